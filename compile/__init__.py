@@ -1,0 +1,21 @@
+"""RASP programs and the transformers that compute them: the ground truth of a comparison."""
+
+from rasplens.compile import programs, rasp
+from rasplens.compile.compiled import CompiledModel, Variable
+from rasplens.compile.compiler import compile_program
+from rasplens.compile.errors import CompileError, UndefinedValue
+from rasplens.compile.interpreter import run
+from rasplens.compile.verify import Verification, verify
+
+__all__ = [
+    "CompileError",
+    "CompiledModel",
+    "UndefinedValue",
+    "Variable",
+    "Verification",
+    "compile_program",
+    "programs",
+    "rasp",
+    "run",
+    "verify",
+]

@@ -1,0 +1,137 @@
+"""From heads and neurons, each at its place, to the arrays of one transformer and a record of who is who."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rasplens.compile.heads import Head, build_head, sharpness
+from rasplens.compile.inputs import InputSpace
+from rasplens.compile.neurons import Neurons, build_neurons
+from rasplens.compile.rasp import Encoding
+from rasplens.compile.residual import Layout
+from rasplens.compile.schedule import ATTENTION, n_layers
+from rasplens.model import Config, Transformer
+
+Places = dict[int, tuple[int, int]]
+
+
+@dataclass(frozen=True, eq=False)
+class Assembly:
+    """A transformer and what its parts compute.
+
+    Attributes:
+        transformer: The weights.
+        heads: By (layer, head), the id of the node that the head computes.
+        neurons: By (layer, first neuron, end), the id of the node that these neurons compute.
+    """
+
+    transformer: Transformer
+    heads: dict[tuple[int, int], int]
+    neurons: dict[tuple[int, int, int], int]
+
+
+def assemble(layout: Layout, places: Places, inputs: InputSpace) -> Assembly:
+    """The transformer that computes every variable of the layout at its place."""
+    depth = n_layers(places)
+    n_ctx = inputs.max_len + (layout.bos is not None)
+    scale = sharpness(n_ctx)
+    heads: list[dict[int, Head]] = [{} for _ in range(depth)]
+    neurons: list[dict[int, Neurons]] = [{} for _ in range(depth)]
+    for variable, (layer, kind) in places.items():
+        if kind == ATTENTION:
+            heads[layer][variable] = build_head(variable, layout, scale)
+        else:
+            neurons[layer][variable] = build_neurons(variable, layout)
+    every_head = [head for blocks in heads for head in blocks.values()]
+    config = Config(
+        n_layers=depth,
+        n_heads=max([1, *(len(blocks) for blocks in heads)]),
+        d_model=layout.d_model,
+        d_head=max([1, *(max(head.W_Q.shape[1], head.W_V.shape[1]) for head in every_head)]),
+        n_ctx=n_ctx,
+        d_vocab=len(inputs.vocab) + (layout.bos is not None),
+        d_vocab_out=_unembedding(layout).shape[1],
+        d_mlp=max([0, *(sum(block.W_in.shape[1] for block in blocks.values()) for blocks in neurons)]),
+        attn_scale=1.0,
+    )
+    weights = _embeddings(layout, inputs, config) | {"unembed.W_U": _unembedding(layout)}
+    for layer in range(depth):
+        weights |= _attention_weights(layer, list(heads[layer].values()), config)
+        if not config.attn_only:
+            weights |= _mlp_weights(layer, list(neurons[layer].values()), config)
+    transformer = Transformer(
+        config,
+        {name: array.astype(np.float32) for name, array in weights.items()},
+        np.repeat(_mask(layout, inputs)[None], depth, axis=0),
+    )
+    return Assembly(transformer, _head_places(heads), _neuron_places(neurons))
+
+
+def _embeddings(layout: Layout, inputs: InputSpace, config: Config) -> dict[str, np.ndarray]:
+    """Tokens by id, the BOS last; positions, the BOS first (and without a position of its own)."""
+    tokens, positions = np.zeros((config.d_vocab, config.d_model)), np.zeros((config.n_ctx, config.d_model))
+    tokens[: len(inputs.vocab)] = layout.write(0)
+    if layout.bos is not None:
+        tokens[-1, layout.bos] = 1
+    if (indices := layout.indices) is not None:
+        positions[config.n_ctx - inputs.max_len :] = layout.write(indices)
+    return {"embed.W_E": tokens, "pos_embed.W_pos": positions}
+
+
+def _unembedding(layout: Layout) -> np.ndarray:
+    """Reads the result: one logit per value, or the number itself (and whether it is defined)."""
+    output = layout.finite.graph.output
+    if layout.finite.graph.nodes[output].encoding is Encoding.CATEGORICAL:
+        return layout.onehot(output)
+    if layout.finite.domains[output].is_partial:
+        return np.concatenate([layout.number(output), layout.defined(output)], axis=1)
+    return layout.number(output)
+
+
+def _attention_weights(layer: int, heads: list[Head], config: Config) -> dict[str, np.ndarray]:
+    """The heads of a layer side by side, padded with zeros to the model's widths."""
+    arrays = {
+        letter: np.zeros((config.n_heads, config.d_model, config.d_head)) for letter in ("W_Q", "W_K", "W_V")
+    }
+    arrays["W_O"] = np.zeros((config.n_heads, config.d_head, config.d_model))
+    for index, head in enumerate(heads):
+        for letter in ("W_Q", "W_K", "W_V"):
+            block = getattr(head, letter)
+            arrays[letter][index, :, : block.shape[1]] = block
+        arrays["W_O"][index, : head.W_O.shape[0]] = head.W_O
+    return {f"blocks.{layer}.attn.{letter}": array for letter, array in arrays.items()}
+
+
+def _mlp_weights(layer: int, blocks: list[Neurons], config: Config) -> dict[str, np.ndarray]:
+    """The neurons of a layer side by side, padded with silent ones to the model's width."""
+    W_in, W_out = np.zeros((config.d_model, config.d_mlp)), np.zeros((config.d_mlp, config.d_model))
+    end = 0
+    for block in blocks:
+        start, end = end, end + block.W_in.shape[1]
+        W_in[:, start:end], W_out[start:end] = block.W_in, block.W_out
+    return {f"blocks.{layer}.mlp.W_in": W_in, f"blocks.{layer}.mlp.W_out": W_out}
+
+
+def _mask(layout: Layout, inputs: InputSpace) -> np.ndarray:
+    """What the program's positions see; the BOS, where there is one, is first and seen by all."""
+    if layout.bos is None:
+        return inputs.visible
+    mask = np.pad(inputs.visible, ((1, 0), (1, 0)), constant_values=True)
+    mask[0, 1:] = inputs.visible.all()
+    return mask
+
+
+def _head_places(heads: list[dict[int, Head]]) -> dict[tuple[int, int], int]:
+    return {
+        (layer, index): variable for layer, blocks in enumerate(heads) for index, variable in enumerate(blocks)
+    }
+
+
+def _neuron_places(neurons: list[dict[int, Neurons]]) -> dict[tuple[int, int, int], int]:
+    places, end = {}, 0
+    for layer, blocks in enumerate(neurons):
+        end = 0
+        for variable, block in blocks.items():
+            start, end = end, end + block.W_in.shape[1]
+            places[layer, start, end] = variable
+    return places

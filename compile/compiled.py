@@ -1,0 +1,189 @@
+"""The result of compiling: a transformer, and the knowledge of what its every part means."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from rasplens.compile import rasp
+from rasplens.compile.errors import UndefinedValue
+from rasplens.compile.inputs import InputSpace
+from rasplens.compile.interpreter import run
+from rasplens.compile.rasp import Encoding, Value
+from rasplens.model import Transformer
+
+TOLERANCE = 0.25
+"""How far an activation may be off: from 0 or 1 in a direction of a categorical variable; for a number,
+from one of its values, as a fraction of the gap to the next."""
+
+
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """An s-op as the residual stream holds it.
+
+    Attributes:
+        name: As in the program.
+        encoding: One direction per value, or one for the number (then a second if it can be undefined).
+        values: What it can be; a value's place is its code.
+        directions: The columns of the residual stream that hold it, from `start` to `stop`.
+        written_at: The hook point of the residual stream from which on it is there.
+    """
+
+    name: str
+    encoding: Encoding
+    values: tuple[Value, ...]
+    directions: slice
+    written_at: str
+
+    def decode(self, coordinates: Float[np.ndarray, "*batch width"]) -> Int[np.ndarray, "*batch"]:
+        """The codes that coordinates stand for; -1 where undefined.
+
+        Raises:
+            UndefinedValue: If some coordinates are a mixture, no value.
+        """
+        codes, errors = nearest(self, coordinates)
+        if (errors > TOLERANCE).any():
+            worst = coordinates[np.unravel_index(np.argmax(errors), errors.shape)]
+            raise UndefinedValue(
+                f"{self.name!r} holds no single value but a mixture ({_describe(self, worst)}). The program "
+                "is undefined on this input: an aggregate mixes different values there."
+            )
+        return codes
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledModel:
+    """A transformer that computes a RASP program, with its anatomy; call it like the program.
+
+    Attributes:
+        program: The source.
+        inputs: The sequences that it takes.
+        transformer: The weights. If `has_bos`, position 0 is a beginning-of-sequence token, whose id is
+            the last one; positions of the sequence come after it.
+        has_bos: Whether there is that position.
+        variables: Every s-op by name, in the order of the program.
+        output: The name of the result.
+        heads: By (layer, head), the name of the s-op that the head computes.
+        neurons: By (layer, first neuron, end), the name of the s-op that these neurons compute.
+    """
+
+    program: rasp.SOp
+    inputs: InputSpace
+    transformer: Transformer
+    has_bos: bool
+    variables: Mapping[str, Variable]
+    output: str
+    heads: Mapping[tuple[int, int], str]
+    neurons: Mapping[tuple[int, int, int], str]
+
+    def __call__(self, tokens: Sequence[Value]) -> list[Value]:
+        """What the transformer answers on one sequence: one value per position, None for undefined.
+
+        Raises:
+            ValueError: If the sequence is empty, too long, or holds a token outside the vocabulary.
+            UndefinedValue: If an answer is a mixture of values.
+        """
+        return self.run_batch([tokens])[0]
+
+    def run_batch(self, sequences: Sequence[Sequence[Value]]) -> list[list[Value]]:
+        """The answers on sequences of one length.
+
+        Raises:
+            ValueError: As for one sequence, or if the lengths differ.
+            UndefinedValue: As for one sequence.
+        """
+        codes = self.variables[self.output].decode(self.outputs(self.encode(sequences)))
+        values = (*self.variables[self.output].values, None)
+        return [[values[code] for code in row] for row in codes]
+
+    def interpret(self, tokens: Sequence[Value]) -> list[Value]:
+        """What the program itself says on one sequence, by the interpreter."""
+        length = len(tokens)
+        return run(self.program, tokens, mask=self.inputs.visible[:length, :length])
+
+    def encode(self, sequences: Sequence[Sequence[Value]]) -> Int[np.ndarray, "batch pos"]:
+        """Token ids for the transformer, the BOS included.
+
+        Raises:
+            ValueError: If a sequence does not fit, or the lengths differ.
+        """
+        if len({len(tokens) for tokens in sequences}) > 1:
+            raise ValueError("The sequences of a batch must have one length; run them length by length.")
+        return self.with_bos(np.array([self.inputs.ids(tokens) for tokens in sequences]))
+
+    def with_bos(self, ids: Int[np.ndarray, "batch pos"]) -> Int[np.ndarray, "batch ctx"]:
+        """Token ids of the vocabulary as the transformer takes them: behind a BOS if it has one."""
+        if not self.has_bos:
+            return ids
+        return np.pad(ids, ((0, 0), (1, 0)), constant_values=len(self.inputs.vocab))
+
+    @property
+    def offset(self) -> int:
+        """How many positions of the transformer come before the sequence: 1 for the BOS, or 0."""
+        return int(self.has_bos)
+
+    def outputs(self, tokens: Int[np.ndarray, "batch ctx"]) -> Float[np.ndarray, "batch pos width"]:
+        """The logits at the positions of the sequence: the result in its own coordinates."""
+        return self.transformer(tokens)[:, self.offset :]
+
+    def trace(self, ids: Int[np.ndarray, "batch pos"]) -> dict[str, Int[np.ndarray, "batch pos"]]:
+        """The codes of every variable at every position, read from the residual stream.
+
+        Args:
+            ids: Token ids of the vocabulary, without a BOS.
+
+        Raises:
+            UndefinedValue: If a variable holds a mixture.
+        """
+        _, cache = self.transformer.run_with_cache(self.with_bos(ids))
+        return {
+            name: variable.decode(cache[variable.written_at][:, self.offset :, variable.directions])
+            for name, variable in self.variables.items()
+        }
+
+    def __repr__(self) -> str:
+        bos = "with" if self.has_bos else "without"
+        return (
+            f"CompiledModel({self.output!r}: {len(self.inputs.vocab)} tokens, max_len={self.inputs.max_len}, "
+            f"{bos} BOS, {len(self.variables)} variables, {self.transformer!r})"
+        )
+
+
+def nearest(
+    variable: Variable, coordinates: Float[np.ndarray, "*batch width"]
+) -> tuple[Int[np.ndarray, "*batch"], Float[np.ndarray, "*batch"]]:
+    """The codes that coordinates are nearest to (-1: undefined), and how far off they are.
+
+    The distance is in the units of `TOLERANCE`: at 0.5, another answer is as near.
+    """
+    if variable.encoding is Encoding.CATEGORICAL:
+        return _nearest_onehot(coordinates)
+    codes, errors = _nearest_number(variable, coordinates[..., 0])
+    if coordinates.shape[-1] == 1:
+        return codes, errors
+    is_defined = coordinates[..., 1] > 0.5
+    errors = np.maximum(np.where(is_defined, errors, 0), np.abs(coordinates[..., 1] - is_defined))
+    return np.where(is_defined, codes, -1), errors
+
+
+def _nearest_onehot(coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    codes = np.where(coordinates.max(axis=-1) > 0.5, coordinates.argmax(axis=-1), -1)
+    ideal = codes[..., None] == np.arange(coordinates.shape[-1])
+    return codes, np.abs(coordinates - ideal).max(axis=-1)
+
+
+def _nearest_number(variable: Variable, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    values = np.array([float(value) for value in variable.values])
+    codes = np.abs(numbers[..., None] - values).argmin(axis=-1)
+    gaps = np.diff(values, prepend=-np.inf, append=np.inf)
+    room = np.minimum(gaps[:-1], gaps[1:])
+    room[np.isinf(room)] = 1.0
+    return codes, np.abs(numbers - values[codes]) / room[codes]
+
+
+def _describe(variable: Variable, coordinates: np.ndarray) -> str:
+    if variable.encoding is Encoding.NUMERICAL:
+        return f"{coordinates[0]:.4g}, between its values"
+    shares = sorted(zip(coordinates, variable.values, strict=True), key=lambda pair: -pair[0])[:3]
+    return ", ".join(f"{share:.2f} of {value!r}" for share, value in shares)

@@ -1,0 +1,72 @@
+"""Can a selector select nothing? Where it provably cannot, the model needs no position to fall back on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Conjunct:
+    """One predicate of a selector.
+
+    Attributes:
+        table: Boolean `[key code, query code]`.
+        is_defined: Whether keys and queries always have a value.
+        is_same: Whether keys and queries are one variable.
+        positions: The codes of keys and of queries at each position, where they depend on nothing else;
+            -1 is undefined.
+    """
+
+    table: np.ndarray
+    is_defined: bool
+    is_same: bool
+    positions: tuple[np.ndarray, np.ndarray] | None
+
+    @property
+    def always_holds(self) -> bool:
+        """Whether it holds whatever the key and the query."""
+        return self.is_defined and bool(self.table.all())
+
+    @property
+    def holds_of_itself(self) -> bool:
+        """Whether it holds where key and query are the same position."""
+        return self.always_holds or (self.is_defined and self.is_same and bool(self.table.diagonal().all()))
+
+
+def may_be_empty(conjuncts: Sequence[Conjunct], visible: np.ndarray) -> bool:
+    """Whether a conjunction of predicates might select nothing at a position that sees something.
+
+    True is the safe answer. It is False where one of three arguments covers every sequence: every
+    predicate always holds; every predicate holds of a position with itself, and positions see
+    themselves; or all depends on positions alone, and no row came out empty at any length.
+
+    Args:
+        conjuncts: The predicates.
+        visible: Boolean `[query, key]` over the longest sequence.
+    """
+    if all(conjunct.always_holds for conjunct in conjuncts):
+        return False
+    sees_itself = bool(visible.diagonal()[visible.any(axis=1)].all())
+    if sees_itself and all(conjunct.holds_of_itself for conjunct in conjuncts):
+        return False
+    return not all(c.positions for c in conjuncts) or _some_row_is_empty(conjuncts, visible)
+
+
+def some_position_sees_nothing(visible: np.ndarray) -> bool:
+    """Whether some position of some sequence can attend to nothing at all."""
+    return not all(visible[query, : query + 1].any() for query in range(len(visible)))
+
+
+def _some_row_is_empty(conjuncts: Sequence[Conjunct], visible: np.ndarray) -> bool:
+    selected = visible.copy()
+    for conjunct in conjuncts:
+        assert conjunct.positions is not None
+        keys, queries = conjunct.positions
+        padded = np.pad(conjunct.table, ((0, 1), (0, 1)))  # the last row and column are for undefined
+        selected &= padded[keys[None, :], queries[:, None]]
+    return any(
+        visible[query, :length].any() and not selected[query, :length].any()
+        for length in range(1, len(visible) + 1)
+        for query in range(length)
+    )

@@ -1,0 +1,19 @@
+"""What can go wrong between a program and its weights."""
+
+from typing import Any
+
+
+class CompileError(ValueError):
+    """A program that cannot be compiled to something right.
+
+    Attributes:
+        node: The expression at fault, where there is one.
+    """
+
+    def __init__(self, message: str, node: Any = None) -> None:
+        super().__init__(message)
+        self.node = node
+
+
+class UndefinedValue(ValueError):  # noqa: N818 - RASP's own word for it
+    """An input on which a program has no value, such as the mean of two different words."""

@@ -1,0 +1,83 @@
+"""The inputs of a program: which tokens, how many of them, and which positions see which."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rasplens.compile.interpreter import value_key, visibility
+from rasplens.compile.rasp import Value
+
+
+@dataclass(frozen=True, eq=False)
+class InputSpace:
+    """All sequences of 1 to `max_len` tokens of a vocabulary.
+
+    Attributes:
+        vocab: The tokens; a token's place is its id. A set is put in order, so that it gives the same
+            model under any hash seed.
+        max_len: The longest sequence.
+        visible: Boolean `[query, key]` over `max_len` positions: what selectors may see.
+
+    Raises:
+        ValueError: If the vocabulary is empty, has duplicates or holds None, or max_len is below 1.
+    """
+
+    vocab: tuple[Value, ...]
+    max_len: int
+    visible: np.ndarray
+
+    def __post_init__(self) -> None:
+        if self.max_len < 1:
+            raise ValueError(f"max_len must be at least 1; got {self.max_len}.")
+        if not self.vocab:
+            raise ValueError("vocab must have at least one token.")
+        if None in self.vocab:
+            raise ValueError("None cannot be a token: it is RASP's undefined value.")
+        if len({value_key(token) for token in self.vocab}) < len(self.vocab):
+            twice = next(t for i, t in enumerate(self.vocab) if t in self.vocab[:i])
+            raise ValueError(f"vocab must not repeat a token; {twice!r} stands there twice.")
+
+    @property
+    def size(self) -> int:
+        """The number of sequences."""
+        return sum(len(self.vocab) ** length for length in range(1, self.max_len + 1))
+
+    def __iter__(self) -> Iterator[tuple[Value, ...]]:
+        """Every sequence, the shortest first."""
+        for length in range(1, self.max_len + 1):
+            yield from itertools.product(self.vocab, repeat=length)
+
+    def ids(self, tokens: Sequence[Value]) -> list[int]:
+        """The ids of a sequence.
+
+        Raises:
+            ValueError: If it is empty, too long, or holds a token outside the vocabulary.
+        """
+        if not 1 <= len(tokens) <= self.max_len:
+            raise ValueError(
+                f"The sequence has {len(tokens)} tokens; the model takes 1 to max_len={self.max_len}."
+            )
+        known = {value_key(token): i for i, token in enumerate(self.vocab)}
+        for position, token in enumerate(tokens):
+            if value_key(token) not in known:
+                raise ValueError(
+                    f"Token {token!r} at position {position} is not in the vocabulary "
+                    f"({', '.join(map(repr, self.vocab[:8]))}{', …' if len(self.vocab) > 8 else ''})."
+                )
+        return [known[value_key(token)] for token in tokens]
+
+
+def input_space(
+    vocab: Sequence[Value] | set[Value] | frozenset[Value],
+    max_len: int,
+    causal: bool = False,
+    mask: np.ndarray | None = None,
+) -> InputSpace:
+    """The input space over a vocabulary; see `InputSpace`."""
+    if isinstance(vocab, set | frozenset):
+        vocab = sorted(vocab, key=lambda token: (type(token).__name__, token))
+    visible = visibility(max_len, causal, mask)
+    visible.flags.writeable = False
+    return InputSpace(tuple(vocab), max_len, visible)

@@ -1,0 +1,56 @@
+"""Programs that sort."""
+
+from rasplens.compile.rasp import (
+    Aggregate,
+    LinearSequenceMap,
+    Map,
+    Select,
+    SelectBest,
+    SelectorWidth,
+    SOp,
+    Value,
+    Where,
+    indices,
+    numerical,
+    tokens,
+)
+
+
+def successor(length: int) -> SOp:
+    """Writes out a list in ascending order, one token at a time.
+
+    The sequence is a start token, `length` integers, a token that ends the list, and what has been
+    written so far. At the end token and after, the program says what comes next: the current integer
+    again if the list has copies of it that are not written yet, else the smallest larger one.
+
+    The copies are counted without telling list and output apart: an integer that stands m times in the
+    list and n times in the output is seen m + n times, so m - n copies are left where that exceeds 2n.
+
+    Causal-safe: it was written for models that see only the past.
+
+    Example:
+        >>> from rasplens.compile import run
+        >>> run(successor(3), ["BOS", 7, 4, 7, "MID", 4, 7], causal=True)[4:]
+        [4, 7, 7]
+    """
+    end = length + 1
+    same = Select(tokens, tokens, lambda key, query: is_integer(key) and key == query).named("same")
+    written = Select(indices, indices, lambda key, query: key > end).named("written")
+    seen = numerical(SelectorWidth(same)).named("seen")
+    placed = numerical(SelectorWidth(same & written)).named("placed")
+    left = numerical(LinearSequenceMap(seen, placed, 1, -2)).named("left")
+
+    smallness = Map(lambda token: -token if is_integer(token) else None, tokens).named("smallness")
+    next_larger = SelectBest(tokens, tokens, _is_larger, smallness).named("next_larger")
+    following = Aggregate(next_larger, tokens).named("following")
+    return Where((left > 0).named("has_copies_left"), tokens, following).named("successor")
+
+
+def is_integer(token: Value) -> bool:
+    """Whether a token is an element of the list, and no marker."""
+    return isinstance(token, int)
+
+
+def _is_larger(key: Value, query: Value) -> bool:
+    """Whether the key is an integer above the query's; every integer is above a marker."""
+    return is_integer(key) and (not is_integer(query) or key > query)

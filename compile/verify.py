@@ -1,0 +1,198 @@
+"""Proof that a compiled model computes its program: on every input, or on a sample of too many."""
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rasplens.compile.compiled import TOLERANCE, CompiledModel, nearest
+from rasplens.compile.errors import UndefinedValue
+from rasplens.compile.rasp import Value
+
+EXHAUSTIVE_LIMIT = 1_000_000
+"""Input spaces of at most this many sequences are checked in full."""
+
+SAMPLES = 2_000
+"""How many sequences of a larger input space are checked."""
+
+NUMBERS_AGREE = 1e-9
+"""Relative and absolute difference below which two numbers are one."""
+
+_BATCH = 2_048
+
+Progress = Callable[[int, int], None]
+"""Called with (checked, to check)."""
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """An input on which the model is wrong, and both answers."""
+
+    tokens: tuple[Value, ...]
+    expected: list[Value]
+    got: list[Value]
+
+    def __str__(self) -> str:
+        return f"on {list(self.tokens)} the program says {self.expected}, the model {self.got}"
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a check found.
+
+    Attributes:
+        checked: The number of sequences on which model and program were compared.
+        total: The number of sequences that there are.
+        exhaustive: Whether every one of them was checked, so that `ok` is a proof.
+        undefined: How many of the checked ones the program itself has no value on (they cannot be wrong).
+        margin: The smallest decision margin: half the distance between two answers is 0.5, the ideal; at
+            0, another answer would have been as near.
+        counterexample: A smallest input on which the model is wrong; None if there is none.
+    """
+
+    checked: int
+    total: int
+    exhaustive: bool
+    undefined: int
+    margin: float
+    counterexample: Counterexample | None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the model was right throughout."""
+        return self.counterexample is None
+
+    def __str__(self) -> str:
+        extent = "all" if self.exhaustive else f"{self.checked:,} sampled of"
+        outside = f", {self.undefined:,} of them outside the program's domain" if self.undefined else ""
+        verdict = "equal" if self.ok else f"WRONG: {self.counterexample}"
+        return f"{verdict} on {extent} {_count(self.total)} inputs{outside}; smallest margin {self.margin:.3f}"
+
+
+def verify(
+    compiled: CompiledModel,
+    *,
+    inputs: Iterable[Sequence[Value]] | None = None,
+    samples: int = SAMPLES,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Verification:
+    """Compares a compiled model with its program, answer by answer.
+
+    Args:
+        compiled: The model.
+        inputs: Sequences to check. By default all of them where there are at most `EXHAUSTIVE_LIMIT`,
+            and otherwise a sample, of uniform length and uniform tokens.
+        samples: The size of that sample.
+        seed: Of the sample.
+        progress: Called after every batch.
+
+    Raises:
+        ValueError: If a given sequence does not fit the model.
+    """
+    exhaustive = inputs is None and compiled.inputs.size <= EXHAUSTIVE_LIMIT
+    if exhaustive:
+        sequences, to_check = iter(compiled.inputs), compiled.inputs.size
+    else:
+        chosen = list(_sample(compiled, samples, seed) if inputs is None else map(tuple, inputs))
+        chosen.sort(key=len)
+        sequences, to_check = iter(chosen), len(chosen)
+    checked, undefined, margin = 0, 0, 0.5
+    found = None
+    for batch in _batches(sequences):
+        outcomes = _check(compiled, batch)
+        checked += len(batch)
+        undefined += sum(outcome.expected is None for outcome in outcomes)
+        margin = min([margin, *(o.margin for o in outcomes if o.expected is not None)])
+        if progress is not None:
+            progress(checked, to_check)
+        if found := next((outcome for outcome in outcomes if outcome.is_wrong), None):
+            break
+    counterexample = None if found is None else _shrink(compiled, found)
+    exhaustive = exhaustive and counterexample is None
+    return Verification(checked, compiled.inputs.size, exhaustive, undefined, margin, counterexample)
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    tokens: tuple[Value, ...]
+    expected: list[Value] | None
+    got: list[Value]
+    margin: float
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the program has a value here and the model another, or a mixture of several."""
+        if self.expected is None:
+            return False
+        differs = not all(map(values_agree, self.expected, self.got))
+        return differs or self.margin < 0.5 - TOLERANCE
+
+
+def values_agree(expected: Value, got: Value) -> bool:
+    """Whether two answers are the same, numbers up to rounding."""
+    if isinstance(expected, bool | int | float) and isinstance(got, bool | int | float):
+        return math.isclose(expected, got, rel_tol=NUMBERS_AGREE, abs_tol=NUMBERS_AGREE)
+    return type(expected) is type(got) and bool(expected == got)
+
+
+def _check(compiled: CompiledModel, batch: Sequence[tuple[Value, ...]]) -> list[_Outcome]:
+    output = compiled.variables[compiled.output]
+    codes, errors = nearest(output, compiled.outputs(compiled.encode(batch)))
+    values = (*output.values, None)
+    answers = [[values[code] for code in row] for row in codes]
+    margins = 0.5 - errors.max(axis=-1)
+    return [
+        _Outcome(tokens, _expected(compiled, tokens), got, float(margin))
+        for tokens, got, margin in zip(batch, answers, margins, strict=True)
+    ]
+
+
+def _expected(compiled: CompiledModel, tokens: Sequence[Value]) -> list[Value] | None:
+    try:
+        return compiled.interpret(tokens)
+    except UndefinedValue:
+        return None
+
+
+def _shrink(compiled: CompiledModel, found: _Outcome) -> Counterexample:
+    """A counterexample from which no token can be left out or replaced by an earlier one."""
+    smaller: _Outcome | None = found
+    while smaller is not None:
+        found, smaller = smaller, None
+        for candidate in _simpler(found.tokens, compiled.inputs.vocab):
+            (outcome,) = _check(compiled, [candidate])
+            if outcome.is_wrong:
+                smaller = outcome
+                break
+    assert found.expected is not None
+    return Counterexample(found.tokens, found.expected, found.got)
+
+
+def _simpler(tokens: tuple[Value, ...], vocab: tuple[Value, ...]) -> Iterator[tuple[Value, ...]]:
+    for position in range(len(tokens)):
+        if len(tokens) > 1:
+            yield tokens[:position] + tokens[position + 1 :]
+    for position, token in enumerate(tokens):
+        for earlier in vocab[: vocab.index(token)]:
+            yield (*tokens[:position], earlier, *tokens[position + 1 :])
+
+
+def _sample(compiled: CompiledModel, samples: int, seed: int) -> Iterator[tuple[Value, ...]]:
+    rng = np.random.default_rng(seed)
+    vocab = compiled.inputs.vocab
+    for length in rng.integers(1, compiled.inputs.max_len + 1, samples):
+        yield tuple(vocab[i] for i in rng.integers(len(vocab), size=length))
+
+
+def _batches(sequences: Iterator[tuple[Value, ...]]) -> Iterator[list[tuple[Value, ...]]]:
+    """Batches of sequences of one length each."""
+    for _, same_length in itertools.groupby(sequences, key=len):
+        while batch := list(itertools.islice(same_length, _BATCH)):
+            yield batch
+
+
+def _count(number: int) -> str:
+    return f"{number:,}" if number < 10**9 else f"{number:.1e}".replace("e+", "e")

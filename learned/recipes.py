@@ -1,0 +1,100 @@
+"""How models are trained: an architecture and an optimisation, by task and name.
+
+The `seed` recipes have the published hyperparameters; the `fast` ones reach the same in fewer steps, by
+warm-up, cosine decay and clipping.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rasplens.model import Config
+from rasplens.tasks import Task
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """An attention-only transformer, but for what the task decides; see `rasplens.model.Config`."""
+
+    n_layers: int
+    n_heads: int
+    d_model: int
+    d_head: int
+    positions: str = "learned"
+    smeared_keys: bool = False
+    identity_ov: bool = False
+
+    def config(self, task: Task) -> Config:
+        """The config of this architecture for a task."""
+        return Config(n_ctx=task.n_ctx, d_vocab=len(task.vocab), d_vocab_out=len(task.outputs), **asdict(self))
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """An architecture and how to train it with AdamW.
+
+    Attributes:
+        architecture: What is trained.
+        batch_size: Inputs per step.
+        steps: The most steps.
+        learning_rate: Its peak.
+        weight_decay: Decoupled, on every weight.
+        b2: Decay of the second moment.
+        warmup: Steps of linear warm-up; 0 for a constant rate, else cosine decay to zero follows.
+        clip: Global norm that gradients are clipped to; 0 for no clipping.
+        stop_at: Held-out token accuracy at which training stops early.
+    """
+
+    architecture: Architecture
+    batch_size: int
+    steps: int
+    learning_rate: float
+    weight_decay: float
+    b2: float = 0.999
+    warmup: int = 0
+    clip: float = 0.0
+    stop_at: float = 1.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as plain JSON values."""
+        return asdict(self)
+
+
+_SORT = Architecture(n_layers=1, n_heads=1, d_model=128, d_head=128)
+_TWO_LAYERS = Architecture(n_layers=2, n_heads=1, d_model=64, d_head=64, identity_ov=True)
+_THREE_LAYERS = Architecture(n_layers=3, n_heads=1, d_model=64, d_head=64, identity_ov=True)
+_COPY = Architecture(n_layers=1, n_heads=4, d_model=32, d_head=8, positions="sinusoidal_qk")
+_SMEARED = Architecture(n_layers=1, n_heads=4, d_model=32, d_head=8, positions="sinusoidal_qk", smeared_keys=True)
+_COMPRESSION: Mapping[str, Recipe] = {
+    "fast": Recipe(_TWO_LAYERS, 2048, 8_000, 2e-3, 0.01, warmup=200, clip=1.0, stop_at=0.999),
+    "seed": Recipe(_TWO_LAYERS, 2048, 50_000, 1e-3, 0.01, stop_at=0.999),
+    "three_layers": Recipe(_THREE_LAYERS, 2048, 4_000, 2e-3, 0.01, warmup=200, clip=1.0, stop_at=0.9999),
+}
+
+RECIPES: Mapping[str, Mapping[str, Recipe]] = {
+    "sort": {
+        "fast": Recipe(_SORT, 256, 3_000, 1e-2, 0.01, b2=0.98, warmup=200, clip=1.0),
+        "seed": Recipe(_SORT, 256, 10_000, 1e-3, 0.01),
+    },
+    "copy": {
+        "fast": Recipe(_SMEARED, 256, 3_000, 1e-2, 0.01, b2=0.98, warmup=200, clip=1.0),
+        "seed": Recipe(_COPY, 256, 10_000, 1e-3, 1.0),
+        "smeared": Recipe(_SMEARED, 256, 10_000, 1e-3, 1.0),
+    },
+    "compression": _COMPRESSION,
+    "compression_notebook": _COMPRESSION,
+}
+"""The recipes of each task; the first is the default."""
+
+
+def get_recipe(task: str, name: str) -> Recipe:
+    """A recipe by task and name.
+
+    Raises:
+        ValueError: If the task has no such recipe.
+    """
+    recipes = RECIPES.get(task, {})
+    if name not in recipes:
+        known = f"It has {', '.join(recipes)}." if recipes else "It has none: build a Recipe."
+        raise ValueError(f"Task {task!r} has no recipe {name!r}. {known}")
+    return recipes[name]

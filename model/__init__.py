@@ -1,0 +1,32 @@
+"""The transformer that both sides produce: its config, its weights, how it runs and how it is stored."""
+
+from typing import Any
+
+from rasplens.model.config import Config, bias_shapes, hook_names, weight_shapes
+from rasplens.model.mask import bidirectional_mask, causal_mask
+from rasplens.model.storage import StorageError, load, load_provenance, save
+from rasplens.model.transformer import Transformer
+
+__all__ = [
+    "Config",
+    "HookedModel",
+    "StorageError",
+    "Transformer",
+    "bias_shapes",
+    "bidirectional_mask",
+    "causal_mask",
+    "hook_names",
+    "load",
+    "load_provenance",
+    "save",
+    "weight_shapes",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports torch and TransformerLens where they are used: compiling needs neither."""
+    if name == "HookedModel":
+        from rasplens.model.hooked import HookedModel
+
+        return HookedModel
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,133 @@
+"""The shape of a transformer: every number that its arrays and its forward pass depend on."""
+
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+POSITIONS = ("learned", "sinusoidal_qk")
+
+
+@dataclass(frozen=True)
+class Config:
+    """The architecture of a transformer without normalisation, in TransformerLens's words.
+
+    Attributes:
+        n_layers: Number of blocks, each attention and then (if `d_mlp` > 0) an MLP.
+        n_heads: Heads per block.
+        d_model: Width of the residual stream.
+        d_head: Width of each head's queries, keys and values.
+        n_ctx: Longest sequence.
+        d_vocab: Number of input tokens.
+        d_vocab_out: Number of logits.
+        d_mlp: ReLU neurons per block; 0 makes the model attention-only.
+        positions: `"learned"` adds `W_pos` to the residual stream. `"sinusoidal_qk"` adds fixed
+            sinusoids to the queries and keys only, so that the residual stream never carries position.
+        attn_scale: What the attention scores are divided by; by default √d_head.
+        smeared_keys: Each key is a learned mix of itself and the key before it, per head and position
+            (Olsson et al. 2022, "In-context learning and induction heads", smeared keys).
+        identity_ov: `W_V = W_O = I`, frozen: a head can only copy what it attends to.
+    """
+
+    n_layers: int
+    n_heads: int
+    d_model: int
+    d_head: int
+    n_ctx: int
+    d_vocab: int
+    d_vocab_out: int
+    d_mlp: int = 0
+    positions: str = "learned"
+    attn_scale: float = 0.0
+    smeared_keys: bool = False
+    identity_ov: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("n_layers", "d_mlp"):
+            _require(getattr(self, name) >= 0, f"{name} must be 0 or more; got {getattr(self, name)}.")
+        for name in ("n_heads", "d_model", "d_head", "n_ctx", "d_vocab", "d_vocab_out"):
+            _require(getattr(self, name) >= 1, f"{name} must be at least 1; got {getattr(self, name)}.")
+        _require(
+            self.positions in POSITIONS,
+            f"positions must be one of {', '.join(POSITIONS)}; got {self.positions!r}.",
+        )
+        if self.attn_scale == 0.0:
+            object.__setattr__(self, "attn_scale", math.sqrt(self.d_head))
+        _require(self.attn_scale > 0, f"attn_scale must be positive; got {self.attn_scale}.")
+
+    @property
+    def attn_only(self) -> bool:
+        """Whether the blocks have no MLP."""
+        return self.d_mlp == 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Config":
+        """The config that `to_dict` described.
+
+        Raises:
+            ValueError: If a field is missing or unknown.
+        """
+        known = {field.name for field in fields(cls)}
+        if unknown := sorted(set(values) - known):
+            raise ValueError(f"Unknown config fields {unknown}; this version knows {sorted(known)}.")
+        try:
+            return cls(**values)
+        except TypeError as error:
+            raise ValueError(f"Incomplete config: {error}.") from None
+
+
+def weight_shapes(config: Config) -> dict[str, tuple[int, ...]]:
+    """The shape of every weight that a model of this config must have, by name, in forward order."""
+    heads, width, head = config.n_heads, config.d_model, config.d_head
+    shapes: dict[str, tuple[int, ...]] = {"embed.W_E": (config.d_vocab, width)}
+    if config.positions == "learned":
+        shapes["pos_embed.W_pos"] = (config.n_ctx, width)
+    for layer in range(config.n_layers):
+        for letter in "QKV":
+            shapes[f"blocks.{layer}.attn.W_{letter}"] = (heads, width, head)
+        shapes[f"blocks.{layer}.attn.W_O"] = (heads, head, width)
+        if config.smeared_keys:
+            shapes[f"blocks.{layer}.attn.smear"] = (heads, config.n_ctx)
+        if not config.attn_only:
+            shapes[f"blocks.{layer}.mlp.W_in"] = (width, config.d_mlp)
+            shapes[f"blocks.{layer}.mlp.W_out"] = (config.d_mlp, width)
+    shapes["unembed.W_U"] = (width, config.d_vocab_out)
+    return shapes
+
+
+def bias_shapes(config: Config) -> dict[str, tuple[int, ...]]:
+    """The shape of every bias that a model of this config may have; one that is absent is zero."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for layer in range(config.n_layers):
+        for letter in "QKV":
+            shapes[f"blocks.{layer}.attn.b_{letter}"] = (config.n_heads, config.d_head)
+        shapes[f"blocks.{layer}.attn.b_O"] = (config.d_model,)
+        if not config.attn_only:
+            shapes[f"blocks.{layer}.mlp.b_in"] = (config.d_mlp,)
+            shapes[f"blocks.{layer}.mlp.b_out"] = (config.d_model,)
+    shapes["unembed.b_U"] = (config.d_vocab_out,)
+    return shapes
+
+
+def hook_names(config: Config) -> list[str]:
+    """The names of the hook points of a model of this config, in forward order."""
+    names = ["hook_embed", "hook_pos_embed"]
+    attention = ("q", "k", "v", "attn_scores", "pattern", "z", "result")
+    for layer in range(config.n_layers):
+        block = f"blocks.{layer}."
+        names.append(f"{block}hook_resid_pre")
+        names += [f"{block}attn.hook_{point}" for point in attention]
+        names.append(f"{block}hook_attn_out")
+        if not config.attn_only:
+            names += [f"{block}hook_resid_mid", f"{block}mlp.hook_pre", f"{block}mlp.hook_post"]
+            names.append(f"{block}hook_mlp_out")
+        names.append(f"{block}hook_resid_post")
+    return names
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise ValueError(message)

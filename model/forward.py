@@ -1,0 +1,149 @@
+"""The mathematics of the transformer, written once.
+
+`forward` is in terms of the Python array API standard, so the same page is the numpy reference, the
+torch model with hook points and the JAX function that training differentiates. Source: Elhage et al.
+2021, "A Mathematical Framework for Transformer Circuits"; names as in TransformerLens.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from array_api_compat import device
+from jaxtyping import Float
+
+from rasplens.model.config import Config
+
+Array = Any
+"""An array of the chosen namespace: numpy's, torch's or JAX's."""
+
+Hook = Callable[[str, Array], Array]
+"""Sees each activation under its hook name and returns what the forward pass goes on with."""
+
+
+def no_hook(name: str, value: Array) -> Array:
+    """The activation unchanged."""
+    return value
+
+
+def forward(
+    weights: Mapping[str, Array],
+    mask: Array,
+    config: Config,
+    tokens: Array,
+    hook: Hook = no_hook,
+    xp: ModuleType = np,
+) -> Array:
+    """Logits of a batch of token sequences.
+
+    Args:
+        weights: Named arrays of the namespace `xp`; see `weight_shapes` and `bias_shapes`.
+        mask: Boolean `[layer, n_ctx, n_ctx]`; see `rasplens.model.mask`.
+        config: The architecture.
+        tokens: Integers `[batch, pos]`, with pos ≤ n_ctx.
+        hook: Called on every activation that `hook_names` lists.
+        xp: The array namespace.
+
+    Returns:
+        `[batch, pos, d_vocab_out]`.
+    """
+    model = _Model(weights, mask, config, hook, xp)
+    residual = hook("hook_embed", weights["embed.W_E"][tokens])
+    position = hook("hook_pos_embed", _position_embedding(model, residual))
+    if config.positions == "learned":
+        residual = residual + position
+    for layer in range(config.n_layers):
+        block = f"blocks.{layer}."
+        residual = hook(f"{block}hook_resid_pre", residual)
+        residual = residual + hook(f"{block}hook_attn_out", _attention(model, layer, residual, position))
+        if not config.attn_only:
+            residual = hook(f"{block}hook_resid_mid", residual)
+            residual = residual + hook(f"{block}hook_mlp_out", _mlp(model, layer, residual))
+        residual = hook(f"{block}hook_resid_post", residual)
+    return model.plus_bias(residual @ weights["unembed.W_U"], "unembed.b_U")
+
+
+@dataclass(frozen=True)
+class _Model:
+    """What every part of one forward pass reads."""
+
+    weights: Mapping[str, Array]
+    mask: Array
+    config: Config
+    hook: Hook
+    xp: ModuleType
+
+    def plus_bias(self, value: Array, name: str) -> Array:
+        return value + self.weights[name] if name in self.weights else value
+
+
+def _attention(model: _Model, layer: int, residual: Array, position: Array) -> Array:
+    """What the heads of a layer write together: `[batch, pos, d_model]`."""
+    name, hook, xp = f"blocks.{layer}.attn.", model.hook, model.xp
+    query, key, value = (_project(model, name, letter, residual) for letter in "QKV")
+    if model.config.positions == "sinusoidal_qk":
+        query, key = query + position, key + position
+    if model.config.smeared_keys:
+        key = _smear(key, model.weights[f"{name}smear"], xp)
+    query, key, value = hook(f"{name}hook_q", query), hook(f"{name}hook_k", key), hook(f"{name}hook_v", value)
+
+    n_pos = residual.shape[1]
+    scores = xp.permute_dims(query, (0, 2, 1, 3)) @ xp.permute_dims(key, (0, 2, 3, 1)) / model.config.attn_scale
+    scores = xp.where(model.mask[layer, :n_pos, :n_pos], scores, -xp.inf)
+    pattern = masked_softmax(hook(f"{name}hook_attn_scores", scores), xp)
+    mixed = hook(f"{name}hook_pattern", pattern) @ xp.permute_dims(value, (0, 2, 1, 3))
+    mixed = hook(f"{name}hook_z", xp.permute_dims(mixed, (0, 2, 1, 3)))
+    per_head = xp.permute_dims(mixed, (2, 0, 1, 3)) @ model.weights[f"{name}W_O"][:, None, :, :]
+    per_head = hook(f"{name}hook_result", xp.permute_dims(per_head, (1, 2, 0, 3)))
+    return model.plus_bias(xp.sum(per_head, axis=2), f"{name}b_O")
+
+
+def _project(model: _Model, name: str, letter: str, residual: Array) -> Array:
+    """Queries, keys or values: `[batch, pos, head, d_head]`."""
+    projected = model.xp.tensordot(residual, model.weights[f"{name}W_{letter}"], axes=((2,), (1,)))
+    return model.plus_bias(projected, f"{name}b_{letter}")
+
+
+def _mlp(model: _Model, layer: int, residual: Array) -> Array:
+    """What the MLP of a layer writes: `[batch, pos, d_model]`."""
+    name, hook, xp = f"blocks.{layer}.mlp.", model.hook, model.xp
+    pre = hook(f"{name}hook_pre", model.plus_bias(residual @ model.weights[f"{name}W_in"], f"{name}b_in"))
+    post = hook(f"{name}hook_post", xp.where(pre > 0, pre, xp.zeros_like(pre)))
+    return model.plus_bias(post @ model.weights[f"{name}W_out"], f"{name}b_out")
+
+
+def masked_softmax(scores: Array, xp: ModuleType = np) -> Array:
+    """Softmax over the last axis; a row that is -inf throughout gives zeros (a silent row)."""
+    top = xp.max(scores, axis=-1, keepdims=True)
+    exponent = xp.exp(scores - xp.where(xp.isfinite(top), top, xp.zeros_like(top)))
+    total = xp.sum(exponent, axis=-1, keepdims=True)
+    return exponent / xp.where(total > 0, total, xp.ones_like(total))
+
+
+def _smear(key: Array, smear: Array, xp: ModuleType) -> Array:
+    """Each key mixed with the one before it by sigmoid(smear) `[head, pos]`; the first has none before."""
+    share = 1 / (1 + xp.exp(-smear[:, 1 : key.shape[1]]))
+    share = xp.permute_dims(share, (1, 0))[None, :, :, None]
+    return xp.concat([key[:, :1], (1 - share) * key[:, 1:] + share * key[:, :-1]], axis=1)
+
+
+def _position_embedding(model: _Model, embedded: Array) -> Array:
+    """`[batch, pos, d_model]`, or for sinusoids on queries and keys `[batch, pos, head, d_head]`."""
+    config, xp = model.config, model.xp
+    batch, n_pos = embedded.shape[:2]
+    if config.positions == "learned":
+        position = model.weights["pos_embed.W_pos"][:n_pos]
+    else:
+        waves = sinusoids(n_pos, config.n_heads * config.d_head)
+        waves = waves.reshape(n_pos, config.n_heads, config.d_head)
+        position = xp.asarray(waves, dtype=embedded.dtype, device=device(embedded))
+    return xp.repeat(position[None], batch, axis=0)
+
+
+def sinusoids(n_pos: int, width: int) -> Float[np.ndarray, "pos width"]:
+    """Sines in the even and cosines in the odd columns (Vaswani et al. 2017, section 3.5)."""
+    columns = np.arange(width)
+    angles = np.arange(n_pos)[:, None] / 10000 ** (columns // 2 * 2 / width)
+    return np.where(columns % 2 == 0, np.sin(angles), np.cos(angles))

@@ -1,0 +1,65 @@
+"""The transformer in torch, with TransformerLens hook points on every activation."""
+
+from typing import Any
+
+import array_api_compat.torch as xp
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from transformer_lens import HookedRootModule
+from transformer_lens.hook_points import HookPoint
+
+from rasplens.model.config import hook_names
+from rasplens.model.forward import forward
+from rasplens.model.transformer import Transformer, check_tokens
+
+
+class HookedModel(HookedRootModule):
+    """A `Transformer` as a torch module: `run_with_cache`, `run_with_hooks` and `ActivationCache` work.
+
+    Its `state_dict` has the weights' own names, and every hook point of `hook_names` is live: an edit
+    there reaches the logits.
+
+    Args:
+        transformer: The model to wrap; its weights are copied.
+        dtype: Of the parameters; by default the transformer's own.
+    """
+
+    def __init__(self, transformer: Transformer, dtype: torch.dtype | None = None) -> None:
+        super().__init__()
+        self.cfg = transformer.config
+        self.register_buffer("mask", torch.tensor(transformer.mask), persistent=False)
+        for name, array in transformer.weights.items():
+            _attach(self, name, torch.nn.Parameter(torch.tensor(array, dtype=dtype)))
+        for name in hook_names(self.cfg):
+            _attach(self, name, HookPoint())
+        self.setup()
+
+    def forward(self, tokens: Int[torch.Tensor, "batch pos"]) -> Float[torch.Tensor, "batch pos d_vocab_out"]:
+        """Logits; see `rasplens.model.forward.forward`.
+
+        Raises:
+            ValueError: If the tokens do not fit the config.
+        """
+        check_tokens(self.cfg, tokens)
+        weights = dict(self.named_parameters())
+        return forward(weights, self.mask, self.cfg, tokens, self._hook, xp)
+
+    def to_transformer(self) -> Transformer:
+        """The present parameters as a `Transformer`."""
+        weights = {name: value.detach().cpu().numpy() for name, value in self.named_parameters()}
+        return Transformer(self.cfg, weights, np.asarray(self.mask.cpu()))
+
+    def _hook(self, name: str, value: torch.Tensor) -> torch.Tensor:
+        return self.hook_dict[name](value)
+
+
+def _attach(root: torch.nn.Module, name: str, leaf: Any) -> None:
+    """Registers `leaf` on `root` under a dotted name, with plain modules and lists for what lies between."""
+    parent: Any = root
+    *path, last = name.split(".")
+    for part in path:
+        if part not in parent._modules:
+            parent.add_module(part, torch.nn.ModuleList() if part == "blocks" else torch.nn.Module())
+        parent = parent._modules[part]
+    setattr(parent, last, leaf)

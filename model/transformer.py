@@ -1,0 +1,162 @@
+"""The transformer that both sides of a comparison produce: a config, a mask and named weights."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from rasplens.model.config import Config, bias_shapes, weight_shapes
+from rasplens.model.forward import Array, forward
+
+Weights = Mapping[str, np.ndarray]
+Cache = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Transformer:
+    """A validated, read-only transformer.
+
+    Names and axis order are TransformerLens's, so the state dict of a legacy `HookedTransformer` fits
+    unchanged. A bias that is absent is zero.
+
+    Attributes:
+        config: The architecture.
+        weights: Floating-point arrays of one dtype, by name; see `weight_shapes` and `bias_shapes`.
+        mask: Boolean `[layer, query, key]`; see `rasplens.model.mask`.
+
+    Raises:
+        ValueError: If an array is missing, unknown, of the wrong shape or dtype, or not finite.
+    """
+
+    config: Config
+    weights: Weights
+    mask: np.ndarray
+
+    def __post_init__(self) -> None:
+        weights = {name: np.array(self.weights[name]) for name in self.weights}
+        mask = np.array(self.mask)
+        _check_names(self.config, weights)
+        _check_arrays(self.config, weights)
+        _check_mask(self.config, mask)
+        if self.config.identity_ov:
+            _check_identity_ov(self.config, weights)
+        for array in (*weights.values(), mask):
+            array.flags.writeable = False
+        object.__setattr__(self, "weights", MappingProxyType(weights))
+        object.__setattr__(self, "mask", mask)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of every weight."""
+        return self.weights["embed.W_E"].dtype
+
+    @property
+    def n_params(self) -> int:
+        """The number of weights and biases, zeros included."""
+        return sum(array.size for array in self.weights.values())
+
+    @property
+    def W_E(self) -> Float[np.ndarray, "d_vocab d_model"]:
+        """The token embedding."""
+        return self.weights["embed.W_E"]
+
+    @property
+    def W_U(self) -> Float[np.ndarray, "d_model d_vocab_out"]:
+        """The unembedding."""
+        return self.weights["unembed.W_U"]
+
+    def astype(self, dtype: type | str | np.dtype) -> "Transformer":
+        """The same transformer with its weights in another floating-point dtype."""
+        return Transformer(self.config, {k: v.astype(dtype) for k, v in self.weights.items()}, self.mask)
+
+    def __call__(self, tokens: Int[np.ndarray, "batch pos"]) -> Float[np.ndarray, "batch pos d_vocab_out"]:
+        """Logits, by the numpy reference.
+
+        Raises:
+            ValueError: If the tokens do not fit the config.
+        """
+        check_tokens(self.config, tokens)
+        return forward(self.weights, self.mask, self.config, tokens)
+
+    def run_with_cache(
+        self, tokens: Int[np.ndarray, "batch pos"]
+    ) -> tuple[Float[np.ndarray, "batch pos d_vocab_out"], Cache]:
+        """Logits and every activation by hook name, by the numpy reference.
+
+        Raises:
+            ValueError: If the tokens do not fit the config.
+        """
+        cache: Cache = {}
+
+        def store(name: str, value: np.ndarray) -> np.ndarray:
+            cache[name] = value
+            return value
+
+        check_tokens(self.config, tokens)
+        return forward(self.weights, self.mask, self.config, tokens, store), cache
+
+    def __repr__(self) -> str:
+        c = self.config
+        kind = "attention-only" if c.attn_only else f"d_mlp={c.d_mlp}"
+        return (
+            f"Transformer({c.n_layers} layers × {c.n_heads} heads, d_model={c.d_model}, {kind}, "
+            f"{c.d_vocab} tokens → {c.d_vocab_out} logits, {self.n_params:,} parameters)"
+        )
+
+
+def check_tokens(config: Config, tokens: Array) -> None:
+    """Raises where token ids do not fit a config, whichever backend is to run them.
+
+    Raises:
+        ValueError: If they are no `[batch, pos]` integers, too long, or outside the vocabulary.
+    """
+    if tokens.ndim != 2:
+        raise ValueError(f"tokens must be [batch, pos]; got shape {tuple(tokens.shape)}.")
+    if tokens.shape[1] > config.n_ctx:
+        raise ValueError(f"Sequences have {tokens.shape[1]} positions; the model has n_ctx={config.n_ctx}.")
+    if tokens.shape[0] and tokens.shape[1] and not (tokens.min() >= 0 and tokens.max() < config.d_vocab):
+        raise ValueError(
+            f"Token ids run from {int(tokens.min())} to {int(tokens.max())}; "
+            f"the model knows 0 to {config.d_vocab - 1}."
+        )
+
+
+def _check_names(config: Config, weights: Weights) -> None:
+    required, optional = weight_shapes(config), bias_shapes(config)
+    if missing := [name for name in required if name not in weights]:
+        raise ValueError(f"Missing weights: {', '.join(missing)}.")
+    if unknown := [name for name in weights if name not in required and name not in optional]:
+        raise ValueError(f"Unknown weights: {', '.join(unknown)}. This config has {', '.join(required)}.")
+
+
+def _check_arrays(config: Config, weights: Weights) -> None:
+    expected = weight_shapes(config) | bias_shapes(config)
+    dtype = weights["embed.W_E"].dtype
+    for name, array in weights.items():
+        if array.shape != expected[name]:
+            raise ValueError(f"{name} must have shape {expected[name]}; got {array.shape}.")
+        if not np.issubdtype(array.dtype, np.floating):
+            raise ValueError(f"{name} must be floating-point; got {array.dtype}.")
+        if array.dtype != dtype:
+            raise ValueError(f"Weights must share one dtype; embed.W_E is {dtype}, {name} is {array.dtype}.")
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name} has NaN or infinite entries.")
+
+
+def _check_mask(config: Config, mask: np.ndarray) -> None:
+    expected = (config.n_layers, config.n_ctx, config.n_ctx)
+    if mask.shape != expected:
+        raise ValueError(f"mask must have shape {expected} (layer, query, key); got {mask.shape}.")
+    if mask.dtype != bool:
+        raise ValueError(f"mask must be boolean; got {mask.dtype}.")
+
+
+def _check_identity_ov(config: Config, weights: Weights) -> None:
+    identity = np.eye(config.d_model, config.d_head)
+    for layer in range(config.n_layers):
+        for letter, expected in (("V", identity), ("O", identity.T)):
+            name = f"blocks.{layer}.attn.W_{letter}"
+            if not (weights[name] == expected).all():
+                raise ValueError(f"identity_ov says that {name} is the identity; it is not.")

@@ -1,0 +1,5 @@
+"""`python -m rasplens`."""
+
+from rasplens.cli import main
+
+main()

@@ -1,0 +1,174 @@
+"""The command line."""
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rasplens import __version__
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Compile RASP programs to transformers with known circuits, and compare learned models with them.",
+)
+
+TaskName = Annotated[str, typer.Argument(metavar="TASK", help="sort, copy, compression or compression_notebook.")]
+Source = Annotated[
+    str,
+    typer.Argument(metavar="PROGRAM", help="A task, whose program is taken, or FILE.py:NAME for your own."),
+]
+ProgramName = Annotated[
+    str | None, typer.Option("--program", help="Which of the task's programs; the first by default.")
+]
+Learned = Annotated[
+    Path | None,
+    typer.Option(
+        help="Your own model: a RASPLens file, or a legacy TransformerLens .pt. By default the shipped one."
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts, and no progress.")]
+Seed = Annotated[int, typer.Option(help="Of everything random.")]
+Inputs = Annotated[int, typer.Option(min=50, help="How many held-out inputs to compare on.")]
+Vocab = Annotated[str | None, typer.Option(help="For your own program: its tokens, such as a,b,c or 0..9.")]
+MaxLen = Annotated[int | None, typer.Option(min=1, help="For your own program: the longest sequence.")]
+Causal = Annotated[bool, typer.Option("--causal", help="For your own program: positions see only the past.")]
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+) -> None:
+    if version:
+        typer.echo(f"rasplens {__version__}")
+        raise typer.Exit()
+
+
+@app.command()
+def run(
+    task: TaskName,
+    learned: Learned = None,
+    program: ProgramName = None,
+    out: Annotated[Path | None, typer.Option(help="The folder to write to; runs/TASK by default.")] = None,
+    inputs: Inputs = 1_000,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """Compile a task's program, verify it, compare the learned model with it, and write a report.
+
+    Example: rasplens run sort --learned my_model.pt
+    """
+    from rasplens.workflow import Sample, run_task
+
+    run_task(task, learned, program, out or Path("runs") / task, Sample(inputs, seed), json)
+
+
+@app.command("compile")
+def compile_(
+    source: Source,
+    program: ProgramName = None,
+    vocab: Vocab = None,
+    max_len: MaxLen = None,
+    causal: Causal = False,
+    out: Annotated[Path | None, typer.Option(help="Where to write the weights, as safetensors.")] = None,
+    json: Json = False,
+) -> None:
+    """Compile a RASP program and print its anatomy.
+
+    Example: rasplens compile my_program.py:histogram --vocab a,b,c --max-len 5
+    """
+    from rasplens.sources import Sizes
+    from rasplens.workflow import compile_and_show
+
+    compile_and_show(source, program, Sizes(vocab, max_len, causal), out, json)
+
+
+@app.command()
+def verify(
+    source: Source,
+    program: ProgramName = None,
+    vocab: Vocab = None,
+    max_len: MaxLen = None,
+    causal: Causal = False,
+    samples: Annotated[
+        int, typer.Option(min=1, help="How many inputs, where there are too many for all.")
+    ] = 2_000,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """Check that a compiled program answers as the interpreter does, on every input if they can be listed.
+
+    Example: rasplens verify my_program.py:histogram --vocab a,b,c --max-len 5
+    """
+    from rasplens.sources import Sizes
+    from rasplens.workflow import verify_and_show
+
+    verify_and_show(source, program, Sizes(vocab, max_len, causal), samples, seed, json)
+
+
+@app.command()
+def train(
+    task: TaskName,
+    recipe: Annotated[str, typer.Option(help="How: fast, seed, … (an unknown name lists them).")] = "fast",
+    seed: Seed = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write the model; TASK.safetensors by default.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Train a model on a task.
+
+    Example: rasplens train copy --recipe smeared --out copy.safetensors
+    """
+    from rasplens.workflow import train_and_show
+
+    train_and_show(task, recipe, seed, out or Path(f"{task}.safetensors"), json)
+
+
+@app.command()
+def compare(
+    task: TaskName,
+    learned: Annotated[list[Path] | None, typer.Option(help="A model to compare; say it again for more.")] = None,
+    program: Annotated[
+        list[str] | None, typer.Option(help="A program to compare with; say it again for more.")
+    ] = None,
+    inputs: Inputs = 1_000,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """Compare models with programs, each with each, in one table.
+
+    Example: rasplens compare copy --learned a.safetensors --learned b.safetensors
+    """
+    from rasplens.workflow import Sample, compare_and_show
+
+    compare_and_show(task, learned or [], program, Sample(inputs, seed), json)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Runs the command line; what the user can mend is one line on the error stream and exit code 2."""
+    started = time.perf_counter()
+    try:
+        code = app(arguments, prog_name="rasplens", standalone_mode=False)
+    except KeyboardInterrupt:
+        print(f"Stopped after {time.perf_counter() - started:.0f} s.", file=sys.stderr)
+        sys.exit(130)
+    except Exception as error:
+        message = _message(error)
+        if message is None:
+            raise
+        print(f"rasplens: {message}", file=sys.stderr)
+        sys.exit(2)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _message(error: Any) -> str | None:
+    """One line for an error that the user can do something about; None for a fault of our own."""
+    if hasattr(error, "format_message"):  # a usage error of the command line itself
+        return f"{error.format_message()} Try --help."
+    if isinstance(error, ValueError | OSError):
+        return " ".join(str(error).split())
+    return None

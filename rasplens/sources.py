@@ -1,0 +1,106 @@
+"""Where the models of a command come from: a task's programs, a user's Python file, a user's checkpoint."""
+
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rasplens.compile import CompiledModel, compile_program
+from rasplens.compile.rasp import SOp, Value
+from rasplens.learned import LearnedModel, import_checkpoint, load_pretrained
+from rasplens.tasks import TASKS, Task, get_task
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What a program from a file needs beside itself; a task's programs bring theirs."""
+
+    vocab: str | None
+    max_len: int | None
+    causal: bool
+
+
+def compile_source(source: str, program: str | None, sizes: Sizes) -> CompiledModel:
+    """The compiled model of a task's program, or of `FILE.py:NAME`.
+
+    Raises:
+        ValueError: If there is no such task, program or file, or what it needs is not given.
+        CompileError: If it cannot be compiled.
+    """
+    if source in TASKS:
+        return reference(get_task(source), program)
+    if ":" not in source:
+        raise ValueError(f"{source!r} is neither a task ({', '.join(TASKS)}) nor FILE.py:NAME.")
+    if sizes.vocab is None or sizes.max_len is None:
+        raise ValueError(f"To compile {source}, say --vocab (such as a,b,c or 0..9) and --max-len.")
+    expression = program_from_file(source)
+    return compile_program(expression, parse_vocab(sizes.vocab), sizes.max_len, causal=sizes.causal)
+
+
+def reference(task: Task, program: str | None) -> CompiledModel:
+    """A task's program, compiled for the task; the first one unless named.
+
+    Raises:
+        ValueError: If the task has no such program.
+    """
+    name = next(iter(task.programs)) if program is None else program
+    if name not in task.programs:
+        known = ", ".join(task.programs)
+        raise ValueError(f"Task {task.name!r} has no program {name!r}. It has {known}.")
+    return compile_program(task.programs[name], task.vocab, task.n_ctx, mask=task.visible)
+
+
+def learned_model(task: Task, path: Path | None) -> LearnedModel:
+    """The user's checkpoint, or the shipped model of the task.
+
+    Raises:
+        ValueError: If the checkpoint cannot be read or does not fit, or no model is shipped.
+    """
+    return load_pretrained(task.name) if path is None else import_checkpoint(path, task)
+
+
+def program_from_file(source: str) -> SOp:
+    """The s-op that a Python file defines under a name, from `FILE.py:NAME`.
+
+    Raises:
+        ValueError: If there is no such file or name, the file fails, or it is no s-op.
+    """
+    file, _, name = source.rpartition(":")
+    path = Path(file)
+    if not path.is_file():
+        raise ValueError(f"There is no file {file}.")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"{file} is no Python file.")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ValueError(f"{file} failed with {type(error).__name__}: {error}.") from error
+    found: Any = getattr(module, name, None)
+    if not isinstance(found, SOp):
+        known = [key for key, value in vars(module).items() if isinstance(value, SOp)]
+        raise ValueError(f"{file} defines no s-op {name!r}. It defines {', '.join(known) or 'none'}.")
+    return found
+
+
+def parse_vocab(text: str) -> list[Value]:
+    """Tokens from `a,b,c` or `0..9`; what looks like an integer is one.
+
+    Raises:
+        ValueError: If a range is empty.
+    """
+    tokens: list[Value] = []
+    for part in text.split(","):
+        first, dots, last = part.partition("..")
+        if dots and _is_integer(first) and _is_integer(last):
+            if int(first) > int(last):
+                raise ValueError(f"The range {part} of --vocab is empty; write {last}..{first}.")
+            tokens += range(int(first), int(last) + 1)
+        else:
+            tokens.append(int(part) if _is_integer(part) else part)
+    return tokens
+
+
+def _is_integer(text: str) -> bool:
+    return text.removeprefix("-").isdecimal()

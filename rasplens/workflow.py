@@ -1,0 +1,236 @@
+"""What the commands do, step by step."""
+
+import itertools
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rasplens import show
+from rasplens.compare import Comparison, compare
+from rasplens.compare.findings import best_points
+from rasplens.compare.pipeline import STAGES
+from rasplens.compile import CompiledModel, CompileError, Verification, verify
+from rasplens.learned import LearnedModel
+from rasplens.model import save
+from rasplens.sources import Sizes, compile_source, learned_model, reference
+from rasplens.tasks import Task, get_task
+
+VERIFIED_INPUTS = 300
+"""Inputs of a task, and random ones, on which a compiled program is checked before it is compared with."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """How many held-out inputs models are compared on, and the seed that chooses them."""
+
+    n_inputs: int
+    seed: int
+
+
+def run_task(
+    task_name: str, path: Path | None, program: str | None, out: Path, sample: Sample, json: bool
+) -> None:
+    """Compiles, verifies, compares and writes the report."""
+    started = time.perf_counter()
+    task = get_task(task_name)
+    learned = learned_model(task, path)
+    out.mkdir(parents=True, exist_ok=True)
+    with show.progress("compiling") as advance:
+        compiled = reference(task, program)
+        checks = verify_for_task(compiled, task)
+        comparison = _compare(compiled, learned, task, sample, advance)
+        advance("report", len(STAGES), len(STAGES))
+        comparison.save(out / "comparison.json")
+        comparison.report(out / "report.html")
+    seconds = time.perf_counter() - started
+    if json:
+        values = comparison.to_dict()
+        del values["tables"]
+        values["verification"] = {name: _verification(check) for name, check in checks.items()}
+        show.as_json({**values, "report": str(out / "report.html"), "seconds": round(seconds, 1)})
+        return
+    _show_models(compiled, learned, comparison, checks)
+    _show_comparison(comparison)
+    show.out.print(f"Report: {out / 'report.html'}   Figures: {out / 'comparison.json'}   ({seconds:.0f} s)")
+
+
+def compile_and_show(source: str, program: str | None, sizes: Sizes, out: Path | None, json: bool) -> None:
+    """Compiles a program and shows what came of it."""
+    started = time.perf_counter()
+    compiled = compile_source(source, program, sizes)
+    seconds = time.perf_counter() - started
+    if out is not None:
+        save(compiled.transformer, out, {"origin": f"compiled from {source}", "program": compiled.output})
+    anatomy, shape = show.anatomy(compiled), show.shape(compiled.transformer)
+    if json:
+        bos = {"bos": compiled.has_bos, "max_len": compiled.inputs.max_len}
+        show.as_json({"program": compiled.output, **shape, **bos, "variables": anatomy})
+        return
+    show.table(f"{compiled.output}, compiled in {seconds:.2f} s", list(shape), [list(shape.values())])
+    show.table("Residual stream", list(anatomy[0]), [list(row.values()) for row in anatomy])
+    if out is not None:
+        show.out.print(f"Weights: {out}")
+
+
+def verify_and_show(source: str, program: str | None, sizes: Sizes, samples: int, seed: int, json: bool) -> None:
+    """Verifies a compiled program.
+
+    Raises:
+        CompileError: If it is wrong, with the counterexample.
+    """
+    compiled = compile_source(source, program, sizes)
+    with show.progress("verifying") as advance:
+        found = verify(
+            compiled,
+            samples=samples,
+            seed=seed,
+            progress=lambda done, total: advance("verifying", done, total),
+        )
+    if json:
+        show.as_json({"program": compiled.output, **_verification(found)})
+    if not found.ok:
+        raise CompileError(f"{compiled.output!r} is {found}")
+    if not json:
+        show.out.print(f"{compiled.output}: {found}")
+
+
+def train_and_show(task_name: str, recipe: str, seed: int, out: Path, json: bool) -> None:
+    """Trains a model and stores it.
+
+    Raises:
+        ValueError: If the folder to write to does not exist (before training, not after).
+    """
+    from rasplens.learned import get_recipe, train
+
+    task = get_task(task_name)
+    steps = get_recipe(task.name, recipe).steps
+    if not out.resolve().parent.is_dir():
+        raise ValueError(f"Cannot write {out}: the folder {out.parent} does not exist. Create it first.")
+    with show.progress(f"training {task.name}") as advance:
+
+        def report(state: Any) -> None:
+            left = state.seconds / state.step * (steps - state.step)
+            what = f"loss {state.loss:.4f}  accuracy {state.token:.4f}  {left:.0f} s left"
+            advance(what, state.step, steps)
+
+        model = train(task, recipe, seed, report)
+    model.save(out)
+    if json:
+        show.as_json({"task": task.name, "path": str(out), **model.provenance})
+        return
+    accuracy = model.provenance["accuracy"]
+    show.out.print(
+        f"{task.name}: {accuracy['token']:.4f} of the answers and {accuracy['sequence']:.4f} of the inputs right "
+        f"on held-out inputs after {model.provenance['steps']:,} steps. Model: {out}"
+    )
+
+
+def compare_and_show(
+    task_name: str, paths: list[Path], programs: list[str] | None, sample: Sample, json: bool
+) -> None:
+    """Compares every model (the shipped one, if none is given) with every program."""
+    task = get_task(task_name)
+    models = [learned_model(task, path) for path in paths] or [learned_model(task, None)]
+    references = [reference(task, program) for program in programs or task.programs]
+    comparisons = []
+    with show.progress("comparing") as advance:
+        for compiled, learned in itertools.product(references, models):
+            verify_for_task(compiled, task)
+            comparisons.append(_compare(compiled, learned, task, sample, advance))
+    if json:
+        show.as_json([comparison.to_dict() for comparison in comparisons])
+        return
+    rows = [_summary(comparison) for comparison in comparisons]
+    show.table(f"{task.name}: each score beside its control", list(rows[0]), [list(row.values()) for row in rows])
+
+
+def verify_for_task(compiled: CompiledModel, task: Task) -> dict[str, Verification]:
+    """Checks on random inputs, and on inputs of the task, which random ones seldom are.
+
+    Raises:
+        CompileError: If the compiled program is wrong on one: nothing may be compared with it.
+    """
+    checks = {
+        "random inputs": verify(compiled, samples=VERIFIED_INPUTS),
+        "task inputs": verify(compiled, inputs=task.sequences(task.held_out[:VERIFIED_INPUTS])),
+    }
+    for check in checks.values():
+        if not check.ok:
+            raise CompileError(f"{compiled.output!r} is {check}")
+    return checks
+
+
+def _compare(
+    compiled: CompiledModel, learned: LearnedModel, task: Task, sample: Sample, advance: show.Advance
+) -> Comparison:
+    def begin(stage: str) -> None:
+        advance(f"{compiled.output}: {stage}", STAGES.index(stage), len(STAGES))
+
+    return compare(compiled, learned, task=task, n_inputs=sample.n_inputs, seed=sample.seed, progress=begin)
+
+
+def _verification(check: Verification) -> dict[str, Any]:
+    return {
+        "ok": check.ok,
+        "checked": check.checked,
+        "total": check.total,
+        "exhaustive": check.exhaustive,
+        "undefined": check.undefined,
+        "margin": check.margin,
+        "counterexample": None if check.counterexample is None else str(check.counterexample),
+    }
+
+
+def _show_models(
+    compiled: CompiledModel, learned: LearnedModel, comparison: Comparison, checks: dict[str, Verification]
+) -> None:
+    rows = []
+    for side, model in (("compiled", compiled.transformer), ("learned", learned.transformer)):
+        accuracy = comparison.accuracies[side]
+        rows.append([side, *show.shape(model).values(), accuracy.token, accuracy.sequence])
+    headings = ["", *show.shape(compiled.transformer), "answers right", "inputs right"]
+    show.table(f"{comparison.task}: {learned.origin} against {compiled.output!r}", headings, rows)
+    for name, check in checks.items():
+        show.out.print(f"Compiled program against interpreter, {name}: {check}")
+    show.out.print()
+
+
+def _show_comparison(comparison: Comparison) -> None:
+    best = best_points(comparison)
+    best["point"] = best["point"].str.replace(r"blocks\.(\d+)\.hook_", r"L\1 ", regex=True)
+    columns = ["variable", "point", "measure", "score", "chance", "shuffled", "untrained"]
+    show.table("Residual subspaces: best hook point per variable", columns, best[columns].to_numpy().tolist())
+    matched = comparison.attention[comparison.attention["matched"]]
+    rows = [
+        [row.variable, f"L{row.layer}H{row.head}", row.similarity, row.shuffled, row.content]
+        for row in matched.itertuples()
+    ]
+    headings = ["compiled head for", "learned head", "similarity", "inputs shuffled", "content"]
+    show.table("Attention: matched heads", headings, rows)
+    correlated = [
+        [way, c.rho, c.within_rows, f"{c.p:.3f}", c.n]
+        for way, c in comparison.correlations.items()
+        if c is not None
+    ]
+    headings = ["ablation", "rank correlation", "keys permuted", "p", "edges"]
+    show.table("Ablation: the worth of attention edges in both models", headings, correlated)
+    for sentence in comparison.findings:
+        show.out.print(sentence + "\n")
+
+
+def _summary(comparison: Comparison) -> dict[str, object]:
+    best, attention = best_points(comparison), comparison.attention
+    matched = attention[attention["matched"]] if len(attention) else attention
+    zero = comparison.correlations["zero"]
+    return {
+        "learned model": comparison.learned_origin,
+        "program": comparison.program,
+        "answers right": comparison.accuracies["learned"].token,
+        "agreement": comparison.agreement,
+        "decodable above controls": float(best["selectivity"].clip(lower=0).mean()),
+        "attention": float(matched["similarity"].mean()) if len(matched) else "-",
+        "inputs shuffled": float(matched["shuffled"].mean()) if len(matched) else "-",
+        "edge correlation": "-" if zero is None else zero.rho,
+        "keys permuted": "-" if zero is None else zero.within_rows,
+    }

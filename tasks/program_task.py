@@ -1,0 +1,59 @@
+"""Any RASP program as a supervised task: random inputs, and the interpreter's values as answers."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rasplens.compile import compile_program, run
+from rasplens.compile.interpreter import value_key
+from rasplens.compile.rasp import SOp, Value
+from rasplens.model import bidirectional_mask, causal_mask
+from rasplens.tasks.split import held_out_by_hash
+from rasplens.tasks.task import Ids, Task
+
+N_HELD_OUT = 500
+
+
+def program_task(program: SOp, vocab: Sequence[Value], max_len: int, *, causal: bool = False) -> Task:
+    """The task of computing a program on sequences of `max_len` tokens, at every position.
+
+    Inputs are uniform; one in five is held out, by a hash of its tokens. Where the program is undefined
+    (None), that is an answer of its own.
+
+    Raises:
+        CompileError: If the program's values cannot be told beforehand.
+        UndefinedValue: When an input is drawn on which the program has no value.
+        ValueError: If no input of this vocabulary and length is held out.
+    """
+    compiled = compile_program(program, vocab, max_len, causal=causal)
+    tokens = compiled.inputs.vocab
+    output = compiled.variables[compiled.output]
+    code_of = {value_key(value): code for code, value in enumerate((*output.values, None))}
+    known: dict[tuple[int, ...], list[int]] = {}
+
+    def answer(row: tuple[int, ...]) -> list[int]:
+        if row not in known:
+            values = run(program, [tokens[i] for i in row], causal=causal)
+            known[row] = [code_of[value_key(value)] for value in values]
+        return known[row]
+
+    def draw(rng: np.random.Generator, n: int) -> Ids:
+        return rng.integers(0, len(tokens), (n, max_len))
+
+    candidates = np.unique(draw(np.random.default_rng(0), 8 * N_HELD_OUT), axis=0)
+    held_out = candidates[held_out_by_hash(candidates)]
+    if not len(held_out):
+        raise ValueError(f"{len(tokens)} tokens and max_len={max_len} leave no input to hold out.")
+    return Task(
+        name=program.name,
+        vocab=tokens,
+        outputs=(*output.values, None),
+        positions=tuple(str(i) for i in range(max_len)),
+        mask=lambda n_layers: (causal_mask if causal else bidirectional_mask)(n_layers, max_len),
+        draw=draw,
+        is_held_out=held_out_by_hash,
+        target=lambda ids: np.array([answer(tuple(row)) for row in ids.tolist()]),
+        loss_positions=tuple(range(max_len)),
+        held_out=np.random.default_rng(0).permutation(held_out)[:N_HELD_OUT],
+        programs={program.name: program},
+    )

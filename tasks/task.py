@@ -1,0 +1,112 @@
+"""What a model is asked to do: inputs, where the loss is read, what is right there."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from rasplens.compile.interpreter import value_key
+from rasplens.compile.rasp import SOp, Value
+
+Ids = Int[np.ndarray, "batch pos"]
+
+
+class Accuracy(NamedTuple):
+    """Shares of right answers, each in [0, 1].
+
+    Attributes:
+        token: Of single positions.
+        sequence: Of inputs on which every position is right.
+    """
+
+    token: float
+    sequence: float
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A supervised sequence task.
+
+    Attributes:
+        name: For people and files.
+        vocab: The tokens; a token's place is its id.
+        outputs: The possible answers; an answer's place is the logit that stands for it.
+        positions: A printable name for each position; their number is the length of an input.
+        mask: From the number of layers, which positions see which: boolean `[layer, query, key]`.
+        draw: From a generator and a number, that many random inputs, as ids.
+        is_held_out: Of inputs, which ones are never trained on.
+        target: Of inputs, the right answers (indices into `outputs`) at the loss positions.
+        loss_positions: Where the answers are read.
+        held_out: Inputs for evaluation, none of which `sample` ever gives.
+        programs: RASP programs that solve the task, by name; the first is the reference.
+    """
+
+    name: str
+    vocab: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    positions: tuple[str, ...]
+    mask: Callable[[int], np.ndarray]
+    draw: Callable[[np.random.Generator, int], Ids]
+    is_held_out: Callable[[Ids], Bool[np.ndarray, " batch"]]
+    target: Callable[[Ids], Int[np.ndarray, "batch loss_pos"]]
+    loss_positions: tuple[int, ...]
+    held_out: Ids
+    programs: Mapping[str, SOp] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        outside = [p for p in self.loss_positions if not 0 <= p < self.n_ctx]
+        if outside:
+            raise ValueError(f"Loss positions {outside} lie outside the {self.n_ctx} positions.")
+        if not self.is_held_out(self.held_out).all():
+            raise ValueError("Every held-out input must be one that `is_held_out` names.")
+
+    @property
+    def n_ctx(self) -> int:
+        """The length of an input."""
+        return len(self.positions)
+
+    @property
+    def visible(self) -> Bool[np.ndarray, "query key"]:
+        """Which positions see which in some layer: what a program for the task may use."""
+        return np.logical_or.reduce(self.mask(2), axis=0)
+
+    def sample(self, rng: np.random.Generator, n: int) -> Ids:
+        """Random inputs to train on; held-out ones are drawn again."""
+        ids = self.draw(rng, n)
+        while (rejected := self.is_held_out(ids)).any():
+            ids[rejected] = self.draw(rng, int(rejected.sum()))
+        return ids
+
+    def sequences(self, ids: Ids) -> list[list[Value]]:
+        """Inputs as tokens."""
+        return [[self.vocab[i] for i in row] for row in ids.tolist()]
+
+    def ids(self, sequences: Sequence[Sequence[Value]]) -> Ids:
+        """Inputs as ids.
+
+        Raises:
+            ValueError: If a sequence has the wrong length or a token that the task does not know.
+        """
+        known = {value_key(token): i for i, token in enumerate(self.vocab)}
+        for tokens in sequences:
+            if len(tokens) != self.n_ctx:
+                raise ValueError(f"Inputs of {self.name!r} have {self.n_ctx} tokens; got {len(tokens)}.")
+            for token in tokens:
+                if value_key(token) not in known:
+                    raise ValueError(f"Token {token!r} is not in the vocabulary of {self.name!r}.")
+        return np.array([[known[value_key(token)] for token in tokens] for tokens in sequences])
+
+    def accuracy(self, model: Any, ids: Ids | None = None) -> Accuracy:
+        """How often a model, a compiled model or a program is right.
+
+        Args:
+            model: Anything that `rasplens.tasks.answers` understands.
+            ids: The inputs; by default the held-out ones.
+        """
+        from rasplens.tasks.answers import answers
+
+        ids = self.held_out if ids is None else ids
+        right = answers(self, model, ids) == self.target(ids)
+        return Accuracy(float(right.mean()), float(right.all(axis=1).mean()))

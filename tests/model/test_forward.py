@@ -1,0 +1,197 @@
+"""The one page of mathematics: a model computable on paper, and agreement of its three backends.
+
+Tolerances: float64 backends differ only in the order of sums (1e-10); float32 has 24-bit mantissas and
+these models sum over tens of terms of order one (1e-5).
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from transformer_lens.config import TransformerBridgeConfig
+from transformer_lens.model_bridge import TransformerBridge
+
+from rasplens.model import Config, HookedModel, Transformer, bidirectional_mask, causal_mask
+from rasplens.model.forward import masked_softmax, sinusoids
+from rasplens.model.jax_forward import jax_forward
+
+TOLERANCE = {np.float32: 1e-5, np.float64: 1e-10}
+
+
+def base(**changes) -> Config:
+    sizes = {
+        "n_layers": 2,
+        "n_heads": 2,
+        "d_model": 6,
+        "d_head": 4,
+        "n_ctx": 5,
+        "d_vocab": 7,
+        "d_vocab_out": 3,
+    }
+    return Config(**{**sizes, **changes})
+
+
+def silent_row_mask(n_layers: int, n_ctx: int) -> np.ndarray:
+    mask = causal_mask(n_layers, n_ctx)
+    mask[0, 1:3] = False
+    return mask
+
+
+FEATURES = {
+    "plain": (base(), {}),
+    "biases": (base(), {"biases": True}),
+    "mlp": (base(d_mlp=8), {"biases": True}),
+    "one head": (base(n_heads=1), {}),
+    "unscaled scores": (base(attn_scale=1.0), {}),
+    "sinusoids on queries and keys": (base(positions="sinusoidal_qk"), {}),
+    "smeared keys": (base(smeared_keys=True), {}),
+    "smeared keys with sinusoids": (base(smeared_keys=True, positions="sinusoidal_qk"), {}),
+    "identity OV": (base(n_heads=1, d_head=6, identity_ov=True), {}),
+    "bidirectional": (base(), {"mask": bidirectional_mask(2, 5)}),
+    "mask per layer with silent rows": (base(), {"mask": silent_row_mask(2, 5)}),
+    "no layers": (base(n_layers=0), {"mask": causal_mask(0, 5)}),
+}
+
+
+@pytest.fixture(params=FEATURES)
+def model(request, random_transformer) -> Transformer:
+    config, options = FEATURES[request.param]
+    return random_transformer(config, **options)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("n_pos", [1, 4, 5])
+def test_torch_agrees_with_the_numpy_reference(model, dtype, n_pos):
+    model = model.astype(dtype)
+    tokens = np.random.default_rng(1).integers(0, 7, (3, n_pos))
+    with torch.no_grad():
+        logits = HookedModel(model)(torch.tensor(tokens)).numpy()
+    assert logits.dtype == dtype
+    np.testing.assert_allclose(logits, model(tokens), rtol=0, atol=TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("n_pos", [1, 4, 5])
+def test_jax_agrees_with_the_numpy_reference(model, dtype, n_pos):
+    model = model.astype(dtype)
+    tokens = np.random.default_rng(1).integers(0, 7, (3, n_pos))
+    with jax.enable_x64(dtype == np.float64):
+        weights = {name: jnp.asarray(array) for name, array in model.weights.items()}
+        logits = np.asarray(jax.jit(jax_forward(model.config, model.mask))(weights, jnp.asarray(tokens)))
+    assert logits.dtype == dtype
+    np.testing.assert_allclose(logits, model(tokens), rtol=0, atol=TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("d_mlp", [0, 8])
+def test_transformer_lens_own_implementation_agrees(random_transformer, d_mlp):
+    """An oracle that shares no code with ours: TransformerLens's native bridge on the same weights."""
+    model = random_transformer(base(d_mlp=d_mlp), dtype=np.float32, biases=True)
+    weights = {name: array for name, array in model.weights.items() if name != "unembed.b_U"}
+    model = Transformer(model.config, weights, model.mask)  # the bridge has no unembedding bias
+    sizes = {name: getattr(model.config, name) for name in ("n_layers", "n_heads", "d_model", "d_head", "n_ctx")}
+    bridge = TransformerBridge.boot_native(
+        TransformerBridgeConfig(
+            **sizes,
+            d_vocab=7,
+            d_vocab_out=3,
+            d_mlp=d_mlp or None,
+            act_fn="relu",
+            attn_only=d_mlp == 0,
+            normalization_type=None,
+        )
+    )
+    with torch.no_grad():
+        load_into_native_bridge(bridge, model)
+        tokens = np.random.default_rng(1).integers(0, 7, (3, 5))
+        logits = bridge(torch.tensor(tokens)).numpy()
+    np.testing.assert_allclose(model(tokens), logits, rtol=0, atol=TOLERANCE[np.float32])
+
+
+def load_into_native_bridge(bridge, model: Transformer) -> None:
+    """Copies weights under the bridge's own names: linear layers are transposed, heads side by side."""
+    weights = model.weights
+    ours = {
+        "tok_embed.weight": weights["embed.W_E"],
+        "pos.weight": weights["pos_embed.W_pos"],
+        "head.weight": weights["unembed.W_U"].T,
+    }
+    for layer in range(model.config.n_layers):
+        ours_attn, theirs_attn = f"blocks.{layer}.attn.", f"layers.{layer}.attn."
+        for letter in "QKV":
+            flat = np.concatenate(list(weights[f"{ours_attn}W_{letter}"]), axis=1)
+            ours[f"{theirs_attn}{letter.lower()}.weight"] = flat.T
+            ours[f"{theirs_attn}{letter.lower()}.bias"] = weights[f"{ours_attn}b_{letter}"].reshape(-1)
+        ours[f"{theirs_attn}o.weight"] = np.concatenate(list(weights[f"{ours_attn}W_O"]), axis=0).T
+        ours[f"{theirs_attn}o.bias"] = weights[f"{ours_attn}b_O"]
+        if not model.config.attn_only:
+            for side in ("in", "out"):
+                name = f"layers.{layer}.mlp.fc_{side}"
+                ours[f"{name}.weight"] = weights[f"blocks.{layer}.mlp.W_{side}"].T
+                ours[f"{name}.bias"] = weights[f"blocks.{layer}.mlp.b_{side}"]
+    theirs = {name.replace("_original_component.", ""): p for name, p in bridge.named_parameters()}
+    assert set(theirs) == set(ours)
+    for name, parameter in theirs.items():
+        parameter.copy_(torch.tensor(ours[name]))
+
+
+def test_gradients_are_finite_through_silent_rows(random_transformer):
+    model = random_transformer(base(), mask=silent_row_mask(2, 5), dtype=np.float32)
+    weights = {name: jnp.asarray(array) for name, array in model.weights.items()}
+    logits = jax_forward(model.config, model.mask)
+    gradients = jax.grad(lambda w: logits(w, jnp.array([[1, 2, 3, 4, 0]])).sum())(weights)
+    assert all(bool(jnp.isfinite(g).all()) for g in gradients.values())
+    assert float(jnp.abs(gradients["blocks.0.attn.W_Q"]).max()) > 0
+
+
+def test_a_model_computable_on_paper():
+    """One head averages what it sees; the values are the token's number, the logit adds the residual.
+
+    Queries are zero, so attention is uniform over the causal past: for tokens (1, 2, 0) the head writes
+    1, 3/2, 1 and the residual adds the token itself: 2, 7/2, 1.
+    """
+    config = Config(n_layers=1, n_heads=1, d_model=1, d_head=1, n_ctx=3, d_vocab=3, d_vocab_out=1)
+    weights = {
+        "embed.W_E": np.array([[0.0], [1.0], [2.0]]),
+        "pos_embed.W_pos": np.zeros((3, 1)),
+        "blocks.0.attn.W_Q": np.zeros((1, 1, 1)),
+        "blocks.0.attn.W_K": np.ones((1, 1, 1)),
+        "blocks.0.attn.W_V": np.ones((1, 1, 1)),
+        "blocks.0.attn.W_O": np.ones((1, 1, 1)),
+        "unembed.W_U": np.ones((1, 1)),
+    }
+    model = Transformer(config, weights, causal_mask(1, 3))
+    np.testing.assert_allclose(model(np.array([[1, 2, 0]]))[0, :, 0], [2, 3.5, 1])
+
+
+def test_smeared_keys_on_paper():
+    """sigmoid(ln 3) = 3/4 of each key comes from the position before; the first keeps its own.
+
+    Keys 1, 2, 4 become 1, 1/4·2 + 3/4·1, 1/4·4 + 3/4·2, and a query of one scores just that.
+    """
+    config = Config(1, 1, 1, 1, 3, 3, 1, smeared_keys=True)
+    weights = {
+        "embed.W_E": np.array([[1.0], [2.0], [4.0]]),
+        "pos_embed.W_pos": np.zeros((3, 1)),
+        "blocks.0.attn.W_Q": np.zeros((1, 1, 1)),
+        "blocks.0.attn.b_Q": np.ones((1, 1)),
+        "blocks.0.attn.W_K": np.ones((1, 1, 1)),
+        "blocks.0.attn.W_V": np.ones((1, 1, 1)),
+        "blocks.0.attn.W_O": np.ones((1, 1, 1)),
+        "blocks.0.attn.smear": np.full((1, 3), np.log(3)),
+        "unembed.W_U": np.ones((1, 1)),
+    }
+    _, cache = Transformer(config, weights, causal_mask(1, 3)).run_with_cache(np.array([[0, 1, 2]]))
+    np.testing.assert_allclose(cache["blocks.0.attn.hook_attn_scores"][0, 0, 2], [1, 1.25, 2.5])
+
+
+def test_softmax_over_what_the_mask_leaves():
+    rows = np.array([[0.0, 0.0, -np.inf], [-np.inf, -np.inf, -np.inf], [1000.0, -np.inf, 0.0]])
+    np.testing.assert_allclose(masked_softmax(rows), [[0.5, 0.5, 0], [0, 0, 0], [1, 0, 0]])
+
+
+def test_sinusoids_have_the_published_form():
+    waves = sinusoids(8, 4)
+    position = 5
+    expected = [np.sin(position), np.cos(position), np.sin(position / 100), np.cos(position / 100)]
+    np.testing.assert_allclose(waves[position], expected)

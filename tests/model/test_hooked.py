@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+import torch
+from transformer_lens import ActivationCache
+
+from rasplens.model import Config, HookedModel, hook_names
+
+CONFIG = Config(n_layers=2, n_heads=2, d_model=6, d_head=4, n_ctx=5, d_vocab=7, d_vocab_out=3, d_mlp=8)
+SINUSOIDAL = Config(
+    n_layers=1, n_heads=2, d_model=6, d_head=4, n_ctx=5, d_vocab=7, d_vocab_out=3,
+    positions="sinusoidal_qk", smeared_keys=True,
+)  # fmt: skip
+TOKENS = torch.tensor([[1, 2, 3, 4, 0], [6, 6, 5, 0, 1]])
+HOOKS = [(config, name) for config in (CONFIG, SINUSOIDAL) for name in hook_names(config)]
+
+
+@pytest.mark.parametrize(("config", "name"), HOOKS, ids=[f"{c.positions}-{n}" for c, n in HOOKS])
+def test_every_hook_point_is_live(random_transformer, config, name):
+    """An edit must change the logits, and by as much as the same edit in the numpy reference."""
+    transformer = random_transformer(config, biases=True)
+    model = HookedModel(transformer)
+    scale = torch.rand(1000, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+
+    def edit(value, hook=None):
+        factor = scale[: value.shape[-1]]
+        return torch.where(torch.isfinite(value), value * factor, value)
+
+    with torch.no_grad():
+        clean = model(TOKENS)
+        edited = model.run_with_hooks(TOKENS, fwd_hooks=[(name, edit)])
+    assert (clean - edited).abs().max() > 1e-3
+
+
+def test_the_torch_cache_equals_the_numpy_cache(random_transformer):
+    transformer = random_transformer(CONFIG, biases=True)
+    with torch.no_grad():
+        _, cache = HookedModel(transformer).run_with_cache(TOKENS)
+    _, expected = transformer.run_with_cache(TOKENS.numpy())
+    assert list(cache) == list(expected)
+    for name, value in cache.items():
+        np.testing.assert_allclose(value.numpy(), expected[name], rtol=0, atol=1e-10, err_msg=name)
+
+
+def test_the_activation_cache_of_transformer_lens_understands_the_names(random_transformer):
+    model = HookedModel(random_transformer(CONFIG))
+    _, cache = model.run_with_cache(TOKENS)
+    cache = ActivationCache(cache, model)
+    assert cache["pattern", 1].shape == (2, 2, 5, 5)
+    assert cache["resid_post", 0].shape == (2, 5, 6)
+    assert cache["result", 0].shape == (2, 5, 2, 6)
+
+
+def test_the_state_dict_has_the_weights_own_names(random_transformer):
+    transformer = random_transformer(CONFIG)
+    assert set(HookedModel(transformer).state_dict()) == set(transformer.weights)
+
+
+def test_a_model_survives_the_round_trip_through_torch(random_transformer):
+    transformer = random_transformer(CONFIG, biases=True)
+    back = HookedModel(transformer).to_transformer()
+    assert back.config == transformer.config
+    np.testing.assert_array_equal(back.mask, transformer.mask)
+    for name, array in transformer.weights.items():
+        np.testing.assert_array_equal(back.weights[name], array)
+
+
+def test_gradients_reach_every_parameter(random_transformer):
+    model = HookedModel(random_transformer(CONFIG, biases=True))
+    model(TOKENS).square().sum().backward()
+    without = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.abs().max() > 0]
+    assert without == []
+
+
+def test_tokens_that_do_not_fit_are_refused(random_transformer):
+    with pytest.raises(ValueError, match="n_ctx=5"):
+        HookedModel(random_transformer(CONFIG))(torch.zeros((1, 6), dtype=torch.long))

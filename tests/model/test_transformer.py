@@ -1,0 +1,94 @@
+import numpy as np
+import pytest
+
+from rasplens.model import Config, Transformer, causal_mask, hook_names
+from rasplens.model.transformer import check_tokens
+
+CONFIG = Config(n_layers=1, n_heads=1, d_model=3, d_head=3, n_ctx=4, d_vocab=5, d_vocab_out=2)
+
+
+@pytest.fixture
+def model(random_transformer) -> Transformer:
+    return random_transformer(CONFIG)
+
+
+def changed(model: Transformer, **arrays) -> dict[str, np.ndarray]:
+    return {**model.weights, **{name.replace("__", "."): array for name, array in arrays.items()}}
+
+
+def test_every_invariant_of_the_arrays_fires(model):
+    def build(weights, mask=model.mask):
+        return Transformer(CONFIG, weights, mask)
+
+    with pytest.raises(ValueError, match=r"embed\.W_E must have shape \(5, 3\); got \(5, 4\)"):
+        build(changed(model, embed__W_E=np.zeros((5, 4))))
+    with pytest.raises(ValueError, match=r"Missing weights: unembed\.W_U"):
+        build({name: a for name, a in model.weights.items() if name != "unembed.W_U"})
+    with pytest.raises(ValueError, match=r"Unknown weights: embed\.W_X"):
+        build(changed(model, embed__W_X=np.zeros(1)))
+    with pytest.raises(ValueError, match=r"unembed\.W_U must be floating-point; got int64"):
+        build(changed(model, unembed__W_U=np.zeros((3, 2), dtype=int)))
+    with pytest.raises(ValueError, match=r"share one dtype; embed\.W_E is float64, unembed\.W_U is float32"):
+        build(changed(model, unembed__W_U=np.zeros((3, 2), dtype=np.float32)))
+    with pytest.raises(ValueError, match=r"unembed\.W_U has NaN or infinite entries"):
+        build(changed(model, unembed__W_U=np.full((3, 2), np.nan)))
+    with pytest.raises(ValueError, match=r"mask must have shape \(1, 4, 4\) \(layer, query, key\); got \(4, 4\)"):
+        build(model.weights, np.tri(4, dtype=bool))
+    with pytest.raises(ValueError, match="mask must be boolean; got int64"):
+        build(model.weights, causal_mask(1, 4).astype(np.int64))
+
+
+def test_a_frozen_ov_that_is_not_the_identity_is_refused(model):
+    config = Config(**{**CONFIG.to_dict(), "identity_ov": True})
+    with pytest.raises(ValueError, match=r"identity_ov says that blocks\.0\.attn\.W_V is the identity"):
+        Transformer(config, model.weights, model.mask)
+
+
+def test_tokens_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match=r"tokens must be \[batch, pos\]; got shape \(3,\)"):
+        check_tokens(CONFIG, np.zeros(3, int))
+    with pytest.raises(ValueError, match="Sequences have 5 positions; the model has n_ctx=4"):
+        check_tokens(CONFIG, np.zeros((1, 5), int))
+    with pytest.raises(ValueError, match="Token ids run from 0 to 5; the model knows 0 to 4"):
+        check_tokens(CONFIG, np.array([[0, 5]]))
+    with pytest.raises(ValueError, match="Token ids run from -1 to 0"):
+        check_tokens(CONFIG, np.array([[0, -1]]))
+
+
+def test_both_ways_to_run_check_their_tokens(model):
+    with pytest.raises(ValueError, match="n_ctx=4"):
+        model(np.zeros((1, 5), int))
+    with pytest.raises(ValueError, match="n_ctx=4"):
+        model.run_with_cache(np.zeros((1, 5), int))
+
+
+def test_weights_and_mask_cannot_be_written_to(model):
+    with pytest.raises(ValueError, match="read-only"):
+        model.W_E[0, 0] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        model.mask[0, 0, 0] = False
+    with pytest.raises(TypeError):
+        model.weights["embed.W_E"] = model.W_U
+
+
+def test_the_arrays_are_copies_of_what_was_given(model):
+    weights = {name: array.copy() for name, array in model.weights.items()}
+    built = Transformer(CONFIG, weights, model.mask)
+    weights["embed.W_E"][:] = 0
+    np.testing.assert_array_equal(built.W_E, model.W_E)
+
+
+def test_the_cache_holds_every_hook_point(model):
+    logits, cache = model.run_with_cache(np.array([[0, 1, 2]]))
+    assert list(cache) == hook_names(CONFIG)
+    np.testing.assert_array_equal(logits, model(np.array([[0, 1, 2]])))
+    np.testing.assert_array_equal(logits, cache["blocks.0.hook_resid_post"] @ model.W_U)
+
+
+def test_the_number_of_parameters_is_counted_by_hand(model):
+    assert model.n_params == 5 * 3 + 4 * 3 + 4 * 9 + 3 * 2
+
+
+def test_the_summary_is_one_line(model):
+    expected = "Transformer(1 layers × 1 heads, d_model=3, attention-only, 5 tokens → 2 logits, 69 parameters)"
+    assert repr(model) == expected
