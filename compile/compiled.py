@@ -46,8 +46,8 @@ class Variable:
         if (errors > TOLERANCE).any():
             worst = coordinates[np.unravel_index(np.argmax(errors), errors.shape)]
             raise UndefinedValue(
-                f"{self.name!r} holds no single value but a mixture ({_describe(self, worst)}). The program "
-                "is undefined on this input: an aggregate mixes different values there."
+                f"{self.name!r} holds no single value but a mixture ({_describe(self, worst)}): an aggregate met "
+                "different values on this input. To average numbers, make the aggregate numerical(...)."
             )
         return codes
 

@@ -29,7 +29,7 @@ class Head:
     W_Q: Columns
     W_K: Columns
     W_V: Columns
-    W_O: Float[np.ndarray, "n d_model"]
+    W_O: Float[np.ndarray, "_ d_model"]
 
 
 def sharpness(n_ctx: int) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 
 from rasplens.compile import rasp
 from rasplens.compile.errors import UndefinedValue
-from rasplens.compile.rasp import Value
+from rasplens.compile.rasp import Encoding, Value
 
 Matrix = list[list[bool]]
 
@@ -81,10 +81,18 @@ def value_key(value: Value) -> tuple[Any, ...]:
     return (type(value), value)
 
 
+def as_number(value: Value) -> Value:
+    """A number in the one form that numerical s-ops take: whole numbers are ints, True is 1."""
+    if isinstance(value, bool | int):
+        return int(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def mean(values: Sequence[Value]) -> Value:
     """The mean of at least one value: the value itself where all are equal, else of numbers.
 
-    Means are computed exactly and rounded once, so they do not depend on the order of the values.
+    Means are computed exactly and rounded once, so they do not depend on the order of the values; one
+    that comes out whole is an int.
 
     Raises:
         UndefinedValue: If different values are not all numbers.
@@ -95,7 +103,7 @@ def mean(values: Sequence[Value]) -> Value:
     if not all(isinstance(value, bool | int | float) for value in values):
         different = list({value_key(value): value for value in values}.values())
         raise UndefinedValue(f"the mean of {different} does not exist")
-    return float(sum(Fraction(value) for value in values) / len(values))
+    return as_number(float(sum(Fraction(value) for value in values) / len(values)))
 
 
 @dataclass
@@ -110,7 +118,9 @@ class _Evaluation:
     def of(self, expr: rasp.RASPExpr) -> list[Any]:
         if id(expr) not in self.found:
             fixed = self.interventions.get(id(expr))
-            self.found[id(expr)] = _evaluate(expr, self) if fixed is None else fixed
+            values = _evaluate(expr, self) if fixed is None else fixed
+            is_numerical = isinstance(expr, rasp.SOp) and expr.encoding is Encoding.NUMERICAL
+            self.found[id(expr)] = [as_number(value) for value in values] if is_numerical else values
         return self.found[id(expr)]
 
     def rows(self, selector: rasp.RASPExpr) -> Matrix:
@@ -225,7 +235,7 @@ def _(expr: rasp.SelectBest, run: _Evaluation) -> Matrix:
 
 @_evaluate.register
 def _(expr: rasp.ConstantSelector, run: _Evaluation) -> Matrix:
-    return _constant(expr, run)
+    return [[bool(cell) for cell in row][: len(run.tokens)] for row in _constant(expr, run)]
 
 
 @_evaluate.register

@@ -24,7 +24,7 @@ A step between two neighbouring numbers rises over the middle quarter of the gap
 number may be off by 3/8 of the gap and still read exactly.
 """
 
-Rows = Float[np.ndarray, "n width"]
+Rows = Float[np.ndarray, "_ width"]
 """What each neuron writes, in the coordinates of the variable that it belongs to."""
 
 
@@ -33,7 +33,7 @@ class Neurons:
     """The weights of some neurons."""
 
     W_in: Columns
-    W_out: Float[np.ndarray, "n d_model"]
+    W_out: Float[np.ndarray, "_ d_model"]
 
 
 def build_neurons(variable: int, layout: Layout) -> Neurons:

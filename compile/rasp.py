@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from types import MappingProxyType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 Value = Any
 """None (undefined), bool, int, float, str or a tuple of those."""
@@ -59,6 +59,10 @@ _COMPARISONS: Mapping[Comparison, Predicate] = {
 }
 
 
+ExprT = TypeVar("ExprT", bound="RASPExpr")
+SOpT = TypeVar("SOpT", bound="SOp")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class RASPExpr:
     """A node of a program: an s-op or a selector.
@@ -83,11 +87,11 @@ class RASPExpr:
         arguments = (getattr(self, f.name) for f in fields(self))
         return tuple(argument for argument in arguments if isinstance(argument, RASPExpr))
 
-    def named(self, name: str) -> Self:
+    def named(self: ExprT, name: str) -> ExprT:
         """The same expression under a name for display."""
         return annotate(self, name=name)
 
-    def annotated(self, **annotations: Any) -> Self:
+    def annotated(self: ExprT, **annotations: Any) -> ExprT:
         """The same expression with further annotations."""
         return annotate(self, **annotations)
 
@@ -103,9 +107,6 @@ class RASPExpr:
         given = f" {self.name!r}" if "name" in self.annotations else ""
         reads = ", ".join(child.name for child in self.children)
         return f"<{kind}{given} of {reads}>" if reads else f"<{kind}{given}>"
-
-
-ExprT = TypeVar("ExprT", bound=RASPExpr)
 
 
 def annotate(expr: ExprT, **annotations: Any) -> ExprT:
@@ -402,9 +403,6 @@ class Aggregate(SOp):
         super().__post_init__()
         _require(Selector, "Aggregate", selector=self.selector)
         _require(SOp, "Aggregate", sop=self.sop)
-
-
-SOpT = TypeVar("SOpT", bound=SOp)
 
 
 def numerical(sop: SOpT) -> SOpT:

@@ -15,7 +15,7 @@ from rasplens.compile.interpreter import value_key
 from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.values import Domain, Finite
 
-Columns = Float[np.ndarray, "d_model n"]
+Columns = Float[np.ndarray, "d_model _"]
 
 
 @dataclass(frozen=True, eq=False)

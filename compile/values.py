@@ -18,7 +18,7 @@ from rasplens.compile.emptiness import Conjunct, may_be_empty, some_position_see
 from rasplens.compile.errors import CompileError
 from rasplens.compile.graph import Graph, Node
 from rasplens.compile.inputs import InputSpace
-from rasplens.compile.interpreter import plain, value_key
+from rasplens.compile.interpreter import as_number, plain, value_key
 from rasplens.compile.rasp import Encoding, Value
 
 MAX_VALUES = 20_000
@@ -118,8 +118,9 @@ class _Analysis:
 def _distinct(node: Node, values: Iterable[Value]) -> list[Value]:
     by_key: dict[tuple, Value] = {}
     for value in values:
-        key = _number_key(node, value) if node.encoding is Encoding.NUMERICAL else value_key(value)
-        by_key.setdefault(key, value)
+        if node.encoding is Encoding.NUMERICAL:
+            value = _number(node, value)
+        by_key.setdefault(value_key(value), value)
         if len(by_key) > MAX_VALUES:
             raise CompileError(
                 f"{node.name!r} can take more than {MAX_VALUES:,} values. Reduce the vocabulary or "
@@ -140,13 +141,13 @@ def _merge_rounded(ascending: list[Value]) -> list[Value]:
     ]
 
 
-def _number_key(node: Node, value: Value) -> tuple[float]:
+def _number(node: Node, value: Value) -> Value:
     if not isinstance(value, bool | int | float):
         raise CompileError(
             f"{node.name!r} is to be held as a number but can be {value!r}. Wrap it in categorical(...).",
             node.expr,
         )
-    return (float(value),)
+    return as_number(value)
 
 
 @singledispatch
@@ -168,14 +169,17 @@ def _(op: ops.Indices, i: int, node: Node, analysis: _Analysis) -> None:
 @_analyse.register
 def _(op: ops.Apply, i: int, node: Node, analysis: _Analysis) -> None:
     domains = analysis.input_domains(node)
-    results = [_call(op.function, arguments) for arguments in itertools.product(*(d.values for d in domains))]
+    is_same = len(set(node.inputs)) < len(node.inputs)
+    codes = itertools.product(*(range(len(domain.values)) for domain in domains))
+    met = [combination for combination in codes if not is_same or len(set(combination)) == 1]
+    results = [_call(op.function, [d.values[c] for d, c in zip(domains, at, strict=True)]) for at in met]
     _check_hashable(node, results)
-    is_partial = any(domain.is_partial for domain in domains) or any(r is None for r in results)
-    domain = analysis.set_domain(i, (r for r in results if r is not None), is_partial)
+    is_partial = any(domain.is_partial for domain in domains) or any(result is None for result in results)
+    domain = analysis.set_domain(i, (result for result in results if result is not None), is_partial)
     code_of = _coder(node, domain)
-    codes = np.array([UNDEFINED if r is None else code_of(r) for r in results])
     table = np.full([len(d.values) + 1 for d in domains], UNDEFINED)
-    table[tuple(slice(len(d.values)) for d in domains)] = codes.reshape([len(d.values) for d in domains])
+    for combination, result in zip(met, results, strict=True):
+        table[combination] = UNDEFINED if result is None else code_of(result)
     analysis.tables[i] = table
     if all(source in analysis.by_position for source in node.inputs):
         analysis.by_position[i] = table[tuple(analysis.by_position[source] for source in node.inputs)]
@@ -186,7 +190,7 @@ def _(op: ops.Linear, i: int, node: Node, analysis: _Analysis) -> None:
     fst, snd = analysis.input_domains(node)
     for source, domain in zip(node.inputs, (fst, snd), strict=True):
         for value in domain.values:
-            _number_key(analysis.graph.nodes[source], value)
+            _number(analysis.graph.nodes[source], value)
     sums = (op.fst_fac * x + op.snd_fac * y for x in fst.values for y in snd.values)
     analysis.set_domain(i, sums, fst.is_partial or snd.is_partial)
 
@@ -209,9 +213,9 @@ def _(op: ops.Gather, i: int, node: Node, analysis: _Analysis) -> None:
     values = analysis.domains[source]
     reached = list(values.values)
     if node.encoding is Encoding.NUMERICAL:
-        for value in reached:
-            _number_key(node, value)
-        reached = _means(node, reached, int(analysis.inputs.visible.sum(axis=1).max()))
+        reached = _means(
+            [_number(node, value) for value in reached], int(analysis.inputs.visible.sum(axis=1).max())
+        )
     if selector in analysis.empty or some_position_sees_nothing(analysis.inputs.visible):
         analysis.fallbacks[i] = op.default
     fallback = [analysis.fallbacks[i]] if i in analysis.fallbacks else []
@@ -278,14 +282,14 @@ def _coder(node: Node, domain: Domain) -> Callable[[Value], int]:
     return lambda value: codes[value_key(value)]
 
 
-def _means(node: Node, values: Sequence[Value], most: int) -> list[Value]:
-    """Every mean of 1 to `most` of the values, exactly, then rounded once (as the interpreter does)."""
+def _means(values: Sequence[Value], most: int) -> list[Value]:
+    """Every mean of 1 to `most` of the numbers, exactly, then rounded once (as the interpreter does)."""
     numbers = {Fraction(value) for value in values}
-    means: dict[float, Value] = {float(value): value for value in values}
+    means: set[Value] = set(values)
     sums = {Fraction(0)}
     for count in range(1, most + 1):
         sums = {total + number for total in sums for number in numbers}
-        means.update((float(total / count), float(total / count)) for total in sums)
+        means |= {as_number(float(total / count)) for total in sums}
         if len(means) > MAX_VALUES:
             break  # too many: `set_domain` refuses them by name
-    return list(means.values())
+    return sorted(means)

@@ -158,7 +158,7 @@ def _expected(compiled: CompiledModel, tokens: Sequence[Value]) -> list[Value] |
 
 
 def _shrink(compiled: CompiledModel, found: _Outcome) -> Counterexample:
-    """A counterexample from which no token can be left out or replaced by an earlier one."""
+    """A counterexample from which no token can be left out, or replaced by an earlier one of the vocabulary."""
     smaller: _Outcome | None = found
     while smaller is not None:
         found, smaller = smaller, None
@@ -175,6 +175,9 @@ def _simpler(tokens: tuple[Value, ...], vocab: tuple[Value, ...]) -> Iterator[tu
     for position in range(len(tokens)):
         if len(tokens) > 1:
             yield tokens[:position] + tokens[position + 1 :]
+    for token in dict.fromkeys(tokens):
+        for earlier in vocab[: vocab.index(token)]:
+            yield tuple(earlier if other == token else other for other in tokens)
     for position, token in enumerate(tokens):
         for earlier in vocab[: vocab.index(token)]:
             yield (*tokens[:position], earlier, *tokens[position + 1 :])

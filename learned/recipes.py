@@ -66,7 +66,7 @@ _THREE_LAYERS = Architecture(n_layers=3, n_heads=1, d_model=64, d_head=64, ident
 _COPY = Architecture(n_layers=1, n_heads=4, d_model=32, d_head=8, positions="sinusoidal_qk")
 _SMEARED = Architecture(n_layers=1, n_heads=4, d_model=32, d_head=8, positions="sinusoidal_qk", smeared_keys=True)
 _COMPRESSION: Mapping[str, Recipe] = {
-    "fast": Recipe(_TWO_LAYERS, 2048, 8_000, 2e-3, 0.01, warmup=200, clip=1.0, stop_at=0.999),
+    "fast": Recipe(_TWO_LAYERS, 2048, 16_000, 5e-3, 0.03, warmup=200, clip=1.0, stop_at=0.999),
     "seed": Recipe(_TWO_LAYERS, 2048, 50_000, 1e-3, 0.01, stop_at=0.999),
     "three_layers": Recipe(_THREE_LAYERS, 2048, 4_000, 2e-3, 0.01, warmup=200, clip=1.0, stop_at=0.9999),
 }

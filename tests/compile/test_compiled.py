@@ -1,0 +1,78 @@
+import numpy as np
+import pytest
+
+from rasplens.compile import UndefinedValue, compile_program
+from rasplens.compile.compiled import Variable, nearest
+from rasplens.compile.rasp import Comparison, Encoding, Select, SelectorWidth, numerical, tokens
+
+HIST = SelectorWidth(Select(tokens, tokens, Comparison.EQ)).named("hist")
+CLASSES = Variable("c", Encoding.CATEGORICAL, ("x", "y", "z"), slice(0, 3), "blocks.0.hook_resid_post")
+NUMBERS = Variable("n", Encoding.NUMERICAL, (0.0, 0.1, 5.0), slice(0, 1), "blocks.0.hook_resid_post")
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    return compile_program(HIST, ["a", "b"], 4)
+
+
+def test_it_is_called_like_the_program(compiled):
+    assert compiled(["b", "a", "b"]) == HIST(["b", "a", "b"]) == compiled.interpret(["b", "a", "b"])
+    assert compiled("abba") == [2, 2, 2, 2]
+
+
+def test_batches_have_one_length(compiled):
+    assert compiled.run_batch(["ab", "aa"]) == [[1, 1], [2, 2]]
+    with pytest.raises(ValueError, match="The sequences of a batch must have one length"):
+        compiled.run_batch(["ab", "a"])
+
+
+def test_inputs_that_do_not_fit_are_refused(compiled):
+    with pytest.raises(ValueError, match="The sequence has 5 tokens; the model takes 1 to max_len=4"):
+        compiled("aaaaa")
+    with pytest.raises(ValueError, match="Token 'c' at position 1 is not in the vocabulary"):
+        compiled("ac")
+
+
+def test_the_trace_has_every_variable_without_the_bos(compiled):
+    codes = compiled.trace(np.array([[0, 1, 0]]))
+    assert set(codes) == set(compiled.variables)
+    np.testing.assert_array_equal(codes["tokens"], [[0, 1, 0]])
+    values = compiled.variables["hist"].values
+    assert [values[code] for code in codes["hist"][0]] == [2, 1, 2]
+
+
+def test_classes_are_decoded_from_one_hots():
+    codes, errors = nearest(CLASSES, np.array([[0.0, 1, 0], [0, 0, 0], [0.1, 0.8, 0], [0.5, 0.5, 0]]))
+    np.testing.assert_array_equal(codes, [1, -1, 1, -1])
+    np.testing.assert_allclose(errors, [0, 0, 0.2, 0.5])
+
+
+def test_numbers_are_decoded_to_the_nearest_in_units_of_the_gap():
+    codes, errors = nearest(NUMBERS, np.array([[0.02], [0.1], [4.0]]))
+    np.testing.assert_array_equal(codes, [0, 1, 2])
+    np.testing.assert_allclose(errors, [0.2, 0, 1 / 4.9])
+
+
+def test_numbers_that_can_be_undefined_say_so():
+    codes, errors = nearest(NUMBERS, np.array([[0.0, 1.0], [0.0, 0.0], [3.0, 0.1], [0.1, 0.7]]))
+    np.testing.assert_array_equal(codes, [0, -1, -1, 1])
+    np.testing.assert_allclose(errors, [0, 0, 0.1, 0.3])
+
+
+def test_mixtures_are_refused():
+    with pytest.raises(
+        UndefinedValue, match=r"'c' holds no single value but a mixture \(0.60 of 'y', 0.40 of 'x'"
+    ):
+        CLASSES.decode(np.array([[0.4, 0.6, 0.0]]))
+    with pytest.raises(
+        UndefinedValue, match=r"'n' holds no single value but a mixture \(2.5, between its values\)"
+    ):
+        NUMBERS.decode(np.array([[2.5]]))
+
+
+def test_the_summary_is_one_line(compiled):
+    assert repr(compiled).startswith(
+        "CompiledModel('hist': 2 tokens, max_len=4, with BOS, 3 variables, Transformer("
+    )
+    assert "\n" not in repr(compiled)
+    assert compile_program(numerical(tokens), [1], 1).output == "tokens as numerical"

@@ -1,0 +1,142 @@
+"""Agreement: compiled equals interpreter on every input, for a table of programs; and what is refused."""
+
+import itertools
+import math
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+
+from rasplens.compile import CompileError, UndefinedValue, compile_program, run
+from rasplens.compile.interpreter import expressions
+from rasplens.compile.rasp import (
+    Aggregate,
+    Comparison,
+    Map,
+    Select,
+    SelectorWidth,
+    SOp,
+    Where,
+    indices,
+    tokens,
+)
+from rasplens.model import HookedModel
+
+EQUAL = Select(tokens, tokens, Comparison.EQ)
+PREVIOUS = Select(indices, indices, lambda key, query: key == query - 1)
+
+
+def same(expected, got) -> bool:
+    """Exactly the same, but for the rounding of fractions."""
+    if isinstance(expected, float) and isinstance(got, float):
+        return math.isclose(expected, got, rel_tol=1e-9)
+    return type(expected) is type(got) and expected == got
+
+
+def test_compiled_equals_interpreter_on_every_input(case, compiled):
+    options = {name: value for name, value in case.options.items() if name in ("causal", "mask")}
+    for length in range(1, case.max_len + 1):
+        sequences = list(itertools.product(case.vocab, repeat=length))
+        for sequence, got in zip(sequences, compiled.run_batch(sequences), strict=True):
+            expected = run(case.program, sequence, **options)
+            assert all(map(same, expected, got)), (sequence, expected, got)
+
+
+def test_the_torch_model_computes_the_same_logits(compiled):
+    sequence = compiled.inputs.vocab[:1] * compiled.inputs.max_len
+    ids = compiled.encode([sequence])
+    with torch.no_grad():
+        logits = HookedModel(compiled.transformer)(torch.tensor(ids)).numpy()
+    np.testing.assert_allclose(logits, compiled.transformer(ids), rtol=0, atol=1e-5)
+
+
+def test_every_variable_reads_as_the_interpreter_says(case, compiled):
+    """The anatomy: not only the answer but each named s-op is where it is said to be."""
+    names = Counter(expr.name for expr in expressions(case.program))
+    options = {name: value for name, value in case.options.items() if name in ("causal", "mask")}
+    sequence = (compiled.inputs.vocab * compiled.inputs.max_len)[: compiled.inputs.max_len]
+    codes = compiled.trace(np.array([compiled.inputs.ids(sequence)]))
+    for expr in expressions(case.program):
+        if isinstance(expr, SOp) and names[expr.name] == 1 and expr.name in compiled.variables:
+            values = (*compiled.variables[expr.name].values, None)
+            got = [values[code] for code in codes[expr.name][0]]
+            assert all(map(same, run(expr, sequence, **options), got)), expr.name
+
+
+def test_the_bos_is_there_only_where_it_is_needed():
+    def has_bos(program, **options):
+        return compile_program(program, ["a", "b"], 3, **options).has_bos
+
+    assert has_bos(SelectorWidth(EQUAL))
+    assert has_bos(Aggregate(PREVIOUS, tokens))
+    assert not has_bos(Aggregate(EQUAL, tokens))
+    assert not has_bos(Aggregate(Select(indices, indices, lambda k, q: k == max(q - 1, 0)), tokens))
+    assert has_bos(Aggregate(EQUAL, tokens), bos=True)
+    strictly_left = np.tri(3, k=-1, dtype=bool)
+    assert not has_bos(Aggregate(PREVIOUS, tokens), mask=strictly_left)
+    assert has_bos(Aggregate(PREVIOUS, tokens, default="a"), mask=strictly_left)
+
+
+def test_a_bos_that_is_needed_cannot_be_forbidden():
+    with pytest.raises(CompileError, match=r"'hist \(BOS share\)' needs a beginning-of-sequence position"):
+        compile_program(SelectorWidth(EQUAL).named("hist"), ["a"], 3, bos=False)
+    with pytest.raises(CompileError, match=r"Compile with bos=\"auto\""):
+        compile_program(Aggregate(PREVIOUS, tokens), ["a"], 3, bos=False)
+    with pytest.raises(ValueError, match="bos must be True, False or \"auto\"; got 'yes'"):
+        compile_program(tokens, ["a"], 3, bos="yes")
+
+
+def test_the_answer_to_a_mixture_is_a_refusal_not_a_guess():
+    everything = Aggregate(Select(tokens, tokens, Comparison.TRUE), tokens).named("all")
+    both = compile_program(everything, ["a", "b"], 2)
+    assert both(["a", "a"]) == ["a", "a"]
+    with pytest.raises(
+        UndefinedValue, match=r"'all' holds no single value but a mixture \(0.50 of 'a', 0.50 of 'b'\)"
+    ):
+        both(["a", "b"])
+
+
+def test_compiling_and_importing_needs_neither_torch_nor_jax():
+    script = (
+        "import sys, rasplens.compile as c; from rasplens.compile import rasp;"
+        "m = c.compile_program(rasp.tokens + 1, [1, 2], 3); assert m([1]) == [2];"
+        "heavy = {'torch', 'jax', 'pandas', 'plotly', 'transformer_lens', 'scipy', 'sklearn'} & set(sys.modules);"
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+PRINT_WEIGHTS = """
+import hashlib
+from rasplens.compile import compile_program, programs
+for program, vocab in ((programs.successor(3), {0, 1, 2, "BOS", "MID"}), (programs.induction(), {"a", "b"})):
+    model = compile_program(program, vocab, 8, causal=True).transformer
+    print(hashlib.sha256(b"".join(array.tobytes() for array in model.weights.values())).hexdigest())
+"""
+
+
+def test_the_same_program_gives_the_same_bytes_under_any_hash_seed():
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", PRINT_WEIGHTS],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+        ).stdout
+        for seed in ("0", "1", "12345")
+    }
+    assert len(outputs) == 1
+
+
+def test_shared_expressions_are_visited_once():
+    calls = []
+    shared = Map(lambda t: calls.append(t) or t, tokens)
+    for _ in range(30):
+        shared = Where(shared == 0, shared, shared)
+    compiled = compile_program(shared, [0, 1], 2)
+    assert calls == [0, 1]
+    assert len(compiled.variables) == 62

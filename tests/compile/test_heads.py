@@ -1,0 +1,75 @@
+"""Heads computable on paper: the levels of keys, and the sharpness that separates them."""
+
+import numpy as np
+import pytest
+
+from rasplens.compile import graph as ops
+from rasplens.compile.heads import LEAK, build_head, sharpness
+from rasplens.compile.inputs import input_space
+from rasplens.compile.lowering import build_graph
+from rasplens.compile.rasp import Aggregate, Comparison, Select, SelectBest, SelectorWidth, indices, tokens
+from rasplens.compile.residual import lay_out
+from rasplens.compile.values import reachable_values
+
+EQUAL = Select(tokens, tokens, Comparison.EQ)
+BACK = Select(indices, indices, Comparison.LT)
+
+
+def levels(program, sequence, has_bos=True):
+    """The level of each key for each query of a sequence, the BOS first."""
+    finite = reachable_values(build_graph(program), input_space([0, 1, 2], 3))
+    layout = lay_out(finite, has_bos)
+    nodes = enumerate(finite.graph.nodes)
+    variable = next(i for i, node in nodes if isinstance(node.op, ops.Gather | ops.BosShare))
+    head = build_head(variable, layout, 1.0)
+    rows = []
+    for position, token in enumerate(sequence):
+        row = layout.encode(0, token) @ layout.write(0)
+        if layout.indices is not None:
+            row = row + layout.encode(layout.indices, position) @ layout.write(layout.indices)
+        rows.append(row)
+    if has_bos:
+        bos = layout.bos_content.copy()
+        bos[layout.bos] = 1
+        rows.insert(0, bos)
+    residual = np.array(rows)
+    return residual @ head.W_Q @ head.W_K.T @ residual.T
+
+
+def test_the_bos_stands_between_selected_and_unselected_keys():
+    scores = levels(Aggregate(EQUAL, tokens), [0, 1, 0])
+    np.testing.assert_array_equal(scores[1:], [[1, 2, 0, 2], [1, 0, 2, 0], [1, 2, 0, 2]])
+    np.testing.assert_array_equal(scores[0], [1, 0, 0, 0])
+
+
+def test_to_count_the_bos_is_selected_too():
+    scores = levels(SelectorWidth(EQUAL), [0, 1, 0])
+    np.testing.assert_array_equal(scores[1:], [[2, 2, 0, 2], [2, 0, 2, 0], [2, 2, 0, 2]])
+
+
+def test_conjunctions_add_up():
+    scores = levels(Aggregate(EQUAL & BACK, tokens), [0, 1, 0])
+    np.testing.assert_array_equal(scores[3], [3, 4, 2, 2])
+    np.testing.assert_array_equal(scores[1], [3, 2, 0, 2])
+
+
+def test_without_a_bos_nothing_is_spent_on_it():
+    scores = levels(Aggregate(EQUAL, tokens), [0, 1, 0], has_bos=False)
+    np.testing.assert_array_equal(scores, [[2, 0, 2], [0, 2, 0], [2, 0, 2]])
+
+
+def test_the_best_key_stands_highest_and_the_bos_above_all_that_do_not_match():
+    latest = SelectBest(tokens, tokens, Comparison.EQ, indices)
+    scores = levels(Aggregate(latest, tokens), [0, 1, 0])
+    assert scores[3].argmax() == 3  # the last position with token 0
+    matching, other, bos = scores[3, [1, 3]], scores[3, 2], scores[3, 0]
+    assert matching.min() > bos > other
+
+
+@pytest.mark.parametrize("n_ctx", [2, 10, 1000])
+def test_unselected_keys_keep_less_than_the_stated_share(n_ctx):
+    scale = sharpness(n_ctx)
+    others = (n_ctx - 1) * np.exp(-scale)
+    assert others / (1 + others) <= LEAK
+    weaker = (n_ctx - 1) * np.exp(-(scale - 1))
+    assert weaker / (1 + weaker) > LEAK / 2  # and it is no sharper than it need be

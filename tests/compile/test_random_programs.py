@@ -1,0 +1,100 @@
+"""Random programs over every construct, compiled and compared with the interpreter on every input.
+
+All s-ops take the values 0 to 2 or None, so that any function fits on any of them. Means are taken of
+numbers only, and turned back into classes; a class is gathered from one position at most.
+"""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rasplens.compile import CompileError, compile_program, verify
+from rasplens.compile.rasp import (
+    Aggregate,
+    LinearSequenceMap,
+    Map,
+    Select,
+    SelectBest,
+    SelectorWidth,
+    SequenceMap,
+    SOp,
+    Where,
+    indices,
+    numerical,
+    tokens,
+)
+
+VALUES = (0, 1, 2)
+
+
+def table(n_arguments: int, results):
+    """A function of values 0 to 2, given by all its results."""
+    cells = st.lists(results, min_size=3**n_arguments, max_size=3**n_arguments)
+    return cells.map(lambda row: lambda *arguments: row[sum(3**i * a for i, a in enumerate(arguments))])
+
+
+values = st.sampled_from(VALUES)
+defaults = st.sampled_from((*VALUES, None))
+maps, pair_maps = table(1, defaults), table(2, defaults)
+predicates = table(2, st.booleans())
+
+
+def selects(sops):
+    plain = st.builds(Select, sops, sops, predicates)
+    return st.one_of(
+        plain,
+        st.builds(lambda fst, snd: fst & snd, plain, plain),
+        st.builds(lambda keys, queries, p, q: Select(keys, queries, p) | Select(keys, queries, q),
+                  sops, sops, predicates, predicates),
+    )  # fmt: skip
+
+
+def to_class(number: SOp) -> SOp:
+    return Map(lambda x: round(12 * x) % 3, number)
+
+
+def grow(sops):
+    bits = sops.map(lambda sop: numerical(Map(lambda v: v % 2, sop)))
+    latest = st.builds(lambda keys, queries, p: SelectBest(keys, queries, p, indices), sops, sops, predicates)
+    return st.one_of(
+        st.builds(Map, maps, sops),
+        st.builds(SequenceMap, pair_maps, sops, sops),
+        st.builds(Where, sops, sops, sops),
+        st.builds(Aggregate, latest, sops, defaults),
+        st.builds(lambda s: Map(lambda w: w % 3, SelectorWidth(s)), selects(sops)),
+        st.builds(lambda s, v, d: to_class(numerical(Aggregate(s, v, d))), selects(sops), bits, defaults),
+        st.builds(lambda x, y: to_class(numerical(LinearSequenceMap(numerical(x), y, 1, 2))), bits, sops),
+        st.builds(lambda c, x, y: to_class(numerical(Where(c, x, y))), sops, bits, sops),
+    )
+
+
+programs = st.recursive(st.sampled_from([tokens, Map(lambda i: i % 3, indices)]), grow, max_leaves=12)
+
+
+def check(program: SOp, causal: bool) -> None:
+    try:
+        compiled = compile_program(program, [0, 1], 3, causal=causal)
+    except CompileError as error:
+        if "undefined whatever the input" not in str(error):
+            raise
+        return
+    found = verify(compiled)
+    assert found.ok, str(found)
+    assert found.exhaustive
+    assert found.margin > 0.45
+
+
+RELAXED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
+
+
+@settings(max_examples=150, derandomize=True, **RELAXED)
+@given(programs, st.booleans())
+def test_random_programs_compile_to_what_they_mean(program, causal):
+    check(program, causal)
+
+
+@pytest.mark.slow
+@settings(max_examples=3_000, **RELAXED)
+@given(programs, st.booleans())
+def test_many_random_programs_compile_to_what_they_mean(program, causal):
+    check(program, causal)

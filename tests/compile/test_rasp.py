@@ -1,0 +1,162 @@
+import pytest
+
+from rasplens.compile import rasp
+from rasplens.compile.rasp import (
+    Aggregate,
+    Comparison,
+    Encoding,
+    Full,
+    LinearSequenceMap,
+    Map,
+    Select,
+    SelectBest,
+    SelectorWidth,
+    SequenceMap,
+    Where,
+    categorical,
+    indices,
+    is_categorical,
+    is_numerical,
+    numerical,
+    tokens,
+)
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (tokens + 1, [2, 3, 4]),
+        (1 + tokens, [2, 3, 4]),
+        (tokens - 1, [0, 1, 2]),
+        (1 - tokens, [0, -1, -2]),
+        (tokens * 2, [2, 4, 6]),
+        (2 * tokens, [2, 4, 6]),
+        (tokens / 2, [0.5, 1, 1.5]),
+        (6 / tokens, [6, 3, 2]),
+        (tokens + indices, [1, 3, 5]),
+        (tokens - indices, [1, 1, 1]),
+        (tokens * indices, [0, 2, 6]),
+        (indices / tokens, [0, 1 / 2, 2 / 3]),
+        (tokens < 2, [True, False, False]),
+        (tokens <= 2, [True, True, False]),
+        (tokens > 2, [False, False, True]),
+        (tokens >= 2, [False, True, True]),
+        (tokens == 2, [False, True, False]),
+        (tokens != 2, [True, False, True]),
+        (tokens == indices + 1, [True, True, True]),
+        (tokens > indices * 2, [True, False, False]),
+        ((tokens > 1) & (tokens < 3), [False, True, False]),
+        ((tokens < 2) | (tokens > 2), [True, False, True]),
+        (~(tokens == 2), [True, False, True]),
+        (True & (tokens == 3), [False, False, True]),
+        (False | (tokens == 3), [False, False, True]),
+    ],
+    ids=lambda value: value.name if isinstance(value, rasp.SOp) else None,
+)
+def test_operators_work_elementwise(expression, expected):
+    assert expression([1, 2, 3]) == expected
+
+
+def test_comparisons_take_the_key_first():
+    assert Comparison.LT(1, 2)
+    assert not Comparison.GT(1, 2)
+    assert [c(1, 1) for c in Comparison] == [True, False, True, False, True, False, True, False]
+
+
+def test_operators_give_readable_names():
+    assert (tokens == "x").name == "(tokens == 'x')"
+    assert (1 - indices).name == "(1 - indices)"
+    assert (~tokens).name == "(not tokens)"
+    too_long = (tokens + indices) * (tokens - indices)
+    assert too_long.name == "sequence_map"
+
+
+def test_default_names_are_tracrs():
+    selector = Select(tokens, tokens, Comparison.EQ)
+    named = {
+        "tokens": tokens,
+        "indices": indices,
+        "length": rasp.length,
+        "map": Map(abs, tokens),
+        "sequence_map": SequenceMap(max, tokens, indices),
+        "linear_sequence_map": LinearSequenceMap(tokens, indices, 1, 2),
+        "full": Full(1),
+        "constant_sop": rasp.ConstantSOp([1]),
+        "select": selector,
+        "selector_and": selector & selector,
+        "selector_or": selector | selector,
+        "selector_not": ~selector,
+        "constant_selector": rasp.ConstantSelector([[True]]),
+        "selector_width": SelectorWidth(selector),
+        "aggregate": Aggregate(selector, tokens),
+        "select_best": SelectBest(tokens, tokens, Comparison.EQ, indices),
+        "where": Where(tokens == 1, tokens, indices),
+    }
+    assert {name: expr.name for name, expr in named.items()} == {name: name for name in named}
+
+
+def test_annotating_copies_and_leaves_the_original_alone():
+    program = tokens + 1
+    number = numerical(program).named("number")
+    assert is_numerical(number)
+    assert number.name == "number"
+    assert is_categorical(program)
+    assert is_categorical(categorical(number))
+    assert program.name == "(tokens + 1)"
+    assert number.annotated(colour="red").annotations["colour"] == "red"
+    assert number.annotations["encoding"] is Encoding.NUMERICAL
+    with pytest.raises(TypeError):
+        program.annotations["name"] = "other"
+
+
+def test_expressions_are_hashable_by_identity():
+    assert len({tokens + 1, tokens + 1, tokens}) == 3
+    with pytest.raises(AttributeError):
+        tokens.annotations = {}
+
+
+def test_an_s_op_has_no_truth_value():
+    with pytest.raises(TypeError, match=r"The s-op '\(tokens == 1\)' has no truth value. Use &, | and ~"):
+        bool(tokens == 1)
+
+
+def test_children_are_what_an_expression_reads():
+    selector = Select(tokens, indices, Comparison.EQ)
+    assert Aggregate(selector, tokens).children == (selector, tokens)
+    assert tokens.children == ()
+
+
+def test_the_repr_shows_one_level_however_deep_the_program():
+    deep = tokens
+    for _ in range(200):
+        deep = SequenceMap(max, deep, deep)
+    assert repr(deep) == "<SequenceMap of sequence_map, sequence_map>"
+    assert repr(deep.named("deep")) == "<SequenceMap 'deep' of sequence_map, sequence_map>"
+    assert repr(tokens) == "<TokensType>"
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: Map(abs, 3), r"`inner` of Map must be an s-op; got 3\. Wrap a constant in Full"),
+        (lambda: Map(3, tokens), "Map needs a Python function of values; got 3"),
+        (lambda: Map(tokens, tokens), "Map needs a Python function"),
+        (lambda: SequenceMap(max, tokens, 1), "`snd` of SequenceMap must be an s-op"),
+        (lambda: SequenceMap(1, tokens, tokens), "SequenceMap needs a Python function"),
+        (lambda: LinearSequenceMap(1, tokens, 1, 1), "`fst` of LinearSequenceMap must be an s-op"),
+        (lambda: Where(True, tokens, tokens), "`condition` of Where must be an s-op"),
+        (lambda: Select(tokens, 0, Comparison.EQ), "`queries` of Select must be an s-op"),
+        (lambda: Select(tokens, tokens, True), "Select needs a Python function"),
+        (lambda: SelectBest(tokens, tokens, True, tokens), "SelectBest needs a Python function"),
+        (lambda: SelectBest(tokens, tokens, Comparison.EQ, 1), "`score` of SelectBest must be an s-op"),
+        (lambda: SelectorWidth(tokens), "`selector` of SelectorWidth must be a selector; got <TokensType>"),
+        (lambda: Aggregate(tokens, tokens), "`selector` of Aggregate must be a selector"),
+        (lambda: Aggregate(Select(tokens, tokens, Comparison.EQ), 1), "`sop` of Aggregate must be an s-op"),
+        (lambda: ~Select(tokens, tokens, Comparison.EQ) & tokens, "`snd` of SelectorAnd must be a selector"),
+        (lambda: Select(tokens, tokens, Comparison.EQ) | 1, "`snd` of SelectorOr must be a selector; got 1"),
+        (lambda: rasp.SelectorNot(tokens), "`inner` of SelectorNot must be a selector"),
+    ],
+)
+def test_expressions_of_the_wrong_kind_are_refused_where_they_are_built(build, message):
+    with pytest.raises(TypeError, match=message):
+        build()

@@ -1,0 +1,38 @@
+from rasplens.compile.lowering import build_graph
+from rasplens.compile.rasp import Aggregate, Comparison, Select, SelectorWidth, indices, tokens
+from rasplens.compile.schedule import ATTENTION, MLP, n_layers, schedule
+
+EQUAL = Select(tokens, tokens, Comparison.EQ)
+
+
+def places(program) -> dict[str, tuple[int, int]]:
+    graph = build_graph(program)
+    return {graph.nodes[i].name: place for i, place in schedule(graph).items()}
+
+
+def test_every_operation_takes_the_first_place_after_its_inputs():
+    hist = SelectorWidth(EQUAL).named("hist")
+    program = Aggregate(Select(hist, indices, Comparison.EQ), tokens).named("moved")
+    assert places(program) == {
+        "hist (BOS share)": (0, ATTENTION),
+        "hist": (0, MLP),
+        "moved": (1, ATTENTION),
+    }
+
+
+def test_neurons_after_neurons_wait_for_the_next_layer():
+    program = ((tokens + 1).named("x") * 2).named("y")
+    assert places(program) == {"x": (0, MLP), "y": (1, MLP)}
+
+
+def test_heads_after_heads_wait_for_the_next_layer():
+    first = Aggregate(EQUAL, tokens).named("first")
+    assert places(Aggregate(EQUAL, first).named("second")) == {
+        "first": (0, ATTENTION),
+        "second": (1, ATTENTION),
+    }
+
+
+def test_the_number_of_layers():
+    assert n_layers({}) == 1
+    assert n_layers({3: (0, MLP), 4: (2, ATTENTION)}) == 3

@@ -1,0 +1,145 @@
+import numpy as np
+import pytest
+
+from rasplens.compile import CompileError, values
+from rasplens.compile.inputs import input_space
+from rasplens.compile.lowering import build_graph
+from rasplens.compile.rasp import (
+    Aggregate,
+    Comparison,
+    LinearSequenceMap,
+    Map,
+    Select,
+    SelectorWidth,
+    SequenceMap,
+    SOp,
+    Where,
+    indices,
+    numerical,
+    tokens,
+)
+from rasplens.compile.values import Domain, Finite, reachable_values
+
+EQUAL = Select(tokens, tokens, Comparison.EQ)
+PREVIOUS = Select(indices, indices, lambda key, query: key == query - 1)
+EVERYTHING = Select(tokens, tokens, Comparison.TRUE)
+
+
+def analyse(program: SOp, vocab=(0, 1, 2), max_len=3, **options) -> Finite:
+    return reachable_values(build_graph(program), input_space(vocab, max_len, **options))
+
+
+def domain(program: SOp, *args, **options) -> Domain:
+    finite = analyse(program, *args, **options)
+    return finite.domains[finite.graph.output]
+
+
+def test_values_by_construction():
+    assert domain(tokens).values == (0, 1, 2)
+    assert domain(indices, max_len=4).values == (0, 1, 2, 3)
+    assert domain(tokens + indices).values == (0, 1, 2, 3, 4)
+    assert domain(Map(lambda t: t % 2, tokens)).values == (0, 1)
+    assert domain(SelectorWidth(EVERYTHING)).values == (3, 2, 1, 0)
+    assert domain(numerical(SelectorWidth(EVERYTHING))).values == (0, 1, 2, 3)
+    assert domain(Where(tokens == 5, indices, tokens + 7)).values == (7, 8, 9)
+    assert domain(numerical(LinearSequenceMap(tokens, indices, 1, -2))).values == (-4, -3, -2, -1, 0, 1, 2)
+
+
+def test_means_are_reached_exactly():
+    bit = numerical(tokens == 1)
+    mean = domain(numerical(Aggregate(EVERYTHING, bit)), max_len=3)
+    assert mean.values == (0, 1 / 3, 0.5, 2 / 3, 1)
+    assert not mean.is_partial
+
+
+def test_types_keep_values_apart_only_in_categorical_variables():
+    program = Map(lambda t: {0: True, 1: 1, 2: 1.0}[t], tokens)
+    assert domain(program).values == (True, 1, 1.0)
+    assert domain(numerical(program)).values == (1,)
+    assert type(domain(numerical(program)).values[0]) is int
+
+
+def test_numbers_that_differ_by_rounding_alone_are_one():
+    third = numerical(Map(lambda t: [1 / 3, 0.0, 1.0][t], tokens))
+    other = numerical(Map(lambda t: [1.0, 2 / 3, 0.0][t], tokens))
+    assert 1 / 3 - 1 != 0 - 2 / 3  # but for rounding they would be the same
+    difference = numerical(LinearSequenceMap(third, other, 1, -1))
+    assert domain(difference).values == (-1.0, 1 / 3 - 1, 1 / 3 - 2 / 3, 0.0, 1 / 3, 1.0)
+
+
+def test_undefined_values_are_tracked():
+    shifted = Aggregate(PREVIOUS, tokens)
+    assert domain(shifted).is_partial
+    assert domain(shifted + 1).is_partial
+    assert not domain(Aggregate(PREVIOUS, tokens, default=7)).is_partial
+    assert domain(Aggregate(PREVIOUS, tokens, default=7)).values == (0, 1, 2, 7)
+    assert not domain(Aggregate(EQUAL, tokens)).is_partial
+    assert domain(Map(lambda t: None if t == 1 else t, tokens)).is_partial
+    assert not domain(Where(tokens == 5, shifted, tokens)).is_partial
+
+
+def test_tables_hold_codes_with_a_place_for_undefined():
+    finite = analyse(SequenceMap(lambda x, y: x + y if y else None, tokens, indices))
+    table = finite.tables[finite.graph.output]
+    assert table.shape == (4, 4)
+    np.testing.assert_array_equal(table[:, 0], -1)
+    np.testing.assert_array_equal(table[-1], -1)
+    sums = finite.domains[finite.graph.output].values
+    assert [[sums[code] for code in row] for row in table[:3, 1:3]] == [[1, 2], [2, 3], [3, 4]]
+
+
+def test_predicates_become_tables_of_key_and_query():
+    finite = analyse(SelectorWidth(Select(tokens, indices, Comparison.LT)))
+    np.testing.assert_array_equal(finite.tables[2], [[0, 1, 1], [0, 0, 1], [0, 0, 0]])
+
+
+def test_combinations_on_which_a_function_fails_are_left_out():
+    assert domain(1 / tokens).values == (1.0, 0.5)
+    assert domain(1 / tokens).is_partial
+
+
+def test_a_variable_only_ever_meets_itself_at_its_own_value():
+    assert domain(SequenceMap(lambda x, y: (x, y), tokens, tokens)).values == ((0, 0), (1, 1), (2, 2))
+
+
+def test_a_function_is_called_once_per_combination():
+    calls = []
+    program = SequenceMap(lambda x, y: calls.append((x, y)) or 1, tokens, indices)
+    analyse(program)
+    assert len(calls) == 9
+
+
+def test_rows_that_see_nothing_fall_back_on_the_default():
+    mask = np.tri(3, k=-1, dtype=bool)
+    everything = Aggregate(Select(tokens, tokens, Comparison.TRUE), numerical(tokens * 1))
+    finite = analyse(numerical(everything), mask=mask)
+    assert finite.domains[finite.graph.output].is_partial
+    assert finite.fallbacks == {finite.graph.output: None}
+    assert finite.empty == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: numerical(Map(str, tokens)).named("n"), "'n' is to be held as a number but can be '0'"),
+        (lambda: numerical(Aggregate(EQUAL, Map(str, tokens))), "to be held as a number but can be '0'"),
+        (lambda: numerical(LinearSequenceMap(Map(str, tokens), tokens, 1, 1)), "is to be held as a number"),
+        (lambda: Map(lambda t: None, tokens).named("never"), "'never' is undefined whatever the input"),
+        (lambda: Map(lambda t: [t], tokens).named("list"), r"function of 'list' returned \[0\], of type list"),
+        (
+            lambda: SelectorWidth(~Select(Aggregate(PREVIOUS, tokens), tokens, Comparison.EQ)),
+            "negates a selector whose keys or queries can be undefined",
+        ),
+    ],
+)
+def test_programs_without_a_finite_meaning_are_refused(build, message):
+    with pytest.raises(CompileError, match=message):
+        analyse(build())
+
+
+def test_too_many_values_are_refused_by_name(monkeypatch):
+    monkeypatch.setattr(values, "MAX_VALUES", 5)
+    with pytest.raises(CompileError, match="'sum' can take more than 5 values"):
+        analyse((tokens + 10 * indices).named("sum"))
+    with pytest.raises(CompileError, match="'mean' can take more than 5 values"):
+        analyse(numerical(Aggregate(EVERYTHING, numerical(tokens * tokens))).named("mean"))

@@ -1,0 +1,118 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rasplens.compile import compile_program, verify
+from rasplens.compile.rasp import Aggregate, Comparison, Map, Select, SelectorWidth, indices, numerical, tokens
+from rasplens.compile.verify import values_agree
+from rasplens.model import Transformer
+
+EQUAL = Select(tokens, tokens, Comparison.EQ)
+HIST = SelectorWidth(EQUAL).named("hist")
+
+
+def damaged(compiled, name: str, index: tuple[int, ...], value: float):
+    """The model with one weight changed."""
+    model = compiled.transformer
+    weights = {key: array.copy() for key, array in model.weights.items()}
+    weights[name][index] = value
+    return replace(compiled, transformer=Transformer(model.config, weights, model.mask))
+
+
+def test_small_input_spaces_are_checked_in_full():
+    found = verify(compile_program(HIST, ["a", "b", "c"], 4))
+    assert found.ok
+    assert found.exhaustive
+    assert found.checked == found.total == 3 + 9 + 27 + 81
+    assert found.margin == pytest.approx(0.5, abs=1e-3)
+    assert str(found) == "equal on all 120 inputs; smallest margin 0.500"
+
+
+def test_large_input_spaces_are_sampled():
+    found = verify(compile_program(HIST, range(30), 12), samples=50, seed=3)
+    assert found.ok
+    assert not found.exhaustive
+    assert found.checked == 50
+    assert found.total == sum(30**n for n in range(1, 13))
+    assert "equal on 50 sampled of 5.5e17 inputs" in str(found)
+
+
+def test_given_inputs_are_what_is_checked():
+    found = verify(compile_program(HIST, ["a", "b"], 3), inputs=["ab", "a", "bbb"])
+    assert (found.checked, found.exhaustive, found.ok) == (3, False, True)
+    with pytest.raises(ValueError, match="not in the vocabulary"):
+        verify(compile_program(HIST, ["a", "b"], 3), inputs=["x"])
+
+
+def test_a_wrong_model_is_found_and_the_counterexample_is_a_smallest():
+    """With the value direction of 'b' unembedded as 'a', a single 'b' is enough to see it."""
+    compiled = compile_program(tokens, ["a", "b"], 4)
+    wrong = damaged(damaged(compiled, "unembed.W_U", (1, 1), 0), "unembed.W_U", (1, 0), 1)
+    found = verify(wrong)
+    assert not found.ok
+    assert not found.exhaustive
+    assert found.counterexample.tokens == ("b",)
+    assert found.counterexample.expected == ["b"]
+    assert found.counterexample.got == ["a"]
+    assert str(found).startswith("WRONG: on ['b'] the program says ['b'], the model ['a'] on")
+
+
+def test_counterexamples_of_samples_are_shrunk():
+    compiled = compile_program(HIST, list(range(20)), 10)
+    hist = compiled.variables["hist"]
+    four = hist.values.index(4)
+    wrong = damaged(compiled, "unembed.W_U", (hist.directions.start + four, four), 0)
+    found = verify(wrong, inputs=[[3, 1, 3, 5, 3, 2, 3, 9]])
+    assert found.counterexample.tokens == (0, 0, 0, 0)
+    assert found.counterexample.expected == [4, 4, 4, 4]
+    assert found.counterexample.got == [None] * 4
+
+
+def test_a_model_that_hesitates_is_wrong_too():
+    compiled = compile_program(tokens, ["a", "b"], 2)
+    hesitant = damaged(compiled, "unembed.W_U", (0, 0), 0.7)
+    found = verify(hesitant)
+    assert not found.ok
+    assert found.margin == pytest.approx(0.2)
+
+
+def test_inputs_without_a_value_are_counted_and_cannot_be_wrong():
+    everything = Aggregate(Select(tokens, tokens, Comparison.TRUE), tokens)
+    found = verify(compile_program(everything, ["a", "b"], 2))
+    assert found.ok
+    assert (found.checked, found.undefined) == (6, 2)
+    assert "2 of them outside the program's domain" in str(found)
+    failing = verify(compile_program(Map(lambda t: 1 / t, tokens), [0, 1], 1))
+    assert (failing.checked, failing.undefined) == (2, 1)
+
+
+def test_progress_is_reported():
+    seen = []
+    verify(compile_program(indices, ["a", "b"], 3), progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(2, 14), (6, 14), (14, 14)]
+
+
+def test_the_sample_is_reproducible():
+    compiled = compile_program(numerical(HIST), list(range(30)), 12)
+    assert verify(compiled, samples=20, seed=1) == verify(compiled, samples=20, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "agree"),
+    [
+        (None, None, True),
+        (None, 0, False),
+        (1, None, False),
+        (0.1 + 0.2, 0.3, True),
+        (1, 1.0, True),
+        (True, 1, True),
+        (1, 2, False),
+        ("a", "a", True),
+        ("1", 1, False),
+        ((1, "a"), (1, "a"), True),
+        (np.float64(0.5).item(), 0.5, True),
+    ],
+)
+def test_when_answers_agree(expected, got, agree):
+    assert values_agree(expected, got) is agree
