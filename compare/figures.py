@@ -37,7 +37,7 @@ def decodability_figure(comparison: Comparison) -> go.Figure | None:
                 f"{entry.measure} {entry.score:.2f} (chance {entry.chance:.2f}, shuffled {entry.shuffled:.2f}, "
                 f"untrained {entry.untrained:.2f})"
             )
-        panels.append(Panel(point, cells, variables, positions, ("", "position"), (-1, 1), notes))
+        panels.append(Panel(point, cells, variables, positions, ("", "position"), (-1.0, 1.0), notes))
     return grid(panels, columns=1, panel_height=140 + 24 * len(variables))
 
 
@@ -118,8 +118,9 @@ def edge_figure(comparison: Comparison, way: str) -> go.Figure:
         cells = np.full((len(positions), len(positions)), np.nan)
         for (query, key), effect in frame.groupby(["query", "key"])[way].max().items():
             cells[query, key] = effect
-        title = f"{side}: darkest = {np.nanmax(cells, initial=0):.2f}"
-        panels.append(Panel(title, cells, positions, positions, limits=(0, np.nanmax(cells, initial=1e-3))))
+        darkest = float(np.nanmax(cells, initial=1e-3))
+        title = f"{side}: darkest = {darkest:.2f}"
+        panels.append(Panel(title, cells, positions, positions, limits=(0.0, darkest)))
     return grid(panels, columns=2, panel_height=400)
 
 

@@ -75,7 +75,7 @@ def _read_state_dict(path: Path) -> dict[str, np.ndarray]:
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
-        reason = str(error).splitlines()[0]
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise StorageError(
             f"{path} is neither a RASPLens model nor a state dict that torch can load safely ({reason})."
         ) from None

@@ -29,7 +29,7 @@ class LearnedModel:
         return self.provenance["origin"]
 
     @property
-    def history(self) -> list[dict[str, float]]:
+    def history(self) -> list[dict[str, Any]]:
         """What training reported, chunk by chunk; empty for imported models."""
         return self.provenance.get("history", [])
 

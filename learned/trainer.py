@@ -78,6 +78,7 @@ def train(
         task.name,
         {
             "origin": f"trained by recipe {name!r} with seed {seed}",
+            "command": f"rasplens train {task.name} --recipe {name} --seed {seed}",
             "recipe": recipe.to_dict(),
             "recipe_name": name,
             "seed": seed,

@@ -20,7 +20,7 @@ from rich.table import Table
 from rasplens.compile import CompiledModel
 from rasplens.model import Transformer
 
-out = Console(highlight=False)
+out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False)
 
 Advance = Callable[[str, int, int], None]
@@ -29,9 +29,10 @@ Advance = Callable[[str, int, int], None]
 
 @contextmanager
 def progress(description: str) -> Iterator[Advance]:
-    """A progress bar on the error stream for as long as the context lasts."""
+    """A progress bar on the error stream, if that is a terminal, for as long as the context lasts."""
     columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-    with Progress(*columns, TimeElapsedColumn(), console=err, transient=True) as bar:
+    hidden = not err.is_terminal
+    with Progress(*columns, TimeElapsedColumn(), console=err, transient=True, disable=hidden) as bar:
         job = bar.add_task(description, total=None)
 
         def advance(what: str, done: int, total: int) -> None:
@@ -49,7 +50,7 @@ def table(title: str, headings: list[str], rows: list[list[object]]) -> None:
     """Prints a table; the first column is text, the others are figures."""
     grid = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for i, heading in enumerate(headings):
-        grid.add_column(heading, justify="left" if i == 0 else "right")
+        grid.add_column(heading, justify="left" if i == 0 else "right", overflow="fold", no_wrap=i > 0)
     for row in rows:
         grid.add_row(*(figure(cell) for cell in row))
     out.print(grid)

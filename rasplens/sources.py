@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rasplens.compile import CompiledModel, compile_program
+from rasplens.compile import CompiledModel, compile_program, rasp
 from rasplens.compile.rasp import SOp, Value
 from rasplens.learned import LearnedModel, import_checkpoint, load_pretrained
 from rasplens.tasks import TASKS, Task, get_task
@@ -79,7 +79,9 @@ def program_from_file(source: str) -> SOp:
         raise ValueError(f"{file} failed with {type(error).__name__}: {error}.") from error
     found: Any = getattr(module, name, None)
     if not isinstance(found, SOp):
-        known = [key for key, value in vars(module).items() if isinstance(value, SOp)]
+        primitives = rasp.TokensType | rasp.IndicesType | rasp.LengthType
+        values = vars(module).items()
+        known = [key for key, value in values if isinstance(value, SOp) and not isinstance(value, primitives)]
         raise ValueError(f"{file} defines no s-op {name!r}. It defines {', '.join(known) or 'none'}.")
     return found
 

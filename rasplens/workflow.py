@@ -1,6 +1,5 @@
 """What the commands do, step by step."""
 
-import itertools
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,18 +130,27 @@ def compare_and_show(
 ) -> None:
     """Compares every model (the shipped one, if none is given) with every program."""
     task = get_task(task_name)
-    models = [learned_model(task, path) for path in paths] or [learned_model(task, None)]
+    models = {path.name: learned_model(task, path) for path in paths} or {"shipped": learned_model(task, None)}
     references = [reference(task, program) for program in programs or task.programs]
     comparisons = []
     with show.progress("comparing") as advance:
-        for compiled, learned in itertools.product(references, models):
+        for compiled in references:
             verify_for_task(compiled, task)
-            comparisons.append(_compare(compiled, learned, task, sample, advance))
+            for name, learned in models.items():
+                comparisons.append((name, _compare(compiled, learned, task, sample, advance)))
     if json:
-        show.as_json([comparison.to_dict() for comparison in comparisons])
+        show.as_json([comparison.to_dict() for _, comparison in comparisons])
         return
-    rows = [_summary(comparison) for comparison in comparisons]
-    show.table(f"{task.name}: each score beside its control", list(rows[0]), [list(row.values()) for row in rows])
+    rows = [{"model": name, **_summary(comparison)} for name, comparison in comparisons]
+    show.table(f"{task.name}: models against programs", list(rows[0]), [list(row.values()) for row in rows])
+    show.out.print(SUMMARY_KEY)
+
+
+SUMMARY_KEY = """\
+right, agree  shares of answers
+decodable     how far probes for the program's variables stand above their best control
+attention     similarity of matched heads (the same with inputs shuffled)
+edges         rank correlation of what attention edges are worth (with keys permuted)"""
 
 
 def verify_for_task(compiled: CompiledModel, task: Task) -> dict[str, Verification]:
@@ -224,13 +232,14 @@ def _summary(comparison: Comparison) -> dict[str, object]:
     matched = attention[attention["matched"]] if len(attention) else attention
     zero = comparison.correlations["zero"]
     return {
-        "learned model": comparison.learned_origin,
         "program": comparison.program,
-        "answers right": comparison.accuracies["learned"].token,
-        "agreement": comparison.agreement,
-        "decodable above controls": float(best["selectivity"].clip(lower=0).mean()),
-        "attention": float(matched["similarity"].mean()) if len(matched) else "-",
-        "inputs shuffled": float(matched["shuffled"].mean()) if len(matched) else "-",
-        "edge correlation": "-" if zero is None else zero.rho,
-        "keys permuted": "-" if zero is None else zero.within_rows,
+        "right": comparison.accuracies["learned"].token,
+        "agree": comparison.agreement,
+        "decodable": float(best["selectivity"].clip(lower=0).mean()),
+        "attention": _beside(matched["similarity"].mean(), matched["shuffled"].mean()) if len(matched) else "-",
+        "edges": "-" if zero is None else _beside(zero.rho, zero.within_rows),
     }
+
+
+def _beside(score: float, control: float) -> str:
+    return f"{score:.3f} ({control:.3f})"

@@ -2,7 +2,6 @@
 
 from rasplens.tasks.answers import answers
 from rasplens.tasks.catalogue import TASKS, get_task
-from rasplens.tasks.program_task import program_task
 from rasplens.tasks.task import Accuracy, Task
 
-__all__ = ["TASKS", "Accuracy", "Task", "answers", "get_task", "program_task"]
+__all__ = ["TASKS", "Accuracy", "Task", "answers", "get_task"]

@@ -33,12 +33,12 @@ def answers(task: Task, model: Any, ids: Ids) -> Int[np.ndarray, "batch loss_pos
         return np.stack([_interpreted(task, model, tokens) for tokens in task.sequences(ids)])
     if isinstance(model, CompiledModel):
         return np.concatenate([_compiled(task, model, batch) for batch in _batches(ids)])
-    if logits(task, model, ids[:1]).shape[-1] != len(task.outputs):
+    scores = np.concatenate([logits(task, model, batch) for batch in _batches(ids)])
+    if scores.shape[-1] != len(task.outputs):
         raise ValueError(
-            f"The model has {logits(task, model, ids[:1]).shape[-1]} logits; "
-            f"task {task.name!r} has {len(task.outputs)} answers."
+            f"The model has {scores.shape[-1]} logits; task {task.name!r} has {len(task.outputs)} answers."
         )
-    return np.concatenate([logits(task, model, batch).argmax(axis=-1) for batch in _batches(ids)])
+    return scores.argmax(axis=-1)
 
 
 def logits(task: Task, model: Any, ids: Ids) -> Float[np.ndarray, "batch loss_pos answer"]:
@@ -73,5 +73,5 @@ def _answer_codes(task: Task) -> dict[tuple, int]:
     return {value_key(value): code for code, value in enumerate(task.outputs)}
 
 
-def _batches(ids: Ids) -> list[Ids]:
+def _batches(ids: Ids) -> list[np.ndarray]:
     return np.split(ids, range(_BATCH, len(ids), _BATCH))

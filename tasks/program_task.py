@@ -23,7 +23,7 @@ def program_task(program: SOp, vocab: Sequence[Value], max_len: int, *, causal: 
     Raises:
         CompileError: If the program's values cannot be told beforehand.
         UndefinedValue: When an input is drawn on which the program has no value.
-        ValueError: If no input of this vocabulary and length is held out.
+        ValueError: If there are too few inputs to hold some out and train on others.
     """
     compiled = compile_program(program, vocab, max_len, causal=causal)
     tokens = compiled.inputs.vocab
@@ -42,8 +42,10 @@ def program_task(program: SOp, vocab: Sequence[Value], max_len: int, *, causal: 
 
     candidates = np.unique(draw(np.random.default_rng(0), 8 * N_HELD_OUT), axis=0)
     held_out = candidates[held_out_by_hash(candidates)]
-    if not len(held_out):
-        raise ValueError(f"{len(tokens)} tokens and max_len={max_len} leave no input to hold out.")
+    if not 0 < len(held_out) < len(candidates):
+        raise ValueError(
+            f"{len(tokens)} tokens and max_len={max_len} give too few inputs to hold some out and train on others."
+        )
     return Task(
         name=program.name,
         vocab=tokens,

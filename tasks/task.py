@@ -62,6 +62,13 @@ class Task:
         if not self.is_held_out(self.held_out).all():
             raise ValueError("Every held-out input must be one that `is_held_out` names.")
 
+    @staticmethod
+    def from_program(program: SOp, vocab: Sequence[Value], max_len: int, *, causal: bool = False) -> "Task":
+        """Any RASP program as a task; see `rasplens.tasks.program_task.program_task`."""
+        from rasplens.tasks.program_task import program_task
+
+        return program_task(program, vocab, max_len, causal=causal)
+
     @property
     def n_ctx(self) -> int:
         """The length of an input."""

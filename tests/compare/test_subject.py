@@ -1,0 +1,53 @@
+import numpy as np
+
+from rasplens.compare.pairing import as_subject
+
+
+def test_a_models_own_bos_is_left_out_throughout(offset, task):
+    subject = as_subject(offset, task, task.held_out[:20])
+    assert subject.offset == 1
+    assert subject.tokens.shape == (20, task.n_ctx + 1)
+    assert subject.n_pos == task.n_ctx
+    assert subject.residual("blocks.0.hook_resid_pre").shape[:2] == (20, task.n_ctx)
+    pattern = subject.pattern(0)
+    assert pattern.shape == (20, 1, task.n_ctx, task.n_ctx)
+    np.testing.assert_allclose(pattern[:, 0, 2, 0], 1, atol=1e-6)  # position 2 reads two back
+    np.testing.assert_allclose(pattern[:, 0, 1], 0, atol=1e-6)  # there is nothing two back: it looks at the BOS
+
+
+def test_a_model_without_a_bos_keeps_all_its_positions(noise, task):
+    subject = as_subject(noise, task, task.held_out[:20])
+    assert subject.offset == 0
+    np.testing.assert_allclose(subject.pattern(1).sum(axis=-1), 1, atol=1e-5)
+
+
+def test_answers_are_in_the_tasks_codes(offset, noise, task):
+    ids = task.held_out[:50]
+    assert as_subject(offset, task, ids).right().all()
+    subject = as_subject(noise, task, ids)
+    expected = noise(ids)[:, list(task.loss_positions)].argmax(-1)
+    np.testing.assert_array_equal(subject.answers(), expected)
+    np.testing.assert_array_equal(subject.right(), expected == task.target(ids))
+
+
+def test_only_heads_that_compute_something_are_listed(induction, noise, task):
+    assert as_subject(induction, task, task.held_out[:2]).heads == ((0, 0), (1, 0))
+    subject = as_subject(noise, task, task.held_out[:2])
+    assert subject.heads == ((0, 0), (0, 1), (1, 0), (1, 1))
+    assert subject.heads_of(1) == [0, 1]
+
+
+def test_each_state_of_the_residual_stream_is_listed_once(noise, induction, task):
+    assert as_subject(noise, task, task.held_out[:2]).residual_points == [
+        "blocks.0.hook_resid_pre",
+        "blocks.0.hook_resid_post",
+        "blocks.1.hook_resid_post",
+    ]
+
+
+def test_the_first_inputs_are_the_same_inputs(noise, task):
+    subject = as_subject(noise, task, task.held_out[:20])
+    first = subject.first(3)
+    assert first.n_inputs == 3
+    np.testing.assert_array_equal(first.answers(), subject.answers()[:3])
+    np.testing.assert_allclose(first.pattern(0), subject.pattern(0)[:3], atol=1e-6)

@@ -1,0 +1,42 @@
+import pytest
+
+from rasplens.learned import RECIPES, get_recipe
+from rasplens.tasks import TASKS, get_task
+
+
+def test_every_task_has_recipes_whose_architecture_fits_it():
+    assert set(RECIPES) == set(TASKS)
+    for name, recipes in RECIPES.items():
+        task = get_task(name)
+        assert {"fast", "seed"} <= set(recipes)
+        for recipe in recipes.values():
+            config = recipe.architecture.config(task)
+            assert (config.n_ctx, config.d_vocab, config.d_vocab_out) == (
+                task.n_ctx,
+                len(task.vocab),
+                len(task.outputs),
+            )
+
+
+def test_the_published_hyperparameters():
+    sort, copy, compression = (get_recipe(name, "seed") for name in ("sort", "copy", "compression"))
+    assert (sort.architecture.d_model, sort.architecture.n_layers, sort.architecture.n_heads) == (128, 1, 1)
+    assert (copy.learning_rate, copy.weight_decay, copy.steps, copy.batch_size) == (1e-3, 1.0, 10_000, 256)
+    assert copy.architecture.positions == "sinusoidal_qk"
+    assert get_recipe("copy", "smeared").architecture.smeared_keys
+    assert (compression.learning_rate, compression.weight_decay) == (1e-3, 0.01)
+    assert compression.architecture.identity_ov
+
+
+def test_the_published_copy_model_has_5760_parameters():
+    from rasplens.learned import untrained
+
+    task = get_task("copy")
+    assert untrained(get_recipe("copy", "seed").architecture, task, 0).n_params == 5_760
+
+
+def test_an_unknown_recipe_is_refused_with_the_known_ones():
+    with pytest.raises(ValueError, match=r"Task 'sort' has no recipe 'slow'\. It has fast, seed\."):
+        get_recipe("sort", "slow")
+    with pytest.raises(ValueError, match=r"Task 'hist' has no recipe 'fast'\. It has none: build a Recipe"):
+        get_recipe("hist", "fast")

@@ -1,0 +1,32 @@
+import pytest
+
+from rasplens.sources import learned_model, parse_vocab, reference
+from rasplens.tasks import get_task
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("a,b,c", ["a", "b", "c"]),
+        ("0..3", [0, 1, 2, 3]),
+        ("-1..1,x", [-1, 0, 1, "x"]),
+        ("7,a..b,(,)", [7, "a..b", "(", ")"]),
+    ],
+)
+def test_vocabularies_are_lists_and_ranges(text, tokens):
+    assert parse_vocab(text) == tokens
+
+
+def test_an_empty_range_is_refused():
+    with pytest.raises(ValueError, match=r"The range 3\.\.0 of --vocab is empty; write 0\.\.3"):
+        parse_vocab("3..0")
+
+
+def test_the_first_program_is_the_reference():
+    task = get_task("copy")
+    assert reference(task, None).output == "offset"
+    assert reference(task, "induction").output == "induction"
+
+
+def test_without_a_path_the_shipped_model_is_taken():
+    assert learned_model(get_task("sort"), None).task == "sort"

@@ -1,0 +1,43 @@
+import numpy as np
+import pytest
+
+from rasplens.compile import compile_program
+from rasplens.compile.rasp import Aggregate, Comparison, Select, SelectorWidth, indices, tokens
+from rasplens.tasks import Task
+
+HIST = SelectorWidth(Select(tokens, tokens, Comparison.EQ)).named("hist")
+SHIFT = Aggregate(Select(indices, indices, lambda key, query: key == query - 1), tokens).named("shift")
+
+
+def test_the_interpreter_gives_the_answers():
+    task = Task.from_program(HIST, ["a", "b", "c"], 5)
+    ids = task.draw(np.random.default_rng(0), 20)
+    values = [[task.outputs[code] for code in row] for row in task.target(ids)]
+    assert values == [HIST(tokens) for tokens in task.sequences(ids)]
+    assert task.name == "hist"
+    assert task.accuracy(HIST) == (1, 1)
+    assert task.accuracy(compile_program(HIST, ["a", "b", "c"], 5)) == (1, 1)
+
+
+def test_undefined_is_an_answer_of_its_own():
+    task = Task.from_program(SHIFT, ["a", "b"], 5, causal=True)
+    assert task.outputs[-1] is None
+    assert (task.target(task.held_out)[:, 0] == len(task.outputs) - 1).all()
+    assert task.accuracy(SHIFT).token == 1
+
+
+def test_the_mask_follows_the_mode():
+    assert Task.from_program(HIST, ["a", "b"], 5).mask(2).all()
+    assert not Task.from_program(HIST, ["a", "b"], 5, causal=True).mask(2)[:, 0, 1:].any()
+
+
+def test_held_out_inputs_are_distinct_and_not_sampled():
+    task = Task.from_program(HIST, ["a", "b", "c"], 4)
+    held_out = {tuple(row) for row in task.held_out.tolist()}
+    assert len(held_out) == len(task.held_out)
+    assert not held_out & {tuple(row) for row in task.sample(np.random.default_rng(1), 500).tolist()}
+
+
+def test_an_input_space_too_small_to_split_is_refused():
+    with pytest.raises(ValueError, match="1 tokens and max_len=1 give too few inputs to hold some out"):
+        Task.from_program(HIST, ["a"], 1)

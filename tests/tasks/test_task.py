@@ -1,0 +1,70 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rasplens.tasks import Accuracy, get_task
+
+
+@pytest.fixture(scope="module")
+def task():
+    return get_task("sort", n_values=4, length=3)
+
+
+def test_held_out_inputs_are_never_sampled(task):
+    sampled = {tuple(row) for row in task.sample(np.random.default_rng(0), 2_000).tolist()}
+    held_out = {tuple(row) for row in task.held_out.tolist()}
+    assert len(sampled) > 40
+    assert held_out
+    assert not sampled & held_out
+    drawn = {tuple(row) for row in task.draw(np.random.default_rng(0), 2_000).tolist()}
+    assert drawn & held_out  # without the rejection they would be
+
+
+def test_samples_are_reproducible(task):
+    first, second = (task.sample(np.random.default_rng(5), 10) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_ids_and_tokens_translate_both_ways(task):
+    sequence = ["BOS", 3, 0, 1, "MID", 0, 1, 3]
+    ids = task.ids([sequence])
+    np.testing.assert_array_equal(ids, [[4, 3, 0, 1, 5, 0, 1, 3]])
+    assert task.sequences(ids) == [sequence]
+
+
+def test_inputs_that_do_not_fit_are_refused(task):
+    with pytest.raises(ValueError, match="Inputs of 'sort' have 8 tokens; got 2"):
+        task.ids([["BOS", 1]])
+    with pytest.raises(ValueError, match="Token 9 is not in the vocabulary of 'sort'"):
+        task.ids([["BOS", 9, 0, 1, "MID", 0, 1, 9]])
+
+
+def test_accuracy_counts_tokens_and_whole_sequences(task):
+    class Wrong:
+        """Right but for one answer on every other input."""
+
+        def __call__(self, ids):
+            import torch
+
+            logits = np.zeros((*ids.shape, 4))
+            answers = task.target(ids.numpy()).copy()
+            answers[::2, 0] = (answers[::2, 0] + 1) % 4
+            logits[:, list(task.loss_positions)] = np.eye(4)[answers]
+            return torch.tensor(logits)
+
+    ids = task.held_out[:10]
+    assert task.accuracy(Wrong(), ids) == Accuracy(token=1 - 0.5 / 3, sequence=0.5)
+
+
+def test_the_union_of_the_masks_is_what_a_program_may_see():
+    task = get_task("compression")
+    np.testing.assert_array_equal(task.visible, task.mask(3)[1])
+    assert not task.mask(2)[0, 3:].any()
+
+
+def test_impossible_tasks_are_refused(task):
+    with pytest.raises(ValueError, match=r"Loss positions \[8\] lie outside the 8 positions"):
+        replace(task, loss_positions=(7, 8))
+    with pytest.raises(ValueError, match="Every held-out input must be one that `is_held_out` names"):
+        replace(task, is_held_out=lambda ids: np.zeros(len(ids), dtype=bool))
