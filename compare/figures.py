@@ -72,7 +72,7 @@ def _attention_panels(
     comparison: Comparison, heads: list[ActiveHead], matches: Mapping[Head, Head], example: int
 ) -> list[Panel]:
     task = comparison.pairing.task
-    tokens = names(task.vocab[i] for i in comparison.pairing.ids[example])
+    tokens = [task.token_names[i] for i in comparison.pairing.ids[example]]
     pairs = zip(task.positions, tokens, strict=True)
     labels = [name if name == token else f"{name}: {token}" for name, token in pairs]
     panels = []
@@ -131,7 +131,7 @@ def ov_figure(comparison: Comparison) -> go.Figure:
     for layer, head in comparison.pairing.learned.heads:
         circuit = full_ov_circuit(model, layer, head)
         axes = "attended token", "logit"
-        panel = Panel(f"L{layer}H{head}", circuit, names(task.vocab), names(task.outputs), axes)
+        panel = Panel(f"L{layer}H{head}", circuit, task.token_names, names(task.outputs), axes)
         panels.append(replace(panel, limits=signed_limits(circuit)))
     return grid(panels, columns=min(2, len(panels)), panel_height=420)
 
@@ -141,7 +141,7 @@ def qk_figure(comparison: Comparison) -> go.Figure | None:
     task, model = comparison.pairing.task, comparison.pairing.learned.model.to_transformer()
     if model.config.smeared_keys:
         return None
-    tokens, positions = names(task.vocab), list(task.positions)
+    tokens, positions = task.token_names, task.positions
     panels = []
     for head in range(model.config.n_heads):
         terms = score_terms(model, head)

@@ -27,6 +27,9 @@ MAX_VALUES = 20_000
 ROUNDING = 1e-9
 """Numbers that differ by less, relative or absolute, are one number reached by different sums."""
 
+MAX_COMBINATIONS = 2_000_000
+"""The most combinations of values that an operation of two variables, or a selector, may meet."""
+
 UNDEFINED = -1
 """The code of None in tables: as an index it is the last place, which tables keep for it."""
 
@@ -94,7 +97,17 @@ class _Analysis:
     by_position: dict[int, np.ndarray] = field(default_factory=dict)
 
     def input_domains(self, node: Node) -> list[Domain]:
-        return [self.domains[i] for i in node.inputs]
+        """The domains of what a node reads, refused if their combinations are too many to list."""
+        domains = [self.domains[i] for i in node.inputs]
+        combinations = math.prod(len(domain.values) for domain in domains[:2])
+        if combinations > MAX_COMBINATIONS and not isinstance(node.op, ops.Choose):
+            sizes = " and ".join(f"{len(domain.values):,}" for domain in domains[:2])
+            raise CompileError(
+                f"{node.name!r} combines variables of {sizes} values: more than {MAX_COMBINATIONS:,} pairs. "
+                "Reduce the vocabulary or max_len, or round the values.",
+                node.expr,
+            )
+        return domains
 
     def conjunct(self, selector: int) -> Conjunct:
         """A predicate as the question whether it may be empty sees it."""

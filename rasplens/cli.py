@@ -74,16 +74,17 @@ def compile_(
     max_len: MaxLen = None,
     causal: Causal = False,
     out: Annotated[Path | None, typer.Option(help="Where to write the weights, as safetensors.")] = None,
+    run_on: Annotated[str | None, typer.Option("--input", help="A sequence to run the model on: a,b,a.")] = None,
     json: Json = False,
 ) -> None:
-    """Compile a RASP program and print its anatomy.
+    """Compile a RASP program, print its anatomy, and run it if an input is given.
 
-    Example: rasplens compile my_program.py:histogram --vocab a,b,c --max-len 5
+    Example: rasplens compile my_program.py:histogram --vocab a,b,c --max-len 5 --input b,a,b
     """
     from rasplens.sources import Sizes
     from rasplens.workflow import compile_and_show
 
-    compile_and_show(source, program, Sizes(vocab, max_len, causal), out, json)
+    compile_and_show(source, program, Sizes(vocab, max_len, causal), out, run_on, json)
 
 
 @app.command()

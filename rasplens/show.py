@@ -16,12 +16,13 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 from rich.table import Table
+from rich.text import Text
 
 from rasplens.compile import CompiledModel
 from rasplens.model import Transformer
 
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False)
+out = Console(highlight=False, soft_wrap=True, markup=False)
+err = Console(stderr=True, highlight=False, markup=False)
 
 Advance = Callable[[str, int, int], None]
 """Called with (what is being done, how many steps are done, of how many)."""
@@ -48,11 +49,11 @@ def as_json(values: Any) -> None:
 
 def table(title: str, headings: list[str], rows: list[list[object]]) -> None:
     """Prints a table; the first column is text, the others are figures."""
-    grid = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    grid = Table(title=Text(title), title_justify="left", title_style="bold", box=None, pad_edge=False)
     for i, heading in enumerate(headings):
         grid.add_column(heading, justify="left" if i == 0 else "right", overflow="fold", no_wrap=i > 0)
     for row in rows:
-        grid.add_row(*(figure(cell) for cell in row))
+        grid.add_row(*(Text(figure(cell)) for cell in row))
     out.print(grid)
     out.print()
 

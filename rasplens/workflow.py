@@ -12,7 +12,7 @@ from rasplens.compare.pipeline import STAGES
 from rasplens.compile import CompiledModel, CompileError, Verification, verify
 from rasplens.learned import LearnedModel
 from rasplens.model import save
-from rasplens.sources import Sizes, compile_source, learned_model, reference
+from rasplens.sources import Sizes, compile_source, learned_model, parse_vocab, reference
 from rasplens.tasks import Task, get_task
 
 VERIFIED_INPUTS = 300
@@ -54,20 +54,25 @@ def run_task(
     show.out.print(f"Report: {out / 'report.html'}   Figures: {out / 'comparison.json'}   ({seconds:.0f} s)")
 
 
-def compile_and_show(source: str, program: str | None, sizes: Sizes, out: Path | None, json: bool) -> None:
-    """Compiles a program and shows what came of it."""
+def compile_and_show(
+    source: str, program: str | None, sizes: Sizes, out: Path | None, run_on: str | None, json: bool
+) -> None:
+    """Compiles a program, shows what came of it, and runs it."""
     started = time.perf_counter()
     compiled = compile_source(source, program, sizes)
     seconds = time.perf_counter() - started
+    answer = None if run_on is None else compiled(parse_vocab(run_on))
     if out is not None:
         save(compiled.transformer, out, {"origin": f"compiled from {source}", "program": compiled.output})
     anatomy, shape = show.anatomy(compiled), show.shape(compiled.transformer)
     if json:
         bos = {"bos": compiled.has_bos, "max_len": compiled.inputs.max_len}
-        show.as_json({"program": compiled.output, **shape, **bos, "variables": anatomy})
+        show.as_json({"program": compiled.output, **shape, **bos, "variables": anatomy, "answer": answer})
         return
     show.table(f"{compiled.output}, compiled in {seconds:.2f} s", list(shape), [list(shape.values())])
     show.table("Residual stream", list(anatomy[0]), [list(row.values()) for row in anatomy])
+    if run_on is not None:
+        show.out.print(f"{run_on} -> {','.join(map(str, answer or []))}")
     if out is not None:
         show.out.print(f"Weights: {out}")
 

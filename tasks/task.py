@@ -75,6 +75,11 @@ class Task:
         return len(self.positions)
 
     @property
+    def token_names(self) -> tuple[str, ...]:
+        """Each token as it is printed."""
+        return tuple(str(token) for token in self.vocab)
+
+    @property
     def visible(self) -> Bool[np.ndarray, "query key"]:
         """Which positions see which in some layer: what a program for the task may use."""
         return np.logical_or.reduce(self.mask(2), axis=0)

@@ -137,6 +137,17 @@ def test_programs_without_a_finite_meaning_are_refused(build, message):
         analyse(build())
 
 
+def test_too_many_combinations_are_refused_by_name(monkeypatch):
+    monkeypatch.setattr(values, "MAX_COMBINATIONS", 8)
+    for program in (
+        SequenceMap(max, tokens, indices).named("pairs"),
+        SelectorWidth(Select(tokens, indices, Comparison.EQ).named("pairs")),
+        numerical(LinearSequenceMap(tokens, indices, 1, 1)).named("pairs"),
+    ):
+        with pytest.raises(CompileError, match="'pairs' combines variables of 3 and 3 values: more than 8 pairs"):
+            analyse(program)
+
+
 def test_too_many_values_are_refused_by_name(monkeypatch):
     monkeypatch.setattr(values, "MAX_VALUES", 5)
     with pytest.raises(CompileError, match="'sum' can take more than 5 values"):

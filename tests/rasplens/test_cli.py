@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+import torch
 
 from rasplens import __version__
 from rasplens.cli import main
@@ -102,6 +103,8 @@ def test_compile_shows_the_anatomy(cli, tmp_path):
     assert code == 0
     assert re.search(r"histogram +categorical +6 +\d+-\d+ +L0 neurons 0-10", text)
     assert load(tmp_path / "h.safetensors").config.n_ctx == 6
+    code, text, _ = cli("compile", *own, "--input", "b,a,b")
+    assert "b,a,b -> 2,1,2" in text
     code, text, _ = cli("compile", "sort", "--json")
     values = json.loads(text)
     assert values["program"] == "successor"
@@ -166,6 +169,14 @@ FAULTS = {
         ("verify", "mine.py:histogram", "--vocab", "a,a", "--max-len", "3"),
         "vocab must not repeat a token; 'a' stands there twice",
     ),
+    "token outside the vocabulary": (
+        ("compile", "mine.py:histogram", "--vocab", "a,b", "--max-len", "3", "--input", "a,z"),
+        "Token 'z' at position 1 is not in the vocabulary ('a', 'b')",
+    ),
+    "sequence too long": (
+        ("compile", "mine.py:histogram", "--vocab", "a,b", "--max-len", "3", "--input", "a,b,a,b"),
+        "The sequence has 4 tokens; the model takes 1 to max_len=3",
+    ),
     "no such program": (
         ("compile", "mine.py:reverse", "--vocab", "a", "--max-len", "3"),
         "mine.py defines no s-op 'reverse'. It defines histogram.",
@@ -188,6 +199,14 @@ def test_a_mistake_is_one_line_that_says_what_to_do(cli, fault):
 
 
 def test_a_checkpoint_of_another_shape_says_what_differs(cli, tmp_path):
+    weights = load_pretrained("sort").transformer.weights
+    torch.save({name: torch.tensor(array) for name, array in weights.items()}, tmp_path / "sort.pt")
+    code, _, errors = cli("run", "compression", "--learned", "sort.pt")
+    assert code == 2
+    assert errors == (
+        "rasplens: sort.pt does not fit the task 'compression': it has 52 tokens (d_vocab) where it needs 102, "
+        "50 logits (d_vocab_out) where it needs 102, 22 positions (n_ctx) where it needs 5.\n"
+    )
     load_pretrained("copy").save(tmp_path / "copy.safetensors")
     code, _, errors = cli("run", "sort", "--learned", "copy.safetensors")
     assert code == 2

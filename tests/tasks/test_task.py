@@ -31,6 +31,7 @@ def test_ids_and_tokens_translate_both_ways(task):
     ids = task.ids([sequence])
     np.testing.assert_array_equal(ids, [[4, 3, 0, 1, 5, 0, 1, 3]])
     assert task.sequences(ids) == [sequence]
+    assert task.token_names == ("0", "1", "2", "3", "BOS", "MID")
 
 
 def test_inputs_that_do_not_fit_are_refused(task):

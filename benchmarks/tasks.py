@@ -1,0 +1,112 @@
+"""The figures of the README: every task's reference and learned model, and the time of `rasplens run`.
+
+    python benchmarks/tasks.py                  prints the table
+    python benchmarks/tasks.py --write README.md  puts it between the README's markers
+
+Published figures are quoted from their sources; everything else is measured here.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from rasplens.compile import verify
+from rasplens.learned import LearnedModel, load_pretrained
+from rasplens.sources import reference
+from rasplens.tasks import Task, get_task
+
+TASKS = ("sort", "copy", "compression")
+
+PUBLISHED = {
+    "sort": "0.9945 of tokens (its notebook, one batch)",
+    "copy": "completes 12-letter prompts (its write-up, two prompts)",
+    "compression": "0.9145 of tokens, 0.831 of pairs (its checkpoint, same held-out pairs)",
+}
+
+HEADINGS = (
+    "task",
+    "program right on the task",
+    "compiled equals program",
+    "learned model, held out",
+    "published",
+    "`rasplens run`",
+)
+
+
+def row(name: str) -> list[str]:
+    """One line of the table."""
+    task, learned = get_task(name), load_pretrained(name)
+    compiled = reference(task, None)
+    program = task.accuracy(compiled.program, task.held_out)
+    check = verify(compiled, inputs=task.sequences(task.held_out))
+    return [
+        f"{name} ({compiled.output})",
+        f"{program.token:.4f} of {len(task.held_out):,} inputs",
+        f"{check.checked:,} of {check.checked:,}, margin {check.margin:.3f}" if check.ok else f"WRONG: {check}",
+        learned_figure(task, learned),
+        PUBLISHED[name],
+        f"{run_seconds(name):.0f} s",
+    ]
+
+
+def learned_figure(task: Task, learned: LearnedModel) -> str:
+    """The learned model's figure that compares with the published one."""
+    if task.name == "sort":
+        fresh = task.draw(np.random.default_rng(1), 20_000)
+        return f"{task.accuracy(learned, fresh).token:.4f} of tokens on 20,000 fresh lists"
+    if task.name == "copy":
+        return f"completes {completed(task, learned):.3f} of 12-letter prompts without repeated letters"
+    accuracy = task.accuracy(learned)
+    return f"{accuracy.token:.4f} of tokens, {accuracy.sequence:.4f} of pairs"
+
+
+def completed(task: Task, learned: LearnedModel) -> float:
+    """The share of held-out blocks of distinct letters that are continued without a mistake."""
+    distinct = task.held_out[[len(set(block)) == 6 for block in task.held_out[:, :6].tolist()]]
+    letters = distinct[:, :12]
+    while letters.shape[1] < distinct.shape[1]:
+        following = learned.transformer(letters)[:, -1:].argmax(axis=-1)
+        letters = np.concatenate([letters, following], axis=1)
+    return float((letters == distinct).all(axis=1).mean())
+
+
+def run_seconds(name: str) -> float:
+    """The wall time of the whole command, start of Python included."""
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        subprocess.run(
+            [sys.executable, "-m", "rasplens", "run", name, "--out", folder], check=True, capture_output=True
+        )
+        return time.perf_counter() - began
+
+
+def table() -> str:
+    rows = [list(HEADINGS), ["---"] * len(HEADINGS), *(row(name) for name in TASKS)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+
+
+def write(path: Path, text: str) -> None:
+    """Replaces what stands between the markers of a page."""
+    begin, end = "<!-- tasks: begin -->", "<!-- tasks: end -->"
+    before, _, rest = path.read_text().partition(begin)
+    _, _, after = rest.partition(end)
+    path.write_text(f"{before}{begin}\n{text}\n{end}{after}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", type=Path, help="the page to put the table into")
+    arguments = parser.parse_args()
+    text = table()
+    print(text)
+    if arguments.write is not None:
+        write(arguments.write, text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""The pages and examples do what they say: their code is run."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_the_code_of_a_page_runs(page):
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.S)
+    assert blocks
+    subprocess.run([sys.executable, "-c", "\n".join(blocks)], check=True, capture_output=True, cwd=ROOT)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_runs_and_is_short(example):
+    assert len(example.read_text().splitlines()) <= 60
+    done = subprocess.run([sys.executable, example], check=True, capture_output=True, text=True)
+    assert done.stdout
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+        assert target.startswith("http") or (page.parent / target).exists(), target
+
+
+def test_the_readmes_table_is_the_benchmarks():
+    text = (ROOT / "README.md").read_text()
+    rows = re.search(r"<!-- tasks: begin -->\n(.*?)\n<!-- tasks: end -->", text, flags=re.S).group(1).splitlines()
+    assert [row.split("|")[1].split()[0] for row in rows[2:]] == ["sort", "copy", "compression"]
+    assert not any("WRONG" in row for row in rows)
