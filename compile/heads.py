@@ -32,16 +32,17 @@ class Head:
     W_O: Float[np.ndarray, "_ d_model"]
 
 
-def sharpness(n_ctx: int) -> float:
+def sharpness(n_ctx: int) -> int:
     """What levels are multiplied by: unselected keys, one level below, keep at most `LEAK` in all.
 
     With n - 1 keys one level below the one that is selected, they keep (n - 1) e^-s / (1 + (n - 1) e^-s),
-    which is below `LEAK` for s ≥ ln(n / LEAK).
+    which is below `LEAK` for s ≥ ln(n / LEAK). It is a whole number, so that scores are: in float32 too,
+    keys on the same level then get the same share to the last bit, whatever the order of the additions.
     """
-    return math.log(n_ctx / LEAK)
+    return math.ceil(math.log(n_ctx / LEAK))
 
 
-def build_head(variable: int, layout: Layout, scale: float) -> Head:
+def build_head(variable: int, layout: Layout, scale: int) -> Head:
     """The head that computes a `Gather` or a `BosShare`, with attention scores of `scale` per level."""
     node = layout.finite.graph.nodes[variable]
     counts = isinstance(node.op, ops.BosShare)

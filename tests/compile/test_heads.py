@@ -15,13 +15,13 @@ EQUAL = Select(tokens, tokens, Comparison.EQ)
 BACK = Select(indices, indices, Comparison.LT)
 
 
-def levels(program, sequence, has_bos=True):
-    """The level of each key for each query of a sequence, the BOS first."""
+def levels(program, sequence, has_bos=True, scale=1):
+    """The score of each key for each query of a sequence, the BOS first; at scale 1 its level."""
     finite = reachable_values(build_graph(program), input_space([0, 1, 2], 3))
     layout = lay_out(finite, has_bos)
     nodes = enumerate(finite.graph.nodes)
     variable = next(i for i, node in nodes if isinstance(node.op, ops.Gather | ops.BosShare))
-    head = build_head(variable, layout, 1.0)
+    head = build_head(variable, layout, scale)
     rows = []
     for position, token in enumerate(sequence):
         row = layout.encode(0, token) @ layout.write(0)
@@ -73,3 +73,12 @@ def test_unselected_keys_keep_less_than_the_stated_share(n_ctx):
     assert others / (1 + others) <= LEAK
     weaker = (n_ctx - 1) * np.exp(-(scale - 1))
     assert weaker / (1 + weaker) > LEAK / 2  # and it is no sharper than it need be
+
+
+@pytest.mark.parametrize("n_ctx", [2, 5, 1000])
+def test_scores_are_whole_numbers_so_that_float32_keeps_ties(n_ctx):
+    """With fractions, two keys on one level differed by the rounding of the sum: 1.49998 for a mean of 1.5."""
+    latest = SelectBest(tokens, tokens, Comparison.EQ, indices)
+    scores = levels(Aggregate(latest, indices), [0, 1, 1], scale=sharpness(n_ctx))
+    np.testing.assert_array_equal(scores.astype(np.float32), scores)
+    np.testing.assert_array_equal(scores, np.rint(scores))
