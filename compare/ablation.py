@@ -42,7 +42,7 @@ def head_effects(subject: Subject) -> pd.DataFrame:
     for layer, head in subject.heads:
         lost = {way: clean - _accuracy_without_head(subject, (layer, head), way) for way in WAYS}
         rows.append({"layer": layer, "head": head, **lost})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=["layer", "head", *WAYS])
 
 
 def edge_effects(subject: Subject) -> pd.DataFrame:

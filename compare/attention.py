@@ -24,6 +24,12 @@ SELECTS = 1e-3
 Rows = Float[np.ndarray, "input query key"]
 
 
+COLUMNS = (
+    "compiled_layer", "compiled_head", "variable", "layer", "head", "rows", "similarity", "shuffled", "content",
+)  # fmt: skip
+"""What is said of each pair of heads."""
+
+
 @dataclass(frozen=True, eq=False)
 class ActiveHead:
     """A compiled head and the rows on which it acts.
@@ -50,15 +56,13 @@ def head_similarities(pairing: Pairing, seed: int) -> pd.DataFrame:
         the best one-to-one assignment joins the two). Heads that act nowhere are absent.
     """
     shuffle = _derangement(len(pairing.ids), np.random.default_rng([seed, 3]))
-    frame = pd.DataFrame(
-        [
-            _compare(active, pairing, head, shuffle)
-            for active in active_heads(pairing)
-            for head in pairing.learned.heads
-        ]
-    )
-    if not frame.empty:
-        frame["matched"] = _assignment(frame)
+    rows = [
+        _compare(active, pairing, head, shuffle)
+        for active in active_heads(pairing)
+        for head in pairing.learned.heads
+    ]
+    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    frame["matched"] = _assignment(frame) if rows else np.zeros(0, dtype=bool)
     return frame
 
 

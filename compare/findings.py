@@ -79,7 +79,7 @@ def _attention(comparison: Comparison) -> str:
     matched = comparison.attention[comparison.attention["matched"]]
     unmatched = sorted(set(comparison.attention["variable"]) - set(matched["variable"]))
     sentences = [
-        f"The compiled head for {row.variable!r} attends most like the learned L{row.layer}H{row.head}: "
+        f"The compiled head for {row.variable!r} is matched with the learned L{row.layer}H{row.head}: "
         f"similarity {row.similarity:.2f} of 1, {row.shuffled:.2f} when inputs are swapped, so {row.content:.2f} "
         "is due to content."
         for row in matched.sort_values("content", ascending=False).itertuples()
@@ -93,6 +93,9 @@ def _attention(comparison: Comparison) -> str:
 def _ablation(comparison: Comparison) -> str:
     sentences = []
     for side, heads in comparison.heads.items():
+        if heads.empty:
+            sentences.append(f"The {side} model has no attention heads to ablate.")
+            continue
         worst = heads.loc[heads["zero"].idxmax()]
         sentences.append(
             f"In the {side} model, L{worst['layer']:.0f}H{worst['head']:.0f} is worth most: without it accuracy "

@@ -11,12 +11,15 @@ from jaxtyping import Int
 from rasplens.compare.subject import Subject
 from rasplens.compile import CompiledModel
 from rasplens.compile.compiled import nearest
-from rasplens.compile.interpreter import value_key
 from rasplens.learned import LearnedModel, untrained_like
 from rasplens.learned.checkpoint import check_fits
 from rasplens.model import Transformer
 from rasplens.model.hooked import HookedModel
 from rasplens.tasks import Task
+from rasplens.tasks.answers import answer_codes
+
+MIN_INPUTS = 10
+"""The fewest inputs to compare on: three of them are left to score probes on."""
 
 _TRACE_BATCH = 256
 
@@ -55,14 +58,18 @@ def pair(compiled: CompiledModel, learned: Any, task: Task, n_inputs: int, seed:
         seed: Of the choice, and of the untrained control.
 
     Raises:
-        ValueError: If a model does not fit the task.
+        ValueError: If a model does not fit the task, or the inputs are too few.
         TypeError: If the learned side is no model.
     """
+    if n_inputs < MIN_INPUTS:
+        raise ValueError(f"A comparison needs at least {MIN_INPUTS} inputs for its probes; got {n_inputs}.")
     rng = np.random.default_rng(seed)
     rows = rng.permutation(len(task.held_out))[:n_inputs]
     ids = task.held_out[rows]
     subject = as_subject(learned, task, ids)
-    floor = HookedModel(untrained_like(subject.model.cfg, subject.model.to_transformer().mask, seed))
+    # A seed of its own: with that of the caller, the control could be the learned model's own initialisation.
+    control = int(np.random.SeedSequence([seed, *b"untrained"]).generate_state(1)[0])
+    floor = HookedModel(untrained_like(subject.model.cfg, subject.model.to_transformer().mask, control))
     return Pairing(
         task=task,
         ids=ids,
@@ -110,8 +117,7 @@ def _compiled_subject(compiled: CompiledModel, task: Task, ids: np.ndarray) -> S
             f"{task.n_ctx} tokens. Compile it with max_len={task.n_ctx}."
         )
     output = compiled.variables[compiled.output]
-    code_of = {value_key(value): code for code, value in enumerate(task.outputs)}
-    translation = np.array([code_of.get(value_key(value), -1) for value in (*output.values, None)])
+    translation = answer_codes(task, compiled)
     return Subject(
         model=HookedModel(compiled.transformer),
         heads=tuple(compiled.heads),

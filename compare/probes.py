@@ -71,9 +71,16 @@ def class_accuracy(features: Features, labels: Int[np.ndarray, " input"]) -> flo
 
 
 def number_r2(features: Features, numbers: Float[np.ndarray, " input"]) -> float:
-    """Held-out variance explained by a ridge regression, at least 0."""
-    split = _split(len(numbers))
-    probe = Ridge(alpha=SHRINKAGE * max(split, 1)).fit(features[:split], numbers[:split])
+    """Held-out variance explained by a ridge regression, at least 0.
+
+    The penalty is relative to the mean variance of the features, as in `fit_discriminant`: the same
+    residual stream on another scale gets the same score.
+    """
+    features, split = features.astype(np.float64), _split(len(numbers))
+    variance = float(features[:split].var(axis=0).mean())
+    if variance == 0:
+        return 0.0
+    probe = Ridge(alpha=SHRINKAGE * split * variance).fit(features[:split], numbers[:split])
     return max(0.0, float(r2_score(numbers[split:], probe.predict(features[split:]))))
 
 

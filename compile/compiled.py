@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from rasplens.compile import rasp
+from rasplens.compile.equality import value_key, values_agree
 from rasplens.compile.errors import UndefinedValue
 from rasplens.compile.inputs import InputSpace
 from rasplens.compile.interpreter import run
@@ -35,6 +38,24 @@ class Variable:
     values: tuple[Value, ...]
     directions: slice
     written_at: str
+
+    def code(self, value: Value) -> int:
+        """The place of a value among `values`; for a number, of the one that it equals up to rounding.
+
+        Raises:
+            KeyError: If the variable cannot be that.
+        """
+        exact = self._codes.get(value_key(value))
+        if exact is not None:
+            return exact
+        for code, known in enumerate(self.values):
+            if values_agree(known, value, self.encoding):
+                return code
+        raise KeyError(f"{self.name!r} is never {value!r}.")
+
+    @cached_property
+    def _codes(self) -> Mapping[tuple[Any, ...], int]:
+        return {value_key(value): code for code, value in enumerate(self.values)}
 
     def decode(self, coordinates: Float[np.ndarray, "*batch width"]) -> Int[np.ndarray, "*batch"]:
         """The codes that coordinates stand for; -1 where undefined.

@@ -57,7 +57,7 @@ def _has_bos(finite: Finite, bos: bool | str) -> bool:
     Raises:
         CompileError: If it needs one and the caller forbids it.
     """
-    if bos not in (True, False, "auto"):
+    if bos is not True and bos is not False and bos != "auto":
         raise ValueError(f'bos must be True, False or "auto"; got {bos!r}.')
     needing = next((node for i, node in enumerate(finite.graph.nodes) if _needs_bos(i, node, finite)), None)
     if needing is not None and bos is False:

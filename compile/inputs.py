@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rasplens.compile.interpreter import value_key, visibility
+from rasplens.compile.equality import value_key
+from rasplens.compile.interpreter import visibility
 from rasplens.compile.rasp import Value
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from rasplens.compile import rasp
+from rasplens.compile.equality import as_number, plain, value_key
 from rasplens.compile.errors import UndefinedValue
 from rasplens.compile.rasp import Encoding, Value
 
@@ -74,20 +75,6 @@ def expressions(program: rasp.RASPExpr) -> list[rasp.RASPExpr]:
     return ordered
 
 
-def value_key(value: Value) -> tuple[Any, ...]:
-    """What tells values apart: their type as well, so that `True` is not `1`."""
-    if isinstance(value, tuple):
-        return (tuple, *(value_key(part) for part in value))
-    return (type(value), value)
-
-
-def as_number(value: Value) -> Value:
-    """A number in the one form that numerical s-ops take: whole numbers are ints, True is 1."""
-    if isinstance(value, bool | int):
-        return int(value)
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
 def mean(values: Sequence[Value]) -> Value:
     """The mean of at least one value: the value itself where all are equal, else of numbers.
 
@@ -143,11 +130,6 @@ class _Evaluation:
                     f"raised {type(error).__name__} on {', '.join(map(repr, values))} ({error})."
                 ) from error
         return results
-
-
-def plain(value: Value) -> Value:
-    """The Python value of a numpy scalar; every other value as it is."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 @singledispatch

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from rasplens.compile import graph as ops
-from rasplens.compile.interpreter import value_key
+from rasplens.compile.equality import value_key
 from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.values import Domain, Finite
 

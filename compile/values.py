@@ -15,17 +15,14 @@ import numpy as np
 
 from rasplens.compile import graph as ops
 from rasplens.compile.emptiness import Conjunct, may_be_empty, some_position_sees_nothing
+from rasplens.compile.equality import as_number, numbers_agree, plain, value_key
 from rasplens.compile.errors import CompileError
 from rasplens.compile.graph import Graph, Node
 from rasplens.compile.inputs import InputSpace
-from rasplens.compile.interpreter import as_number, plain, value_key
 from rasplens.compile.rasp import Encoding, Value
 
 MAX_VALUES = 20_000
 """The most values that a variable may take."""
-
-ROUNDING = 1e-9
-"""Numbers that differ by less, relative or absolute, are one number reached by different sums."""
 
 MAX_COMBINATIONS = 2_000_000
 """The most combinations of values that an operation of two variables, or a selector, may meet."""
@@ -147,11 +144,7 @@ def _distinct(node: Node, values: Iterable[Value]) -> list[Value]:
 
 def _merge_rounded(ascending: list[Value]) -> list[Value]:
     """The numbers without those that differ from the one before by rounding alone, such as 1/3 - 1."""
-    return [
-        value
-        for i, value in enumerate(ascending)
-        if i == 0 or not math.isclose(value, ascending[i - 1], rel_tol=ROUNDING, abs_tol=ROUNDING)
-    ]
+    return [value for i, value in enumerate(ascending) if i == 0 or not numbers_agree(value, ascending[i - 1])]
 
 
 def _number(node: Node, value: Value) -> Value:

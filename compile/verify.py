@@ -1,24 +1,21 @@
 """Proof that a compiled model computes its program: on every input, or on a sample of too many."""
 
 import itertools
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from rasplens.compile.compiled import TOLERANCE, CompiledModel, nearest
+from rasplens.compile.equality import values_agree
 from rasplens.compile.errors import UndefinedValue
-from rasplens.compile.rasp import Value
+from rasplens.compile.rasp import Encoding, Value
 
 EXHAUSTIVE_LIMIT = 1_000_000
 """Input spaces of at most this many sequences are checked in full."""
 
 SAMPLES = 2_000
 """How many sequences of a larger input space are checked."""
-
-NUMBERS_AGREE = 1e-9
-"""Relative and absolute difference below which two numbers are one."""
 
 _BATCH = 2_048
 
@@ -35,7 +32,8 @@ class Counterexample:
     got: list[Value]
 
     def __str__(self) -> str:
-        return f"on {list(self.tokens)} the program says {self.expected}, the model {self.got}"
+        unsure = " (but nearly another value)" if self.expected == self.got else ""
+        return f"on {list(self.tokens)} the program says {self.expected}, the model {self.got}{unsure}"
 
 
 @dataclass(frozen=True)
@@ -61,12 +59,14 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Whether the model was right throughout."""
-        return self.counterexample is None
+        """Whether the model was right throughout, and there was something to be right about."""
+        return self.counterexample is None and self.undefined < self.checked
 
     def __str__(self) -> str:
-        extent = "all" if self.exhaustive else f"{self.checked:,} sampled of"
+        extent = "all" if self.exhaustive else f"{self.checked:,} of"
         outside = f", {self.undefined:,} of them outside the program's domain" if self.undefined else ""
+        if self.counterexample is None and self.undefined == self.checked:
+            return f"NOTHING TO COMPARE: the program has no value on {extent} {_count(self.total)} inputs"
         verdict = "equal" if self.ok else f"WRONG: {self.counterexample}"
         return f"{verdict} on {extent} {_count(self.total)} inputs{outside}; smallest margin {self.margin:.3f}"
 
@@ -90,7 +90,7 @@ def verify(
         progress: Called after every batch.
 
     Raises:
-        ValueError: If a given sequence does not fit the model.
+        ValueError: If a given sequence does not fit the model, or there is none to check.
     """
     exhaustive = inputs is None and compiled.inputs.size <= EXHAUSTIVE_LIMIT
     if exhaustive:
@@ -99,6 +99,8 @@ def verify(
         chosen = list(_sample(compiled, samples, seed) if inputs is None else map(tuple, inputs))
         chosen.sort(key=len)
         sequences, to_check = iter(chosen), len(chosen)
+    if to_check == 0:
+        raise ValueError("There is no sequence to check: give some inputs, or at least one sample.")
     checked, undefined, margin = 0, 0, 0.5
     found = None
     for batch in _batches(sequences):
@@ -121,21 +123,16 @@ class _Outcome:
     expected: list[Value] | None
     got: list[Value]
     margin: float
+    encoding: Encoding
 
     @property
     def is_wrong(self) -> bool:
         """Whether the program has a value here and the model another, or a mixture of several."""
         if self.expected is None:
             return False
-        differs = not all(map(values_agree, self.expected, self.got))
+        pairs = zip(self.expected, self.got, strict=True)
+        differs = not all(values_agree(expected, got, self.encoding) for expected, got in pairs)
         return differs or self.margin < 0.5 - TOLERANCE
-
-
-def values_agree(expected: Value, got: Value) -> bool:
-    """Whether two answers are the same, numbers up to rounding."""
-    if isinstance(expected, bool | int | float) and isinstance(got, bool | int | float):
-        return math.isclose(expected, got, rel_tol=NUMBERS_AGREE, abs_tol=NUMBERS_AGREE)
-    return type(expected) is type(got) and bool(expected == got)
 
 
 def _check(compiled: CompiledModel, batch: Sequence[tuple[Value, ...]]) -> list[_Outcome]:
@@ -145,7 +142,7 @@ def _check(compiled: CompiledModel, batch: Sequence[tuple[Value, ...]]) -> list[
     answers = [[values[code] for code in row] for row in codes]
     margins = 0.5 - errors.max(axis=-1)
     return [
-        _Outcome(tokens, _expected(compiled, tokens), got, float(margin))
+        _Outcome(tokens, _expected(compiled, tokens), got, float(margin), output.encoding)
         for tokens, got, margin in zip(batch, answers, margins, strict=True)
     ]
 
@@ -198,4 +195,8 @@ def _batches(sequences: Iterator[tuple[Value, ...]]) -> Iterator[list[tuple[Valu
 
 
 def _count(number: int) -> str:
-    return f"{number:,}" if number < 10**9 else f"{number:.1e}".replace("e+", "e")
+    """Exact up to a billion, then to two digits: numbers of sequences soon exceed what a float can hold."""
+    if number < 10**9:
+        return f"{number:,}"
+    exponent = len(str(number)) - 1
+    return f"{number // 10 ** (exponent - 1) / 10}e{exponent}"

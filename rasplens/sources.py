@@ -28,9 +28,13 @@ def compile_source(source: str, program: str | None, sizes: Sizes) -> CompiledMo
         CompileError: If it cannot be compiled.
     """
     if source in TASKS:
+        if sizes != Sizes(None, None, False):
+            raise ValueError(f"{source!r} is a task and brings its own --vocab, --max-len and --causal")
         return reference(get_task(source), program)
     if ":" not in source:
         raise ValueError(f"{source!r} is neither a task ({', '.join(TASKS)}) nor FILE.py:NAME.")
+    if program is not None:
+        raise ValueError(f"--program chooses among a task's programs; {source} already names its own.")
     if sizes.vocab is None or sizes.max_len is None:
         raise ValueError(f"To compile {source}, say --vocab (such as a,b,c or 0..9) and --max-len.")
     expression = program_from_file(source)

@@ -109,6 +109,8 @@ def train_and_show(task_name: str, recipe: str, seed: int, out: Path, json: bool
 
     task = get_task(task_name)
     steps = get_recipe(task.name, recipe).steps
+    if out.is_dir():
+        raise ValueError(f"{out} is a folder. Name a file in it, such as {out / f'{task.name}.safetensors'}.")
     if not out.resolve().parent.is_dir():
         raise ValueError(f"Cannot write {out}: the folder {out.parent} does not exist. Create it first.")
     with show.progress(f"training {task.name}") as advance:
@@ -135,13 +137,13 @@ def compare_and_show(
 ) -> None:
     """Compares every model (the shipped one, if none is given) with every program."""
     task = get_task(task_name)
-    models = {path.name: learned_model(task, path) for path in paths} or {"shipped": learned_model(task, None)}
+    models = [(str(path), learned_model(task, path)) for path in paths] or [("shipped", learned_model(task, None))]
     references = [reference(task, program) for program in programs or task.programs]
     comparisons = []
     with show.progress("comparing") as advance:
         for compiled in references:
             verify_for_task(compiled, task)
-            for name, learned in models.items():
+            for name, learned in models:
                 comparisons.append((name, _compare(compiled, learned, task, sample, advance)))
     if json:
         show.as_json([comparison.to_dict() for _, comparison in comparisons])

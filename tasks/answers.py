@@ -6,13 +6,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from rasplens.compile import CompiledModel, UndefinedValue, run
-from rasplens.compile.interpreter import value_key
 from rasplens.compile.rasp import SOp, Value
 from rasplens.model import Transformer
-from rasplens.tasks.task import Ids, Task
-
-NO_ANSWER = -1
-"""The code of an answer that the task does not know, or of none."""
+from rasplens.tasks.task import NO_ANSWER, Ids, Task
 
 _BATCH = 1_024
 
@@ -57,20 +53,19 @@ def _interpreted(task: Task, program: SOp, tokens: list[Value]) -> Int[np.ndarra
         values = run(program, tokens, mask=task.visible)
     except UndefinedValue:
         return np.full(len(task.loss_positions), NO_ANSWER)
-    code_of = _answer_codes(task)
-    return np.array([code_of.get(value_key(values[p]), NO_ANSWER) for p in task.loss_positions])
+    return np.array([task.answer_code(values[p]) for p in task.loss_positions])
 
 
 def _compiled(task: Task, model: CompiledModel, ids: Ids) -> Int[np.ndarray, "batch loss_pos"]:
     output = model.variables[model.output]
-    code_of = _answer_codes(task)
-    translation = np.array([code_of.get(value_key(value), NO_ANSWER) for value in (*output.values, None)])
     tokens = model.encode(task.sequences(ids))
-    return translation[output.decode(model.outputs(tokens)[:, list(task.loss_positions)])]
+    return answer_codes(task, model)[output.decode(model.outputs(tokens)[:, list(task.loss_positions)])]
 
 
-def _answer_codes(task: Task) -> dict[tuple, int]:
-    return {value_key(value): code for code, value in enumerate(task.outputs)}
+def answer_codes(task: Task, model: CompiledModel) -> Int[np.ndarray, " code"]:
+    """The task's answer for every code of a compiled model's result, the last for undefined."""
+    values = (*model.variables[model.output].values, None)
+    return np.array([task.answer_code(value) for value in values])
 
 
 def _batches(ids: Ids) -> list[np.ndarray]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from rasplens.compile import programs
 from rasplens.model import causal_mask
-from rasplens.tasks.split import held_out_by_hash
+from rasplens.tasks.split import held_out_by_hash, held_out_inputs
 from rasplens.tasks.task import Ids, Task
 
 N_HELD_OUT = 2_000
@@ -32,7 +32,6 @@ def copy(n_letters: int = 26, block: int = 6, length: int = 24) -> Task:
         return ids[:, block:]
 
     letters = tuple(chr(ord("A") + i) for i in range(n_letters))
-    candidates = draw(np.random.default_rng(0), 8 * N_HELD_OUT)
     return Task(
         name="copy",
         vocab=letters,
@@ -43,6 +42,6 @@ def copy(n_letters: int = 26, block: int = 6, length: int = 24) -> Task:
         is_held_out=is_held_out,
         target=target,
         loss_positions=tuple(range(block - 1, length - 1)),
-        held_out=candidates[is_held_out(candidates)][:N_HELD_OUT],
+        held_out=held_out_inputs(draw, is_held_out, N_HELD_OUT),
         programs={"offset": programs.offset(block), "induction": programs.induction()},
     )

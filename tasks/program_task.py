@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from rasplens.compile import compile_program, run
-from rasplens.compile.interpreter import value_key
 from rasplens.compile.rasp import SOp, Value
 from rasplens.model import bidirectional_mask, causal_mask
-from rasplens.tasks.split import held_out_by_hash
+from rasplens.tasks.split import held_out_by_hash, held_out_inputs
 from rasplens.tasks.task import Ids, Task
 
 N_HELD_OUT = 500
@@ -28,24 +27,18 @@ def program_task(program: SOp, vocab: Sequence[Value], max_len: int, *, causal: 
     compiled = compile_program(program, vocab, max_len, causal=causal)
     tokens = compiled.inputs.vocab
     output = compiled.variables[compiled.output]
-    code_of = {value_key(value): code for code, value in enumerate((*output.values, None))}
+    undefined = len(output.values)
     known: dict[tuple[int, ...], list[int]] = {}
 
     def answer(row: tuple[int, ...]) -> list[int]:
         if row not in known:
             values = run(program, [tokens[i] for i in row], causal=causal)
-            known[row] = [code_of[value_key(value)] for value in values]
+            known[row] = [undefined if value is None else output.code(value) for value in values]
         return known[row]
 
     def draw(rng: np.random.Generator, n: int) -> Ids:
         return rng.integers(0, len(tokens), (n, max_len))
 
-    candidates = np.unique(draw(np.random.default_rng(0), 8 * N_HELD_OUT), axis=0)
-    held_out = candidates[held_out_by_hash(candidates)]
-    if not 0 < len(held_out) < len(candidates):
-        raise ValueError(
-            f"{len(tokens)} tokens and max_len={max_len} give too few inputs to hold some out and train on others."
-        )
     return Task(
         name=program.name,
         vocab=tokens,
@@ -56,6 +49,6 @@ def program_task(program: SOp, vocab: Sequence[Value], max_len: int, *, causal: 
         is_held_out=held_out_by_hash,
         target=lambda ids: np.array([answer(tuple(row)) for row in ids.tolist()]),
         loss_positions=tuple(range(max_len)),
-        held_out=np.random.default_rng(0).permutation(held_out)[:N_HELD_OUT],
+        held_out=held_out_inputs(draw, held_out_by_hash, N_HELD_OUT),
         programs={program.name: program},
     )

@@ -7,7 +7,7 @@ import numpy as np
 
 from rasplens.compile import programs
 from rasplens.model import causal_mask
-from rasplens.tasks.split import held_out_by_hash
+from rasplens.tasks.split import held_out_by_hash, held_out_inputs
 from rasplens.tasks.task import Ids, Task
 
 N_HELD_OUT = 2_000
@@ -32,7 +32,6 @@ def sort(n_values: int = 50, length: int = 10) -> Task:
     def target(ids: Ids) -> np.ndarray:
         return ids[:, length + 2 :]
 
-    candidates = draw(np.random.default_rng(0), 8 * N_HELD_OUT)
     return Task(
         name="sort",
         vocab=(*range(n_values), "BOS", "MID"),
@@ -48,6 +47,6 @@ def sort(n_values: int = 50, length: int = 10) -> Task:
         is_held_out=is_held_out,
         target=target,
         loss_positions=tuple(range(length + 1, n_ctx - 1)),
-        held_out=candidates[is_held_out(candidates)][:N_HELD_OUT],
+        held_out=held_out_inputs(draw, is_held_out, N_HELD_OUT),
         programs={"successor": programs.successor(length)},
     )

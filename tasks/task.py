@@ -2,15 +2,19 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Int
 
-from rasplens.compile.interpreter import value_key
-from rasplens.compile.rasp import SOp, Value
+from rasplens.compile.equality import value_key, values_agree
+from rasplens.compile.rasp import Encoding, SOp, Value
 
 Ids = Int[np.ndarray, "batch pos"]
+
+NO_ANSWER = -1
+"""The code of an answer that the task does not know, or of none."""
 
 
 class Accuracy(NamedTuple):
@@ -59,6 +63,8 @@ class Task:
         outside = [p for p in self.loss_positions if not 0 <= p < self.n_ctx]
         if outside:
             raise ValueError(f"Loss positions {outside} lie outside the {self.n_ctx} positions.")
+        if not len(self.held_out):
+            raise ValueError("A task needs held-out inputs to be evaluated on.")
         if not self.is_held_out(self.held_out).all():
             raise ValueError("Every held-out input must be one that `is_held_out` names.")
 
@@ -109,6 +115,18 @@ class Task:
                 if value_key(token) not in known:
                     raise ValueError(f"Token {token!r} is not in the vocabulary of {self.name!r}.")
         return np.array([[known[value_key(token)] for token in tokens] for tokens in sequences])
+
+    def answer_code(self, value: Value) -> int:
+        """The place of an answer among `outputs`, fractions up to rounding; `NO_ANSWER` if it is none."""
+        exact = self._answer_codes.get(value_key(value), NO_ANSWER)
+        if exact != NO_ANSWER or not isinstance(value, float):
+            return exact
+        close = (i for i, known in enumerate(self.outputs) if values_agree(known, value, Encoding.CATEGORICAL))
+        return next(close, NO_ANSWER)
+
+    @cached_property
+    def _answer_codes(self) -> Mapping[tuple[Any, ...], int]:
+        return {value_key(value): code for code, value in enumerate(self.outputs)}
 
     def accuracy(self, model: Any, ids: Ids | None = None) -> Accuracy:
         """How often a model, a compiled model or a program is right.

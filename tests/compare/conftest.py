@@ -10,7 +10,7 @@ from rasplens.tasks import get_task
 
 @pytest.fixture(scope="session")
 def task():
-    return get_task("copy", n_letters=5, block=3, length=9)
+    return get_task("copy", n_letters=8, block=3, length=9)
 
 
 @pytest.fixture(scope="session")

@@ -22,9 +22,7 @@ def test_every_sentence_has_the_numbers_it_comes_from(ceiling):
     assert f"gets {100 * accuracy.token:.1f} % of the answers right" in behaviour
     assert "same answer in 100.0 % of the cases" in behaviour
     assert "'induction' at blocks.1.hook_resid_post (accuracy 1.00, best control" in subspaces
-    assert (
-        "The compiled head for 'induction' attends most like the learned L1H0: similarity 1.00 of 1" in attention
-    )
+    assert "The compiled head for 'induction' is matched with the learned L1H0: similarity 1.00 of 1" in attention
     assert "correlates at rank 1.00 between the models" in ablation
     assert "not a verdict" in caution
 

@@ -4,6 +4,8 @@ import pytest
 
 from rasplens.compare import compare
 from rasplens.compare.pipeline import STAGES
+from rasplens.compile import compile_program
+from rasplens.compile.rasp import Map, tokens
 
 
 @pytest.fixture(scope="module")
@@ -53,3 +55,16 @@ def test_the_same_seed_gives_the_same_comparison(offset, noise, task):
     first, again, other = (compare(offset, noise, task=task, n_inputs=60, seed=s) for s in (0, 0, 1))
     assert first.to_json() == again.to_json()
     assert first.to_json() != other.to_json()
+
+
+def test_a_program_without_heads_is_compared_all_the_same(task, noise):
+    """No head acts and nothing can be ablated: the tables are empty, and everything that reads them copes."""
+    compiled = compile_program(Map(str.lower, tokens).named("lower"), task.vocab, task.n_ctx)
+    result = compare(compiled, noise, task=task, n_inputs=40)
+    assert result.attention.empty
+    assert "no attention heads" in " ".join(result.findings)
+
+
+def test_too_few_inputs_are_refused(task, induction, noise):
+    with pytest.raises(ValueError, match="at least 10 inputs for its probes; got 3"):
+        compare(induction, noise, task=task, n_inputs=3)

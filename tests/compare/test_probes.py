@@ -20,8 +20,8 @@ def test_it_agrees_with_scikit_learn(clusters):
     # scikit-learn shrinks each class's covariance before it averages; with one shrinkage that is ours.
     scores = features @ ours.coefficients + ours.intercepts
     expected = theirs.decision_function(features)
-    np.testing.assert_allclose(scores - scores[:, :1], expected - expected[:, :1], rtol=0.05, atol=0.05)
-    assert (ours.predict(features) == theirs.predict(features)).mean() > 0.99
+    np.testing.assert_allclose(scores - scores[:, :1], expected - expected[:, :1], rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(ours.predict(features), theirs.predict(features))
 
 
 def test_classes_along_a_line_are_told_apart():
@@ -46,6 +46,16 @@ def test_scores_do_not_move_when_the_residual_stream_is_rotated(clusters):
     assert number_r2(features @ rotation, numbers) == pytest.approx(number_r2(features, numbers), abs=1e-6)
     permuted = features[np.random.default_rng(4).permutation(600)]
     assert class_accuracy(permuted, labels) < class_accuracy(features, labels) - 0.2  # the negative control
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+def test_scores_do_not_move_with_the_scale_of_the_residual_stream(clusters, scale):
+    features, labels = clusters
+    assert class_accuracy(scale * features, labels) == class_accuracy(features, labels)
+    numbers = features @ np.arange(8) + np.random.default_rng(3).normal(size=600)
+    assert number_r2(scale * features, numbers) == pytest.approx(number_r2(features, numbers), abs=1e-9)
+    uneven = features * np.array([1, 1, 1, 1, 1, 1, 1, scale])  # one direction alone: no invariance, the control
+    assert number_r2(uneven, numbers) != pytest.approx(number_r2(features, numbers), abs=1e-9)
 
 
 def test_linear_numbers_are_explained():

@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import spearmanr
 
 from rasplens.compare.profiles import correlate, edge_profile
 
@@ -39,7 +40,26 @@ def test_what_rows_alone_explain_is_in_the_control():
 
 def test_edges_that_one_model_lacks_count_as_worthless():
     found = correlate(edges(RANDOM), edges(RANDOM).iloc[:10], "zero", seed=0)
+    filled = correlate(edges(RANDOM), edges(np.where(np.arange(21) < 10, RANDOM, 0)), "zero", seed=0)
+    assert found == filled
     assert found.n == 21
+
+
+def test_the_correlation_is_spearmans():
+    other = np.random.default_rng(1).random(21)
+    found = correlate(edges(RANDOM), edges(other), "zero", seed=0)
+    assert found.rho == pytest.approx(spearmanr(RANDOM, other).statistic)
+
+
+def test_permutations_that_change_nothing_reach_the_score():
+    """One edge per row matters, the same in both: by chance all rows agree in 1 / (2·3·4·5·6) of the cases.
+
+    Tied permutations once fell below the score by one rounding, which made p ten times too small.
+    """
+    sparse = [float(key == query and query < 3) for query in range(6) for key in range(query + 1)]
+    found = correlate(edges(sparse), edges(sparse), "zero", seed=0)
+    assert found.rho == pytest.approx(1)
+    assert 1 / 6 / 1.5 < found.p < 1 / 6 * 1.5
 
 
 def test_a_constant_profile_has_no_correlation():

@@ -7,7 +7,7 @@ def test_a_compiled_model_holds_its_own_variables_and_the_controls_do_not(with_i
     table = decodability(with_itself, seed=0)
     best = table.groupby("variable")["score"].max()
     assert best.to_dict() == {"tokens": 1.0, "previous": 1.0, "induction": 1.0}
-    assert (table["shuffled"] < table["chance"] + 0.2).all()
+    assert (table["shuffled"] - table["chance"]).mean() < 0.05
     late = table[(table["point"] == "blocks.1.hook_resid_post") & (table["variable"] == "induction")]
     assert (late["score"] == 1).all()
     assert late["untrained"].mean() < late["score"].mean() - 0.05  # a wide random model holds a lot too

@@ -147,3 +147,10 @@ def test_shared_expressions_are_visited_once():
     compiled = compile_program(shared, [0, 1], 2)
     assert calls == [0, 1]
     assert len(compiled.variables) == 62
+
+
+@pytest.mark.parametrize("bos", [0, 1, "yes", None])
+def test_bos_is_a_boolean_or_auto(bos):
+    """0 once passed for False, and then was not: the model lost the BOS that the program needs."""
+    with pytest.raises(ValueError, match="bos must be True, False"):
+        compile_program(Aggregate(PREVIOUS, tokens), ["a", "b"], 2, bos=bos)

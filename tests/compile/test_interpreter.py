@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from rasplens.compile import UndefinedValue, rasp, run
-from rasplens.compile.interpreter import expressions, mean, value_key, visibility
+from rasplens.compile.equality import value_key
+from rasplens.compile.interpreter import expressions, mean, visibility
 from rasplens.compile.rasp import (
     Aggregate,
     Comparison,

@@ -1,6 +1,6 @@
 import pytest
 
-from rasplens.sources import learned_model, parse_vocab, reference
+from rasplens.sources import Sizes, compile_source, learned_model, parse_vocab, reference
 from rasplens.tasks import get_task
 
 
@@ -30,3 +30,10 @@ def test_the_first_program_is_the_reference():
 
 def test_without_a_path_the_shipped_model_is_taken():
     assert learned_model(get_task("sort"), None).task == "sort"
+
+
+def test_options_that_would_be_ignored_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="'copy' is a task and brings its own --vocab, --max-len and --causal"):
+        compile_source("copy", None, Sizes("a,b", 3, True))
+    with pytest.raises(ValueError, match="--program chooses among a task's programs"):
+        compile_source(f"{tmp_path}/mine.py:x", "offset", Sizes("a,b", 3, False))

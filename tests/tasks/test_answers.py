@@ -5,7 +5,7 @@ import torch
 from rasplens.compile import compile_program, rasp
 from rasplens.model import Config, HookedModel, causal_mask
 from rasplens.tasks import answers, get_task
-from rasplens.tasks.answers import NO_ANSWER
+from rasplens.tasks.task import NO_ANSWER
 
 
 @pytest.fixture(scope="module")

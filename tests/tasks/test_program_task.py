@@ -2,7 +2,16 @@ import numpy as np
 import pytest
 
 from rasplens.compile import compile_program
-from rasplens.compile.rasp import Aggregate, Comparison, Select, SelectorWidth, indices, tokens
+from rasplens.compile.rasp import (
+    Aggregate,
+    Comparison,
+    LinearSequenceMap,
+    Select,
+    SelectorWidth,
+    indices,
+    numerical,
+    tokens,
+)
 from rasplens.tasks import Task
 
 HIST = SelectorWidth(Select(tokens, tokens, Comparison.EQ)).named("hist")
@@ -39,5 +48,15 @@ def test_held_out_inputs_are_distinct_and_not_sampled():
 
 
 def test_an_input_space_too_small_to_split_is_refused():
-    with pytest.raises(ValueError, match="1 tokens and max_len=1 give too few inputs to hold some out"):
+    with pytest.raises(ValueError, match="too few different inputs"):
         Task.from_program(HIST, ["a"], 1)
+
+
+def test_fractions_reached_by_different_sums_are_one_answer():
+    """A KeyError once: the interpreter's -0.6666666666666667 against the compiler's -0.6666666666666666."""
+    everything = Select(tokens, tokens, Comparison.TRUE)
+    opening, closing = (numerical(Aggregate(everything, numerical(tokens == sign))) for sign in "()")
+    balance = numerical(LinearSequenceMap(opening, closing, 1, -1)).named("balance")
+    task = Task.from_program(balance, ["(", ")", "x"], 6, causal=True)
+    assert task.accuracy(balance) == (1, 1)
+    assert task.accuracy(compile_program(balance, ["(", ")", "x"], 6, causal=True)) == (1, 1)

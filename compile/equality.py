@@ -1,0 +1,44 @@
+"""When two values are one: `True` is not `1`, but numbers held as such are the same up to rounding."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rasplens.compile.rasp import Encoding, Value
+
+NUMBERS_AGREE = 1e-9
+"""Relative and absolute difference below which two numbers are one, reached by different sums."""
+
+
+def value_key(value: Value) -> tuple[Any, ...]:
+    """What tells values apart: their type as well, so that `True` is not `1`."""
+    if isinstance(value, tuple):
+        return (tuple, *(value_key(part) for part in value))
+    return (type(value), value)
+
+
+def as_number(value: Value) -> Value:
+    """A number in the one form that numerical s-ops take: whole numbers are ints, True is 1."""
+    if isinstance(value, bool | int):
+        return int(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def plain(value: Value) -> Value:
+    """The Python value of a numpy scalar; every other value as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def numbers_agree(x: float, y: float) -> bool:
+    """Whether two numbers are the same up to rounding."""
+    return math.isclose(x, y, rel_tol=NUMBERS_AGREE, abs_tol=NUMBERS_AGREE)
+
+
+def values_agree(expected: Value, got: Value, encoding: Encoding) -> bool:
+    """Whether two values of an s-op are the same: by type and value, floats and numbers up to rounding."""
+    if expected is None or got is None:
+        return expected is got
+    if encoding is Encoding.NUMERICAL or (type(expected) is float and type(got) is float):
+        return numbers_agree(expected, got)
+    return value_key(expected) == value_key(got)
