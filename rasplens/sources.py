@@ -29,7 +29,7 @@ def compile_source(source: str, program: str | None, sizes: Sizes) -> CompiledMo
     """
     if source in TASKS:
         if sizes != Sizes(None, None, False):
-            raise ValueError(f"{source!r} is a task and brings its own --vocab, --max-len and --causal")
+            raise ValueError(f"Task {source!r} brings its own --vocab, --max-len and --causal; omit them.")
         return reference(get_task(source), program)
     if ":" not in source:
         raise ValueError(f"{source!r} is neither a task ({', '.join(TASKS)}) nor FILE.py:NAME.")

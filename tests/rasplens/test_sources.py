@@ -33,7 +33,7 @@ def test_without_a_path_the_shipped_model_is_taken():
 
 
 def test_options_that_would_be_ignored_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="'copy' is a task and brings its own --vocab, --max-len and --causal"):
+    with pytest.raises(ValueError, match="Task 'copy' brings its own --vocab"):
         compile_source("copy", None, Sizes("a,b", 3, True))
     with pytest.raises(ValueError, match="--program chooses among a task's programs"):
         compile_source(f"{tmp_path}/mine.py:x", "offset", Sizes("a,b", 3, False))
