@@ -3,11 +3,12 @@
 from rasplens.compile import programs, rasp
 from rasplens.compile.compiled import CompiledModel, Variable
 from rasplens.compile.compiler import compile_program
-from rasplens.compile.errors import CompileError, UndefinedValue
+from rasplens.compile.errors import CausalWarning, CompileError, UndefinedValue
 from rasplens.compile.interpreter import run
 from rasplens.compile.verify import Verification, verify
 
 __all__ = [
+    "CausalWarning",
     "CompileError",
     "CompiledModel",
     "UndefinedValue",

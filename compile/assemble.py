@@ -4,15 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rasplens.compile.heads import Head, build_head, sharpness
+from rasplens.compile import graph as ops
+from rasplens.compile.heads import Head, build_heads, sharpness
 from rasplens.compile.inputs import InputSpace
 from rasplens.compile.neurons import Neurons, build_neurons
-from rasplens.compile.rasp import Encoding
 from rasplens.compile.residual import Layout
 from rasplens.compile.schedule import ATTENTION, n_layers
 from rasplens.model import Config, Transformer
 
-Places = dict[int, tuple[int, int]]
+Places = dict[int, tuple[int, int] | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,14 +35,18 @@ def assemble(layout: Layout, places: Places, inputs: InputSpace) -> Assembly:
     depth = n_layers(places)
     n_ctx = inputs.max_len + (layout.bos is not None)
     scale = sharpness(n_ctx)
-    heads: list[dict[int, Head]] = [{} for _ in range(depth)]
+    heads: list[list[tuple[int, Head]]] = [[] for _ in range(depth)]
     neurons: list[dict[int, Neurons]] = [{} for _ in range(depth)]
-    for variable, (layer, kind) in places.items():
+    for variable in layout.written:
+        place = places[variable]
+        if place is None:
+            continue
+        layer, kind = place
         if kind == ATTENTION:
-            heads[layer][variable] = build_head(variable, layout, scale)
+            heads[layer] += [(variable, head) for head in build_heads(variable, layout, scale)]
         else:
             neurons[layer][variable] = build_neurons(variable, layout)
-    every_head = [head for blocks in heads for head in blocks.values()]
+    every_head = [head for blocks in heads for _, head in blocks]
     config = Config(
         n_layers=depth,
         n_heads=max([1, *(len(blocks) for blocks in heads)]),
@@ -52,11 +56,12 @@ def assemble(layout: Layout, places: Places, inputs: InputSpace) -> Assembly:
         d_vocab=len(inputs.vocab) + (layout.bos is not None),
         d_vocab_out=_unembedding(layout).shape[1],
         d_mlp=max([0, *(sum(block.W_in.shape[1] for block in blocks.values()) for blocks in neurons)]),
+        positions="learned" if _position_embedding(layout, inputs).any() else "none",
         attn_scale=1.0,
     )
     weights = _embeddings(layout, inputs, config) | {"unembed.W_U": _unembedding(layout)}
     for layer in range(depth):
-        weights |= _attention_weights(layer, list(heads[layer].values()), config)
+        weights |= _attention_weights(layer, [head for _, head in heads[layer]], config)
         if not config.attn_only:
             weights |= _mlp_weights(layer, list(neurons[layer].values()), config)
     transformer = Transformer(
@@ -68,24 +73,33 @@ def assemble(layout: Layout, places: Places, inputs: InputSpace) -> Assembly:
 
 
 def _embeddings(layout: Layout, inputs: InputSpace, config: Config) -> dict[str, np.ndarray]:
-    """Tokens by id, the BOS last; positions, the BOS first (and without a position of its own)."""
-    tokens, positions = np.zeros((config.d_vocab, config.d_model)), np.zeros((config.n_ctx, config.d_model))
-    tokens[: len(inputs.vocab)] = layout.write(0)
+    """Tokens by id, the BOS last."""
+    tokens = np.zeros((config.d_vocab, config.d_model))
+    for variable in layout.written:
+        if isinstance(layout.finite.nodes[variable].op, ops.Tokens):
+            tokens[: len(inputs.vocab)] = layout.encodings(variable)[:-1] @ layout.write(variable)
+    if layout.one is not None:
+        tokens[: len(inputs.vocab), layout.one] = 1
     if layout.bos is not None:
         tokens[-1, layout.bos] = 1
-    if (indices := layout.indices) is not None:
-        positions[config.n_ctx - inputs.max_len :] = layout.write(indices)
-    return {"embed.W_E": tokens, "pos_embed.W_pos": positions}
+    if config.positions == "none":
+        return {"embed.W_E": tokens}
+    return {"embed.W_E": tokens, "pos_embed.W_pos": _position_embedding(layout, inputs)}
+
+
+def _position_embedding(layout: Layout, inputs: InputSpace) -> np.ndarray:
+    """Positions, the BOS first (and without a position of its own)."""
+    offset = int(layout.bos is not None)
+    positions = np.zeros((inputs.max_len + offset, layout.d_model))
+    for variable in layout.written:
+        if isinstance(layout.finite.nodes[variable].op, ops.Indices):
+            positions[offset:] = layout.encodings(variable)[:-1] @ layout.write(variable)
+    return positions
 
 
 def _unembedding(layout: Layout) -> np.ndarray:
     """Reads the result: one logit per value, or the number itself (and whether it is defined)."""
-    output = layout.finite.graph.output
-    if layout.finite.graph.nodes[output].encoding is Encoding.CATEGORICAL:
-        return layout.onehot(output)
-    if layout.finite.domains[output].is_partial:
-        return np.concatenate([layout.number(output), layout.defined(output)], axis=1)
-    return layout.number(output)
+    return layout.reading(layout.finite.output)
 
 
 def _attention_weights(layer: int, heads: list[Head], config: Config) -> dict[str, np.ndarray]:
@@ -113,17 +127,19 @@ def _mlp_weights(layer: int, blocks: list[Neurons], config: Config) -> dict[str,
 
 
 def _mask(layout: Layout, inputs: InputSpace) -> np.ndarray:
-    """What the program's positions see; the BOS, where there is one, is first and seen by all."""
+    """What the program's positions see; the BOS, where there is one, is first, seen by all, and sees itself."""
     if layout.bos is None:
         return inputs.visible
     mask = np.pad(inputs.visible, ((1, 0), (1, 0)), constant_values=True)
-    mask[0, 1:] = inputs.visible.all()
+    mask[0, 1:] = False
     return mask
 
 
-def _head_places(heads: list[dict[int, Head]]) -> dict[tuple[int, int], int]:
+def _head_places(heads: list[list[tuple[int, Head]]]) -> dict[tuple[int, int], int]:
     return {
-        (layer, index): variable for layer, blocks in enumerate(heads) for index, variable in enumerate(blocks)
+        (layer, index): variable
+        for layer, blocks in enumerate(heads)
+        for index, (variable, _) in enumerate(blocks)
     }
 
 

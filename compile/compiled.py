@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from rasplens.compile import rasp
-from rasplens.compile.equality import value_key, values_agree
+from rasplens.compile.equality import NUMBERS_AGREE, value_key, values_agree
 from rasplens.compile.errors import UndefinedValue
 from rasplens.compile.inputs import InputSpace
 from rasplens.compile.interpreter import run
@@ -17,8 +17,7 @@ from rasplens.compile.rasp import Encoding, Value
 from rasplens.model import Transformer
 
 TOLERANCE = 0.25
-"""How far an activation may be off: from 0 or 1 in a direction of a categorical variable; for a number,
-from one of its values, as a fraction of the gap to the next."""
+"""How far a number may be off from one of its values, as a fraction of the gap to the next."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,17 +26,26 @@ class Variable:
 
     Attributes:
         name: As in the program.
-        encoding: One direction per value, or one for the number (then a second if it can be undefined).
+        encoding: One coordinate per value, or one for the number (then a second if it can be undefined).
         values: What it can be; a value's place is its code.
-        directions: The columns of the residual stream that hold it, from `start` to `stop`.
+        columns: What to multiply the residual stream by to read it: `[d_model, width]`. Of a variable with
+            directions of its own these are unit vectors; of a map of another one, sums of that one's.
+        directions: The directions of the residual stream that it is read from.
         written_at: The hook point of the residual stream from which on it is there.
+        is_view: Whether it has no directions of its own but follows from those of others.
     """
 
     name: str
     encoding: Encoding
     values: tuple[Value, ...]
-    directions: slice
+    columns: Float[np.ndarray, "d_model _"]
+    directions: Int[np.ndarray, " direction"]
     written_at: str
+    is_view: bool = False
+
+    def read(self, residual: Float[np.ndarray, "*batch d_model"]) -> Float[np.ndarray, "*batch width"]:
+        """Its coordinates in some residual streams."""
+        return residual @ self.columns
 
     def code(self, value: Value) -> int:
         """The place of a value among `values`; for a number, of the one that it equals up to rounding.
@@ -48,6 +56,10 @@ class Variable:
         exact = self._codes.get(value_key(value))
         if exact is not None:
             return exact
+        if self.encoding is Encoding.NUMERICAL and isinstance(value, int | float):
+            distances = np.abs(np.array(self.values, dtype=float) - value)
+            if distances.min() <= NUMBERS_AGREE * np.abs(np.array(self.values, dtype=float)).max():
+                return int(distances.argmin())
         for code, known in enumerate(self.values):
             if values_agree(known, value, self.encoding):
                 return code
@@ -57,14 +69,20 @@ class Variable:
     def _codes(self) -> Mapping[tuple[Any, ...], int]:
         return {value_key(value): code for code, value in enumerate(self.values)}
 
-    def decode(self, coordinates: Float[np.ndarray, "*batch width"]) -> Int[np.ndarray, "*batch"]:
+    def decode(
+        self, coordinates: Float[np.ndarray, "*batch width"], tolerance: float = TOLERANCE
+    ) -> Int[np.ndarray, "*batch"]:
         """The codes that coordinates stand for; -1 where undefined.
+
+        Args:
+            coordinates: What `read` gives.
+            tolerance: How far they may be off a value, in the units of `nearest`.
 
         Raises:
             UndefinedValue: If some coordinates are a mixture, no value.
         """
         codes, errors = nearest(self, coordinates)
-        if (errors > TOLERANCE).any():
+        if (errors > tolerance).any():
             worst = coordinates[np.unravel_index(np.argmax(errors), errors.shape)]
             raise UndefinedValue(
                 f"{self.name!r} holds no single value but a mixture ({_describe(self, worst)}): an aggregate met "
@@ -83,7 +101,7 @@ class CompiledModel:
         transformer: The weights. If `has_bos`, position 0 is a beginning-of-sequence token, whose id is
             the last one; positions of the sequence come after it.
         has_bos: Whether there is that position.
-        variables: Every s-op by name, in the order of the program.
+        variables: The s-ops that the residual stream holds, by name, in the order of the program.
         output: The name of the result.
         heads: By (layer, head), the name of the s-op that the head computes.
         neurons: By (layer, first neuron, end), the name of the s-op that these neurons compute.
@@ -98,25 +116,44 @@ class CompiledModel:
     heads: Mapping[tuple[int, int], str]
     neurons: Mapping[tuple[int, int, int], str]
 
-    def __call__(self, tokens: Sequence[Value]) -> list[Value]:
+    def __call__(self, tokens: Sequence[Value], *, check: bool = True) -> list[Value]:
         """What the transformer answers on one sequence: one value per position, None for undefined.
+
+        Args:
+            tokens: The sequence.
+            check: Whether to look at every variable on the way, and not at the answer alone.
 
         Raises:
             ValueError: If the sequence is empty, too long, or holds a token outside the vocabulary.
-            UndefinedValue: If an answer is a mixture of values.
+            UndefinedValue: If a variable is a mixture of values.
         """
-        return self.run_batch([tokens])[0]
+        return self.run_batch([tokens], check=check)[0]
 
-    def run_batch(self, sequences: Sequence[Sequence[Value]]) -> list[list[Value]]:
+    def run_batch(self, sequences: Sequence[Sequence[Value]], *, check: bool = True) -> list[list[Value]]:
         """The answers on sequences of one length.
+
+        Args:
+            sequences: The sequences.
+            check: As for one sequence.
 
         Raises:
             ValueError: As for one sequence, or if the lengths differ.
             UndefinedValue: As for one sequence.
         """
-        codes = self.variables[self.output].decode(self.outputs(self.encode(sequences)))
-        values = (*self.variables[self.output].values, None)
+        tokens, output = self.encode(sequences), self.variables[self.output]
+        if check:
+            codes = self.trace(tokens[:, self.offset :])[self.output]
+        else:
+            codes = output.decode(self.outputs(tokens), self.tolerance(output))
+        values = (*output.values, None)
         return [[values[code] for code in row] for row in codes]
+
+    def tolerance(self, variable: Variable) -> float:
+        """How far a variable may be off: less than any mixture of classes is.
+
+        Of `max_len` values that were averaged, one that differs changes its share by 1 / max_len.
+        """
+        return TOLERANCE if variable.encoding is Encoding.NUMERICAL else min(TOLERANCE, 0.5 / self.inputs.max_len)
 
     def interpret(self, tokens: Sequence[Value]) -> list[Value]:
         """What the program itself says on one sequence, by the interpreter."""
@@ -159,7 +196,9 @@ class CompiledModel:
         """
         _, cache = self.transformer.run_with_cache(self.with_bos(ids))
         return {
-            name: variable.decode(cache[variable.written_at][:, self.offset :, variable.directions])
+            name: variable.decode(
+                variable.read(cache[variable.written_at][:, self.offset :]), self.tolerance(variable)
+            )
             for name, variable in self.variables.items()
         }
 

@@ -1,6 +1,7 @@
 """The compiler: the modules of this package, in the order in which they work."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -8,13 +9,16 @@ from rasplens.compile import graph as ops
 from rasplens.compile import rasp
 from rasplens.compile.assemble import Assembly, Places, assemble
 from rasplens.compile.compiled import CompiledModel, Variable
-from rasplens.compile.errors import CompileError
-from rasplens.compile.graph import Node
+from rasplens.compile.domain import find_gap, searched
+from rasplens.compile.errors import CausalWarning, CompileError, UndefinedValue
 from rasplens.compile.inputs import InputSpace, input_space
+from rasplens.compile.interpreter import run
 from rasplens.compile.lowering import build_graph
+from rasplens.compile.optimize import ALL_PASSES, FOLD, optimize
 from rasplens.compile.rasp import Value
 from rasplens.compile.residual import Layout, lay_out
 from rasplens.compile.schedule import ATTENTION, schedule
+from rasplens.compile.trace import trace
 from rasplens.compile.values import Finite, reachable_values
 
 
@@ -26,6 +30,8 @@ def compile_program(
     causal: bool = False,
     mask: np.ndarray | None = None,
     bos: bool | str = "auto",
+    optimize: bool | Collection[str] = True,
+    partial: str = "forbid",
 ) -> CompiledModel:
     """A transformer that computes a RASP program, with its anatomy.
 
@@ -37,18 +43,102 @@ def compile_program(
         mask: Boolean `[query, key]` over `max_len` positions: what may be seen at all.
         bos: Whether to put a beginning-of-sequence position before the sequence, hidden from the
             caller. `"auto"` does so where a width is needed or a selector may select nothing.
+        optimize: Whether to make the model small, or which of `ALL_PASSES` to run. Without, every s-op
+            has directions, and heads or neurons, of its own.
+        partial: What to do about inputs on which the program has no value: `"forbid"` them, or
+            `"allow"` them, and the model refuses to answer there.
 
     Raises:
-        CompileError: If the program cannot be compiled to something right.
-        ValueError: If the vocabulary, the length or the mask make no sense.
+        CompileError: If the program cannot be compiled to something right, or has no value on some input.
+        ValueError: If the vocabulary, the length, the mask or an option makes no sense.
+
+    Warns:
+        CausalWarning: If a causal program would say something else if it saw the whole sequence.
     """
     inputs = input_space(vocab, max_len, causal, mask)
-    graph = build_graph(program)
-    finite = reachable_values(graph, inputs)
-    layout = lay_out(finite, _has_bos(finite, bos))
-    places = schedule(graph)
+    passes = _passes(optimize)
+    if partial not in ("forbid", "allow"):
+        raise ValueError(f'partial must be "forbid" or "allow"; got {partial!r}.')
+    finite = _defined(program, inputs, partial)
+    if causal and mask is None and not program.annotations.get("causal"):
+        _warn_where_causality_matters(program, finite, inputs)
+    finite = run_passes(finite, inputs, passes)
+    layout = lay_out(finite, _has_bos(finite, bos), fold=FOLD in passes)
+    places = schedule(layout)
     assembly = assemble(layout, places, inputs)
     return _with_anatomy(program, inputs, layout, places, assembly)
+
+
+run_passes = optimize
+
+
+def _passes(chosen: bool | Collection[str]) -> Collection[str]:
+    if isinstance(chosen, bool):
+        return ALL_PASSES if chosen else ()
+    if unknown := [name for name in chosen if name not in ALL_PASSES]:
+        raise ValueError(f"There is no optimiser pass {unknown[0]!r}. There are {', '.join(ALL_PASSES)}.")
+    return chosen
+
+
+def _defined(program: rasp.SOp, inputs: InputSpace, partial: str) -> Finite:
+    """The program over finitely many values, with a value on every input unless that is not asked for.
+
+    An aggregate of classes that are numbers may turn out to average them: then it is compiled as a mean.
+
+    Raises:
+        CompileError: If some input has no value, with a smallest example.
+    """
+    averaged: set[int] = set()
+    while True:
+        finite = reachable_values(build_graph(program, averaged), inputs)
+        gap = find_gap(finite, inputs)
+        if gap is None:
+            return finite
+        node = finite.nodes[gap.node]
+        try:
+            run(program, gap.tokens, mask=inputs.visible)
+        except UndefinedValue as error:
+            if partial == "allow":
+                return finite
+            raise CompileError(
+                f'{error} Compile with partial="allow" to have the model refuse to answer there.', node.expr
+            ) from None
+        if id(node.expr) in averaged:
+            raise AssertionError(
+                f"the trace finds no value for {node.name!r} on {gap.tokens}, the interpreter does"
+            )
+        values = finite.nodes[node.inputs[1]].values
+        if any(isinstance(value, bool) or (isinstance(value, float) and value.is_integer()) for value in values):
+            raise CompileError(
+                f"{node.name!r} averages values of different types on {list(gap.tokens)}. Make it numerical(...).",
+                node.expr,
+            )
+        averaged.add(id(node.expr))
+
+
+def _warn_where_causality_matters(program: rasp.SOp, finite: Finite, inputs: InputSpace) -> None:
+    """Shows the smallest input on which seeing the whole sequence changes what the program says."""
+    everything = input_space(inputs.vocab, inputs.max_len)
+    try:
+        whole = reachable_values(build_graph(program), everything)
+    except CompileError:
+        return  # it has no meaning but the causal one
+    values, whole_values = finite.nodes[finite.output].values, whole.nodes[whole.output].values
+    for ids in searched(inputs):
+        causal, full = trace(finite, ids, inputs.visible), trace(whole, ids, everything.visible)
+        said, would_say = causal.codes[finite.output].tolist(), full.codes[whole.output].tolist()
+        for row in np.flatnonzero(~causal.fails() & ~full.fails()).tolist():
+            got = [(*values, None)[code] for code in said[row]]
+            other = [(*whole_values, None)[code] for code in would_say[row]]
+            if got != other:
+                tokens = [inputs.vocab[token] for token in ids[row]]
+                warnings.warn(
+                    f"{program.name!r} depends on what comes later: on {tokens} it says {other}, but {got} where "
+                    "positions see only the past. If that is what it is meant to say, mark it as causal(...).",
+                    CausalWarning,
+                    stacklevel=3,
+                )
+                return
 
 
 def _has_bos(finite: Finite, bos: bool | str) -> bool:
@@ -59,7 +149,7 @@ def _has_bos(finite: Finite, bos: bool | str) -> bool:
     """
     if bos is not True and bos is not False and bos != "auto":
         raise ValueError(f'bos must be True, False or "auto"; got {bos!r}.')
-    needing = next((node for i, node in enumerate(finite.graph.nodes) if _needs_bos(i, node, finite)), None)
+    needing = next((node for node in finite.nodes if _needs_bos(node, finite)), None)
     if needing is not None and bos is False:
         raise CompileError(
             f"{needing.name!r} needs a beginning-of-sequence position: it counts, or its selector may select "
@@ -69,35 +159,44 @@ def _has_bos(finite: Finite, bos: bool | str) -> bool:
     return needing is not None if bos == "auto" else bool(bos)
 
 
-def _needs_bos(i: int, node: Node, finite: Finite) -> bool:
+def _needs_bos(node: ops.Node, finite: Finite) -> bool:
     if isinstance(node.op, ops.BosShare):
         return True
+    if not isinstance(node.op, ops.Gather):
+        return False
     # A position that sees nothing at all stays silent: that alone gives None, but no other default.
-    is_gather = isinstance(node.op, ops.Gather)
-    return is_gather and (node.inputs[0] in finite.empty or finite.fallbacks.get(i) is not None)
+    may_be_empty = any(finite.nodes[selector].may_be_empty for selector in node.inputs[::2])
+    return may_be_empty or any(fallback is not None for fallback in node.fallbacks)
 
 
 def _with_anatomy(
     program: rasp.SOp, inputs: InputSpace, layout: Layout, places: Places, assembly: Assembly
 ) -> CompiledModel:
-    nodes = layout.finite.graph.nodes
-    last = "hook_resid_mid" if not assembly.transformer.config.attn_only else "hook_resid_post"
+    finite = layout.finite
+    has_mlps = not assembly.transformer.config.attn_only
     variables = {}
-    for i in layout.finite.graph.variables:
-        node = nodes[i]
-        layer, kind = places.get(i, (0, None))
-        point = {None: "hook_resid_pre", ATTENTION: last}.get(kind, "hook_resid_post")
-        written_at = f"blocks.{layer}.{point}"
+    for name, i in finite.names.items():
+        if not layout.can_read(i):
+            continue
+        node, place = finite.nodes[i], places[i]
+        if place is None:
+            written_at = "blocks.0.hook_resid_pre"
+        else:
+            layer, kind = place
+            written_at = f"blocks.{layer}.hook_resid_{'mid' if kind == ATTENTION and has_mlps else 'post'}"
         assert node.encoding is not None
-        values = layout.finite.domains[i].values
-        variables[node.name] = Variable(node.name, node.encoding, values, layout.slices[i], written_at)
+        columns = layout.reading(i)
+        directions = np.setdiff1d(np.flatnonzero(columns.any(axis=1)), [layout.bos])
+        is_view = i not in layout.slices
+        variables[name] = Variable(name, node.encoding, node.values, columns, directions, written_at, is_view)
+    output = next(name for name, i in finite.names.items() if i == finite.output)
     return CompiledModel(
         program=program,
         inputs=inputs,
         transformer=assembly.transformer,
         has_bos=layout.bos is not None,
         variables=variables,
-        output=nodes[layout.finite.graph.output].name,
-        heads={place: nodes[i].name for place, i in assembly.heads.items()},
-        neurons={place: nodes[i].name for place, i in assembly.neurons.items()},
+        output=program.name if finite.names.get(program.name) == finite.output else output,
+        heads={place: finite.nodes[i].name for place, i in assembly.heads.items()},
+        neurons={place: finite.nodes[i].name for place, i in assembly.neurons.items()},
     )

@@ -11,27 +11,27 @@ class Conjunct:
     """One predicate of a selector.
 
     Attributes:
-        table: Boolean `[key code, query code]`.
-        is_defined: Whether keys and queries always have a value.
+        table: Boolean `[key code, query code]`, the last of each for undefined.
+        occurring: The same, without the places for undefined where that does not occur.
         is_same: Whether keys and queries are one variable.
-        positions: The codes of keys and of queries at each position, where they depend on nothing else;
-            -1 is undefined.
+        positions: The codes of keys and of queries, `[length - 1, position]`, where they depend on nothing
+            else; -1 is undefined.
     """
 
     table: np.ndarray
-    is_defined: bool
+    occurring: np.ndarray
     is_same: bool
     positions: tuple[np.ndarray, np.ndarray] | None
 
     @property
     def always_holds(self) -> bool:
         """Whether it holds whatever the key and the query."""
-        return self.is_defined and bool(self.table.all())
+        return bool(self.occurring.all())
 
     @property
     def holds_of_itself(self) -> bool:
         """Whether it holds where key and query are the same position."""
-        return self.always_holds or (self.is_defined and self.is_same and bool(self.table.diagonal().all()))
+        return self.always_holds or (self.is_same and bool(self.occurring.diagonal().all()))
 
 
 def may_be_empty(conjuncts: Sequence[Conjunct], visible: np.ndarray) -> bool:
@@ -39,7 +39,7 @@ def may_be_empty(conjuncts: Sequence[Conjunct], visible: np.ndarray) -> bool:
 
     True is the safe answer. It is False where one of three arguments covers every sequence: every
     predicate always holds; every predicate holds of a position with itself, and positions see
-    themselves; or all depends on positions alone, and no row came out empty at any length.
+    themselves; or all depends on length and position alone, and no row came out empty at any length.
 
     Args:
         conjuncts: The predicates.
@@ -59,14 +59,13 @@ def some_position_sees_nothing(visible: np.ndarray) -> bool:
 
 
 def _some_row_is_empty(conjuncts: Sequence[Conjunct], visible: np.ndarray) -> bool:
-    selected = visible.copy()
-    for conjunct in conjuncts:
-        assert conjunct.positions is not None
-        keys, queries = conjunct.positions
-        padded = np.pad(conjunct.table, ((0, 1), (0, 1)))  # the last row and column are for undefined
-        selected &= padded[keys[None, :], queries[:, None]]
-    return any(
-        visible[query, :length].any() and not selected[query, :length].any()
-        for length in range(1, len(visible) + 1)
-        for query in range(length)
-    )
+    for length in range(1, len(visible) + 1):
+        seen = visible[:length, :length]
+        selected = seen
+        for conjunct in conjuncts:
+            assert conjunct.positions is not None
+            keys, queries = (codes[length - 1, :length] for codes in conjunct.positions)
+            selected = selected & conjunct.table[keys[None, :], queries[:, None]]
+        if (seen.any(axis=1) & ~selected.any(axis=1)).any():
+            return True
+    return False

@@ -1,6 +1,7 @@
 """When two values are one: `True` is not `1`, but numbers held as such are the same up to rounding."""
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,10 @@ import numpy as np
 from rasplens.compile.rasp import Encoding, Value
 
 NUMBERS_AGREE = 1e-9
-"""Relative and absolute difference below which two numbers are one, reached by different sums."""
+"""Relative difference below which two numbers are one, reached by different sums."""
+
+LARGEST_DENOMINATOR = 10**6
+"""Of fractions that floats are taken to stand for."""
 
 
 def value_key(value: Value) -> tuple[Any, ...]:
@@ -18,8 +22,27 @@ def value_key(value: Value) -> tuple[Any, ...]:
     return (type(value), value)
 
 
+def exact(number: float) -> Fraction:
+    """The rational that a number stands for: a float is the simplest fraction that rounds to it.
+
+    So 1 / 3 is a third, and what is added up exactly from thirds and tenths comes out exactly. Floats
+    that no denominator up to `LARGEST_DENOMINATOR` rounds to stand for themselves.
+
+    Raises:
+        ValueError: If it is infinite or no number.
+    """
+    if not isinstance(number, float):
+        return Fraction(number)
+    if not math.isfinite(number):
+        raise ValueError(f"{number} is no finite number")
+    simple = Fraction(number).limit_denominator(LARGEST_DENOMINATOR)
+    return simple if float(simple) == number else Fraction(number)
+
+
 def as_number(value: Value) -> Value:
-    """A number in the one form that numerical s-ops take: whole numbers are ints, True is 1."""
+    """A number in the one form that numerical s-ops take: whole numbers are ints, True is 1, others floats."""
+    if isinstance(value, Fraction):
+        return value.numerator if value.denominator == 1 else float(value)
     if isinstance(value, bool | int):
         return int(value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
@@ -32,7 +55,7 @@ def plain(value: Value) -> Value:
 
 def numbers_agree(x: float, y: float) -> bool:
     """Whether two numbers are the same up to rounding."""
-    return math.isclose(x, y, rel_tol=NUMBERS_AGREE, abs_tol=NUMBERS_AGREE)
+    return math.isclose(x, y, rel_tol=NUMBERS_AGREE)
 
 
 def values_agree(expected: Value, got: Value, encoding: Encoding) -> bool:

@@ -15,5 +15,9 @@ class CompileError(ValueError):
         self.node = node
 
 
+class CausalWarning(UserWarning):
+    """A program that was compiled to see only the past says something else than if it saw everything."""
+
+
 class UndefinedValue(ValueError):  # noqa: N818 - RASP's own word for it
     """An input on which a program has no value, such as the mean of two different words."""

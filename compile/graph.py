@@ -20,9 +20,16 @@ class Indices:
 
 @dataclass(frozen=True)
 class Apply:
-    """A function of one variable or two."""
+    """A function of one variable or two.
+
+    Attributes:
+        function: Of the values.
+        takes_none: Whether it is to be called on undefined values too; otherwise what depends on them is
+            undefined.
+    """
 
     function: Callable[..., Value]
+    takes_none: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,7 +47,10 @@ class Choose:
 
 @dataclass(frozen=True)
 class Gather:
-    """Of (selector, variable), the mean over what is selected; the default where nothing is."""
+    """Of (selector, variable), the mean over what is selected; the default where nothing is.
+
+    Of several such pairs, of which at most one selects anything for a query, the mean over that.
+    """
 
     default: Value
 
@@ -49,8 +59,13 @@ class Gather:
 class BosShare:
     """Of (selector,), 1 / (1 + number selected): what is left to a BOS that is always selected too.
 
+    Attributes:
+        of_length: Whether it stands for the length of the sequence, which every position must then see.
+
     Source: Lindner et al. 2023, appendix D.2.
     """
+
+    of_length: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,12 +74,12 @@ class Match:
 
     Attributes:
         predicate: Of (key, query).
-        is_total: Whether undefined keys or queries would have to be selected (a negation), which no
-            predicate can express.
+        takes_none: Whether it is to be called on undefined values too (a negation may select those);
+            otherwise they are never selected.
     """
 
     predicate: Predicate
-    is_total: bool = False
+    takes_none: bool = False
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,8 @@ import numpy as np
 from jaxtyping import Float
 
 from rasplens.compile import graph as ops
-from rasplens.compile.equality import value_key
-from rasplens.compile.rasp import Encoding
-from rasplens.compile.residual import Columns, Layout
+from rasplens.compile.residual import Columns, Layout, sides_read
+from rasplens.compile.trace import ranking, recode
 
 LEAK = 1e-11
 """The most attention that all unselected positions together may keep."""
@@ -42,18 +41,22 @@ def sharpness(n_ctx: int) -> int:
     return math.ceil(math.log(n_ctx / LEAK))
 
 
-def build_head(variable: int, layout: Layout, scale: int) -> Head:
-    """The head that computes a `Gather` or a `BosShare`, with attention scores of `scale` per level."""
-    node = layout.finite.graph.nodes[variable]
-    counts = isinstance(node.op, ops.BosShare)
-    queries, keys = _scores(node.inputs[0], layout, counts)
-    values = layout.is_bos() if counts else _values(variable, node.inputs[1], layout)
-    return Head(queries * scale, keys, values, layout.write(variable))
+def build_heads(variable: int, layout: Layout, scale: int) -> list[Head]:
+    """The heads that compute a `Gather` or a `BosShare`, with attention scores of `scale` per level."""
+    node = layout.finite.nodes[variable]
+    if isinstance(node.op, ops.BosShare):
+        queries, keys = _scores(node.inputs[0], layout, counts=True)
+        return [Head(queries * scale, keys, layout.is_bos(), layout.write(variable))]
+    heads = []
+    for selector, source in zip(node.inputs[::2], node.inputs[1::2], strict=True):
+        queries, keys = _scores(selector, layout, counts=False)
+        heads.append(Head(queries * scale, keys, _values(variable, source, layout), layout.write(variable)))
+    return heads
 
 
 def _scores(selector: int, layout: Layout, counts: bool) -> tuple[Columns, Columns]:
     """Query and key columns whose products add up to the level of each key."""
-    node = layout.finite.graph.nodes[selector]
+    node = layout.finite.nodes[selector]
     if isinstance(node.op, ops.MatchBest):
         pairs, bos_level, ranks = _best_scores(selector, layout)
     else:
@@ -61,14 +64,12 @@ def _scores(selector: int, layout: Layout, counts: bool) -> tuple[Columns, Colum
         pairs = [_predicate(part, layout, 2) for part in parts]
         bos_level = 2 * len(parts) - (0 if counts else 1)
         ranks = np.zeros((layout.d_model, 1))
-    everywhere = layout.position()
     if layout.bos is not None:
-        everywhere = everywhere + layout.is_bos()
         ranks = ranks + bos_level * layout.is_bos()
-    if ranks.any():
-        pairs.append((everywhere, ranks))
+    if ranks.any() or not pairs:
+        pairs.append((layout.position(), ranks))
     queries, keys = zip(*pairs, strict=True)
-    return np.concatenate(queries, axis=1), np.concatenate(keys, axis=1)
+    return _narrowed(np.concatenate(queries, axis=1), np.concatenate(keys, axis=1))
 
 
 def _best_scores(selector: int, layout: Layout) -> tuple[list[tuple[Columns, Columns]], int, Columns]:
@@ -78,37 +79,67 @@ def _best_scores(selector: int, layout: Layout) -> tuple[list[tuple[Columns, Col
     satisfies the predicate and has a score reaches at least 2(R + 1) + 2, and any other at most 2(R + 1):
     the BOS stands in between.
     """
-    finite = layout.finite
-    score = finite.graph.nodes[selector].inputs[2]
-    values = finite.domains[score].values
-    ascending = sorted(set(values))
-    ranks = np.array([2.0 * (ascending.index(value) + 1) for value in values])
-    weight = 2 * (len(ascending) + 1)
+    score = layout.finite.nodes[selector].inputs[2]
+    ranks = 2.0 * (ranking(layout.finite.nodes[score].values) + 1)
+    weight = int(ranks.max()) + 2
     return [_predicate(selector, layout, weight)], weight + 1, layout.onehot(score) @ ranks[:, None]
 
 
 def _predicate(selector: int, layout: Layout, weight: int) -> tuple[Columns, Columns]:
-    """Columns whose product is `weight` where the predicate holds, in as few dimensions as the sides allow."""
-    keys, queries = layout.finite.graph.nodes[selector].inputs[:2]
-    table = weight * layout.finite.tables[selector].astype(float)
-    n_keys, n_queries = table.shape
-    if n_keys <= n_queries:
-        return layout.onehot(queries) @ table.T, layout.onehot(keys)
-    return layout.onehot(queries), layout.onehot(keys) @ table
+    """Columns whose product is `weight` where the predicate holds.
+
+    A side that makes no difference is read as the mere presence of a position.
+    """
+    node = layout.finite.nodes[selector]
+    assert node.table is not None
+    keys, queries = node.inputs[:2]
+    reads_key, reads_query = sides_read(node, layout.finite)
+    if not reads_query:
+        return layout.position(), layout.onehot(keys) @ (weight * node.table[:-1, :1].astype(float))
+    if not reads_key:
+        return layout.onehot(queries) @ (weight * node.table[:1, :-1].astype(float)).T, layout.position()
+    if node.table[-1].any() or node.table[:, -1].any():
+        table = weight * node.table.astype(float)
+        return layout.onehot_or_none(queries) @ table.T, layout.onehot_or_none(keys)
+    return layout.onehot(queries) @ (weight * node.table[:-1, :-1].astype(float)).T, layout.onehot(keys)
+
+
+def _narrowed(queries: Columns, keys: Columns) -> tuple[Columns, Columns]:
+    """The same products in fewer columns: one per kind of query direction, or of key direction.
+
+    Directions of the residual stream with the same row act alike, and those with a row of zeros not at
+    all; with an indicator of each kind on one side, the other side can carry all the rest.
+    """
+    kinds, kind_of = _kinds(queries)
+    other_kinds, other_kind_of = _kinds(keys)
+    narrowest = min(queries.shape[1], len(kinds), len(other_kinds))
+    if queries.shape[1] == narrowest:
+        return queries, keys
+    if len(kinds) == narrowest:
+        return kind_of, keys @ kinds.T
+    return queries @ other_kinds.T, other_kind_of
+
+
+def _kinds(columns: Columns) -> tuple[np.ndarray, Columns]:
+    """The different rows other than zero, and which row each direction has: 0 or 1 `[d_model, kind]`."""
+    used = np.flatnonzero(columns.any(axis=1))
+    rows, first, kind = np.unique(columns[used], axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    indicator = np.zeros((len(columns), len(rows)))
+    indicator[used, np.argsort(order)[kind.ravel()]] = 1
+    return rows[order], indicator
 
 
 def _values(variable: int, source: int, layout: Layout) -> Columns:
     """What is read at each position, in the coordinates of the result; the fallback at the BOS."""
-    finite = layout.finite
-    if finite.graph.nodes[variable].encoding is Encoding.NUMERICAL:
+    node, read = layout.finite.nodes[variable], layout.finite.nodes[source]
+    if node.is_numerical:
         columns = layout.number(source)
-        if finite.domains[variable].is_partial:
+        if node.is_partial:
             columns = np.concatenate([columns, layout.defined(source)], axis=1)
     else:
-        codes = finite.domains[variable].codes()
-        columns = np.zeros((layout.d_model, len(codes)))
-        for column, value in zip(layout.onehot(source).T, finite.domains[source].values, strict=True):
-            columns[:, codes[value_key(value)]] += column
+        columns = layout.onehot(source) @ layout.encodings(variable)[recode(read, node)[:-1]]
     if layout.bos is not None:
-        columns[layout.bos] += layout.encode(variable, finite.fallbacks.get(variable))
+        for fallback in node.fallbacks:
+            columns[layout.bos] += layout.encode(variable, fallback)
     return columns

@@ -10,6 +10,9 @@ from rasplens.compile.equality import value_key
 from rasplens.compile.interpreter import visibility
 from rasplens.compile.rasp import Value
 
+BATCH = 2_048
+"""Sequences that are worked on at once."""
+
 
 @dataclass(frozen=True, eq=False)
 class InputSpace:
@@ -30,8 +33,6 @@ class InputSpace:
     visible: np.ndarray
 
     def __post_init__(self) -> None:
-        if self.max_len < 1:
-            raise ValueError(f"max_len must be at least 1; got {self.max_len}.")
         if not self.vocab:
             raise ValueError("vocab must have at least one token.")
         if None in self.vocab:
@@ -49,6 +50,21 @@ class InputSpace:
         """Every sequence, the shortest first."""
         for length in range(1, self.max_len + 1):
             yield from itertools.product(self.vocab, repeat=length)
+
+    def all_ids(self) -> Iterator[np.ndarray]:
+        """Every sequence as token ids `[batch, pos]`, in the same order, batches of one length each."""
+        for length in range(1, self.max_len + 1):
+            total = len(self.vocab) ** length
+            for start in range(0, total, BATCH):
+                numbers = np.arange(start, min(start + BATCH, total))
+                yield np.stack(np.unravel_index(numbers, [len(self.vocab)] * length), axis=1)
+
+    def sampled_ids(self, samples: int, seed: int) -> Iterator[np.ndarray]:
+        """Random sequences as token ids `[batch, pos]`, of uniform length and uniform tokens, the short first."""
+        rng = np.random.default_rng(seed)
+        lengths, counts = np.unique(rng.integers(1, self.max_len + 1, samples), return_counts=True)
+        for length, count in zip(lengths.tolist(), counts.tolist(), strict=True):
+            yield rng.integers(len(self.vocab), size=(count, length))
 
     def ids(self, tokens: Sequence[Value]) -> list[int]:
         """The ids of a sequence.
@@ -77,6 +93,12 @@ def input_space(
     mask: np.ndarray | None = None,
 ) -> InputSpace:
     """The input space over a vocabulary; see `InputSpace`."""
+    if max_len < 1:
+        raise ValueError(f"max_len must be at least 1; got {max_len}.")
+    if mask is not None:
+        mask = np.asarray(mask)
+        if mask.dtype != bool:
+            raise ValueError(f"mask must be boolean; got {mask.dtype}.")
     if isinstance(vocab, set | frozenset):
         vocab = sorted(vocab, key=lambda token: (type(token).__name__, token))
     visible = visibility(max_len, causal, mask)

@@ -4,7 +4,7 @@ This is the ground truth that compiled models are verified against, so it is wri
 be fast. Every expression is evaluated once per call, however often it is shared.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import singledispatch
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rasplens.compile import rasp
-from rasplens.compile.equality import as_number, plain, value_key
+from rasplens.compile.equality import as_number, exact, plain, value_key
 from rasplens.compile.errors import UndefinedValue
 from rasplens.compile.rasp import Encoding, Value
 
@@ -45,6 +45,8 @@ def run(
     """
     visible = visibility(len(tokens), causal, mask)
     evaluation = _Evaluation(list(tokens), visible, _interventions(program, len(tokens), set or {}))
+    for expr in expressions(program, leaves=evaluation.interventions):
+        evaluation.of(expr)
     return evaluation.rows(program) if isinstance(program, rasp.Selector) else evaluation.of(program)
 
 
@@ -58,20 +60,25 @@ def visibility(length: int, causal: bool, mask: np.ndarray | None) -> np.ndarray
     return visible & mask[:length, :length]
 
 
-def expressions(program: rasp.RASPExpr) -> list[rasp.RASPExpr]:
-    """Every expression of a program once, each after what it reads, in order of first appearance."""
+def expressions(program: rasp.RASPExpr, leaves: Container[int] = ()) -> list[rasp.RASPExpr]:
+    """Every expression of a program once, each after what it reads, in order of first appearance.
+
+    Args:
+        program: The program.
+        leaves: Ids of expressions whose inputs are left out.
+    """
     ordered: list[rasp.RASPExpr] = []
     seen: set[int] = set()
-
-    def visit(expr: rasp.RASPExpr) -> None:
-        if id(expr) in seen:
-            return
-        seen.add(id(expr))
-        for child in expr.children:
-            visit(child)
-        ordered.append(expr)
-
-    visit(program)
+    waiting: list[tuple[rasp.RASPExpr, bool]] = [(program, False)]
+    while waiting:  # no recursion: programs may be deeper than Python's stack
+        expr, children_are_done = waiting.pop()
+        if children_are_done:
+            ordered.append(expr)
+        elif id(expr) not in seen:
+            seen.add(id(expr))
+            waiting.append((expr, True))
+            children = () if id(expr) in leaves else expr.children
+            waiting += [(child, False) for child in reversed(children)]
     return ordered
 
 
@@ -90,7 +97,7 @@ def mean(values: Sequence[Value]) -> Value:
     if not all(isinstance(value, bool | int | float) for value in values):
         different = list({value_key(value): value for value in values}.values())
         raise UndefinedValue(f"the mean of {different} does not exist")
-    return as_number(float(sum(Fraction(value) for value in values) / len(values)))
+    return as_number(sum(map(exact, values), Fraction(0)) / len(values))
 
 
 @dataclass
@@ -159,7 +166,7 @@ def _(expr: rasp.Full, run: _Evaluation) -> list[Value]:
 
 @_evaluate.register
 def _(expr: rasp.ConstantSOp, run: _Evaluation) -> list[Value]:
-    return _constant(expr, run)
+    return _constant(expr, run, missing=None)
 
 
 @_evaluate.register
@@ -167,10 +174,21 @@ def _(expr: rasp.Map, run: _Evaluation) -> list[Value]:
     return run.apply(expr, expr.f, run.of(expr.inner))
 
 
-@_evaluate.register(rasp.SequenceMap)
-@_evaluate.register(rasp.LinearSequenceMap)
-def _(expr: rasp.SequenceMap | rasp.LinearSequenceMap, run: _Evaluation) -> list[Value]:
+@_evaluate.register
+def _(expr: rasp.SequenceMap, run: _Evaluation) -> list[Value]:
     return run.apply(expr, expr.f, run.of(expr.fst), run.of(expr.snd))
+
+
+@_evaluate.register
+def _(expr: rasp.LinearSequenceMap, run: _Evaluation) -> list[Value]:
+    function = linear_form(expr) if expr.encoding is Encoding.NUMERICAL else expr.f
+    return run.apply(expr, function, run.of(expr.fst), run.of(expr.snd))
+
+
+def linear_form(expr: rasp.LinearSequenceMap) -> Callable[[Value, Value], Value]:
+    """The linear form of two numbers, computed exactly and rounded once."""
+    fst_fac, snd_fac = exact(expr.fst_fac), exact(expr.snd_fac)
+    return lambda x, y: as_number(fst_fac * exact(x) + snd_fac * exact(y))
 
 
 @_evaluate.register
@@ -210,14 +228,24 @@ def _(expr: rasp.SelectBest, run: _Evaluation) -> Matrix:
     rows = []
     for row, visible in zip(_matches(expr, run), run.visible, strict=True):
         candidates = [m and v and s is not None for m, v, s in zip(row, visible, scores, strict=True)]
-        best = max((s for s, c in zip(scores, candidates, strict=True) if c), default=None)
+        best = _best(expr, [s for s, c in zip(scores, candidates, strict=True) if c])
         rows.append([bool(c and s == best) for s, c in zip(scores, candidates, strict=True)])
     return rows
 
 
+def _best(expr: rasp.SelectBest, scores: list[Value]) -> Value:
+    if any(score != score for score in scores):
+        raise UndefinedValue(f"{expr.name!r} has the score nan, which is neither high nor low.")
+    try:
+        return max(scores, default=None)
+    except TypeError as error:
+        raise UndefinedValue(f"{expr.name!r} has scores that cannot be compared ({error}).") from error
+
+
 @_evaluate.register
 def _(expr: rasp.ConstantSelector, run: _Evaluation) -> Matrix:
-    return [[bool(cell) for cell in row][: len(run.tokens)] for row in _constant(expr, run)]
+    rows = _constant(expr, run, missing=())
+    return [[bool(cell) for cell in _to_length(row, len(rows), missing=False)] for row in rows]
 
 
 @_evaluate.register
@@ -251,12 +279,17 @@ def _matches(expr: rasp.Select | rasp.SelectBest, run: _Evaluation) -> Matrix:
     return [[holds(key, query) for key in keys] for query in queries]
 
 
-def _constant(expr: rasp.ConstantSOp | rasp.ConstantSelector, run: _Evaluation) -> list[Any]:
+def _constant(expr: rasp.ConstantSOp | rasp.ConstantSelector, run: _Evaluation, missing: Any) -> list[Any]:
     if expr.check_length and len(expr.value) != len(run.tokens):
         raise UndefinedValue(
             f"{expr.name!r} is a constant of length {len(expr.value)}; the sequence has {len(run.tokens)}."
         )
-    return list(expr.value)[: len(run.tokens)]
+    return _to_length(expr.value, len(run.tokens), missing)
+
+
+def _to_length(values: Sequence[Any], length: int, missing: Any) -> list[Any]:
+    """As many values as positions: what is too much is cut off, what lacks is undefined or not selected."""
+    return [*list(values)[:length], *[missing] * (length - len(values))]
 
 
 def _interventions(

@@ -5,12 +5,14 @@ the beginning-of-sequence position keeps, and then a lookup; where a constructio
 value and the variable is a number, a lookup in between makes it categorical.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import singledispatch
 from typing import Any
 
 from rasplens.compile import rasp
 from rasplens.compile.errors import CompileError
+from rasplens.compile.formula import And, Atom, Formula, Not, conjuncts, holds, sources, together
 from rasplens.compile.graph import (
     Apply,
     BosShare,
@@ -25,19 +27,26 @@ from rasplens.compile.graph import (
     Node,
     Tokens,
 )
+from rasplens.compile.interpreter import expressions
 from rasplens.compile.rasp import Encoding, Value
 
 
-def build_graph(program: rasp.SOp) -> Graph:
+def build_graph(program: rasp.SOp, averaged: Collection[int] = ()) -> Graph:
     """The graph of a program; shared expressions become one node.
 
+    Args:
+        program: The s-op to compute.
+        averaged: Ids of aggregates that average numbers although they are held as classes.
+
     Raises:
-        CompileError: If the program is no s-op, or combines selectors in a way that no head can.
+        CompileError: If the program is no s-op.
     """
     if not isinstance(program, rasp.SOp):
         raise CompileError(f"A program is an s-op; got {program!r}. Aggregate over a selector first.", program)
-    builder = _Builder()
-    builder.lower(rasp.tokens)
+    builder = _Builder(averaged=averaged)
+    for expr in (rasp.tokens, *expressions(program)):  # no recursion: programs may be deeper than Python's stack
+        if isinstance(expr, rasp.SOp):
+            builder.lower(expr)
     output = builder.lower(program)
     return Graph(tuple(builder.nodes), output)
 
@@ -46,9 +55,11 @@ def build_graph(program: rasp.SOp) -> Graph:
 class _Builder:
     """The nodes so far, and which expressions they stand for."""
 
+    averaged: Collection[int]
     nodes: list[Node] = field(default_factory=list)
     lowered: dict[int, int] = field(default_factory=dict)
     casts: dict[tuple[int, Encoding], int] = field(default_factory=dict)
+    pairs: dict[tuple[int, int], int] = field(default_factory=dict)
     used_names: dict[str, int] = field(default_factory=dict)
     kept_alive: list[rasp.RASPExpr] = field(default_factory=list)
 
@@ -62,7 +73,7 @@ class _Builder:
     def add(self, op: Any, inputs: tuple[int, ...], expr: rasp.RASPExpr, name: str | None = None) -> int:
         """A new node, encoded as its expression says."""
         encoding = expr.encoding if isinstance(expr, rasp.SOp) else None
-        return self._append(Node(op, inputs, self._unique(name or expr.name), encoding, expr))
+        return self.append(Node(op, inputs, self.unique(name or expr.name), encoding, expr))
 
     def cast(self, node: int, encoding: Encoding) -> int:
         """The variable in the given encoding: itself, or a lookup from it."""
@@ -70,23 +81,26 @@ class _Builder:
         if source.encoding is encoding:
             return node
         if (node, encoding) not in self.casts:
-            name = self._unique(f"{source.name} as {encoding.value}")
+            name = self.unique(f"{source.name} as {encoding.value}")
             cast = Node(Apply(_identity), (node,), name, encoding, source.expr)
-            self.casts[node, encoding] = self._append(cast)
+            self.casts[node, encoding] = self.append(cast)
         return self.casts[node, encoding]
 
     def categorical(self, expr: rasp.RASPExpr) -> int:
         """The node of an expression with one direction per value."""
         return self.cast(self.lower(expr), Encoding.CATEGORICAL)
 
-    def _append(self, node: Node) -> int:
+    def append(self, node: Node) -> int:
         self.nodes.append(node)
         return len(self.nodes) - 1
 
-    def _unique(self, name: str) -> str:
+    def unique(self, name: str) -> str:
         count = self.used_names.get(name, 0) + 1
         self.used_names[name] = count
-        return name if count == 1 else self._unique(f"{name} ({count})")
+        return name if count == 1 else self.unique(f"{name} ({count})")
+
+
+_EVERYTHING = rasp.Select(rasp.tokens, rasp.tokens, rasp.Comparison.TRUE)
 
 
 def _identity(value: Value) -> Value:
@@ -120,8 +134,7 @@ def _primitive(op: Any, plain: rasp.SOp, expr: rasp.SOp, builder: _Builder) -> i
 
 @_lower.register
 def _(expr: rasp.LengthType, builder: _Builder) -> int:
-    everything = rasp.Select(rasp.tokens, rasp.tokens, rasp.Comparison.TRUE)
-    return _width(expr, everything, builder)
+    return _width(expr, _EVERYTHING, builder)
 
 
 @_lower.register
@@ -132,7 +145,7 @@ def _(expr: rasp.Full, builder: _Builder) -> int:
 
 @_lower.register
 def _(expr: rasp.ConstantSOp, builder: _Builder) -> int:
-    values = list(expr.value)
+    values = expr.value
     read = Apply(lambda index: values[index] if index < len(values) else None)
     return builder.add(read, (builder.lower(rasp.indices),), expr)
 
@@ -169,11 +182,10 @@ def _(expr: rasp.SelectorWidth, builder: _Builder) -> int:
 
 
 def _width(expr: rasp.SOp, selector: rasp.Selector, builder: _Builder) -> int:
-    counted = builder.lower(selector)
-    if isinstance(builder.nodes[counted].op, MatchBest):
-        raise CompileError(f"{expr.name!r} counts what a SelectBest selects, which no head can.", expr)
+    counted = _conjunction(_formula(selector, builder), selector, builder)
     share = rasp.numerical(expr).named(f"{expr.name} (BOS share)")
-    attended = builder.add(BosShare(), (counted,), share)
+    of_length = isinstance(expr, rasp.LengthType)
+    attended = builder.add(BosShare(of_length), (counted,), share)
     return builder.add(Apply(_width_of_share), (attended,), expr)
 
 
@@ -184,7 +196,7 @@ def _width_of_share(share: float) -> int:
 @_lower.register
 def _(expr: rasp.Aggregate, builder: _Builder) -> int:
     selector, values = builder.lower(expr.selector), builder.lower(expr.sop)
-    mixes = builder.nodes[values].encoding is Encoding.NUMERICAL
+    mixes = builder.nodes[values].encoding is Encoding.NUMERICAL or id(expr) in builder.averaged
     if mixes and expr.encoding is Encoding.CATEGORICAL:
         mean = rasp.numerical(expr).named(f"{expr.name} (mean)")
         return builder.cast(builder.add(Gather(expr.default), (selector, values), mean), Encoding.CATEGORICAL)
@@ -199,77 +211,93 @@ def _(expr: rasp.SelectBest, builder: _Builder) -> int:
 
 @_lower.register
 def _(expr: rasp.Selector, builder: _Builder) -> int:
-    match = _as_match(expr, builder)
-    if match is not None:
-        return builder.add(match.op, (match.keys, match.queries), expr)
-    if not isinstance(expr, rasp.SelectorAnd):
-        raise CompileError(
-            f"{expr!r} combines selectors over different keys or queries, which only & can. "
-            "Rewrite it as one Select over a SequenceMap of the keys and one of the queries.",
-            expr,
-        )
-    parts = tuple(leaf for side in (expr.fst, expr.snd) for leaf in _conjuncts(builder.lower(side), builder))
-    if any(isinstance(builder.nodes[part].op, MatchBest) for part in parts):
-        raise CompileError(
-            f"{expr!r} restricts a SelectBest from outside. Put the restriction into its predicate.", expr
-        )
-    return builder.add(Both(), parts, expr)
+    return _conjunction(_formula(expr, builder), expr, builder)
 
 
-def _conjuncts(node: int, builder: _Builder) -> tuple[int, ...]:
-    return builder.nodes[node].inputs if isinstance(builder.nodes[node].op, Both) else (node,)
+def _conjunction(formula: Formula, expr: rasp.Selector, builder: _Builder) -> int:
+    """The selector of a formula: levels of attention add up, so `and` costs no more than its parts."""
+    matches = [_match(part, expr, builder) for part in together(conjuncts(formula))]
+    return matches[0] if len(matches) == 1 else builder.add(Both(), tuple(matches), expr)
 
 
-@dataclass(frozen=True)
-class _PlainMatch:
-    """A selector that is a predicate of one key variable and one query variable."""
+def _match(formula: Formula, expr: rasp.Selector, builder: _Builder) -> int:
+    """One predicate of one key and one query variable; of several at once, through their combinations."""
+    keys, queries = (list(dict.fromkeys(side)) for side in zip(*sources(formula), strict=True))
+    key, query = _combination(keys, expr, builder), _combination(queries, expr, builder)
 
-    op: Match
-    keys: int
-    queries: int
+    def predicate(key_value: Value, query_value: Value) -> bool:
+        found = dict(zip(keys, _parts(key_value, keys), strict=True))
+        asked = dict(zip(queries, _parts(query_value, queries), strict=True))
+        return holds(formula, found, asked)
+
+    takes_none = not isinstance(formula, Atom)
+    return builder.add(Match(predicate, takes_none), (key, query), expr)
+
+
+def _combination(parts: list[int], expr: rasp.Selector, builder: _Builder) -> int:
+    """A variable whose values are the tuples of the values of several, None among them."""
+    whole = parts[0]
+    for part in parts[1:]:
+        if (whole, part) not in builder.pairs:
+            is_first = whole == parts[0]
+            op = Apply((lambda x, y: (x, y)) if is_first else (lambda x, y: (*x, y)), takes_none=True)
+            names = [builder.nodes[i].name for i in (whole, part)]
+            pair = Node(op, (whole, part), builder.unique(" × ".join(names)), Encoding.CATEGORICAL, expr)
+            builder.pairs[whole, part] = builder.append(pair)
+        whole = builder.pairs[whole, part]
+    return whole
+
+
+def _parts(value: Value, sources: list[int]) -> tuple[Value, ...]:
+    return (value,) if len(sources) == 1 else value
 
 
 @singledispatch
-def _as_match(expr: rasp.Selector, builder: _Builder) -> _PlainMatch | None:
-    return None
+def _formula(expr: rasp.Selector, builder: _Builder) -> Formula:
+    raise CompileError(f"{expr!r} cannot be compiled.", expr)
 
 
-@_as_match.register
-def _(expr: rasp.Select, builder: _Builder) -> _PlainMatch | None:
-    return _PlainMatch(Match(expr.predicate), builder.categorical(expr.keys), builder.categorical(expr.queries))
+@_formula.register
+def _(expr: rasp.Select, builder: _Builder) -> Formula:
+    return Atom(builder.categorical(expr.keys), builder.categorical(expr.queries), expr.predicate)
 
 
-@_as_match.register
-def _(expr: rasp.ConstantSelector, builder: _Builder) -> _PlainMatch | None:
-    rows = [list(row) for row in expr.value]
+@_formula.register
+def _(expr: rasp.SelectBest, builder: _Builder) -> Formula:
+    """The keys that satisfy the predicate and have the score that is best for the query.
+
+    A head can select those directly, but not count or restrict them: then the best score is gathered
+    first, and compared.
+    """
+    scores = builder.categorical(expr.score)
+    name = f"{expr.score.name} of {expr.name}"
+    best = rasp.Aggregate(expr, expr.score).named(name)
+    highest = builder.add(Gather(None), (builder.lower(expr), scores), best)
+    predicate = Atom(builder.categorical(expr.keys), builder.categorical(expr.queries), expr.predicate)
+    return And((predicate, Atom(scores, highest, rasp.Comparison.EQ)))
+
+
+@_formula.register
+def _(expr: rasp.ConstantSelector, builder: _Builder) -> Formula:
+    rows = expr.value
 
     def selected(key: int, query: int) -> bool:
         return query < len(rows) and key < len(rows[query]) and rows[query][key]
 
     indices = builder.lower(rasp.indices)
-    return _PlainMatch(Match(selected), indices, indices)
+    return Atom(indices, indices, selected)
 
 
-@_as_match.register
-def _(expr: rasp.SelectorNot, builder: _Builder) -> _PlainMatch | None:
-    inner = _as_match(expr.inner, builder)
-    if inner is None:
-        return None
-    predicate = inner.op.predicate
-    negated = Match(lambda key, query: not predicate(key, query), is_total=True)
-    return _PlainMatch(negated, inner.keys, inner.queries)
+@_formula.register
+def _(expr: rasp.SelectorNot, builder: _Builder) -> Formula:
+    return Not(_formula(expr.inner, builder))
 
 
-@_as_match.register(rasp.SelectorAnd)
-@_as_match.register(rasp.SelectorOr)
-def _(expr: rasp.SelectorAnd | rasp.SelectorOr, builder: _Builder) -> _PlainMatch | None:
-    fst, snd = _as_match(expr.fst, builder), _as_match(expr.snd, builder)
-    if fst is None or snd is None or (fst.keys, fst.queries) != (snd.keys, snd.queries):
-        return None
-    combine = all if isinstance(expr, rasp.SelectorAnd) else any
-    predicates = fst.op.predicate, snd.op.predicate
-    op = Match(
-        lambda key, query: combine(predicate(key, query) for predicate in predicates),
-        is_total=fst.op.is_total or snd.op.is_total,
-    )
-    return _PlainMatch(op, fst.keys, fst.queries)
+@_formula.register
+def _(expr: rasp.SelectorAnd, builder: _Builder) -> Formula:
+    return And((_formula(expr.fst, builder), _formula(expr.snd, builder)))
+
+
+@_formula.register
+def _(expr: rasp.SelectorOr, builder: _Builder) -> Formula:
+    return Not(And((Not(_formula(expr.fst, builder)), Not(_formula(expr.snd, builder)))))

@@ -13,9 +13,10 @@ import numpy as np
 from jaxtyping import Float
 
 from rasplens.compile import graph as ops
-from rasplens.compile.graph import Node
-from rasplens.compile.rasp import Encoding
+from rasplens.compile.equality import exact
 from rasplens.compile.residual import Columns, Layout
+from rasplens.compile.trace import recode
+from rasplens.compile.values import FiniteNode
 
 RAMP = 4.0
 """Slope of a step, in units of the gap that it stands in.
@@ -38,39 +39,38 @@ class Neurons:
 
 def build_neurons(variable: int, layout: Layout) -> Neurons:
     """The neurons that compute an `Apply`, `Linear` or `Choose`."""
-    node = layout.finite.graph.nodes[variable]
+    node = layout.finite.nodes[variable]
     columns, rows = _build(node.op, node, variable, layout)
     used = rows.any(axis=1)
     return Neurons(columns[:, used], rows[used] @ layout.write(variable))
 
 
 @singledispatch
-def _build(op: object, node: Node, variable: int, layout: Layout) -> tuple[Columns, Rows]:
+def _build(op: object, node: FiniteNode, variable: int, layout: Layout) -> tuple[Columns, Rows]:
     raise AssertionError(f"no neurons compute {op}")
 
 
 @_build.register
-def _(op: ops.Apply, node: Node, variable: int, layout: Layout) -> tuple[Columns, Rows]:
-    results = _results(variable, layout)
+def _(op: ops.Apply, node: FiniteNode, variable: int, layout: Layout) -> tuple[Columns, Rows]:
     if len(node.inputs) == 2:
-        return _pairs(node.inputs, results, layout)
+        return _pairs(node, variable, layout)
     (source,) = node.inputs
-    if layout.finite.graph.nodes[source].encoding is Encoding.NUMERICAL:
-        return _steps(source, results, layout)
-    return layout.onehot(source), results
+    if layout.finite.nodes[source].is_numerical:
+        return _steps(source, _results(node, variable, layout)[:-1], layout)
+    return layout.onehot_or_none(source), _results(node, variable, layout)
 
 
 @_build.register
-def _(op: ops.Linear, node: Node, variable: int, layout: Layout) -> tuple[Columns, Rows]:
-    fst, snd = node.inputs
-    total = op.fst_fac * layout.number(fst) + op.snd_fac * layout.number(snd)
-    most = abs(op.fst_fac) * _largest(fst, layout) + abs(op.snd_fac) * _largest(snd, layout)
-    gates = [layout.defined(source) for source in (fst, snd) if layout.finite.domains[source].is_partial]
-    return _gated_number(total, most, gates, variable, layout)
+def _(op: ops.Linear, node: FiniteNode, variable: int, layout: Layout) -> tuple[Columns, Rows]:
+    factors = [float(exact(factor)) for factor in (op.fst_fac, op.snd_fac)]
+    total = sum(f * layout.number(source) for f, source in zip(factors, node.inputs, strict=True))
+    most = sum(abs(f) * _largest(layout.finite.nodes[i]) for f, i in zip(factors, node.inputs, strict=True))
+    gates = [layout.defined(source) for source in node.inputs if layout.finite.nodes[source].is_partial]
+    return _gated_number(total, most, gates, node, layout)
 
 
 @_build.register
-def _(op: ops.Choose, node: Node, variable: int, layout: Layout) -> tuple[Columns, Rows]:
+def _(op: ops.Choose, node: FiniteNode, variable: int, layout: Layout) -> tuple[Columns, Rows]:
     condition, *branches = node.inputs
     columns, rows = [], []
     for branch, wanted in zip(branches, (True, False), strict=True):
@@ -83,22 +83,71 @@ def _(op: ops.Choose, node: Node, variable: int, layout: Layout) -> tuple[Column
 
 def _branch(branch: int, gate: Columns, variable: int, layout: Layout) -> tuple[Columns, Rows]:
     """Neurons that hand a variable on where the gate is 1, and are silent where it is 0."""
-    if layout.finite.graph.nodes[branch].encoding is Encoding.NUMERICAL:
-        gates = [gate, layout.defined(branch)] if layout.finite.domains[branch].is_partial else [gate]
-        return _gated_number(layout.number(branch), _largest(branch, layout), gates, variable, layout)
+    source, node = layout.finite.nodes[branch], layout.finite.nodes[variable]
+    if node.is_numerical:
+        gates = [gate, layout.defined(branch)] if source.is_partial else [gate]
+        return _gated_number(layout.number(branch), _largest(source), gates, node, layout)
     columns = layout.onehot(branch) + gate - layout.position()
-    values = layout.finite.domains[branch].values
-    # A branch that is never taken may hold values that the result does not know.
-    is_taken = gate.any()
-    rows = [layout.encode(variable, value if is_taken else None) for value in values]
-    return columns, np.stack(rows)
+    # A branch may hold values that the result does not know, since it is never taken with those.
+    return columns, layout.encodings(variable)[recode(source, node)[:-1]]
 
 
-def _pairs(sources: Sequence[int], results: np.ndarray, layout: Layout) -> tuple[Columns, Rows]:
-    """One neuron per pair of values: relu(x + y - 1) is 1 where both are present, else 0."""
-    fst, snd = (layout.onehot(source) for source in sources)
-    both = fst[:, :, None] + snd[:, None, :] - layout.position()[:, :, None]
-    return both.reshape(layout.d_model, -1), results.reshape(-1, results.shape[-1])
+def _pairs(node: FiniteNode, variable: int, layout: Layout) -> tuple[Columns, Rows]:
+    """A function of two variables, one value per pair, in the cheapest of three forms.
+
+    Plainly, one neuron per pair: relu(x + y - 1) is 1 where both are present, else 0. Or one per value
+    of the first variable, which writes its commonest result, and one per pair that makes an exception to
+    that; or the same by values of the second. Values that give the same results throughout are one.
+    """
+    results, met = _results(node, variable, layout), node.met
+    assert met is not None
+    fst, snd = (layout.onehot_or_none(source) for source in node.inputs)
+    forms = [_plainly(fst, snd, results, met, layout)]
+    if not layout.finite.nodes[node.inputs[1]].is_partial:
+        forms.append(_with_exceptions(fst, snd, results, met, layout))
+    if not layout.finite.nodes[node.inputs[0]].is_partial:
+        forms.append(_with_exceptions(snd, fst, results.swapaxes(0, 1), met.T, layout))
+    return min(forms, key=lambda form: int(form[1].any(axis=1).sum()))
+
+
+def _plainly(
+    fst: Columns, snd: Columns, results: np.ndarray, met: np.ndarray, layout: Layout
+) -> tuple[Columns, Rows]:
+    results = np.where(met[:, :, None], results, 0)
+    fst, results = _alike(fst, results)
+    snd, results = _alike(snd, results.swapaxes(0, 1))
+    return _each_pair(fst, snd, results.swapaxes(0, 1), layout)
+
+
+def _with_exceptions(
+    fst: Columns, snd: Columns, results: np.ndarray, met: np.ndarray, layout: Layout
+) -> tuple[Columns, Rows]:
+    common = np.stack([_commonest(row[is_met]) for row, is_met in zip(results, met, strict=True)])
+    exceptions = np.where(met[:, :, None], results - common[:, None, :], 0)
+    columns, rows = _each_pair(fst, snd, exceptions, layout)
+    fst, common = _alike(fst, common)
+    return np.concatenate([fst, columns], axis=1), np.concatenate([common, rows])
+
+
+def _each_pair(fst: Columns, snd: Columns, results: np.ndarray, layout: Layout) -> tuple[Columns, Rows]:
+    at = np.nonzero(results.any(axis=-1))
+    return fst[:, at[0]] + snd[:, at[1]] - layout.position(), results[at]
+
+
+def _alike(columns: Columns, results: np.ndarray) -> tuple[Columns, np.ndarray]:
+    """The values that have the same results throughout, as one."""
+    flat = results.reshape(len(results), -1)
+    _, first, kind = np.unique(flat, axis=0, return_index=True, return_inverse=True)
+    merged = np.zeros((len(columns), len(first)))
+    np.add.at(merged.T, kind.ravel(), columns.T)
+    return merged, results[first]
+
+
+def _commonest(results: Rows) -> np.ndarray:
+    if not len(results):
+        return np.zeros(results.shape[1:])
+    rows, counts = np.unique(results, axis=0, return_counts=True)
+    return rows[counts.argmax()]
 
 
 def _steps(source: int, results: Rows, layout: Layout) -> tuple[Columns, Rows]:
@@ -109,7 +158,7 @@ def _steps(source: int, results: Rows, layout: Layout) -> tuple[Columns, Rows]:
     does the indicator that stands in for the bias. Each step runs towards the nearer end of the domain,
     because its two neurons grow beyond the step, and the rounding error of their difference with them.
     """
-    numbers = np.array([float(value) for value in layout.finite.domains[source].values])
+    numbers = np.array([float(value) for value in layout.finite.nodes[source].values])
     number, defined = layout.number(source), layout.defined(source)
     base = results[0].copy()
     columns, rows = [], []
@@ -126,7 +175,7 @@ def _steps(source: int, results: Rows, layout: Layout) -> tuple[Columns, Rows]:
 
 
 def _gated_number(
-    number: Columns, most: float, gates: Sequence[Columns], variable: int, layout: Layout
+    number: Columns, most: float, gates: Sequence[Columns], node: FiniteNode, layout: Layout
 ) -> tuple[Columns, Rows]:
     """relu(x) - relu(-x), both shut by -M where a gate is 0, with M the most that |x| can be.
 
@@ -134,19 +183,16 @@ def _gated_number(
     """
     shut = sum(gates, np.zeros_like(number)) - len(gates) * layout.position()
     columns = np.concatenate([number + most * shut, -number + most * shut, shut + layout.position()], axis=1)
-    is_partial = layout.finite.domains[variable].is_partial
     rows = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
-    return columns, rows if is_partial else rows[:, :1]
+    return columns, rows if node.is_partial else rows[:, :1]
 
 
-def _results(variable: int, layout: Layout) -> np.ndarray:
-    """The encoded result for every code of the inputs: `[code, …, width]`."""
-    finite = layout.finite
-    vectors = [layout.encode(variable, value) for value in (*finite.domains[variable].values, None)]
-    table = finite.tables[variable]
-    defined_inputs = table[tuple(slice(size - 1) for size in table.shape)]
-    return np.stack(vectors)[defined_inputs]
+def _results(node: FiniteNode, variable: int, layout: Layout) -> np.ndarray:
+    """What is written for every code of the inputs, undefined last: `[code, …, width]`."""
+    assert node.table is not None
+    vectors = [layout.encode(variable, value) for value in (*node.values, None)]
+    return np.stack(vectors)[node.table]
 
 
-def _largest(variable: int, layout: Layout) -> float:
-    return max(abs(float(value)) for value in layout.finite.domains[variable].values)
+def _largest(node: FiniteNode) -> float:
+    return max(abs(float(value)) for value in node.values)

@@ -110,7 +110,13 @@ class RASPExpr:
 
 
 def annotate(expr: ExprT, **annotations: Any) -> ExprT:
-    """A copy of an expression with annotations added; what is built on the original keeps the original."""
+    """A copy of an expression with annotations added; what is built on the original keeps the original.
+
+    Raises:
+        TypeError: If `encoding` is no `Encoding`.
+    """
+    if not isinstance(annotations.get("encoding", Encoding.CATEGORICAL), Encoding):
+        raise TypeError(f"`encoding` must be an Encoding; got {annotations['encoding']!r}. Use numerical(...).")
     return replace(expr, annotations={**expr.annotations, **annotations})
 
 
@@ -280,10 +286,14 @@ class Full(SOp):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConstantSOp(SOp):
-    """Given values, whatever the tokens."""
+    """Given values, whatever the tokens; without `check_length`, cut or filled up with None."""
 
     value: Sequence[Value]
     check_length: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "value", tuple(self.value))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -336,10 +346,14 @@ class SelectBest(Selector):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConstantSelector(Selector):
-    """A given matrix `[query, key]`, whatever the tokens."""
+    """A given matrix `[query, key]`, whatever the tokens; without `check_length`, cut or filled up with False."""
 
     value: Sequence[Sequence[bool]]
     check_length: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "value", tuple(tuple(bool(cell) for cell in row) for row in self.value))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -413,6 +427,11 @@ def numerical(sop: SOpT) -> SOpT:
 def categorical(sop: SOpT) -> SOpT:
     """The s-op, to be held with one direction of the residual stream per value."""
     return annotate(sop, encoding=Encoding.CATEGORICAL)
+
+
+def causal(sop: SOpT) -> SOpT:
+    """The s-op, meant for models that see only the past: compiling it causally changes nothing to warn of."""
+    return annotate(sop, causal=True)
 
 
 def is_numerical(sop: SOp) -> bool:

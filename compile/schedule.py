@@ -6,26 +6,24 @@ no limit on how many operations share them.
 """
 
 from rasplens.compile import graph as ops
-from rasplens.compile.graph import Graph
+from rasplens.compile.residual import Layout
 
 ATTENTION, MLP = 0, 1
 
 
-def schedule(graph: Graph) -> dict[int, tuple[int, int]]:
-    """The place (layer, ATTENTION or MLP) of every operation; inputs are embedded and have none."""
-    last: dict[int, int] = {}
-    places: dict[int, tuple[int, int]] = {}
-    for i, node in enumerate(graph.nodes):
+def schedule(layout: Layout) -> dict[int, tuple[int, int] | None]:
+    """The place (layer, ATTENTION or MLP) from which on each variable is there; None for what is embedded."""
+    last: list[int] = []
+    for i, node in enumerate(layout.finite.nodes):
         ready = max((last[source] for source in node.inputs), default=-1)
-        if node.is_selector or isinstance(node.op, ops.Tokens | ops.Indices):
-            last[i] = ready
+        if i not in layout.written or not node.inputs:
+            last.append(ready)
             continue
         kind = ATTENTION if isinstance(node.op, ops.Gather | ops.BosShare) else MLP
-        last[i] = ready + 1 if (ready + 1) % 2 == kind else ready + 2
-        places[i] = (last[i] // 2, kind)
-    return places
+        last.append(ready + 1 if (ready + 1) % 2 == kind else ready + 2)
+    return {i: None if last[i] < 0 else divmod(last[i], 2) for i in layout.finite.variables}
 
 
-def n_layers(places: dict[int, tuple[int, int]]) -> int:
+def n_layers(places: dict[int, tuple[int, int] | None]) -> int:
     """The number of layers that the places need; one at least, so that there is a residual stream."""
-    return max((layer for layer, _ in places.values()), default=0) + 1
+    return max((place[0] for place in places.values() if place is not None), default=0) + 1

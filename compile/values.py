@@ -1,21 +1,23 @@
 """Which values every variable can take, and every function and predicate as a table over them.
 
-The values are a superset of those that occur: inputs are combined as if they were independent. From
-here on a program is finite, and its Python functions are not called again.
+The values are a superset of those that occur: inputs are combined as if they were independent, except
+for variables that follow from the length and the position alone, which are known exactly. From here on
+a program is finite, and its Python functions are not called again.
 """
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import singledispatch
+from typing import Any
 
 import numpy as np
 
 from rasplens.compile import graph as ops
 from rasplens.compile.emptiness import Conjunct, may_be_empty, some_position_sees_nothing
-from rasplens.compile.equality import as_number, numbers_agree, plain, value_key
+from rasplens.compile.equality import NUMBERS_AGREE, as_number, exact, plain, value_key
 from rasplens.compile.errors import CompileError
 from rasplens.compile.graph import Graph, Node
 from rasplens.compile.inputs import InputSpace
@@ -26,6 +28,9 @@ MAX_VALUES = 20_000
 
 MAX_COMBINATIONS = 2_000_000
 """The most combinations of values that an operation of two variables, or a selector, may meet."""
+
+RESOLUTION = 2.0**-20
+"""The least gap between two values of a number, relative to the largest: float32 resolves an eighth of it."""
 
 UNDEFINED = -1
 """The code of None in tables: as an index it is the last place, which tables keep for it."""
@@ -38,34 +43,93 @@ class Domain:
     Attributes:
         values: Its values; a value's place is its code. Numbers held as such are in ascending order.
         is_partial: Whether it can also be undefined.
+        same: By code, for numbers that rounding tells apart: all that this value stands for.
     """
 
     values: tuple[Value, ...]
     is_partial: bool
+    same: dict[int, tuple[Value, ...]] = field(default_factory=dict)
 
     def codes(self) -> dict[tuple, int]:
         """The code of each value, by `value_key`."""
         return {value_key(value): code for code, value in enumerate(self.values)}
 
+    def variants(self, code: int) -> tuple[Value, ...]:
+        """The value of a code, or None; and what rounding makes of it elsewhere."""
+        if code in (UNDEFINED, len(self.values)):
+            return (None,)
+        return self.same.get(code, (self.values[code],))
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteNode(Node):
+    """One operation over finitely many values.
+
+    Attributes:
+        domain: The values of a variable; None for a selector.
+        table: For `Apply`, result codes by input codes; for `Match` and `MatchBest`, booleans
+            `[key code, query code]`. The last place of every axis is for undefined inputs.
+        met: Where the table can be met at all; None for everywhere.
+        raises: Where the function or predicate raised an error, by codes, and the error.
+        may_be_empty: Whether a selector may select nothing where a position sees something.
+        fallbacks: What a variable is where its selector selects nothing: one value, none if that cannot be.
+        by_layout: Its codes `[length - 1, position]` where they depend on nothing else.
+    """
+
+    domain: Domain | None = None
+    table: np.ndarray | None = None
+    met: np.ndarray | None = None
+    raises: dict[tuple[int, ...], Exception] = field(default_factory=dict)
+    may_be_empty: bool = False
+    fallbacks: tuple[Value, ...] = ()
+    by_layout: np.ndarray | None = None
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """The values of a variable."""
+        assert self.domain is not None
+        return self.domain.values
+
+    @property
+    def raw_values(self) -> list[Value]:
+        """The values of a variable, with those that only rounding tells apart."""
+        assert self.domain is not None
+        return [value for code in range(len(self.values)) for value in self.domain.variants(code)]
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether a variable can be undefined."""
+        assert self.domain is not None
+        return self.domain.is_partial
+
+    @property
+    def is_numerical(self) -> bool:
+        """Whether a variable is held as a number."""
+        return self.encoding is Encoding.NUMERICAL
+
 
 @dataclass(frozen=True, eq=False)
 class Finite:
-    """A graph whose every node is finite.
+    """A graph whose every node is finite; a node's id is its place.
 
     Attributes:
-        graph: The operations.
-        domains: By node id, for variables.
-        tables: By node id: for `Apply`, result codes by input codes; for `Match` and `MatchBest`,
-            booleans `[key code, query code]`.
-        empty: Ids of selectors that may select nothing where a position sees something.
-        fallbacks: By node id, what a variable is where its selector selects nothing, if that can be.
+        nodes: The operations, each after what it reads; the first is always `Tokens`.
+        output: The id of the program's result.
+        names: The ids of the variables by name; one variable may have several.
     """
 
-    graph: Graph
-    domains: dict[int, Domain]
-    tables: dict[int, np.ndarray]
-    empty: frozenset[int]
-    fallbacks: dict[int, Value]
+    nodes: tuple[FiniteNode, ...]
+    output: int
+    names: dict[str, int]
+
+    @property
+    def variables(self) -> tuple[int, ...]:
+        """The ids of everything that is no selector."""
+        return tuple(i for i, node in enumerate(self.nodes) if not node.is_selector)
+
+    def inputs(self, i: int) -> list[FiniteNode]:
+        """What a node reads."""
+        return [self.nodes[source] for source in self.nodes[i].inputs]
 
 
 def reachable_values(graph: Graph, inputs: InputSpace) -> Finite:
@@ -73,59 +137,49 @@ def reachable_values(graph: Graph, inputs: InputSpace) -> Finite:
 
     Raises:
         CompileError: If a variable takes too many values, is never defined, is to be held as a number
-            without being one, or a negated selector can meet undefined keys or queries.
+            without being one or beyond the precision of the weights, or if a function tells apart what
+            differs by rounding alone.
     """
-    analysis = _Analysis(graph, inputs)
-    for i, node in enumerate(graph.nodes):
-        _analyse(node.op, i, node, analysis)
-    return Finite(graph, analysis.domains, analysis.tables, frozenset(analysis.empty), analysis.fallbacks)
+    nodes: list[FiniteNode] = []
+    for node in graph.nodes:
+        nodes.append(_analyse(node.op, node, _Analysis(inputs, nodes)))
+    names = {node.name: i for i, node in enumerate(nodes) if not node.is_selector}
+    return Finite(tuple(nodes), graph.output, names)
 
 
 @dataclass(frozen=True, eq=False)
 class _Analysis:
-    """What has been found so far, filled in from the inputs on."""
+    """What has been found before a node."""
 
-    graph: Graph
-    inputs: InputSpace
-    domains: dict[int, Domain] = field(default_factory=dict)
-    tables: dict[int, np.ndarray] = field(default_factory=dict)
-    empty: set[int] = field(default_factory=set)
-    fallbacks: dict[int, Value] = field(default_factory=dict)
-    by_position: dict[int, np.ndarray] = field(default_factory=dict)
+    space: InputSpace
+    nodes: list[FiniteNode]
 
-    def input_domains(self, node: Node) -> list[Domain]:
-        """The domains of what a node reads, refused if their combinations are too many to list."""
-        domains = [self.domains[i] for i in node.inputs]
-        combinations = math.prod(len(domain.values) for domain in domains[:2])
-        if combinations > MAX_COMBINATIONS and not isinstance(node.op, ops.Choose):
-            sizes = " and ".join(f"{len(domain.values):,}" for domain in domains[:2])
-            raise CompileError(
-                f"{node.name!r} combines variables of {sizes} values: more than {MAX_COMBINATIONS:,} pairs. "
-                "Reduce the vocabulary or max_len, or round the values.",
-                node.expr,
-            )
-        return domains
+    def inputs(self, node: Node) -> list[FiniteNode]:
+        """What a node reads."""
+        return [self.nodes[i] for i in node.inputs]
 
-    def conjunct(self, selector: int) -> Conjunct:
-        """A predicate as the question whether it may be empty sees it."""
-        keys, queries = self.graph.nodes[selector].inputs[:2]
-        is_defined = not self.domains[keys].is_partial and not self.domains[queries].is_partial
-        positions = None
-        if keys in self.by_position and queries in self.by_position:
-            positions = self.by_position[keys], self.by_position[queries]
-        return Conjunct(self.tables[selector], is_defined, keys == queries, positions)
+    @property
+    def widest(self) -> int:
+        """The most keys that a position sees."""
+        return int(self.space.visible.sum(axis=1).max())
 
-    def set_domain(self, i: int, values: Iterable[Value], is_partial: bool) -> Domain:
-        """Records a variable's values, put in the order of its encoding."""
-        node = self.graph.nodes[i]
-        distinct = _distinct(node, values)
-        if not distinct:
-            raise CompileError(f"{node.name!r} is undefined whatever the input.", node.expr)
-        self.domains[i] = Domain(tuple(distinct), is_partial)
-        return self.domains[i]
+    @property
+    def exists(self) -> np.ndarray:
+        """Boolean `[length - 1, position]`: whether sequences of a length have a position."""
+        return np.tri(self.space.max_len, dtype=bool)
 
 
-def _distinct(node: Node, values: Iterable[Value]) -> list[Value]:
+def finish(node: Node, **found: Any) -> FiniteNode:
+    """A node with what was found of it."""
+    return FiniteNode(node.op, node.inputs, node.name, node.encoding, node.expr, **found)
+
+
+def make_domain(node: Node, values: Iterable[Value], is_partial: bool) -> Domain:
+    """The domain of some values, in the order of the node's encoding.
+
+    Raises:
+        CompileError: If there are none or too many, or as numbers they cannot be held.
+    """
     by_key: dict[tuple, Value] = {}
     for value in values:
         if node.encoding is Encoding.NUMERICAL:
@@ -137,150 +191,324 @@ def _distinct(node: Node, values: Iterable[Value]) -> list[Value]:
                 "max_len, or round the values.",
                 node.expr,
             )
-    if node.encoding is Encoding.NUMERICAL:
-        return _merge_rounded(sorted(by_key.values()))
-    return list(by_key.values())
+    if not by_key:
+        raise CompileError(f"{node.name!r} is undefined whatever the input.", node.expr)
+    if node.encoding is not Encoding.NUMERICAL:
+        return Domain(tuple(by_key.values()), is_partial)
+    return _numbers(node, sorted(by_key.values()), is_partial)
 
 
-def _merge_rounded(ascending: list[Value]) -> list[Value]:
-    """The numbers without those that differ from the one before by rounding alone, such as 1/3 - 1."""
-    return [value for i, value in enumerate(ascending) if i == 0 or not numbers_agree(value, ascending[i - 1])]
+def _numbers(node: Node, ascending: list[Value], is_partial: bool) -> Domain:
+    """Numbers in order; sums that differ by rounding alone are one.
+
+    Raises:
+        CompileError: If two are closer than the weights can resolve.
+    """
+    largest = max(abs(float(value)) for value in ascending)
+    groups: list[list[Value]] = []
+    for value in ascending:
+        if groups and float(value) - float(groups[-1][0]) <= NUMBERS_AGREE * largest:
+            groups[-1].append(value)
+        else:
+            groups.append([value])
+    values = [group[0] for group in groups]
+    gaps = np.diff(np.array([float(value) for value in values]))
+    if len(gaps) and gaps.min() < RESOLUTION * largest:
+        at = int(gaps.argmin())
+        raise CompileError(
+            f"{node.name!r} can be {values[at]} and {values[at + 1]}, which is too close together for numbers up "
+            f"to {largest:g}: weights resolve a millionth. Rescale or round it, or wrap it in categorical(...).",
+            node.expr,
+        )
+    return Domain(tuple(values), is_partial, {i: tuple(g) for i, g in enumerate(groups) if len(g) > 1})
 
 
 def _number(node: Node, value: Value) -> Value:
-    if not isinstance(value, bool | int | float):
+    if not isinstance(value, bool | int | float | Fraction):
         raise CompileError(
             f"{node.name!r} is to be held as a number but can be {value!r}. Wrap it in categorical(...).",
             node.expr,
         )
-    return as_number(value)
+    number = as_number(value)
+    try:
+        is_finite = abs(float(number)) <= float(np.finfo(np.float32).max)
+    except OverflowError:
+        is_finite = False
+    if not is_finite:
+        raise CompileError(f"{node.name!r} can be {value}, which no weight can hold. Rescale it.", node.expr)
+    return number
 
 
 @singledispatch
-def _analyse(op: object, i: int, node: Node, analysis: _Analysis) -> None:
+def _analyse(op: object, node: Node, analysis: _Analysis) -> FiniteNode:
     raise AssertionError(f"no analysis of {op}")
 
 
 @_analyse.register
-def _(op: ops.Tokens, i: int, node: Node, analysis: _Analysis) -> None:
-    analysis.set_domain(i, analysis.inputs.vocab, is_partial=False)
+def _(op: ops.Tokens, node: Node, analysis: _Analysis) -> FiniteNode:
+    return finish(node, domain=make_domain(node, analysis.space.vocab, is_partial=False))
 
 
 @_analyse.register
-def _(op: ops.Indices, i: int, node: Node, analysis: _Analysis) -> None:
-    analysis.set_domain(i, range(analysis.inputs.max_len), is_partial=False)
-    analysis.by_position[i] = np.arange(analysis.inputs.max_len)
+def _(op: ops.Indices, node: Node, analysis: _Analysis) -> FiniteNode:
+    n = analysis.space.max_len
+    codes = np.where(analysis.exists, np.arange(n), UNDEFINED)
+    return finish(node, domain=make_domain(node, range(n), is_partial=False), by_layout=codes)
 
 
 @_analyse.register
-def _(op: ops.Apply, i: int, node: Node, analysis: _Analysis) -> None:
-    domains = analysis.input_domains(node)
-    is_same = len(set(node.inputs)) < len(node.inputs)
-    codes = itertools.product(*(range(len(domain.values)) for domain in domains))
-    met = [combination for combination in codes if not is_same or len(set(combination)) == 1]
-    results = [_call(op.function, [d.values[c] for d, c in zip(domains, at, strict=True)]) for at in met]
-    _check_hashable(node, results)
-    is_partial = any(domain.is_partial for domain in domains) or any(result is None for result in results)
-    domain = analysis.set_domain(i, (result for result in results if result is not None), is_partial)
-    code_of = _coder(node, domain)
-    table = np.full([len(d.values) + 1 for d in domains], UNDEFINED)
-    for combination, result in zip(met, results, strict=True):
-        table[combination] = UNDEFINED if result is None else code_of(result)
-    analysis.tables[i] = table
-    if all(source in analysis.by_position for source in node.inputs):
-        analysis.by_position[i] = table[tuple(analysis.by_position[source] for source in node.inputs)]
+def _(op: ops.Apply, node: Node, analysis: _Analysis) -> FiniteNode:
+    inputs = analysis.inputs(node)
+    _check_combinations(node, inputs)
+    sizes = [len(source.values) + 1 for source in inputs]
+    met = _met(node, inputs, sizes, analysis)
+    if not op.takes_none:
+        for axis in range(len(sizes)):
+            met[(slice(None),) * axis + (UNDEFINED,)] = False
+    results: dict[tuple[int, ...], Value] = {}
+    raises: dict[tuple[int, ...], Exception] = {}
+    for at in zip(*(axis.tolist() for axis in np.nonzero(met)), strict=True):
+        try:
+            results[at] = _call(node, op.function, [s.domain.variants(c) for s, c in zip(inputs, at, strict=True)])
+        except CompileError:
+            raise
+        except Exception as error:  # perhaps on arguments that never meet in a real input
+            results[at], raises[at] = None, error
+    values = [result for result in results.values() if result is not None]
+    if not values and raises:
+        error = next(iter(raises.values()))
+        raise CompileError(
+            f"The function of {node.name!r} always fails: {type(error).__name__}: {error}.", node.expr
+        )
+    can_fail = len(values) < len(results) or (not op.takes_none and any(source.is_partial for source in inputs))
+    domain = make_domain(node, values, can_fail)
+    code_of = coder(node, domain)
+    table = np.full(sizes, UNDEFINED)
+    for at, result in results.items():
+        table[at] = UNDEFINED if result is None else code_of(result)
+    return finish(
+        node,
+        domain=domain,
+        table=table,
+        met=met,
+        raises=raises,
+        by_layout=_table_by_layout(table, inputs, analysis),
+    )
+
+
+def _met(node: Node, inputs: Sequence[FiniteNode], sizes: Sequence[int], analysis: _Analysis) -> np.ndarray:
+    """Which combinations of inputs can meet, as far as that is known without running the program."""
+    if all(source.by_layout is not None for source in inputs):
+        met = np.zeros(sizes, dtype=bool)
+        met[tuple(source.by_layout[analysis.exists] for source in inputs)] = True
+        return met
+    met = np.ones(sizes, dtype=bool)
+    for axis, source in enumerate(inputs):
+        if not source.is_partial:
+            met[(slice(None),) * axis + (UNDEFINED,)] = False
+    if len(node.inputs) == 2 and node.inputs[0] == node.inputs[1]:
+        met &= np.eye(sizes[0], dtype=bool)
+    return met
+
+
+def _table_by_layout(table: np.ndarray, inputs: Sequence[FiniteNode], analysis: _Analysis) -> np.ndarray | None:
+    if any(source.by_layout is None for source in inputs):
+        return None
+    return np.where(analysis.exists, table[tuple(source.by_layout for source in inputs)], UNDEFINED)
 
 
 @_analyse.register
-def _(op: ops.Linear, i: int, node: Node, analysis: _Analysis) -> None:
-    fst, snd = analysis.input_domains(node)
-    for source, domain in zip(node.inputs, (fst, snd), strict=True):
-        for value in domain.values:
-            _number(analysis.graph.nodes[source], value)
-    sums = (op.fst_fac * x + op.snd_fac * y for x in fst.values for y in snd.values)
-    analysis.set_domain(i, sums, fst.is_partial or snd.is_partial)
+def _(op: ops.Linear, node: Node, analysis: _Analysis) -> FiniteNode:
+    fst, snd = analysis.inputs(node)
+    _check_combinations(node, (fst, snd))
+    factors = [_factor(node, factor) for factor in (op.fst_fac, op.snd_fac)]
+    terms = [
+        {factor * exact(_number(source, value)) for value in source.raw_values}
+        for factor, source in zip(factors, (fst, snd), strict=True)
+    ]
+    sums = {x + y for x in terms[0] for y in terms[1]}
+    return finish(node, domain=make_domain(node, sums, fst.is_partial or snd.is_partial))
+
+
+def _factor(node: Node, factor: Any) -> Fraction:
+    if not isinstance(factor, int | float) or not math.isfinite(factor):
+        raise CompileError(f"A factor of {node.name!r} is {factor!r}; it must be a finite number.", node.expr)
+    return exact(factor)
 
 
 @_analyse.register
-def _(op: ops.Choose, i: int, node: Node, analysis: _Analysis) -> None:
-    condition, then, otherwise = analysis.input_domains(node)
+def _(op: ops.Choose, node: Node, analysis: _Analysis) -> FiniteNode:
+    condition, then, otherwise = analysis.inputs(node)
     branches = [
         branch
         for branch, wanted in ((then, True), (otherwise, False))
         if any(bool(value) is wanted for value in condition.values)
     ]
     values = itertools.chain.from_iterable(branch.values for branch in branches)
-    analysis.set_domain(i, values, condition.is_partial or any(branch.is_partial for branch in branches))
+    is_partial = condition.is_partial or any(branch.is_partial for branch in branches)
+    return finish(node, domain=make_domain(node, values, is_partial))
 
 
 @_analyse.register
-def _(op: ops.Gather, i: int, node: Node, analysis: _Analysis) -> None:
-    selector, source = node.inputs
-    values = analysis.domains[source]
-    reached = list(values.values)
+def _(op: ops.Gather, node: Node, analysis: _Analysis) -> FiniteNode:
+    selector, source = analysis.inputs(node)
+    reached: Iterable[Value] = source.values
     if node.encoding is Encoding.NUMERICAL:
-        reached = _means(
-            [_number(node, value) for value in reached], int(analysis.inputs.visible.sum(axis=1).max())
-        )
-    if selector in analysis.empty or some_position_sees_nothing(analysis.inputs.visible):
-        analysis.fallbacks[i] = op.default
-    fallback = [analysis.fallbacks[i]] if i in analysis.fallbacks else []
-    defaults = [value for value in fallback if value is not None]
-    analysis.set_domain(i, reached + defaults, values.is_partial or None in fallback)
+        reached = _means(node, [_number(node, value) for value in source.raw_values], analysis.widest)
+    is_silent = selector.may_be_empty or some_position_sees_nothing(analysis.space.visible)
+    fallbacks = (op.default,) if is_silent else ()
+    defaults = [value for value in fallbacks if value is not None]
+    domain = make_domain(node, itertools.chain(reached, defaults), source.is_partial or None in fallbacks)
+    return finish(node, domain=domain, fallbacks=fallbacks)
 
 
 @_analyse.register
-def _(op: ops.BosShare, i: int, node: Node, analysis: _Analysis) -> None:
-    widest = int(analysis.inputs.visible.sum(axis=1).max())
-    analysis.set_domain(i, (1 / (1 + width) for width in range(widest + 1)), is_partial=False)
-    analysis.fallbacks[i] = 1.0
+def _(op: ops.BosShare, node: Node, analysis: _Analysis) -> FiniteNode:
+    (selector,) = analysis.inputs(node)
+    visible = analysis.space.visible
+    if op.of_length and not visible.all():
+        raise CompileError(
+            "`length` is the length of the whole sequence, which not every position sees here. Count what is "
+            "seen instead: SelectorWidth(Select(tokens, tokens, Comparison.TRUE)).",
+            node.expr,
+        )
+    selected = _selected_by_layout(selector, analysis)
+    if selected is None:
+        least = 0 if selector.may_be_empty or some_position_sees_nothing(visible) else 1
+        shares = [Fraction(1, 1 + width) for width in range(least, analysis.widest + 1)]
+        return finish(node, domain=make_domain(node, shares, is_partial=False), fallbacks=(1.0,))
+    widths = selected.sum(axis=-1)
+    domain = make_domain(node, (Fraction(1, 1 + int(w)) for w in np.unique(widths[analysis.exists])), False)
+    code_of = coder(node, domain)
+    codes = np.array(
+        [[code_of(1 / (1 + int(w))) for w in row] for row in np.where(analysis.exists, widths, widths[0, 0])]
+    )
+    return finish(node, domain=domain, fallbacks=(1.0,), by_layout=np.where(analysis.exists, codes, UNDEFINED))
 
 
 @_analyse.register(ops.Match)
 @_analyse.register(ops.MatchBest)
-def _(op: ops.Match | ops.MatchBest, i: int, node: Node, analysis: _Analysis) -> None:
-    keys, queries, *score = analysis.input_domains(node)
-    if isinstance(op, ops.Match) and op.is_total and (keys.is_partial or queries.is_partial):
+def _(op: ops.Match | ops.MatchBest, node: Node, analysis: _Analysis) -> FiniteNode:
+    keys, queries, *score = analysis.inputs(node)
+    _check_combinations(node, (keys, queries))
+    table = np.zeros((len(keys.values) + 1, len(queries.values) + 1), dtype=bool)
+    raises: dict[tuple[int, ...], Exception] = {}
+    takes_none = isinstance(op, ops.Match) and op.takes_none
+    for at in itertools.product(*(_argument_codes(source, takes_none) for source in (keys, queries))):
+        try:
+            variants = [keys.domain.variants(at[0]), queries.domain.variants(at[1])]
+            table[at] = _call(node, lambda key, query: bool(op.predicate(key, query)), variants)
+        except CompileError:
+            raise
+        except Exception as error:
+            raises[at] = error
+    if raises and len(raises) == len(keys.values) * len(queries.values):
+        error = next(iter(raises.values()))
         raise CompileError(
-            f"{node.name!r} negates a selector whose keys or queries can be undefined; it would have to "
-            "select those. Give them a value first, or negate inside the predicate.",
-            node.expr,
+            f"The predicate of {node.name!r} always fails: {type(error).__name__}: {error}.", node.expr
         )
-    rows = [[_call(op.predicate, (key, query)) for query in queries.values] for key in keys.values]
-    table = np.array([[bool(holds) for holds in row] for row in rows], dtype=bool)
-    analysis.tables[i] = table
-    is_scored = not score or not score[0].is_partial
-    if not is_scored or may_be_empty([analysis.conjunct(i)], analysis.inputs.visible):
-        analysis.empty.add(i)
+    if score:
+        _check_order(node, score[0])
+    found = finish(node, table=table, raises=raises)
+    visible = analysis.space.visible
+    has_no_score = bool(score) and score[0].is_partial
+    is_empty = has_no_score or may_be_empty([_conjunct(found, analysis)], visible)
+    return finish(node, table=table, raises=raises, may_be_empty=is_empty)
 
 
 @_analyse.register
-def _(op: ops.Both, i: int, node: Node, analysis: _Analysis) -> None:
-    if may_be_empty([analysis.conjunct(part) for part in node.inputs], analysis.inputs.visible):
-        analysis.empty.add(i)
+def _(op: ops.Both, node: Node, analysis: _Analysis) -> FiniteNode:
+    conjuncts = [_conjunct(part, analysis) for part in analysis.inputs(node)]
+    return finish(node, may_be_empty=may_be_empty(conjuncts, analysis.space.visible))
 
 
-def _call(function: Callable[..., Value], arguments: Sequence[Value]) -> Value:
-    """A function's value; None where it raises, since its arguments may never meet in a real input."""
+def _argument_codes(source: FiniteNode, takes_none: bool) -> range:
+    return range(len(source.values) + (takes_none and source.is_partial))
+
+
+def _conjunct(match: FiniteNode, analysis: _Analysis) -> Conjunct:
+    """A predicate as the question whether it may be empty sees it."""
+    keys, queries = analysis.inputs(match)[:2]
+    positions = None
+    if keys.by_layout is not None and queries.by_layout is not None:
+        positions = keys.by_layout, queries.by_layout
+    occur = tuple(slice(len(source.values) + source.is_partial) for source in (keys, queries))
+    assert match.table is not None
+    return Conjunct(match.table, match.table[occur], match.inputs[0] == match.inputs[1], positions)
+
+
+def _selected_by_layout(selector: FiniteNode, analysis: _Analysis) -> np.ndarray | None:
+    """What is selected, `[length - 1, query, key]`, where that follows from the length alone."""
+    parts = analysis.inputs(selector) if isinstance(selector.op, ops.Both) else [selector]
+    n = analysis.space.max_len
+    selected = analysis.space.visible[None] & analysis.exists[:, None, :] & analysis.exists[:, :, None]
+    for part in parts:
+        keys, queries = analysis.inputs(part)[:2]
+        assert part.table is not None
+        if part.table[: len(keys.values), : len(queries.values)].all() and not (
+            keys.is_partial or queries.is_partial
+        ):
+            continue
+        if isinstance(part.op, ops.MatchBest) or keys.by_layout is None or queries.by_layout is None:
+            return None
+        selected = selected & part.table[keys.by_layout[:, None, :], queries.by_layout[:, :, None]]
+    return np.broadcast_to(selected, (n, n, n))
+
+
+def _check_combinations(node: Node, inputs: Sequence[FiniteNode]) -> None:
+    if math.prod(len(source.values) for source in inputs) > MAX_COMBINATIONS:
+        sizes = " and ".join(f"{len(source.values):,}" for source in inputs)
+        raise CompileError(
+            f"{node.name!r} combines variables of {sizes} values: more than {MAX_COMBINATIONS:,} pairs. "
+            "Reduce the vocabulary or max_len, or round the values.",
+            node.expr,
+        )
+
+
+def _check_order(node: Node, score: FiniteNode) -> None:
     try:
-        return plain(function(*arguments))
-    except Exception:
-        return None
+        has_nan = any(value != value for value in score.values)
+        sorted(score.values)
+    except TypeError as error:
+        raise CompileError(f"The scores of {node.name!r} cannot be put in order: {error}.", node.expr) from None
+    if has_nan:
+        raise CompileError(f"The score of {node.name!r} can be nan, which is neither high nor low.", node.expr)
 
 
-def _check_hashable(node: Node, results: Sequence[Value]) -> None:
-    for result in results:
-        try:
-            hash(result)
-        except TypeError:
+def _call(node: Node, function: Callable[..., Value], variants: Sequence[Sequence[Value]]) -> Value:
+    """A function's value.
+
+    Raises:
+        CompileError: If it is no value of RASP, or depends on what is lost in rounding.
+        Exception: Whatever the function raises.
+    """
+    first, *others = [plain(function(*arguments)) for arguments in itertools.product(*variants)]
+    _check_value(node, first)
+    if any(value_key(other) != value_key(first) for other in others):
+        numbers = next(variant for variant in variants if len(variant) > 1)
+        raise CompileError(
+            f"{node.name!r} tells {numbers[0]!r} and {numbers[1]!r} apart, which are one number but for rounding. "
+            "Round it first.",
+            node.expr,
+        )
+    return first
+
+
+def _check_value(node: Node, value: Value) -> None:
+    parts: Iterator[Value] = iter(value) if isinstance(value, tuple) else iter((value,))
+    for part in parts:
+        if isinstance(part, tuple):
+            _check_value(node, part)
+        elif part is not None and not isinstance(part, bool | int | float | str):
             raise CompileError(
-                f"The function of {node.name!r} returned {result!r}, of type {type(result).__name__}; "
+                f"The function of {node.name!r} returned {value!r}, of type {type(value).__name__}; "
                 "values are None, bool, int, float, str or tuples of those.",
                 node.expr,
-            ) from None
+            )
 
 
-def _coder(node: Node, domain: Domain) -> Callable[[Value], int]:
+def coder(node: Node, domain: Domain) -> Callable[[Value], int]:
+    """The code of a value of the domain; of the nearest number, up to rounding."""
     if node.encoding is Encoding.NUMERICAL:
         numbers = np.array([float(value) for value in domain.values])
         return lambda value: int(np.abs(numbers - float(value)).argmin())
@@ -288,14 +516,26 @@ def _coder(node: Node, domain: Domain) -> Callable[[Value], int]:
     return lambda value: codes[value_key(value)]
 
 
-def _means(values: Sequence[Value], most: int) -> list[Value]:
-    """Every mean of 1 to `most` of the numbers, exactly, then rounded once (as the interpreter does)."""
-    numbers = {Fraction(value) for value in values}
-    means: set[Value] = set(values)
-    sums = {Fraction(0)}
+def _means(node: Node, values: Sequence[Value], most: int) -> set[Fraction]:
+    """Every mean of 1 to `most` of the numbers.
+
+    Raises:
+        CompileError: If there are too many.
+    """
+    numbers = {exact(value) for value in values}
+    unit = math.lcm(*(number.denominator for number in numbers))
+    steps = np.array(sorted(int(number * unit) for number in numbers), dtype=object)
+    means: set[Fraction] = set()
+    sums = np.zeros(1, dtype=object)
     for count in range(1, most + 1):
-        sums = {total + number for total in sums for number in numbers}
-        means |= {as_number(float(total / count)) for total in sums}
+        if len(sums) * len(steps) > MAX_COMBINATIONS:
+            raise CompileError(
+                f"{node.name!r} averages up to {most} of {len(steps):,} numbers: too many means to list. "
+                "Reduce the vocabulary or max_len, or round the values.",
+                node.expr,
+            )
+        sums = np.unique(sums[:, None] + steps[None, :])
+        means.update(Fraction(int(total), count * unit) for total in sums)
         if len(means) > MAX_VALUES:
-            break  # too many: `set_domain` refuses them by name
-    return sorted(means)
+            break  # `make_domain` refuses them by name
+    return means

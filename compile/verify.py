@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rasplens.compile.compiled import TOLERANCE, CompiledModel, nearest
-from rasplens.compile.equality import values_agree
+from rasplens.compile.compiled import CompiledModel, Variable, nearest
 from rasplens.compile.errors import UndefinedValue
-from rasplens.compile.rasp import Encoding, Value
+from rasplens.compile.rasp import Value
 
 EXHAUSTIVE_LIMIT = 1_000_000
 """Input spaces of at most this many sequences are checked in full."""
@@ -123,7 +122,8 @@ class _Outcome:
     expected: list[Value] | None
     got: list[Value]
     margin: float
-    encoding: Encoding
+    output: Variable
+    tolerance: float
 
     @property
     def is_wrong(self) -> bool:
@@ -131,8 +131,18 @@ class _Outcome:
         if self.expected is None:
             return False
         pairs = zip(self.expected, self.got, strict=True)
-        differs = not all(values_agree(expected, got, self.encoding) for expected, got in pairs)
-        return differs or self.margin < 0.5 - TOLERANCE
+        differs = not all(_is_same(self.output, expected, got) for expected, got in pairs)
+        return differs or self.margin < 0.5 - self.tolerance
+
+
+def _is_same(output: Variable, expected: Value, got: Value) -> bool:
+    """Whether an answer is the expected one: by type and value, numbers up to rounding."""
+    if expected is None or got is None:
+        return expected is got
+    try:
+        return output.code(expected) == output.code(got)
+    except KeyError:
+        return False
 
 
 def _check(compiled: CompiledModel, batch: Sequence[tuple[Value, ...]]) -> list[_Outcome]:
@@ -142,7 +152,7 @@ def _check(compiled: CompiledModel, batch: Sequence[tuple[Value, ...]]) -> list[
     answers = [[values[code] for code in row] for row in codes]
     margins = 0.5 - errors.max(axis=-1)
     return [
-        _Outcome(tokens, _expected(compiled, tokens), got, float(margin), output.encoding)
+        _Outcome(tokens, _expected(compiled, tokens), got, float(margin), output, compiled.tolerance(output))
         for tokens, got, margin in zip(batch, answers, margins, strict=True)
     ]
 

@@ -22,5 +22,5 @@ for (layer, head), variable in compiled.heads.items():
 variable = compiled.variables["target_pos"]
 ids = torch.tensor(compiled.encode([[3, 1, 4]]))
 _, cache = HookedModel(compiled.transformer).run_with_cache(ids)
-onehot = cache[variable.written_at][0, compiled.offset :, variable.directions].numpy()
+onehot = variable.read(cache[variable.written_at][0, compiled.offset :].numpy())
 print("target_pos:", [variable.values[code] for code in np.argmax(onehot, axis=1)])

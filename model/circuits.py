@@ -118,6 +118,8 @@ def _embedding_projections(
     weight = _head_weight(model, layer, head, letter)
     if config.positions == "learned":
         position = model.weights["pos_embed.W_pos"] @ weight
+    elif config.positions == "none":
+        position = np.zeros((config.n_ctx, config.d_head), dtype=model.dtype)
     else:
         waves = sinusoids(config.n_ctx, config.n_heads * config.d_head)
         position = waves.reshape(config.n_ctx, config.n_heads, config.d_head)[:, head].astype(model.dtype)

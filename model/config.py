@@ -4,7 +4,7 @@ import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-POSITIONS = ("learned", "sinusoidal_qk")
+POSITIONS = ("learned", "sinusoidal_qk", "none")
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class Config:
         d_mlp: ReLU neurons per block; 0 makes the model attention-only.
         positions: `"learned"` adds `W_pos` to the residual stream. `"sinusoidal_qk"` adds fixed
             sinusoids to the queries and keys only, so that the residual stream never carries position.
+            `"none"` leaves positions out.
         attn_scale: What the attention scores are divided by; by default √d_head.
         smeared_keys: Each key is a learned mix of itself and the key before it, per head and position
             (Olsson et al. 2022, "In-context learning and induction heads", smeared keys).
@@ -114,7 +115,7 @@ def bias_shapes(config: Config) -> dict[str, tuple[int, ...]]:
 
 def hook_names(config: Config) -> list[str]:
     """The names of the hook points of a model of this config, in forward order."""
-    names = ["hook_embed", "hook_pos_embed"]
+    names = ["hook_embed", "hook_pos_embed"] if config.positions != "none" else ["hook_embed"]
     attention = ("q", "k", "v", "attn_scores", "pattern", "z", "result")
     for layer in range(config.n_layers):
         block = f"blocks.{layer}."

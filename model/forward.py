@@ -51,7 +51,9 @@ def forward(
     """
     model = _Model(weights, mask, config, hook, xp)
     residual = hook("hook_embed", weights["embed.W_E"][tokens])
-    position = hook("hook_pos_embed", _position_embedding(model, residual))
+    position = None
+    if config.positions != "none":
+        position = hook("hook_pos_embed", _position_embedding(model, residual))
     if config.positions == "learned":
         residual = residual + position
     for layer in range(config.n_layers):
@@ -79,7 +81,7 @@ class _Model:
         return value + self.weights[name] if name in self.weights else value
 
 
-def _attention(model: _Model, layer: int, residual: Array, position: Array) -> Array:
+def _attention(model: _Model, layer: int, residual: Array, position: Array | None) -> Array:
     """What the heads of a layer write together: `[batch, pos, d_model]`."""
     name, hook, xp = f"blocks.{layer}.attn.", model.hook, model.xp
     query, key, value = (_project(model, name, letter, residual) for letter in "QKV")

@@ -2,6 +2,7 @@
 
 import sys
 import time
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -152,6 +153,7 @@ def compare(
 def main(arguments: list[str] | None = None) -> None:
     """Runs the command line; what the user can mend is one line on the error stream and exit code 2."""
     started = time.perf_counter()
+    warnings.showwarning = _show_warning
     try:
         code = app(arguments, prog_name="rasplens", standalone_mode=False)
     except KeyboardInterrupt:
@@ -164,6 +166,11 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"rasplens: {message}", file=sys.stderr)
         sys.exit(2)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _show_warning(message: Warning | str, *where: Any, **more: Any) -> None:
+    """One line, without the place in our code that it comes from."""
+    print(f"rasplens: {message}", file=sys.stderr)
 
 
 def _message(error: Any) -> str | None:

@@ -88,8 +88,19 @@ def anatomy(compiled: CompiledModel) -> list[dict[str, Any]]:
             "variable": name,
             "encoding": variable.encoding.value,
             "values": len(variable.values),
-            "directions": f"{variable.directions.start}-{variable.directions.stop - 1}",
-            "computed by": computed_by.get(name, "embedding"),
+            "directions": _ranges(variable.directions.tolist()),
+            "computed by": computed_by.get(name, "a view of others" if variable.is_view else "embedding"),
         }
         for name, variable in compiled.variables.items()
     ]
+
+
+def _ranges(numbers: list[int]) -> str:
+    """Ascending numbers, runs of them as `first-last`."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)

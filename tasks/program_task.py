@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rasplens.compile import compile_program, run
+from rasplens.compile import compile_program, rasp, run
 from rasplens.compile.rasp import SOp, Value
 from rasplens.model import bidirectional_mask, causal_mask
 from rasplens.tasks.split import held_out_by_hash, held_out_inputs
@@ -24,7 +24,7 @@ def program_task(program: SOp, vocab: Sequence[Value], max_len: int, *, causal: 
         UndefinedValue: When an input is drawn on which the program has no value.
         ValueError: If there are too few inputs to hold some out and train on others.
     """
-    compiled = compile_program(program, vocab, max_len, causal=causal)
+    compiled = compile_program(rasp.causal(program), vocab, max_len, causal=causal)
     tokens = compiled.inputs.vocab
     output = compiled.variables[compiled.output]
     undefined = len(output.values)

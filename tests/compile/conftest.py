@@ -164,6 +164,9 @@ def case(request) -> Case:
     return CASES[request.param]()
 
 
-@pytest.fixture
-def compiled(case) -> CompiledModel:
-    return compile_program(case.program, case.vocab, case.max_len, **case.options)
+@pytest.fixture(params=[True, False], ids=["small", "plain"])
+def compiled(case, request) -> CompiledModel:
+    """Every program twice: optimised, and with directions and parts of its own for every s-op."""
+    return compile_program(
+        rasp.causal(case.program), case.vocab, case.max_len, optimize=request.param, **case.options
+    )

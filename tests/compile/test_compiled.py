@@ -6,8 +6,8 @@ from rasplens.compile.compiled import Variable, nearest
 from rasplens.compile.rasp import Comparison, Encoding, Select, SelectorWidth, numerical, tokens
 
 HIST = SelectorWidth(Select(tokens, tokens, Comparison.EQ)).named("hist")
-CLASSES = Variable("c", Encoding.CATEGORICAL, ("x", "y", "z"), slice(0, 3), "blocks.0.hook_resid_post")
-NUMBERS = Variable("n", Encoding.NUMERICAL, (0.0, 0.1, 5.0), slice(0, 1), "blocks.0.hook_resid_post")
+CLASSES = Variable("c", Encoding.CATEGORICAL, ("x", "y", "z"), np.eye(3), np.arange(3), "blocks.0.hook_resid_post")
+NUMBERS = Variable("n", Encoding.NUMERICAL, (0.0, 0.1, 5.0), np.eye(2), np.arange(2), "blocks.0.hook_resid_post")
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from rasplens.compile import CompileError, UndefinedValue, compile_program, run
+from rasplens.compile import CausalWarning, CompileError, UndefinedValue, compile_program, rasp, run, verify
 from rasplens.compile.interpreter import expressions
 from rasplens.compile.rasp import (
     Aggregate,
@@ -27,6 +27,7 @@ from rasplens.compile.rasp import (
 from rasplens.model import HookedModel
 
 EQUAL = Select(tokens, tokens, Comparison.EQ)
+EVERYTHING = Select(tokens, tokens, Comparison.TRUE)
 PREVIOUS = Select(indices, indices, lambda key, query: key == query - 1)
 
 
@@ -97,14 +98,76 @@ def test_a_bos_that_is_needed_cannot_be_forbidden():
         compile_program(tokens, ["a"], 3, bos="yes")
 
 
-def test_the_answer_to_a_mixture_is_a_refusal_not_a_guess():
-    everything = Aggregate(Select(tokens, tokens, Comparison.TRUE), tokens).named("all")
-    both = compile_program(everything, ["a", "b"], 2)
-    assert both(["a", "a"]) == ["a", "a"]
+def test_a_program_without_a_value_on_some_input_is_refused_with_a_smallest_one():
+    everything = Aggregate(EVERYTHING, tokens).named("all")
     with pytest.raises(
-        UndefinedValue, match=r"'all' holds no single value but a mixture \(0.50 of 'a', 0.50 of 'b'\)"
-    ):
-        both(["a", "b"])
+        CompileError, match=r"'all' is undefined at position 0 of \['a', 'b'\]: the mean of"
+    ) as caught:
+        compile_program(everything, ["a", "b"], 5)
+    assert caught.value.node is everything
+    with pytest.raises(CompileError, match=r"its function raised ZeroDivisionError on 0"):
+        compile_program(Map(lambda t: 1 / t, tokens), [0, 1], 3)
+    with pytest.raises(CompileError, match=r"is undefined at position 0 of \[0, 1\]: the mean of"):
+        compile_program(Aggregate(EVERYTHING, Map(lambda t: t or None, tokens)), [0, 1], 3)
+
+
+def test_beyond_enumeration_inputs_are_sampled():
+    with pytest.raises(CompileError, match="is undefined at position"):
+        compile_program(Aggregate(EVERYTHING, Map(str, tokens)), range(50), 20)
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+def test_the_answer_to_a_mixture_is_a_refusal_not_a_guess(optimize):
+    """At every length: 4 in 5 were once near enough to all of them."""
+    everything = Aggregate(EVERYTHING, tokens).named("all")
+    compiled = compile_program(everything, ["a", "b"], 5, partial="allow", optimize=optimize)
+    for length in range(1, 6):
+        for sequence in itertools.product("ab", repeat=length):
+            if len(set(sequence)) == 1:
+                assert compiled(sequence) == everything(sequence)
+                continue
+            with pytest.raises(UndefinedValue, match="'all' holds no single value but a mixture"):
+                compiled(sequence)
+
+
+def test_mixtures_on_the_way_are_noticed_too():
+    is_letter = Map(lambda t: t in "ab", Aggregate(EVERYTHING, tokens).named("all")).named("letter")
+    compiled = compile_program(is_letter, ["a", "b"], 2, partial="allow", optimize=False)
+    with pytest.raises(UndefinedValue, match="'all' holds no single value"):
+        compiled(["a", "b"])
+    assert compiled(["a", "b"], check=False) == [True, True]
+
+
+def test_an_average_of_numbers_held_as_classes_is_an_average():
+    """0.2 where four zeros and a one are averaged; the answer was once 0, the commonest."""
+    average = Aggregate(EVERYTHING, tokens)
+    compiled = compile_program(average, [0, 1], 5)
+    assert compiled([0, 0, 0, 0, 1]) == average([0, 0, 0, 0, 1]) == [0.2] * 5
+    assert verify(compiled).ok
+    with pytest.raises(CompileError, match="averages values of different types"):
+        compile_program(average, [True, 2], 2)
+
+
+def test_length_is_refused_where_not_all_of_it_is_seen():
+    with pytest.raises(CompileError, match="`length` is the length of the whole sequence"):
+        compile_program(rasp.length, ["a"], 3, causal=True)
+
+
+def test_what_causality_changes_is_shown():
+    opposite = SelectorWidth(EVERYTHING) - 1 - indices
+    reverse = Aggregate(Select(indices, opposite, Comparison.EQ), tokens).named("reverse")
+    said = r"on \['a', 'b'\] it says \['b', 'a'\], but \['a', 'a'\] where"
+    with pytest.warns(CausalWarning, match=f"'reverse' depends on what comes later: {said}"):
+        compile_program(reverse, ["a", "b"], 3, causal=True)
+    compile_program(rasp.causal(reverse), ["a", "b"], 3, causal=True)
+    compile_program(Aggregate(PREVIOUS, tokens), ["a", "b"], 3, causal=True)
+
+
+def test_options_are_checked():
+    with pytest.raises(ValueError, match='partial must be "forbid" or "allow"; got True'):
+        compile_program(tokens, ["a"], 2, partial=True)
+    with pytest.raises(ValueError, match=r"no optimiser pass 'fast'\. There are reached, merge, "):
+        compile_program(tokens, ["a"], 2, optimize=["fast"])
 
 
 def test_compiling_and_importing_needs_neither_torch_nor_jax():

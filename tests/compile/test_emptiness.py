@@ -6,7 +6,14 @@ FULL, CAUSAL, STRICT = np.ones((3, 3), bool), np.tri(3, dtype=bool), np.tri(3, k
 
 
 def conjunct(table, is_defined=True, is_same=False, positions=None):
-    return Conjunct(np.array(table, dtype=bool), is_defined, is_same, positions)
+    """A predicate of defined keys and queries, or of ones that may be undefined and are then not selected."""
+    padded = np.pad(np.array(table, dtype=bool), ((0, 1), (0, 1)))
+    return Conjunct(padded, padded[:-1, :-1] if is_defined else padded, is_same, positions)
+
+
+def at_every_length(codes):
+    """Codes by position, the same for every length of the sequence."""
+    return np.tile(codes, (len(codes), 1))
 
 
 ALWAYS = [[1, 1], [1, 1]]
@@ -26,17 +33,17 @@ def test_equality_of_a_variable_with_itself_selects_the_position_itself():
 
 
 def test_positions_alone_are_tried_out_at_every_length():
-    here = np.arange(3)
+    here = at_every_length(np.arange(3))
     previous_or_first = [[k == max(q - 1, 0) for q in range(3)] for k in range(3)]
     assert not may_be_empty([conjunct(previous_or_first, positions=(here, here))], FULL)
     last = [[k == 2 for q in range(3)] for k in range(3)]
     assert may_be_empty([conjunct(last, positions=(here, here))], FULL)  # at length 1 there is no third
-    undefined_first = np.array([-1, 1, 2])
+    undefined_first = at_every_length(np.array([-1, 1, 2]))
     assert may_be_empty([conjunct(previous_or_first, positions=(undefined_first, here))], FULL)
 
 
 def test_conjunctions_need_one_argument_that_covers_all_parts():
-    here = np.arange(3)
+    here = at_every_length(np.arange(3))
     equal = conjunct(EQUAL, is_same=True)
     itself = conjunct(np.eye(3), is_same=True, positions=(here, here))
     assert not may_be_empty([equal, itself], CAUSAL)
@@ -45,7 +52,7 @@ def test_conjunctions_need_one_argument_that_covers_all_parts():
 
 
 def test_rows_that_see_nothing_are_no_concern_of_a_selector():
-    here = np.arange(3)
+    here = at_every_length(np.arange(3))
     previous = conjunct([[k == q - 1 for q in range(3)] for k in range(3)], positions=(here, here))
     assert not may_be_empty([previous], STRICT)
     assert may_be_empty([previous], CAUSAL)

@@ -85,7 +85,7 @@ def test_selectors_over_the_same_variables_merge_into_one_predicate():
     assert kinds(SelectorWidth(EQUAL | larger)).count("Match") == 1
     graph = build_graph(SelectorWidth(~(EQUAL | larger)))
     match = next(node.op for node in graph.nodes if isinstance(node.op, ops.Match))
-    assert match.is_total
+    assert match.takes_none
     assert match.predicate(1, 2)
     assert not match.predicate(2, 2)
     assert not match.predicate(3, 2)
@@ -110,26 +110,28 @@ def test_annotated_tokens_are_a_lookup_from_the_embedded_ones():
     assert kinds(tokens.named("input")) == ["Tokens"]
 
 
+def test_other_combinations_go_through_the_pairs_of_what_they_read():
+    back = Select(indices, indices, Comparison.LT)
+    either = build_graph(SelectorWidth(EQUAL | back))
+    pairs = [node for node in either.nodes if node.name == "tokens × indices"]
+    assert len(pairs) == 1  # one for keys and queries, which read the same two
+    assert pairs[0].op.takes_none
+    same_keys = build_graph(SelectorWidth(EQUAL | Select(tokens, indices, Comparison.EQ)))
+    match = next(node for node in same_keys.nodes if isinstance(node.op, ops.Match))
+    assert same_keys.nodes[match.inputs[0]].name == "tokens"
+
+
+def test_a_best_key_is_counted_by_comparing_with_the_best_score():
+    latest = SelectBest(tokens, tokens, Comparison.EQ, indices)
+    found = kinds(SelectorWidth(latest))
+    assert found.count("MatchBest") == found.count("Gather") == 1
+    assert "MatchBest" in kinds(Aggregate(latest & EQUAL, tokens))
+
+
 @pytest.mark.parametrize(
     ("build", "message"),
     [
         (lambda: EQUAL, "A program is an s-op; got <Select of tokens, tokens>"),
-        (
-            lambda: SelectorWidth(EQUAL | Select(indices, indices, Comparison.LT)),
-            "combines selectors over different keys or queries, which only & can",
-        ),
-        (
-            lambda: SelectorWidth(~(EQUAL & Select(indices, indices, Comparison.LT))),
-            "combines selectors over different keys or queries",
-        ),
-        (
-            lambda: SelectorWidth(SelectBest(tokens, tokens, Comparison.EQ, indices)).named("n"),
-            "'n' counts what a SelectBest selects",
-        ),
-        (
-            lambda: Aggregate(SelectBest(tokens, tokens, Comparison.EQ, indices) & EQUAL, tokens),
-            "restricts a SelectBest from outside. Put the restriction into its predicate",
-        ),
         (lambda: rasp.SOp(), "cannot be compiled"),
     ],
 )

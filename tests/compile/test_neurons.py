@@ -54,23 +54,23 @@ BLOCKS = {
 @pytest.fixture(params=BLOCKS)
 def block(request):
     finite = reachable_values(build_graph(BLOCKS[request.param]), input_space([0, 1, 2], 3))
-    layout = lay_out(finite, has_bos=True)
-    return finite, layout, build_neurons(finite.graph.output, layout)
+    layout = lay_out(finite, has_bos=True, fold=False)
+    return finite, layout, build_neurons(finite.output, layout)
 
 
 def written(block, values):
     """What the block writes, in its own coordinates, at a position where its inputs have these values."""
     finite, layout, neurons = block
-    output = finite.graph.output
+    output = finite.output
     residual = layout.encode(0, 0) @ layout.write(0)  # some token stands at every position
-    for source, value in zip(finite.graph.nodes[output].inputs, values, strict=True):
+    for source, value in zip(finite.nodes[output].inputs, values, strict=True):
         residual[layout.slices[source]] = layout.encode(source, value)
     post = np.maximum(residual @ neurons.W_in, 0)
     return (post @ neurons.W_out)[layout.slices[output]]
 
 
 def expected(finite, layout, values):
-    node = finite.graph.nodes[finite.graph.output]
+    node = finite.nodes[finite.output]
     kind = type(node.op).__name__
     if kind == "Choose":
         condition, then, otherwise = values
@@ -82,14 +82,16 @@ def expected(finite, layout, values):
     else:
         result = node.op.function(*values)
     if node.encoding is Encoding.NUMERICAL and result is not None:
-        return np.array([result, 1.0])[: layout.encode(finite.graph.output, None).size]
-    return layout.encode(finite.graph.output, result)
+        return np.array([result, 1.0])[: layout.encode(finite.output, None).size]
+    return layout.encode(finite.output, result)
 
 
 def test_the_block_is_right_on_every_combination_of_values(block):
     finite, layout, _ = block
-    inputs = finite.graph.nodes[finite.graph.output].inputs
-    choices = [(*finite.domains[i].values, *((None,) if finite.domains[i].is_partial else ())) for i in inputs]
+    inputs = finite.nodes[finite.output].inputs
+    choices = [
+        (*finite.nodes[i].domain.values, *((None,) if finite.nodes[i].domain.is_partial else ())) for i in inputs
+    ]
     if len(set(inputs)) < len(inputs):
         pytest.skip("the same variable twice has no independent values")
     for values in itertools.product(*choices):
@@ -111,8 +113,8 @@ def test_every_neuron_writes_something(block):
 
 def test_numbers_may_be_off_by_three_eighths_of_a_gap():
     finite = reachable_values(build_graph(Map(lambda x: x > 0.05, NUMBER)), input_space([0, 1, 2], 1))
-    layout = lay_out(finite, has_bos=False)
-    neurons = build_neurons(finite.graph.output, layout)
+    layout = lay_out(finite, has_bos=False, fold=False)
+    neurons = build_neurons(finite.output, layout)
     number = layout.slices[1].start
 
     def step(x):

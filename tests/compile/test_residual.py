@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from rasplens.compile.graph import Node, Tokens
 from rasplens.compile.inputs import input_space
 from rasplens.compile.lowering import build_graph
 from rasplens.compile.rasp import (
@@ -14,14 +15,14 @@ from rasplens.compile.rasp import (
     tokens,
 )
 from rasplens.compile.residual import Layout, encode, lay_out
-from rasplens.compile.values import Domain, reachable_values
+from rasplens.compile.values import Domain, finish, reachable_values
 
 PREVIOUS = Select(indices, indices, lambda key, query: key == query - 1)
 
 
 def layout_of(program, has_bos=True) -> Layout:
     finite = reachable_values(build_graph(program), input_space(["a", "b"], 3))
-    return lay_out(finite, has_bos)
+    return lay_out(finite, has_bos, fold=False)
 
 
 def test_every_variable_has_directions_of_its_own_in_the_order_of_the_graph():
@@ -42,7 +43,7 @@ def test_numbers_take_one_direction_and_a_second_if_they_can_be_undefined():
 def test_reading_gives_back_what_was_written():
     shifted = numerical(Aggregate(PREVIOUS, numerical(tokens == "a")))
     layout = layout_of(shifted)
-    output = layout.finite.graph.output
+    output = layout.finite.output
     for value in (False, True, None):
         residual = layout.encode(output, value) @ layout.write(output)
         assert residual @ layout.number(output) == (0 if value is None else value)
@@ -61,7 +62,7 @@ def test_everything_reads_as_undefined_at_the_bos():
     assert bos.sum() == 1  # the default of the inner aggregate
     bos[layout.bos] = 1
     for variable in layout.slices:
-        assert not (bos @ layout.onehot(variable)).any()
+        assert not (bos @ layout.reading(variable)).any()
         assert not (bos @ layout.defined(variable)).any()
     assert bos @ layout.is_bos() == 1
     assert bos @ layout.position() == 0
@@ -87,4 +88,5 @@ def test_the_share_that_counts_is_blanked_at_the_bos_too():
     ],
 )
 def test_encodings(encoding, is_partial, value, expected):
-    np.testing.assert_array_equal(encode(Domain((3, 5), is_partial), encoding, value), expected)
+    node = finish(Node(Tokens(), (), "x", encoding, tokens), domain=Domain((3, 5), is_partial))
+    np.testing.assert_array_equal(encode(node, value), expected)

@@ -1,13 +1,17 @@
+from rasplens.compile.inputs import input_space
 from rasplens.compile.lowering import build_graph
 from rasplens.compile.rasp import Aggregate, Comparison, Select, SelectorWidth, indices, tokens
+from rasplens.compile.residual import lay_out
 from rasplens.compile.schedule import ATTENTION, MLP, n_layers, schedule
+from rasplens.compile.values import reachable_values
 
 EQUAL = Select(tokens, tokens, Comparison.EQ)
 
 
 def places(program) -> dict[str, tuple[int, int]]:
-    graph = build_graph(program)
-    return {graph.nodes[i].name: place for i, place in schedule(graph).items()}
+    finite = reachable_values(build_graph(program), input_space([1, 2], 3))
+    found = schedule(lay_out(finite, has_bos=True, fold=False))
+    return {finite.nodes[i].name: place for i, place in found.items() if place is not None}
 
 
 def test_every_operation_takes_the_first_place_after_its_inputs():

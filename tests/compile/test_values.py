@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from rasplens.compile import CompileError, values
+from rasplens.compile import graph as ops
 from rasplens.compile.inputs import input_space
 from rasplens.compile.lowering import build_graph
 from rasplens.compile.rasp import (
@@ -10,6 +11,7 @@ from rasplens.compile.rasp import (
     LinearSequenceMap,
     Map,
     Select,
+    SelectBest,
     SelectorWidth,
     SequenceMap,
     SOp,
@@ -23,6 +25,8 @@ from rasplens.compile.values import Domain, Finite, reachable_values
 EQUAL = Select(tokens, tokens, Comparison.EQ)
 PREVIOUS = Select(indices, indices, lambda key, query: key == query - 1)
 EVERYTHING = Select(tokens, tokens, Comparison.TRUE)
+EQ = Comparison.EQ
+FLOATS = numerical(Map(lambda t: [0.0, 0.3, 0.1 + 0.2][t], tokens))
 
 
 def analyse(program: SOp, vocab=(0, 1, 2), max_len=3, **options) -> Finite:
@@ -31,7 +35,7 @@ def analyse(program: SOp, vocab=(0, 1, 2), max_len=3, **options) -> Finite:
 
 def domain(program: SOp, *args, **options) -> Domain:
     finite = analyse(program, *args, **options)
-    return finite.domains[finite.graph.output]
+    return finite.nodes[finite.output].domain
 
 
 def test_values_by_construction():
@@ -39,8 +43,10 @@ def test_values_by_construction():
     assert domain(indices, max_len=4).values == (0, 1, 2, 3)
     assert domain(tokens + indices).values == (0, 1, 2, 3, 4)
     assert domain(Map(lambda t: t % 2, tokens)).values == (0, 1)
-    assert domain(SelectorWidth(EVERYTHING)).values == (3, 2, 1, 0)
-    assert domain(numerical(SelectorWidth(EVERYTHING))).values == (0, 1, 2, 3)
+    assert domain(SelectorWidth(EVERYTHING)).values == (3, 2, 1)
+    assert domain(numerical(SelectorWidth(EVERYTHING))).values == (1, 2, 3)
+    anything = Select(tokens, indices, Comparison.LT)
+    assert domain(SelectorWidth(anything)).values == (3, 2, 1, 0)
     assert domain(Where(tokens == 5, indices, tokens + 7)).values == (7, 8, 9)
     assert domain(numerical(LinearSequenceMap(tokens, indices, 1, -2))).values == (-4, -3, -2, -1, 0, 1, 2)
 
@@ -59,12 +65,19 @@ def test_types_keep_values_apart_only_in_categorical_variables():
     assert type(domain(numerical(program)).values[0]) is int
 
 
-def test_numbers_that_differ_by_rounding_alone_are_one():
+def test_numbers_are_added_exactly():
+    """In floats, a third less one and nothing less two thirds are two numbers."""
     third = numerical(Map(lambda t: [1 / 3, 0.0, 1.0][t], tokens))
     other = numerical(Map(lambda t: [1.0, 2 / 3, 0.0][t], tokens))
-    assert 1 / 3 - 1 != 0 - 2 / 3  # but for rounding they would be the same
+    assert 1 / 3 - 1 != 0 - 2 / 3
     difference = numerical(LinearSequenceMap(third, other, 1, -1))
-    assert domain(difference).values == (-1.0, 1 / 3 - 1, 1 / 3 - 2 / 3, 0.0, 1 / 3, 1.0)
+    assert domain(difference).values == (-1, -2 / 3, -1 / 3, 0, 1 / 3, 1)
+
+
+def test_numbers_that_only_the_users_rounding_tells_apart_are_one():
+    found = domain(numerical(LinearSequenceMap(FLOATS, tokens, 1, 0)))
+    assert found.values == (0, 0.3)
+    assert found.same == {1: (0.3, 0.1 + 0.2)}
 
 
 def test_undefined_values_are_tracked():
@@ -80,17 +93,33 @@ def test_undefined_values_are_tracked():
 
 def test_tables_hold_codes_with_a_place_for_undefined():
     finite = analyse(SequenceMap(lambda x, y: x + y if y else None, tokens, indices))
-    table = finite.tables[finite.graph.output]
+    table = finite.nodes[finite.output].table
     assert table.shape == (4, 4)
     np.testing.assert_array_equal(table[:, 0], -1)
     np.testing.assert_array_equal(table[-1], -1)
-    sums = finite.domains[finite.graph.output].values
+    sums = finite.nodes[finite.output].domain.values
     assert [[sums[code] for code in row] for row in table[:3, 1:3]] == [[1, 2], [2, 3], [3, 4]]
 
 
 def test_predicates_become_tables_of_key_and_query():
     finite = analyse(SelectorWidth(Select(tokens, indices, Comparison.LT)))
-    np.testing.assert_array_equal(finite.tables[2], [[0, 1, 1], [0, 0, 1], [0, 0, 0]])
+    np.testing.assert_array_equal(finite.nodes[2].table, np.pad([[0, 1, 1], [0, 0, 1], [0, 0, 0]], (0, 1)))
+
+
+def test_a_negation_selects_what_is_undefined():
+    finite = analyse(SelectorWidth(~Select(Aggregate(PREVIOUS, tokens), tokens, Comparison.EQ)))
+    match = next(node for node in finite.nodes if isinstance(node.op, ops.Match) and node.op.takes_none)
+    np.testing.assert_array_equal(match.table, np.pad(1 - np.pad(np.eye(3), ((0, 1), (0, 0))), ((0, 0), (0, 1))))
+
+
+def test_what_follows_from_length_and_position_is_known_exactly():
+    """Targets of a reversal: no combination of a length and a position that is not in it."""
+    length = SelectorWidth(EVERYTHING)
+    target = analyse(length - 1 - indices)
+    node = target.nodes[target.output]
+    assert sorted(node.values) == [0, 1, 2]
+    got = [[node.values[code] for code in row[: n + 1]] for n, row in enumerate(node.by_layout)]
+    assert got == [[0], [1, 0], [2, 1, 0]]
 
 
 def test_combinations_on_which_a_function_fails_are_left_out():
@@ -113,9 +142,9 @@ def test_rows_that_see_nothing_fall_back_on_the_default():
     mask = np.tri(3, k=-1, dtype=bool)
     everything = Aggregate(Select(tokens, tokens, Comparison.TRUE), numerical(tokens * 1))
     finite = analyse(numerical(everything), mask=mask)
-    assert finite.domains[finite.graph.output].is_partial
-    assert finite.fallbacks == {finite.graph.output: None}
-    assert finite.empty == frozenset()
+    assert finite.nodes[finite.output].domain.is_partial
+    assert finite.nodes[finite.output].fallbacks == (None,)
+    assert not any(node.may_be_empty for node in finite.nodes)
 
 
 @pytest.mark.parametrize(
@@ -126,9 +155,30 @@ def test_rows_that_see_nothing_fall_back_on_the_default():
         (lambda: numerical(LinearSequenceMap(Map(str, tokens), tokens, 1, 1)), "is to be held as a number"),
         (lambda: Map(lambda t: None, tokens).named("never"), "'never' is undefined whatever the input"),
         (lambda: Map(lambda t: [t], tokens).named("list"), r"function of 'list' returned \[0\], of type list"),
+        (lambda: Map(lambda t: t.upper(), tokens).named("up"), "function of 'up' always fails: AttributeError"),
+        (lambda: SelectorWidth(Select(tokens, tokens, lambda k, q: k.x)), "predicate of .* always fails: Attrib"),
+        (lambda: Map(lambda t: tokens, tokens), "returned <TokensType>, of type TokensType"),
         (
-            lambda: SelectorWidth(~Select(Aggregate(PREVIOUS, tokens), tokens, Comparison.EQ)),
-            "negates a selector whose keys or queries can be undefined",
+            lambda: numerical(Map(lambda t: [0, 1e-8, 1][t], tokens)).named("n"),
+            "'n' can be 0 and 1e-08, which is too",
+        ),
+        (
+            lambda: numerical(Map(lambda t: 1e39 * t, tokens)).named("n"),
+            "'n' can be 1e[+]39, which no weight can hold",
+        ),
+        (lambda: numerical(Map(lambda t: float("nan"), tokens)), "can be nan, which no weight can hold"),
+        (lambda: numerical(LinearSequenceMap(tokens, tokens, None, 1)), "factor of .* is None"),
+        (
+            lambda: Aggregate(SelectBest(tokens, tokens, EQ, Map(lambda t: [1, "x", 2][t], tokens)), tokens),
+            "scores of .* cannot be put in order",
+        ),
+        (
+            lambda: Aggregate(SelectBest(tokens, tokens, EQ, Map(lambda t: float("nan"), tokens)), tokens),
+            "can be nan, which is neither high nor low",
+        ),
+        (
+            lambda: Map(lambda x: x > 0.3, numerical(LinearSequenceMap(FLOATS, tokens, 1, 0))).named("more"),
+            "'more' tells 0.3 and 0.30000000000000004 apart",
         ),
     ],
 )

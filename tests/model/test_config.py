@@ -19,7 +19,7 @@ def test_scores_are_divided_by_the_root_of_the_head_width_by_default():
         ({"n_layers": -1}, "n_layers must be 0 or more; got -1"),
         ({"d_mlp": -1}, "d_mlp must be 0 or more"),
         ({"n_heads": 0}, "n_heads must be at least 1; got 0"),
-        ({"positions": "rotary"}, "positions must be one of learned, sinusoidal_qk; got 'rotary'"),
+        ({"positions": "rotary"}, "positions must be one of learned, sinusoidal_qk, none; got 'rotary'"),
         ({"attn_scale": -1.0}, "attn_scale must be positive"),
     ],
 )

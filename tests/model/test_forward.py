@@ -45,6 +45,7 @@ FEATURES = {
     "one head": (base(n_heads=1), {}),
     "unscaled scores": (base(attn_scale=1.0), {}),
     "sinusoids on queries and keys": (base(positions="sinusoidal_qk"), {}),
+    "no positions": (base(positions="none"), {}),
     "smeared keys": (base(smeared_keys=True), {}),
     "smeared keys with sinusoids": (base(smeared_keys=True, positions="sinusoidal_qk"), {}),
     "identity OV": (base(n_heads=1, d_head=6, identity_ov=True), {}),

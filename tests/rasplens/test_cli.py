@@ -101,7 +101,7 @@ def test_compile_shows_the_anatomy(cli, tmp_path):
     own = "mine.py:histogram", "--vocab", "a,b,c", "--max-len", "5"
     code, text, _ = cli("compile", *own, "--out", "h.safetensors")
     assert code == 0
-    assert re.search(r"histogram +categorical +6 +\d+-\d+ +L0 neurons 0-10", text)
+    assert re.search(r"histogram +categorical +5 +4-8 +L0 neurons 0-8", text)
     assert load(tmp_path / "h.safetensors").config.n_ctx == 6
     code, text, _ = cli("compile", *own, "--input", "b,a,b")
     assert "b,a,b -> 2,1,2" in text

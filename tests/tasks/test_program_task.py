@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from rasplens.compile import compile_program
+from rasplens.compile import compile_program, rasp
 from rasplens.compile.rasp import (
     Aggregate,
     Comparison,
@@ -59,4 +59,4 @@ def test_fractions_reached_by_different_sums_are_one_answer():
     balance = numerical(LinearSequenceMap(opening, closing, 1, -1)).named("balance")
     task = Task.from_program(balance, ["(", ")", "x"], 6, causal=True)
     assert task.accuracy(balance) == (1, 1)
-    assert task.accuracy(compile_program(balance, ["(", ")", "x"], 6, causal=True)) == (1, 1)
+    assert task.accuracy(compile_program(rasp.causal(balance), ["(", ")", "x"], 6, causal=True)) == (1, 1)
