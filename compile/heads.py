@@ -94,14 +94,19 @@ def _predicate(selector: int, layout: Layout, weight: int) -> tuple[Columns, Col
     assert node.table is not None
     keys, queries = node.inputs[:2]
     reads_key, reads_query = sides_read(node, layout.finite)
+    table = weight * node.table.astype(float)
     if not reads_query:
-        return layout.position(), layout.onehot(keys) @ (weight * node.table[:-1, :1].astype(float))
+        return layout.position(), _read_side(keys, table[:, :1], layout)
     if not reads_key:
-        return layout.onehot(queries) @ (weight * node.table[:1, :-1].astype(float)).T, layout.position()
-    if node.table[-1].any() or node.table[:, -1].any():
-        table = weight * node.table.astype(float)
-        return layout.onehot_or_none(queries) @ table.T, layout.onehot_or_none(keys)
-    return layout.onehot(queries) @ (weight * node.table[:-1, :-1].astype(float)).T, layout.onehot(keys)
+        return _read_side(queries, table[:1].T, layout), layout.position()
+    if table[-1].any():
+        return _read_side(queries, table.T, layout), layout.onehot_or_none(keys)
+    return _read_side(queries, table[:-1].T, layout), layout.onehot(keys)
+
+
+def _read_side(variable: int, rows: np.ndarray, layout: Layout) -> Columns:
+    """Columns that read a row for every value of a variable, the last where it is undefined."""
+    return layout.onehot_or_none(variable) @ rows if rows[-1].any() else layout.onehot(variable) @ rows[:-1]
 
 
 def _narrowed(queries: Columns, keys: Columns) -> tuple[Columns, Columns]:

@@ -263,10 +263,9 @@ def sides_read(node: FiniteNode, finite: Finite) -> tuple[bool, bool]:
     """Whether a predicate depends on its key, and on its query, rather than on the other alone."""
     keys, queries = (finite.nodes[i] for i in node.inputs[:2])
     assert node.table is not None
-    table = node.table[: len(keys.values), : len(queries.values)]
-    depends_on_key = keys.is_partial or bool((table != table[:1]).any())
-    depends_on_query = queries.is_partial or bool((table != table[:, :1]).any())
-    return depends_on_key or not depends_on_query, depends_on_query
+    table = node.table[: len(keys.values) + keys.is_partial, : len(queries.values) + queries.is_partial]
+    depends_on_query = bool((table != table[:, :1]).any())
+    return bool((table != table[:1]).any()) or not depends_on_query, depends_on_query
 
 
 def _to_write(

@@ -2,6 +2,7 @@
 
 from rasplens.compile.rasp import (
     Aggregate,
+    Comparison,
     LinearSequenceMap,
     Map,
     Select,
@@ -15,6 +16,52 @@ from rasplens.compile.rasp import (
     numerical,
     tokens,
 )
+
+
+def sort_unique(values: SOp = tokens, keys: SOp = tokens) -> SOp:
+    """The values in the order of their keys, which are all different.
+
+    Where a key occurs twice with different values, the program has no value.
+
+    Not causal-safe: where a token goes depends on all the others.
+
+    Example:
+        >>> sort_unique()([3, 1, 2])
+        [1, 2, 3]
+    """
+    smaller = Select(keys, keys, Comparison.LT).named("smaller")
+    target = SelectorWidth(smaller).named("target_pos")
+    return Aggregate(Select(target, indices, Comparison.EQ), values).named("sort_unique")
+
+
+def sort(values: SOp = tokens, keys: SOp = tokens) -> SOp:
+    """The values in the order of their keys; values of equal keys stay in order.
+
+    A token goes behind all smaller ones and behind the equal ones before it: two counts, added up.
+
+    Not causal-safe: where a token goes depends on all the others.
+
+    Example:
+        >>> sort()([3, 1, 3, 2])
+        [1, 2, 3, 3]
+    """
+    smaller = SelectorWidth(Select(keys, keys, Comparison.LT)).named("smaller")
+    equal_before = Select(keys, keys, Comparison.EQ) & Select(indices, indices, Comparison.LT)
+    target = (smaller + SelectorWidth(equal_before).named("equal_before")).named("target_pos")
+    return Aggregate(Select(target, indices, Comparison.EQ), values).named("sort")
+
+
+def sort_by_frequency() -> SOp:
+    """The tokens with the most frequent first; equally frequent ones stay in order.
+
+    Not causal-safe: where a token goes depends on all the others.
+
+    Example:
+        >>> sort_by_frequency()("abbcb")
+        ['b', 'b', 'b', 'a', 'c']
+    """
+    histogram = SelectorWidth(Select(tokens, tokens, Comparison.EQ)).named("histogram")
+    return sort(tokens, (-1 * histogram).named("rareness")).named("sort_by_frequency")
 
 
 def successor(length: int) -> SOp:

@@ -217,3 +217,13 @@ def test_bos_is_a_boolean_or_auto(bos):
     """0 once passed for False, and then was not: the model lost the BOS that the program needs."""
     with pytest.raises(ValueError, match="bos must be True, False"):
         compile_program(Aggregate(PREVIOUS, tokens), ["a", "b"], 2, bos=bos)
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+def test_a_negation_that_only_undefined_queries_pass_selects_for_them(optimize):
+    """Found by random programs: the query was read by its values, of which none made a difference."""
+    query = Map(lambda t: {"a": "a", "b": None}[t], tokens)
+    everywhere_but = ~Select(tokens, query, Comparison.TRUE)
+    program = Map(lambda width: width, SelectorWidth(everywhere_but))
+    assert program(["a", "b"]) == [0, 2]
+    assert verify(compile_program(program, ["a", "b"], 3, optimize=optimize)).ok
