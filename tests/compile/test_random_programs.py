@@ -84,7 +84,8 @@ def check(program: SOp, causal: bool, optimize: bool) -> None:
     except CompileError as error:
         if "undefined whatever the input" in str(error):
             return
-        assert "is undefined at position" in str(error), error  # on some input, an average has no value
+        if "is undefined at position" not in str(error):  # on some input, an average has no value
+            raise
         compiled = compile_program(program, [0, 1], 3, causal=causal, optimize=optimize, partial="allow")
     found = verify(compiled)
     assert found.counterexample is None, str(found)

@@ -37,3 +37,15 @@ def test_the_readmes_table_is_the_benchmarks():
     rows = re.search(r"<!-- tasks: begin -->\n(.*?)\n<!-- tasks: end -->", text, flags=re.S).group(1).splitlines()
     assert [row.split("|")[1].split()[0] for row in rows[2:]] == ["sort", "copy", "compression"]
     assert not any("WRONG" in row for row in rows)
+
+
+def test_the_compilers_table_is_the_benchmarks_and_keeps_its_promises():
+    text = (ROOT / "docs" / "compiler.md").read_text()
+    table = re.search(r"<!-- compile: begin -->\n(.*?)\n<!-- compile: end -->", text, flags=re.S).group(1)
+    rows = re.findall(r"^\| (\w+) \| ([\d.]+) \| .*? \| (\d+) / (\d+) \|", table, flags=re.M)
+    assert len(rows) == 20
+    assert all(float(ratio) <= 1 and int(ours) <= int(tracrs) for _, ratio, ours, tracrs in rows)
+    assert float(re.search(r"parameter ratio: (\d\.\d+)", table).group(1)) <= 0.25
+    assert "WRONG" not in table
+    words = text.partition("Above 0.5 stay")[2]
+    assert all(f"`{name}`" in words for name, ratio, *_ in rows if float(ratio) > 0.5)

@@ -82,7 +82,7 @@ CASES = {
     ),
     "most_frequent": Case(programs.most_frequent, lambda s: [max(s, key=s.count)] * len(s)),
     "reverse": Case(programs.reverse, lambda s: s[::-1]),
-    "shift_by": Case(lambda: programs.shift_by(2), lambda s: ([None, None] + s)[: len(s)], causal_safe=True),
+    "shift_by": Case(lambda: programs.shift_by(2), lambda s: [None, None, *s][: len(s)], causal_safe=True),
     "shift_by backwards": Case(lambda: programs.shift_by(-1), lambda s: [*s[1:], None]),
     "detect_pattern": Case(lambda: programs.detect_pattern("ab"), pattern_ends, causal_safe=True),
     "nary_map": Case(

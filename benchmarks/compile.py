@@ -1,0 +1,190 @@
+"""Size and speed of the compiler, beside Tracr's.
+
+    python benchmarks/compile.py                          prints the tables
+    python benchmarks/compile.py --write docs/compiler.md  puts them between the page's markers
+
+Tracr's figures were recorded once, by running it unmodified on two CPU cores (`benchmarks/tracr.json`); ours
+are measured here. Parameters are counted as Tracr counts them: all but the unembedding.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from scipy.stats import gmean
+
+from rasplens.compile import CompiledModel, compile_program, programs, rasp, verify
+from rasplens.compile.rasp import SOp, indices, tokens
+
+RECORDED = json.loads((Path(__file__).parent / "tracr.json").read_text())
+
+PROGRAMS: dict[str, Callable[[], SOp]] = {
+    "length": programs.length,
+    "reverse": programs.reverse,
+    "reverse_v26_l24": programs.reverse,
+    "hist": programs.histogram,
+    "hist_v100_l32": programs.histogram,
+    "frac_prevs_x": lambda: programs.frac_prevs(tokens == "x"),
+    "frac_prevs_x_causal": lambda: programs.frac_prevs(tokens == "x"),
+    "pair_balance": lambda: programs.pair_balance("(", ")"),
+    "shuffle_dyck2": lambda: programs.shuffle_dyck(["()", "{}"]),
+    "shuffle_dyck2_l10": lambda: programs.shuffle_dyck(["()", "{}"]),
+    "sort_unique": programs.sort_unique,
+    "sort_unique_v50_l10": programs.sort_unique,
+    "sort": programs.sort,
+    "sort_v50_l10": programs.sort,
+    "sort_freq": programs.sort_by_frequency,
+    "count_a": lambda: programs.count("a"),
+    "count_less_freq_2": lambda: programs.count_less_frequent(2),
+    "shift_by_1": lambda: programs.shift_by(1),
+    "detect_pattern_abc": lambda: programs.detect_pattern("abc"),
+    "nary_x_plus_y_minus_z": lambda: programs.nary_map(lambda x, y, z: x + y - z, tokens, tokens, indices),
+}
+
+GROWTH = [("reverse", programs.reverse, size, length) for size, length in ((10, 8), (30, 32), (100, 64))] + [
+    ("sort", programs.sort, size, length) for size, length in ((10, 10), (50, 10), (48, 48))
+]
+
+RECORDED_SECONDS = {("reverse", 100, 64): 34.9, ("sort", 48, 48): 46.0}
+"""Of Tracr, in process, for its own programs of these names."""
+
+RECORDED_PROCESS = (6.7, 474)
+"""Of Tracr: seconds and MiB of a whole process that compiles sort over 50 values, length 10, and calls it."""
+
+PROCESS = """
+from rasplens.compile import compile_program, programs
+model = compile_program(programs.sort(), range(50), 10)
+assert model([3, 1, 2]) == [1, 2, 3]
+status = open("/proc/self/status").read()
+print(int(status.split("VmHWM:")[1].split()[0]) / 1024)
+"""
+"""Prints the most memory that it ever held, in MiB."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A compiled program and what it took."""
+
+    model: CompiledModel
+    seconds: float
+
+    @property
+    def parameters(self) -> int:
+        """All but the unembedding."""
+        return self.model.transformer.n_params - self.model.transformer.W_U.size
+
+
+def timed(program: SOp, vocab: list, max_len: int, **options: object) -> Compiled:
+    """The best of three compilations."""
+    seconds = []
+    for _ in range(3):
+        began = time.perf_counter()
+        model = compile_program(rasp.causal(program), vocab, max_len, **options)  # type: ignore[arg-type]
+        seconds.append(time.perf_counter() - began)
+    return Compiled(model, min(seconds))
+
+
+def program_row(recorded: dict) -> tuple[list[str], float]:
+    """One line of the table of programs, and the ratio of parameters."""
+    name = recorded["name"]
+    arguments = PROGRAMS[name](), recorded["vocab"], recorded["max_seq_len"]
+    ours = timed(*arguments, causal=recorded["causal"])
+    plain = timed(*arguments, causal=recorded["causal"], optimize=False)
+    check = verify(ours.model, samples=500)
+    config, ratio = ours.model.transformer.config, ours.parameters / recorded["n_params"]
+    cells = [
+        name,
+        f"{ratio:.3f}",
+        f"{ours.parameters:,} / {recorded['n_params']:,}",
+        f"{plain.parameters / recorded['n_params']:.3f}",
+        f"{config.n_layers} / {recorded['n_layers']}",
+        f"{config.d_model} / {recorded['d_model']}",
+        f"{config.d_mlp} / {recorded['d_mlp']}",
+        f"{1_000 * ours.seconds:.0f} ms / {1_000 * recorded['compile_seconds']:.0f} ms",
+        f"{check.margin:.3f}" if check.ok else f"WRONG: {check}",
+    ]
+    return cells, ratio
+
+
+def program_table() -> str:
+    """Every recorded program, and the geometric mean of the ratios."""
+    rows = [program_row(recorded) for recorded in RECORDED]
+    headings = [
+        "program",
+        "ratio",
+        "parameters",
+        "ratio, not optimised",
+        "layers",
+        "d_model",
+        "d_mlp",
+        "time",
+        "margin",
+    ]
+    mean = gmean([ratio for _, ratio in rows])
+    table = markdown(headings, [cells for cells, _ in rows])
+    return f"{table}\n\nGeometric mean of the parameter ratio: {mean:.3f}. Figures are ours / Tracr's."
+
+
+def growth_table() -> str:
+    """Time over growing vocabulary and length."""
+    rows = []
+    for name, program, size, length in GROWTH:
+        ours = timed(program(), list(range(size)), length)
+        began = time.perf_counter()
+        check = verify(ours.model, samples=200)
+        rate = check.checked / (time.perf_counter() - began)
+        tracr = RECORDED_SECONDS.get((name, size, length))
+        rows.append([
+            f"{name}, {size} symbols, length {length}",
+            f"{ours.seconds / tracr:.4f}" if tracr else "-",
+            f"{1_000 * ours.seconds:.0f} ms",
+            f"{tracr:.1f} s" if tracr else "-",
+            f"{ours.parameters:,}",
+            f"{rate:,.0f}",
+        ])  # fmt: skip
+    return markdown(
+        ["program", "ratio", "ours", "Tracr, recorded", "parameters", "sequences verified per second"], rows
+    )
+
+
+def process_line() -> str:
+    """The whole process, start of Python included: the best of three."""
+    seconds = []
+    for _ in range(3):
+        began = time.perf_counter()
+        done = subprocess.run([sys.executable, "-c", PROCESS], check=True, capture_output=True, text=True)
+        seconds.append(time.perf_counter() - began)
+    memory = float(done.stdout)
+    tracr_seconds, tracr_memory = RECORDED_PROCESS
+    return (
+        f"A whole process that compiles `sort` over 50 values at length 10 and calls it once: ratio "
+        f"{min(seconds) / tracr_seconds:.3f} in time ({min(seconds):.2f} s / {tracr_seconds} s), "
+        f"{memory / tracr_memory:.3f} in memory ({memory:.0f} MiB / {tracr_memory} MiB)."
+    )
+
+
+def markdown(headings: list[str], rows: list[list[str]]) -> str:
+    """A table."""
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", type=Path, help="the page to put the tables into")
+    arguments = parser.parse_args()
+    text = "\n\n".join([process_line(), program_table(), growth_table()])
+    print(text)
+    if arguments.write is not None:
+        begin, end = "<!-- compile: begin -->", "<!-- compile: end -->"
+        before, _, rest = arguments.write.read_text().partition(begin)
+        arguments.write.write_text(f"{before}{begin}\n{text}\n{end}{rest.partition(end)[2]}")
+
+
+if __name__ == "__main__":
+    main()
