@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -15,6 +15,9 @@ from rasplens.compile.inputs import InputSpace
 from rasplens.compile.interpreter import run
 from rasplens.compile.rasp import Encoding, Value
 from rasplens.model import Transformer
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 TOLERANCE = 0.25
 """How far a number may be off from one of its values, as a fraction of the gap to the next."""
@@ -201,6 +204,12 @@ class CompiledModel:
             )
             for name, variable in self.variables.items()
         }
+
+    def circuit(self, granularity: str = "head", positions: Sequence[int] | None = None) -> "nx.DiGraph":
+        """The connections that the answers depend on; see `rasplens.compile.circuit.circuit`."""
+        from rasplens.compile.circuit import circuit
+
+        return circuit(self, granularity, positions)
 
     def __repr__(self) -> str:
         bos = "with" if self.has_bos else "without"

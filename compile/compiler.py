@@ -197,6 +197,12 @@ def _with_anatomy(
         has_bos=layout.bos is not None,
         variables=variables,
         output=program.name if finite.names.get(program.name) == finite.output else output,
-        heads={place: finite.nodes[i].name for place, i in assembly.heads.items()},
-        neurons={place: finite.nodes[i].name for place, i in assembly.neurons.items()},
+        heads={place: _what_is_written(i, layout) for place, i in assembly.heads.items()},
+        neurons={place: _what_is_written(i, layout) for place, i in assembly.neurons.items()},
     )
+
+
+def _what_is_written(i: int, layout: Layout) -> str:
+    """The name of what a head or neurons compute: of the one variable that they write, if it is one."""
+    written = layout.written[i]
+    return layout.finite.nodes[written[0] if len(written) == 1 else i].name

@@ -283,7 +283,7 @@ def _to_write(
             chosen.append(i)
     is_zero_where_undefined = not node.is_partial or all(derived[i][1][-1] == UNDEFINED for i in chosen)
     width = sum(n_directions(finite.nodes[i]) for i in chosen)
-    return tuple(sorted(chosen)) if is_zero_where_undefined and width < n_directions(node) else (base,)
+    return tuple(sorted(chosen)) if is_zero_where_undefined and width <= n_directions(node) else (base,)
 
 
 def _maps(

@@ -5,7 +5,7 @@ numbers only, and turned back into classes; a class is gathered from one positio
 """
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from rasplens.compile import CompileError, compile_program, rasp, verify
@@ -105,6 +105,7 @@ def test_random_programs_compile_to_what_they_mean(program, causal, optimize):
 
 
 @pytest.mark.slow
+@seed(0)
 @settings(max_examples=10_000, **RELAXED)
 @given(programs, st.booleans(), st.booleans())
 def test_many_random_programs_compile_to_what_they_mean(program, causal, optimize):
