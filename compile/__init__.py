@@ -1,6 +1,7 @@
 """RASP programs and the transformers that compute them: the ground truth of a comparison."""
 
 from rasplens.compile import programs, rasp
+from rasplens.compile.artefact import load_compiled
 from rasplens.compile.compiled import CompiledModel, Variable
 from rasplens.compile.compiler import compile_program
 from rasplens.compile.errors import CausalWarning, CompileError, UndefinedValue
@@ -15,6 +16,7 @@ __all__ = [
     "Variable",
     "Verification",
     "compile_program",
+    "load_compiled",
     "programs",
     "rasp",
     "run",

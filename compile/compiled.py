@@ -1,8 +1,10 @@
 """The result of compiling: a transformer, and the knowledge of what its every part means."""
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +20,10 @@ from rasplens.model import Transformer
 
 if TYPE_CHECKING:
     import networkx as nx
+    from transformer_lens.model_bridge import TransformerBridge
+
+LEAK = 1e-11
+"""The most attention that the sequence may get from a BOS that sees it."""
 
 TOLERANCE = 0.25
 """How far a number may be off from one of its values, as a fraction of the gap to the next."""
@@ -205,6 +211,29 @@ class CompiledModel:
             for name, variable in self.variables.items()
         }
 
+    def save(self, path: str | Path) -> None:
+        """Writes it to one file; see `rasplens.compile.artefact.save_compiled`."""
+        from rasplens.compile.artefact import save_compiled
+
+        save_compiled(self, path)
+
+    def to_bridge(self) -> "TransformerBridge":
+        """The model as a native TransformerLens bridge, for token ids as `encode` gives them.
+
+        A bridge that sees everything lets the BOS see the sequence too: every head gets one more dimension
+        by which the BOS attends to itself.
+
+        Raises:
+            ValueError: If a bridge cannot express the model, such as one with a mask of its own.
+        """
+        from rasplens.model.bridge import to_bridge
+
+        (ids, *_) = self.inputs.sampled_ids(8, seed=0)
+        model = self.transformer
+        if self.has_bos and self.inputs.visible.all():
+            model = _with_bos_by_itself(model)
+        return to_bridge(model, self.with_bos(ids))
+
     def circuit(self, granularity: str = "head", positions: Sequence[int] | None = None) -> "nx.DiGraph":
         """The connections that the answers depend on; see `rasplens.compile.circuit.circuit`."""
         from rasplens.compile.circuit import circuit
@@ -217,6 +246,26 @@ class CompiledModel:
             f"CompiledModel({self.output!r}: {len(self.inputs.vocab)} tokens, max_len={self.inputs.max_len}, "
             f"{bos} BOS, {len(self.variables)} variables, {self.transformer!r})"
         )
+
+
+def _with_bos_by_itself(model: Transformer) -> Transformer:
+    """The same function of sequences behind a BOS, with a mask that lets everything see everything."""
+    bos = np.flatnonzero(model.W_E[-1])
+    weights, head = dict(model.weights), (model.config.n_heads, model.config.d_model, 1)
+    for layer in range(model.config.n_layers):
+        name = f"blocks.{layer}.attn."
+        reads_bos = np.zeros(head, dtype=model.dtype)
+        reads_bos[:, bos] = 1
+        scores = model.config.attn_scale * math.log(model.config.n_ctx / LEAK)
+        weights[f"{name}W_Q"] = np.concatenate(
+            [weights[f"{name}W_Q"], scores * reads_bos], axis=2, dtype=model.dtype
+        )
+        weights[f"{name}W_K"] = np.concatenate([weights[f"{name}W_K"], reads_bos], axis=2)
+        weights[f"{name}W_V"] = np.concatenate([weights[f"{name}W_V"], np.zeros_like(reads_bos)], axis=2)
+        no_output = np.zeros_like(weights[f"{name}W_O"][:, :1])
+        weights[f"{name}W_O"] = np.concatenate([weights[f"{name}W_O"], no_output], axis=1)
+    config = replace(model.config, d_head=model.config.d_head + 1)
+    return Transformer(config, weights, np.ones_like(model.mask))
 
 
 def nearest(

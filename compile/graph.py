@@ -128,10 +128,12 @@ class Graph:
     Attributes:
         nodes: The operations; the first is always `Tokens`.
         output: The id of the program's result.
+        node_of: By `id` of an expression, the id of the node that stands for it.
     """
 
     nodes: tuple[Node, ...]
     output: int
+    node_of: dict[int, int]
 
     @property
     def variables(self) -> tuple[int, ...]:

@@ -48,7 +48,7 @@ def build_graph(program: rasp.SOp, averaged: Collection[int] = ()) -> Graph:
         if isinstance(expr, rasp.SOp):
             builder.lower(expr)
     output = builder.lower(program)
-    return Graph(tuple(builder.nodes), output)
+    return Graph(tuple(builder.nodes), output, builder.lowered)
 
 
 @dataclass

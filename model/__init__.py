@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from rasplens.model.bridge import to_bridge
 from rasplens.model.config import Config, bias_shapes, hook_names, weight_shapes
 from rasplens.model.mask import bidirectional_mask, causal_mask
 from rasplens.model.storage import StorageError, load, load_provenance, save
@@ -19,6 +20,7 @@ __all__ = [
     "load",
     "load_provenance",
     "save",
+    "to_bridge",
     "weight_shapes",
 ]
 

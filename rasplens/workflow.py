@@ -11,7 +11,6 @@ from rasplens.compare.findings import best_points
 from rasplens.compare.pipeline import STAGES
 from rasplens.compile import CompiledModel, CompileError, Verification, verify
 from rasplens.learned import LearnedModel
-from rasplens.model import save
 from rasplens.sources import Sizes, compile_source, learned_model, parse_vocab, reference
 from rasplens.tasks import Task, get_task
 
@@ -63,7 +62,7 @@ def compile_and_show(
     seconds = time.perf_counter() - started
     answer = None if run_on is None else compiled(parse_vocab(run_on))
     if out is not None:
-        save(compiled.transformer, out, {"origin": f"compiled from {source}", "program": compiled.output})
+        compiled.save(out)
     anatomy, shape = show.anatomy(compiled), show.shape(compiled.transformer)
     if json:
         bos = {"bos": compiled.has_bos, "max_len": compiled.inputs.max_len}
@@ -74,7 +73,7 @@ def compile_and_show(
     if run_on is not None:
         show.out.print(f"{run_on} -> {','.join(map(str, answer or []))}")
     if out is not None:
-        show.out.print(f"Weights: {out}")
+        show.out.print(f"Weights and anatomy: {out}")
 
 
 def verify_and_show(source: str, program: str | None, sizes: Sizes, samples: int, seed: int, json: bool) -> None:

@@ -1,9 +1,12 @@
+import itertools
+
 import numpy as np
 import pytest
+import torch
 
-from rasplens.compile import UndefinedValue, compile_program
+from rasplens.compile import UndefinedValue, compile_program, rasp
 from rasplens.compile.compiled import Variable, nearest
-from rasplens.compile.rasp import Comparison, Encoding, Select, SelectorWidth, numerical, tokens
+from rasplens.compile.rasp import Comparison, Encoding, Map, Select, SelectorWidth, numerical, tokens
 
 HIST = SelectorWidth(Select(tokens, tokens, Comparison.EQ)).named("hist")
 CLASSES = Variable("c", Encoding.CATEGORICAL, ("x", "y", "z"), np.eye(3), np.arange(3), "blocks.0.hook_resid_post")
@@ -76,3 +79,23 @@ def test_the_summary_is_one_line(compiled):
     )
     assert "\n" not in repr(compiled)
     assert compile_program(numerical(tokens), [1], 1).output == "tokens as numerical"
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_the_bridge_answers_the_same(causal):
+    program = rasp.causal(Map(lambda n: n % 2, HIST)).named("parity")
+    compiled = compile_program(program, ["a", "b"], 4, causal=causal)
+    bridge = compiled.to_bridge()
+    for length in range(1, 5):
+        sequences = list(itertools.product("ab", repeat=length))
+        with torch.no_grad():
+            logits = bridge(torch.tensor(compiled.encode(sequences))).numpy()[:, compiled.offset :]
+        codes = compiled.variables["parity"].decode(logits)
+        values = compiled.variables["parity"].values
+        assert [[values[code] for code in row] for row in codes] == compiled.run_batch(sequences)
+
+
+def test_a_mask_of_its_own_has_no_bridge():
+    strict = np.tri(4, k=-1, dtype=bool)
+    with pytest.raises(ValueError, match="mask is neither"):
+        compile_program(HIST, ["a", "b"], 4, mask=strict).to_bridge()

@@ -9,8 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
-from transformer_lens.config import TransformerBridgeConfig
-from transformer_lens.model_bridge import TransformerBridge
 
 from rasplens.model import Config, HookedModel, Transformer, bidirectional_mask, causal_mask
 from rasplens.model.forward import masked_softmax, sinusoids
@@ -82,58 +80,6 @@ def test_jax_agrees_with_the_numpy_reference(model, dtype, n_pos):
         logits = np.asarray(jax.jit(jax_forward(model.config, model.mask))(weights, jnp.asarray(tokens)))
     assert logits.dtype == dtype
     np.testing.assert_allclose(logits, model(tokens), rtol=0, atol=TOLERANCE[dtype])
-
-
-@pytest.mark.parametrize("d_mlp", [0, 8])
-def test_transformer_lens_own_implementation_agrees(random_transformer, d_mlp):
-    """An oracle that shares no code with ours: TransformerLens's native bridge on the same weights."""
-    model = random_transformer(base(d_mlp=d_mlp), dtype=np.float32, biases=True)
-    weights = {name: array for name, array in model.weights.items() if name != "unembed.b_U"}
-    model = Transformer(model.config, weights, model.mask)  # the bridge has no unembedding bias
-    sizes = {name: getattr(model.config, name) for name in ("n_layers", "n_heads", "d_model", "d_head", "n_ctx")}
-    bridge = TransformerBridge.boot_native(
-        TransformerBridgeConfig(
-            **sizes,
-            d_vocab=7,
-            d_vocab_out=3,
-            d_mlp=d_mlp or None,
-            act_fn="relu",
-            attn_only=d_mlp == 0,
-            normalization_type=None,
-        )
-    )
-    with torch.no_grad():
-        load_into_native_bridge(bridge, model)
-        tokens = np.random.default_rng(1).integers(0, 7, (3, 5))
-        logits = bridge(torch.tensor(tokens)).numpy()
-    np.testing.assert_allclose(model(tokens), logits, rtol=0, atol=TOLERANCE[np.float32])
-
-
-def load_into_native_bridge(bridge, model: Transformer) -> None:
-    """Copies weights under the bridge's own names: linear layers are transposed, heads side by side."""
-    weights = model.weights
-    ours = {
-        "tok_embed.weight": weights["embed.W_E"],
-        "pos.weight": weights["pos_embed.W_pos"],
-        "head.weight": weights["unembed.W_U"].T,
-    }
-    for layer in range(model.config.n_layers):
-        ours_attn, theirs_attn = f"blocks.{layer}.attn.", f"layers.{layer}.attn."
-        for letter in "QKV":
-            flat = np.concatenate(list(weights[f"{ours_attn}W_{letter}"]), axis=1)
-            ours[f"{theirs_attn}{letter.lower()}.weight"] = flat.T
-            ours[f"{theirs_attn}{letter.lower()}.bias"] = weights[f"{ours_attn}b_{letter}"].reshape(-1)
-        ours[f"{theirs_attn}o.weight"] = np.concatenate(list(weights[f"{ours_attn}W_O"]), axis=0).T
-        ours[f"{theirs_attn}o.bias"] = weights[f"{ours_attn}b_O"]
-        if not model.config.attn_only:
-            for side in ("in", "out"):
-                name = f"layers.{layer}.mlp.fc_{side}"
-                ours[f"{name}.weight"] = weights[f"blocks.{layer}.mlp.W_{side}"].T
-                ours[f"{name}.bias"] = weights[f"blocks.{layer}.mlp.b_{side}"]
-    theirs = {name.replace("_original_component.", ""): p for name, p in bridge.named_parameters()}
-    assert set(theirs) == set(ours)
-    for name, parameter in theirs.items():
-        parameter.copy_(torch.tensor(ours[name]))
 
 
 def test_gradients_are_finite_through_silent_rows(random_transformer):

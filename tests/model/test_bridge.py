@@ -1,0 +1,68 @@
+"""TransformerLens's own implementation as an oracle: it shares no code with ours."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from rasplens.model import Config, Transformer, bidirectional_mask, to_bridge
+
+CONFIG = Config(n_layers=2, n_heads=2, d_model=6, d_head=4, n_ctx=5, d_vocab=7, d_vocab_out=3, d_mlp=8)
+
+
+def without_unembedding_bias(model: Transformer) -> Transformer:
+    weights = {name: array for name, array in model.weights.items() if name != "unembed.b_U"}
+    return Transformer(model.config, weights, model.mask)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [CONFIG, replace(CONFIG, d_mlp=0), replace(CONFIG, attn_scale=1.0), replace(CONFIG, positions="none")],
+    ids=["mlp", "attention-only", "unscaled", "no positions"],
+)
+@pytest.mark.parametrize("biases", [True, False])
+@pytest.mark.parametrize("is_bidirectional", [True, False])
+def test_the_bridge_gives_the_same_logits(random_transformer, config, biases, is_bidirectional):
+    mask = {"mask": bidirectional_mask(2, 5)} if is_bidirectional else {}
+    model = without_unembedding_bias(random_transformer(config, biases=biases, dtype=np.float32, **mask))
+    bridge = to_bridge(model)
+    tokens = np.random.default_rng(1).integers(0, 7, (3, 5))
+    with torch.no_grad():
+        np.testing.assert_allclose(bridge(torch.tensor(tokens)).numpy(), model(tokens), rtol=1e-5, atol=1e-5)
+
+
+def test_its_hooks_are_transformer_lenss(random_transformer):
+    model = without_unembedding_bias(random_transformer(CONFIG, dtype=np.float32))
+    tokens = np.array([[1, 2, 3, 4, 0]])
+    _, cache = to_bridge(model).run_with_cache(torch.tensor(tokens))
+    _, ours = model.run_with_cache(tokens)
+    name = "blocks.1.attn.hook_pattern"
+    np.testing.assert_allclose(cache[name].numpy(), ours[name], atol=1e-5)
+
+
+def test_a_difference_in_the_logits_is_refused(random_transformer, monkeypatch):
+    from rasplens.model import bridge
+
+    monkeypatch.setattr(bridge, "PARITY", -1.0)
+    with pytest.raises(ValueError, match="converted model's logits differ by"):
+        to_bridge(without_unembedding_bias(random_transformer(CONFIG, dtype=np.float32)))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"smeared_keys": True}, "neither smeared keys nor sinusoids"),
+        ({"positions": "sinusoidal_qk"}, "neither smeared keys nor sinusoids"),
+        ({}, "no unembedding bias"),
+    ],
+)
+def test_what_it_cannot_express_is_refused(random_transformer, change, message):
+    with pytest.raises(ValueError, match=message):
+        to_bridge(random_transformer(replace(CONFIG, **change), biases=True))
+
+
+def test_other_masks_are_refused(random_transformer):
+    strict = np.repeat(np.tri(5, k=-1, dtype=bool)[None], 2, axis=0)
+    with pytest.raises(ValueError, match="mask is neither"):
+        to_bridge(random_transformer(CONFIG, mask=strict))
