@@ -40,6 +40,8 @@ def decodability(pairing: Pairing, seed: int) -> pd.DataFrame:
 def _rows(pairing: Pairing, rng: np.random.Generator) -> Iterator[tuple]:
     shuffle = rng.permutation(len(pairing.ids))
     for name, variable in pairing.compiled.variables.items():
+        if variable.is_auxiliary:  # a step of the compiler's own: nothing that a learned model should hold
+            continue
         for position in live_positions(pairing.reference, variable):
             codes = pairing.codes[name][:, position]
             if not varies(codes):

@@ -6,6 +6,7 @@ from rasplens.compile.compiled import CompiledModel, Variable
 from rasplens.compile.compiler import compile_program
 from rasplens.compile.errors import CausalWarning, CompileError, UndefinedValue
 from rasplens.compile.interpreter import run
+from rasplens.compile.tracr import from_tracr, from_tracr_program
 from rasplens.compile.verify import Verification, verify
 
 __all__ = [
@@ -16,6 +17,8 @@ __all__ = [
     "Variable",
     "Verification",
     "compile_program",
+    "from_tracr",
+    "from_tracr_program",
     "load_compiled",
     "programs",
     "rasp",

@@ -111,6 +111,7 @@ def _variable_to_json(variable: Variable) -> Json:
         "directions": variable.directions.tolist(),
         "written_at": variable.written_at,
         "is_view": variable.is_view,
+        "is_auxiliary": variable.is_auxiliary,
     }
 
 
@@ -126,6 +127,7 @@ def _variable_from_json(found: Json, d_model: int) -> Variable:
         directions=np.array(found["directions"], dtype=int),
         written_at=found["written_at"],
         is_view=found["is_view"],
+        is_auxiliary=found["is_auxiliary"],
     )
 
 

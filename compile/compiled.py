@@ -42,6 +42,7 @@ class Variable:
         directions: The directions of the residual stream that it is read from.
         written_at: The hook point of the residual stream from which on it is there.
         is_view: Whether it has no directions of its own but follows from those of others.
+        is_auxiliary: Whether it is none of the program's s-ops but a step that the compiler takes.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Variable:
     directions: Int[np.ndarray, " direction"]
     written_at: str
     is_view: bool = False
+    is_auxiliary: bool = False
 
     def read(self, residual: Float[np.ndarray, "*batch d_model"]) -> Float[np.ndarray, "*batch width"]:
         """Its coordinates in some residual streams."""

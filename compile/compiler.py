@@ -12,7 +12,7 @@ from rasplens.compile.compiled import CompiledModel, Variable
 from rasplens.compile.domain import find_gap, searched
 from rasplens.compile.errors import CausalWarning, CompileError, UndefinedValue
 from rasplens.compile.inputs import InputSpace, input_space
-from rasplens.compile.interpreter import run
+from rasplens.compile.interpreter import expressions, run
 from rasplens.compile.lowering import build_graph
 from rasplens.compile.optimize import ALL_PASSES, FOLD, optimize
 from rasplens.compile.rasp import Value
@@ -175,7 +175,14 @@ def _with_anatomy(
     finite = layout.finite
     has_mlps = not assembly.transformer.config.attn_only
     variables = {}
-    for name, i in finite.names.items():
+    of_program = {expr.name for expr in expressions(program) if isinstance(expr, rasp.SOp)}
+    named = set(finite.names.values())
+    unnamed = {
+        finite.nodes[i].name: i
+        for i in layout.slices
+        if i not in named and finite.nodes[i].name not in finite.names
+    }
+    for name, i in (finite.names | unnamed).items():
         if not layout.can_read(i):
             continue
         node, place = finite.nodes[i], places[i]
@@ -188,7 +195,9 @@ def _with_anatomy(
         columns = layout.reading(i)
         directions = np.setdiff1d(np.flatnonzero(columns.any(axis=1)), [layout.bos])
         is_view = i not in layout.slices
-        variables[name] = Variable(name, node.encoding, node.values, columns, directions, written_at, is_view)
+        variables[name] = Variable(
+            name, node.encoding, node.values, columns, directions, written_at, is_view, name not in of_program
+        )
     output = next(name for name, i in finite.names.items() if i == finite.output)
     return CompiledModel(
         program=program,
