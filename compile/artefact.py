@@ -43,6 +43,7 @@ def save_compiled(compiled: CompiledModel, path: str | Path) -> None:
         "vocab": [_to_json(token) for token in space.vocab],
         "visible": space.visible.astype(int).tolist(),
         "has_bos": compiled.has_bos,
+        "has_pad": compiled.has_pad,
         "output": compiled.output,
         "variables": [_variable_to_json(variable) for variable in compiled.variables.values()],
         "heads": [[*place, name] for place, name in compiled.heads.items()],
@@ -71,6 +72,7 @@ def load_compiled(path: str | Path) -> CompiledModel:
         inputs=space,
         transformer=transformer,
         has_bos=found["has_bos"],
+        has_pad=found["has_pad"],
         variables={variable.name: variable for variable in variables},
         output=found["output"],
         heads={(layer, head): name for layer, head, name in found["heads"]},
@@ -235,14 +237,14 @@ def _expression(node: Json, reads: list[Any], annotations: Json) -> rasp.RASPExp
     if kind in (rasp.Map, rasp.SequenceMap):
         return kind(_lookup(node), *reads, annotations=annotations)
     if kind is rasp.Select:
-        return rasp.Select(*reads, _lookup(node), annotations=annotations)
+        return rasp.Select(reads[0], reads[1], _lookup(node), annotations=annotations)
     if kind is rasp.SelectBest:
         keys, queries, score = reads
         return rasp.SelectBest(keys, queries, _lookup(node), score, annotations=annotations)
     if kind is rasp.LinearSequenceMap:
         return rasp.LinearSequenceMap(*reads, *node["factors"], annotations=annotations)
     if kind is rasp.Aggregate:
-        return rasp.Aggregate(*reads, _from_json(node["default"]), annotations=annotations)
+        return rasp.Aggregate(reads[0], reads[1], _from_json(node["default"]), annotations=annotations)
     if kind is rasp.Full:
         return rasp.Full(_from_json(node["fill"]), annotations=annotations)
     if kind in (rasp.ConstantSOp, rasp.ConstantSelector):

@@ -53,7 +53,7 @@ def assemble(layout: Layout, places: Places, inputs: InputSpace) -> Assembly:
         d_model=layout.d_model,
         d_head=max([1, *(max(head.W_Q.shape[1], head.W_V.shape[1]) for head in every_head)]),
         n_ctx=n_ctx,
-        d_vocab=len(inputs.vocab) + (layout.bos is not None),
+        d_vocab=len(inputs.vocab) + (layout.bos is not None) + (layout.pad is not None),
         d_vocab_out=_unembedding(layout).shape[1],
         d_mlp=max([0, *(sum(block.W_in.shape[1] for block in blocks.values()) for blocks in neurons)]),
         positions="learned" if _position_embedding(layout, inputs).any() else "none",
@@ -73,7 +73,7 @@ def assemble(layout: Layout, places: Places, inputs: InputSpace) -> Assembly:
 
 
 def _embeddings(layout: Layout, inputs: InputSpace, config: Config) -> dict[str, np.ndarray]:
-    """Tokens by id, the BOS last."""
+    """Tokens by id, after them the BOS and padding."""
     tokens = np.zeros((config.d_vocab, config.d_model))
     for variable in layout.written:
         if isinstance(layout.finite.nodes[variable].op, ops.Tokens):
@@ -81,7 +81,9 @@ def _embeddings(layout: Layout, inputs: InputSpace, config: Config) -> dict[str,
     if layout.one is not None:
         tokens[: len(inputs.vocab), layout.one] = 1
     if layout.bos is not None:
-        tokens[-1, layout.bos] = 1
+        tokens[len(inputs.vocab), layout.bos] = 1
+    if layout.pad is not None:
+        tokens[-1, layout.pad] = 1
     if config.positions == "none":
         return {"embed.W_E": tokens}
     return {"embed.W_E": tokens, "pos_embed.W_pos": _position_embedding(layout, inputs)}

@@ -109,9 +109,10 @@ class CompiledModel:
     Attributes:
         program: The source.
         inputs: The sequences that it takes.
-        transformer: The weights. If `has_bos`, position 0 is a beginning-of-sequence token, whose id is
-            the last one; positions of the sequence come after it.
+        transformer: The weights. If `has_bos`, position 0 is a beginning-of-sequence token, whose id comes
+            after those of the vocabulary; positions of the sequence come after it.
         has_bos: Whether there is that position.
+        has_pad: Whether there is a token for padding; its id is the last one.
         variables: The s-ops that the residual stream holds, by name, in the order of the program.
         output: The name of the result.
         heads: By (layer, head), the name of the s-op that the head computes.
@@ -122,6 +123,7 @@ class CompiledModel:
     inputs: InputSpace
     transformer: Transformer
     has_bos: bool
+    has_pad: bool
     variables: Mapping[str, Variable]
     output: str
     heads: Mapping[tuple[int, int], str]
@@ -141,21 +143,29 @@ class CompiledModel:
         return self.run_batch([tokens], check=check)[0]
 
     def run_batch(self, sequences: Sequence[Sequence[Value]], *, check: bool = True) -> list[list[Value]]:
-        """The answers on sequences of one length.
+        """The answers on many sequences, those of one length together.
 
         Args:
             sequences: The sequences.
             check: As for one sequence.
 
         Raises:
-            ValueError: As for one sequence, or if the lengths differ.
+            ValueError: As for one sequence.
             UndefinedValue: As for one sequence.
         """
-        tokens, output = self.encode(sequences), self.variables[self.output]
+        if len({len(tokens) for tokens in sequences}) > 1:
+            by_length: dict[int, list[int]] = {}
+            for i, tokens in enumerate(sequences):
+                by_length.setdefault(len(tokens), []).append(i)
+            answers: dict[int, list[Value]] = {}
+            for rows in by_length.values():
+                answers |= zip(rows, self.run_batch([sequences[i] for i in rows], check=check), strict=True)
+            return [answers[i] for i in range(len(sequences))]
+        ids, output = self.encode(sequences), self.variables[self.output]
         if check:
-            codes = self.trace(tokens[:, self.offset :])[self.output]
+            codes = self.trace(ids[:, self.offset :])[self.output]
         else:
-            codes = output.decode(self.outputs(tokens), self.tolerance(output))
+            codes = output.decode(self.outputs(ids), self.tolerance(output))
         values = (*output.values, None)
         return [[values[code] for code in row] for row in codes]
 
@@ -172,14 +182,20 @@ class CompiledModel:
         return run(self.program, tokens, mask=self.inputs.visible[:length, :length])
 
     def encode(self, sequences: Sequence[Sequence[Value]]) -> Int[np.ndarray, "batch pos"]:
-        """Token ids for the transformer, the BOS included.
+        """Token ids for the transformer, the BOS included; short sequences are padded behind.
 
         Raises:
-            ValueError: If a sequence does not fit, or the lengths differ.
+            ValueError: If a sequence does not fit, or the lengths differ and the model knows no padding.
         """
-        if len({len(tokens) for tokens in sequences}) > 1:
-            raise ValueError("The sequences of a batch must have one length; run them length by length.")
-        return self.with_bos(np.array([self.inputs.ids(tokens) for tokens in sequences]))
+        longest = max(len(tokens) for tokens in sequences)
+        if not self.has_pad and any(len(tokens) < longest for tokens in sequences):
+            raise ValueError(
+                "The sequences of a batch must have one length: the model knows no padding. Compile it with "
+                "pad=True, or call run_batch."
+            )
+        padding = [self.transformer.config.d_vocab - 1] * longest
+        ids = [(self.inputs.ids(tokens) + padding)[:longest] for tokens in sequences]
+        return self.with_bos(np.array(ids))
 
     def with_bos(self, ids: Int[np.ndarray, "batch pos"]) -> Int[np.ndarray, "batch ctx"]:
         """Token ids of the vocabulary as the transformer takes them: behind a BOS if it has one."""
@@ -233,7 +249,7 @@ class CompiledModel:
         (ids, *_) = self.inputs.sampled_ids(8, seed=0)
         model = self.transformer
         if self.has_bos and self.inputs.visible.all():
-            model = _with_bos_by_itself(model)
+            model = _with_bos_by_itself(model, len(self.inputs.vocab))
         return to_bridge(model, self.with_bos(ids))
 
     def circuit(self, granularity: str = "head", positions: Sequence[int] | None = None) -> "nx.DiGraph":
@@ -250,9 +266,9 @@ class CompiledModel:
         )
 
 
-def _with_bos_by_itself(model: Transformer) -> Transformer:
+def _with_bos_by_itself(model: Transformer, bos_id: int) -> Transformer:
     """The same function of sequences behind a BOS, with a mask that lets everything see everything."""
-    bos = np.flatnonzero(model.W_E[-1])
+    bos = np.flatnonzero(model.W_E[bos_id])
     weights, head = dict(model.weights), (model.config.n_heads, model.config.d_model, 1)
     for layer in range(model.config.n_layers):
         name = f"blocks.{layer}.attn."

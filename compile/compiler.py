@@ -19,7 +19,7 @@ from rasplens.compile.rasp import Value
 from rasplens.compile.residual import Layout, lay_out
 from rasplens.compile.schedule import ATTENTION, schedule
 from rasplens.compile.trace import trace
-from rasplens.compile.values import Finite, reachable_values
+from rasplens.compile.values import Finite, FiniteNode, reachable_values
 
 
 def compile_program(
@@ -32,6 +32,7 @@ def compile_program(
     bos: bool | str = "auto",
     optimize: bool | Collection[str] = True,
     partial: str = "forbid",
+    pad: bool = False,
 ) -> CompiledModel:
     """A transformer that computes a RASP program, with its anatomy.
 
@@ -47,6 +48,8 @@ def compile_program(
             has directions, and heads or neurons, of its own.
         partial: What to do about inputs on which the program has no value: `"forbid"` them, or
             `"allow"` them, and the model refuses to answer there.
+        pad: Whether the transformer is to know a padding token, so that sequences of several lengths can
+            stand in one batch.
 
     Raises:
         CompileError: If the program cannot be compiled to something right, or has no value on some input.
@@ -59,11 +62,13 @@ def compile_program(
     passes = _passes(optimize)
     if partial not in ("forbid", "allow"):
         raise ValueError(f'partial must be "forbid" or "allow"; got {partial!r}.')
+    if pad and mask is not None:
+        raise ValueError("With a mask of its own, a position may see nothing but padding. Compile without `pad`.")
     finite = _defined(program, inputs, partial)
     if causal and mask is None and not program.annotations.get("causal"):
         _warn_where_causality_matters(program, finite, inputs)
     finite = run_passes(finite, inputs, passes)
-    layout = lay_out(finite, _has_bos(finite, bos), fold=FOLD in passes)
+    layout = lay_out(finite, _has_bos(finite, bos), fold=FOLD in passes, has_pad=pad)
     places = schedule(layout)
     assembly = assemble(layout, places, inputs)
     return _with_anatomy(program, inputs, layout, places, assembly)
@@ -159,7 +164,7 @@ def _has_bos(finite: Finite, bos: bool | str) -> bool:
     return needing is not None if bos == "auto" else bool(bos)
 
 
-def _needs_bos(node: ops.Node, finite: Finite) -> bool:
+def _needs_bos(node: FiniteNode, finite: Finite) -> bool:
     if isinstance(node.op, ops.BosShare):
         return True
     if not isinstance(node.op, ops.Gather):
@@ -193,7 +198,7 @@ def _with_anatomy(
             written_at = f"blocks.{layer}.hook_resid_{'mid' if kind == ATTENTION and has_mlps else 'post'}"
         assert node.encoding is not None
         columns = layout.reading(i)
-        directions = np.setdiff1d(np.flatnonzero(columns.any(axis=1)), [layout.bos])
+        directions = np.setdiff1d(np.flatnonzero(columns.any(axis=1)), [] if layout.bos is None else [layout.bos])
         is_view = i not in layout.slices
         variables[name] = Variable(
             name, node.encoding, node.values, columns, directions, written_at, is_view, name not in of_program
@@ -204,6 +209,7 @@ def _with_anatomy(
         inputs=inputs,
         transformer=assembly.transformer,
         has_bos=layout.bos is not None,
+        has_pad=layout.pad is not None,
         variables=variables,
         output=program.name if finite.names.get(program.name) == finite.output else output,
         heads={place: _what_is_written(i, layout) for place, i in assembly.heads.items()},

@@ -105,7 +105,9 @@ def direction_labels(compiled: CompiledModel) -> list[str]:
     """What each direction of the residual stream stands for, as `variable:value`; numbers by their name."""
     labels = ["one"] * compiled.transformer.config.d_model
     if compiled.has_bos:
-        labels[int(np.flatnonzero(compiled.transformer.W_E[-1])[-1])] = "BOS"
+        labels[int(np.flatnonzero(compiled.transformer.W_E[len(compiled.inputs.vocab)])[-1])] = "BOS"
+    if compiled.has_pad:
+        labels[-1] = "padding"
     for variable in compiled.variables.values():
         if variable.is_view:
             continue

@@ -59,11 +59,15 @@ def _scores(selector: int, layout: Layout, counts: bool) -> tuple[Columns, Colum
     node = layout.finite.nodes[selector]
     if isinstance(node.op, ops.MatchBest):
         pairs, bos_level, ranks = _best_scores(selector, layout)
+        highest = 2 * bos_level
     else:
         parts = node.inputs if isinstance(node.op, ops.Both) else (selector,)
         pairs = [_predicate(part, layout, 2) for part in parts]
         bos_level = 2 * len(parts) - (0 if counts else 1)
         ranks = np.zeros((layout.d_model, 1))
+        highest = 2 * len(parts)
+    if layout.pad is not None:  # below every key of the sequence, whatever the position that it stands at
+        ranks = ranks - (highest + 2) * layout.is_pad()
     if layout.bos is not None:
         ranks = ranks + bos_level * layout.is_bos()
     if ranks.any() or not pairs:

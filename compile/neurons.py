@@ -63,10 +63,10 @@ def _(op: ops.Apply, node: FiniteNode, variable: int, layout: Layout) -> tuple[C
 @_build.register
 def _(op: ops.Linear, node: FiniteNode, variable: int, layout: Layout) -> tuple[Columns, Rows]:
     factors = [float(exact(factor)) for factor in (op.fst_fac, op.snd_fac)]
-    total = sum(f * layout.number(source) for f, source in zip(factors, node.inputs, strict=True))
+    terms = [factor * layout.number(source) for factor, source in zip(factors, node.inputs, strict=True)]
     most = sum(abs(f) * _largest(layout.finite.nodes[i]) for f, i in zip(factors, node.inputs, strict=True))
     gates = [layout.defined(source) for source in node.inputs if layout.finite.nodes[source].is_partial]
-    return _gated_number(total, most, gates, node, layout)
+    return _gated_number(terms[0] + terms[1], most, gates, node, layout)
 
 
 @_build.register

@@ -37,6 +37,7 @@ class Layout:
             of that one, undefined last.
         bos: The direction of the beginning-of-sequence position; None if there is no such position.
         one: A direction that is 1 at every position of the sequence; None if others add up to that.
+        pad: The direction of padding; None if the model knows none.
     """
 
     finite: Finite
@@ -46,6 +47,7 @@ class Layout:
     maps: dict[int, tuple[int, np.ndarray]]
     bos: int | None
     one: int | None
+    pad: int | None
 
     def can_read(self, variable: int) -> bool:
         """Whether the residual stream holds a variable, as such or as a view."""
@@ -105,6 +107,11 @@ class Layout:
             return np.eye(self.d_model)[:, [self.one]]
         return self.onehot(_always_there(self.finite, self.written)[0]).sum(axis=1, keepdims=True)
 
+    def is_pad(self) -> Columns:
+        """Reads 1 at padding and 0 elsewhere."""
+        assert self.pad is not None
+        return np.eye(self.d_model)[:, [self.pad]]
+
     def is_bos(self) -> Columns:
         """Reads 1 at the beginning-of-sequence position and 0 elsewhere."""
         assert self.bos is not None
@@ -120,7 +127,6 @@ class Layout:
         nodes = self.finite.nodes
         if self.written[variable] == (variable,):
             return encode(nodes[variable], value)
-        assert nodes[variable].domain is not None
         code = UNDEFINED if value is None else nodes[variable].domain.codes()[value_key(value)]
         return self.encodings(variable)[code]
 
@@ -161,12 +167,13 @@ class Layout:
         return columns
 
 
-def lay_out(finite: Finite, has_bos: bool, fold: bool) -> Layout:
+def lay_out(finite: Finite, has_bos: bool, fold: bool, has_pad: bool = False) -> Layout:
     """Directions for every variable, in the order of the graph.
 
     Args:
         finite: The variables.
         has_bos: Whether there is a beginning-of-sequence position.
+        has_pad: Whether there is a token for padding.
         fold: Whether what is linear becomes a view; otherwise every variable has directions of its own.
     """
     bases = [i for i in finite.variables if not (fold and is_view(finite, i))]
@@ -181,7 +188,8 @@ def lay_out(finite: Finite, has_bos: bool, fold: bool) -> Layout:
     width += one is not None
     maps = _maps(finite, written, derived) if fold else {}
     bos = width if has_bos else None
-    return Layout(finite, width + has_bos, written, slices, maps, bos, one)
+    pad = width + has_bos if has_pad else None
+    return Layout(finite, width + has_bos + has_pad, written, slices, maps, bos, one, pad)
 
 
 def is_view(finite: Finite, variable: int) -> bool:
@@ -208,7 +216,6 @@ def encode(node: FiniteNode, value: Value) -> Float[np.ndarray, " width"]:
         vector[:] = 1
         vector[0] = float(value)
     else:
-        assert node.domain is not None
         vector[node.domain.codes()[value_key(value)]] = 1
     return vector
 

@@ -188,7 +188,6 @@ def recode(source: FiniteNode, target: FiniteNode) -> np.ndarray:
     """The target's code for every code of the source, undefined last; undefined where it lacks the value."""
     if target.is_numerical:
         return np.append(nearest_codes(target, numbers(source)[:-1]), UNDEFINED)
-    assert target.domain is not None
     known = target.domain.codes()
     return np.array([*(known.get(value_key(value), UNDEFINED) for value in source.values), UNDEFINED])
 

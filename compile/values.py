@@ -66,7 +66,7 @@ class FiniteNode(Node):
     """One operation over finitely many values.
 
     Attributes:
-        domain: The values of a variable; None for a selector.
+        domain: The values of a variable; none for a selector.
         table: For `Apply`, result codes by input codes; for `Match` and `MatchBest`, booleans
             `[key code, query code]`. The last place of every axis is for undefined inputs.
         met: Where the table can be met at all; None for everywhere.
@@ -76,7 +76,7 @@ class FiniteNode(Node):
         by_layout: Its codes `[length - 1, position]` where they depend on nothing else.
     """
 
-    domain: Domain | None = None
+    domain: Domain = Domain((), is_partial=False)
     table: np.ndarray | None = None
     met: np.ndarray | None = None
     raises: dict[tuple[int, ...], Exception] = field(default_factory=dict)
@@ -87,19 +87,16 @@ class FiniteNode(Node):
     @property
     def values(self) -> tuple[Value, ...]:
         """The values of a variable."""
-        assert self.domain is not None
         return self.domain.values
 
     @property
     def raw_values(self) -> list[Value]:
         """The values of a variable, with those that only rounding tells apart."""
-        assert self.domain is not None
         return [value for code in range(len(self.values)) for value in self.domain.variants(code)]
 
     @property
     def is_partial(self) -> bool:
         """Whether a variable can be undefined."""
-        assert self.domain is not None
         return self.domain.is_partial
 
     @property
@@ -276,9 +273,9 @@ def _(op: ops.Apply, node: Node, analysis: _Analysis) -> FiniteNode:
             results[at], raises[at] = None, error
     values = [result for result in results.values() if result is not None]
     if not values and raises:
-        error = next(iter(raises.values()))
+        failure = next(iter(raises.values()))
         raise CompileError(
-            f"The function of {node.name!r} always fails: {type(error).__name__}: {error}.", node.expr
+            f"The function of {node.name!r} always fails: {type(failure).__name__}: {failure}.", node.expr
         )
     can_fail = len(values) < len(results) or (not op.takes_none and any(source.is_partial for source in inputs))
     domain = make_domain(node, values, can_fail)
@@ -300,7 +297,7 @@ def _met(node: Node, inputs: Sequence[FiniteNode], sizes: Sequence[int], analysi
     """Which combinations of inputs can meet, as far as that is known without running the program."""
     if all(source.by_layout is not None for source in inputs):
         met = np.zeros(sizes, dtype=bool)
-        met[tuple(source.by_layout[analysis.exists] for source in inputs)] = True
+        met[tuple(source.by_layout[analysis.exists] for source in inputs if source.by_layout is not None)] = True
         return met
     met = np.ones(sizes, dtype=bool)
     for axis, source in enumerate(inputs):
@@ -403,9 +400,9 @@ def _(op: ops.Match | ops.MatchBest, node: Node, analysis: _Analysis) -> FiniteN
         except Exception as error:
             raises[at] = error
     if raises and len(raises) == len(keys.values) * len(queries.values):
-        error = next(iter(raises.values()))
+        failure = next(iter(raises.values()))
         raise CompileError(
-            f"The predicate of {node.name!r} always fails: {type(error).__name__}: {error}.", node.expr
+            f"The predicate of {node.name!r} always fails: {type(failure).__name__}: {failure}.", node.expr
         )
     if score:
         _check_order(node, score[0])

@@ -69,7 +69,8 @@ def _empty_bridge(config: Config, is_bidirectional: bool) -> "TransformerBridge"
     from transformer_lens.model_bridge import TransformerBridge
 
     sizes = {name: getattr(config, name) for name in ("n_layers", "n_heads", "d_model", "d_head", "n_ctx")}
-    return TransformerBridge.boot_native(
+    boot_native = TransformerBridge.boot_native  # type: ignore[attr-defined]
+    return boot_native(
         TransformerBridgeConfig(
             **sizes,
             d_vocab=config.d_vocab,

@@ -58,7 +58,7 @@ def shuffle_dyck(pairs: Sequence[str]) -> SOp:
         >>> shuffle_dyck(["()"])(")(")
         [False, False]
     """
-    balances = [pair_balance(opening, closing) for opening, closing in pairs]
+    balances = [pair_balance(pair[0], pair[1]) for pair in pairs]
     is_negative = reduce(lambda x, y: x | y, [balance < 0 for balance in balances])
     is_uneven = reduce(lambda x, y: x | y, [(balance > 0) | (balance < 0) for balance in balances])
     length = SelectorWidth(Select(tokens, tokens, Comparison.TRUE)).named("length")

@@ -69,7 +69,7 @@ def nary_map(function: Callable[..., Value], *sops: SOp) -> SOp:
         >>> nary_map(lambda x, y, z: x + y - z, tokens, shift_by(1), indices)([5, 6, 7])
         [None, 10, 11]
     """
-    gathered = Map(lambda value: (value,), sops[0])
+    gathered: SOp = Map(lambda value: (value,), sops[0])
     for sop in sops[1:]:
         gathered = SequenceMap(lambda values, value: (*values, value), gathered, sop)
     return Map(lambda values: function(*values), gathered).named("nary_map")

@@ -164,6 +164,11 @@ def case(request) -> Case:
     return CASES[request.param]()
 
 
+@pytest.fixture(scope="session")
+def every_case() -> list[Case]:
+    return [make() for make in CASES.values()]
+
+
 @pytest.fixture(params=[True, False], ids=["small", "plain"])
 def compiled(case, request) -> CompiledModel:
     """Every program twice: optimised, and with directions and parts of its own for every s-op."""

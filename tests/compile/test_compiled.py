@@ -24,9 +24,9 @@ def test_it_is_called_like_the_program(compiled):
 
 
 def test_batches_have_one_length(compiled):
-    assert compiled.run_batch(["ab", "aa"]) == [[1, 1], [2, 2]]
-    with pytest.raises(ValueError, match="The sequences of a batch must have one length"):
-        compiled.run_batch(["ab", "a"])
+    assert compiled.run_batch(["ab", "a", "aa"]) == [[1, 1], [1], [2, 2]]
+    with pytest.raises(ValueError, match="must have one length: the model knows no padding"):
+        compiled.encode(["ab", "a"])
 
 
 def test_inputs_that_do_not_fit_are_refused(compiled):

@@ -227,3 +227,29 @@ def test_a_negation_that_only_undefined_queries_pass_selects_for_them(optimize):
     program = Map(lambda width: width, SelectorWidth(everywhere_but))
     assert program(["a", "b"]) == [0, 2]
     assert verify(compile_program(program, ["a", "b"], 3, optimize=optimize)).ok
+
+
+def test_padding_changes_no_answer(case):
+    """All lengths in one batch, for every program that is causal or sees everything."""
+    if "mask" in case.options:
+        with pytest.raises(ValueError, match="may see nothing but padding"):
+            compile_program(case.program, case.vocab, case.max_len, pad=True, **case.options)
+        return
+    program = rasp.causal(case.program)
+    compiled = compile_program(program, case.vocab, case.max_len, pad=True, **case.options)
+    sequences = list(itertools.islice(compiled.inputs, 50)) + list(compiled.inputs)[-50:]
+    logits = compiled.outputs(compiled.encode(sequences))
+    output = compiled.variables[compiled.output]
+    values = (*output.values, None)
+    for sequence, row in zip(sequences, logits, strict=True):
+        codes = output.decode(row[: len(sequence)], compiled.tolerance(output))
+        assert [values[code] for code in codes] == compiled(sequence)
+
+
+def test_any_other_filler_does_change_answers():
+    """The negative control: a token of the vocabulary in the place of padding is counted."""
+    compiled = compile_program(SelectorWidth(EQUAL), ["a", "b"], 4, pad=True)
+    padded, filled = compiled.encode([["a"], ["a", "a", "a"]]), compiled.encode([["a", "a", "a"]] * 2)
+    width = compiled.variables[compiled.output]
+    assert width.values[width.decode(compiled.outputs(padded))[0, 0]] == 1
+    assert width.values[width.decode(compiled.outputs(filled))[0, 0]] == 3
