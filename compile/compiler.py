@@ -11,15 +11,16 @@ from rasplens.compile.assemble import Assembly, Places, assemble
 from rasplens.compile.compiled import CompiledModel, Variable
 from rasplens.compile.domain import find_gap, searched
 from rasplens.compile.errors import CausalWarning, CompileError, UndefinedValue
+from rasplens.compile.finite import Finite, FiniteNode
 from rasplens.compile.inputs import InputSpace, input_space
 from rasplens.compile.interpreter import expressions, run
 from rasplens.compile.lowering import build_graph
-from rasplens.compile.optimize import ALL_PASSES, FOLD, optimize
+from rasplens.compile.passes import ALL_PASSES, FOLD, optimize
 from rasplens.compile.rasp import Value
 from rasplens.compile.residual import Layout, lay_out
 from rasplens.compile.schedule import ATTENTION, schedule
 from rasplens.compile.trace import trace
-from rasplens.compile.values import Finite, FiniteNode, reachable_values
+from rasplens.compile.values import reachable_values
 
 
 def compile_program(

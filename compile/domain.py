@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from rasplens.compile import graph as ops
+from rasplens.compile.finite import Finite
 from rasplens.compile.inputs import InputSpace
 from rasplens.compile.rasp import Value
 from rasplens.compile.trace import trace
-from rasplens.compile.values import Finite
 
 ENUMERATED = 100_000
 """Input spaces of at most this many sequences are searched in full."""

@@ -14,9 +14,9 @@ from jaxtyping import Float
 
 from rasplens.compile import graph as ops
 from rasplens.compile.equality import exact
+from rasplens.compile.finite import FiniteNode
 from rasplens.compile.residual import Columns, Layout
 from rasplens.compile.trace import recode
-from rasplens.compile.values import FiniteNode
 
 RAMP = 4.0
 """Slope of a step, in units of the gap that it stands in.

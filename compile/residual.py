@@ -18,8 +18,8 @@ from jaxtyping import Float
 
 from rasplens.compile import graph as ops
 from rasplens.compile.equality import exact, value_key
+from rasplens.compile.finite import UNDEFINED, Finite, FiniteNode
 from rasplens.compile.rasp import Value
-from rasplens.compile.values import UNDEFINED, Finite, FiniteNode
 
 Columns = Float[np.ndarray, "d_model _"]
 

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Int
 
 from rasplens.compile import graph as ops
 from rasplens.compile.equality import value_key
-from rasplens.compile.values import UNDEFINED, Finite, FiniteNode, coder
+from rasplens.compile.finite import UNDEFINED, Finite, FiniteNode, coder
 
 Codes = Int[np.ndarray, "batch pos"]
 

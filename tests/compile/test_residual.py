@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from rasplens.compile.finite import Domain, finish
 from rasplens.compile.graph import Node, Tokens
 from rasplens.compile.inputs import input_space
 from rasplens.compile.lowering import build_graph
@@ -15,7 +16,7 @@ from rasplens.compile.rasp import (
     tokens,
 )
 from rasplens.compile.residual import Layout, encode, lay_out
-from rasplens.compile.values import Domain, finish, reachable_values
+from rasplens.compile.values import reachable_values
 
 PREVIOUS = Select(indices, indices, lambda key, query: key == query - 1)
 

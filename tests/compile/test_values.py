@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from rasplens.compile import CompileError, values
+from rasplens.compile import CompileError, finite, values
 from rasplens.compile import graph as ops
+from rasplens.compile.finite import Domain, Finite
 from rasplens.compile.inputs import input_space
 from rasplens.compile.lowering import build_graph
 from rasplens.compile.rasp import (
@@ -20,7 +21,7 @@ from rasplens.compile.rasp import (
     numerical,
     tokens,
 )
-from rasplens.compile.values import Domain, Finite, reachable_values
+from rasplens.compile.values import reachable_values
 
 EQUAL = Select(tokens, tokens, Comparison.EQ)
 PREVIOUS = Select(indices, indices, lambda key, query: key == query - 1)
@@ -199,7 +200,7 @@ def test_too_many_combinations_are_refused_by_name(monkeypatch):
 
 
 def test_too_many_values_are_refused_by_name(monkeypatch):
-    monkeypatch.setattr(values, "MAX_VALUES", 5)
+    monkeypatch.setattr(finite, "MAX_VALUES", 5)
     with pytest.raises(CompileError, match="'sum' can take more than 5 values"):
         analyse((tokens + 10 * indices).named("sum"))
     with pytest.raises(CompileError, match="'mean' can take more than 5 values"):

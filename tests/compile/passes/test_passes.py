@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rasplens.compile import compile_program, programs, rasp, verify
-from rasplens.compile.optimize import ALL_PASSES
+from rasplens.compile.passes import ALL_PASSES
 from rasplens.compile.rasp import Aggregate, Comparison, Map, Select, SelectorWidth, Where, indices, tokens
 
 
