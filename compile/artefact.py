@@ -16,12 +16,11 @@ import numpy as np
 
 from rasplens.compile import rasp
 from rasplens.compile.compiled import CompiledModel, Variable
+from rasplens.compile.domain import defined_program
 from rasplens.compile.equality import plain, value_key
 from rasplens.compile.inputs import InputSpace
 from rasplens.compile.interpreter import expressions
-from rasplens.compile.lowering import build_graph
 from rasplens.compile.rasp import Encoding, Value
-from rasplens.compile.values import reachable_values
 from rasplens.model import StorageError, load, load_provenance, save
 
 _KIND = "compiled program"
@@ -44,6 +43,7 @@ def save_compiled(compiled: CompiledModel, path: str | Path) -> None:
         "visible": space.visible.astype(int).tolist(),
         "has_bos": compiled.has_bos,
         "has_pad": compiled.has_pad,
+        "is_partial": compiled.partial is not None,
         "output": compiled.output,
         "variables": [_variable_to_json(variable) for variable in compiled.variables.values()],
         "heads": [[*place, name] for place, name in compiled.heads.items()],
@@ -67,8 +67,9 @@ def load_compiled(path: str | Path) -> CompiledModel:
     space = InputSpace(tuple(_from_json(token) for token in found["vocab"]), len(visible), visible)
     transformer = load(path)
     variables = [_variable_from_json(variable, transformer.config.d_model) for variable in found["variables"]]
+    program = _program_from_json(found["program"])
     return CompiledModel(
-        program=_program_from_json(found["program"]),
+        program=program,
         inputs=space,
         transformer=transformer,
         has_bos=found["has_bos"],
@@ -77,6 +78,7 @@ def load_compiled(path: str | Path) -> CompiledModel:
         output=found["output"],
         heads={(layer, head): name for layer, head, name in found["heads"]},
         neurons={(layer, start, end): name for layer, start, end, name in found["neurons"]},
+        partial=defined_program(program, space, "allow")[1] if found["is_partial"] else None,
     )
 
 
@@ -135,8 +137,7 @@ def _variable_from_json(found: Json, d_model: int) -> Variable:
 
 def _program_to_json(program: rasp.SOp, space: InputSpace) -> list[Json]:
     """Every expression after what it reads, by place; the program is the last."""
-    graph = build_graph(program)
-    finite = reachable_values(graph, space)
+    graph, finite = defined_program(program, space, "allow")
     ordered = expressions(program)
     place = {id(expr): i for i, expr in enumerate(ordered)}
 
@@ -156,7 +157,7 @@ def _program_to_json(program: rasp.SOp, space: InputSpace) -> list[Json]:
 
 
 def _annotation(value: Any) -> Any:
-    return {"encoding": value.value} if isinstance(value, Encoding) else value
+    return value.value if isinstance(value, Encoding) else value
 
 
 @singledispatch
@@ -220,8 +221,7 @@ def _program_from_json(stored: Sequence[Json]) -> rasp.SOp:
     for node in stored:
         reads = [found[i] for i in node["reads"]]
         annotations = {
-            key: Encoding(value["encoding"]) if isinstance(value, dict) else value
-            for key, value in node["annotations"].items()
+            key: Encoding(value) if key == "encoding" else value for key, value in node["annotations"].items()
         }
         found.append(_expression(node, reads, annotations))
     return found[-1]

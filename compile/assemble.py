@@ -151,5 +151,6 @@ def _neuron_places(neurons: list[dict[int, Neurons]]) -> dict[tuple[int, int, in
         end = 0
         for variable, block in blocks.items():
             start, end = end, end + block.W_in.shape[1]
-            places[layer, start, end] = variable
+            if end > start:  # what is always the same as nothing takes no neurons
+                places[layer, start, end] = variable
     return places

@@ -13,9 +13,11 @@ from jaxtyping import Float, Int
 from rasplens.compile import rasp
 from rasplens.compile.equality import NUMBERS_AGREE, value_key, values_agree
 from rasplens.compile.errors import UndefinedValue
+from rasplens.compile.finite import Finite
 from rasplens.compile.inputs import InputSpace
 from rasplens.compile.interpreter import run
 from rasplens.compile.rasp import Encoding, Value
+from rasplens.compile.trace import trace
 from rasplens.model import Transformer
 
 if TYPE_CHECKING:
@@ -117,6 +119,7 @@ class CompiledModel:
         output: The name of the result.
         heads: By (layer, head), the name of the s-op that the head computes.
         neurons: By (layer, first neuron, end), the name of the s-op that these neurons compute.
+        partial: If the program may have no value on some inputs, its tables, to notice those.
     """
 
     program: rasp.SOp
@@ -128,6 +131,7 @@ class CompiledModel:
     output: str
     heads: Mapping[tuple[int, int], str]
     neurons: Mapping[tuple[int, int, int], str]
+    partial: Finite | None = None
 
     def __call__(self, tokens: Sequence[Value], *, check: bool = True) -> list[Value]:
         """What the transformer answers on one sequence: one value per position, None for undefined.
@@ -164,10 +168,20 @@ class CompiledModel:
         ids, output = self.encode(sequences), self.variables[self.output]
         if check:
             codes = self.trace(ids[:, self.offset :])[self.output]
+            self._refuse_gaps(ids[:, self.offset :])
         else:
             codes = output.decode(self.outputs(ids), self.tolerance(output))
         values = (*output.values, None)
         return [[values[code] for code in row] for row in codes]
+
+    def _refuse_gaps(self, ids: Int[np.ndarray, "batch pos"]) -> None:
+        """Notices inputs on which a function of the program raises, of which the weights know nothing."""
+        if self.partial is None:
+            return
+        failing = np.flatnonzero(trace(self.partial, ids, self.inputs.visible).fails())
+        if len(failing):
+            tokens = [self.inputs.vocab[token] for token in ids[failing[0]]]
+            raise UndefinedValue(f"The program has no value on {tokens}.")
 
     def tolerance(self, variable: Variable) -> float:
         """How far a variable may be off: less than any mixture of classes is.

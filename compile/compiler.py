@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,18 +10,17 @@ from rasplens.compile import graph as ops
 from rasplens.compile import rasp
 from rasplens.compile.assemble import Assembly, Places, assemble
 from rasplens.compile.compiled import CompiledModel, Variable
-from rasplens.compile.domain import find_gap, searched
-from rasplens.compile.errors import CausalWarning, CompileError, UndefinedValue
+from rasplens.compile.domain import defined_program, searched
+from rasplens.compile.equality import value_key
+from rasplens.compile.errors import CausalWarning, CompileError
 from rasplens.compile.finite import Finite, FiniteNode
 from rasplens.compile.inputs import InputSpace, input_space
-from rasplens.compile.interpreter import expressions, run
-from rasplens.compile.lowering import build_graph
+from rasplens.compile.interpreter import expressions
 from rasplens.compile.passes import ALL_PASSES, FOLD, optimize
 from rasplens.compile.rasp import Value
 from rasplens.compile.residual import Layout, lay_out
 from rasplens.compile.schedule import ATTENTION, schedule
 from rasplens.compile.trace import trace
-from rasplens.compile.values import reachable_values
 
 
 def compile_program(
@@ -61,24 +61,30 @@ def compile_program(
     """
     inputs = input_space(vocab, max_len, causal, mask)
     passes = _passes(optimize)
+    if bos is False:
+        passes = [name for name in passes if name != "route"]  # heads that choose may select nothing
     if partial not in ("forbid", "allow"):
         raise ValueError(f'partial must be "forbid" or "allow"; got {partial!r}.')
     if pad and mask is not None:
         raise ValueError("With a mask of its own, a position may see nothing but padding. Compile without `pad`.")
-    finite = _defined(program, inputs, partial)
+    _, finite = defined_program(program, inputs, partial)
+    gaps = finite if partial == "allow" else None
     if causal and mask is None and not program.annotations.get("causal"):
         _warn_where_causality_matters(program, finite, inputs)
     finite = run_passes(finite, inputs, passes)
     layout = lay_out(finite, _has_bos(finite, bos), fold=FOLD in passes, has_pad=pad)
     places = schedule(layout)
     assembly = assemble(layout, places, inputs)
-    return _with_anatomy(program, inputs, layout, places, assembly)
+    compiled = _with_anatomy(program, inputs, layout, places, assembly)
+    return replace(compiled, partial=gaps)
 
 
 run_passes = optimize
 
 
 def _passes(chosen: bool | Collection[str]) -> Collection[str]:
+    if isinstance(chosen, str):
+        chosen = [chosen]
     if isinstance(chosen, bool):
         return ALL_PASSES if chosen else ()
     if unknown := [name for name in chosen if name not in ALL_PASSES]:
@@ -86,47 +92,11 @@ def _passes(chosen: bool | Collection[str]) -> Collection[str]:
     return chosen
 
 
-def _defined(program: rasp.SOp, inputs: InputSpace, partial: str) -> Finite:
-    """The program over finitely many values, with a value on every input unless that is not asked for.
-
-    An aggregate of classes that are numbers may turn out to average them: then it is compiled as a mean.
-
-    Raises:
-        CompileError: If some input has no value, with a smallest example.
-    """
-    averaged: set[int] = set()
-    while True:
-        finite = reachable_values(build_graph(program, averaged), inputs)
-        gap = find_gap(finite, inputs)
-        if gap is None:
-            return finite
-        node = finite.nodes[gap.node]
-        try:
-            run(program, gap.tokens, mask=inputs.visible)
-        except UndefinedValue as error:
-            if partial == "allow":
-                return finite
-            raise CompileError(
-                f'{error} Compile with partial="allow" to have the model refuse to answer there.', node.expr
-            ) from None
-        if id(node.expr) in averaged:
-            raise AssertionError(
-                f"the trace finds no value for {node.name!r} on {gap.tokens}, the interpreter does"
-            )
-        values = finite.nodes[node.inputs[1]].values
-        if any(isinstance(value, bool) or (isinstance(value, float) and value.is_integer()) for value in values):
-            raise CompileError(
-                f"{node.name!r} averages values of different types on {list(gap.tokens)}. Make it numerical(...).",
-                node.expr,
-            )
-        averaged.add(id(node.expr))
-
-
 def _warn_where_causality_matters(program: rasp.SOp, finite: Finite, inputs: InputSpace) -> None:
     """Shows the smallest input on which seeing the whole sequence changes what the program says."""
     everything = input_space(inputs.vocab, inputs.max_len)
     try:
-        whole = reachable_values(build_graph(program), everything)
+        _, whole = defined_program(program, everything, "allow")
     except CompileError:
         return  # it has no meaning but the causal one
     values, whole_values = finite.nodes[finite.output].values, whole.nodes[whole.output].values
@@ -136,7 +106,7 @@ def _warn_where_causality_matters(program: rasp.SOp, finite: Finite, inputs: Inp
         for row in np.flatnonzero(~causal.fails() & ~full.fails()).tolist():
             got = [(*values, None)[code] for code in said[row]]
             other = [(*whole_values, None)[code] for code in would_say[row]]
-            if got != other:
+            if list(map(value_key, got)) != list(map(value_key, other)):
                 tokens = [inputs.vocab[token] for token in ids[row]]
                 warnings.warn(
                     f"{program.name!r} depends on what comes later: on {tokens} it says {other}, but {got} where "

@@ -10,13 +10,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from rasplens.compile import graph as ops
-from rasplens.compile.finite import Finite
+from rasplens.compile import rasp
+from rasplens.compile.errors import CompileError, UndefinedValue
+from rasplens.compile.finite import Finite, FiniteNode
+from rasplens.compile.graph import Graph
 from rasplens.compile.inputs import InputSpace
+from rasplens.compile.interpreter import expressions, run
+from rasplens.compile.lowering import build_graph
 from rasplens.compile.rasp import Value
 from rasplens.compile.trace import trace
+from rasplens.compile.values import reachable_values
 
 ENUMERATED = 100_000
 """Input spaces of at most this many sequences are searched in full."""
+
+EXAMPLES = 20
+"""How many of the inputs on which a variable has no value are looked at."""
 
 SAMPLES = 2_000
 """How many sequences of a larger one are searched."""
@@ -35,18 +44,77 @@ class Gap:
     tokens: tuple[Value, ...]
 
 
-def find_gap(finite: Finite, space: InputSpace) -> Gap | None:
-    """An input on which some variable has no value; None if none was found."""
+def defined_program(program: rasp.SOp, space: InputSpace, partial: str) -> tuple[Graph, Finite]:
+    """The program over finitely many values, with a value on every input unless that is not asked for.
+
+    An aggregate of classes that are numbers may turn out to average them: then it is compiled as a mean.
+
+    Args:
+        program: The s-op to compute.
+        space: The inputs.
+        partial: `"forbid"` or `"allow"` inputs without a value.
+
+    Raises:
+        CompileError: If some input has no value, with a smallest example.
+    """
+    _check_constants(program, space)
+    averaged: set[int] = set()
+    while True:
+        graph = build_graph(program, averaged)
+        finite = reachable_values(graph, space)
+        mean = _average_of_classes(program, finite, space, partial)
+        if mean is None:
+            return graph, finite
+        if id(mean.expr) in averaged:
+            raise AssertionError(f"the trace finds no value for {mean.name!r} where the interpreter does")
+        averaged.add(id(mean.expr))
+
+
+def _average_of_classes(program: rasp.SOp, finite: Finite, space: InputSpace, partial: str) -> FiniteNode | None:
+    """An aggregate that has a value where only classes seem to be mixed: since they are numbers, their mean."""
+    for gap in find_gaps(finite, space):
+        node = finite.nodes[gap.node]
+        try:
+            run(program, gap.tokens, mask=space.visible)
+        except UndefinedValue as error:
+            if partial == "allow":
+                continue
+            raise CompileError(
+                f'{error} Compile with partial="allow" to have the model refuse to answer there.', node.expr
+            ) from None
+        values = finite.nodes[node.inputs[1]].values
+        if any(isinstance(value, bool) or (isinstance(value, float) and value.is_integer()) for value in values):
+            raise CompileError(
+                f"{node.name!r} averages values of different types on {list(gap.tokens)}. Make it numerical(...).",
+                node.expr,
+            )
+        return node
+    return None
+
+
+def _check_constants(program: rasp.SOp, space: InputSpace) -> None:
+    for expr in expressions(program):
+        is_constant = isinstance(expr, rasp.ConstantSOp | rasp.ConstantSelector)
+        if is_constant and expr.check_length and (len(expr.value), space.max_len) != (1, 1):
+            raise CompileError(
+                f"{expr.name!r} is a constant of length {len(expr.value)}, and has no value on sequences of other "
+                f"lengths from 1 to {space.max_len}. Give it check_length=False to cut or fill it.",
+                expr,
+            )
+
+
+def find_gaps(finite: Finite, space: InputSpace) -> Iterator[Gap]:
+    """Inputs on which some variable has no value, the short first; a few for every variable."""
     if not any(_is_risky(i, finite) for i in range(len(finite.nodes))):
-        return None
+        return
+    left = dict.fromkeys(range(len(finite.nodes)), EXAMPLES)
     for ids in searched(space):
         found = trace(finite, ids, space.visible)
-        failing = np.flatnonzero(found.fails())
-        if len(failing):
-            row = int(failing[0])
+        for row in np.flatnonzero(found.fails()).tolist():
             node = next(i for i, where in sorted(found.failures.items()) if where[row])
-            return Gap(node, tuple(space.vocab[token] for token in ids[row].tolist()))
-    return None
+            if left[node]:
+                left[node] -= 1
+                yield Gap(node, tuple(space.vocab[token] for token in ids[row].tolist()))
 
 
 def searched(space: InputSpace) -> Iterator[np.ndarray]:

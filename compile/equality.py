@@ -48,6 +48,13 @@ def as_number(value: Value) -> Value:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def canonical(value: Value) -> Value:
+    """One of all values that are equal as scores: True, 1 and 1.0 are 1, inside tuples too."""
+    if isinstance(value, tuple):
+        return tuple(canonical(part) for part in value)
+    return as_number(value)
+
+
 def plain(value: Value) -> Value:
     """The Python value of a numpy scalar; every other value as it is."""
     return value.item() if isinstance(value, np.generic) else value

@@ -18,6 +18,9 @@ MAX_VALUES = 20_000
 RESOLUTION = 2.0**-20
 """The least gap between two values of a number, relative to the largest: float32 resolves an eighth of it."""
 
+LARGEST, SMALLEST = 1e30, 1e-30
+"""The most that a number may be, and the least gap between two: slopes of neurons are ratios of such numbers."""
+
 UNDEFINED = -1
 """The code of None in tables: as an index it is the last place, which tables keep for it."""
 
@@ -159,7 +162,7 @@ def _numbers(node: Node, ascending: list[Value], is_partial: bool) -> Domain:
             groups.append([value])
     values = [group[0] for group in groups]
     gaps = np.diff(np.array([float(value) for value in values]))
-    if len(gaps) and gaps.min() < RESOLUTION * largest:
+    if len(gaps) and gaps.min() < max(RESOLUTION * largest, SMALLEST):
         at = int(gaps.argmin())
         raise CompileError(
             f"{node.name!r} can be {values[at]} and {values[at + 1]}, which is too close together for numbers up "
@@ -182,7 +185,7 @@ def held_number(node: Node, value: Value) -> Value:
         )
     number = as_number(value)
     try:
-        is_finite = abs(float(number)) <= float(np.finfo(np.float32).max)
+        is_finite = abs(float(number)) <= LARGEST
     except OverflowError:
         is_finite = False
     if not is_finite:

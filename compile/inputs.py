@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rasplens.compile.equality import value_key
+from rasplens.compile.equality import plain, value_key
 from rasplens.compile.interpreter import visibility
 from rasplens.compile.rasp import Value
 
@@ -103,4 +103,4 @@ def input_space(
         vocab = sorted(vocab, key=lambda token: (type(token).__name__, token))
     visible = visibility(max_len, causal, mask)
     visible.flags.writeable = False
-    return InputSpace(tuple(vocab), max_len, visible)
+    return InputSpace(tuple(plain(token) for token in vocab), max_len, visible)

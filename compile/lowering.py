@@ -11,6 +11,7 @@ from functools import singledispatch
 from typing import Any
 
 from rasplens.compile import rasp
+from rasplens.compile.equality import canonical
 from rasplens.compile.errors import CompileError
 from rasplens.compile.formula import And, Atom, Formula, Not, conjuncts, holds, sources, together
 from rasplens.compile.graph import (
@@ -198,9 +199,22 @@ def _(expr: rasp.Aggregate, builder: _Builder) -> int:
     selector, values = builder.lower(expr.selector), builder.lower(expr.sop)
     mixes = builder.nodes[values].encoding is Encoding.NUMERICAL or id(expr) in builder.averaged
     if mixes and expr.encoding is Encoding.CATEGORICAL:
+        _check_default_of_mean(expr)
         mean = rasp.numerical(expr).named(f"{expr.name} (mean)")
         return builder.cast(builder.add(Gather(expr.default), (selector, values), mean), Encoding.CATEGORICAL)
     return builder.add(Gather(expr.default), (selector, values), expr)
+
+
+def _check_default_of_mean(expr: rasp.Aggregate) -> None:
+    """Refuses a default whose type would be lost: a mean is held as a number before it becomes a class."""
+    default = expr.default
+    is_plain = default is None or (type(default) is float and not default.is_integer()) or type(default) is int
+    if not is_plain:
+        raise CompileError(
+            f"{expr.name!r} averages numbers and is held as classes; its default must be None, an int or a "
+            f"fraction, and is {default!r}. Make it numerical(...), or choose another default.",
+            expr,
+        )
 
 
 @_lower.register
@@ -269,9 +283,9 @@ def _(expr: rasp.SelectBest, builder: _Builder) -> Formula:
     A head can select those directly, but not count or restrict them: then the best score is gathered
     first, and compared.
     """
-    scores = builder.categorical(expr.score)
-    name = f"{expr.score.name} of {expr.name}"
-    best = rasp.Aggregate(expr, expr.score).named(name)
+    ranked = rasp.Map(canonical, expr.score).named(f"{expr.score.name} (as a score)")
+    scores = builder.categorical(ranked)
+    best = rasp.Aggregate(expr, ranked).named(f"{expr.score.name} of {expr.name}")
     highest = builder.add(Gather(None), (builder.lower(expr), scores), best)
     predicate = Atom(builder.categorical(expr.keys), builder.categorical(expr.queries), expr.predicate)
     return And((predicate, Atom(scores, highest, rasp.Comparison.EQ)))

@@ -42,7 +42,10 @@ def build_neurons(variable: int, layout: Layout) -> Neurons:
     node = layout.finite.nodes[variable]
     columns, rows = _build(node.op, node, variable, layout)
     used = rows.any(axis=1)
-    return Neurons(columns[:, used], rows[used] @ layout.write(variable))
+    columns = columns[:, used]
+    if layout.pad is not None:  # at padding the position's own embedding must not set anything off
+        columns[layout.pad] = -np.abs(columns).T @ layout.largest()
+    return Neurons(columns, rows[used] @ layout.write(variable))
 
 
 @singledispatch
@@ -190,8 +193,7 @@ def _gated_number(
 def _results(node: FiniteNode, variable: int, layout: Layout) -> np.ndarray:
     """What is written for every code of the inputs, undefined last: `[code, …, width]`."""
     assert node.table is not None
-    vectors = [layout.encode(variable, value) for value in (*node.values, None)]
-    return np.stack(vectors)[node.table]
+    return layout.encodings(variable)[node.table]
 
 
 def _largest(node: FiniteNode) -> float:

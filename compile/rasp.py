@@ -417,6 +417,9 @@ class Aggregate(SOp):
         super().__post_init__()
         _require(Selector, "Aggregate", selector=self.selector)
         _require(SOp, "Aggregate", sop=self.sop)
+        if not isinstance(self.default, bool | int | float | str | tuple | None):
+            kind = type(self.default).__name__
+            raise TypeError(f"`default` of Aggregate must be None, bool, int, float, str or a tuple; got {kind}.")
 
 
 def numerical(sop: SOpT) -> SOpT:

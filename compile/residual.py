@@ -107,6 +107,15 @@ class Layout:
             return np.eye(self.d_model)[:, [self.one]]
         return self.onehot(_always_there(self.finite, self.written)[0]).sum(axis=1, keepdims=True)
 
+    def largest(self) -> Float[np.ndarray, " d_model"]:
+        """The most that each direction holds: 1, or of a number the largest."""
+        most = np.ones(self.d_model)
+        for variable, directions in self.slices.items():
+            node = self.finite.nodes[variable]
+            if node.is_numerical:
+                most[directions.start] = max(1.0, *(abs(float(value)) for value in node.values))
+        return most
+
     def is_pad(self) -> Columns:
         """Reads 1 at padding and 0 elsewhere."""
         assert self.pad is not None

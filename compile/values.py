@@ -166,7 +166,8 @@ def _(op: ops.Linear, node: Node, analysis: _Analysis) -> FiniteNode:
 
 
 def _factor(node: Node, factor: Any) -> Fraction:
-    if not isinstance(factor, int | float) or not math.isfinite(factor):
+    factor = plain(factor)
+    if not isinstance(factor, int | float | Fraction) or not math.isfinite(factor):
         raise CompileError(f"A factor of {node.name!r} is {factor!r}; it must be a finite number.", node.expr)
     return exact(factor)
 

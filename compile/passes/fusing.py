@@ -7,7 +7,7 @@ import numpy as np
 
 from rasplens.compile import graph as ops
 from rasplens.compile.equality import as_number, exact
-from rasplens.compile.finite import UNDEFINED, Domain, Finite, FiniteNode, coder
+from rasplens.compile.finite import UNDEFINED, Finite, FiniteNode, coder
 from rasplens.compile.inputs import InputSpace
 from rasplens.compile.passes.rewriting import Rewriting, no_function, rewrite
 from rasplens.compile.trace import recode
@@ -44,18 +44,14 @@ def _fused(node: FiniteNode, rewriting: Rewriting, roots: dict[int, tuple[int, n
     source = rewriting.nodes[base]
     codes = _codes_of(node, [rewriting.nodes[i] for i in node.inputs], [roots[i][1] for i in node.inputs])
     occurring = codes if source.is_partial else codes[:-1]
-    reached = np.unique(occurring[occurring != UNDEFINED])
-    if not len(reached):
+    if (occurring == UNDEFINED).all():
         return None
-    new_code = np.full(len(node.values) + 1, UNDEFINED)
-    new_code[reached] = np.arange(len(reached))
-    domain = Domain(tuple(node.values[code] for code in reached), bool((occurring == UNDEFINED).any()))
+    # The same values under the same codes: what reads the node has tables over them.
+    domain = replace(node.domain, is_partial=bool((occurring == UNDEFINED).any()))
     op = ops.Apply(no_function, takes_none=bool(source.is_partial and codes[-1] != UNDEFINED))
     met = np.ones(len(codes), dtype=bool)
     met[-1] = source.is_partial
-    return replace(
-        node, op=op, inputs=(base,), domain=domain, table=new_code[codes], met=met, raises={}, by_layout=None
-    )
+    return replace(node, op=op, inputs=(base,), domain=domain, table=codes, met=met, raises={}, by_layout=None)
 
 
 def _codes_of(node: FiniteNode, inputs: Sequence[FiniteNode], codes: Sequence[np.ndarray]) -> np.ndarray:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from rasplens.compile import graph as ops
+from rasplens.compile.emptiness import some_position_sees_nothing
 from rasplens.compile.finite import UNDEFINED, Domain, Finite, FiniteNode
 from rasplens.compile.inputs import InputSpace
 from rasplens.compile.passes.rewriting import Rewriting, rewrite
@@ -38,11 +39,15 @@ def reached(finite: Finite, space: InputSpace) -> Finite:
             seen[i][found.codes[i]] = True
             if i in met:
                 met[i][tuple(found.codes[source] for source in node.inputs)] = True
-    return _restricted(finite, seen, met, may_be_empty)
+    return _restricted(finite, space, seen, met, may_be_empty)
 
 
 def _restricted(
-    finite: Finite, seen: Sequence[np.ndarray], met: dict[int, np.ndarray], may_be_empty: np.ndarray
+    finite: Finite,
+    space: InputSpace,
+    seen: Sequence[np.ndarray],
+    met: dict[int, np.ndarray],
+    may_be_empty: np.ndarray,
 ) -> Finite:
     """The graph over the values that were seen."""
     kept = [np.append(np.flatnonzero(mask[:-1]), len(mask) - 1) if len(mask) else mask for mask in seen]
@@ -65,7 +70,7 @@ def _restricted(
         fallbacks = node.fallbacks
         if isinstance(node.op, ops.Gather):
             selectors = [rewriting.nodes[selector] for selector in node.inputs[::2]]
-            is_silent = any(s.may_be_empty for s in selectors) or _sees_nothing_somewhere(finite, i)
+            is_silent = any(s.may_be_empty for s in selectors) or some_position_sees_nothing(space.visible)
             fallbacks = fallbacks if is_silent else ()
         if node.table is None:
             return rewriting.add(replace(node, domain=domain, fallbacks=fallbacks, by_layout=None))
@@ -78,9 +83,3 @@ def _restricted(
         )
 
     return rewrite(finite, change)
-
-
-def _sees_nothing_somewhere(finite: Finite, i: int) -> bool:
-    """Whether a gather's fallback is for positions that see nothing, whatever the selector."""
-    node = finite.nodes[i]
-    return bool(node.fallbacks) and not any(finite.nodes[s].may_be_empty for s in node.inputs[::2])

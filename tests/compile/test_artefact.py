@@ -10,6 +10,11 @@ from rasplens.model import StorageError, load, save
 
 
 @pytest.fixture
+def compiled(case):
+    return compile_program(rasp.causal(case.program), case.vocab, case.max_len, **case.options)
+
+
+@pytest.fixture
 def stored(compiled, tmp_path):
     compiled.save(tmp_path / "model.safetensors")
     return load_compiled(tmp_path / "model.safetensors")
@@ -64,3 +69,12 @@ def test_annotated_primitives_keep_their_annotations(tmp_path):
     compile_program(program, ["a"], 3).save(tmp_path / "m.safetensors")
     loaded = load_compiled(tmp_path / "m.safetensors").program
     assert (loaded.name, rasp.is_numerical(loaded)) == ("where", True)
+
+
+def test_averages_of_classes_are_stored_with_their_values(tmp_path):
+    """The loaded program once knew nothing of the means, and so had no value there."""
+    average = rasp.Aggregate(rasp.Select(tokens, tokens, rasp.Comparison.TRUE), rasp.indices)
+    compile_program(Map(lambda x: x * 2, average), ["a", "b"], 2).save(tmp_path / "m.safetensors")
+    loaded = load_compiled(tmp_path / "m.safetensors")
+    assert run(loaded.program, ["a", "b"]) == loaded(["a", "b"]) == [1, 1]
+    assert verify(loaded).undefined == 0

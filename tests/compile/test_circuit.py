@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 import torch
 
-from rasplens.compile import compile_program, programs
+from rasplens.compile import compile_program, programs, rasp
 from rasplens.compile.circuit import LOGITS, POSITIONS, TOKENS, parts, run_parts
+from rasplens.compile.rasp import tokens
 from rasplens.model import HookedModel
 
 SMALL = {
@@ -109,3 +110,9 @@ def test_what_makes_no_sense_is_refused():
         compiled.circuit("neuron")
     with pytest.raises(ValueError, match=r"Positions \[2\] lie outside the 2 positions"):
         compiled.circuit("edge", positions=[2])
+
+
+def test_a_model_without_neurons_has_no_parts_for_them():
+    compiled = compile_program(rasp.numerical(tokens), [0], 3, optimize=["cast"])
+    assert not compiled.neurons
+    assert list(compiled.circuit()) == [part.name for part in parts(compiled)]

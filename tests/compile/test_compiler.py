@@ -253,3 +253,65 @@ def test_any_other_filler_does_change_answers():
     width = compiled.variables[compiled.output]
     assert width.values[width.decode(compiled.outputs(padded))[0, 0]] == 1
     assert width.values[width.decode(compiled.outputs(filled))[0, 0]] == 3
+
+
+def test_padding_sets_no_neuron_off():
+    """The position of padding alone once fired the neurons of pairs, for every token at once."""
+    beside = Select(tokens, tokens, Comparison.EQ) | Select(indices, indices, Comparison.GT)
+    for optimize in (True, False):
+        compiled = compile_program(SelectorWidth(beside), ["a", "b", "c"], 3, pad=True, optimize=optimize)
+        width = compiled.variables[compiled.output]
+        codes = width.decode(compiled.outputs(compiled.encode([["a"], ["a", "b", "c"]]))[:1, :1])
+        assert [width.values[code] for code in codes[0]] == [1]
+
+
+@pytest.mark.parametrize("default", ["z", 2])
+def test_defaults_stand_where_nothing_is_seen_at_all(default):
+    """Found by random programs with random masks: the default went where the selector was never empty."""
+    blind = np.zeros((1, 1), dtype=bool)
+    program = Aggregate(Select(tokens, rasp.numerical(tokens), Comparison.EQ), tokens, default=default)
+    assert compile_program(program, [1, 2], 1, mask=blind)([1]) == run(program, [1], mask=blind) == [default]
+
+
+def test_a_function_that_raises_is_refused_where_it_does():
+    inverse = compile_program(Map(lambda t: 1 / t, tokens), [0, 1], 2, partial="allow")
+    assert inverse([1, 1]) == [1.0, 1.0]
+    with pytest.raises(UndefinedValue, match=r"no value on \[1, 0\]"):
+        inverse([1, 0])
+
+
+@pytest.mark.parametrize("constant", [rasp.ConstantSOp([1, 2]), SelectorWidth(rasp.ConstantSelector([[True]]))])
+def test_constants_of_one_length_are_refused_for_others(constant):
+    with pytest.raises(CompileError, match="has no value on sequences of other lengths from 1 to 2"):
+        compile_program(constant, ["a"], 2)
+
+
+def test_a_default_whose_type_an_average_would_lose_is_refused():
+    program = Aggregate(PREVIOUS, rasp.numerical(indices), default=True)
+    with pytest.raises(CompileError, match="its default must be None, an int or a fraction, and is True"):
+        compile_program(program, ["a"], 2)
+    with pytest.raises(TypeError, match=r"`default` of Aggregate must be .* got list"):
+        Aggregate(PREVIOUS, tokens, default=[1])
+
+
+def test_scores_that_are_equal_are_one_whatever_their_type():
+    best = rasp.SelectBest(tokens, tokens, Comparison.TRUE, Map(lambda t: (t,), tokens))
+    assert verify(compile_program(SelectorWidth(best), [True, 1], 2)).ok
+
+
+def test_averages_of_classes_warn_of_causality_too():
+    with pytest.warns(CausalWarning, match="depends on what comes later"):
+        compile_program(Aggregate(EVERYTHING, indices), ["a", "b"], 2, causal=True)
+
+
+def test_without_a_bos_no_pass_may_need_one():
+    choice = Where(
+        tokens == "a",
+        Aggregate(Select(indices, indices, Comparison.EQ), tokens),
+        Aggregate(Select(indices, indices, lambda key, query: key == 0), tokens),
+    )
+    assert not compile_program(choice, ["a", "b"], 3, bos=False).has_bos
+
+
+def test_tokens_may_be_numpys():
+    assert compile_program(tokens, np.arange(2), 2)([0, 1]) == [0, 1]

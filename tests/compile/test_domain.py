@@ -1,7 +1,7 @@
 import pytest
 
 from rasplens.compile import domain, programs
-from rasplens.compile.domain import Gap, find_gap, searched
+from rasplens.compile.domain import Gap, find_gaps, searched
 from rasplens.compile.inputs import input_space
 from rasplens.compile.lowering import build_graph
 from rasplens.compile.rasp import Aggregate, Comparison, Map, Select, tokens
@@ -12,7 +12,7 @@ EVERYTHING = Select(tokens, tokens, Comparison.TRUE)
 
 def gap(program, vocab=("a", "b"), max_len=4) -> Gap | None:
     space = input_space(vocab, max_len)
-    return find_gap(reachable_values(build_graph(program), space), space)
+    return next(find_gaps(reachable_values(build_graph(program), space), space), None)
 
 
 def test_the_first_and_shortest_input_is_given():

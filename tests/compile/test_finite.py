@@ -34,6 +34,8 @@ def test_what_rounding_tells_apart_is_remembered():
         ([float("inf")], "'n' can be inf, which no weight can hold"),
         ([10**400], "which no weight can hold"),
         ([2**24, 2**24 + 1], "too close together"),
+        ([0, 1e-50], "too close together"),
+        ([3e38], "which no weight can hold"),
         (range(30_000), "can take more than 20,000 values"),
     ],
 )

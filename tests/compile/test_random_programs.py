@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from rasplens.compile import CompileError, compile_program, rasp, verify
+from rasplens.compile.passes import ALL_PASSES
 from rasplens.compile.rasp import (
     Aggregate,
     LinearSequenceMap,
@@ -77,7 +78,10 @@ def grow(sops):
 programs = st.recursive(st.sampled_from([tokens, Map(lambda i: i % 3, indices)]), grow, max_leaves=12)
 
 
-def check(program: SOp, causal: bool, optimize: bool) -> None:
+optimizations = st.sampled_from([True, False, [name for name in ALL_PASSES if name != "reached"]])
+
+
+def check(program: SOp, causal: bool, optimize: bool | list[str]) -> None:
     program = rasp.causal(program)
     try:
         compiled = compile_program(program, [0, 1], 3, causal=causal, optimize=optimize)
@@ -99,7 +103,7 @@ RELAXED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, Hea
 
 
 @settings(max_examples=150, derandomize=True, **RELAXED)
-@given(programs, st.booleans(), st.booleans())
+@given(programs, st.booleans(), optimizations)
 def test_random_programs_compile_to_what_they_mean(program, causal, optimize):
     check(program, causal, optimize)
 
@@ -107,6 +111,6 @@ def test_random_programs_compile_to_what_they_mean(program, causal, optimize):
 @pytest.mark.slow
 @seed(0)
 @settings(max_examples=10_000, **RELAXED)
-@given(programs, st.booleans(), st.booleans())
+@given(programs, st.booleans(), optimizations)
 def test_many_random_programs_compile_to_what_they_mean(program, causal, optimize):
     check(program, causal, optimize)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rasplens.compile import compile_program, programs, rasp, verify
-from rasplens.compile.passes import ALL_PASSES
+from rasplens.compile.passes import ALL_PASSES, reaching
 from rasplens.compile.rasp import Aggregate, Comparison, Map, Select, SelectorWidth, Where, indices, tokens
 
 
@@ -27,6 +27,30 @@ def test_no_pass_needs_another(every_case, left_out):
         )
         found = verify(compiled)
         assert found.ok, (case, str(found))
+
+
+def test_where_values_are_not_found_by_running_nothing_changes_either(every_case, monkeypatch):
+    """The passes as they meet large input spaces. Fused maps once had codes that their readers did not know."""
+    monkeypatch.setattr(reaching, "REACHED_LIMIT", 0)
+    for case in every_case:
+        compiled = compile_program(rasp.causal(case.program), case.vocab, case.max_len, **case.options)
+        found = verify(compiled)
+        assert found.ok, (case, str(found))
+
+
+def test_readers_of_a_fused_map_know_its_values():
+    letters = "abcdefghij"
+    low = Map(lambda t: letters.index(t) % 3, tokens)
+    high = Map(lambda t: letters.index(t) // 3, tokens)
+    code = rasp.SequenceMap(lambda x, y: (x, y), low, high)
+    smaller = SelectorWidth(Select(code, code, lambda key, query: key[0] < query[0]))
+    for program in (
+        Map(lambda c: c[0] + 10 * c[1], code),
+        rasp.SequenceMap(lambda c, i: (c, i), code, indices),
+        smaller,
+    ):
+        assert verify(compile_program(program, letters, 5), samples=200).ok
+        assert verify(compile_program(program, letters, 2, optimize=["fuse"])).ok
 
 
 def size(program, passes, vocab="ab", max_len=4):
