@@ -22,7 +22,7 @@ def value_key(value: Value) -> tuple[Any, ...]:
     return (type(value), value)
 
 
-def exact(number: float) -> Fraction:
+def exact(number: float | Fraction) -> Fraction:
     """The rational that a number stands for: a float is the simplest fraction that rounds to it.
 
     So 1 / 3 is a third, and what is added up exactly from thirds and tenths comes out exactly. Floats
