@@ -4,7 +4,8 @@
     python benchmarks/compile.py --write docs/compiler.md  puts them between the page's markers
 
 Tracr's figures were recorded once, by running it unmodified on two CPU cores (`benchmarks/tracr.json`); ours
-are measured here. Parameters are counted as Tracr counts them: all but the unembedding.
+are measured here, and Tracr's times, too, where it is installed. Parameters are counted as Tracr counts them:
+all but the unembedding.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import tracr_here
 from scipy.stats import gmean
 
 from rasplens.compile import CompiledModel, compile_program, programs, rasp, verify
@@ -108,6 +110,9 @@ def program_row(recorded: dict) -> tuple[list[str], float]:
         f"{1_000 * ours.seconds:.0f} ms / {1_000 * recorded['compile_seconds']:.0f} ms",
         f"{check.margin:.3f}" if check.ok else f"WRONG: {check}",
     ]
+    if tracr_here.is_installed():
+        theirs = tracr_here.seconds(recorded)
+        cells.append("-" if theirs is None else f"{ours.seconds / theirs:.4f} ({1_000 * theirs:.0f} ms)")
     return cells, ratio
 
 
@@ -125,6 +130,8 @@ def program_table() -> str:
         "time",
         "margin",
     ]
+    if tracr_here.is_installed():
+        headings.append("time, ratio to Tracr here")
     mean = gmean([ratio for _, ratio in rows])
     table = markdown(headings, [cells for cells, _ in rows])
     return f"{table}\n\nGeometric mean of the parameter ratio: {mean:.3f}. Figures are ours / Tracr's."

@@ -12,10 +12,14 @@ from rasplens.compare.comparison import Comparison
 from rasplens.compare.findings import CONTROLS
 from rasplens.compare.panels import LAYOUT, Panel, grid, heatmap, names, signed_limits, ticks
 from rasplens.compare.subject import Head
+from rasplens.compile.drawing import draw_program, draw_residual_stream
 from rasplens.model.circuits import full_ov_circuit, score_terms
 
 EXAMPLES = 5
 """Inputs among which the attention figure lets one choose."""
+
+MOST_DIRECTIONS = 120
+"""Residual streams of more directions are not drawn."""
 
 
 def decodability_figure(comparison: Comparison) -> go.Figure | None:
@@ -156,9 +160,18 @@ def qk_figure(comparison: Comparison) -> go.Figure | None:
     return grid(panels, columns=2, panel_height=400)
 
 
+def residual_stream_figure(comparison: Comparison) -> go.Figure | None:
+    """What every direction of the compiled model holds on one input; None if there are too many to read."""
+    compiled = comparison.pairing.compiled
+    if compiled.transformer.config.d_model > MOST_DIRECTIONS:
+        return None
+    return draw_residual_stream(compiled, comparison.pairing.task.sequences(comparison.pairing.ids[:1])[0])
+
+
 def figures(comparison: Comparison) -> dict[str, go.Figure]:
     """Every figure that there is something to show in, by name."""
     makers: dict[str, Callable[[Comparison], go.Figure | None]] = {
+        "program": lambda comparison: draw_program(comparison.pairing.compiled.program),
         "decodability": decodability_figure,
         "attention": attention_figure,
         "heads": head_figure,
@@ -166,6 +179,7 @@ def figures(comparison: Comparison) -> dict[str, go.Figure]:
         "edges_mean": lambda comparison: edge_figure(comparison, "mean"),
         "ov": ov_figure,
         "qk": qk_figure,
+        "residual_stream": residual_stream_figure,
     }
     made = {name: maker(comparison) for name, maker in makers.items()}
     return {name: figure for name, figure in made.items() if figure is not None}

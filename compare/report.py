@@ -14,6 +14,12 @@ from rasplens.compare.figures import figures
 
 SECTIONS = (
     (
+        "The program",
+        "The expressions of the reference program, each right of what it reads; selectors are diamonds.",
+        ("program",),
+        None,
+    ),
+    (
         "Residual subspaces",
         "Where a linear probe reads each variable of the program from the learned residual stream, at the "
         "positions where the compiled model uses it. Colour is the held-out score minus its best control "
@@ -24,7 +30,7 @@ SECTIONS = (
     ),
     (
         "Attention",
-        "Every compiled head beside the learned head that attends most like it. Scores are 1 minus the "
+        "Every compiled head beside the learned head that it is matched with. Scores are 1 minus the "
         "Jensen-Shannon divergence in bits, on rows where the compiled head acts; <i>shuffled</i> compares "
         "with another input's rows, and <i>content</i> is what is left above that.",
         ("attention",),
@@ -60,6 +66,12 @@ SECTIONS = (
         "QK circuits of the learned model",
         "The attention score of layer 0 as a sum of four terms, by what stands on the query's and the key's side.",
         ("qk",),
+        None,
+    ),
+    (
+        "Residual stream of the compiled model",
+        "What every direction holds at every position of one input, from the embedding on, layer by layer.",
+        ("residual_stream",),
         None,
     ),
 )

@@ -16,7 +16,8 @@ def made(induction, noise, task):
 
 def test_every_figure_is_there(made):
     _, shown = made
-    assert list(shown) == ["decodability", "attention", "heads", "edges_zero", "edges_mean", "ov", "qk"]
+    axes = ["decodability", "attention", "heads", "edges_zero", "edges_mean"]
+    assert list(shown) == ["program", *axes, "ov", "qk", "residual_stream"]
 
 
 def test_attention_shows_compiled_beside_learned_one_input_at_a_time(made):

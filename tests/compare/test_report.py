@@ -45,7 +45,7 @@ def test_every_section_has_its_figure(page):
     for name in ("decodability", "attention", "heads", "edges_zero", "edges_mean", "ov", "qk"):
         assert f'id="figure-{name}"' in page
     assert "These are measurements, not a verdict" in page
-    assert page.count("<h2>") == 7
+    assert page.count("<h2>") == 9
 
 
 def test_nothing_is_fetched_from_anywhere(page):
