@@ -18,6 +18,7 @@ def test_each_pass_alone_changes_no_answer(every_case, chosen):
         assert found.ok, (case, str(found))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left_out", ALL_PASSES)
 def test_no_pass_needs_another(every_case, left_out):
     passes = [name for name in ALL_PASSES if name != left_out]
