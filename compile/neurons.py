@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from rasplens.compile import graph as ops
 from rasplens.compile.equality import exact
-from rasplens.compile.finite import FiniteNode
+from rasplens.compile.finite import UNDEFINED, FiniteNode
 from rasplens.compile.residual import Columns, Layout
 from rasplens.compile.trace import recode
 
@@ -102,55 +102,51 @@ def _pairs(node: FiniteNode, variable: int, layout: Layout) -> tuple[Columns, Ro
     of the first variable, which writes its commonest result, and one per pair that makes an exception to
     that; or the same by values of the second. Values that give the same results throughout are one.
     """
-    results, met = _results(node, variable, layout), node.met
+    table, met = node.table, node.met
+    assert table is not None
     assert met is not None
+    written = layout.encodings(variable)
     fst, snd = (layout.onehot_or_none(source) for source in node.inputs)
-    forms = [_plainly(fst, snd, results, met, layout)]
+    forms = [_plainly(fst, snd, np.where(met, table, UNDEFINED), written, layout)]
     if not layout.finite.nodes[node.inputs[1]].is_partial:
-        forms.append(_with_exceptions(fst, snd, results, met, layout))
+        forms.append(_with_exceptions(fst, snd, table, met, written, layout))
     if not layout.finite.nodes[node.inputs[0]].is_partial:
-        forms.append(_with_exceptions(snd, fst, results.swapaxes(0, 1), met.T, layout))
+        forms.append(_with_exceptions(snd, fst, table.T, met.T, written, layout))
     return min(forms, key=lambda form: int(form[1].any(axis=1).sum()))
 
 
-def _plainly(
-    fst: Columns, snd: Columns, results: np.ndarray, met: np.ndarray, layout: Layout
-) -> tuple[Columns, Rows]:
-    results = np.where(met[:, :, None], results, 0)
-    fst, results = _alike(fst, results)
-    snd, results = _alike(snd, results.swapaxes(0, 1))
-    return _each_pair(fst, snd, results.swapaxes(0, 1), layout)
+def _plainly(fst: Columns, snd: Columns, codes: np.ndarray, written: Rows, layout: Layout) -> tuple[Columns, Rows]:
+    fst, codes = _alike(fst, codes)
+    snd, codes = _alike(snd, codes.T)
+    at = np.nonzero(codes.T != UNDEFINED)
+    return _both(fst, snd, at, layout), written[codes.T[at]]
 
 
 def _with_exceptions(
-    fst: Columns, snd: Columns, results: np.ndarray, met: np.ndarray, layout: Layout
+    fst: Columns, snd: Columns, codes: np.ndarray, met: np.ndarray, written: Rows, layout: Layout
 ) -> tuple[Columns, Rows]:
-    common = np.stack([_commonest(row[is_met]) for row, is_met in zip(results, met, strict=True)])
-    exceptions = np.where(met[:, :, None], results - common[:, None, :], 0)
-    columns, rows = _each_pair(fst, snd, exceptions, layout)
-    fst, common = _alike(fst, common)
-    return np.concatenate([fst, columns], axis=1), np.concatenate([common, rows])
+    common = np.array([_commonest(row[is_met]) for row, is_met in zip(codes, met, strict=True)])
+    at = np.nonzero(met & (codes != common[:, None]))
+    columns, rows = _both(fst, snd, at, layout), written[codes[at]] - written[common[at[0]]]
+    fst, common = _alike(fst, common[:, None])
+    return np.concatenate([fst, columns], axis=1), np.concatenate([written[common[:, 0]], rows])
 
 
-def _each_pair(fst: Columns, snd: Columns, results: np.ndarray, layout: Layout) -> tuple[Columns, Rows]:
-    at = np.nonzero(results.any(axis=-1))
-    return fst[:, at[0]] + snd[:, at[1]] - layout.position(), results[at]
+def _both(fst: Columns, snd: Columns, at: tuple[np.ndarray, ...], layout: Layout) -> Columns:
+    """Reads 1 where both values of a pair are present, and at most 0 elsewhere."""
+    return fst[:, at[0]] + snd[:, at[1]] - layout.position()
 
 
-def _alike(columns: Columns, results: np.ndarray) -> tuple[Columns, np.ndarray]:
+def _alike(columns: Columns, codes: np.ndarray) -> tuple[Columns, np.ndarray]:
     """The values that have the same results throughout, as one."""
-    flat = results.reshape(len(results), -1)
-    _, first, kind = np.unique(flat, axis=0, return_index=True, return_inverse=True)
+    _, first, kind = np.unique(codes, axis=0, return_index=True, return_inverse=True)
     merged = np.zeros((len(columns), len(first)))
     np.add.at(merged.T, kind.ravel(), columns.T)
-    return merged, results[first]
+    return merged, codes[first]
 
 
-def _commonest(results: Rows) -> np.ndarray:
-    if not len(results):
-        return np.zeros(results.shape[1:])
-    rows, counts = np.unique(results, axis=0, return_counts=True)
-    return rows[counts.argmax()]
+def _commonest(codes: np.ndarray) -> int:
+    return int(np.bincount(codes + 1).argmax()) - 1 if len(codes) else UNDEFINED
 
 
 def _steps(source: int, results: Rows, layout: Layout) -> tuple[Columns, Rows]:
