@@ -16,7 +16,8 @@ from rasplens.compile.errors import CausalWarning, CompileError
 from rasplens.compile.finite import Finite, FiniteNode
 from rasplens.compile.inputs import InputSpace, input_space
 from rasplens.compile.interpreter import expressions
-from rasplens.compile.passes import ALL_PASSES, FOLD, optimize
+from rasplens.compile.passes import ALL_PASSES, FOLD
+from rasplens.compile.passes import optimize as run_passes
 from rasplens.compile.rasp import Value
 from rasplens.compile.residual import Layout, lay_out
 from rasplens.compile.schedule import ATTENTION, schedule
@@ -77,9 +78,6 @@ def compile_program(
     assembly = assemble(layout, places, inputs)
     compiled = _with_anatomy(program, inputs, layout, places, assembly)
     return replace(compiled, partial=gaps)
-
-
-run_passes = optimize
 
 
 def _passes(chosen: bool | Collection[str]) -> Collection[str]:

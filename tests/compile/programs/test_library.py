@@ -103,11 +103,6 @@ CASES = {
     "sort_by_frequency": Case(
         programs.sort_by_frequency, lambda s: sorted(s, key=lambda token: -s.count(token)), max_len=5
     ),
-    "successor": Case(
-        lambda: programs.successor(1),
-        lambda s: None,
-        vocab=[0, 1, "BOS", "MID"],
-    ),
 }  # fmt: skip
 
 
@@ -117,12 +112,14 @@ def named(request) -> Case:
 
 
 def test_it_means_what_it_says_on_every_short_input(named):
-    program = named.program()
+    program, told = named.program(), 0
     for length in range(1, named.max_len + 1):
         for sequence in itertools.product(named.vocab, repeat=length):
             meant = named.meaning(list(sequence))
             if meant is not None:
+                told += 1
                 assert run(program, sequence) == pytest.approx(meant), sequence
+    assert told > 20
 
 
 @pytest.mark.parametrize("causal", [False, True])
