@@ -128,9 +128,11 @@ def edge_figure(comparison: Comparison, way: str) -> go.Figure:
     return grid(panels, columns=2, panel_height=400)
 
 
-def ov_figure(comparison: Comparison) -> go.Figure:
+def ov_figure(comparison: Comparison) -> go.Figure | None:
     """The full OV circuit of every learned head: the logits that attending to a token writes."""
     task, model = comparison.pairing.task, comparison.pairing.learned.model.to_transformer()
+    if model.config.normalization != "none":
+        return None
     panels = []
     for layer, head in comparison.pairing.learned.heads:
         circuit = full_ov_circuit(model, layer, head)
@@ -143,7 +145,7 @@ def ov_figure(comparison: Comparison) -> go.Figure:
 def qk_figure(comparison: Comparison) -> go.Figure | None:
     """The four terms of the attention score of every head that reads the embeddings (layer 0)."""
     task, model = comparison.pairing.task, comparison.pairing.learned.model.to_transformer()
-    if model.config.smeared_keys:
+    if model.config.smeared_keys or model.config.normalization != "none":
         return None
     tokens, positions = task.token_names, task.positions
     panels = []

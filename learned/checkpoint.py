@@ -104,7 +104,8 @@ def infer_config(weights: Weights, path: Path) -> Config:
             d_vocab=d_vocab,
             d_vocab_out=shapes["unembed.W_U"][1],
             d_mlp=shapes.get("blocks.0.mlp.W_in", (0, 0))[1],
-            identity_ov=_has_identity_ov(weights, len(layers)),
+            identity_v=_is_identity(weights, len(layers), "V"),
+            identity_o=_is_identity(weights, len(layers), "O"),
         )
     except (KeyError, ValueError) as error:
         raise ValueError(f"{path} is no state dict of a HookedTransformer: {error} is missing.") from None
@@ -116,6 +117,6 @@ def infer_config(weights: Weights, path: Path) -> Config:
     return config
 
 
-def _has_identity_ov(weights: Weights, n_layers: int) -> bool:
-    matrices = [weights[f"blocks.{layer}.attn.W_{letter}"] for layer in range(n_layers) for letter in ("V", "O")]
+def _is_identity(weights: Weights, n_layers: int, letter: str) -> bool:
+    matrices = [weights[f"blocks.{layer}.attn.W_{letter}"] for layer in range(n_layers)]
     return all((matrix == np.eye(*matrix.shape[1:])).all() for matrix in matrices)

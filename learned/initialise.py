@@ -3,7 +3,7 @@
 import numpy as np
 
 from rasplens.learned.recipes import Architecture
-from rasplens.model import Config, Transformer, weight_shapes
+from rasplens.model import Config, Transformer, bias_shapes, weight_shapes
 from rasplens.tasks import Task
 
 INIT_SCALE = 0.8
@@ -15,22 +15,29 @@ use 0.02, which trains these models differently.
 
 
 def untrained(architecture: Architecture, task: Task, seed: int) -> Transformer:
-    """A randomly initialised model of an architecture for a task."""
-    return untrained_like(architecture.config(task), task.mask(architecture.n_layers), seed)
+    """A randomly initialised model of an architecture for a task, with biases of zero if it has any."""
+    config = architecture.config(task)
+    model = untrained_like(config, task.mask(config.n_layers), seed)
+    if not architecture.bias:
+        return model
+    biases = {name: np.zeros(shape, dtype=np.float32) for name, shape in bias_shapes(config).items()}
+    return Transformer(config, {**model.weights, **biases}, model.mask)
 
 
 def untrained_like(config: Config, mask: np.ndarray, seed: int) -> Transformer:
     """A randomly initialised model of a config: no biases, keys smeared half and half."""
     rng = np.random.default_rng(seed)
-    scale = INIT_SCALE / np.sqrt(config.d_model)
-    weights = {
-        name: rng.normal(0, scale, shape).astype(np.float32) for name, shape in weight_shapes(config).items()
-    }
-    for layer in range(config.n_layers):
-        attn = f"blocks.{layer}.attn."
-        if config.smeared_keys:
-            weights[f"{attn}smear"][:] = 0
-        if config.identity_ov:
-            weights[f"{attn}W_V"][:] = np.eye(config.d_model, config.d_head)
-            weights[f"{attn}W_O"][:] = np.eye(config.d_head, config.d_model)
+    weights = {}
+    for name, shape in weight_shapes(config).items():
+        drawn = rng.normal(0, INIT_SCALE / np.sqrt(config.d_model), shape)
+        weights[name] = _start(config, name, shape, drawn).astype(np.float32)
     return Transformer(config, weights, mask)
+
+
+def _start(config: Config, name: str, shape: tuple[int, ...], drawn: np.ndarray) -> np.ndarray:
+    """What a weight starts as: drawn, but for those that start at a constant."""
+    if name in config.frozen:
+        return np.broadcast_to(np.eye(*shape[1:]), shape)
+    if name.endswith((".smear", ".b")):
+        return np.zeros(shape)
+    return np.ones(shape) if name.endswith(".w") else drawn

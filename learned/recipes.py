@@ -14,7 +14,11 @@ from rasplens.tasks import Task
 
 @dataclass(frozen=True)
 class Architecture:
-    """An attention-only transformer, but for what the task decides; see `rasplens.model.Config`."""
+    """A transformer, but for what the task decides; see `rasplens.model.Config`.
+
+    Attributes:
+        bias: Whether biases are trained.
+    """
 
     n_layers: int
     n_heads: int
@@ -22,11 +26,16 @@ class Architecture:
     d_head: int
     positions: str = "learned"
     smeared_keys: bool = False
-    identity_ov: bool = False
+    identity_v: bool = False
+    identity_o: bool = False
+    normalization: str = "none"
+    d_mlp: int = 0
+    bias: bool = False
 
     def config(self, task: Task) -> Config:
         """The config of this architecture for a task."""
-        return Config(n_ctx=task.n_ctx, d_vocab=len(task.vocab), d_vocab_out=len(task.outputs), **asdict(self))
+        fields = {name: value for name, value in asdict(self).items() if name != "bias"}
+        return Config(n_ctx=task.n_ctx, d_vocab=len(task.vocab), d_vocab_out=len(task.outputs), **fields)
 
 
 @dataclass(frozen=True)
@@ -61,8 +70,8 @@ class Recipe:
 
 
 _SORT = Architecture(n_layers=1, n_heads=1, d_model=128, d_head=128)
-_TWO_LAYERS = Architecture(n_layers=2, n_heads=1, d_model=64, d_head=64, identity_ov=True)
-_THREE_LAYERS = Architecture(n_layers=3, n_heads=1, d_model=64, d_head=64, identity_ov=True)
+_TWO_LAYERS = Architecture(n_layers=2, n_heads=1, d_model=64, d_head=64, identity_v=True, identity_o=True)
+_THREE_LAYERS = Architecture(n_layers=3, n_heads=1, d_model=64, d_head=64, identity_v=True, identity_o=True)
 _COPY = Architecture(n_layers=1, n_heads=4, d_model=32, d_head=8, positions="sinusoidal_qk")
 _SMEARED = Architecture(n_layers=1, n_heads=4, d_model=32, d_head=8, positions="sinusoidal_qk", smeared_keys=True)
 _COMPRESSION: Mapping[str, Recipe] = {

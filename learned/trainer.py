@@ -147,6 +147,5 @@ def _optimiser(recipe: Recipe) -> optax.GradientTransformation:
 def _split(start: Transformer) -> tuple[dict[str, jax.Array], dict[str, jax.Array]]:
     """The weights that are trained, and those that stay."""
     weights: Mapping[str, jax.Array] = {name: jnp.asarray(array) for name, array in start.weights.items()}
-    fixed = ("W_V", "W_O") if start.config.identity_ov else ()
-    frozen = {name: array for name, array in weights.items() if name.endswith(fixed) and fixed}
+    frozen = {name: weights[name] for name in start.config.frozen}
     return {name: array for name, array in weights.items() if name not in frozen}, frozen

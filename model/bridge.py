@@ -78,7 +78,7 @@ def _empty_bridge(config: Config, is_bidirectional: bool) -> "TransformerBridge"
             d_mlp=config.d_mlp or None,
             act_fn="relu",
             attn_only=config.attn_only,
-            normalization_type=None,
+            normalization_type=None if config.normalization == "none" else "LN",
             attention_dir="bidirectional" if is_bidirectional else "causal",
         )
     )
@@ -93,6 +93,10 @@ def _bridge_weights(transformer: Transformer) -> dict[str, np.ndarray]:
         "pos.weight": weights.get("pos_embed.W_pos", np.zeros((config.n_ctx, config.d_model))),
         "head.weight": transformer.W_U.T,
     }
+    for norm in config.norms:
+        name = {"ln_final": "ln_out"}.get(norm, norm.replace("blocks", "layers"))
+        found[f"{name}.weight"] = weights.get(f"{norm}.w", np.ones(config.d_model))
+        found[f"{name}.bias"] = weights.get(f"{norm}.b", np.zeros(config.d_model))
     for layer in range(config.n_layers):
         ours, theirs = f"blocks.{layer}.attn.", f"layers.{layer}.attn."
         for letter in "QKV":

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from rasplens.model.forward import sinusoids
+from rasplens.model.forward import normalized, sinusoids
 from rasplens.model.transformer import Transformer
 
 
@@ -24,20 +24,32 @@ def qk_matrix(model: Transformer, layer: int, head: int) -> Float[np.ndarray, "d
 
 
 def full_ov_circuit(model: Transformer, layer: int, head: int) -> Float[np.ndarray, "d_vocab d_vocab_out"]:
-    """`W_E W_V W_O W_U`: the logits that attending to a token writes."""
+    """`W_E W_V W_O W_U`: the logits that attending to a token writes.
+
+    Raises:
+        ValueError: If the model normalises its residual stream: its circuits are then no products of weights.
+    """
+    _require_linear(model)
     return model.W_E @ ov_matrix(model, layer, head) @ model.W_U
 
 
 def direct_path(model: Transformer) -> Float[np.ndarray, "d_vocab d_vocab_out"]:
-    """`W_E W_U`: the logits that a token writes without any head."""
+    """`W_E W_U`: the logits that a token writes without any head.
+
+    Raises:
+        ValueError: If the model normalises its residual stream.
+    """
+    _require_linear(model)
     return model.W_E @ model.W_U
 
 
 def logit_lens(
     model: Transformer, residual: Float[np.ndarray, "*batch d_model"]
 ) -> Float[np.ndarray, "*batch d_vocab_out"]:
-    """The logits if the residual stream were unembedded here (nostalgebraist 2020)."""
-    return residual @ model.W_U + model.weights.get("unembed.b_U", 0)
+    """The logits if the residual stream were unembedded here (nostalgebraist 2020), by the final layer norm."""
+    return normalized(model.weights, model.config, "ln_final", residual) @ model.W_U + model.weights.get(
+        "unembed.b_U", 0
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +75,10 @@ def score_terms(model: Transformer, head: int, layer: int = 0) -> ScoreTerms:
     `W_E W_QK W_Eᵀ`, the terms are divided by `attn_scale`, so that they add up to the score.
 
     Raises:
-        ValueError: If the model smears its keys: a key is then no function of one token.
+        ValueError: If the model smears its keys (a key is then no function of one token) or normalises its
+            residual stream.
     """
+    _require_linear(model)
     if model.config.smeared_keys:
         raise ValueError("The score of smeared keys has no four-term form: a key mixes two positions.")
     query_token, query_position = _embedding_projections(model, layer, head, "Q")
@@ -98,6 +112,14 @@ def copying_score(circuit: Float[np.ndarray, "row column"]) -> float:
     if total == 0:
         raise ValueError("Every eigenvalue is zero: the circuit neither copies nor suppresses.")
     return float(eigenvalues.real.sum() / total)
+
+
+def _require_linear(model: Transformer) -> None:
+    if model.config.normalization != "none":
+        raise ValueError(
+            "The model normalises its residual stream, so no product of its weights says what a path writes. "
+            "Look at its activations instead."
+        )
 
 
 def _head_weight(model: Transformer, layer: int, head: int, letter: str) -> Float[np.ndarray, "d_in d_out"]:

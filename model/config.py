@@ -5,11 +5,12 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 POSITIONS = ("learned", "sinusoidal_qk", "none")
+NORMALIZATIONS = ("none", "LN", "LNPre")
 
 
 @dataclass(frozen=True)
 class Config:
-    """The architecture of a transformer without normalisation, in TransformerLens's words.
+    """The architecture of a transformer, in TransformerLens's words.
 
     Attributes:
         n_layers: Number of blocks, each attention and then (if `d_mlp` > 0) an MLP.
@@ -26,7 +27,11 @@ class Config:
         attn_scale: What the attention scores are divided by; by default √d_head.
         smeared_keys: Each key is a learned mix of itself and the key before it, per head and position
             (Olsson et al. 2022, "In-context learning and induction heads", smeared keys).
-        identity_ov: `W_V = W_O = I`, frozen: a head can only copy what it attends to.
+        identity_v: `W_V = I`, frozen.
+        identity_o: `W_O = I`, frozen; with `identity_v`, a head can only copy what it attends to.
+        normalization: `"LN"` is layer norm with a learned scale and shift before every attention, every MLP
+            and the unembedding (Ba et al. 2016, as GPT-2 places it); `"LNPre"` the same without scale and
+            shift; `"none"` leaves the residual stream as it is.
     """
 
     n_layers: int
@@ -40,7 +45,9 @@ class Config:
     positions: str = "learned"
     attn_scale: float = 0.0
     smeared_keys: bool = False
-    identity_ov: bool = False
+    identity_v: bool = False
+    identity_o: bool = False
+    normalization: str = "none"
 
     def __post_init__(self) -> None:
         for name in ("n_layers", "d_mlp"):
@@ -51,9 +58,30 @@ class Config:
             self.positions in POSITIONS,
             f"positions must be one of {', '.join(POSITIONS)}; got {self.positions!r}.",
         )
+        _require(
+            self.normalization in NORMALIZATIONS,
+            f"normalization must be one of {', '.join(NORMALIZATIONS)}; got {self.normalization!r}.",
+        )
         if self.attn_scale == 0.0:
             object.__setattr__(self, "attn_scale", math.sqrt(self.d_head))
         _require(self.attn_scale > 0, f"attn_scale must be positive; got {self.attn_scale}.")
+
+    @property
+    def frozen(self) -> list[str]:
+        """The names of the weights that are the identity by the config, and never trained."""
+        letters = [
+            letter for letter, is_identity in (("V", self.identity_v), ("O", self.identity_o)) if is_identity
+        ]
+        return [f"blocks.{layer}.attn.W_{letter}" for layer in range(self.n_layers) for letter in letters]
+
+    @property
+    def norms(self) -> list[str]:
+        """The names of the layer norms that the config has, in forward order."""
+        if self.normalization == "none":
+            return []
+        of_block = ("ln1",) if self.attn_only else ("ln1", "ln2")
+        blocks = [f"blocks.{layer}.{norm}" for layer in range(self.n_layers) for norm in of_block]
+        return [*blocks, "ln_final"]
 
     @property
     def attn_only(self) -> bool:
@@ -95,6 +123,8 @@ def weight_shapes(config: Config) -> dict[str, tuple[int, ...]]:
         if not config.attn_only:
             shapes[f"blocks.{layer}.mlp.W_in"] = (width, config.d_mlp)
             shapes[f"blocks.{layer}.mlp.W_out"] = (config.d_mlp, width)
+    if config.normalization == "LN":
+        shapes |= {f"{norm}.{letter}": (width,) for norm in config.norms for letter in "wb"}
     shapes["unembed.W_U"] = (width, config.d_vocab_out)
     return shapes
 
@@ -119,14 +149,18 @@ def hook_names(config: Config) -> list[str]:
     attention = ("q", "k", "v", "attn_scores", "pattern", "z", "result")
     for layer in range(config.n_layers):
         block = f"blocks.{layer}."
-        names.append(f"{block}hook_resid_pre")
+        names += [f"{block}hook_resid_pre", *_norm_hooks(config, f"{block}ln1")]
         names += [f"{block}attn.hook_{point}" for point in attention]
         names.append(f"{block}hook_attn_out")
         if not config.attn_only:
-            names += [f"{block}hook_resid_mid", f"{block}mlp.hook_pre", f"{block}mlp.hook_post"]
-            names.append(f"{block}hook_mlp_out")
+            names += [f"{block}hook_resid_mid", *_norm_hooks(config, f"{block}ln2")]
+            names += [f"{block}mlp.hook_pre", f"{block}mlp.hook_post", f"{block}hook_mlp_out"]
         names.append(f"{block}hook_resid_post")
-    return names
+    return names + _norm_hooks(config, "ln_final")
+
+
+def _norm_hooks(config: Config, norm: str) -> list[str]:
+    return [f"{norm}.hook_{point}" for point in ("scale", "normalized") if norm in config.norms]
 
 
 def _require(holds: bool, message: str) -> None:

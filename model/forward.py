@@ -23,6 +23,10 @@ Hook = Callable[[str, Array], Array]
 """Sees each activation under its hook name and returns what the forward pass goes on with."""
 
 
+LAYER_NORM_EPSILON = 1e-5
+"""Added to the variance, as in TransformerLens and GPT-2."""
+
+
 def no_hook(name: str, value: Array) -> Array:
     """The activation unchanged."""
     return value
@@ -59,12 +63,15 @@ def forward(
     for layer in range(config.n_layers):
         block = f"blocks.{layer}."
         residual = hook(f"{block}hook_resid_pre", residual)
-        residual = residual + hook(f"{block}hook_attn_out", _attention(model, layer, residual, position))
+        read = model.normalized(f"{block}ln1", residual)
+        residual = residual + hook(f"{block}hook_attn_out", _attention(model, layer, read, position))
         if not config.attn_only:
             residual = hook(f"{block}hook_resid_mid", residual)
-            residual = residual + hook(f"{block}hook_mlp_out", _mlp(model, layer, residual))
+            read = model.normalized(f"{block}ln2", residual)
+            residual = residual + hook(f"{block}hook_mlp_out", _mlp(model, layer, read))
         residual = hook(f"{block}hook_resid_post", residual)
-    return model.plus_bias(residual @ weights["unembed.W_U"], "unembed.b_U")
+    read = model.normalized("ln_final", residual)
+    return model.plus_bias(read @ weights["unembed.W_U"], "unembed.b_U")
 
 
 @dataclass(frozen=True)
@@ -79,6 +86,28 @@ class _Model:
 
     def plus_bias(self, value: Array, name: str) -> Array:
         return value + self.weights[name] if name in self.weights else value
+
+    def normalized(self, norm: str, residual: Array) -> Array:
+        return normalized(self.weights, self.config, norm, residual, self.hook, self.xp)
+
+
+def normalized(
+    weights: Mapping[str, Array],
+    config: Config,
+    norm: str,
+    residual: Array,
+    hook: Hook = no_hook,
+    xp: ModuleType = np,
+) -> Array:
+    """What a layer norm, such as `"ln_final"`, makes of the residual stream; itself, if the config has none."""
+    if config.normalization == "none":
+        return residual
+    centred = residual - xp.mean(residual, axis=-1, keepdims=True)
+    scale = xp.sqrt(xp.mean(centred**2, axis=-1, keepdims=True) + LAYER_NORM_EPSILON)
+    scaled = centred / hook(f"{norm}.hook_scale", scale)
+    if config.normalization == "LN":
+        scaled = scaled * weights[f"{norm}.w"] + weights[f"{norm}.b"]
+    return hook(f"{norm}.hook_normalized", scaled)
 
 
 def _attention(model: _Model, layer: int, residual: Array, position: Array | None) -> Array:

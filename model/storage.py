@@ -15,7 +15,7 @@ import safetensors.numpy
 from rasplens.model.config import Config
 from rasplens.model.transformer import Transformer
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _HEADER_KEY = "rasplens"
 _MASK_KEY = "mask"
 

@@ -40,8 +40,7 @@ class Transformer:
         _check_names(self.config, weights)
         _check_arrays(self.config, weights)
         _check_mask(self.config, mask)
-        if self.config.identity_ov:
-            _check_identity_ov(self.config, weights)
+        _check_frozen(self.config, weights)
         for array in (*weights.values(), mask):
             array.flags.writeable = False
         object.__setattr__(self, "weights", MappingProxyType(weights))
@@ -153,10 +152,7 @@ def _check_mask(config: Config, mask: np.ndarray) -> None:
         raise ValueError(f"mask must be boolean; got {mask.dtype}.")
 
 
-def _check_identity_ov(config: Config, weights: Weights) -> None:
-    identity = np.eye(config.d_model, config.d_head)
-    for layer in range(config.n_layers):
-        for letter, expected in (("V", identity), ("O", identity.T)):
-            name = f"blocks.{layer}.attn.W_{letter}"
-            if not (weights[name] == expected).all():
-                raise ValueError(f"identity_ov says that {name} is the identity; it is not.")
+def _check_frozen(config: Config, weights: Weights) -> None:
+    for name in config.frozen:
+        if not (weights[name] == np.eye(*weights[name].shape[1:])).all():
+            raise ValueError(f"The config says that {name} is the identity; it is not.")

@@ -18,11 +18,8 @@ def random_transformer() -> TransformerFactory:
         rng = np.random.default_rng(seed)
         shapes = weight_shapes(config) | (bias_shapes(config) if biases else {})
         weights = {name: rng.normal(0, 0.5, shape).astype(dtype) for name, shape in shapes.items()}
-        if config.identity_ov:
-            identity = np.eye(config.d_model, config.d_head, dtype=dtype)
-            for layer in range(config.n_layers):
-                weights[f"blocks.{layer}.attn.W_V"][:] = identity
-                weights[f"blocks.{layer}.attn.W_O"][:] = identity.T
+        for name in config.frozen:
+            weights[name][:] = np.eye(*weights[name].shape[1:])
         return Transformer(config, weights, causal_mask(config.n_layers, config.n_ctx) if mask is None else mask)
 
     return build

@@ -16,7 +16,7 @@ def task():
 
 @pytest.fixture(scope="module")
 def transformer(task):
-    return untrained(Architecture(2, 1, 8, 8, identity_ov=True), task, 0)
+    return untrained(Architecture(2, 1, 8, 8, identity_v=True, identity_o=True), task, 0)
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_a_legacy_state_dict_becomes_the_same_model_under_the_tasks_mask(task, t
     model = import_checkpoint(written(tmp_path, legacy), task)
     config = model.transformer.config
     assert (config.n_layers, config.n_heads, config.d_model, config.d_head) == (2, 1, 8, 8)
-    assert config.identity_ov
+    assert config.frozen
     np.testing.assert_array_equal(model.transformer.mask, task.mask(2))
     np.testing.assert_allclose(model.transformer(task.held_out), transformer(task.held_out), atol=1e-6)
     assert model.origin == "imported from model.pt"
@@ -50,7 +50,8 @@ def test_a_legacy_state_dict_becomes_the_same_model_under_the_tasks_mask(task, t
 
 def test_free_value_and_output_matrices_are_recognised(task, legacy, tmp_path):
     legacy["blocks.1.attn.W_V"] = 2 * legacy["blocks.1.attn.W_V"]
-    assert not import_checkpoint(written(tmp_path, legacy), task).transformer.config.identity_ov
+    config = import_checkpoint(written(tmp_path, legacy), task).transformer.config
+    assert (config.identity_v, config.identity_o) == (False, True)
 
 
 def test_our_own_files_are_read_too(task, transformer, tmp_path):

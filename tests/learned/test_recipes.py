@@ -25,7 +25,7 @@ def test_the_published_hyperparameters():
     assert copy.architecture.positions == "sinusoidal_qk"
     assert get_recipe("copy", "smeared").architecture.smeared_keys
     assert (compression.learning_rate, compression.weight_decay) == (1e-3, 0.01)
-    assert compression.architecture.identity_ov
+    assert compression.architecture.identity_v and compression.architecture.identity_o
 
 
 def test_the_published_copy_model_has_5760_parameters():

@@ -39,11 +39,11 @@ def test_the_same_seed_gives_the_same_model_and_another_another(task, trained):
 
 def test_what_is_frozen_stays_and_everything_else_moves():
     task = get_task("compression", n_digits=8)
-    architecture = Architecture(2, 1, 16, 16, identity_ov=True)
+    architecture = Architecture(2, 1, 16, 16, identity_v=True, identity_o=True)
     recipe = Recipe(architecture, batch_size=32, steps=20, learning_rate=1e-3, weight_decay=0.1)
     before = untrained(architecture, task, 0).weights
     after = train(task, recipe).transformer
-    assert after.config.identity_ov  # the transformer checks that the matrices still are the identity
+    assert after.config.frozen  # the transformer checks that the matrices still are the identity
     moved = {name for name, array in after.weights.items() if not np.array_equal(array, before[name])}
     assert {name for name in before if not name.endswith(("W_V", "W_O"))} - moved == set()
 

@@ -18,8 +18,15 @@ def without_unembedding_bias(model: Transformer) -> Transformer:
 
 @pytest.mark.parametrize(
     "config",
-    [CONFIG, replace(CONFIG, d_mlp=0), replace(CONFIG, attn_scale=1.0), replace(CONFIG, positions="none")],
-    ids=["mlp", "attention-only", "unscaled", "no positions"],
+    [
+        CONFIG,
+        replace(CONFIG, d_mlp=0),
+        replace(CONFIG, attn_scale=1.0),
+        replace(CONFIG, positions="none"),
+        replace(CONFIG, normalization="LN"),
+        replace(CONFIG, normalization="LNPre", d_mlp=0),
+    ],
+    ids=["mlp", "attention-only", "unscaled", "no positions", "layer norm", "LNPre"],
 )
 @pytest.mark.parametrize("biases", [True, False])
 @pytest.mark.parametrize("is_bidirectional", [True, False])

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -63,12 +65,6 @@ def test_head_matrices_have_the_shape_of_the_residual_stream(random_transformer)
         ov_matrix(model, 2, 0)
 
 
-def test_the_logit_lens_on_the_last_residual_gives_the_logits(random_transformer):
-    model = random_transformer(CONFIG, biases=True)
-    logits, cache = model.run_with_cache(TOKENS)
-    np.testing.assert_allclose(logit_lens(model, cache["blocks.1.hook_resid_post"]), logits, atol=1e-12)
-
-
 def test_copying_scores_of_known_circuits():
     rng = np.random.default_rng(0)
     assert copying_score(np.eye(5)) == 1
@@ -107,3 +103,22 @@ def test_scores_that_do_not_exist_are_refused():
         copying_score(np.zeros((2, 3)))
     with pytest.raises(ValueError, match="Every eigenvalue is zero"):
         copying_score(np.zeros((3, 3)))
+
+
+def test_a_model_with_layer_norm_has_no_circuits_of_weights_alone(random_transformer):
+    model = random_transformer(replace(CONFIG, normalization="LN"))
+    for circuit in (
+        lambda: full_ov_circuit(model, 0, 0),
+        lambda: direct_path(model),
+        lambda: score_terms(model, 0),
+    ):
+        with pytest.raises(ValueError, match="normalises its residual stream"):
+            circuit()
+
+
+@pytest.mark.parametrize("normalization", ["none", "LN", "LNPre"])
+def test_the_logit_lens_at_the_end_gives_the_logits(random_transformer, normalization):
+    model = random_transformer(replace(CONFIG, normalization=normalization), biases=True)
+    logits, cache = model.run_with_cache(np.array([[1, 2, 3]]))
+    last = cache[f"blocks.{model.config.n_layers - 1}.hook_resid_post"]
+    np.testing.assert_allclose(logit_lens(model, last), logits, rtol=0, atol=1e-10)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -12,10 +14,11 @@ SINUSOIDAL = Config(
     positions="sinusoidal_qk", smeared_keys=True,
 )  # fmt: skip
 TOKENS = torch.tensor([[1, 2, 3, 4, 0], [6, 6, 5, 0, 1]])
-HOOKS = [(config, name) for config in (CONFIG, SINUSOIDAL) for name in hook_names(config)]
+NORMALISED = replace(CONFIG, normalization="LN")
+HOOKS = [(config, name) for config in (CONFIG, SINUSOIDAL, NORMALISED) for name in hook_names(config)]
 
 
-@pytest.mark.parametrize(("config", "name"), HOOKS, ids=[f"{c.positions}-{n}" for c, n in HOOKS])
+@pytest.mark.parametrize(("config", "name"), HOOKS, ids=[f"{c.positions}-{c.normalization}-{n}" for c, n in HOOKS])
 def test_every_hook_point_is_live(random_transformer, config, name):
     """An edit changes the logits, and just as the same edit of the numpy reference does."""
     transformer = random_transformer(config, biases=True)

@@ -75,8 +75,8 @@ def test_an_edited_config_is_noticed(stored):
 
 def test_another_format_version_is_named(stored):
     _, path = stored
-    edit_header(path, lambda header: header.update(format=2))
-    with pytest.raises(StorageError, match="format version 2; this RASPLens reads version 1"):
+    edit_header(path, lambda header: header.update(format=3))
+    with pytest.raises(StorageError, match="format version 3; this RASPLens reads version 2"):
         load(path)
 
 

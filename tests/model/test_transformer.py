@@ -39,8 +39,8 @@ def test_every_invariant_of_the_arrays_fires(model):
 
 
 def test_a_frozen_ov_that_is_not_the_identity_is_refused(model):
-    config = Config(**{**CONFIG.to_dict(), "identity_ov": True})
-    with pytest.raises(ValueError, match=r"identity_ov says that blocks\.0\.attn\.W_V is the identity"):
+    config = Config(**{**CONFIG.to_dict(), "identity_v": True})
+    with pytest.raises(ValueError, match=r"The config says that blocks\.0\.attn\.W_V is the identity"):
         Transformer(config, model.weights, model.mask)
 
 
