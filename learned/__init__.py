@@ -21,6 +21,7 @@ __all__ = [
     "train",
     "untrained",
     "untrained_like",
+    "use_all_cores",
 ]
 
 
@@ -30,4 +31,8 @@ def __getattr__(name: str) -> Any:
         from rasplens.learned.trainer import train
 
         return train
+    if name == "use_all_cores":
+        from rasplens.learned.steps import use_all_cores
+
+        return use_all_cores
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -51,7 +51,7 @@ class Recipe:
         b2: Decay of the second moment.
         warmup: Steps of linear warm-up; 0 for a constant rate, else cosine decay to zero follows.
         clip: Global norm that gradients are clipped to; 0 for no clipping.
-        stop_at: Held-out token accuracy at which training stops early.
+        stop_at: Token accuracy at which training stops early, on a fixed sample of inputs that are not held out.
     """
 
     architecture: Architecture
@@ -63,6 +63,15 @@ class Recipe:
     warmup: int = 0
     clip: float = 0.0
     stop_at: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("batch_size", "steps"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"A recipe needs {name} of at least 1; got {getattr(self, name)}.")
+        if self.learning_rate <= 0:
+            raise ValueError(f"A recipe needs a positive learning_rate; got {self.learning_rate:g}.")
+        if not 0 <= self.warmup < self.steps:
+            raise ValueError(f"The warm-up must be shorter than the {self.steps} steps; got {self.warmup}.")
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain JSON values."""

@@ -93,8 +93,10 @@ class Task:
     def sample(self, rng: np.random.Generator, n: int) -> Ids:
         """Random inputs to train on; held-out ones are drawn again."""
         ids = self.draw(rng, n)
-        while (rejected := self.is_held_out(ids)).any():
-            ids[rejected] = self.draw(rng, int(rejected.sum()))
+        rejected = np.flatnonzero(self.is_held_out(ids))
+        while len(rejected):
+            ids[rejected] = drawn = self.draw(rng, len(rejected))
+            rejected = rejected[self.is_held_out(drawn)]
         return ids
 
     def sequences(self, ids: Ids) -> list[list[Value]]:

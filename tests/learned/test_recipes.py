@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from rasplens.learned import RECIPES, get_recipe
@@ -25,7 +27,8 @@ def test_the_published_hyperparameters():
     assert copy.architecture.positions == "sinusoidal_qk"
     assert get_recipe("copy", "smeared").architecture.smeared_keys
     assert (compression.learning_rate, compression.weight_decay) == (1e-3, 0.01)
-    assert compression.architecture.identity_v and compression.architecture.identity_o
+    assert compression.architecture.identity_v
+    assert compression.architecture.identity_o
 
 
 def test_the_published_copy_model_has_5760_parameters():
@@ -40,3 +43,17 @@ def test_an_unknown_recipe_is_refused_with_the_known_ones():
         get_recipe("sort", "slow")
     with pytest.raises(ValueError, match=r"Task 'hist' has no recipe 'fast'\. It has none: build a Recipe"):
         get_recipe("hist", "fast")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"steps": 0}, "steps of at least 1; got 0"),
+        ({"batch_size": 0}, "batch_size of at least 1; got 0"),
+        ({"learning_rate": 0.0}, "a positive learning_rate; got 0"),
+        ({"warmup": 10_000}, r"warm-up must be shorter than the 10000 steps; got 10000"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        replace(get_recipe("sort", "seed"), **change)
