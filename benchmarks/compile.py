@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tracr_here
+from page import write
 from scipy.stats import gmean
 
 from rasplens.compile import CompiledModel, compile_program, programs, rasp, verify
@@ -188,9 +189,7 @@ def main() -> None:
     text = "\n\n".join([process_line(), program_table(), growth_table()])
     print(text)
     if arguments.write is not None:
-        begin, end = "<!-- compile: begin -->", "<!-- compile: end -->"
-        before, _, rest = arguments.write.read_text().partition(begin)
-        arguments.write.write_text(f"{before}{begin}\n{text}\n{end}{rest.partition(end)[2]}")
+        write(arguments.write, "compile", text)
 
 
 if __name__ == "__main__":

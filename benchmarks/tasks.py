@@ -14,11 +14,13 @@ import time
 from pathlib import Path
 
 import numpy as np
+from page import table, write
 
 from rasplens.compile import verify
 from rasplens.learned import LearnedModel, load_pretrained
 from rasplens.sources import reference
 from rasplens.tasks import Task, get_task
+from rasplens.tasks.completion import complete
 
 TASKS = ("sort", "copy", "compression")
 
@@ -72,11 +74,7 @@ def learned_figure(task: Task, learned: LearnedModel) -> str:
 def completed(task: Task, learned: LearnedModel) -> float:
     """The share of held-out blocks of distinct letters that are continued without a mistake."""
     distinct = task.held_out[[len(set(block)) == 6 for block in task.held_out[:, :6].tolist()]]
-    letters = distinct[:, :12]
-    while letters.shape[1] < distinct.shape[1]:
-        following = learned.transformer(letters)[:, -1:].argmax(axis=-1)
-        letters = np.concatenate([letters, following], axis=1)
-    return float((letters == distinct).all(axis=1).mean())
+    return float((complete(learned.transformer, distinct[:, :12], task.n_ctx) == distinct).all(axis=1).mean())
 
 
 def run_seconds(name: str) -> float:
@@ -89,27 +87,14 @@ def run_seconds(name: str) -> float:
         return time.perf_counter() - began
 
 
-def table() -> str:
-    rows = [list(HEADINGS), ["---"] * len(HEADINGS), *(row(name) for name in TASKS)]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
-
-
-def write(path: Path, text: str) -> None:
-    """Replaces what stands between the markers of a page."""
-    begin, end = "<!-- tasks: begin -->", "<!-- tasks: end -->"
-    before, _, rest = path.read_text().partition(begin)
-    _, _, after = rest.partition(end)
-    path.write_text(f"{before}{begin}\n{text}\n{end}{after}")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", type=Path, help="the page to put the table into")
     arguments = parser.parse_args()
-    text = table()
+    text = table(list(HEADINGS), [row(name) for name in TASKS])
     print(text)
     if arguments.write is not None:
-        write(arguments.write, text)
+        write(arguments.write, "tasks", text)
 
 
 if __name__ == "__main__":

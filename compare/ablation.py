@@ -18,7 +18,7 @@ from rasplens.compare.subject import Head, Subject, pattern_point
 WAYS = ("zero", "mean")
 
 EDGE_ANSWERS = 400
-"""Edges are ablated on as many inputs as have this many answers together; heads on all inputs."""
+"""Edges are ablated on as many inputs as have this many answers together, unless told otherwise."""
 
 ATTENDED = 1e-3
 """The least attention on some input that makes an edge worth trying."""
@@ -45,13 +45,13 @@ def head_effects(subject: Subject) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["layer", "head", *WAYS])
 
 
-def edge_effects(subject: Subject) -> pd.DataFrame:
+def edge_effects(subject: Subject, most_answers: int = EDGE_ANSWERS) -> pd.DataFrame:
     """Token accuracy lost by ablating each attention edge: columns layer, query, key, attention, zero, mean.
 
     `attention` is the mean over inputs and heads. Edges that cannot matter are left out: those without
     attention on any input, and those of rows where no head writes anything that reaches an answer.
     """
-    subject = subject.first(EDGE_ANSWERS // subject.targets.shape[1])
+    subject = subject.first(max(1, most_answers // subject.targets.shape[1]))
     clean = float(subject.right().mean())
     edges = attended_edges(subject)
     frame = pd.DataFrame([(edge.layer, edge.query, edge.key) for edge in edges], columns=["layer", "query", "key"])

@@ -32,6 +32,18 @@ class Architecture:
     d_mlp: int = 0
     bias: bool = False
 
+    def __str__(self) -> str:
+        parts = [f"{self.n_layers}L{self.n_heads}H", f"d_model={self.d_model}"]
+        parts += [f"MLPs of {self.d_mlp}"] if self.d_mlp else []
+        parts += ["smeared keys"] if self.smeared_keys else []
+        frozen = [
+            name for name, is_identity in (("W_V", self.identity_v), ("W_O", self.identity_o)) if is_identity
+        ]
+        parts += [f"{' = '.join(frozen)} = I"] if frozen else []
+        parts += [self.normalization] if self.normalization != "none" else []
+        parts += ["biases"] if self.bias else []
+        return ", ".join(parts)
+
     def config(self, task: Task) -> Config:
         """The config of this architecture for a task."""
         fields = {name: value for name, value in asdict(self).items() if name != "bias"}
@@ -51,7 +63,8 @@ class Recipe:
         b2: Decay of the second moment.
         warmup: Steps of linear warm-up; 0 for a constant rate, else cosine decay to zero follows.
         clip: Global norm that gradients are clipped to; 0 for no clipping.
-        stop_at: Token accuracy at which training stops early, on a fixed sample of inputs that are not held out.
+        stop_at: Token accuracy at which training stops early, on a fixed sample of inputs that are not held
+            out; above 1 it never does.
     """
 
     architecture: Architecture
@@ -81,14 +94,9 @@ class Recipe:
 _SORT = Architecture(n_layers=1, n_heads=1, d_model=128, d_head=128)
 _TWO_LAYERS = Architecture(n_layers=2, n_heads=1, d_model=64, d_head=64, identity_v=True, identity_o=True)
 _THREE_LAYERS = Architecture(n_layers=3, n_heads=1, d_model=64, d_head=64, identity_v=True, identity_o=True)
+_NARROW = Architecture(n_layers=3, n_heads=1, d_model=8, d_head=8, identity_v=True, identity_o=True)
 _COPY = Architecture(n_layers=1, n_heads=4, d_model=32, d_head=8, positions="sinusoidal_qk")
 _SMEARED = Architecture(n_layers=1, n_heads=4, d_model=32, d_head=8, positions="sinusoidal_qk", smeared_keys=True)
-_COMPRESSION: Mapping[str, Recipe] = {
-    "fast": Recipe(_TWO_LAYERS, 2048, 16_000, 5e-3, 0.03, warmup=200, clip=1.0, stop_at=0.999),
-    "seed": Recipe(_TWO_LAYERS, 2048, 50_000, 1e-3, 0.01, stop_at=0.999),
-    "three_layers": Recipe(_THREE_LAYERS, 2048, 4_000, 2e-3, 0.01, warmup=200, clip=1.0, stop_at=0.9999),
-}
-
 RECIPES: Mapping[str, Mapping[str, Recipe]] = {
     "sort": {
         "fast": Recipe(_SORT, 256, 3_000, 1e-2, 0.01, b2=0.98, warmup=200, clip=1.0),
@@ -99,8 +107,15 @@ RECIPES: Mapping[str, Mapping[str, Recipe]] = {
         "seed": Recipe(_COPY, 256, 10_000, 1e-3, 1.0),
         "smeared": Recipe(_SMEARED, 256, 10_000, 1e-3, 1.0),
     },
-    "compression": _COMPRESSION,
-    "compression_notebook": _COMPRESSION,
+    "compression": {
+        "fast": Recipe(_TWO_LAYERS, 2048, 16_000, 5e-3, 0.03, warmup=200, clip=1.0, stop_at=0.999),
+        "seed": Recipe(_TWO_LAYERS, 2048, 50_000, 1e-3, 0.01, stop_at=0.999),
+        "three_layers": Recipe(_THREE_LAYERS, 2048, 4_000, 2e-3, 0.01, warmup=200, clip=1.0, stop_at=0.9999),
+    },
+    "compression_notebook": {
+        "fast": Recipe(_NARROW, 1024, 10_000, 5e-3, 0.03, warmup=500, clip=1.0, stop_at=2.0),
+        "seed": Recipe(_NARROW, 128, 300_000, 1e-3, 0.01, stop_at=0.999),
+    },
 }
 """The recipes of each task; the first is the default."""
 

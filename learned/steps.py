@@ -4,6 +4,7 @@ An ensemble is one program over its members, each with its own weights and input
 ensemble of one. The inputs of a step are shared out among JAX's devices.
 """
 
+import contextlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -122,12 +123,11 @@ def build_optimiser(recipe: Recipe) -> optax.GradientTransformation:
 def use_all_cores() -> None:
     """Lets training share the inputs of a step out among cores: up to twice the speed on two of them.
 
-    Call it before anything runs in JAX. The command line does.
-
-    Raises:
-        RuntimeError: If JAX runs already.
+    Call it before anything runs in JAX, as the command line does; where JAX runs already, it stays as it is.
+    A training that goes on from a state on disk needs as many devices as it began with.
     """
-    jax.config.update("jax_num_cpu_devices", min(MOST_DEVICES, os.cpu_count() or 1))
+    with contextlib.suppress(RuntimeError):
+        jax.config.update("jax_num_cpu_devices", min(MOST_DEVICES, os.cpu_count() or 1))
 
 
 def usable_devices(batch_size: int) -> int:
@@ -148,7 +148,7 @@ def _shared_out(run: Callable[..., Any], n_devices: int) -> Callable[..., Any]:
         check_vma=False,
     )
 
-    def place(state: State, active: jax.Array, ids: np.ndarray, targets: np.ndarray) -> tuple[State, jax.Array]:
+    def place(state: State, active: jax.Array, ids: jax.Array, targets: jax.Array) -> tuple[State, jax.Array]:
         ids, targets = (jax.device_put(array, NamedSharding(mesh, BY_INPUT)) for array in (ids, targets))
         return shared(jax.device_put(state, NamedSharding(mesh, EVERYWHERE)), active, ids, targets)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+import typer.core
 
 from rasplens import __version__
 
@@ -111,23 +112,62 @@ def verify(
     verify_and_show(source, program, Sizes(vocab, max_len, causal), samples, seed, json)
 
 
-@app.command()
+class _ListsRecipes(typer.core.TyperCommand):
+    """A command whose help ends with the recipes; they are imported when the help is asked for."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        from rasplens.learned import RECIPES
+
+        lines = [
+            f"{task} {name}: {recipe.architecture}, {recipe.steps:,} steps of {recipe.batch_size:,} inputs"
+            for task, recipes in RECIPES.items()
+            for name, recipe in recipes.items()
+        ]
+        self.epilog = "\n\n".join(["Recipes:", *lines])
+        super().format_help(ctx, formatter)
+
+
+@app.command(cls=_ListsRecipes)
 def train(
     task: TaskName,
-    recipe: Annotated[str, typer.Option(help="How: fast, seed, … (an unknown name lists them).")] = "fast",
+    recipe: Annotated[str, typer.Option(help="How to train; the recipes of each task are listed below.")] = "fast",
     seed: Seed = 0,
+    models: Annotated[int, typer.Option(min=1, help="How many models, with seeds from --seed on.")] = 1,
     out: Annotated[
         Path | None, typer.Option(help="Where to write the model; TASK.safetensors by default.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Train a model on a task.
+    """Train a model on a task. What was interrupted goes on where it was when the same is run again.
 
     Example: rasplens train copy --recipe smeared --out copy.safetensors
     """
     from rasplens.workflow import train_and_show
 
-    train_and_show(task, recipe, seed, out or Path(f"{task}.safetensors"), json)
+    train_and_show(task, recipe, list(range(seed, seed + models)), out or Path(f"{task}.safetensors"), json)
+
+
+@app.command()
+def reproduce(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="sort, compression, compression_three_layers, compression_narrow, copy, copy_smeared or grid.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The folder to write model and figures to.")] = Path(
+        "runs/reproductions"
+    ),
+    json: Json = False,
+) -> None:
+    """Train a published model anew, and show its figures beside the published ones.
+
+    Example: rasplens reproduce copy_smeared
+    """
+    from rasplens.workflow import reproduce_and_show
+
+    reproduce_and_show(name, out, json)
 
 
 @app.command()

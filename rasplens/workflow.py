@@ -1,7 +1,8 @@
 """What the commands do, step by step."""
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -98,13 +99,76 @@ def verify_and_show(source: str, program: str | None, sizes: Sizes, samples: int
         show.out.print(f"{compiled.output}: {found}")
 
 
-def train_and_show(task_name: str, recipe: str, seed: int, out: Path, json: bool) -> None:
-    """Trains a model and stores it.
+def reproduce_and_show(name: str, out: Path, json: bool) -> None:
+    """Trains a published model anew, and shows its figures beside the published ones.
 
     Raises:
-        ValueError: If the folder to write to does not exist (before training, not after).
+        ValueError: If there is no such model.
     """
-    from rasplens.learned import get_recipe, train
+    from rasplens.learned import get_recipe, use_all_cores
+    from rasplens.reproductions import REPRODUCTIONS
+
+    use_all_cores()
+    if name == "grid":
+        _grid_and_show(out, json)
+        return
+    if name not in REPRODUCTIONS:
+        raise ValueError(f"There is no reproduction {name!r}. There are {', '.join(REPRODUCTIONS)} and grid.")
+    entry = REPRODUCTIONS[name]
+    out.mkdir(parents=True, exist_ok=True)
+    path, state = out / f"{name}.safetensors", out / f"{name}.training.safetensors"
+    with show.progress(f"training {name}") as advance:
+        report = _training_report(get_recipe(entry.task, entry.recipe).steps, 1, advance)
+        learned = entry.train(progress=report, state_path=state)
+    learned.save(path)
+    state.unlink()
+    findings = entry.check(learned)
+    figures = entry.write_figures(learned, out)
+    if json:
+        values = [asdict(finding) for finding in findings]
+        show.as_json({"name": name, "model": str(path), "figures": [str(f) for f in figures], "findings": values})
+        return
+    rows = [[finding.measure, finding.theirs, finding.ours, _mark(finding.holds)] for finding in findings]
+    show.table(f"{entry.model}: {entry.source}", ["", "theirs", "ours", "holds"], rows)
+    show.out.print(f"Model: {path}   Figures: {', '.join(str(figure) for figure in figures)}")
+
+
+def _grid_and_show(out: Path, json: bool) -> None:
+    from rasplens.learned.grid import train_grid
+
+    out.mkdir(parents=True, exist_ok=True)
+    with show.progress("training the grid") as advance:
+        table = train_grid(get_task("compression_notebook"), progress=advance)
+    table.to_csv(out / "grid.csv", index=False)
+    if json:
+        show.as_json(table.to_dict("records"))
+        return
+    show.table("The notebook's grid, on held-out pairs", list(table), table.to_numpy().tolist())
+    show.out.print(f"Table: {out / 'grid.csv'}")
+
+
+def _mark(holds: bool | None) -> str:
+    return {True: "yes", False: "NO", None: ""}[holds]
+
+
+def _training_report(steps: int, n_models: int, advance: show.Advance) -> Callable[[Any], None]:
+    """What shows how a training stands."""
+
+    def report(now: Any) -> None:
+        seed = "" if n_models == 1 else f"seed {now.seed}  "
+        rate = f"{now.step / now.seconds:.0f} steps/s  {now.seconds / now.step * (steps - now.step):.0f} s left"
+        advance(f"{seed}loss {now.loss:.4f}  accuracy {now.token:.4f}  {rate}", now.step, steps)
+
+    return report
+
+
+def train_and_show(task_name: str, recipe: str, seeds: list[int], out: Path, json: bool) -> None:
+    """Trains a model for each seed and stores it; a training that was interrupted goes on where it was.
+
+    Raises:
+        ValueError: If there is no place to write to (before training, not after).
+    """
+    from rasplens.learned import get_recipe, train, use_all_cores
 
     task = get_task(task_name)
     steps = get_recipe(task.name, recipe).steps
@@ -112,23 +176,28 @@ def train_and_show(task_name: str, recipe: str, seed: int, out: Path, json: bool
         raise ValueError(f"{out} is a folder. Name a file in it, such as {out / f'{task.name}.safetensors'}.")
     if not out.resolve().parent.is_dir():
         raise ValueError(f"Cannot write {out}: the folder {out.parent} does not exist. Create it first.")
+    paths = [out] if len(seeds) == 1 else [out.with_stem(f"{out.stem}-{seed}") for seed in seeds]
+    state = out.with_suffix(".training.safetensors")
+    use_all_cores()
     with show.progress(f"training {task.name}") as advance:
-
-        def report(state: Any) -> None:
-            left = state.seconds / state.step * (steps - state.step)
-            what = f"loss {state.loss:.4f}  accuracy {state.token:.4f}  {left:.0f} s left"
-            advance(what, state.step, steps)
-
-        model = train(task, recipe, seed, report)
-    model.save(out)
+        report = _training_report(steps, len(seeds), advance)
+        models = train(task, recipe, seeds=seeds, progress=report, state_path=state)
+    for model, path in zip(models, paths, strict=True):
+        model.save(path)
+    state.unlink()
     if json:
-        show.as_json({"task": task.name, "path": str(out), **model.provenance})
+        values = [
+            {"task": task.name, "path": str(path), **model.provenance}
+            for model, path in zip(models, paths, strict=True)
+        ]
+        show.as_json(values[0] if len(seeds) == 1 else values)
         return
-    accuracy = model.provenance["accuracy"]
-    show.out.print(
-        f"{task.name}: {accuracy['token']:.4f} of the answers and {accuracy['sequence']:.4f} of the inputs right "
-        f"on held-out inputs after {model.provenance['steps']:,} steps. Model: {out}"
-    )
+    for model, path in zip(models, paths, strict=True):
+        accuracy = model.provenance["accuracy"]
+        show.out.print(
+            f"{task.name}: {accuracy['token']:.4f} of the answers and {accuracy['sequence']:.4f} of the inputs "
+            f"right on held-out inputs after {model.provenance['steps']:,} steps. Model: {path}"
+        )
 
 
 def compare_and_show(

@@ -8,7 +8,7 @@ import torch
 
 from rasplens import __version__
 from rasplens.cli import main
-from rasplens.learned import load_pretrained
+from rasplens.learned import load_learned, load_pretrained
 from rasplens.model import StorageError
 
 PROGRAM = """
@@ -135,6 +135,16 @@ def test_train_stores_a_model_that_run_takes(cli, tmp_path, monkeypatch):
     assert json.loads(text)["learned"] == "trained by recipe 'fast' with seed 4"
     code, text, _ = cli("train", "copy", "--out", "again.safetensors", "--json")
     assert json.loads(text)["steps"] == 30
+    assert not list(tmp_path.glob("*.training.safetensors"))
+    assert len((tmp_path / "again.training.jsonl").read_text().splitlines()) == 1
+    code, text, _ = cli("train", "copy", "--models", "2", "--seed", "4", "--out", "some.safetensors", "--json")
+    assert [model["seed"] for model in json.loads(text)] == [4, 5]
+    assert load_learned("some-4.safetensors").origin == "trained by recipe 'fast' with seed 4"
+
+
+def test_the_help_of_train_lists_the_recipes(cli):
+    _, text, _ = cli("train", "--help")
+    assert "copy smeared: 1L4H, d_model=32, smeared keys" in " ".join(text.split())
 
 
 def test_compare_makes_one_table_of_all_pairs(cli, tmp_path):

@@ -1,0 +1,55 @@
+"""Does attention depend on the input? Every pattern is replaced by its mean over inputs."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from rasplens.compare.subject import BATCH, FwdHook, Subject, pattern_point
+
+
+@dataclass(frozen=True, eq=False)
+class AveragedAttention:
+    """What is left of a model whose attention no longer depends on the input.
+
+    Attributes:
+        clean: Token accuracy as it is, in [0, 1].
+        averaged: Token accuracy with every pattern of every layer replaced by its mean, at the same time.
+        deviation: By layer, the largest deviation of an attention weight from its mean, in [0, 1]; 0 where
+            attention is the same on every input.
+    """
+
+    clean: float
+    averaged: float
+    deviation: tuple[float, ...]
+
+
+def average_attention(subject: Subject) -> AveragedAttention:
+    """Accuracy with every attention pattern replaced by its mean over the subject's inputs.
+
+    Source: Farrell et al. 2025, training notebook. The means are those of the unedited model.
+    """
+    means, deviation = [], []
+    for layer in range(subject.n_layers):
+        patterns = whole_patterns(subject, layer)
+        means.append(torch.as_tensor(patterns.mean(axis=0)))
+        deviation.append(float(np.abs(patterns - patterns.mean(axis=0)).max(initial=0.0)))
+
+    def average(pattern: torch.Tensor, hook: object, mean: torch.Tensor) -> torch.Tensor:
+        return mean.to(pattern.dtype).expand_as(pattern)
+
+    hooks: list[FwdHook] = [
+        (pattern_point(layer), lambda pattern, hook, mean=mean: average(pattern, hook, mean))
+        for layer, mean in enumerate(means)
+    ]
+    logits = [subject.logits(batch, hooks) for batch in subject.tokens.split(BATCH)]
+    averaged = np.concatenate([subject.read_answers(batch) for batch in logits]) == subject.targets
+    return AveragedAttention(float(subject.right().mean()), float(averaged.mean()), tuple(deviation))
+
+
+def whole_patterns(subject: Subject, layer: int) -> np.ndarray:
+    """A layer's attention `[input, head, query, key]`, a BOS of the model's own included."""
+    name = pattern_point(layer)
+    with torch.no_grad():
+        caches = [subject.model.run_with_cache(t, names_filter=[name])[1] for t in subject.tokens.split(BATCH)]
+    return np.concatenate([cache[name].numpy() for cache in caches])

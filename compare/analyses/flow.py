@@ -1,0 +1,131 @@
+"""The information-flow figure: which position's content goes where, layer by layer, on one input."""
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from jaxtyping import Int
+
+from rasplens.compare.ablation import edge_effects
+from rasplens.compare.analyses.lens import answer_name, lens_codes
+from rasplens.compare.panels import LAYOUT, escape
+from rasplens.compare.subject import Subject
+from rasplens.tasks import Task
+
+LEAST = 0.05
+"""Attention below this is not drawn."""
+
+MARGIN = 0.16
+"""Between a node and the arrows that end there."""
+
+ARROW, IDLE, STEP = "#b03a2e", "#e6bfb9", "#c8ccd0"
+
+
+def flow_figure(
+    subject: Subject,
+    task: Task,
+    ids: Int[np.ndarray, "input pos"],
+    example: int = 0,
+    effects: pd.DataFrame | None = None,
+) -> go.Figure:
+    """Nodes are positions before and after each layer; arrows are attention on one input.
+
+    The lowest nodes show the tokens, the others the answer that the logit lens reads there. An arrow is as thick
+    as the attention is strong, pale where losing the edge costs nothing, and says what ablating its edge costs in
+    token accuracy over all inputs.
+    Source: Farrell et al. 2025, figure 1.
+
+    Args:
+        subject: The model on some inputs.
+        task: The task.
+        ids: Those inputs, as the task's ids.
+        example: Which of them to draw.
+        effects: What `rasplens.compare.ablation.edge_effects` gave, if it is known already.
+    """
+    effects = edge_effects(subject) if effects is None else effects
+    lost = {(edge.layer, edge.query, edge.key): float(edge.zero) for edge in effects.itertuples()}
+    figure = go.Figure()
+    for layer in range(subject.n_layers):
+        attention = subject.pattern(layer)[example, subject.heads_of(layer)].max(axis=0, initial=0.0)
+        for position in range(subject.n_pos):
+            _arrow(figure, layer, position, position, STEP, 1.0, "")
+        for query, key in np.argwhere(attention > LEAST).tolist():
+            weight = float(attention[query, key])
+            note = f"{task.positions[key]} → {task.positions[query]}: attention {weight:.2f}"
+            if (layer, query, key) in lost:
+                note += f", accuracy without it −{lost[layer, query, key]:.3f}"
+            effect = lost.get((layer, query, key))
+            _arrow(figure, layer, key, query, ARROW if effect else IDLE, 1 + 4 * weight, note, effect)
+    rows = [[task.token_names[i] for i in ids[example].tolist()]]
+    for layer in range(subject.n_layers):
+        codes = lens_codes(subject, f"blocks.{layer}.hook_resid_post")[example]
+        rows.append([answer_name(task, code) for code in codes.tolist()])
+    for height, labels in enumerate(rows):
+        _nodes(figure, height, labels)
+    names = ["tokens", *(f"after layer {layer}" for layer in range(subject.n_layers))]
+    across = {"tickvals": list(range(subject.n_pos)), "ticktext": [escape(name) for name in task.positions]}
+    figure.update_xaxes(**across, showgrid=False, zeroline=False, range=[-0.5, subject.n_pos - 0.5])
+    figure.update_yaxes(
+        tickvals=list(range(len(names))),
+        ticktext=names,
+        showgrid=False,
+        zeroline=False,
+        range=[-0.3, len(rows) - 0.7],
+    )
+    margin = {**LAYOUT["margin"], "l": 100}
+    return figure.update_layout(**{**LAYOUT, "margin": margin}, height=160 + 150 * subject.n_layers)
+
+
+def _nodes(figure: go.Figure, height: int, labels: list[str]) -> None:
+    figure.add_trace(
+        go.Scatter(
+            x=list(range(len(labels))),
+            y=[height] * len(labels),
+            mode="markers+text",
+            text=[escape(label) for label in labels],
+            marker={"size": 34, "color": "white", "line": {"color": "#1f4e79", "width": 1.5}},
+            hoverinfo="text",
+            showlegend=False,
+        )
+    )
+
+
+def _arrow(
+    figure: go.Figure,
+    layer: int,
+    key: int,
+    query: int,
+    colour: str,
+    width: float,
+    note: str,
+    lost: float | None = None,
+) -> None:
+    """From a key before a layer to a query after it."""
+    figure.add_annotation(
+        x=query,
+        y=layer + 1 - MARGIN,
+        ax=key,
+        ay=layer + MARGIN,
+        axref="x",
+        ayref="y",
+        arrowhead=2,
+        arrowsize=0.6,
+        arrowwidth=width,
+        arrowcolor=colour,
+        text="",
+    )
+    if note:
+        shown = "" if lost is None else f"−{lost:.2f}"
+        middle = {"x": [0.5 * (key + query)], "y": [layer + 0.5]}
+        figure.add_trace(
+            go.Scatter(
+                **middle,
+                mode="markers+text",
+                text=[shown],
+                textposition="middle right",
+                textfont={"size": 11, "color": colour},
+                marker={"size": 5, "color": colour},
+                hovertext=[escape(note)],
+                hoverinfo="text",
+                showlegend=False,
+            )
+        )

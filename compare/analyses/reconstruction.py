@@ -1,0 +1,91 @@
+"""Logits as a sum of what every input position contributes, along the attention that the model has."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from rasplens.compare.subject import Subject
+from rasplens.model import Transformer
+from rasplens.model.circuits import ov_matrix
+
+
+@dataclass(frozen=True, eq=False)
+class LogitTerms:
+    """The terms of the logits at the answer positions, and how well they add up.
+
+    Attributes:
+        sources: The name of each term: a position of the model (its embeddings, by every path of heads), an MLP
+            (`"mlp 0"`: what it writes, by every path of the heads behind it) or `"bias"`.
+        terms: `[input, answer, source, logit]`.
+        logits: What the model gives: `[input, answer, logit]`.
+        difference: The mean over answers of the L2 distance between logits and the sum of the terms.
+    """
+
+    sources: tuple[str, ...]
+    terms: Float[np.ndarray, "input answer source logit"]
+    logits: Float[np.ndarray, "input answer logit"]
+    difference: float
+
+
+def logit_terms(subject: Subject) -> LogitTerms:
+    """Each position's share of the logits, with attention patterns and MLP outputs as they are.
+
+    With patterns held fixed, an attention-only transformer is linear in its embeddings; the terms are its
+    paths (Elhage et al. 2021, "path expansion"), added up by the position that they start from.
+
+    Raises:
+        ValueError: If the model normalises its residual stream: it is then not linear even so.
+    """
+    model = subject.model.to_transformer()
+    if model.config.normalization != "none":
+        raise ValueError("The logits of a model with layer norm are no sum of what its positions contribute.")
+    tokens = subject.tokens.numpy()
+    logits, cache = model.run_with_cache(tokens)
+    n_pos = tokens.shape[1]
+    streams = _embedding_streams(model, cache)
+    sources = [f"position {position}" for position in range(n_pos)]
+    bias = np.zeros_like(streams[0])
+    for layer in range(model.config.n_layers):
+        pattern = cache[f"blocks.{layer}.attn.hook_pattern"]
+        streams = [stream + _moved(model, layer, pattern, stream) for stream in streams]
+        bias = bias + _moved(model, layer, pattern, bias) + _written_biases(model, layer, pattern)
+        if not model.config.attn_only:
+            sources.append(f"mlp {layer}")
+            streams.append(cache[f"blocks.{layer}.hook_mlp_out"])
+    answers = [subject.offset + position for position in subject.answer_positions]
+    terms = np.stack([stream[:, answers] @ model.W_U for stream in (*streams, bias)], axis=2)
+    terms[:, :, -1] += model.weights.get("unembed.b_U", np.zeros(model.config.d_vocab_out, dtype=model.dtype))
+    actual = logits[:, answers]
+    difference = float(np.linalg.norm(terms.sum(axis=2) - actual, axis=-1).mean())
+    return LogitTerms((*sources, "bias"), terms, actual, difference)
+
+
+def _embedding_streams(model: Transformer, cache: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """For each position a residual stream that holds its embeddings there and nothing elsewhere."""
+    embedded = cache["hook_embed"] + (cache["hook_pos_embed"] if model.config.positions == "learned" else 0)
+    streams = []
+    for position in range(embedded.shape[1]):
+        stream = np.zeros_like(embedded)
+        stream[:, position] = embedded[:, position]
+        streams.append(stream)
+    return streams
+
+
+def _moved(model: Transformer, layer: int, pattern: np.ndarray, stream: np.ndarray) -> np.ndarray:
+    """What the heads of a layer write of a residual stream, with their patterns as they are."""
+    heads = range(model.config.n_heads)
+    return sum(
+        (pattern[:, head] @ stream @ ov_matrix(model, layer, head) for head in heads), np.zeros_like(stream)
+    )
+
+
+def _written_biases(model: Transformer, layer: int, pattern: np.ndarray) -> np.ndarray:
+    """What value and output biases of a layer write."""
+    name, config = f"blocks.{layer}.attn.", model.config
+    written = np.zeros((*pattern.shape[::2], config.d_model), dtype=model.dtype)
+    if f"{name}b_V" in model.weights:
+        for head in range(config.n_heads):
+            value = model.weights[f"{name}b_V"][head] @ model.weights[f"{name}W_O"][head]
+            written = written + pattern[:, head].sum(axis=-1)[..., None] * value
+    return written + model.weights.get(f"{name}b_O", np.zeros(config.d_model, dtype=model.dtype))
