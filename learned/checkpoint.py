@@ -1,6 +1,7 @@
-"""Models from elsewhere: our own files, and state dicts of legacy TransformerLens."""
+"""Models from elsewhere: our own files, and state dicts of TransformerLens."""
 
 import re
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,22 +9,29 @@ from typing import Any
 import numpy as np
 
 from rasplens.learned.learned import LearnedModel, load_learned
+from rasplens.learned.state_dicts import our_names, read_state_dict
 from rasplens.model import Config, StorageError, Transformer, bias_shapes, weight_shapes
 from rasplens.tasks import Task
 
-BUFFERS = re.compile(r"blocks\.\d+\.attn\.(mask|IGNORE)$")
-"""Entries of a legacy state dict that are no weights."""
-
 Weights = Mapping[str, np.ndarray]
 
+N_TRIED = 500
+"""Held-out inputs on which an imported model is tried."""
 
-def import_checkpoint(path: str | Path, task: Task) -> LearnedModel:
+
+def import_checkpoint(path: str | Path, task: Task, n_heads: int | None = None) -> LearnedModel:
     """A user's own model for a task.
 
     Args:
-        path: A file that RASPLens wrote, or a state dict of a legacy `HookedTransformer` (`.pt`), whose
-            architecture is inferred from the shapes and whose attention mask is the task's.
+        path: A file that RASPLens wrote, or a state dict of TransformerLens (`.pt`; see
+            `rasplens.learned.state_dicts`), whose architecture is inferred from the shapes and whose attention
+            mask is the task's.
         task: What it learned.
+        n_heads: Heads per layer, needed for the state dict of a bridge.
+
+    Warns:
+        UserWarning: If a state dict answers no better than the commonest answer: its architecture may have what
+            shapes do not show (layer norm without weights, another activation, unscaled scores).
 
     Raises:
         StorageError: If the file is missing, damaged or of no known kind.
@@ -32,7 +40,7 @@ def import_checkpoint(path: str | Path, task: Task) -> LearnedModel:
     path = Path(path)
     if not path.is_file():
         raise StorageError(f"There is no file {path}.")
-    model = load_learned(path) if _is_safetensors(path) else _legacy(path, task)
+    model = load_learned(path) if _is_safetensors(path) else _foreign(path, task, n_heads)
     if model.task != task.name:
         raise ValueError(f"{path} learned the task {model.task!r}, not {task.name!r}.")
     check_fits(model.transformer.config, task, str(path))
@@ -61,27 +69,30 @@ def _is_safetensors(path: Path) -> bool:
         return file.read(9)[8:] == b"{"
 
 
-def _legacy(path: Path, task: Task) -> LearnedModel:
-    weights = {name: a for name, a in _read_state_dict(path).items() if not BUFFERS.search(name)}
+def _foreign(path: Path, task: Task, n_heads: int | None) -> LearnedModel:
+    weights, seen = our_names(read_state_dict(path), n_heads, str(path))
     config = infer_config(weights, path)
     check_fits(config, task, str(path))
-    transformer = Transformer(config, weights, task.mask(config.n_layers))
+    mask = task.mask(config.n_layers)
+    if seen is not None and seen.shape == mask.shape[1:] and (mask & ~seen.astype(bool)).any():
+        raise ValueError(f"{path} stores a mask that hides positions which the task {task.name!r} lets it see.")
+    transformer = Transformer(config, weights, mask)
+    _warn_if_useless(transformer, task, path)
     return LearnedModel(transformer, task.name, {"origin": f"imported from {path.name}"})
 
 
-def _read_state_dict(path: Path) -> dict[str, np.ndarray]:
-    import torch
-
-    try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise StorageError(
-            f"{path} is neither a RASPLens model nor a state dict that torch can load safely ({reason})."
-        ) from None
-    if not isinstance(state, Mapping) or not all(isinstance(v, torch.Tensor) for v in state.values()):
-        raise StorageError(f"{path} holds no state dict (a mapping from names to tensors).")
-    return {name: tensor.numpy() for name, tensor in state.items()}
+def _warn_if_useless(transformer: Transformer, task: Task, path: Path) -> None:
+    ids = task.held_out[:N_TRIED]
+    targets = task.target(ids)
+    commonest = np.mean([np.bincount(column).max() / len(ids) for column in targets.T])
+    token = task.accuracy(transformer, ids).token
+    if token <= commonest:
+        warnings.warn(
+            f"{path} answers {token:.3f} right on the task {task.name!r}, no better than the commonest answer. If "
+            "it learned the task, its architecture has something that shapes do not show, such as layer norm "
+            "without weights, another activation or unscaled scores.",
+            stacklevel=3,
+        )
 
 
 def infer_config(weights: Weights, path: Path) -> Config:
@@ -104,6 +115,7 @@ def infer_config(weights: Weights, path: Path) -> Config:
             d_vocab=d_vocab,
             d_vocab_out=shapes["unembed.W_U"][1],
             d_mlp=shapes.get("blocks.0.mlp.W_in", (0, 0))[1],
+            normalization="LN" if "ln_final.w" in shapes else "none",
             identity_v=_is_identity(weights, len(layers), "V"),
             identity_o=_is_identity(weights, len(layers), "O"),
         )
@@ -112,7 +124,7 @@ def infer_config(weights: Weights, path: Path) -> Config:
     if unknown := sorted(set(shapes) - set(weight_shapes(config)) - set(bias_shapes(config))):
         raise ValueError(
             f"{path} has parts that RASPLens has no model for: {', '.join(unknown[:4])}"
-            f"{', …' if len(unknown) > 4 else ''}. It reads models without layer norm and with learned positions."
+            f"{', …' if len(unknown) > 4 else ''}. It reads models with learned positions."
         )
     return config
 

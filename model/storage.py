@@ -59,6 +59,8 @@ def load(path: str | Path) -> Transformer:
         StorageError: If the file is missing, truncated, edited, of another format version, or foreign.
     """
     header, tensors = _read(path)
+    if _MASK_KEY not in tensors or not isinstance(header["config"], dict):
+        raise StorageError(f"{path} does not hold a valid model: it has no mask or no config.")
     mask = tensors.pop(_MASK_KEY)
     try:
         return Transformer(Config.from_dict(header["config"]), tensors, mask)

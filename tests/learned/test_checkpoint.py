@@ -5,8 +5,11 @@ import pytest
 import torch
 
 from rasplens.learned import Architecture, LearnedModel, import_checkpoint, untrained
-from rasplens.model import StorageError
+from rasplens.model import StorageError, to_bridge
 from rasplens.tasks import get_task
+
+UNTRAINED = pytest.mark.filterwarnings("ignore:.*no better than the commonest answer")
+pytestmark = UNTRAINED
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +75,73 @@ def test_a_shape_that_does_not_fit_the_task_says_what_differs(legacy, tmp_path):
 
 
 def test_parts_without_a_model_for_them_are_named(task, legacy, tmp_path):
-    legacy["blocks.0.ln1.w"] = torch.ones(8)
-    with pytest.raises(ValueError, match=r"has parts that RASPLens has no model for: blocks\.0\.ln1\.w"):
+    legacy["blocks.0.attn.rotary_sin"] = torch.ones(8)
+    with pytest.raises(ValueError, match=r"no model for: blocks\.0\.attn\.rotary_sin"):
+        import_checkpoint(written(tmp_path, legacy), task)
+
+
+def test_layer_norm_is_recognised(task, tmp_path):
+    model = untrained(Architecture(2, 1, 8, 8, normalization="LN"), task, 0)
+    state = {name: torch.tensor(array) for name, array in model.weights.items()}
+    state["ln_final.w"] = state["ln_final.w"] * 2
+    imported = import_checkpoint(written(tmp_path, state), task).transformer
+    assert imported.config.normalization == "LN"
+    assert not np.allclose(imported(task.held_out), model(task.held_out))
+
+
+def test_the_axis_order_of_2022_is_recognised(task, transformer, legacy, tmp_path):
+    state = {name: t.transpose(-1, -2) if ".W_" in name else t for name, t in legacy.items()}
+    imported = import_checkpoint(written(tmp_path, state), task).transformer
+    np.testing.assert_allclose(imported(task.held_out), transformer(task.held_out), atol=1e-6)
+
+
+@pytest.mark.parametrize("inner", ["", "_original_component."])
+@pytest.mark.parametrize("normalization", ["none", "LN"])
+def test_the_state_dict_of_a_bridge_is_read(tmp_path, inner, normalization):
+    task = get_task("copy", n_letters=5, block=2, length=6)
+    model = untrained(Architecture(2, 2, 8, 4, d_mlp=6, normalization=normalization), task, 0)
+    bridge = to_bridge(model)
+    state = torch.nn.Module.state_dict(bridge) if inner else bridge.state_dict()
+    path = written(tmp_path, state)
+    imported = import_checkpoint(path, task, n_heads=2).transformer
+    assert imported.config == model.config
+    np.testing.assert_allclose(imported(task.held_out), model(task.held_out), rtol=1e-5, atol=1e-5)
+    with pytest.raises(ValueError, match=r"do not say how many heads a layer has\. Give n_heads"):
+        import_checkpoint(path, task)
+    with pytest.raises(ValueError, match="cannot have 3 heads"):
+        import_checkpoint(path, task, n_heads=3)
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda state: {"state_dict": state, "step": 3},
+        lambda state: {f"module.{name}": tensor for name, tensor in state.items()},
+        lambda state: {name: torch.nn.Parameter(t) if t.is_floating_point() else t for name, t in state.items()},
+    ],
+    ids=["within a dictionary", "with a prefix", "as parameters"],
+)
+def test_wrapped_state_dicts_are_read(task, transformer, legacy, tmp_path, wrap):
+    imported = import_checkpoint(written(tmp_path, wrap(legacy)), task).transformer
+    np.testing.assert_allclose(imported(task.held_out), transformer(task.held_out), atol=1e-6)
+
+
+def test_half_precision_is_read(task, transformer, legacy, tmp_path):
+    half = {name: t.to(torch.bfloat16) if t.is_floating_point() else t for name, t in legacy.items()}
+    imported = import_checkpoint(written(tmp_path, half), task).transformer
+    np.testing.assert_allclose(imported.W_E, transformer.W_E, rtol=1e-2)
+
+
+def test_a_stored_mask_that_hides_what_the_task_shows_is_refused(task, legacy, tmp_path):
+    legacy["blocks.0.attn.mask"] = torch.zeros(5, 5, dtype=torch.bool)
+    with pytest.raises(ValueError, match="stores a mask that hides positions"):
+        import_checkpoint(written(tmp_path, legacy), task)
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_model_that_answers_nothing_is_warned_about(task, legacy, tmp_path):
+    legacy["unembed.W_U"] = torch.zeros_like(legacy["unembed.W_U"])
+    with pytest.warns(UserWarning, match="no better than the commonest answer.*shapes do not show"):
         import_checkpoint(written(tmp_path, legacy), task)
 
 
@@ -116,7 +184,7 @@ def test_pickled_code_is_never_run(task, tmp_path):
 
 
 def test_what_is_no_mapping_of_tensors_is_refused(task, tmp_path):
-    for content in ([torch.zeros(2)], {"a": 3}):
+    for content in ([torch.zeros(2)], {"a": 3}, {}, {3: torch.zeros(2)}):
         with pytest.raises(StorageError, match="holds no state dict"):
             import_checkpoint(written(tmp_path, content), task)
 

@@ -1,0 +1,133 @@
+"""State dicts of other libraries under our names: every naming that TransformerLens has had.
+
+- Since 2022: ours, `embed.W_E [d_vocab, d_model]`, `blocks.0.attn.W_Q [head, d_model, d_head]`, …
+- Before that, as EasyTransformer: the same names, every matrix transposed.
+- Since version 3, of a bridge: `embed.weight`, `blocks.0.attn.q.weight [head × d_head, d_model]`, …, where every
+  component may stand under `_original_component`; it does not say how many heads there are.
+
+A wrapper's prefix (`module.`, `_orig_mod.`, `model.`) is dropped.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rasplens.model import StorageError
+
+Weights = dict[str, np.ndarray]
+
+_PREFIX = re.compile(r"^(module\.|_orig_mod\.|model\.)+")
+_BUFFER = re.compile(r"blocks\.\d+\.attn\.(mask|IGNORE)$")
+_BRIDGE_NAMES = {
+    "embed.weight": "embed.W_E",
+    "pos_embed.weight": "pos_embed.W_pos",
+    "unembed.weight": "unembed.W_U",
+    "unembed.bias": "unembed.b_U",
+    "ln_final.weight": "ln_final.w",
+    "ln_final.bias": "ln_final.b",
+}
+
+
+def read_state_dict(path: Path) -> Weights:
+    """The tensors of a `torch.save`d state dict, or of a dictionary that holds one; no code in it runs.
+
+    Raises:
+        StorageError: If it is no such file.
+    """
+    import torch
+
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise StorageError(
+            f"{path} is neither a RASPLens model nor a state dict that torch can load safely ({reason})."
+        ) from None
+    for state in (content, *(content.values() if isinstance(content, Mapping) else ())):
+        if isinstance(state, Mapping) and state and all(_is_entry(item) for item in state.items()):
+            return {_PREFIX.sub("", name): _array(tensor) for name, tensor in state.items()}
+    raise StorageError(f"{path} holds no state dict (a mapping from names to tensors).")
+
+
+def _is_entry(item: tuple[Any, Any]) -> bool:
+    import torch
+
+    return isinstance(item[0], str) and isinstance(item[1], torch.Tensor)
+
+
+def _array(tensor: Any) -> np.ndarray:
+    import torch
+
+    dense = (tensor.to_dense() if tensor.layout != torch.strided else tensor).detach()
+    return dense.to(torch.float32).numpy() if dense.dtype in (torch.bfloat16, torch.float16) else dense.numpy()
+
+
+def our_names(state: Weights, n_heads: int | None, what: str) -> tuple[Weights, np.ndarray | None]:
+    """The weights under our names and axis order, and the mask that was stored with them, if any.
+
+    Args:
+        state: Arrays by name.
+        n_heads: Heads per layer, for namings that do not say.
+        what: What the state dict is, for messages.
+
+    Raises:
+        ValueError: If the number of heads is needed and not given, or does not fit.
+    """
+    masks = [array for name, array in state.items() if name.endswith("attn.mask")]
+    weights = {name: array for name, array in state.items() if not _BUFFER.search(name)}
+    weights = {name.replace("._original_component", ""): array for name, array in weights.items()}
+    if "embed.weight" in weights:
+        weights = _from_bridge(weights, n_heads, what)
+    elif _is_transposed(weights):
+        weights = {name: np.swapaxes(a, -1, -2) if ".W_" in name else a for name, a in weights.items()}
+    return weights, masks[0] if masks else None
+
+
+def _is_transposed(weights: Weights) -> bool:
+    """Whether matrices have their axes in the order of 2022: embeddings then share their first axis."""
+    token, position = weights.get("embed.W_E"), weights.get("pos_embed.W_pos")
+    if token is None or position is None or token.ndim != 2 or position.ndim != 2:
+        return False
+    return token.shape[0] == position.shape[0] and token.shape[1] != position.shape[1]
+
+
+def _from_bridge(weights: Weights, n_heads: int | None, what: str) -> Weights:
+    if n_heads is None:
+        raise ValueError(f"The shapes of {what} do not say how many heads a layer has. Give n_heads.")
+    found = {}
+    for name, array in weights.items():
+        found |= _bridge_entry(name, array, n_heads, what)
+    return found
+
+
+def _bridge_entry(name: str, array: np.ndarray, n_heads: int, what: str) -> Weights:
+    if name in _BRIDGE_NAMES:
+        return {_BRIDGE_NAMES[name]: array.T if name == "unembed.weight" else array}
+    if match := re.fullmatch(r"(blocks\.\d+\.)(ln1|ln2|attn|mlp)\.(?:(\w+)\.)?(weight|bias)", name):
+        block, part, component, kind = match.groups()
+        is_weight = kind == "weight"
+        if part in ("ln1", "ln2"):
+            return {f"{block}{part}.{'w' if is_weight else 'b'}": array}
+        if part == "mlp":
+            side = str(component).removeprefix("fc_")
+            return {f"{block}mlp.{'W' if is_weight else 'b'}_{side}": array.T if is_weight else array}
+        letter = str(component).upper()
+        if letter == "O" and not is_weight:
+            return {f"{block}attn.b_O": array}
+        return {f"{block}attn.{'W' if is_weight else 'b'}_{letter}": _by_head(array, letter, n_heads, what)}
+    return {name: array}
+
+
+def _by_head(array: np.ndarray, letter: str, n_heads: int, what: str) -> np.ndarray:
+    """A projection of all heads side by side, head by head."""
+    side = array.shape[1] if letter == "O" else array.shape[0]
+    if side % n_heads:
+        raise ValueError(f"{what} cannot have {n_heads} heads: its W_{letter} is {side} wide.")
+    if array.ndim == 1:
+        return array.reshape(n_heads, -1)
+    if letter == "O":
+        return array.T.reshape(n_heads, side // n_heads, -1)
+    return np.swapaxes(array.reshape(n_heads, side // n_heads, -1), 1, 2)
