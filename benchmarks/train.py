@@ -108,7 +108,7 @@ def headline_table() -> str:
         history = train(task, "fast").history
         reached = [r for r in history if r["token"] >= wanted[0] and r["sequence"] >= wanted[1]]
         ours = reached[0]["seconds"]
-        theirs, steps = eager_seconds_to(task, get_recipe(name, "seed"), wanted, limit=1.3 * factor * ours)
+        theirs, steps = eager_seconds_to(task, get_recipe(name, "seed"), wanted, limit=1.02 * factor * ours)
         ratio = f"**{theirs / ours:.0f}**" if steps else f"**> {theirs / ours:.0f}** (stopped there)"
         rows.append(
             [

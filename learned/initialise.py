@@ -37,7 +37,7 @@ def untrained_like(config: Config, mask: np.ndarray, seed: int) -> Transformer:
 def _start(config: Config, name: str, shape: tuple[int, ...], drawn: np.ndarray) -> np.ndarray:
     """What a weight starts as: drawn, but for those that start at a constant."""
     if name in config.frozen:
-        return np.broadcast_to(np.eye(*shape[1:]), shape)
+        return np.broadcast_to(np.eye(shape[1], shape[2]), shape)
     if name.endswith((".smear", ".b")):
         return np.zeros(shape)
     return np.ones(shape) if name.endswith(".w") else drawn

@@ -211,8 +211,10 @@ class _Layer:
     def _pattern(self, stream: _Stream) -> jax.Array:
         """Attention of the free rows: `[head, batch, free, key]`."""
         visible = self.mask[np.ix_(self.plan.free, self.plan.keys)]
-        tables_pay = isinstance(stream, _Embedded) and self._tables_pay(stream)
-        scores = self._looked_up_scores(stream) if tables_pay else self._scores(stream)
+        if isinstance(stream, _Embedded) and self._tables_pay(stream):
+            scores = self._looked_up_scores(stream)
+        else:
+            scores = self._scores(stream)
         scores = scores / self.config.attn_scale
         return jax.nn.softmax(scores if visible.all() else jnp.where(visible, scores, -jnp.inf), axis=-1)
 

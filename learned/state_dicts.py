@@ -97,7 +97,7 @@ def _is_transposed(weights: Weights) -> bool:
 def _from_bridge(weights: Weights, n_heads: int | None, what: str) -> Weights:
     if n_heads is None:
         raise ValueError(f"The shapes of {what} do not say how many heads a layer has. Give n_heads.")
-    found = {}
+    found: Weights = {}
     for name, array in weights.items():
         found |= _bridge_entry(name, array, n_heads, what)
     return found

@@ -72,7 +72,7 @@ def build_steps(task: Task, recipe: Recipe, n_members: int, n_devices: int) -> S
         predicted = logits({**trained, **frozen}, ids)
         return optax.softmax_cross_entropy_with_integer_labels(predicted, targets).mean()
 
-    def step(state: State, batch: tuple[jax.Array, jax.Array]) -> tuple[State, jax.Array]:
+    def step(state: State, batch: tuple[jax.Array, ...]) -> tuple[State, jax.Array]:
         trained, moments = state
         value, gradients = _mean_over_devices(jax.value_and_grad(loss)(trained, *batch), n_devices)
         updates, moments = optimiser.update(gradients, moments, trained)

@@ -125,8 +125,9 @@ def _train(
     while _active(state, recipe).any():
         state = _chunk(task, recipe, steps, state, seeds)
         reports = [report for report in state.reports() if report.seconds == state.seconds]
-        for report in reports if progress is not None else ():
-            progress(report)
+        if progress is not None:
+            for report in reports:
+                progress(report)
         if path is not None:
             append_history(path, reports)
             if time.perf_counter() - saved_at > SAVE_EVERY or not _active(state, recipe).any():

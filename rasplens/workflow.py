@@ -128,7 +128,7 @@ def reproduce_and_show(name: str, out: Path, json: bool) -> None:
         values = [asdict(finding) for finding in findings]
         show.as_json({"name": name, "model": str(path), "figures": [str(f) for f in figures], "findings": values})
         return
-    rows = [[finding.measure, finding.theirs, finding.ours, _mark(finding.holds)] for finding in findings]
+    rows: list[list[object]] = [[f.measure, f.theirs, f.ours, _mark(f.holds)] for f in findings]
     show.table(f"{entry.model}: {entry.source}", ["", "theirs", "ours", "holds"], rows)
     show.out.print(f"Model: {path}   Figures: {', '.join(str(figure) for figure in figures)}")
 

@@ -71,8 +71,7 @@ def flow_figure(
         zeroline=False,
         range=[-0.3, len(rows) - 0.7],
     )
-    margin = {**LAYOUT["margin"], "l": 100}
-    return figure.update_layout(**{**LAYOUT, "margin": margin}, height=160 + 150 * subject.n_layers)
+    return figure.update_layout(**LAYOUT, height=160 + 150 * subject.n_layers).update_layout(margin_l=100)
 
 
 def _nodes(figure: go.Figure, height: int, labels: list[str]) -> None:

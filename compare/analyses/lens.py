@@ -22,7 +22,7 @@ def lens_table(subject: Subject, task: Task) -> pd.DataFrame:
         for position, name in enumerate(task.positions):
             values, counts = np.unique(codes[:, position], return_counts=True)
             commonest = int(values[counts.argmax()])
-            row = {"point": point, "position": name, "answer": answer_name(task, commonest)}
+            row: dict[str, object] = {"point": point, "position": name, "answer": answer_name(task, commonest)}
             row["share"] = float(counts.max() / len(codes))
             for column, place in enumerate(subject.answer_positions):
                 right = codes[:, position] == subject.targets[:, column]

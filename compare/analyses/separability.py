@@ -52,10 +52,6 @@ def _fit(x: np.ndarray, y: np.ndarray) -> Pipeline:
     return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1_000)).fit(x, y)
 
 
-def _fit(x: np.ndarray, y: np.ndarray) -> Pipeline:
-    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1_000)).fit(x, y)
-
-
 def _labelled(residual: np.ndarray, first: int, second: int, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The residual streams at two positions, one below the other, and which of the two each is from."""
     both = np.concatenate([residual[inputs, first], residual[inputs, second]]).astype(np.float64)

@@ -49,3 +49,22 @@ def test_the_compilers_table_is_the_benchmarks_and_keeps_its_promises():
     assert "WRONG" not in table
     words = text.partition("Above 0.5 stay")[2]
     assert all(f"`{name}`" in words for name, ratio, *_ in rows if float(ratio) > 0.5)
+
+
+def test_every_reproduction_has_its_table():
+    from rasplens.reproductions import REPRODUCTIONS
+
+    text = (ROOT / "docs/reproductions.md").read_text()
+    sections = re.findall(r"^### (\w+)$", text, flags=re.M)
+    assert sections == [*REPRODUCTIONS, "grid"]
+    for name in REPRODUCTIONS:
+        assert f"    rasplens reproduce {name}\n" in text
+
+
+def test_training_is_measured_beside_the_published_loops():
+    text = (ROOT / "docs/training.md").read_text()
+    measured = re.search(r"<!-- train: begin -->\n(.*?)\n<!-- train: end -->", text, flags=re.S).group(1)
+    assert [line for line in measured.splitlines() if line.startswith("### ")][1:] == [
+        "### To the published accuracy",
+        "### How a step of the sorting model grows, ms",
+    ]
