@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rasplens.learned.products import times, times_transposed
+from rasplens.learned.products import attend, times_transposed
 from rasplens.model.config import Config
 from rasplens.model.forward import normalized, sinusoids
 from rasplens.model.jax_forward import JaxWeights
@@ -181,7 +181,7 @@ class _Layer:
         plan, circuit = self.plan, self._output_circuit(then)
         parts = []
         if plan.free:
-            parts.append(times(self._pattern(stream), circuit.values(stream, plan.keys)))
+            parts.append(attend(*self._scores_and_values(stream, circuit)))
         if plan.forced:
             parts.append(circuit.values(stream, plan.seen))
         silent = tuple(row for row in plan.after if row not in (*plan.free, *plan.forced))
@@ -208,22 +208,30 @@ class _Layer:
             config.d_model,
         )
 
-    def _pattern(self, stream: _Stream) -> jax.Array:
-        """Attention of the free rows: `[head, batch, free, key]`."""
-        visible = self.mask[np.ix_(self.plan.free, self.plan.keys)]
+    def _scores_and_values(self, stream: _Stream, circuit: "_OutputCircuit") -> tuple[jax.Array, jax.Array]:
+        """Scores of the free rows `[head, batch, free, key]`, and values `[head, batch, key, value]`."""
         if isinstance(stream, _Embedded) and self._tables_pay(stream):
-            scores = self._looked_up_scores(stream)
+            scores, values = self._looked_up_scores(stream), circuit.values(stream, self.plan.keys)
         else:
-            scores = self._scores(stream)
-        scores = scores / self.config.attn_scale
-        return jax.nn.softmax(scores if visible.all() else jnp.where(visible, scores, -jnp.inf), axis=-1)
+            keys, values = self._keys_and_values(stream, circuit)
+            queries = self._read("Q", stream, self.plan.free) / self.config.attn_scale
+            scores = times_transposed(queries, keys)
+        visible = self.mask[np.ix_(self.plan.free, self.plan.keys)]
+        return scores if visible.all() else jnp.where(visible, scores, -jnp.inf), values
 
-    def _scores(self, stream: _Stream) -> jax.Array:
-        queries, keys = self._read("Q", stream, self.plan.free), self._read("K", stream, self.plan.keys)
+    def _keys_and_values(self, stream: _Stream, circuit: "_OutputCircuit") -> tuple[jax.Array, jax.Array]:
+        """Both read at once, if a matrix reads values too."""
+        at = self.plan.keys
+        if circuit.read is None:
+            keys, values = self._read("K", stream, at), circuit.values(stream, at)
+        else:
+            both = stream.read(jnp.concatenate([self._weight("attn.W_K"), circuit.read], axis=2), at)
+            keys, values = jnp.split(both, [self.config.d_head], axis=-1)
+            keys, values = keys + self._offset("K", at)[:, None], circuit.plus_bias(values)
         if self.config.smeared_keys:
-            share = jax.nn.sigmoid(self._weight("attn.smear"))[:, None, np.array(self.plan.keys), None]
-            keys = (1 - share) * keys + share * self._read("K", stream, _previous(self.plan.keys))
-        return times_transposed(queries, keys)
+            share = jax.nn.sigmoid(self._weight("attn.smear"))[:, None, np.array(at), None]
+            keys = (1 - share) * keys + share * self._read("K", stream, _previous(at))
+        return keys, values
 
     def _read(self, letter: str, stream: _Stream, positions: Positions) -> jax.Array:
         """Queries or keys: `[head, batch, position, d_head]`."""
@@ -251,7 +259,8 @@ class _Layer:
         both_positions = times_transposed(query_position, key_position)[:, None]
         of_query, of_key = _pick(stream.tokens, rows), _pick(stream.tokens, keys)
         row = np.arange(len(rows))[:, None]
-        return tokens[:, row, of_query[:, :, None], of_key[:, None]] + positions[:, of_query] + both_positions
+        scores = tokens[:, row, of_query[:, :, None], of_key[:, None]] + positions[:, of_query] + both_positions
+        return scores / self.config.attn_scale
 
     def _offset(self, letter: str, positions: Positions) -> jax.Array:
         """What is added to queries or keys whatever the stream, bias and sinusoids: `[head, position, d_head]`."""
@@ -296,6 +305,10 @@ class _OutputCircuit:
     def values(self, stream: _Stream, positions: Positions) -> jax.Array:
         """`[head, batch, position, value]`."""
         values = stream.at(positions)[None] if self.read is None else stream.read(self.read, positions)
+        return self.plus_bias(values)
+
+    def plus_bias(self, values: jax.Array) -> jax.Array:
+        """Values with their bias, if there is one."""
         return values if self.value_bias is None else values + self.value_bias[:, None, None]
 
     def write(self, values: jax.Array) -> jax.Array:

@@ -88,7 +88,7 @@ def test_loss_and_gradients_are_those_of_the_plain_forward_pass(random_transform
 
 @pytest.mark.parametrize("name", ["sort", pytest.param("copy", marks=pytest.mark.slow), "compression"])
 def test_in_single_precision_too_on_the_tasks_themselves(name):
-    """To 1e-5 of the loss, and of the largest slope of each weight."""
+    """To 1e-5 in the loss, and to 1e-5 of the largest slope of each weight."""
     task = get_task(name)
     model = untrained(get_recipe(name, "seed").architecture, task, 0)
     weights = {name: jnp.asarray(array) for name, array in model.weights.items()}
@@ -97,7 +97,7 @@ def test_in_single_precision_too_on_the_tasks_themselves(name):
     plain = jax_forward(model.config, model.mask)
     expected, slopes = loss_and_gradients(lambda w, t: plain(w, t)[:, np.array(positions)], weights, tokens)
     found, gradients = loss_and_gradients(live_forward(model.config, model.mask, positions), weights, tokens)
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
     for name in set(slopes) - set(model.config.frozen):
         largest = float(jnp.abs(slopes[name]).max())
         np.testing.assert_allclose(gradients[name], slopes[name], rtol=0, atol=1e-5 * largest, err_msg=name)

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rasplens.learned.products import times, times_transposed
+from rasplens.learned.products import attend, times, times_transposed
 
 
 @pytest.mark.parametrize(
@@ -11,6 +11,7 @@ from rasplens.learned.products import times, times_transposed
     [
         (times, lambda left, right: left @ right, (5, 3)),
         (times_transposed, lambda left, right: left @ right.swapaxes(-1, -2), (3, 5)),
+        (attend, lambda left, right: jax.nn.softmax(left) @ right, (5, 3)),
     ],
 )
 @pytest.mark.parametrize("leading", [(), (2,), (2, 4)])
@@ -26,3 +27,12 @@ def test_products_and_their_gradients_are_the_plain_ones(ours, plain, shape, lea
         np.testing.assert_allclose(value, expected, rtol=1e-5)
         for found, slope in zip(gradients, slopes, strict=True):
             np.testing.assert_allclose(found, slope, rtol=1e-5, atol=1e-5)
+
+
+def test_attention_to_hidden_keys_is_nothing_and_has_no_gradient():
+    scores = jnp.array([[0.0, -jnp.inf, 1.0], [-jnp.inf, 2.0, -jnp.inf]])
+    values = jnp.array([[1.0], [10.0], [100.0]])
+    mixed, gradients = jax.value_and_grad(lambda s, v: attend(s, v).sum(), argnums=(0, 1))(scores, values)
+    np.testing.assert_allclose(mixed, 1 / (1 + np.e) + 100 * np.e / (1 + np.e) + 10, rtol=1e-6)
+    assert np.isfinite(gradients[0]).all()
+    assert gradients[0][0, 1] == gradients[0][1, 0] == 0
