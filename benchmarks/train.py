@@ -150,7 +150,7 @@ def wide(recipe: Recipe, width: int) -> Recipe:
 
 def our_steps(task: Task, recipe: Recipe, members: int = 1) -> tuple[Callable[[], float], float]:
     """A function that trains for some steps and gives ms per step, and the operations of a step."""
-    steps = build_steps(task, recipe, members, usable_devices(recipe.batch_size))
+    steps = build_steps(task, recipe, members, usable_devices(task, recipe))
     start = untrained(recipe.architecture, task, 0)
     names = [name for name in start.weights if name not in start.config.frozen]
     weights = {name: jnp.stack([jnp.asarray(start.weights[name])] * members) for name in names}

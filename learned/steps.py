@@ -19,13 +19,16 @@ from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from rasplens.learned.initialise import untrained
-from rasplens.learned.live_forward import live_forward
+from rasplens.learned.live_forward import live_forward, plan_layers
 from rasplens.learned.recipes import Recipe
 from rasplens.tasks import Task
 
 Weights = dict[str, jax.Array]
 State = tuple[Weights, Any]
 """Trained weights and the optimiser's state; every array has the members of the ensemble as its first axis."""
+
+WORTH_SHARING = 200_000
+"""The scores of a layer, or the logits, from which sharing a step out is faster; half as many are not."""
 
 _AT_ONCE = 256
 """Inputs that are evaluated together: more would not fit into a core's cache."""
@@ -130,9 +133,15 @@ def use_all_cores() -> None:
         jax.config.update("jax_num_cpu_devices", min(MOST_DEVICES, os.cpu_count() or 1))
 
 
-def usable_devices(batch_size: int) -> int:
-    """The most of JAX's devices among which a batch can be shared out evenly."""
-    return max(n for n in range(1, len(jax.devices()) + 1) if batch_size % n == 0)
+def usable_devices(task: Task, recipe: Recipe) -> int:
+    """Among how many of JAX's devices the inputs of a step are shared out: evenly, and where it is worth it."""
+    config = recipe.architecture.config(task)
+    plans = plan_layers(task.mask(config.n_layers), task.loss_positions, config.smeared_keys)
+    scores = [config.n_heads * len(plan.free) * len(plan.keys) for plan in plans]
+    largest = recipe.batch_size * max(*scores, len(task.loss_positions) * config.d_vocab_out, 0)
+    if largest < WORTH_SHARING:
+        return 1
+    return max(n for n in range(1, len(jax.devices()) + 1) if recipe.batch_size % n == 0)
 
 
 def _shared_out(run: Callable[..., Any], n_devices: int) -> Callable[..., Any]:

@@ -112,7 +112,7 @@ def _train(
     path: Path | None,
 ) -> TrainingState:
     """The state at the end, of a training that goes on from the state at `path` if there is one."""
-    n_devices = usable_devices(recipe.batch_size)
+    n_devices = usable_devices(task, recipe)
     steps, run = (
         build_steps(task, recipe, len(seeds), n_devices),
         _told_by(task, recipe, seeds, n_devices),

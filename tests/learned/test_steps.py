@@ -1,0 +1,58 @@
+import subprocess
+import sys
+from dataclasses import replace
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rasplens.learned import get_recipe
+from rasplens.learned.steps import build_optimiser, usable_devices
+from rasplens.tasks import get_task
+
+SHARED = """
+import numpy as np
+from dataclasses import replace
+from rasplens.learned import get_recipe, steps, train, use_all_cores
+from rasplens.tasks import get_task
+
+use_all_cores()
+task = get_task("copy", n_letters=5, block=2, length=6)
+recipe = replace(get_recipe("copy", "fast"), steps=50, warmup=5)
+weights = {}
+for worth in (0, 10**9):
+    steps.WORTH_SHARING = worth
+    weights[worth] = train(task, recipe).transformer.weights
+    print(steps.usable_devices(task, recipe))
+print(max(float(np.abs(weights[0][name] - weights[10**9][name]).max()) for name in weights[0]))
+"""
+
+
+def test_large_steps_are_shared_out_among_cores_and_train_the_same():
+    """In a process of its own: JAX takes the number of devices before it runs anything."""
+    done = subprocess.run([sys.executable, "-c", SHARED], check=True, capture_output=True, text=True)
+    shared, alone, difference = done.stdout.split()
+    assert int(shared) >= int(alone) == 1
+    assert float(difference) < 1e-4
+
+
+def test_one_device_does_all_where_there_is_one():
+    for name in ("sort", "copy", "compression"):
+        assert usable_devices(get_task(name), get_recipe(name, "fast")) == 1
+
+
+@pytest.mark.parametrize("warmup", [0, 3])
+def test_the_rate_is_constant_or_rises_and_falls(warmup):
+    recipe = replace(get_recipe("sort", "seed"), steps=10, warmup=warmup, weight_decay=0.0)
+    optimiser = build_optimiser(recipe)
+    weights = {"w": jnp.zeros(1)}
+    state, sizes = optimiser.init(weights), []
+    for _ in range(10):
+        updates, state = optimiser.update({"w": jnp.ones(1)}, state, weights)
+        sizes.append(float(-updates["w"][0]) / recipe.learning_rate)
+    if warmup:
+        np.testing.assert_allclose(sizes[:4], [0, 1 / 3, 2 / 3, 1], atol=1e-4)
+        assert sizes[4:] == sorted(sizes[4:], reverse=True)
+        assert sizes[-1] < 0.1
+    else:
+        np.testing.assert_allclose(sizes, np.ones(10), atol=1e-4)
