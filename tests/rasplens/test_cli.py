@@ -45,7 +45,7 @@ def test_the_version(cli):
 def test_help_has_an_example_for_every_command(cli):
     code, overview, _ = cli("--help")
     assert code == 0
-    for command in ("run", "compile", "train", "compare", "verify"):
+    for command in ("run", "compile", "train", "reproduce", "compare", "verify"):
         assert command in overview
         code, text, _ = cli(command, "--help")
         assert code == 0
@@ -161,7 +161,37 @@ def test_compare_makes_one_table_of_all_pairs(cli, tmp_path):
     assert first == second
 
 
+def test_reproduce_shows_published_figures_beside_ours(cli, tmp_path, monkeypatch):
+    from dataclasses import replace
+
+    from rasplens.learned import RECIPES, recipes
+
+    short = {**RECIPES["copy"], "smeared": replace(RECIPES["copy"]["smeared"], steps=30)}
+    monkeypatch.setattr(recipes, "RECIPES", {**RECIPES, "copy": short})
+    code, text, _ = cli("reproduce", "copy_smeared", "--out", "again")
+    assert code == 0
+    assert "theirs" in text
+    assert "NO" in text  # after thirty steps nothing is completed
+    names = sorted(path.name for path in (tmp_path / "again").iterdir())
+    assert names == ["copy_smeared.safetensors", "copy_smeared.training.jsonl", "copy_smeared_attention.html"]
+    code, text, _ = cli("reproduce", "copy_smeared", "--out", "again", "--json")
+    values = json.loads(text)
+    assert values["name"] == "copy_smeared"
+    assert {"measure", "theirs", "ours", "holds"} == set(values["findings"][0])
+
+
+def test_reproduce_grid_writes_its_table(cli, tmp_path, monkeypatch):
+    from rasplens.learned import grid
+
+    monkeypatch.setattr(grid.train_grid, "__defaults__", ({"d8": grid.GRID["d8"]}, 20, 0, None))
+    code, text, _ = cli("reproduce", "grid", "--out", "again", "--json")
+    assert code == 0
+    assert [row["name"] for row in json.loads(text)] == ["d8"]
+    assert (tmp_path / "again" / "grid.csv").read_text().startswith("name,layers,d_model,layer_norm,bias,frozen")
+
+
 FAULTS = {
+    "unknown reproduction": (("reproduce", "sorting"), "no reproduction 'sorting'. There are sort, compression"),
     "unknown task": (("run", "sorting"), "There is no task 'sorting'. There are sort, copy, compression"),
     "missing file": (("run", "sort", "--learned", "no.pt"), "There is no file no.pt"),
     "foreign file": (("run", "sort", "--learned", "mine.py"), "neither a RASPLens model nor a state dict"),
