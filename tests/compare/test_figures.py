@@ -58,3 +58,10 @@ def test_smeared_keys_have_no_qk_figure(task):
     compiled = compile_program(task.programs["offset"], task.vocab, task.n_ctx, mask=task.visible)
     smeared = untrained(Architecture(1, 1, 8, 8, positions="sinusoidal_qk", smeared_keys=True), task, 0)
     assert "qk" not in figures(compare(compiled, smeared, task=task, n_inputs=60))
+
+
+def test_a_model_with_layer_norm_is_compared_without_figures_of_its_weights(offset, task):
+    architecture = Architecture(2, 2, 12, 6, normalization="LN", bias=True, d_mlp=8)
+    comparison = compare(offset, untrained(architecture, task, 0), task=task, n_inputs=100)
+    assert {"ov", "qk"} & set(figures(comparison)) == set()
+    assert {"attention", "heads", "decodability"} <= set(figures(comparison))

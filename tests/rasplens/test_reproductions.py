@@ -84,16 +84,3 @@ def test_without_smeared_keys_copying_fails_on_a_smaller_budget_too():
     assert float(found["12-letter prompts completed, of held-out blocks of different letters"].ours) < 0.01
     assert float(found["token accuracy, held-out blocks"].ours) < 0.5
     assert float(found["copying score of the direct path"].ours) < -0.5
-
-
-@pytest.mark.slow
-def test_the_grid_gives_one_row_per_architecture():
-    from rasplens.learned.grid import GRID, train_grid
-
-    chosen = {name: GRID[name] for name in ("d16", "d16_ln_bias", "d16_unfwo")}
-    table = train_grid(get_task("compression_notebook", n_digits=20), chosen, steps=300)
-    assert list(table["name"]) == list(chosen)
-    assert table["layer_norm"].tolist() == [False, True, False]
-    assert table["bias"].tolist() == [False, True, False]
-    assert table["frozen"].tolist() == ["W_V W_O", "W_V W_O", "W_V"]
-    assert table["token"].between(0, 1).all()
