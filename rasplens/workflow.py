@@ -134,11 +134,11 @@ def reproduce_and_show(name: str, out: Path, json: bool) -> None:
 
 
 def _grid_and_show(out: Path, json: bool) -> None:
-    from rasplens.learned.grid import train_grid
+    from rasplens.learned import grid
 
     out.mkdir(parents=True, exist_ok=True)
     with show.progress("training the grid") as advance:
-        table = train_grid(get_task("compression_notebook"), progress=advance)
+        table = grid.train_grid(get_task("compression_notebook"), grid.GRID, grid.STEPS, progress=advance)
     table.to_csv(out / "grid.csv", index=False)
     if json:
         show.as_json(table.to_dict("records"))

@@ -183,7 +183,8 @@ def test_reproduce_shows_published_figures_beside_ours(cli, tmp_path, monkeypatc
 def test_reproduce_grid_writes_its_table(cli, tmp_path, monkeypatch):
     from rasplens.learned import grid
 
-    monkeypatch.setattr(grid.train_grid, "__defaults__", ({"d8": grid.GRID["d8"]}, 20, 0, None))
+    monkeypatch.setattr(grid, "GRID", {"d8": grid.GRID["d8"]})
+    monkeypatch.setattr(grid, "STEPS", 20)
     code, text, _ = cli("reproduce", "grid", "--out", "again", "--json")
     assert code == 0
     assert [row["name"] for row in json.loads(text)] == ["d8"]
