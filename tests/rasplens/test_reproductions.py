@@ -60,7 +60,7 @@ def test_figures_are_pages_of_their_own(tmp_path):
 
 REDUCED = {
     "sort": (600, "token accuracy on 20,000 fresh lists", 0.97),
-    "compression": (2_000, "token accuracy, held-out pairs", 0.75),
+    "compression": (6_000, "token accuracy, held-out pairs", 0.85),
     "compression_three_layers": (4_000, "token accuracy, held-out pairs", 0.999),
     "compression_narrow": (3_000, "token accuracy, held-out pairs", 0.98),
     "copy_smeared": (2_500, "12-letter prompts completed, of held-out blocks of different letters", 0.95),
