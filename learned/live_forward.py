@@ -19,59 +19,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from rasplens.learned.layer_plan import LayerPlan, Positions, plan_layers, previous
 from rasplens.learned.products import attend, times_transposed
 from rasplens.model.config import Config
 from rasplens.model.forward import normalized, sinusoids
 from rasplens.model.jax_forward import JaxWeights
 
-Positions = tuple[int, ...]
-
 WIDE_HEAD = 32
 """From this d_head on, looking a score up in a table costs less than the product of query and key."""
-
-
-@dataclass(frozen=True)
-class LayerPlan:
-    """What one layer computes.
-
-    Attributes:
-        before: Positions at which its input is needed.
-        after: Positions at which its output is wanted, all of them among `before`.
-        free: Those of `after` that see several keys.
-        forced: Those of `after` that see one key only.
-        seen: That key, for each of `forced`.
-        keys: Positions that some of `free` sees.
-    """
-
-    before: Positions
-    after: Positions
-    free: Positions
-    forced: Positions
-    seen: Positions
-    keys: Positions
-
-
-def plan_layers(mask: np.ndarray, loss_positions: Positions, smeared_keys: bool = False) -> tuple[LayerPlan, ...]:
-    """What each layer has to compute, so that the logits at the loss positions come out; first layer first.
-
-    Args:
-        mask: Boolean `[layer, query, key]`.
-        loss_positions: Where the logits are wanted.
-        smeared_keys: Whether a key needs the position before it too.
-    """
-    plans: list[LayerPlan] = []
-    after = tuple(sorted(set(loss_positions)))
-    for visible in mask[::-1]:
-        sees = {row: tuple(np.flatnonzero(visible[row]).tolist()) for row in after}
-        free = tuple(row for row in after if len(sees[row]) > 1)
-        forced = tuple(row for row in after if len(sees[row]) == 1)
-        seen = tuple(sees[row][0] for row in forced)
-        keys = tuple(sorted({key for row in free for key in sees[row]}))
-        smeared = _previous(keys) if smeared_keys else ()
-        before = tuple(sorted({*after, *keys, *seen, *smeared}))
-        plans.append(LayerPlan(before, after, free, forced, seen, keys))
-        after = before
-    return tuple(reversed(plans))
 
 
 def live_forward(
@@ -230,7 +185,7 @@ class _Layer:
             keys, values = keys + self._offset("K", at)[:, None], circuit.plus_bias(values)
         if self.config.smeared_keys:
             share = jax.nn.sigmoid(self._weight("attn.smear"))[:, None, np.array(at), None]
-            keys = (1 - share) * keys + share * self._read("K", stream, _previous(at))
+            keys = (1 - share) * keys + share * self._read("K", stream, previous(at))
         return keys, values
 
     def _read(self, letter: str, stream: _Stream, positions: Positions) -> jax.Array:
@@ -317,11 +272,6 @@ class _OutputCircuit:
             return values.sum(axis=0)
         side_by_side = jnp.moveaxis(values, 0, 2)
         return _times(side_by_side.reshape(*side_by_side.shape[:2], -1), jnp.concatenate(list(self.write_by)))
-
-
-def _previous(positions: Positions) -> Positions:
-    """The position before each; the first is its own, and mixing it with itself changes nothing."""
-    return tuple(max(position - 1, 0) for position in positions)
 
 
 def _pick(array: jax.Array, indices: Positions) -> jax.Array:

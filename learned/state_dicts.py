@@ -42,7 +42,7 @@ def read_state_dict(path: Path) -> Weights:
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        reason = str(error).partition("\n")[0].partition(". ")[0] or type(error).__name__
         raise StorageError(
             f"{path} is neither a RASPLens model nor a state dict that torch can load safely ({reason})."
         ) from None

@@ -19,7 +19,8 @@ from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from rasplens.learned.initialise import untrained
-from rasplens.learned.live_forward import live_forward, plan_layers
+from rasplens.learned.layer_plan import plan_layers
+from rasplens.learned.live_forward import live_forward
 from rasplens.learned.recipes import Recipe
 from rasplens.tasks import Task
 

@@ -9,7 +9,7 @@ import pytest
 
 from rasplens.learned import get_recipe, untrained
 from rasplens.learned import live_forward as module
-from rasplens.learned.live_forward import carries_logits, live_forward, plan_layers
+from rasplens.learned.live_forward import carries_logits, live_forward
 from rasplens.model import Config, bidirectional_mask, causal_mask
 from rasplens.model.jax_forward import jax_forward
 from rasplens.tasks import get_task
@@ -123,21 +123,3 @@ def test_values_are_carried_as_logits_only_where_all_behind_is_linear_and_logits
     assert not carries_logits(replace(WIDE, d_head=4))
     assert not carries_logits(replace(WIDE, d_mlp=8))
     assert not carries_logits(replace(WIDE, normalization="LN"))
-
-
-def test_the_plan_of_the_compression_task():
-    """SEP reads both digits; o1 can only look at SEP, o2 chooses between SEP and o1; nothing else is computed."""
-    first, second = plan_layers(get_task("compression").mask(2), (3, 4))
-    assert (first.after, first.free, first.keys, first.forced) == ((2, 3, 4), (2,), (0, 1), ())
-    assert (second.after, second.free, second.keys) == ((3, 4), (4,), (2, 3))
-    assert (second.forced, second.seen) == ((3,), (2,))
-    assert first.before == (0, 1, 2, 3, 4)
-    assert second.before == (2, 3, 4)
-
-
-def test_smeared_keys_need_the_position_before():
-    mask = np.zeros((1, 5, 5), dtype=bool)
-    mask[0, 4, [2, 4]] = True
-    (plan,) = plan_layers(mask, (4,), smeared_keys=True)
-    assert plan.before == (1, 2, 3, 4)
-    assert plan_layers(mask, (4,))[0].before == (2, 4)
