@@ -155,7 +155,7 @@ def our_steps(task: Task, recipe: Recipe, members: int = 1) -> tuple[Callable[[]
     names = [name for name in start.weights if name not in start.config.frozen]
     weights = {name: jnp.stack([jnp.asarray(start.weights[name])] * members) for name in names}
     ids = task.sample(np.random.default_rng(0), members * STEPS * recipe.batch_size).astype(np.int32)
-    targets = task.target(ids).astype(np.int32)
+    targets = recipe.objective(task).target(ids).astype(np.int32)
     shape = members, STEPS, recipe.batch_size, -1
     state = [(weights, steps.begin(weights))]
     arguments = np.ones(members, dtype=bool), ids.reshape(shape), targets.reshape(shape)
@@ -176,7 +176,7 @@ def operations(task: Task, recipe: Recipe) -> float:
     start = untrained(recipe.architecture, task, 0)
     weights = {n: jnp.asarray(a)[None] for n, a in start.weights.items() if n not in start.config.frozen}
     ids = task.sample(np.random.default_rng(0), recipe.batch_size).astype(np.int32)
-    batch = ids[None, None], task.target(ids).astype(np.int32)[None, None]
+    batch = ids[None, None], recipe.objective(task).target(ids).astype(np.int32)[None, None]
     lowered = steps.run.lower((weights, steps.begin(weights)), np.ones(1, dtype=bool), *batch)
     return float(lowered.compile().cost_analysis()["flops"])
 
@@ -211,11 +211,12 @@ def eager_loop(model: torch.nn.Module, frozen: list[str], task: Task, recipe: Re
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimiser = torch.optim.AdamW(trained, recipe.learning_rate, weight_decay=recipe.weight_decay)
     loss_function = torch.nn.CrossEntropyLoss()
-    positions, rng = list(task.loss_positions), np.random.default_rng([0, 1])
+    objective, rng = recipe.objective(task), np.random.default_rng([0, 1])
+    positions = list(objective.loss_positions)
     while True:
         ids = task.sample(rng, 100 * recipe.batch_size)
         batches = torch.as_tensor(ids).split(recipe.batch_size)
-        targets = torch.as_tensor(task.target(ids)).split(recipe.batch_size)
+        targets = torch.as_tensor(objective.target(ids)).split(recipe.batch_size)
         for batch, target in zip(batches, targets, strict=True):
             logits = model(batch)[:, positions]
             loss = loss_function(logits.reshape(-1, logits.shape[-1]), target.reshape(-1))

@@ -62,13 +62,14 @@ def build_steps(task: Task, recipe: Recipe, n_members: int, n_devices: int) -> S
     """The programs that train a recipe's architecture on a task; those built last are kept.
 
     Args:
-        task: Its loss positions are where the loss is read.
+        task: What is trained, and where its answers are read.
         recipe: How to train.
         n_members: How many models are trained together.
         n_devices: Among how many of JAX's devices the inputs of a step are shared out.
     """
     start = untrained(recipe.architecture, task, 0)
-    logits = live_forward(start.config, start.mask, task.loss_positions)
+    logits = live_forward(start.config, start.mask, recipe.objective(task).loss_positions)
+    answers = live_forward(start.config, start.mask, task.loss_positions)
     frozen = {name: jnp.asarray(start.weights[name]) for name in start.config.frozen}
     optimiser = build_optimiser(recipe)
 
@@ -88,8 +89,8 @@ def build_steps(task: Task, recipe: Recipe, n_members: int, n_devices: int) -> S
 
     def right(trained: Weights, ids: jax.Array, targets: jax.Array) -> jax.Array:
         padded = jnp.pad(ids, ((0, -len(ids) % _AT_ONCE), (0, 0))).reshape(-1, _AT_ONCE, ids.shape[1])
-        answers = jax.lax.map(lambda batch: logits({**trained, **frozen}, batch).argmax(axis=-1), padded)
-        return answers.reshape(-1, targets.shape[1])[: len(ids)] == targets
+        best = jax.lax.map(lambda batch: answers({**trained, **frozen}, batch).argmax(axis=-1), padded)
+        return best.reshape(-1, targets.shape[1])[: len(ids)] == targets
 
     at_once = 1 if jax.default_backend() == "cpu" else n_members
     return Steps(
@@ -137,9 +138,10 @@ def use_all_cores() -> None:
 def usable_devices(task: Task, recipe: Recipe) -> int:
     """Among how many of JAX's devices the inputs of a step are shared out: evenly, and where it is worth it."""
     config = recipe.architecture.config(task)
-    plans = plan_layers(task.mask(config.n_layers), task.loss_positions, config.smeared_keys)
+    read = recipe.objective(task).loss_positions
+    plans = plan_layers(task.mask(config.n_layers), read, config.smeared_keys)
     scores = [config.n_heads * len(plan.free) * len(plan.keys) for plan in plans]
-    largest = recipe.batch_size * max(*scores, len(task.loss_positions) * config.d_vocab_out, 0)
+    largest = recipe.batch_size * max(*scores, len(read) * config.d_vocab_out, 0)
     if largest < WORTH_SHARING:
         return 1
     return max(n for n in range(1, len(jax.devices()) + 1) if recipe.batch_size % n == 0)

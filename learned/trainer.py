@@ -165,15 +165,16 @@ def _chunk(
     began = time.perf_counter()
     active = _active(state, recipe)
     done = max(history[-1].step if history else 0 for history in state.histories)
+    objective = recipe.objective(task)
     size = min(CHUNK, recipe.steps - done)
     ids = np.zeros((len(seeds), size, recipe.batch_size, task.n_ctx), dtype=np.int32)
-    targets = np.zeros((*ids.shape[:3], len(task.loss_positions)), dtype=np.int32)
+    targets = np.zeros((*ids.shape[:3], len(objective.loss_positions)), dtype=np.int32)
     generators = list(state.generators)
     for i in np.flatnonzero(active):
         rng = np.random.default_rng()
         rng.bit_generator.state = generators[i]
         drawn = task.sample(rng, size * recipe.batch_size)
-        ids[i], targets[i] = drawn.reshape(ids.shape[1:]), task.target(drawn).reshape(targets.shape[1:])
+        ids[i], targets[i] = drawn.reshape(ids.shape[1:]), objective.target(drawn).reshape(targets.shape[1:])
         generators[i] = rng.bit_generator.state
     arrays, losses = steps.run(state.arrays, active, ids, targets)
     mean_losses = np.asarray(losses).mean(axis=1)

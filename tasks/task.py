@@ -1,7 +1,7 @@
 """What a model is asked to do: inputs, where the loss is read, what is right there."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -98,6 +98,16 @@ class Task:
             ids[rejected] = drawn = self.draw(rng, len(rejected))
             rejected = rejected[self.is_held_out(drawn)]
         return ids
+
+    def next_token(self) -> "Task":
+        """The same inputs, with every token but the first as the answer at the position before it.
+
+        Raises:
+            ValueError: If the answers are not tokens.
+        """
+        if self.outputs != self.vocab:
+            raise ValueError(f"The answers of {self.name!r} are not its tokens: there is no next token to predict.")
+        return replace(self, loss_positions=tuple(range(self.n_ctx - 1)), target=lambda ids: ids[:, 1:], programs={})
 
     def sequences(self, ids: Ids) -> list[list[Value]]:
         """Inputs as tokens."""

@@ -6,8 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rasplens.learned import get_recipe
-from rasplens.learned.steps import build_optimiser, usable_devices
+from scipy.special import log_softmax
+
+from rasplens.learned import get_recipe, untrained
+from rasplens.learned.steps import build_optimiser, build_steps, usable_devices
 from rasplens.tasks import get_task
 
 SHARED = """
@@ -34,6 +36,24 @@ def test_large_steps_are_shared_out_among_cores_and_train_the_same():
     shared, alone, difference = done.stdout.split()
     assert int(shared) >= int(alone) == 1
     assert float(difference) < 1e-4
+
+
+@pytest.mark.parametrize("every_position", [False, True])
+def test_the_loss_is_read_where_the_recipe_says(every_position):
+    task = get_task("copy", n_letters=5, block=2, length=6)
+    recipe = replace(get_recipe("copy", "fast"), every_position=every_position)
+    start = untrained(recipe.architecture, task, 0)
+    weights = {name: jnp.asarray(array)[None] for name, array in start.weights.items()}
+    ids = task.sample(np.random.default_rng(0), 7)
+    read = range(5) if every_position else task.loss_positions
+    answers = ids[:, [position + 1 for position in read]]
+    steps = build_steps(task, recipe, 1, 1)
+    batch = ids.astype(np.int32)[None, None], answers.astype(np.int32)[None, None]
+    _, losses = steps.run((weights, steps.begin(weights)), np.ones(1, dtype=bool), *batch)
+    logs = log_softmax(start(ids)[:, list(read)], axis=-1)
+    expected = -np.take_along_axis(logs, answers[..., None], axis=-1).mean()
+    assert float(losses[0, 0]) == pytest.approx(expected, rel=1e-5)
+    assert steps.right(weights, ids, task.target(ids)).shape == (1, 7, 4)
 
 
 def test_one_device_does_all_where_there_is_one():

@@ -83,4 +83,4 @@ def test_without_smeared_keys_copying_fails_on_a_smaller_budget_too():
     found = findings(entry, learned)
     assert float(found["12-letter prompts completed, of held-out blocks of different letters"].ours) < 0.01
     assert float(found["token accuracy, held-out blocks"].ours) < 0.5
-    assert float(found["copying score of the direct path"].ours) < -0.5
+    assert float(found["copying score of the direct path"].ours) < -0.95

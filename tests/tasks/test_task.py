@@ -69,3 +69,16 @@ def test_impossible_tasks_are_refused(task):
         replace(task, loss_positions=(7, 8))
     with pytest.raises(ValueError, match="Every held-out input must be one that `is_held_out` names"):
         replace(task, is_held_out=lambda ids: np.zeros(len(ids), dtype=bool))
+
+
+def test_the_next_token_can_be_the_answer_everywhere():
+    everywhere = get_task("copy", n_letters=5, block=2, length=6).next_token()
+    ids = everywhere.held_out[:5]
+    np.testing.assert_array_equal(everywhere.target(ids), ids[:, 1:])
+    assert everywhere.loss_positions == (0, 1, 2, 3, 4)
+    assert not everywhere.programs  # none is right where nothing determines the letter
+
+
+def test_answers_that_are_no_tokens_have_no_next_token():
+    with pytest.raises(ValueError, match="'compression' are not its tokens"):
+        get_task("compression").next_token()
