@@ -103,11 +103,13 @@ class Task:
         """The same inputs, with every token but the first as the answer at the position before it.
 
         Raises:
-            ValueError: If the answers are not tokens.
+            ValueError: If the task's answers are no next tokens.
         """
-        if self.outputs != self.vocab:
-            raise ValueError(f"The answers of {self.name!r} are not its tokens: there is no next token to predict.")
-        return replace(self, loss_positions=tuple(range(self.n_ctx - 1)), target=lambda ids: ids[:, 1:], programs={})
+        everywhere = tuple(range(self.n_ctx - 1))
+        following = np.roll(self.held_out, -1, axis=1)[:, list(self.loss_positions)]
+        if self.outputs != self.vocab or not np.array_equal(self.target(self.held_out), following):
+            raise ValueError(f"The answers of {self.name!r} are not the next tokens: they cannot be everywhere.")
+        return replace(self, loss_positions=everywhere, target=lambda ids: ids[:, 1:], programs={})
 
     def sequences(self, ids: Ids) -> list[list[Value]]:
         """Inputs as tokens."""

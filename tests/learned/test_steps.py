@@ -5,7 +5,6 @@ from dataclasses import replace
 import jax.numpy as jnp
 import numpy as np
 import pytest
-
 from scipy.special import log_softmax
 
 from rasplens.learned import get_recipe, untrained

@@ -80,5 +80,5 @@ def test_the_next_token_can_be_the_answer_everywhere():
 
 
 def test_answers_that_are_no_tokens_have_no_next_token():
-    with pytest.raises(ValueError, match="'compression' are not its tokens"):
+    with pytest.raises(ValueError, match="'compression' are not the next tokens"):
         get_task("compression").next_token()
