@@ -45,7 +45,8 @@ CASES = (
     Case("sort", "sort, d=128", "fast", "seed", 12),
     Case("compression", "compression, 2 layers, d=64", "fast", "seed", 10),
     Case("compression_notebook", "compression, 3 layers, d=8", "fast", "seed", 5),
-    Case("copy", "copy, 4 heads, d=32", "fast", "seed", 5),
+    Case("copy", "copy, 4 heads, d=32, loss at every position", "fast", "seed", 5),
+    Case("copy", "copy, smeared keys, loss where the letter is determined", "fast", "fast", 5),
 )
 
 
