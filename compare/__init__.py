@@ -1,8 +1,26 @@
-"""A learned model held against a compiled one: evidence along three axes, each beside its control."""
+"""A learned model held against compiled ones: five axes of evidence, each beside its controls, and a verdict."""
 
+from rasplens.compare.behaviour import discriminate
 from rasplens.compare.comparison import Comparison
-from rasplens.compare.pairing import Pairing, as_subject, pair
+from rasplens.compare.interface import Interface, token_interface
+from rasplens.compare.pairing import Pairing, pair
 from rasplens.compare.pipeline import compare
-from rasplens.compare.subject import Subject
+from rasplens.compare.ranking import Ranking, comparison_table, replicates
+from rasplens.compare.subject import Subject, as_subject
+from rasplens.compare.verdict import Verdict
 
-__all__ = ["Comparison", "Pairing", "Subject", "as_subject", "compare", "pair"]
+__all__ = [
+    "Comparison",
+    "Interface",
+    "Pairing",
+    "Ranking",
+    "Subject",
+    "Verdict",
+    "as_subject",
+    "compare",
+    "comparison_table",
+    "discriminate",
+    "pair",
+    "replicates",
+    "token_interface",
+]

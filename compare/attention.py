@@ -6,6 +6,7 @@ it writes there reaches an answer. A row's similarity is 1 minus the Jensen-Shan
 held against the compiled row of *another* input, and the difference is what content explains.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,16 +17,24 @@ from scipy.special import rel_entr
 
 from rasplens.compare.live import live_rows
 from rasplens.compare.pairing import Pairing
-from rasplens.compare.subject import Head
+from rasplens.compare.shuffling import derangement
+from rasplens.compare.subject import Head, Subject
 
 SELECTS = 1e-3
 """The least attention to the sequence that counts as selecting something (the rest is on the BOS)."""
+
+N_SHUFFLED, PERMUTATIONS = 5, 39
+"""Shuffles of inputs: for every pair of heads, and for the p-values of matched ones."""
+
+SPLIT_GAIN = 0.02
+"""How much more similar two heads together have to be than the better one for a head to count as split."""
 
 Rows = Float[np.ndarray, "input query key"]
 
 
 COLUMNS = (
     "compiled_layer", "compiled_head", "variable", "layer", "head", "rows", "similarity", "shuffled", "content",
+    "p", "untrained",
 )  # fmt: skip
 """What is said of each pair of heads."""
 
@@ -47,23 +56,77 @@ class ActiveHead:
     acts: Bool[np.ndarray, "input query"]
 
 
-def head_similarities(pairing: Pairing, seed: int) -> pd.DataFrame:
-    """The similarity of every compiled head with every learned head.
+@dataclass(frozen=True, eq=False)
+class HeadSimilarities:
+    """How compiled heads attend like learned ones.
+
+    Attributes:
+        table: One row per pair of a compiled head that acts somewhere and a learned head: columns `COLUMNS`.
+            `shuffled` is the similarity with other inputs' compiled rows, `content` what is above that, and
+            `matched` whether the best one-to-one assignment joins the two. For matched pairs, `p` is the share
+            of `PERMUTATIONS` shuffles that reach the similarity, and `untrained` that of the most similar head of
+            an untrained model; NaN for others.
+        by_input: For every matched compiled head, its similarity and the untrained control's on each input, NaN
+            where it acts on no row: `[2, input]`.
+    """
+
+    table: pd.DataFrame
+    by_input: dict[Head, Float[np.ndarray, "2 input"]]
+
+
+def head_similarities(pairing: Pairing, seed: int) -> HeadSimilarities:
+    """The similarity of every compiled head with every learned head."""
+    rng = np.random.default_rng([seed, 3])
+    shuffles = [derangement(pairing.n_inputs, rng) for _ in range(PERMUTATIONS)]
+    active = active_heads(pairing)
+    frame = pd.DataFrame(
+        [
+            _compare(one, pairing.learned, head, shuffles[:N_SHUFFLED])
+            for one in active
+            for head in pairing.learned.heads
+        ],
+        columns=list(COLUMNS),
+    )
+    joined = _assignment(frame)
+    keys = list(zip(frame["compiled_layer"], frame["compiled_head"], frame["layer"], frame["head"], strict=True))
+    frame["matched"] = [joined.get(key[:2]) == key[2:] for key in keys]
+    by_input = {}
+    for one in active:
+        if one.head not in joined:
+            continue
+        floors = [_by_input(one, pairing.untrained, head) for head in pairing.untrained.heads]
+        untrained = max(floors, key=np.nanmean)
+        by_input[one.head] = np.stack([_by_input(one, pairing.learned, joined[one.head]), untrained])
+        row = keys.index((*one.head, *joined[one.head]))
+        same = frame.loc[row, "similarity"]
+        reached = sum(_shuffled(one, pairing.learned, joined[one.head], order) >= same for order in shuffles)
+        frame.loc[row, "p"] = (1 + reached) / (1 + PERMUTATIONS)
+        frame.loc[row, "untrained"] = np.nanmean(untrained)
+    return HeadSimilarities(frame, by_input)
+
+
+def split_heads(pairing: Pairing, found: HeadSimilarities) -> pd.DataFrame:
+    """Compiled heads whose work several learned heads share, and learned heads that do the work of several.
 
     Returns:
-        One row per pair: compiled_layer, compiled_head, variable, layer, head, rows (how many were
-        compared), similarity, shuffled (the control), content (their difference), and matched (whether
-        the best one-to-one assignment joins the two). Heads that act nowhere are absent.
+        Columns kind ("split": the mean of two heads of a layer attends more like the compiled head than the
+        better one alone; "merged": a head is the most similar one for several compiled heads), compiled, learned,
+        gain (of similarity; NaN for merged ones).
     """
-    shuffle = _derangement(len(pairing.ids), np.random.default_rng([seed, 3]))
-    rows = [
-        _compare(active, pairing, head, shuffle)
-        for active in active_heads(pairing)
-        for head in pairing.learned.heads
-    ]
-    frame = pd.DataFrame(rows, columns=list(COLUMNS))
-    frame["matched"] = _assignment(frame) if rows else np.zeros(0, dtype=bool)
-    return frame
+    rows: list[tuple[str, str, str, float]] = []
+    best = found.table.loc[found.table.groupby(["compiled_layer", "compiled_head"])["similarity"].idxmax()]
+    for (layer, head), group in best.groupby(["layer", "head"]):
+        if len(group) > 1:
+            rows.append(("merged", ", ".join(group["variable"]), f"L{layer}H{head}", float("nan")))
+    for one in active_heads(pairing):
+        own = best[(best["compiled_layer"] == one.head[0]) & (best["compiled_head"] == one.head[1])].iloc[0]
+        patterns = pairing.learned.pattern(own["layer"])
+        for other in pairing.learned.heads_of(own["layer"]):
+            both = (patterns[:, own["head"]] + patterns[:, other]) / 2
+            gain = _mean_similarity(one.pattern, both, one.acts) - own["similarity"]
+            if other != own["head"] and gain > SPLIT_GAIN:
+                rows.append(("split", one.variable, f"L{own['layer']}H{own['head']}+{other}", gain))
+    return pd.DataFrame(rows, columns=["kind", "compiled", "learned", "gain"])
 
 
 def active_heads(pairing: Pairing) -> list[ActiveHead]:
@@ -95,11 +158,12 @@ def similarity(
     return 1 - np.clip(divergence, 0, 1)  # rounding can leave it just outside
 
 
-def _compare(active: ActiveHead, pairing: Pairing, head: Head, shuffle: np.ndarray) -> dict[str, object]:
+def _compare(
+    active: ActiveHead, subject: Subject, head: Head, shuffles: Sequence[np.ndarray]
+) -> dict[str, object]:
     layer, index = head
-    learned = pairing.learned.pattern(layer)[:, index]
-    same = _mean_similarity(active.pattern, learned, active.acts)
-    other = _mean_similarity(active.pattern[shuffle], learned, active.acts[shuffle])
+    same = _mean_similarity(active.pattern, subject.pattern(layer)[:, index], active.acts)
+    other = float(np.mean([_shuffled(active, subject, head, order) for order in shuffles])) if shuffles else np.nan
     return {
         "compiled_layer": active.head[0],
         "compiled_head": active.head[1],
@@ -110,31 +174,41 @@ def _compare(active: ActiveHead, pairing: Pairing, head: Head, shuffle: np.ndarr
         "similarity": same,
         "shuffled": other,
         "content": same - other,
+        "p": np.nan,
+        "untrained": np.nan,
     }
 
 
+def _shuffled(active: ActiveHead, subject: Subject, head: Head, order: np.ndarray) -> float:
+    """The similarity with the compiled rows of other inputs."""
+    learned = subject.pattern(head[0])[:, head[1]]
+    return _mean_similarity(active.pattern[order], learned, active.acts[order])
+
+
+def _by_input(active: ActiveHead, subject: Subject, head: Head) -> Float[np.ndarray, " input"]:
+    scores = np.zeros(active.acts.shape)
+    scores[active.acts] = _similarities(active.pattern, subject.pattern(head[0])[:, head[1]], active.acts)
+    n_rows = active.acts.sum(axis=1)
+    return np.where(n_rows > 0, scores.sum(axis=1) / np.maximum(1, n_rows), np.nan)
+
+
 def _mean_similarity(compiled: Rows, learned: Rows, acts: np.ndarray) -> float:
+    return float(_similarities(compiled, learned, acts).mean())
+
+
+def _similarities(compiled: Rows, learned: Rows, acts: np.ndarray) -> Float[np.ndarray, " row"]:
     rows = learned[acts]
     total = rows.sum(axis=-1, keepdims=True)
     # A learned row that the model's mask keeps silent attends to nothing: it is unlike any other.
-    scores = np.where(total[:, 0] > 0, similarity(compiled[acts], rows + (total == 0)), 0.0)
-    return float(scores.mean())
+    return np.where(total[:, 0] > 0, similarity(compiled[acts], rows + (total == 0)), 0.0)
 
 
-def _assignment(frame: pd.DataFrame) -> np.ndarray:
-    """Whether the assignment of heads with the highest total similarity joins each pair."""
+def _assignment(frame: pd.DataFrame) -> dict[Head, Head]:
+    """The one-to-one assignment of compiled to learned heads with the highest total similarity."""
+    if frame.empty:
+        return {}
     table = frame.pivot_table(
         index=["compiled_layer", "compiled_head"], columns=["layer", "head"], values="similarity"
     )
     chosen = zip(*linear_sum_assignment(table.to_numpy(), maximize=True), strict=True)
-    pairs = {(*table.index[row], *table.columns[column]) for row, column in chosen}
-    keys = frame[["compiled_layer", "compiled_head", "layer", "head"]]
-    return np.array([tuple(row) in pairs for row in keys.itertuples(index=False)])
-
-
-def _derangement(n: int, rng: np.random.Generator) -> np.ndarray:
-    """A permutation that leaves nothing in place: a random cycle."""
-    order = rng.permutation(n)
-    shuffled = np.empty(n, dtype=int)
-    shuffled[order] = np.roll(order, 1)
-    return shuffled
+    return {table.index[row]: table.columns[column] for row, column in chosen}

@@ -1,27 +1,27 @@
 """What a comparison found: tidy tables, each score beside its control."""
 
+import html
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from rasplens import __version__
+from rasplens.compare.evidence import Axis
 from rasplens.compare.pairing import Pairing
-from rasplens.compare.profiles import Correlation
-from rasplens.model.storage import write_atomically
+from rasplens.compare.profiles import Correlation, Overlap
+from rasplens.compare.verdict import Verdict
+from rasplens.model.storage import StorageError, write_atomically
 from rasplens.tasks import Accuracy
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """A compiled and a learned model, compared.
-
-    It states evidence and no verdict: how these scores map to "implements the program" has not been
-    calibrated yet.
 
     Attributes:
         task: The task's name.
@@ -30,14 +30,18 @@ class Comparison:
         n_inputs: The number of held-out inputs.
         seed: Of inputs and controls.
         accuracies: Of `program`, `compiled`, `learned` and `untrained`, on those inputs.
-        agreement: Share of answers on which compiled and learned model agree, right or wrong.
-        decodability: See `rasplens.compare.subspaces.decodability`.
-        attention: See `rasplens.compare.attention.head_similarities`.
-        heads: By side ("compiled", "learned"), see `rasplens.compare.ablation.head_effects`.
-        edges: By side, see `rasplens.compare.ablation.edge_effects`.
+        axes: The evidence, see `rasplens.compare.evidence`.
+        verdict: What it says.
+        tables: Tidy frames by name; see the function that makes each: behaviour, interchange, attention,
+            shared_heads, decodability, representations, overlaps, similarity, and by side ("compiled",
+            "learned") heads, head_positions, joint, edges, neurons.
         correlations: By way of ablation, of the two edge profiles; None where a profile is constant.
-        pairing: The models and their activations; not stored.
+        overlaps: By way of ablation, of the critical edges.
+        pairing: The models and their activations; not stored, None for a comparison that was loaded.
     """
+
+    ALWAYS: ClassVar = ("behaviour", "interchange", "attention", "decodability", "heads_compiled", "heads_learned",
+                        "edges_compiled", "edges_learned")  # fmt: skip
 
     task: str
     program: str
@@ -45,29 +49,34 @@ class Comparison:
     n_inputs: int
     seed: int
     accuracies: Mapping[str, Accuracy]
-    agreement: float
-    decodability: pd.DataFrame
-    attention: pd.DataFrame
-    heads: Mapping[str, pd.DataFrame]
-    edges: Mapping[str, pd.DataFrame]
+    axes: tuple[Axis, ...]
+    verdict: Verdict
+    tables: Mapping[str, pd.DataFrame]
     correlations: Mapping[str, Correlation | None]
-    pairing: Pairing
+    overlaps: Mapping[str, Overlap]
+    pairing: Pairing | None = None
 
     @property
-    def tables(self) -> dict[str, pd.DataFrame]:
-        """Every table by name."""
-        return {
-            "decodability": self.decodability,
-            "attention": self.attention,
-            **{f"heads_{side}": frame for side, frame in self.heads.items()},
-            **{f"edges_{side}": frame for side, frame in self.edges.items()},
-        }
+    def rank(self) -> float:
+        """Higher for likelier comparisons, also where the mapping does not tell two apart."""
+        scores = [axis.score for axis in self.axes if axis.speaks]
+        sure = 0.0 if np.isnan(self.verdict.probability) else self.verdict.probability
+        return sure + 1e-3 * float(np.mean(scores) if scores else 0.0)
+
+    def axis(self, name: str) -> Axis:
+        """One axis of evidence by its name."""
+        return next(axis for axis in self.axes if axis.name == name)
+
+    def by_side(self, name: str) -> dict[str, pd.DataFrame]:
+        """The tables "heads", "edges", … of both sides."""
+        sides = {side: f"{name}_{side}" for side in ("compiled", "learned")}
+        return {side: self.tables[key] for side, key in sides.items() if key in self.tables}
 
     def decodability_by_point(self) -> pd.DataFrame:
         """The decodability table averaged over positions: one row per variable and hook point."""
         keys = ["variable", "measure", "point"]
         scores = ["score", "chance", "shuffled", "untrained"]
-        return self.decodability.groupby(keys, sort=False)[scores].mean().reset_index()
+        return self.tables["decodability"].groupby(keys, sort=False)[scores].mean().reset_index()
 
     @property
     def findings(self) -> list[str]:
@@ -86,25 +95,70 @@ class Comparison:
             "n_inputs": self.n_inputs,
             "seed": self.seed,
             "accuracies": {name: accuracy._asdict() for name, accuracy in self.accuracies.items()},
-            "agreement": self.agreement,
-            "correlations": {way: c and asdict(c) for way, c in self.correlations.items()},
+            "verdict": plain(asdict(self.verdict)),
+            "axes": [axis.to_dict() for axis in self.axes],
+            "correlations": {way: c and plain(asdict(c)) for way, c in self.correlations.items()},
+            "overlaps": {way: plain(asdict(overlap)) for way, overlap in self.overlaps.items()},
             "findings": self.findings,
             "tables": {name: _records(frame) for name, frame in self.tables.items()},
         }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Comparison":
+        """The comparison that `to_dict` described, without its activations."""
+        said = {**values["verdict"], "reasons": tuple(values["verdict"]["reasons"])}
+        for name in ("probability", "low", "high"):
+            said[name] = float("nan") if said[name] is None else said[name]
+        axes = [{k: float("nan") if v is None else v for k, v in axis.items()} for axis in values["axes"]]
+        return cls(
+            task=values["task"],
+            program=values["program"],
+            learned_origin=values["learned"],
+            n_inputs=values["n_inputs"],
+            seed=values["seed"],
+            accuracies={name: Accuracy(**accuracy) for name, accuracy in values["accuracies"].items()},
+            axes=tuple(Axis(**axis) for axis in axes),
+            verdict=Verdict(**said),
+            tables={name: pd.DataFrame(rows) for name, rows in values["tables"].items()},
+            correlations={way: c and Correlation(**c) for way, c in values["correlations"].items()},
+            overlaps={way: Overlap(**overlap) for way, overlap in values["overlaps"].items()},
+        )
 
     def to_json(self) -> str:
         """Everything but the activations, as JSON."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
     def save(self, path: str | Path) -> None:
-        """Writes `to_json` to a file."""
+        """Writes `to_json` to a file, complete or not at all."""
         write_atomically(Path(path), self.to_json().encode())
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Comparison":
+        """What `save` wrote.
+
+        Raises:
+            StorageError: If the file holds no comparison of this version.
+        """
+        try:
+            return cls.from_dict(json.loads(Path(path).read_bytes()))
+        except (ValueError, KeyError, TypeError) as error:
+            raise StorageError(f"{path} holds no comparison of this version ({error!r}).") from None
 
     def report(self, path: str | Path) -> None:
         """Writes the report: one HTML page that opens offline."""
         from rasplens.compare.report import render
 
         write_atomically(Path(path), render(self).encode())
+
+    def _repr_html_(self) -> str:
+        rows = pd.DataFrame([axis.to_dict() for axis in self.axes])
+        title = f"{self.learned_origin} {self.verdict} {self.program!r} ({self.task})"
+        return f"<p><b>{html.escape(title)}</b></p>{rows.to_html(index=False, float_format='{:.2f}'.format)}"
+
+
+def plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON values: None for NaN."""
+    return {name: None if isinstance(value, float) and value != value else value for name, value in values.items()}
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:

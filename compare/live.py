@@ -11,7 +11,7 @@ import torch
 from rasplens.compare.subject import Head, Subject
 from rasplens.compile import Variable
 
-LIVE_INPUTS = 12
+LIVE_INPUTS = 48
 """Inputs on which it is tried."""
 
 CHANGE = 1e-3
@@ -35,10 +35,10 @@ def live_positions(subject: Subject, variable: Variable) -> list[int]:
 def _silence_head(head: Head) -> tuple[str, Callable[[torch.Tensor, int], None]]:
     layer, index = head
 
-    def silence(result: torch.Tensor, position: int) -> None:
-        result[:, position, index] = 0
+    def silence(gathered: torch.Tensor, position: int) -> None:
+        gathered[:, position, index] = 0
 
-    return f"blocks.{layer}.attn.hook_result", silence
+    return f"blocks.{layer}.attn.hook_z", silence
 
 
 def _live_positions(subject: Subject, point: str, silence: Callable[[torch.Tensor, int], None]) -> list[int]:
@@ -49,7 +49,7 @@ def _live_positions(subject: Subject, point: str, silence: Callable[[torch.Tenso
     def edit(activation: torch.Tensor, hook: object) -> torch.Tensor:
         activation = activation.clone()
         for position in range(n_pos):
-            silence(activation[position * n : (position + 1) * n], subject.offset + position)
+            silence(activation[position * n : (position + 1) * n], subject.at(position))
         return activation
 
     clean = subject.logits(subject.tokens)

@@ -11,13 +11,9 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.linear_model import Ridge
-from sklearn.metrics import r2_score
 
 SHRINKAGE = 0.01
 """Weight of a spherical covariance in the within-class covariance, and of the ridge penalty."""
-
-TEST_SHARE = 0.3
-"""The last inputs, by this share, are held out from fitting."""
 
 Features = Float[np.ndarray, "input feature"]
 
@@ -53,7 +49,7 @@ def fit_discriminant(features: Features, labels: Int[np.ndarray, " input"]) -> D
     means = (onehot.T @ features) / np.maximum(counts, 1)[:, None]
     centred = features - means[labels]
     covariance = centred.T @ centred / len(features)
-    spherical = np.trace(covariance) / len(covariance) * np.eye(len(covariance))
+    spherical = typical_variance(covariance) * np.eye(len(covariance))
     covariance = (1 - SHRINKAGE) * covariance + SHRINKAGE * spherical
     # Without any variance within classes (a constant activation) there would be nothing to divide by.
     covariance += np.finfo(np.float64).eps * np.eye(len(covariance))
@@ -63,32 +59,52 @@ def fit_discriminant(features: Features, labels: Int[np.ndarray, " input"]) -> D
     return Discriminant(coefficients, intercepts)
 
 
-def class_accuracy(features: Features, labels: Int[np.ndarray, " input"]) -> float:
-    """Held-out accuracy of a linear classifier, in [0, 1]."""
-    split = _split(len(labels))
-    probe = fit_discriminant(features[:split], labels[:split])
-    return float((probe.predict(features[split:]) == labels[split:]).mean())
+def class_errors(
+    fitted: Features,
+    labels: Int[np.ndarray, " fitted"],
+    features: Features,
+    wanted: Int[np.ndarray, " input"],
+) -> Float[np.ndarray, "2 input"]:
+    """Where a linear classifier, fitted on some inputs, is wrong on others (1), and the most that can be, 1."""
+    wrong = fit_discriminant(fitted, labels).predict(features) != wanted
+    return np.stack([wrong, np.ones(len(wrong))]).astype(np.float64)
 
 
-def number_r2(features: Features, numbers: Float[np.ndarray, " input"]) -> float:
-    """Held-out variance explained by a ridge regression, at least 0.
+def number_errors(
+    fitted: Features,
+    numbers: Float[np.ndarray, " fitted"],
+    features: Features,
+    wanted: Float[np.ndarray, " input"],
+) -> Float[np.ndarray, "2 input"]:
+    """For a ridge regression fitted on some inputs, on others: its squared errors, and those of the mean.
 
-    The penalty is relative to the mean variance of the features, as in `fit_discriminant`: the same
-    residual stream on another scale gets the same score.
+    The penalty is relative to the scatter of the features, as in `fit_discriminant`: the same residual stream on
+    another scale, or in a wider space, gets the same score.
     """
-    features, split = features.astype(np.float64), _split(len(numbers))
-    variance = float(features[:split].var(axis=0).mean())
+    fitted = fitted.astype(np.float64)
+    plain = (wanted - numbers.mean()) ** 2
+    variance = typical_variance(np.cov(fitted, rowvar=False, bias=True).reshape(fitted.shape[1], -1))
     if variance == 0:
-        return 0.0
-    probe = Ridge(alpha=SHRINKAGE * split * variance).fit(features[:split], numbers[:split])
-    return max(0.0, float(r2_score(numbers[split:], probe.predict(features[split:]))))
+        return np.stack([plain, plain])
+    probe = Ridge(alpha=SHRINKAGE * len(fitted) * variance).fit(fitted, numbers)
+    return np.stack([(wanted - probe.predict(features.astype(np.float64))) ** 2, plain])
 
 
-def majority_share(labels: Int[np.ndarray, " input"]) -> float:
-    """The held-out accuracy of always giving the commonest class of the fitted inputs."""
-    split = _split(len(labels))
-    return float((labels[split:] == np.bincount(labels[:split]).argmax()).mean())
+def explained(errors: Float[np.ndarray, "2 input"]) -> float:
+    """From errors and the most that they could be, the share that a probe saves: accuracy or R², at least 0."""
+    most = errors[1].sum()
+    return max(0.0, float(1 - errors[0].sum() / most)) if most > 0 else 0.0
 
 
-def _split(n: int) -> int:
-    return n - int(TEST_SHARE * n)
+def majority_share(labels: Int[np.ndarray, " input"], wanted: Int[np.ndarray, " input"]) -> float:
+    """The accuracy of always giving the commonest class of the fitted inputs."""
+    return float((wanted == np.bincount(labels).argmax()).mean())
+
+
+def typical_variance(covariance: Float[np.ndarray, "feature feature"]) -> float:
+    """The variance along a direction that the data use: the mean of the spectrum, weighted by itself.
+
+    Unlike the mean over coordinates it does not depend on how many directions are idle.
+    """
+    total = float(np.trace(covariance))
+    return float((covariance**2).sum()) / total if total > 0 else 0.0

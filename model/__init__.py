@@ -4,6 +4,7 @@ from typing import Any
 
 from rasplens.model.bridge import to_bridge
 from rasplens.model.config import Config, bias_shapes, hook_names, weight_shapes
+from rasplens.model.disguise import disguise
 from rasplens.model.mask import bidirectional_mask, causal_mask
 from rasplens.model.storage import StorageError, load, load_provenance, save
 from rasplens.model.transformer import Transformer
@@ -16,6 +17,7 @@ __all__ = [
     "bias_shapes",
     "bidirectional_mask",
     "causal_mask",
+    "disguise",
     "hook_names",
     "load",
     "load_provenance",

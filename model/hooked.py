@@ -43,15 +43,25 @@ class HookedModel(HookedRootModule):
         """
         check_tokens(self.cfg, tokens)
         weights = dict(self.named_parameters())
-        return forward(weights, self.mask, self.cfg, tokens, self._hook, xp)
+        per_head = any(_is_hooked(point) for point in self._results)
+        return forward(weights, self.mask, self.cfg, tokens, self._hook, xp, per_head)
 
     def to_transformer(self) -> Transformer:
         """The present parameters as a `Transformer`."""
         weights = {name: value.detach().cpu().numpy() for name, value in self.named_parameters()}
         return Transformer(self.cfg, weights, np.asarray(self.mask.cpu()))
 
+    @property
+    def _results(self) -> list[HookPoint]:
+        return [self.hook_dict[f"blocks.{layer}.attn.hook_result"] for layer in range(self.cfg.n_layers)]
+
     def _hook(self, name: str, value: torch.Tensor) -> torch.Tensor:
         return self.hook_dict[name](value)
+
+
+def _is_hooked(point: HookPoint) -> bool:
+    """Whether anything, be it torch's own hooks, looks at a hook point."""
+    return bool(point._forward_hooks or point._forward_pre_hooks or point._backward_hooks)
 
 
 def _attach(root: torch.nn.Module, name: str, leaf: Any) -> None:

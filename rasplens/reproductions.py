@@ -193,7 +193,7 @@ def _compression_findings(
 def _flow(task: Task, model: Transformer) -> Mapping[str, go.Figure]:
     subject = _held_out(task, model)
     effects = critical_edges(subject).table
-    return {"flow": flow_figure(subject, task, task.held_out, 0, effects)}
+    return {"flow": flow_figure(subject, 0, effects)}
 
 
 PROMPTS: Mapping[str, str] = {

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from rasplens.compare.subject import BATCH, FwdHook, Subject, pattern_point
+from rasplens.compare.subject import FwdHook, Subject, pattern_point
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ def average_attention(subject: Subject) -> AveragedAttention:
     """
     means, deviation = [], []
     for layer in range(subject.n_layers):
-        patterns = whole_patterns(subject, layer)
+        patterns = subject.whole_pattern(layer)
         means.append(torch.as_tensor(patterns.mean(axis=0)))
         deviation.append(float(np.abs(patterns - patterns.mean(axis=0)).max(initial=0.0)))
 
@@ -42,14 +42,5 @@ def average_attention(subject: Subject) -> AveragedAttention:
         (pattern_point(layer), lambda pattern, hook, mean=mean: average(pattern, hook, mean))
         for layer, mean in enumerate(means)
     ]
-    logits = [subject.logits(batch, hooks) for batch in subject.tokens.split(BATCH)]
-    averaged = np.concatenate([subject.read_answers(batch) for batch in logits]) == subject.targets
+    averaged = subject.edited_answers(hooks) == subject.targets
     return AveragedAttention(float(subject.right().mean()), float(averaged.mean()), tuple(deviation))
-
-
-def whole_patterns(subject: Subject, layer: int) -> np.ndarray:
-    """A layer's attention `[input, head, query, key]`, a BOS of the model's own included."""
-    name = pattern_point(layer)
-    with torch.no_grad():
-        caches = [subject.model.run_with_cache(t, names_filter=[name])[1] for t in subject.tokens.split(BATCH)]
-    return np.concatenate([cache[name].numpy() for cache in caches])

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 import torch
 
 from rasplens.compare.ablation import Edge, edge_effects
-from rasplens.compare.subject import BATCH, FwdHook, Subject, pattern_point
+from rasplens.compare.subject import FwdHook, Subject, pattern_point
 
 TOLERANCE = 0.01
 """The token accuracy that losing an edge costs at least, for the edge to be critical."""
@@ -45,7 +44,7 @@ def critical_edges(subject: Subject, tolerance: float = TOLERANCE) -> CriticalEd
     """
     if not 0 <= tolerance <= 1:
         raise ValueError(f"The tolerance is a difference of accuracies, in [0, 1]; got {tolerance}.")
-    table = edge_effects(subject, most_answers=subject.targets.size)
+    table = edge_effects(subject, most_answers=subject.targets.size).table
     table["critical"] = table["zero"] > tolerance
     others = [Edge(row.layer, row.query, row.key) for row in table[~table["critical"]].itertuples()]
     return CriticalEdges(table, float(subject.right().mean()), accuracy_without(subject, others))
@@ -58,14 +57,13 @@ def accuracy_without(subject: Subject, edges: Sequence[Edge]) -> float:
         gone = [edge for edge in edges if edge.layer == layer]
         if gone:
             hooks.append((pattern_point(layer), lambda pattern, hook, gone=gone: _without(subject, pattern, gone)))
-    logits = [subject.logits(batch, hooks) for batch in subject.tokens.split(BATCH)]
-    return float((np.concatenate([subject.read_answers(part) for part in logits]) == subject.targets).mean())
+    return float((subject.edited_answers(hooks) == subject.targets).mean())
 
 
 def _without(subject: Subject, pattern: torch.Tensor, edges: Sequence[Edge]) -> torch.Tensor:
     for edge in edges:
-        pattern[:, :, subject.offset + edge.query, subject.offset + edge.key] = 0
-    for query in {subject.offset + edge.query for edge in edges}:
+        pattern[:, :, subject.at(edge.query), subject.at(edge.key)] = 0
+    for query in {subject.at(edge.query) for edge in edges}:
         total = pattern[:, :, query].sum(dim=-1, keepdim=True)
         pattern[:, :, query] /= torch.where(total > 0, total, 1)
     return pattern

@@ -3,13 +3,11 @@
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from jaxtyping import Int
 
 from rasplens.compare.ablation import edge_effects
 from rasplens.compare.analyses.lens import answer_name, lens_codes
 from rasplens.compare.panels import LAYOUT, escape
 from rasplens.compare.subject import Subject
-from rasplens.tasks import Task
 
 LEAST = 0.05
 """Attention below this is not drawn."""
@@ -20,13 +18,7 @@ MARGIN = 0.16
 ARROW, IDLE, STEP = "#b03a2e", "#e6bfb9", "#c8ccd0"
 
 
-def flow_figure(
-    subject: Subject,
-    task: Task,
-    ids: Int[np.ndarray, "input pos"],
-    example: int = 0,
-    effects: pd.DataFrame | None = None,
-) -> go.Figure:
+def flow_figure(subject: Subject, example: int = 0, effects: pd.DataFrame | None = None) -> go.Figure:
     """Nodes are positions before and after each layer; arrows are attention on one input.
 
     The lowest nodes show the tokens, the others the answer that the logit lens reads there. An arrow is as thick
@@ -36,12 +28,11 @@ def flow_figure(
 
     Args:
         subject: The model on some inputs.
-        task: The task.
-        ids: Those inputs, as the task's ids.
         example: Which of them to draw.
         effects: What `rasplens.compare.ablation.edge_effects` gave, if it is known already.
     """
-    effects = edge_effects(subject) if effects is None else effects
+    task = subject.task
+    effects = edge_effects(subject).table if effects is None else effects
     lost = {(edge.layer, edge.query, edge.key): float(edge.zero) for edge in effects.itertuples()}
     figure = go.Figure()
     for layer in range(subject.n_layers):
@@ -55,7 +46,7 @@ def flow_figure(
                 note += f", accuracy without it −{lost[layer, query, key]:.3f}"
             effect = lost.get((layer, query, key))
             _arrow(figure, layer, key, query, ARROW if effect else IDLE, 1 + 4 * weight, note, effect)
-    rows = [[task.token_names[i] for i in ids[example].tolist()]]
+    rows = [[task.token_names[i] for i in subject.ids[example].tolist()]]
     for layer in range(subject.n_layers):
         codes = lens_codes(subject, f"blocks.{layer}.hook_resid_post")[example]
         rows.append([answer_name(task, code) for code in codes.tolist()])

@@ -8,7 +8,7 @@ from rasplens.model.circuits import logit_lens
 from rasplens.tasks import Task
 
 
-def lens_table(subject: Subject, task: Task) -> pd.DataFrame:
+def lens_table(subject: Subject) -> pd.DataFrame:
     """The logit lens on every hook point of the residual stream and every position (nostalgebraist 2020).
 
     Returns:
@@ -16,7 +16,7 @@ def lens_table(subject: Subject, task: Task) -> pd.DataFrame:
         every answer position the share of inputs on which the lens gives that position's right answer, in a
         column named after it.
     """
-    rows = []
+    task, rows = subject.task, []
     for point in subject.residual_points:
         codes = lens_codes(subject, point)
         for position, name in enumerate(task.positions):
@@ -24,7 +24,7 @@ def lens_table(subject: Subject, task: Task) -> pd.DataFrame:
             commonest = int(values[counts.argmax()])
             row: dict[str, object] = {"point": point, "position": name, "answer": answer_name(task, commonest)}
             row["share"] = float(counts.max() / len(codes))
-            for column, place in enumerate(subject.answer_positions):
+            for column, place in enumerate(task.loss_positions):
                 right = codes[:, position] == subject.targets[:, column]
                 row[task.positions[place]] = float(right.mean())
             rows.append(row)
@@ -34,7 +34,7 @@ def lens_table(subject: Subject, task: Task) -> pd.DataFrame:
 def lens_codes(subject: Subject, point: str) -> np.ndarray:
     """The answers that the lens gives, as codes of the task's: `[input, position]`."""
     logits = logit_lens(subject.model.to_transformer(), subject.residual(point))
-    return subject.read_answers(logits)
+    return subject.interface.codes(logits)
 
 
 def answer_name(task: Task, code: int) -> str:

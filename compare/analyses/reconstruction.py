@@ -53,7 +53,7 @@ def logit_terms(subject: Subject) -> LogitTerms:
         if not model.config.attn_only:
             sources.append(f"mlp {layer}")
             streams.append(cache[f"blocks.{layer}.hook_mlp_out"])
-    answers = [subject.offset + position for position in subject.answer_positions]
+    answers = subject.answer_places
     terms = np.stack([stream[:, answers] @ model.W_U for stream in (*streams, bias)], axis=2)
     terms[:, :, -1] += model.weights.get("unembed.b_U", np.zeros(model.config.d_vocab_out, dtype=model.dtype))
     actual = logits[:, answers]

@@ -30,7 +30,7 @@ def position_separability(subject: Subject, seed: int = 0) -> pd.DataFrame:
     rows = []
     for point in subject.residual_points:
         residual = subject.residual(point)
-        for first, second in itertools.combinations(subject.answer_positions, 2):
+        for first, second in itertools.combinations(subject.task.loss_positions, 2):
             x, y = _labelled(residual, first, second, fitted)
             new_x, new_y = _labelled(residual, first, second, tested)
             scores = _fit(x, y).decision_function(new_x)

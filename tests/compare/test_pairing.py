@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from rasplens.compare import pair
-from rasplens.compare.pairing import as_subject
+from rasplens.compare import as_subject, pair
 from rasplens.compile import compile_program, run
 from rasplens.learned import LearnedModel
 from rasplens.model import HookedModel
@@ -45,7 +44,7 @@ def test_every_kind_of_model_can_be_the_learned_side(noise, induction, task):
     learned = LearnedModel(noise, task.name, {"origin": "nowhere"})
     for model in (learned, HookedModel(noise)):
         np.testing.assert_array_equal(as_subject(model, task, ids).answers(), answers)
-    assert as_subject(induction, task, ids).offset == 1
+    assert as_subject(induction, task, ids).interface.positions[0] == 1
     with pytest.raises(TypeError, match=r"The learned side must be a LearnedModel, .* got 'sort'"):
         as_subject("sort", task, ids)
 

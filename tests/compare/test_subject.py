@@ -1,11 +1,11 @@
 import numpy as np
 
-from rasplens.compare.pairing import as_subject
+from rasplens.compare import as_subject
 
 
 def test_a_models_own_bos_is_left_out_throughout(offset, task):
     subject = as_subject(offset, task, task.held_out[:20])
-    assert subject.offset == 1
+    assert subject.interface.positions[0] == 1
     assert subject.tokens.shape == (20, task.n_ctx + 1)
     assert subject.n_pos == task.n_ctx
     assert subject.residual("blocks.0.hook_resid_pre").shape[:2] == (20, task.n_ctx)
@@ -17,7 +17,7 @@ def test_a_models_own_bos_is_left_out_throughout(offset, task):
 
 def test_a_model_without_a_bos_keeps_all_its_positions(noise, task):
     subject = as_subject(noise, task, task.held_out[:20])
-    assert subject.offset == 0
+    assert subject.interface.positions[0] == 0
     np.testing.assert_allclose(subject.pattern(1).sum(axis=-1), 1, atol=1e-5)
 
 

@@ -7,16 +7,16 @@ from rasplens.compare.analyses import lens_table
 def test_at_the_end_the_lens_gives_the_models_own_answers(induction, noise, task):
     for model in (induction, noise):
         subject = as_subject(model, task, task.held_out[:50])
-        table = lens_table(subject, task)
+        table = lens_table(subject)
         last = table[table["point"] == subject.residual_points[-1]].set_index("position")
-        for column, place in enumerate(subject.answer_positions):
+        for column, place in enumerate(task.loss_positions):
             name = task.positions[place]
             assert last.loc[name, name] == pytest.approx(subject.right()[:, column].mean())
 
 
 def test_there_is_one_row_per_node(noise, task):
     subject = as_subject(noise, task, task.held_out[:50])
-    table = lens_table(subject, task)
+    table = lens_table(subject)
     assert len(table) == len(subject.residual_points) * task.n_ctx
     assert table["share"].between(0, 1).all()
     assert set(table["answer"]) <= {*map(str, task.outputs), "–"}

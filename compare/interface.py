@@ -1,0 +1,120 @@
+"""How a model takes a task's inputs and gives its answers: what joins two vocabularies and two layouts."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from rasplens.compile import CompiledModel
+from rasplens.compile.compiled import nearest
+from rasplens.compile.rasp import Encoding, Value
+from rasplens.tasks import Task
+from rasplens.tasks.answers import answer_codes
+from rasplens.tasks.task import Ids
+
+
+@dataclass(frozen=True, eq=False)
+class Interface:
+    """A model's words for a task.
+
+    Attributes:
+        tokens: From inputs as the task's ids, the inputs as the model takes them: `[input, ctx]`.
+        positions: The model's position of each of the task's positions; others, such as a BOS of the model's
+            own, are left out throughout.
+        codes: From logits `[..., logit]`, the codes of the task's answers; -1 for none.
+        columns: The logit of each of the task's answers, -1 for one that the model cannot give; None if it
+            answers with a number instead.
+    """
+
+    tokens: Callable[[Ids], Int[np.ndarray, "input ctx"]]
+    positions: tuple[int, ...]
+    codes: Callable[[Float[np.ndarray, "*batch logit"]], Int[np.ndarray, "*batch"]]
+    columns: Int[np.ndarray, " answer"] | None
+
+
+def task_interface(task: Task) -> Interface:
+    """That of a model trained on the task: its ids are the task's, and so are its answers."""
+    return Interface(
+        tokens=lambda ids: ids,
+        positions=tuple(range(task.n_ctx)),
+        codes=lambda logits: logits.argmax(axis=-1),
+        columns=np.arange(len(task.outputs)),
+    )
+
+
+def compiled_interface(compiled: CompiledModel, task: Task) -> Interface:
+    """That of a compiled model, and of every disguise of its weights.
+
+    Raises:
+        ValueError: If the model was compiled for shorter inputs, or for other tokens.
+    """
+    if compiled.inputs.max_len < task.n_ctx:
+        raise ValueError(
+            f"The reference was compiled for max_len={compiled.inputs.max_len}; inputs of {task.name!r} have "
+            f"{task.n_ctx} tokens. Compile it with max_len={task.n_ctx}."
+        )
+    output = compiled.variables[compiled.output]
+    translation = answer_codes(task, compiled)
+    columns = None
+    if output.encoding is Encoding.CATEGORICAL:
+        columns = np.full(len(task.outputs), -1)
+        known = translation[:-1] >= 0
+        columns[translation[:-1][known]] = np.flatnonzero(known)
+    return Interface(
+        tokens=lambda ids: compiled.encode(task.sequences(ids)),
+        positions=tuple(range(compiled.offset, compiled.offset + task.n_ctx)),
+        codes=lambda logits: translation[nearest(output, logits)[0]],
+        columns=columns,
+    )
+
+
+def token_interface(
+    task: Task,
+    tokens: Mapping[Value, int],
+    answers: Mapping[Value, int] | None = None,
+    *,
+    prefix: Sequence[int] = (),
+    positions: Sequence[int] | None = None,
+) -> Interface:
+    """That of a model with a vocabulary of its own, such as a language model.
+
+    Args:
+        task: The task.
+        tokens: The model's id of every token of the task.
+        answers: The logit of every answer; by default that of the token.
+        prefix: Ids that stand before every input, such as a BOS.
+        positions: The model's position of each of the task's positions, if they do not follow the prefix one
+            by one; only positions in ascending order keep a causal model causal.
+
+    Raises:
+        ValueError: If a token or an answer is missing, or the positions are not one for each.
+    """
+    answers = tokens if answers is None else answers
+    missing = [token for token in task.vocab if token not in tokens]
+    missing += [answer for answer in task.outputs if answer is not None and answer not in answers]
+    if missing:
+        raise ValueError(
+            f"The model's vocabulary has no id for {missing[0]!r} of the task {task.name!r}: give one for every "
+            "token and every answer."
+        )
+    start = len(prefix)
+    places = tuple(range(start, start + task.n_ctx)) if positions is None else tuple(positions)
+    if len(places) != task.n_ctx or list(places) != sorted(set(places)) or min(places) < start:
+        raise ValueError(
+            f"positions must be {task.n_ctx} different ones in ascending order, behind the prefix; got {places}."
+        )
+    ids_of = np.array([tokens[token] for token in task.vocab])
+    columns = np.array([answers.get(answer, -1) for answer in task.outputs])
+    filler = prefix[-1] if prefix else ids_of[0]
+
+    def encode(ids: Ids) -> np.ndarray:
+        rows = np.full((len(ids), places[-1] + 1), filler)
+        rows[:, :start] = prefix
+        rows[:, list(places)] = ids_of[ids]
+        return rows
+
+    def codes(logits: np.ndarray) -> np.ndarray:
+        return np.where(columns >= 0, logits[..., columns], -np.inf).argmax(axis=-1)
+
+    return Interface(encode, places, codes, columns)

@@ -1,0 +1,158 @@
+"""From evidence to a verdict, by a mapping that was fitted on pairs of models whose truth is known.
+
+The mapping is fitted by `rasplens.compare.calibration` and shipped as `verdict.json`, with where it comes from.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import expit
+
+from rasplens.compare.evidence import Axis, above
+from rasplens.compare.interchange import Interchange
+
+IMPLEMENTS, PARTLY, NOT, UNKNOWN = "implements", "partly", "does not", "cannot tell"
+
+NEEDED = ("interchange", "attention", "ablation", "subspaces")
+"""Without any of these axes nothing is known about how a model comes to its answers."""
+
+RIGHT = 0.1
+"""A model whose answers are no better, from an untrained one's (0) to right (1), implements nothing."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A logistic regression from the evidence to the probability that a model implements a program.
+
+    Attributes:
+        weights: Of the lowest axis, the mean of the axes, and behaviour; none is negative.
+        intercept: Its constant.
+        implements: The probability from which on the verdict is "implements".
+        does_not: The one below which it is "does not".
+        variable: The interchange score above its controls, from which on a variable counts as implemented.
+        provenance: What it was fitted on.
+    """
+
+    weights: tuple[float, ...]
+    intercept: float
+    implements: float
+    does_not: float
+    variable: float
+    provenance: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Calibration":
+        """The mapping that `to_dict` described."""
+        return cls(**{**values, "weights": tuple(values["weights"])})
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a comparison says, and how sure it is.
+
+    Attributes:
+        answer: "implements", "partly", "does not" or "cannot tell".
+        probability: That the model implements the program, by the calibrated mapping; NaN if it cannot be told.
+        low: The same with every axis at the lower end of its interval.
+        high: The same with every axis at the upper end.
+        variables: By variable between input and output, its own verdict.
+        reasons: Why, in plain sentences.
+    """
+
+    answer: str
+    probability: float
+    low: float
+    high: float
+    variables: Mapping[str, str]
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        sure = (
+            ""
+            if np.isnan(self.probability)
+            else f" (p = {self.probability:.2f}, {self.low:.2f} to {self.high:.2f})"
+        )
+        return f"{self.answer}{sure}"
+
+
+@cache
+def shipped() -> Calibration:
+    """The mapping that comes with the package."""
+    return Calibration.from_dict(json.loads((files("rasplens.compare") / "verdict.json").read_text()))
+
+
+def features(axes: Sequence[Axis], end: str = "score") -> Float[np.ndarray, "3"] | None:
+    """What the mapping sees: the lowest axis, the mean of all, and behaviour; None if the axes do not suffice.
+
+    Args:
+        axes: The evidence.
+        end: "score", or an end of the intervals, "low" or "high".
+    """
+    values = {axis.name: getattr(axis, end) for axis in axes if axis.speaks}
+    if "behaviour" not in values or not any(name in values for name in NEEDED):
+        return None
+    scores = np.array(list(values.values()))
+    return np.array([scores.min(), scores.mean(), values["behaviour"]])
+
+
+def probability(calibration: Calibration, seen: Float[np.ndarray, "*pair 3"]) -> Float[np.ndarray, "*pair"]:
+    """That a model implements a program, from what `features` gives."""
+    return expit(seen @ np.array(calibration.weights) + calibration.intercept)
+
+
+def verdict(
+    axes: Sequence[Axis], interchanged: Sequence[Interchange], right: float, calibration: Calibration | None = None
+) -> Verdict:
+    """What the evidence says.
+
+    Args:
+        axes: The evidence.
+        interchanged: The variables that could be tested.
+        right: The learned model's accuracy above an untrained one's, in [0, 1].
+        calibration: The mapping; by default the shipped one.
+    """
+    calibration = calibration or shipped()
+    seen = features(axes)
+    variables = {one.variable: variable_verdict(one, calibration) for one in interchanged}
+    nan = float("nan")
+    if right < RIGHT:
+        why = f"The model's answers are hardly better than an untrained model's ({right:.2f} of the way to right)."
+        return Verdict(NOT, 0.0, 0.0, 0.0, variables, (why,))
+    if seen is None:
+        why = "Nothing that the program does between input and output can be observed on these inputs."
+        return Verdict(UNKNOWN, nan, nan, nan, variables, (why,))
+    p, low, high = (float(probability(calibration, features(axes, end))) for end in ("score", "low", "high"))
+    reasons = tuple(_reason(axis) for axis in sorted(axes, key=lambda axis: (not axis.speaks, axis.score)))
+    if p >= calibration.implements:
+        sure = low >= calibration.does_not
+        return Verdict(IMPLEMENTS if sure else UNKNOWN, p, low, high, variables, reasons)
+    found = [name for name, answer in variables.items() if answer == IMPLEMENTS]
+    if found and len(found) < len(variables):
+        return Verdict(PARTLY, p, low, high, variables, reasons)
+    if p < calibration.does_not:
+        return Verdict(NOT if high < calibration.implements else UNKNOWN, p, low, high, variables, reasons)
+    return Verdict(UNKNOWN, p, low, high, variables, reasons)
+
+
+def variable_verdict(one: Interchange, calibration: Calibration) -> str:
+    """Whether a model implements one variable: its interchange, above the controls."""
+    score = float(above(one.accuracy.score, max(one.random, one.untrained)))
+    if score >= calibration.variable:
+        return IMPLEMENTS
+    return PARTLY if score >= calibration.variable / 2 else NOT
+
+
+def _reason(axis: Axis) -> str:
+    if not axis.speaks:
+        return f"{axis.name}: nothing to say ({axis.note})"
+    return f"{axis.name} {axis.score:.2f} ({axis.low:.2f} to {axis.high:.2f}): {axis.note}"
