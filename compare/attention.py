@@ -120,12 +120,13 @@ def split_heads(pairing: Pairing, found: HeadSimilarities) -> pd.DataFrame:
             rows.append(("merged", ", ".join(group["variable"]), f"L{layer}H{head}", float("nan")))
     for one in active_heads(pairing):
         own = best[(best["compiled_layer"] == one.head[0]) & (best["compiled_head"] == one.head[1])].iloc[0]
-        patterns = pairing.learned.pattern(own["layer"])
-        for other in pairing.learned.heads_of(own["layer"]):
-            both = (patterns[:, own["head"]] + patterns[:, other]) / 2
+        layer, head = int(own["layer"]), int(own["head"])
+        patterns = pairing.learned.pattern(layer)
+        for other in pairing.learned.heads_of(layer):
+            both = (patterns[:, head] + patterns[:, other]) / 2
             gain = _mean_similarity(one.pattern, both, one.acts) - own["similarity"]
-            if other != own["head"] and gain > SPLIT_GAIN:
-                rows.append(("split", one.variable, f"L{own['layer']}H{own['head']}+{other}", gain))
+            if other != head and gain > SPLIT_GAIN:
+                rows.append(("split", one.variable, f"L{layer}H{head}+{other}", gain))
     return pd.DataFrame(rows, columns=["kind", "compiled", "learned", "gain"])
 
 
@@ -210,5 +211,6 @@ def _assignment(frame: pd.DataFrame) -> dict[Head, Head]:
     table = frame.pivot_table(
         index=["compiled_layer", "compiled_head"], columns=["layer", "head"], values="similarity"
     )
+    rows, columns = table.index.tolist(), table.columns.tolist()
     chosen = zip(*linear_sum_assignment(table.to_numpy(), maximize=True), strict=True)
-    return {table.index[row]: table.columns[column] for row, column in chosen}
+    return {rows[row]: columns[column] for row, column in chosen}

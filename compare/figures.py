@@ -1,19 +1,28 @@
 """The figures of a comparison, interactive and self-contained."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from rasplens.compare.ablation import WAYS
 from rasplens.compare.attention import ActiveHead, active_heads
 from rasplens.compare.comparison import Comparison
-from rasplens.compare.findings import CONTROLS
-from rasplens.compare.panels import LAYOUT, Panel, grid, heatmap, names, signed_limits, ticks
+from rasplens.compare.evidence import AXES
+from rasplens.compare.findings import depth_of, last_overlaps, table
+from rasplens.compare.pairing import Pairing
+from rasplens.compare.panels import LAYOUT, Panel, escape, grid, heatmap, names, signed_limits, ticks
+from rasplens.compare.profiles import edge_profile
 from rasplens.compare.subject import Head
+from rasplens.compare.subspaces import CONTROLS
 from rasplens.compile.drawing import draw_program, draw_residual_stream
+from rasplens.model import Transformer
 from rasplens.model.circuits import full_ov_circuit, score_terms
+from rasplens.model.hooked import HookedModel
 
 EXAMPLES = 5
 """Inputs among which the attention figure lets one choose."""
@@ -21,20 +30,85 @@ EXAMPLES = 5
 MOST_DIRECTIONS = 120
 """Residual streams of more directions are not drawn."""
 
+DARK, MIDDLE, LIGHT, GREY = "#1f4e79", "#5b9bd5", "#bdd7ee", "#a6a6a6"
+
+LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
+
+
+def evidence_figure(comparison: Comparison) -> go.Figure:
+    """The five axes on one scale, each with its interval."""
+    by_name = {axis.name: axis for axis in comparison.axes}
+    axes = [by_name[name] for name in AXES if name in by_name]
+    speaking = [axis for axis in axes if axis.speaks]
+    points = go.Scatter(
+        x=[axis.score for axis in speaking],
+        y=[axis.name for axis in speaking],
+        error_x={
+            "array": [axis.high - axis.score for axis in speaking],
+            "arrayminus": [axis.score - axis.low for axis in speaking],
+            "symmetric": False,
+            "thickness": 2,
+        },
+        text=[f"{axis.score:.2f} ({axis.low:.2f} to {axis.high:.2f}): {escape(axis.note)}" for axis in speaking],
+        hovertemplate="%{text}<extra></extra>",
+        mode="markers",
+        marker={"size": 11, "color": DARK},
+    )
+    figure = go.Figure(points)
+    for axis in axes:
+        if not axis.speaks:
+            figure.add_annotation(x=0.5, y=axis.name, text="no score", showarrow=False, font={"color": GREY})
+    order = [axis.name for axis in axes]
+    figure.update_yaxes(
+        categoryorder="array", categoryarray=order, range=[len(order) - 0.5, -0.5], type="category"
+    )
+    ends = {"tickvals": [0, 0.25, 0.5, 0.75, 1], "ticktext": ["controls", "", "0.5", "", "compiled"]}
+    figure.update_xaxes(range=[-0.06, 1.06], zeroline=False, **ends)
+    for end in (0, 1):
+        figure.add_vline(x=end, line={"color": GREY, "dash": "dot", "width": 1})
+    return figure.update_layout({**LAYOUT, "margin": {"l": 90, "r": 30, "t": 20, "b": 40}}, height=260)
+
+
+def interchange_figure(comparison: Comparison) -> go.Figure | None:
+    """How often each variable, taken from another input, brings the program's answers, beside the controls."""
+    found = table(comparison, "interchange")
+    if found.empty:
+        return None
+    labels = [escape(name) for name in found["variable"]]
+    notes = [
+        f"{row.point}, {row.method}, rank {row.rank:.1f}: changed {row.changed:.2f}, kept {row.kept:.2f}"
+        for row in found.itertuples()
+    ]
+    figure = go.Figure()
+    for column, title, colour in (
+        ("score", "learned model", DARK),
+        ("everything", "its whole stream", MIDDLE),
+        ("random", "random subspaces", LIGHT),
+        ("untrained", "untrained model", GREY),
+    ):
+        hover = f"%{{x}}, {title}: %{{y:.2f}}<br>%{{customdata}}<extra></extra>"
+        if column != "score":
+            hover = f"%{{x}}, {title}: %{{y:.2f}}<extra></extra>"
+        bars = go.Bar(x=labels, y=found[column], name=title, marker_color=colour, customdata=notes)
+        figure.add_trace(bars.update(hovertemplate=hover))
+    figure.update_yaxes(range=[0, 1], title_text="interchange accuracy")
+    figure.update_xaxes(type="category")
+    return figure.update_layout(**LAYOUT, height=340, legend=LEGEND)
+
 
 def decodability_figure(comparison: Comparison) -> go.Figure | None:
     """How far each variable stands above its best control, by hook point and position."""
-    table = comparison.decodability
-    if table.empty:
+    found = table(comparison, "decodability")
+    if found.empty:
         return None
-    table = table.assign(selectivity=table["score"] - table[CONTROLS].max(axis=1))
-    variables = list(dict.fromkeys(table["variable"]))
-    positions = comparison.pairing.task.positions
+    found = found.assign(selectivity=found["score"] - found[list(CONTROLS)].max(axis=1))
+    variables = list(dict.fromkeys(found["variable"]))
+    positions = _positions(comparison)
     panels = []
-    for point in dict.fromkeys(table["point"]):
+    for point in dict.fromkeys(found["point"]):
         cells = np.full((len(variables), len(positions)), np.nan)
         notes = np.full(cells.shape, "constant or unused", dtype=object)
-        for entry in table[table["point"] == point].itertuples():
+        for entry in found[found["point"] == point].itertuples():
             at = variables.index(entry.variable), entry.position
             cells[at] = entry.selectivity
             notes[at] = (
@@ -42,17 +116,92 @@ def decodability_figure(comparison: Comparison) -> go.Figure | None:
                 f"untrained {entry.untrained:.2f})"
             )
         panels.append(Panel(point, cells, variables, positions, ("", "position"), (-1.0, 1.0), notes))
-    return grid(panels, columns=1, panel_height=140 + 24 * len(variables))
+    return _grid(panels, columns=1, panel_height=140 + 24 * len(variables))
+
+
+def overlaps_figure(comparison: Comparison) -> go.Figure | None:
+    """How far each two variables share a subspace, at the last hook point where both have one."""
+    found = last_overlaps(comparison)
+    if found.empty:
+        return None
+    variables = list(dict.fromkeys([*found["first"], *found["second"]]))
+    cells = np.full((len(variables), len(variables)), np.nan)
+    notes = np.full(cells.shape, "not both there", dtype=object)
+    for row in found.itertuples():
+        note = f"shared {row.shared:.2f} at {row.point}"
+        if not np.isnan(row.correlation):
+            note += f", correlation {row.correlation:.2f}, scale {row.scale:.2f}"
+        for at in _both_ways(variables.index(row.first), variables.index(row.second)):
+            cells[at], notes[at] = row.shared, note
+    panel = Panel("", cells, variables, variables, ("", ""), notes=notes)
+    figure = _grid([panel], columns=1, panel_height=160 + 30 * len(variables))
+    figure.update_yaxes(scaleanchor="x", constrain="domain").update_xaxes(constrain="domain")
+    return _wide_labels(figure, variables)
+
+
+def _both_ways(row: int, column: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    return (row, column), (column, row)
+
+
+def similarity_figure(comparison: Comparison) -> go.Figure | None:
+    """CKA of every hook point of the compiled model with every one of the learned model."""
+    found = table(comparison, "similarity")
+    if found.empty:
+        return None
+    sides = [sorted(set(found[side]), key=depth_of) for side in ("compiled", "learned")]
+    cells = np.full((len(sides[0]), len(sides[1])), np.nan)
+    notes = np.full(cells.shape, "", dtype=object)
+    for row in found.itertuples():
+        at = sides[0].index(row.compiled), sides[1].index(row.learned)
+        cells[at] = row.cka
+        notes[at] = (
+            f"CKA {row.cka:.2f} (shuffled {row.cka_shuffled:.2f}), CCA {row.cca:.2f} ({row.cca_shuffled:.2f}), "
+            f"Procrustes {row.procrustes:.2f} ({row.procrustes_shuffled:.2f})"
+        )
+    rows, columns = [[_short(point) for point in points] for points in sides]
+    panel = Panel("", cells, rows, columns, ("compiled", "learned"), notes=notes)
+    return _wide_labels(_grid([panel], columns=1, panel_height=140 + 24 * len(rows)), rows)
+
+
+def _short(point: str) -> str:
+    return point.removeprefix("blocks.").replace(".hook_", " ")
+
+
+def _grid(panels: Sequence[Panel], columns: int, panel_height: int) -> go.Figure:
+    """A grid without lines through its first row and column, which the template would draw at 0."""
+    figure = grid(panels, columns, panel_height)
+    return figure.update_xaxes(zeroline=False).update_yaxes(zeroline=False)
+
+
+def _wide_labels(figure: go.Figure, labels: list[str]) -> go.Figure:
+    """The figure with a margin that the labels of its rows fit in."""
+    return figure.update_layout(margin={"l": min(240, 50 + 7 * max(map(len, labels))), "t": 20})
+
+
+def _positions(comparison: Comparison) -> tuple[str, ...]:
+    """The names of the task's positions; their numbers for a comparison that was loaded."""
+    if comparison.pairing is not None:
+        return comparison.pairing.task.positions
+    used = [
+        frame[column].max()
+        for frame in comparison.tables.values()
+        for column in ("position", "query", "key")
+        if column in frame and len(frame)
+    ]
+    return tuple(map(str, range(int(max(used, default=-1)) + 1)))
 
 
 def attention_figure(comparison: Comparison) -> go.Figure | None:
     """Each compiled head beside the learned head that attends most like it, on a few inputs."""
+    pairing = comparison.pairing
+    if pairing is None:
+        return None
     matches = best_matches(comparison)
-    heads = [active for active in active_heads(comparison.pairing) if active.head in matches]
+    heads = [active for active in active_heads(pairing) if active.head in matches]
     if not heads:
         return None
-    examples = [_attention_panels(comparison, heads, matches, i) for i in range(EXAMPLES)]
-    figure = grid(examples[0], columns=2, panel_height=360)
+    examples = [_attention_panels(pairing, heads, matches, i) for i in range(EXAMPLES)]
+    figure = _grid(examples[0], columns=2, panel_height=360)
     for panels in examples[1:]:
         for i, panel in enumerate(panels):
             figure.add_trace(heatmap(panel).update(visible=False), row=i // 2 + 1, col=i % 2 + 1)
@@ -63,9 +212,10 @@ def attention_figure(comparison: Comparison) -> go.Figure | None:
 
 def best_matches(comparison: Comparison) -> dict[Head, Head]:
     """For each compiled head the learned head that is matched with it, else the most similar one."""
-    if comparison.attention.empty:
+    found = table(comparison, "attention")
+    if found.empty:
         return {}
-    ranked = comparison.attention.sort_values(["matched", "similarity"], ascending=False)
+    ranked = found.sort_values(["matched", "similarity"], ascending=False)
     best = ranked.groupby(["compiled_layer", "compiled_head"])[["layer", "head"]].first()
     return {
         compiled: tuple(learned) for compiled, learned in zip(best.index, best.to_numpy().tolist(), strict=True)
@@ -73,17 +223,17 @@ def best_matches(comparison: Comparison) -> dict[Head, Head]:
 
 
 def _attention_panels(
-    comparison: Comparison, heads: list[ActiveHead], matches: Mapping[Head, Head], example: int
+    pairing: Pairing, heads: list[ActiveHead], matches: Mapping[Head, Head], example: int
 ) -> list[Panel]:
-    task = comparison.pairing.task
-    tokens = [task.token_names[i] for i in comparison.pairing.ids[example]]
+    task = pairing.task
+    tokens = [task.token_names[i] for i in pairing.ids[example]]
     pairs = zip(task.positions, tokens, strict=True)
     labels = [name if name == token else f"{name}: {token}" for name, token in pairs]
     panels = []
     for active in heads:
         layer, index = matches[active.head]
         compiled = "L{}H{}".format(*active.head)
-        learned = comparison.pairing.learned.pattern(layer)[example, index]
+        learned = pairing.learned.pattern(layer)[example, index]
         panels += [
             Panel(f"compiled {compiled}: {active.variable}", active.pattern[example], labels, labels),
             Panel(f"learned L{layer}H{index}", learned, labels, labels),
@@ -102,52 +252,84 @@ def _show_example(example: int, panels: list[Panel], n_examples: int) -> dict[st
     return {"label": f"input {example + 1}", "method": "update", "args": [{"visible": visible}, axes]}
 
 
-def head_figure(comparison: Comparison) -> go.Figure:
+def head_figure(comparison: Comparison) -> go.Figure | None:
     """The accuracy that each head is worth, in both models."""
-    figure = make_subplots(rows=1, cols=2, subplot_titles=list(comparison.heads), shared_yaxes=True)
-    for column, frame in enumerate(comparison.heads.values(), start=1):
-        labels = [f"L{row.layer}H{row.head}" for row in frame.itertuples()]
-        for way, colour in (("zero", "#1f4e79"), ("mean", "#9dc3e6")):
+    sides = _with_rows(comparison, "heads")
+    if not sides:
+        return None
+    figure = make_subplots(rows=1, cols=len(sides), subplot_titles=list(sides), shared_yaxes=True)
+    for column, frame in enumerate(sides.values(), start=1):
+        labels = _heads(frame)
+        for way, colour in zip(WAYS, (DARK, MIDDLE, LIGHT), strict=True):
             bars = go.Bar(x=labels, y=frame[way], name=way, marker_color=colour, showlegend=column == 1)
             figure.add_trace(bars, row=1, col=column)
     figure.update_yaxes(title_text="accuracy lost", col=1)
-    return figure.update_layout(**LAYOUT, height=320)
+    return figure.update_layout(**LAYOUT, height=340, legend={**LEGEND, "y": 1.1})
 
 
-def edge_figure(comparison: Comparison, way: str) -> go.Figure:
-    """The accuracy that each attention edge is worth, the largest over layers, in both models."""
-    positions = comparison.pairing.task.positions
+def head_position_figure(comparison: Comparison, way: str) -> go.Figure | None:
+    """The accuracy that each head is worth at each position, in both models."""
+    positions = _positions(comparison)
     panels = []
-    for side, frame in comparison.edges.items():
+    for side, frame in _with_rows(comparison, "head_positions").items():
+        heads = list(dict.fromkeys(_heads(frame)))
+        cells = np.full((len(heads), len(positions)), np.nan)
+        for label, position, effect in zip(_heads(frame), frame["position"], frame[way], strict=True):
+            cells[heads.index(label), position] = effect
+        panels.append(_lost_panel(side, cells, heads, positions, ("", "position")))
+    most = max((len(panel.rows) for panel in panels), default=0)
+    return _grid(panels, columns=2, panel_height=160 + 24 * most) if panels else None
+
+
+def edge_figure(comparison: Comparison, way: str) -> go.Figure | None:
+    """The accuracy that each attention edge is worth, the largest over layers, in both models."""
+    positions = _positions(comparison)
+    panels = []
+    for side, frame in _with_rows(comparison, "edges").items():
         cells = np.full((len(positions), len(positions)), np.nan)
-        for (query, key), effect in frame.groupby(["query", "key"])[way].max().items():
+        for (query, key), effect in edge_profile(frame, way).items():
             cells[query, key] = effect
-        darkest = float(np.nanmax(cells, initial=1e-3))
-        title = f"{side}: darkest = {darkest:.2f}"
-        panels.append(Panel(title, cells, positions, positions, limits=(0.0, darkest)))
-    return grid(panels, columns=2, panel_height=400)
+        panels.append(_lost_panel(side, cells, positions, positions, ("query", "key")))
+    return _grid(panels, columns=2, panel_height=400) if panels else None
+
+
+def _lost_panel(
+    side: str, cells: np.ndarray, rows: Sequence[str], columns: Sequence[str], axes: tuple[str, str]
+) -> Panel:
+    """Accuracy lost, on a scale of its own: models differ in how much they have to lose."""
+    darkest = float(np.nanmax(cells, initial=1e-3))
+    return Panel(f"{side}: darkest = {darkest:.2f}", cells, rows, columns, axes, limits=(0.0, darkest))
+
+
+def _with_rows(comparison: Comparison, name: str) -> dict[str, pd.DataFrame]:
+    return {side: frame for side, frame in comparison.by_side(name).items() if len(frame)}
+
+
+def _heads(frame: pd.DataFrame) -> list[str]:
+    return [f"L{layer}H{head}" for layer, head in zip(frame["layer"], frame["head"], strict=True)]
 
 
 def ov_figure(comparison: Comparison) -> go.Figure | None:
     """The full OV circuit of every learned head: the logits that attending to a token writes."""
-    task, model = comparison.pairing.task, comparison.pairing.learned.model.to_transformer()
-    if model.config.normalization != "none":
+    pairing, model = comparison.pairing, _weights(comparison)
+    if pairing is None or model is None or model.config.normalization != "none":
         return None
+    task = pairing.task
     panels = []
-    for layer, head in comparison.pairing.learned.heads:
+    for layer, head in pairing.learned.heads:
         circuit = full_ov_circuit(model, layer, head)
         axes = "attended token", "logit"
         panel = Panel(f"L{layer}H{head}", circuit, task.token_names, names(task.outputs), axes)
         panels.append(replace(panel, limits=signed_limits(circuit)))
-    return grid(panels, columns=min(2, len(panels)), panel_height=420)
+    return _grid(panels, columns=min(2, len(panels)), panel_height=420)
 
 
 def qk_figure(comparison: Comparison) -> go.Figure | None:
     """The four terms of the attention score of every head that reads the embeddings (layer 0)."""
-    task, model = comparison.pairing.task, comparison.pairing.learned.model.to_transformer()
-    if model.config.smeared_keys or model.config.normalization != "none":
+    pairing, model = comparison.pairing, _weights(comparison)
+    if pairing is None or model is None or model.config.smeared_keys or model.config.normalization != "none":
         return None
-    tokens, positions = task.token_names, task.positions
+    tokens, positions = pairing.task.token_names, pairing.task.positions
     panels = []
     for head in range(model.config.n_heads):
         terms = score_terms(model, head)
@@ -159,26 +341,49 @@ def qk_figure(comparison: Comparison) -> go.Figure | None:
         ):
             panel = Panel(f"L0H{head}: {title}", cells, queries, keys, limits=signed_limits(cells))
             panels.append(panel)
-    return grid(panels, columns=2, panel_height=400)
+    return _grid(panels, columns=2, panel_height=400)
+
+
+def _weights(comparison: Comparison) -> Transformer | None:
+    """The learned model with its weights; None for one that is only known by its hooks, or was not kept."""
+    model = None if comparison.pairing is None else comparison.pairing.learned.model
+    return model.to_transformer() if isinstance(model, HookedModel) else None
+
+
+def program_figure(comparison: Comparison) -> go.Figure | None:
+    """The expressions of the reference program."""
+    if comparison.pairing is None:
+        return None
+    figure = draw_program(comparison.pairing.compiled.program).update_layout(height=400)
+    return figure.for_each_trace(lambda trace: trace.update(text=_escaped(trace.text)))
 
 
 def residual_stream_figure(comparison: Comparison) -> go.Figure | None:
     """What every direction of the compiled model holds on one input; None if there are too many to read."""
-    compiled = comparison.pairing.compiled
-    if compiled.transformer.config.d_model > MOST_DIRECTIONS:
+    pairing = comparison.pairing
+    if pairing is None or pairing.compiled.transformer.config.d_model > MOST_DIRECTIONS:
         return None
-    return draw_residual_stream(compiled, comparison.pairing.task.sequences(comparison.pairing.ids[:1])[0])
+    figure = draw_residual_stream(pairing.compiled, pairing.task.sequences(pairing.ids[:1])[0])
+    return figure.for_each_trace(lambda trace: trace.update(x=_escaped(trace.x), y=_escaped(trace.y)))
+
+
+def _escaped(labels: Iterable[object]) -> list[str]:
+    return [escape(label) for label in labels]
 
 
 def figures(comparison: Comparison) -> dict[str, go.Figure]:
     """Every figure that there is something to show in, by name."""
     makers: dict[str, Callable[[Comparison], go.Figure | None]] = {
-        "program": lambda comparison: draw_program(comparison.pairing.compiled.program),
-        "decodability": decodability_figure,
+        "evidence": evidence_figure,
+        "program": program_figure,
+        "interchange": interchange_figure,
         "attention": attention_figure,
         "heads": head_figure,
-        "edges_zero": lambda comparison: edge_figure(comparison, "zero"),
-        "edges_mean": lambda comparison: edge_figure(comparison, "mean"),
+        **{f"head_positions_{way}": partial(head_position_figure, way=way) for way in WAYS},
+        **{f"edges_{way}": partial(edge_figure, way=way) for way in WAYS},
+        "decodability": decodability_figure,
+        "overlaps": overlaps_figure,
+        "similarity": similarity_figure,
         "ov": ov_figure,
         "qk": qk_figure,
         "residual_stream": residual_stream_figure,

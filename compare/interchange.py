@@ -19,7 +19,7 @@ import pandas as pd
 import torch
 from jaxtyping import Bool, Float, Int
 
-from rasplens.compare.alignment import learn_subspaces
+from rasplens.compare.alignment import learn_subspaces, principal_axes
 from rasplens.compare.pairing import Pairing
 from rasplens.compare.representations import Place, Representation, own_variables, varies
 from rasplens.compare.subject import Subject
@@ -183,8 +183,6 @@ class Interchange:
         random: The score of random subspaces of the same rank there.
         untrained: The score of the same search in an untrained model.
         everything: The score of taking the whole stream there: it changes what must stay.
-        dormant: Of the accuracy, the share that only directions bring in which the model's own stream does not
-            use for the variable (Makelov et al. 2023, "Is This the Subspace You Are Looking for?").
     """
 
     variable: str
@@ -195,12 +193,11 @@ class Interchange:
     random: float
     untrained: float
     everything: float
-    dormant: float
 
 
 COLUMNS = (
     "variable", "point", "method", "rank", "pairs", "changed", "kept", "score", "random", "untrained",
-    "everything", "dormant",
+    "everything",
 )  # fmt: skip
 
 
@@ -248,7 +245,9 @@ def _interchange(
     point, method, subspaces = best_site(pairing.fitting.learned, chosen, learned, seed)
     rng = np.random.default_rng([seed, 7])
     accuracy = agreement(subject, scored, point, subspaces)
-    random = [agreement(subject, scored, point, _random_like(subspaces, rng)).score for _ in range(N_RANDOM)]
+    stream = pairing.fitting.learned.residual(point)
+    axes = {position: principal_axes(stream[:, position]) for position in subspaces}
+    random = [agreement(subject, scored, point, _random_like(subspaces, axes, rng)).score for _ in range(N_RANDOM)]
     there, _, theirs = best_site(pairing.fitting.untrained, chosen, untrained, seed, align=method == "aligned")
     ranks = [basis.shape[1] for basis in subspaces.values()]
     return Interchange(
@@ -260,7 +259,6 @@ def _interchange(
         random=float(np.mean(random)),
         untrained=agreement(control, scored, there, theirs).score,
         everything=agreement(subject, scored, point, None).score,
-        dormant=_dormant(subject, scored, point, subspaces, accuracy) if method == "aligned" else 0.0,
     )
 
 
@@ -292,27 +290,16 @@ def mapped_subspaces(found: Mapping[Place, Representation], variable: str, point
     return {position: basis for position, basis in bases.items() if basis.shape[1]}
 
 
-def _random_like(subspaces: Subspaces, rng: np.random.Generator) -> dict[int, np.ndarray]:
-    return {position: np.linalg.qr(rng.normal(size=basis.shape))[0] for position, basis in subspaces.items()}
-
-
-def _dormant(
-    subject: Subject,
-    scored: Swaps,
-    point: str,
-    subspaces: Subspaces,
-    accuracy: Agreement,
-) -> float:
-    """What is lost when the subspaces are cut down to what the stream varies along, at those positions."""
-    inside = {}
-    for position, basis in subspaces.items():
-        stream = subject.residual(point)[:, position].astype(np.float64)
-        _, sizes, directions = np.linalg.svd(stream - stream.mean(axis=0), full_matrices=False)
-        used = directions[sizes > 0.01 * sizes.max()] if sizes.max(initial=0) > 0 else directions[:0]
-        projected = used.T @ (used @ basis)
-        left, lengths, _ = np.linalg.svd(projected, full_matrices=False)
-        inside[position] = left[:, lengths > 0.5]
-    return max(0.0, accuracy.score - agreement(subject, scored, point, inside).score)
+def _random_like(
+    subspaces: Subspaces, axes: Mapping[int, np.ndarray], rng: np.random.Generator
+) -> dict[int, np.ndarray]:
+    """Random subspaces of the same ranks, among the directions that the stream varies along."""
+    ranks = {position: min(basis.shape[1], axes[position].shape[1]) for position, basis in subspaces.items()}
+    return {
+        position: axes[position] @ np.linalg.qr(rng.normal(size=(axes[position].shape[1], rank)))[0]
+        for position, rank in ranks.items()
+        if rank
+    }
 
 
 def interchange_table(found: Iterable[Interchange]) -> pd.DataFrame:
@@ -320,7 +307,7 @@ def interchange_table(found: Iterable[Interchange]) -> pd.DataFrame:
     rows = [
         (
             one.variable, one.point, one.method, one.rank, len(one.accuracy.changed), one.accuracy.changed.mean(),
-            one.accuracy.kept.mean(), one.accuracy.score, one.random, one.untrained, one.everything, one.dormant,
+            one.accuracy.kept.mean(), one.accuracy.score, one.random, one.untrained, one.everything,
         )
         for one in found
     ]  # fmt: skip

@@ -1,35 +1,43 @@
 """The comparison: the modules of this package, in the order in which they work."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, overload
 
 from rasplens.compare.ablation import (
     WAYS,
+    Effects,
     edge_effects,
     head_effects,
     head_position_effects,
     joint_effects,
     neuron_effects,
 )
-from rasplens.compare.attention import head_similarities, split_heads
-from rasplens.compare.behaviour import Discrimination, behaviour, discriminate
+from rasplens.compare.attention import HeadSimilarities, head_similarities, split_heads
+from rasplens.compare.behaviour import Behaviour, Discrimination, behaviour, discriminate
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.evidence import (
+    Axis,
     ablation_axis,
-    above,
     attention_axis,
     behaviour_axis,
     interchange_axis,
     subspaces_axis,
 )
-from rasplens.compare.interchange import interchange_table, interchanges, tested_variables
+from rasplens.compare.interchange import Interchange, interchange_table, interchanges, tested_variables
 from rasplens.compare.interface import Interface
 from rasplens.compare.pairing import Pairing, pair
 from rasplens.compare.profiles import correlate, critical_overlap
 from rasplens.compare.ranking import Ranking
-from rasplens.compare.representations import explained_table, overlap_table, representations
+from rasplens.compare.representations import (
+    Place,
+    Representation,
+    explained_table,
+    overlap_table,
+    representations,
+)
 from rasplens.compare.similarity import stream_similarity
-from rasplens.compare.subspaces import decodability
+from rasplens.compare.subspaces import Decodability, decodability
 from rasplens.compare.verdict import verdict
 from rasplens.compile import CompiledModel
 from rasplens.tasks import Accuracy, Task, answers
@@ -37,7 +45,7 @@ from rasplens.tasks import Accuracy, Task, answers
 N_INPUTS = 1_000
 """Held-out inputs on which models are compared, where the task has so many."""
 
-STAGES = ("pairing", "residual subspaces", "attention", "interchange", "ablations", "behaviour")
+STAGES = ("residual subspaces", "attention", "interchange", "edge ablations", "behaviour", "descriptions")
 
 Progress = Callable[[str], None]
 """Called with the name of each of the `STAGES` as it begins."""
@@ -120,39 +128,19 @@ def _compare(
     interface: Interface | None,
     progress: Progress | None,
 ) -> Comparison:
-    begin = progress or (lambda stage: None)
-    begin("pairing")
     pairing = pair(compiled, learned, task, n_inputs, seed, interface)
+    found = gather(pairing, telling, seed, progress)
+    begin = progress or (lambda stage: None)
+    begin("descriptions")
     sides = {"compiled": pairing.reference, "learned": pairing.learned}
-    begin("residual subspaces")
-    decoded = decodability(pairing, seed)
-    held, floor = representations(pairing), representations(pairing, "untrained")
-    begin("attention")
-    attention = head_similarities(pairing, seed)
-    begin("interchange")
-    interchanged = interchanges(pairing, held, floor, seed)
-    begin("ablations")
-    edges = {side: edge_effects(subject) for side, subject in sides.items()}
-    untrained_edges = edge_effects(pairing.untrained)
-    begin("behaviour")
-    behaved = behaviour(pairing, telling, seed)
-    axes = (
-        behaviour_axis(behaved, seed),
-        interchange_axis(interchanged, seed),
-        attention_axis(pairing, attention, seed),
-        ablation_axis(edges["compiled"], edges["learned"], untrained_edges, seed),
-        subspaces_axis(decoded, tested_variables(pairing), seed),
-    )
-    accuracies = _accuracies(pairing)
-    improved = float(above(accuracies["learned"].token, accuracies["untrained"].token))
     tables = {
-        "behaviour": behaved.table,
-        "interchange": interchange_table(interchanged),
-        "attention": attention.table,
-        "shared_heads": split_heads(pairing, attention),
-        "decodability": decoded.table,
-        "representations": explained_table(held),
-        "overlaps": overlap_table(held),
+        "behaviour": found.behaviour.table,
+        "interchange": interchange_table(found.interchanged),
+        "attention": found.attention.table,
+        "shared_heads": split_heads(pairing, found.attention),
+        "decodability": found.decodability.table,
+        "representations": explained_table(found.representations),
+        "overlaps": overlap_table(found.representations),
         "similarity": stream_similarity(pairing, seed),
     }
     for side, subject in sides.items():
@@ -160,11 +148,11 @@ def _compare(
             f"heads_{side}": head_effects(subject).table,
             f"head_positions_{side}": head_position_effects(subject).table,
             f"joint_{side}": joint_effects(subject),
-            f"edges_{side}": edges[side].table,
+            f"edges_{side}": found.edges[side].table,
         }
     tables["neurons_learned"] = neuron_effects(pairing.learned).table
-    tables = {name: table for name, table in tables.items() if len(table) or name in Comparison.ALWAYS}
-    frames = edges["compiled"].table, edges["learned"].table
+    frames = found.edges["compiled"].table, found.edges["learned"].table
+    accuracies = _accuracies(pairing)
     return Comparison(
         task=task.name,
         program=compiled.output,
@@ -172,13 +160,70 @@ def _compare(
         n_inputs=pairing.n_inputs,
         seed=seed,
         accuracies=accuracies,
-        axes=axes,
-        verdict=verdict(axes, interchanged, improved),
-        tables=tables,
+        axes=found.axes,
+        verdict=verdict(found.axes, found.interchanged, pairing),
+        tables={name: table for name, table in tables.items() if len(table) or name in Comparison.ALWAYS},
         correlations={way: correlate(*frames, way, seed) for way in WAYS},
         overlaps={way: critical_overlap(*frames, way) for way in WAYS},
         pairing=pairing,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What the axes of a comparison are made of.
+
+    Attributes:
+        decodability: Of the variables in the learned residual stream.
+        representations: How that represents them.
+        attention: How heads attend.
+        interchanged: What the variables do there.
+        edges: What attention edges are worth, by side.
+        behaviour: How the model answers.
+        axes: All of it on one scale.
+    """
+
+    decodability: Decodability
+    representations: dict[Place, Representation]
+    attention: HeadSimilarities
+    interchanged: list[Interchange]
+    edges: Mapping[str, Effects]
+    behaviour: Behaviour
+    axes: tuple[Axis, ...]
+
+
+def gather(
+    pairing: Pairing, telling: Mapping[str, Discrimination], seed: int, progress: Progress | None = None
+) -> Evidence:
+    """The evidence that a verdict needs.
+
+    Args:
+        pairing: The models on the same inputs.
+        telling: By the rival's name, inputs that tell it from the reference.
+        seed: Of pairs, shuffles and bootstrap.
+        progress: Called as each stage begins.
+    """
+    begin = progress or (lambda stage: None)
+    begin("residual subspaces")
+    decoded = decodability(pairing, seed)
+    held, floor = representations(pairing), representations(pairing, "untrained")
+    begin("attention")
+    attention = head_similarities(pairing, seed)
+    begin("interchange")
+    interchanged = interchanges(pairing, held, floor, seed)
+    begin("edge ablations")
+    subjects = {"compiled": pairing.reference, "learned": pairing.learned, "untrained": pairing.untrained}
+    edges = {side: edge_effects(subject) for side, subject in subjects.items()}
+    begin("behaviour")
+    behaved = behaviour(pairing, telling, seed)
+    axes = (
+        behaviour_axis(behaved, seed),
+        interchange_axis(interchanged, seed),
+        attention_axis(pairing, attention, seed),
+        ablation_axis(edges["compiled"], edges["learned"], edges["untrained"], seed),
+        subspaces_axis(decoded, tested_variables(pairing), seed),
+    )
+    return Evidence(decoded, held, attention, interchanged, edges, behaved, axes)
 
 
 def _accuracies(pairing: Pairing) -> dict[str, Accuracy]:

@@ -60,7 +60,7 @@ def fit_discriminant(features: Features, labels: Int[np.ndarray, " input"]) -> D
 
 
 def class_errors(
-    fitted: Features,
+    fitted: Float[np.ndarray, "fitted feature"],
     labels: Int[np.ndarray, " fitted"],
     features: Features,
     wanted: Int[np.ndarray, " input"],
@@ -71,7 +71,7 @@ def class_errors(
 
 
 def number_errors(
-    fitted: Features,
+    fitted: Float[np.ndarray, "fitted feature"],
     numbers: Float[np.ndarray, " fitted"],
     features: Features,
     wanted: Float[np.ndarray, " input"],
@@ -96,7 +96,7 @@ def explained(errors: Float[np.ndarray, "2 input"]) -> float:
     return max(0.0, float(1 - errors[0].sum() / most)) if most > 0 else 0.0
 
 
-def majority_share(labels: Int[np.ndarray, " input"], wanted: Int[np.ndarray, " input"]) -> float:
+def majority_share(labels: Int[np.ndarray, " fitted"], wanted: Int[np.ndarray, " input"]) -> float:
     """The accuracy of always giving the commonest class of the fitted inputs."""
     return float((wanted == np.bincount(labels).argmax()).mean())
 

@@ -18,6 +18,7 @@ KEPT = 0.99
 """The share of variance that is kept of each stream for CCA: the rest is noise that correlates by chance."""
 
 Rows = Float[np.ndarray, "row feature"]
+Others = Float[np.ndarray, "row other"]
 
 
 def stream_similarity(pairing: Pairing, seed: int) -> pd.DataFrame:
@@ -52,13 +53,13 @@ def _rows(stream: np.ndarray, rows: np.ndarray) -> Rows:
     return flat - flat.mean(axis=0)
 
 
-def cka(x: Rows, y: Rows) -> float:
+def cka(x: Rows, y: Others) -> float:
     """Linear CKA by the unbiased HSIC estimator (Song et al. 2012, equation 5); may fall below 0."""
     scale = np.sqrt(max(_hsic(x, x) * _hsic(y, y), 0.0))
     return float(_hsic(x, y) / scale) if scale > 0 else 0.0
 
 
-def _hsic(x: Rows, y: Rows) -> float:
+def _hsic(x: Rows, y: Others) -> float:
     n = len(x)
     k, l = x @ x.T, y @ y.T  # noqa: E741 - the paper's letters
     np.fill_diagonal(k, 0)
@@ -67,7 +68,7 @@ def _hsic(x: Rows, y: Rows) -> float:
     return float(((k * l).sum() + ones) / (n * (n - 3)))
 
 
-def cca(x: Rows, y: Rows) -> float:
+def cca(x: Rows, y: Others) -> float:
     """The mean canonical correlation of the directions that hold `KEPT` of each side's variance."""
     bases = [_directions(side) for side in (x, y)]
     if min(basis.shape[1] for basis in bases) == 0:
@@ -81,7 +82,7 @@ def _directions(x: Rows) -> np.ndarray:
     return left[:, : int(np.searchsorted(share, KEPT)) + 1] if sizes.max(initial=0) > 1e-9 else left[:, :0]
 
 
-def procrustes(x: Rows, y: Rows) -> float:
+def procrustes(x: Rows, y: Others) -> float:
     """The squared distance of both, scaled to size 1, after the best rotation: 0 to 2."""
     width = max(x.shape[1], y.shape[1])
     scaled = [

@@ -129,7 +129,35 @@ class Subject:
     ) -> Float[np.ndarray, "batch answer logit"]:
         """The logits at the answer positions, while hooks edit the model."""
         with torch.no_grad():
-            return self.model.run_with_hooks(tokens, fwd_hooks=list(hooks))[:, self.answer_places].cpu().numpy()
+            return self.run(tokens, hooks).cpu().numpy()
+
+    def run(
+        self, tokens: torch.Tensor, hooks: Sequence[FwdHook] = ()
+    ) -> Float[torch.Tensor, "batch answer logit"]:
+        """The same as a tensor through which gradients flow."""
+        whole = [part for hook in hooks for part in self._whole(hook)]
+        return self.model.run_with_hooks(tokens, fwd_hooks=whole)[:, self.answer_places]
+
+    def _whole(self, hook: FwdHook) -> list[FwdHook]:
+        """An edit that reaches all that reads the stream.
+
+        A bridge calls what its MLP reads `hook_resid_mid`: what is changed there passes by the rest of the
+        stream, and is added to it behind the MLP.
+        """
+        point, function = hook
+        if isinstance(self.model, HookedModel) or not point.endswith("hook_resid_mid"):
+            return [hook]
+        changes: list[torch.Tensor] = []
+
+        def edit(stream: torch.Tensor, hook: object) -> torch.Tensor:
+            edited = function(stream, hook)
+            changes.append(edited - stream)
+            return edited
+
+        def add(stream: torch.Tensor, hook: object) -> torch.Tensor:
+            return stream + changes.pop()
+
+        return [(point, edit), (point.replace("mid", "post"), add)]
 
     @cached_property
     def clean_logits(self) -> Float[np.ndarray, "input answer logit"]:
@@ -200,9 +228,19 @@ def as_subject(model: Any, task: Task, ids: Ids, interface: Interface | None = N
         _check_fits(model, task)
     heads = tuple(itertools.product(range(model.cfg.n_layers), range(model.cfg.n_heads)))
     subject = Subject(model, task, ids, interface or task_interface(task), heads)
-    wanted = [*(pattern_point(layer) for layer in range(subject.n_layers)), "blocks.0.hook_resid_pre"]
+    layers = range(subject.n_layers)
+    wanted = [*map(pattern_point, layers), *map(z_point, layers), *(f"blocks.{i}.hook_resid_post" for i in layers)]
+    wanted.append("blocks.0.hook_resid_pre")
     if missing := [point for point in wanted if point not in model.hook_dict]:
         raise ValueError(f"The model has no hook point {missing[0]!r}, which comparisons read and edit.")
+    parameter = next(model.parameters())
+    if parameter.dtype not in (torch.float32, torch.float64) or parameter.device.type != "cpu":
+        raise ValueError(
+            f"Comparisons run in float32 or float64 on the CPU; the model is {parameter.dtype} on "
+            f"{parameter.device}. Call its float() and cpu() first."
+        )
+    if any(isinstance(part, torch.nn.Dropout) and part.training and part.p > 0 for part in model.modules()):
+        raise ValueError("The model is in training mode: its dropout makes answers random. Call its eval() first.")
     return subject
 
 

@@ -16,6 +16,7 @@ from scipy.special import expit
 
 from rasplens.compare.evidence import Axis, above
 from rasplens.compare.interchange import Interchange
+from rasplens.compare.pairing import Pairing
 
 IMPLEMENTS, PARTLY, NOT, UNKNOWN = "implements", "partly", "does not", "cannot tell"
 
@@ -107,24 +108,28 @@ def features(axes: Sequence[Axis], end: str = "score") -> Float[np.ndarray, "3"]
 
 def probability(calibration: Calibration, seen: Float[np.ndarray, "*pair 3"]) -> Float[np.ndarray, "*pair"]:
     """That a model implements a program, from what `features` gives."""
-    return expit(seen @ np.array(calibration.weights) + calibration.intercept)
+    return np.asarray(expit(seen @ np.array(calibration.weights) + calibration.intercept))
 
 
 def verdict(
-    axes: Sequence[Axis], interchanged: Sequence[Interchange], right: float, calibration: Calibration | None = None
+    axes: Sequence[Axis],
+    interchanged: Sequence[Interchange],
+    pairing: Pairing,
+    calibration: Calibration | None = None,
 ) -> Verdict:
     """What the evidence says.
 
     Args:
         axes: The evidence.
         interchanged: The variables that could be tested.
-        right: The learned model's accuracy above an untrained one's, in [0, 1].
+        pairing: The models, for how often they are right.
         calibration: The mapping; by default the shipped one.
     """
     calibration = calibration or shipped()
     seen = features(axes)
     variables = {one.variable: variable_verdict(one, calibration) for one in interchanged}
     nan = float("nan")
+    right = float(above(pairing.learned.right().mean(), pairing.untrained.right().mean()))
     if right < RIGHT:
         why = f"The model's answers are hardly better than an untrained model's ({right:.2f} of the way to right)."
         return Verdict(NOT, 0.0, 0.0, 0.0, variables, (why,))

@@ -1,4 +1,4 @@
-"""Which of two programs is closer to the shipped copy model?"""
+"""Which of two programs does the shipped copy model implement?"""
 
 from rasplens.compare import compare
 from rasplens.compile import compile_program
@@ -6,10 +6,11 @@ from rasplens.learned import load_pretrained
 from rasplens.tasks import get_task
 
 task = get_task("copy")
-learned = load_pretrained("copy")
-for name, program in task.programs.items():
-    reference = compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
-    result = compare(reference, learned, task=task, n_inputs=200)
-    matched = result.attention[result.attention["matched"]]
-    print(f"{name}: agrees on {result.agreement:.3f} of the answers")
-    print(matched[["variable", "similarity", "shuffled", "content"]].to_string(index=False))
+references = [
+    compile_program(program, task.vocab, task.n_ctx, mask=task.visible) for program in task.programs.values()
+]
+ranking = compare(references, load_pretrained("copy"), task=task, n_inputs=200)
+print(ranking.verdict)
+print(ranking.table.drop(columns=["task", "learned"]).round(2).to_string(index=False))
+for comparison in ranking.comparisons:
+    print(comparison.program, comparison.verdict, *comparison.verdict.reasons, sep="\n  ")

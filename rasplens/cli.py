@@ -177,17 +177,18 @@ def compare(
     program: Annotated[
         list[str] | None, typer.Option(help="A program to compare with; say it again for more.")
     ] = None,
+    out: Annotated[Path | None, typer.Option(help="A folder for one report per model and program.")] = None,
     inputs: Inputs = 1_000,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """Compare models with programs, each with each, in one table.
+    """Say which of the programs each model implements, with the evidence, in one table.
 
     Example: rasplens compare copy --learned a.safetensors --learned b.safetensors
     """
     from rasplens.workflow import Sample, compare_and_show
 
-    compare_and_show(task, learned or [], program, Sample(inputs, seed), json)
+    compare_and_show(task, learned or [], program, Sample(inputs, seed), out, json)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -1,15 +1,18 @@
 """What the commands do, step by step."""
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from rasplens import show
 from rasplens.compare import Comparison, compare
-from rasplens.compare.findings import best_points
 from rasplens.compare.pipeline import STAGES
+from rasplens.compare.subspaces import best_points
 from rasplens.compile import CompiledModel, CompileError, Verification, verify
 from rasplens.learned import LearnedModel
 from rasplens.sources import Sizes, compile_source, learned_model, parse_vocab, reference
@@ -201,31 +204,56 @@ def train_and_show(task_name: str, recipe: str, seeds: list[int], out: Path, jso
 
 
 def compare_and_show(
-    task_name: str, paths: list[Path], programs: list[str] | None, sample: Sample, json: bool
+    task_name: str, paths: list[Path], programs: list[str] | None, sample: Sample, out: Path | None, json: bool
 ) -> None:
-    """Compares every model (the shipped one, if none is given) with every program."""
+    """Compares every model (the shipped one, if none is given) with every program, and ranks the programs."""
     task = get_task(task_name)
     models = [(str(path), learned_model(task, path)) for path in paths] or [("shipped", learned_model(task, None))]
     references = [reference(task, program) for program in programs or task.programs]
-    comparisons = []
+    for compiled in references:
+        verify_for_task(compiled, task)
+    rankings = {}
     with show.progress("comparing") as advance:
-        for compiled in references:
-            verify_for_task(compiled, task)
-            for name, learned in models:
-                comparisons.append((name, _compare(compiled, learned, task, sample, advance)))
+        for name, learned in models:
+
+            def begin(stage: str, name: str = name) -> None:
+                advance(f"{name}: {stage}", STAGES.index(stage), len(STAGES))
+
+            rankings[name] = compare(
+                references, learned, task=task, n_inputs=sample.n_inputs, seed=sample.seed, progress=begin
+            )
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, ranking in rankings.items():
+            for comparison in ranking.comparisons:
+                comparison.report(out / f"{Path(name).stem}_{comparison.program}.html")
     if json:
-        show.as_json([comparison.to_dict() for _, comparison in comparisons])
+        values = [
+            {"model": name, "verdict": ranking.verdict, **comparison.to_dict()}
+            for name, ranking in rankings.items()
+            for comparison in ranking.comparisons
+        ]
+        show.as_json(values)
         return
-    rows = [{"model": name, **_summary(comparison)} for name, comparison in comparisons]
-    show.table(f"{task.name}: models against programs", list(rows[0]), [list(row.values()) for row in rows])
+    table = pd.concat({name: ranking.table for name, ranking in rankings.items()}, names=["model"])
+    table = table.reset_index("model").drop(columns=["task", "learned"])
+    show.table(f"{task.name}: models against programs", list(table), _cells(table))
+    for name, ranking in rankings.items():
+        show.out.print(f"{name}: {ranking.verdict}")
     show.out.print(SUMMARY_KEY)
+    if out is not None:
+        show.out.print(f"Reports: {out}")
 
 
 SUMMARY_KEY = """\
-right, agree  shares of answers
-decodable     how far probes for the program's variables stand above their best control
-attention     similarity of matched heads (the same with inputs shuffled)
-edges         rank correlation of what attention edges are worth (with keys permuted)"""
+probability   that the model implements the program, with the ends of its interval over inputs (low, high)
+behaviour …   five axes of evidence: 0 is what the controls reach, 1 what the compiled model reaches itself
+right         share of answers that are right on the task's held-out inputs"""
+
+
+def _cells(table: pd.DataFrame) -> list[list[object]]:
+    """The cells of a table, a dash for what is not known."""
+    return [["-" if value != value else value for value in row] for row in table.to_numpy(dtype=object).tolist()]
 
 
 def verify_for_task(compiled: CompiledModel, task: Task) -> dict[str, Verification]:
@@ -280,17 +308,32 @@ def _show_models(
 
 
 def _show_comparison(comparison: Comparison) -> None:
-    best = best_points(comparison)
-    best["point"] = best["point"].str.replace(r"blocks\.(\d+)\.hook_", r"L\1 ", regex=True)
-    columns = ["variable", "point", "measure", "score", "chance", "shuffled", "untrained"]
-    show.table("Residual subspaces: best hook point per variable", columns, best[columns].to_numpy().tolist())
-    matched = comparison.attention[comparison.attention["matched"]]
-    rows = [
-        [row.variable, f"L{row.layer}H{row.head}", row.similarity, row.shuffled, row.content]
-        for row in matched.itertuples()
+    rows: list[list[object]] = [
+        [axis.name, axis.score, axis.low, axis.high, axis.note]
+        if axis.speaks
+        else [axis.name, "-", "-", "-", axis.note]
+        for axis in comparison.axes
     ]
-    headings = ["compiled head for", "learned head", "similarity", "inputs shuffled", "content"]
-    show.table("Attention: matched heads", headings, rows)
+    show.table(
+        "Evidence: 0 is what controls reach, 1 the compiled model", ["axis", "score", "low", "high", ""], rows
+    )
+    decoded = comparison.tables["decodability"]
+    if len(decoded):
+        best = best_points(decoded)
+        best["point"] = best["point"].map(_short)
+        columns = ["variable", "point", "measure", "score", "chance", "shuffled", "untrained"]
+        show.table("Residual subspaces: best hook point per variable", columns, best[columns].to_numpy().tolist())
+    interchanged = comparison.tables["interchange"]
+    if len(interchanged):
+        columns = ["variable", "point", "pairs", "changed", "kept", "random", "untrained"]
+        interchanged = interchanged.assign(point=interchanged["point"].map(_short))
+        title = "Interchange: a variable of another input put into the learned model"
+        show.table(title, columns, interchanged[columns].to_numpy(dtype=object).tolist())
+    attention = comparison.tables["attention"]
+    matched = attention[attention["matched"]]
+    columns = ["similarity", "shuffled", "content", "p", "untrained"]
+    cells = [[row["variable"], f"L{row['layer']}H{row['head']}", *row[columns]] for _, row in matched.iterrows()]
+    show.table("Attention: matched heads", ["compiled head for", "learned head", *columns], cells)
     correlated = [
         [way, c.rho, c.within_rows, f"{c.p:.3f}", c.n]
         for way, c in comparison.correlations.items()
@@ -302,19 +345,6 @@ def _show_comparison(comparison: Comparison) -> None:
         show.out.print(sentence + "\n")
 
 
-def _summary(comparison: Comparison) -> dict[str, object]:
-    best, attention = best_points(comparison), comparison.attention
-    matched = attention[attention["matched"]] if len(attention) else attention
-    zero = comparison.correlations["zero"]
-    return {
-        "program": comparison.program,
-        "right": comparison.accuracies["learned"].token,
-        "agree": comparison.agreement,
-        "decodable": float(best["selectivity"].clip(lower=0).mean()),
-        "attention": _beside(matched["similarity"].mean(), matched["shuffled"].mean()) if len(matched) else "-",
-        "edges": "-" if zero is None else _beside(zero.rho, zero.within_rows),
-    }
-
-
-def _beside(score: float, control: float) -> str:
-    return f"{score:.3f} ({control:.3f})"
+def _short(point: str) -> str:
+    """A hook point of the residual stream in few letters: "L0 resid_post"."""
+    return re.sub(r"blocks\.(\d+)\.hook_", r"L\1 ", point)

@@ -48,5 +48,5 @@ def sort(n_values: int = 50, length: int = 10) -> Task:
         target=target,
         loss_positions=tuple(range(length + 1, n_ctx - 1)),
         held_out=held_out_inputs(draw, is_held_out, N_HELD_OUT),
-        programs={"successor": programs.successor(length)},
+        programs={"successor": programs.successor(length), "next_larger": programs.next_larger()},
     )

@@ -16,7 +16,7 @@ from rasplens.compile.programs.counting import (
     most_frequent,
 )
 from rasplens.compile.programs.moving import detect_pattern, nary_map, reverse, shift_by
-from rasplens.compile.programs.sorting import sort, sort_by_frequency, sort_unique, successor
+from rasplens.compile.programs.sorting import next_larger, sort, sort_by_frequency, sort_unique, successor
 
 __all__ = [
     "count",
@@ -29,6 +29,7 @@ __all__ = [
     "length",
     "most_frequent",
     "nary_map",
+    "next_larger",
     "offset",
     "pair_balance",
     "reverse",

@@ -94,6 +94,24 @@ def successor(length: int) -> SOp:
     return causal(Where((left > 0).named("has_copies_left"), tokens, following)).named("successor")
 
 
+def next_larger() -> SOp:
+    """The smallest integer of the sequence that is larger than the one that stands here.
+
+    After a start token it is the smallest of all. As a way to write out a list in ascending order it is right as
+    long as no integer occurs twice; where none is larger, it is undefined.
+
+    Causal-safe in causal mode only: otherwise the integer may lie in the future.
+
+    Example:
+        >>> from rasplens.compile import run
+        >>> run(next_larger(), ["BOS", 7, 4, 9, "MID", 4, 7], causal=True)[4:]
+        [4, 7, 9]
+    """
+    smallness = Map(lambda token: -token if is_integer(token) else None, tokens).named("smallness")
+    closest = SelectBest(tokens, tokens, _is_larger, smallness).named("closest_larger")
+    return causal(Aggregate(closest, tokens)).named("next_larger")
+
+
 def is_integer(token: Value) -> bool:
     """Whether a token is an element of the list, and no marker."""
     return isinstance(token, int)

@@ -1,8 +1,15 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from rasplens.compare import pair
-from rasplens.compare.attention import active_heads, head_similarities, similarity
+from rasplens.compare.attention import active_heads, head_similarities, similarity, split_heads
+from rasplens.compare.pairing import _on
+from rasplens.compile import compile_program
+from rasplens.compile.rasp import Aggregate, Map, Select, indices, numerical, tokens
+from rasplens.learned import Architecture, untrained
+from rasplens.model import Transformer
 
 
 def test_similarity_has_the_laws_of_one():
@@ -28,7 +35,7 @@ def test_similarity_at_its_ends():
 
 
 def test_a_model_is_matched_head_by_head_with_itself(with_itself):
-    table = head_similarities(with_itself, seed=0)
+    table = head_similarities(with_itself, seed=0).table
     matched = table[table["matched"]]
     assert len(matched) == 2
     assert (matched["compiled_layer"] == matched["layer"]).all()
@@ -36,7 +43,7 @@ def test_a_model_is_matched_head_by_head_with_itself(with_itself):
 
 
 def test_content_is_what_swapping_inputs_takes_away(with_itself):
-    table = head_similarities(with_itself, seed=0)
+    table = head_similarities(with_itself, seed=0).table
     content = table[table["matched"]].set_index("variable")["content"]
     assert content["previous"] == pytest.approx(0, abs=1e-6)  # it attends by position alone
     assert content["induction"] > 0.1  # where it attends depends on the letters
@@ -44,7 +51,7 @@ def test_content_is_what_swapping_inputs_takes_away(with_itself):
 
 
 def test_an_untrained_model_has_no_content(with_noise):
-    table = head_similarities(with_noise, seed=0)
+    table = head_similarities(with_noise, seed=0).table
     assert (table["similarity"] < 0.8).all()
     assert (table["content"].abs() < 0.05).all()
 
@@ -56,7 +63,7 @@ def test_rows_count_only_where_the_head_acts(with_noise):
     has_match = with_noise.codes["induction"] >= 0
     assert (induction.acts[:, 2:8] == has_match[:, 2:8]).all()
     assert not previous.acts[:, 0].any()
-    rows = head_similarities(with_noise, seed=0).groupby("variable")["rows"].first()
+    rows = head_similarities(with_noise, seed=0).table.groupby("variable")["rows"].first()
     assert rows["induction"] == induction.acts.sum()
 
 
@@ -68,9 +75,77 @@ def test_patterns_leave_the_bos_out_and_add_up_to_one_or_nothing(with_noise):
 
 
 def test_more_compiled_than_learned_heads_leave_some_without_a_match(induction, task):
-    from rasplens.learned import Architecture, untrained
-
     one_head = untrained(Architecture(1, 1, 8, 8), task, 0)
-    table = head_similarities(pair(induction, one_head, task, 100, 0), seed=0)
+    table = head_similarities(pair(induction, one_head, task, 100, 0), seed=0).table
     assert len(table) == 2
     assert table["matched"].sum() == 1
+
+
+def test_each_matched_head_stands_beside_its_controls_input_by_input(with_itself, with_noise):
+    found = head_similarities(with_itself, seed=0)
+    matched = found.table[found.table["matched"]]
+    assert set(found.by_input) == {(0, 0), (1, 0)}
+    for row in matched.itertuples():
+        learned, untrained_one = found.by_input[row.compiled_layer, row.compiled_head]
+        assert np.nanmean(learned) == pytest.approx(1, abs=1e-5)
+        assert np.nanmean(untrained_one) == pytest.approx(row.untrained)
+        assert row.untrained < 0.9
+    p = matched.set_index("variable")["p"]
+    assert p["induction"] == 1 / 40  # no shuffle of inputs reaches it
+    assert p["previous"] == 1  # every one does: it attends by position alone
+    assert head_similarities(with_noise, seed=0).table.query("~matched")[["p", "untrained"]].isna().all().all()
+
+
+def test_inputs_on_which_a_head_acts_nowhere_have_no_similarity(with_noise):
+    once = np.array([[*range(8), 0], [*range(7, -1, -1), 7]])  # no letter comes again where an answer is asked
+    pairing = _on(with_noise, np.concatenate([with_noise.ids[:30], once]))
+    found = head_similarities(pairing, seed=0)
+    induction = active_heads(pairing)[1]
+    acts = induction.acts.any(axis=1)
+    assert acts.tolist() == [True] * 30 + [False] * 2
+    np.testing.assert_array_equal(~np.isnan(found.by_input[induction.head][0]), acts)
+
+
+def test_one_head_for_two_is_called_merged(induction, task, with_itself):
+    one_head = untrained(Architecture(1, 1, 8, 8), task, 0)
+    pairing = pair(induction, one_head, task, 100, 0)
+    (row,) = split_heads(pairing, head_similarities(pairing, seed=0)).to_dict(orient="records")
+    assert (row["kind"], row["compiled"], row["learned"]) == ("merged", "previous, induction", "L0H0")
+    assert split_heads(with_itself, head_similarities(with_itself, seed=0)).empty
+
+
+def by_position(noise, *steps):
+    """A model of one layer whose heads look so many positions back, whatever stands there."""
+    n = noise.config.n_ctx
+    config = replace(noise.config, n_layers=1, n_heads=len(steps), d_model=n, d_head=n, attn_scale=1.0)
+    places = 50 * np.eye(n)
+    keys = np.stack([np.eye(n, k=step) for step in steps])
+    for step, key in zip(steps, keys, strict=True):
+        key[0, :step] = 1  # with nothing so far back: the first position
+    weights = {
+        "embed.W_E": np.zeros((config.d_vocab, n)),
+        "pos_embed.W_pos": np.eye(n),
+        "blocks.0.attn.W_Q": np.stack([places] * len(steps)),
+        "blocks.0.attn.W_K": keys,
+        "blocks.0.attn.W_V": np.zeros((len(steps), n, n)),
+        "blocks.0.attn.W_O": np.zeros((len(steps), n, n)),
+        "unembed.W_U": np.zeros((n, config.d_vocab_out)),
+    }
+    return Transformer(config, weights, noise.mask[:1])
+
+
+def test_two_heads_that_share_one_heads_work_are_called_split(noise, task):
+    """The program reads one and two positions back alike; each learned head reads one of them."""
+    both = Select(indices, indices, lambda key, query: query - 2 <= key < query)
+    program = numerical(Aggregate(both, numerical(Map(ord, tokens)))).named("mean")
+    compiled = compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
+
+    def split(*steps):
+        pairing = pair(compiled, by_position(noise, *steps), task, 50, 0)
+        return split_heads(pairing, head_similarities(pairing, seed=0))
+
+    found = split(1, 2)
+    assert found["kind"].tolist() == ["split"]
+    assert found["learned"].item() in ("L0H0+1", "L0H1+0")
+    assert found["gain"].item() > 0.2
+    assert split(1, 4).empty  # the negative control: the second head looks elsewhere

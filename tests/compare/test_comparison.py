@@ -1,24 +1,34 @@
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from rasplens import __version__
-from rasplens.compare import compare
+from rasplens.compare import Comparison, compare
+from rasplens.compare.comparison import plain
+from rasplens.compare.evidence import AXES
+from rasplens.model.storage import StorageError
 
 
 @pytest.fixture(scope="module")
 def comparison(offset, noise, task):
-    return compare(offset, noise, task=task, n_inputs=60)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rasplens.compare.pairing.N_FITTING", 300)
+        return compare(offset, noise, task=task, n_inputs=60)
 
 
 def test_json_holds_every_table_and_only_plain_values(comparison):
     values = json.loads(comparison.to_json())
     assert values["rasplens"] == __version__
     assert set(values["tables"]) == set(comparison.tables)
-    assert len(values["tables"]["decodability"]) == len(comparison.decodability)
+    assert len(values["tables"]["decodability"]) == len(comparison.tables["decodability"])
     assert values["tables"]["attention"][0]["variable"] == "offset"
     assert values["accuracies"]["compiled"] == {"token": 1.0, "sequence": 1.0}
     assert values["correlations"]["mean"] is None  # the compiled profile is flat under mean ablation
+    assert values["verdict"]["answer"] == comparison.verdict.answer
+    assert [axis["name"] for axis in values["axes"]] == list(AXES)
+    assert values["axes"][1]["score"] is None  # no variable between input and output
     assert values["findings"] == comparison.findings
 
 
@@ -28,9 +38,93 @@ def test_it_is_written_to_one_file(comparison, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["c.json"]
 
 
+def test_what_was_saved_is_loaded(comparison, tmp_path):
+    comparison.save(tmp_path / "c.json")
+    loaded = Comparison.load(tmp_path / "c.json")
+    assert loaded.pairing is None
+    assert comparison.pairing is not None
+    for name in ("task", "program", "learned_origin", "n_inputs", "seed", "accuracies", "overlaps"):
+        assert getattr(loaded, name) == getattr(comparison, name)
+    assert loaded.correlations == comparison.correlations
+    assert [axis.to_dict() for axis in loaded.axes] == [axis.to_dict() for axis in comparison.axes]
+    assert loaded.verdict == comparison.verdict
+    assert str(loaded.verdict) == str(comparison.verdict)
+    assert loaded.rank == comparison.rank
+    for name, table in comparison.tables.items():
+        if len(table):
+            pd.testing.assert_frame_equal(loaded.tables[name], table, check_dtype=False, rtol=0, atol=0)
+
+
+def test_a_loaded_comparison_says_and_writes_the_same(comparison, tmp_path):
+    comparison.save(tmp_path / "c.json")
+    loaded = Comparison.load(tmp_path / "c.json")
+    assert loaded.to_json() == comparison.to_json()
+    assert loaded.findings == comparison.findings
+    assert loaded._repr_html_() == comparison._repr_html_()
+    pd.testing.assert_frame_equal(loaded.decodability_by_point(), comparison.decodability_by_point())
+
+
+def test_empty_tables_keep_their_columns_when_loaded(comparison, tmp_path):
+    comparison.save(tmp_path / "c.json")
+    loaded = Comparison.load(tmp_path / "c.json")
+    assert comparison.tables["interchange"].empty
+    assert list(loaded.tables["interchange"]) == list(comparison.tables["interchange"])
+
+
+@pytest.mark.parametrize("text", ["{}", "[1]", "no JSON", '{"verdict": {"reasons": []}}'])
+def test_other_files_are_refused(tmp_path, text):
+    (tmp_path / "c.json").write_text(text)
+    with pytest.raises(StorageError, match=r"c.json holds no comparison of this version"):
+        Comparison.load(tmp_path / "c.json")
+
+
 def test_averages_keep_the_order_of_the_program(comparison):
     table = comparison.decodability_by_point()
     assert list(dict.fromkeys(table["variable"])) == ["tokens", "offset"]
     row = table[(table["variable"] == "offset") & (table["point"] == "blocks.0.hook_resid_post")]
-    rows = comparison.decodability.query("variable == 'offset' and point == 'blocks.0.hook_resid_post'")
+    rows = comparison.tables["decodability"].query("variable == 'offset' and point == 'blocks.0.hook_resid_post'")
     assert row["score"].item() == pytest.approx(rows["score"].mean())
+
+
+def test_tables_come_by_name_and_by_side(comparison):
+    assert set(Comparison.ALWAYS) <= set(comparison.tables)
+    for name, table in comparison.tables.items():
+        assert len(table) or name in Comparison.ALWAYS
+    assert "neurons_learned" not in comparison.tables  # it has none
+    heads = comparison.by_side("heads")
+    assert list(heads) == ["compiled", "learned"]
+    assert len(heads["compiled"]) == 1
+    assert len(heads["learned"]) == 4
+    assert list(comparison.by_side("joint")) == ["learned"]  # one head has no pairs
+    assert comparison.by_side("nothing") == {}
+
+
+def test_an_axis_comes_by_its_name(comparison):
+    assert comparison.axis("attention").name == "attention"
+    with pytest.raises(StopIteration):
+        comparison.axis("nothing")
+
+
+def test_it_is_shown_with_its_verdict_and_its_axes(comparison):
+    shown = comparison._repr_html_()
+    assert f"<b>Transformer {comparison.verdict} &#x27;offset&#x27; (copy)</b>" in shown
+    for axis in AXES:
+        assert f"<td>{axis}</td>" in shown
+
+
+def test_names_stay_text(comparison):
+    from dataclasses import replace
+
+    shown = replace(comparison, learned_origin="<script>alert(1)</script>")._repr_html_()
+    assert "<script>" not in shown
+    assert "&lt;script&gt;" in shown
+
+
+def test_json_has_no_nan():
+    assert plain({"a": float("nan"), "b": 1.5, "c": "x"}) == {"a": None, "b": 1.5, "c": "x"}
+
+
+def test_the_report_is_written(comparison, tmp_path):
+    comparison.report(tmp_path / "report.html")
+    assert "<html" in (tmp_path / "report.html").read_text()
+    assert np.isfinite(comparison.rank)

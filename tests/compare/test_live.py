@@ -1,5 +1,5 @@
+from rasplens.compare import as_subject
 from rasplens.compare.live import live_positions, live_rows
-from rasplens.compare.pairing import as_subject
 from rasplens.compile import compile_program
 from rasplens.tasks import get_task
 

@@ -1,11 +1,15 @@
 import numpy as np
 import pytest
+import torch
 
 from rasplens.compare import as_subject, pair
+from rasplens.compare.pairing import N_FITTING, untrained_control, variable_codes
 from rasplens.compile import compile_program, run
-from rasplens.learned import LearnedModel
+from rasplens.learned import Architecture, LearnedModel, untrained
 from rasplens.model import HookedModel
-from rasplens.tasks import get_task
+from rasplens.tasks import answers, get_task
+
+SIZES = Architecture(n_layers=2, n_heads=2, d_model=12, d_head=6)
 
 
 def test_both_sides_see_the_same_held_out_inputs(with_noise, task):
@@ -58,3 +62,59 @@ def test_models_that_do_not_fit_are_refused(induction, noise, task):
     other = compile_program(task.programs["offset"], ["A", "B"], 9, causal=True)
     with pytest.raises(ValueError, match="is not in the vocabulary"):
         pair(other, noise, task, 10, 0)
+
+
+def test_what_is_fitted_on_is_never_held_out(with_noise, task):
+    fitting = with_noise.fitting
+    assert fitting.n_inputs == N_FITTING
+    assert not task.is_held_out(fitting.ids).any()
+    assert task.is_held_out(with_noise.ids).all()  # the negative control
+    assert with_noise.varied.n_inputs == N_FITTING
+    assert not (with_noise.varied.ids[:, 3:] == with_noise.varied.ids[:, :-3]).all()
+
+
+def test_other_inputs_are_of_the_same_models(with_noise):
+    for part in (with_noise.fitting, with_noise.varied):
+        for side in ("reference", "learned", "untrained"):
+            assert getattr(part, side).model is getattr(with_noise, side).model
+            assert getattr(part, side).ids is part.ids
+        expected = variable_codes(with_noise.compiled, with_noise.task, part.ids[:20])
+        for name, codes in expected.items():
+            np.testing.assert_array_equal(part.codes[name][:20], codes)
+    assert with_noise.fitting.fitting is with_noise.fitting.varied is None
+
+
+def test_a_variable_is_live_where_the_compiled_model_uses_it(with_noise, task):
+    assert with_noise.live("induction") == task.loss_positions
+    assert with_noise.live("tokens") == tuple(range(task.n_ctx - 1))
+    assert 0 not in with_noise.live("previous")
+
+
+def test_the_programs_answers_are_the_interpreters(with_noise, task, induction):
+    for i in (0, 5):
+        np.testing.assert_array_equal(
+            with_noise.program_answers(i), answers(task, induction.program, with_noise.ids[i : i + 1])[0]
+        )
+    assert any((with_noise.program_answers(0) != with_noise.program_answers(i)).any() for i in range(1, 5))
+    assert with_noise.program_answers(0) is with_noise.program_answers(0)  # asked once
+
+
+def test_the_control_differs_from_the_learned_model_even_where_seeds_agree(induction, task):
+    model = untrained(SIZES, task, seed=0)
+    pairing = pair(induction, model, task, 20, seed=0)
+    difference = pairing.untrained.model.embed.W_E - pairing.learned.model.embed.W_E
+    assert difference.abs().max() > 0.1
+
+
+def test_a_foreign_models_control_has_its_parameters_shuffled():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(5, 4), torch.nn.ReLU(), torch.nn.Linear(4, 3))
+    before = {name: value.clone() for name, value in model.named_parameters()}
+    twin, again, other = (untrained_control(model, seed) for seed in (2**70, 2**70, 1))
+    for name, value in twin.named_parameters():
+        own = before[name]
+        torch.testing.assert_close(value.flatten().sort().values, own.flatten().sort().values)
+        torch.testing.assert_close(dict(model.named_parameters())[name], own)  # the model itself stays
+        torch.testing.assert_close(dict(again.named_parameters())[name], value)
+    assert not torch.equal(twin[0].weight, model[0].weight)
+    assert not torch.equal(twin[0].weight, other[0].weight)

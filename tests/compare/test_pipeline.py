@@ -1,11 +1,38 @@
-"""The whole comparison, at its ceiling and on its floor."""
+"""The whole comparison, at its ceiling and on its floor, and in disguise."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
-from rasplens.compare import compare
+from rasplens.compare import Comparison, Ranking, compare, pair
+from rasplens.compare.attention import head_similarities
+from rasplens.compare.behaviour import behaviour
+from rasplens.compare.evidence import attention_axis, behaviour_axis, interchange_axis
+from rasplens.compare.interchange import interchanges
+from rasplens.compare.interface import compiled_interface
 from rasplens.compare.pipeline import STAGES
+from rasplens.compare.representations import representations
 from rasplens.compile import compile_program
 from rasplens.compile.rasp import Map, tokens
+from rasplens.model import Transformer
+from rasplens.model.disguise import disguise
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small():
+    """Fewer inputs to fit on, which these models do not need."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rasplens.compare.pairing.N_FITTING", 300)
+        patch.setattr("rasplens.compare.alignment.STEPS", 10)
+        yield
+
+
+@pytest.fixture(scope="module")
+def as_compiled(induction, task):
+    """Compares other weights with the program, for the inputs and answers of the compiled model."""
+    words = compiled_interface(induction, task)
+    return lambda model: compare(induction, model, task=task, n_inputs=300, interface=words)
 
 
 @pytest.fixture(scope="module")
@@ -18,31 +45,103 @@ def floor(induction, noise, task):
     return compare(induction, noise, task=task, n_inputs=300)
 
 
+@pytest.fixture(scope="module")
+def disguised(as_compiled, induction):
+    return as_compiled(disguise(induction.transformer, seed=2, extra_width=3))
+
+
+def without_values(model: Transformer, layer: int) -> Transformer:
+    name = f"blocks.{layer}.attn.W_V"
+    return Transformer(model.config, {**model.weights, name: 0 * model.weights[name]}, model.mask)
+
+
 def test_a_model_against_itself_is_at_the_ceiling_on_every_axis(ceiling):
-    assert ceiling.agreement == 1
+    for axis in ceiling.axes:
+        assert axis.score == pytest.approx(1, abs=1e-4)
+        assert axis.low == pytest.approx(1, abs=1e-4)
+    assert ceiling.verdict.answer == "implements"
+    assert ceiling.verdict.variables == {"previous": "implements"}
     best = ceiling.decodability_by_point().groupby("variable")["score"].max()
     assert (best == 1).all()
-    matched = ceiling.attention[ceiling.attention["matched"]]
-    assert matched["similarity"].min() > 0.999
-    for way in ("zero", "mean"):
+    attention = ceiling.tables["attention"]
+    assert attention[attention["matched"]]["similarity"].min() > 0.999
+    for way in ("zero", "resample"):
         assert ceiling.correlations[way].rho == pytest.approx(1)
-    assert ceiling.heads["compiled"].equals(ceiling.heads["learned"])
+    heads = ceiling.by_side("heads")
+    assert heads["compiled"].equals(heads["learned"])
+    overlap = ceiling.overlaps["zero"]
+    assert overlap.shared == overlap.either > overlap.expected
 
 
 def test_a_model_that_learned_nothing_is_on_the_floor(floor):
-    assert floor.agreement < 0.5
+    for name in ("behaviour", "interchange", "attention", "subspaces"):
+        assert floor.axis(name).score < 0.25
+    assert floor.verdict.answer == "does not"
     assert floor.accuracies["learned"].token < 0.5
-    matched = floor.attention[floor.attention["matched"]]
-    assert matched["content"].abs().max() < 0.05
+    attention = floor.tables["attention"]
+    assert attention[attention["matched"]]["content"].abs().max() < 0.05
     late = floor.decodability_by_point()
     late = late[late["variable"] == "induction"]
     assert (late["score"] - late[["chance", "untrained"]].max(axis=1)).max() < 0.15
 
 
-def test_program_and_compiled_model_are_right_alike(ceiling, task, induction):
+def test_program_and_compiled_model_are_right_alike(ceiling):
     assert ceiling.accuracies["program"] == ceiling.accuracies["compiled"] == ceiling.accuracies["learned"]
     assert ceiling.program == "induction"
     assert ceiling.learned_origin == "CompiledModel"
+
+
+def test_a_disguise_changes_nothing(disguised, ceiling):
+    """Another basis of everything, in a wider stream: the same function, so the same evidence."""
+    for axis in ceiling.axes:
+        other = disguised.axis(axis.name)
+        assert other.score == pytest.approx(axis.score, abs=1e-3)
+        assert other.low == pytest.approx(axis.low, abs=1e-3)
+    assert disguised.verdict.answer == ceiling.verdict.answer
+    rows = [one.tables["interchange"].iloc[0] for one in (ceiling, disguised)]
+    assert rows[0]["point"] == rows[1]["point"]
+    for name in ("changed", "kept", "score", "everything", "rank"):
+        assert rows[1][name] == pytest.approx(rows[0][name], abs=1e-3)
+    points = [one.decodability_by_point()["score"] for one in (ceiling, disguised)]
+    np.testing.assert_allclose(points[1], points[0], atol=0.02)  # probes are shrunken, on a few hundred inputs
+    edges = [one.tables["edges_learned"].set_index(["layer", "query", "key"]) for one in (ceiling, disguised)]
+    for way in ("zero", "mean", "resample"):
+        np.testing.assert_allclose(edges[1][way], edges[0][way], atol=1e-3)
+
+
+def test_a_head_that_moves_nothing_is_noticed(as_compiled, induction, ceiling, disguised):
+    """The negative control: weights that are no disguise."""
+    hidden = disguise(induction.transformer, seed=2, extra_width=3)
+    broken = as_compiled(without_values(hidden, 0))
+    changed = {axis.name: abs(axis.score - ceiling.axis(axis.name).score) for axis in broken.axes}
+    assert changed["interchange"] > 0.5
+    assert changed["behaviour"] > 0.05
+    assert broken.verdict.answer != "implements"
+    assert disguised.verdict.answer == "implements"
+
+
+def test_the_same_evidence_for_a_model_that_is_only_half_right(induction, task):
+    """Where scores are neither 0 nor 1 they do not move under a disguise either.
+
+    All but that of edges, whose control is an untrained model of another width.
+    """
+    model = induction.transformer
+    name = "blocks.0.attn.W_O"
+    faint = Transformer(model.config, {**model.weights, name: 0.6 * model.weights[name]}, model.mask)
+
+    def evidence(one):
+        pairing = pair(induction, one, task, 300, 0, compiled_interface(induction, task))
+        held = [representations(pairing, side) for side in ("learned", "untrained")]
+        return (
+            behaviour_axis(behaviour(pairing, {}, 0), 0),
+            interchange_axis(interchanges(pairing, *held, 0), 0),
+            attention_axis(pairing, head_similarities(pairing, 0), 0),
+        )
+
+    plain, hidden = (evidence(one) for one in (faint, disguise(faint, seed=4, extra_width=3)))
+    for first, second in zip(plain, hidden, strict=True):
+        assert 0.2 < first.score < 0.8
+        assert second.score == pytest.approx(first.score, abs=0.03)  # controls are other untrained models
 
 
 def test_every_stage_is_announced(offset, noise, task):
@@ -57,12 +156,38 @@ def test_the_same_seed_gives_the_same_comparison(offset, noise, task):
     assert first.to_json() != other.to_json()
 
 
+def test_what_a_program_of_one_head_lacks_is_said(offset, task):
+    """Nothing lies between its input and its output: two axes are silent, the others suffice."""
+    result = compare(offset, offset, task=task, n_inputs=60)
+    assert {axis.name for axis in result.axes if not axis.speaks} == {"interchange", "subspaces"}
+    assert result.tables["interchange"].empty
+    assert result.verdict.answer == "implements"
+
+
 def test_a_program_without_heads_is_compared_all_the_same(task, noise):
     """No head acts and nothing can be ablated: the tables are empty, and everything that reads them copes."""
     compiled = compile_program(Map(str.lower, tokens).named("lower"), task.vocab, task.n_ctx)
     result = compare(compiled, noise, task=task, n_inputs=40)
-    assert result.attention.empty
-    assert "no attention heads" in " ".join(result.findings)
+    assert result.tables["attention"].empty
+    assert result.axis("attention").note == "no compiled head acts on a row that could look elsewhere"
+    assert result.findings
+
+
+def test_a_program_between_whose_input_and_output_nothing_is_seen_cannot_be_told(task):
+    """The identity, on the task of giving back what stands there."""
+    same = replace(task, target=lambda ids: ids[:, list(task.loss_positions)], programs={})
+    compiled = compile_program(Map(lambda letter: letter, tokens).named("same"), task.vocab, task.n_ctx)
+    result = compare(compiled, compiled, task=same, n_inputs=40)
+    assert result.accuracies["learned"].token == 1
+    assert result.verdict.answer == "cannot tell"
+    assert [axis.name for axis in result.axes if axis.speaks] == ["behaviour"]
+
+
+def test_one_reference_in_a_list_is_a_ranking(offset, task):
+    found = compare([offset], offset, task=task, n_inputs=40)
+    assert isinstance(found, Ranking)
+    assert isinstance(found.best, Comparison)
+    assert found.verdict == "offset"
 
 
 def test_too_few_inputs_are_refused(task, induction, noise):

@@ -1,9 +1,12 @@
+from math import comb
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
-from rasplens.compare.profiles import correlate, edge_profile
+from rasplens.compare.ablation import Effects
+from rasplens.compare.profiles import correlate, critical_overlap, edge_profile, resampled_similarity
 
 
 def edges(values, layer=0) -> pd.DataFrame:
@@ -70,3 +73,82 @@ def test_a_constant_profile_has_no_correlation():
 def test_the_largest_effect_over_layers_is_taken():
     both = pd.concat([edges(RANDOM), edges(RANDOM + 1, layer=1)])
     np.testing.assert_allclose(edge_profile(both, "zero"), RANDOM + 1)
+
+
+def test_critical_edges_that_both_share_are_counted_against_chance():
+    """By hand: 21 edges, 4 and 3 critical ones, 2 of them the same."""
+    first, second = np.zeros(21), np.zeros(21)
+    first[[0, 3, 7, 20]], second[[3, 7, 9]] = 0.5, 0.02
+    found = critical_overlap(edges(first), edges(second), "zero")
+    assert (found.shared, found.either) == (2, 5)
+    assert found.expected == pytest.approx(4 * 3 / 21)
+    two, three = comb(4, 2) * comb(17, 1), comb(4, 3)
+    assert found.p == pytest.approx((two + three) / comb(21, 3))
+    apart = critical_overlap(edges(first), edges(np.roll(first, 5)), "zero")
+    assert apart.shared == 0
+    assert apart.p == 1
+
+
+def test_an_edge_that_costs_a_hundredth_is_not_yet_critical():
+    values = np.full(21, 0.01)
+    assert critical_overlap(edges(values), edges(values), "zero").either == 0
+    assert critical_overlap(edges(values + 1e-6), edges(values), "zero").either == 21
+
+
+def test_models_without_edges_share_none():
+    none = edges(RANDOM).iloc[:0]
+    found = critical_overlap(none, none, "zero")
+    assert (found.shared, found.either, found.expected, found.p) == (0, 0, 0, 1)
+
+
+def effects(lost: np.ndarray, layer: int = 0) -> Effects:
+    """Effects of the causal edges on each of some inputs: `[edge, input]`."""
+    return Effects(edges(lost.mean(axis=1), layer), {"zero": lost})
+
+
+LOST = np.random.default_rng(2).random((21, 30)) * np.linspace(0.1, 1, 21)[:, None]
+
+
+def test_the_weighted_similarity_is_the_cosine_of_the_profiles_on_those_inputs():
+    other = np.random.default_rng(3).random((21, 30))
+    weights = np.array([np.ones(30), np.arange(30.0)])
+    found = resampled_similarity(effects(LOST), effects(other), "zero", weights)
+    for weight, score in zip(weights, found, strict=True):
+        a, b = LOST @ weight, other @ weight
+        assert score == pytest.approx(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+    assert found[0] != pytest.approx(found[1])
+
+
+def test_a_profile_is_wholly_like_itself_and_unlike_its_opposite():
+    ones = np.ones((1, 30))
+    assert resampled_similarity(effects(LOST), effects(3 * LOST), "zero", ones) == pytest.approx(1)
+    assert resampled_similarity(effects(LOST), effects(LOST[::-1] ** 3), "zero", ones) < 0.99
+    sparse, elsewhere = np.zeros((21, 30)), np.zeros((21, 30))
+    sparse[2], elsewhere[5] = 1, 1
+    assert resampled_similarity(effects(sparse), effects(elsewhere), "zero", ones) == 0
+
+
+def test_edges_that_one_model_lacks_are_worth_nothing_there():
+    few = Effects(edges(LOST.mean(axis=1)).iloc[:10], {"zero": LOST[:10]})
+    filled = LOST.copy()
+    filled[10:] = 0
+    ones = np.ones((1, 30))
+    assert resampled_similarity(effects(LOST), few, "zero", ones) == pytest.approx(
+        resampled_similarity(effects(LOST), effects(filled), "zero", ones)
+    )
+
+
+def test_of_several_layers_the_largest_counts():
+    both = Effects(
+        pd.concat([edges(LOST.mean(axis=1)), edges(2 * LOST.mean(axis=1), layer=1)], ignore_index=True),
+        {"zero": np.concatenate([LOST, 2 * LOST])},
+    )
+    ones = np.ones((1, 30))
+    assert resampled_similarity(both, effects(LOST), "zero", ones) == pytest.approx(1)
+    shifted = Effects(both.table, {"zero": np.concatenate([LOST, 3 * LOST[::-1] ** 3])})
+    assert resampled_similarity(shifted, effects(LOST), "zero", ones) < 0.99
+
+
+def test_a_model_in_which_nothing_matters_has_no_similarity():
+    nothing = effects(np.zeros((21, 30)))
+    assert np.isnan(resampled_similarity(effects(LOST), nothing, "zero", np.ones((1, 30)))).all()

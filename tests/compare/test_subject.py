@@ -1,6 +1,8 @@
 import numpy as np
+import pytest
 
 from rasplens.compare import as_subject
+from rasplens.model import HookedModel
 
 
 def test_a_models_own_bos_is_left_out_throughout(offset, task):
@@ -51,3 +53,34 @@ def test_the_first_inputs_are_the_same_inputs(noise, task):
     assert first.n_inputs == 3
     np.testing.assert_array_equal(first.answers(), subject.answers()[:3])
     np.testing.assert_allclose(first.pattern(0), subject.pattern(0)[:3], atol=1e-6)
+
+
+def test_edits_are_seen_in_batches_and_only_while_they_last(noise, task, monkeypatch):
+    monkeypatch.setattr("rasplens.compare.subject.BATCH", 7)
+    subject = as_subject(noise, task, task.held_out[:20])
+    sizes = []
+
+    def silence(pattern, hook):
+        sizes.append(len(pattern))
+        return pattern * 0
+
+    edited = subject.edited_answers([("blocks.0.attn.hook_pattern", silence)])
+    assert sizes == [7, 7, 6]
+    assert edited.shape == subject.answers().shape
+    assert (edited != subject.answers()).any()
+    np.testing.assert_array_equal(subject.on(subject.ids).answers(), subject.answers())
+
+
+def test_a_model_without_the_hook_points_is_refused(noise, task):
+    model = HookedModel(noise)
+    del model.hook_dict["blocks.1.attn.hook_pattern"]
+    with pytest.raises(ValueError, match=r"no hook point 'blocks.1.attn.hook_pattern', which comparisons read"):
+        as_subject(model, task, task.held_out[:5])
+
+
+def test_the_residual_stream_is_that_of_the_tasks_positions(offset, task):
+    subject = as_subject(offset, task, task.held_out[:6])
+    _, cache = offset.transformer.run_with_cache(subject.tokens.numpy())
+    for point in subject.residual_points:
+        np.testing.assert_allclose(subject.residual(point), cache[point][:, 1:], atol=1e-5)
+    assert not np.allclose(subject.residual(point), cache[point][:, :-1], atol=1e-2)

@@ -82,3 +82,84 @@ def test_gradients_reach_every_parameter(random_transformer):
 def test_tokens_that_do_not_fit_are_refused(random_transformer):
     with pytest.raises(ValueError, match="n_ctx=5"):
         HookedModel(random_transformer(CONFIG))(torch.zeros((1, 6), dtype=torch.long))
+
+
+RESULT = "blocks.1.attn.hook_result"
+
+
+def points_seen(model, run):
+    """The hook points that a forward pass goes through."""
+    seen = []
+    plain = model._hook
+    model._hook = lambda name, value: seen.append(name) or plain(name, value)
+    run()
+    del model._hook
+    return seen
+
+
+def test_each_heads_own_output_is_computed_only_if_something_looks(random_transformer):
+    model = HookedModel(random_transformer(CONFIG, biases=True))
+    names = [f"blocks.{layer}.attn.hook_result" for layer in (0, 1)]
+    assert not set(names) & set(points_seen(model, lambda: model(TOKENS)))
+    assert set(hook_names(CONFIG)) - set(names) == set(points_seen(model, lambda: model(TOKENS)))
+    hooks = [(RESULT, lambda value, hook: value)]
+    assert set(names) < set(points_seen(model, lambda: model.run_with_hooks(TOKENS, fwd_hooks=hooks)))
+    assert set(names) < set(points_seen(model, lambda: model.run_with_cache(TOKENS)))
+    only = lambda: model.run_with_cache(TOKENS, names_filter=["blocks.0.hook_resid_post"])  # noqa: E731
+    assert not set(names) & set(points_seen(model, only))
+    assert not set(names) & set(points_seen(model, lambda: model(TOKENS)))  # hooks have gone again
+
+
+@pytest.mark.parametrize("config", [CONFIG, SINUSOIDAL, NORMALISED], ids=["mlp", "sinusoidal", "layer norm"])
+def test_heads_together_are_the_sum_of_heads_apart(random_transformer, config):
+    model = HookedModel(random_transformer(config, biases=True))
+    name = "blocks.0.attn.hook_result"
+    with torch.no_grad():
+        together = model(TOKENS)
+        apart = model.run_with_hooks(TOKENS, fwd_hooks=[(name, lambda value, hook: value)])
+        without = model.run_with_hooks(TOKENS, fwd_hooks=[(name, lambda value, hook: value[:, :, :1])])
+    torch.testing.assert_close(together, apart, rtol=0, atol=1e-10)
+    assert (together - without).abs().max() > 1e-3  # the negative control: one head left out
+
+
+def test_the_forward_pass_of_heads_together_is_the_same_in_numpy(random_transformer):
+    model = random_transformer(CONFIG, biases=True)
+    arguments = (model.weights, model.mask, CONFIG, TOKENS.numpy())
+    np.testing.assert_allclose(forward(*arguments, per_head=False), forward(*arguments), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "register",
+    [
+        "register_forward_hook",
+        "register_forward_pre_hook",
+        "register_full_backward_hook",
+        "register_full_backward_pre_hook",
+    ],
+)
+def test_torchs_own_hooks_are_seen_too(random_transformer, register):
+    model = HookedModel(random_transformer(CONFIG, biases=True))
+    seen = []
+    handle = getattr(model.hook_dict[RESULT], register)(lambda *arguments: seen.append(len(arguments)) and None)
+    model(TOKENS).sum().backward()
+    assert len(seen) == 1
+    handle.remove()
+    model(TOKENS).sum().backward()
+    assert len(seen) == 1
+
+
+def test_torchs_own_hook_edits_each_heads_output(random_transformer):
+    transformer = random_transformer(CONFIG, biases=True)
+    model = HookedModel(transformer)
+
+    def only_first(module, arguments, value):
+        return torch.stack([value[:, :, 0], torch.zeros_like(value[:, :, 1])], dim=2)
+
+    def numpy_hook(point, value):
+        return value * np.array([1, 0])[:, None] if point == RESULT else value
+
+    model.hook_dict[RESULT].register_forward_hook(only_first)
+    expected = forward(transformer.weights, transformer.mask, CONFIG, TOKENS.numpy(), numpy_hook)
+    with torch.no_grad():
+        np.testing.assert_allclose(model(TOKENS).numpy(), expected, rtol=0, atol=1e-10)
+    assert np.abs(expected - transformer(TOKENS.numpy())).max() > 1e-3

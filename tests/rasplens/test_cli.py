@@ -152,12 +152,15 @@ def test_compare_makes_one_table_of_all_pairs(cli, tmp_path):
         load_pretrained("copy").save(tmp_path / f"{name}.safetensors")
     code, text, _ = cli("compare", "copy", "--inputs", "60")
     assert code == 0
-    assert len(re.findall(r"^shipped +(offset|induction) +0\.\d", text, flags=re.M)) == 2
+    row = r"^shipped +(offset|induction) +(implements|partly|does not|cannot tell)"
+    assert len(re.findall(row, text, flags=re.M)) == 2
+    assert re.search(r"^shipped: (offset|induction|none of these|partly|cannot tell)", text, flags=re.M)
     code, text, _ = cli(
         "compare", "copy", "--learned", "a.safetensors", "--learned", "b.safetensors",
         "--program", "offset", "--inputs", "60", "--json",
     )  # fmt: skip
     first, second = json.loads(text)
+    assert (first.pop("model"), second.pop("model")) == ("a.safetensors", "b.safetensors")
     assert first == second
 
 

@@ -30,3 +30,17 @@ def test_compiled_it_equals_the_interpreter_on_any_sequence_at_all():
 def test_markers_are_no_integers():
     assert sorting.is_integer(0)
     assert not sorting.is_integer("MID")
+
+
+def test_next_larger_writes_out_lists_without_repetitions_only():
+    program = sorting.next_larger()
+    for values in itertools.product(range(4), repeat=3):
+        ordered = sorted(values)
+        written = run(program, ["BOS", *values, "MID", *ordered[:2]], causal=True)[4:]
+        assert (written == ordered) == (len(set(values)) == 3)
+
+
+def test_next_larger_compiles_to_what_it_says():
+    found = verify(compile_program(sorting.next_larger(), [0, 1, 2, "BOS"], 5, causal=True))
+    assert found.ok
+    assert found.exhaustive

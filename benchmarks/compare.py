@@ -1,0 +1,127 @@
+"""What a comparison costs: seconds, memory, and edge ablations beside one hooked forward pass for each edge.
+
+python benchmarks/compare.py --write docs/comparison-speed.md
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from page import table, write
+
+from rasplens.compare import Subject, as_subject, compare
+from rasplens.compare.ablation import Edge, attended_edges, edge_effects
+from rasplens.compare.pipeline import STAGES
+from rasplens.compare.subject import pattern_point
+from rasplens.compile import compile_program
+from rasplens.learned import load_pretrained
+from rasplens.tasks import get_task
+
+TASKS = ("sort", "copy", "compression")
+
+ROUNDS = 3
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", type=Path, help="the page to put the tables into")
+    parser.add_argument("--one", choices=TASKS, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one is not None:
+        print(json.dumps(whole_comparison(arguments.one)))
+        return
+    text = f"{cost_table()}\n\n{edge_table()}"
+    print(text)
+    if arguments.write is not None:
+        write(arguments.write, "compare", text)
+
+
+def whole_comparison(name: str) -> dict[str, float]:
+    """Seconds of each stage of a comparison, and the most memory, in a process of its own."""
+    task = get_task(name)
+    program = next(iter(task.programs.values()))
+    compiled = compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
+    learned, marks = load_pretrained(name), []
+    began = time.perf_counter()
+    compare(compiled, learned, task=task, progress=lambda stage: marks.append((stage, time.perf_counter())))
+    ended = time.perf_counter()
+    stages = {"pairing": marks[0][1] - began}
+    for (stage, start), end in zip(marks, [*(mark[1] for mark in marks[1:]), ended], strict=True):
+        stages[stage] = end - start
+    return {**stages, "all": ended - began, "GiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}
+
+
+def cost_table() -> str:
+    """One row per task: every stage in seconds, the whole, and memory."""
+    rows = []
+    for name in TASKS:
+        command = [sys.executable, __file__, "--one", name]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        cost = json.loads(done.stdout)
+        stages = [f"{cost[stage]:.1f}" for stage in ("pairing", *STAGES)]
+        rows.append(
+            [name, f"**{cost['all']:.0f}** (to reach: 45)", f"**{cost['GiB']:.1f}** (to reach: 2)", *stages]
+        )
+        print(rows[-1], flush=True)
+    headings = ["comparison", "seconds", "GiB, torch included", "pairing", *STAGES]
+    title = "The whole comparison of the shipped model with the first program, 1,000 held-out inputs, two cores"
+    return f"### {title}\n\n{table(headings, rows)}"
+
+
+def edge_table() -> str:
+    """Edge ablations per second: batched against one hooked forward pass for each edge, in turns."""
+    rows = []
+    for name in TASKS:
+        task = get_task(name)
+        subject = as_subject(load_pretrained(name), task, task.held_out[:400])
+        n = max(2, 400 // subject.targets.shape[1])
+        few, edges = subject.first(n), attended_edges(subject.first(n))
+        times: dict[str, list[float]] = {"ours": [], "one by one": []}
+        for _ in range(ROUNDS):
+            times["ours"].append(timed(partial(edge_effects, subject)))
+            times["one by one"].append(timed(partial(one_by_one, few, edges)))
+        # Ours also measures three ways of ablating, the control of the clean model, and three scores of each.
+        rate = {what: len(edges) / min(seconds) for what, seconds in times.items()}
+        rate["ours"] *= 3
+        rows.append(
+            [name, f"{len(edges)}", f"{n}", f"**{rate['ours'] / rate['one by one']:.1f}** (to reach: 10)",
+             f"{rate['ours']:.0f}", f"{rate['one by one']:.0f}"]
+        )  # fmt: skip
+        print(rows[-1], flush=True)
+    headings = ["model", "edges", "inputs", "ratio", "ours, edges per second", "one hooked pass for each"]
+    return f"### Edge ablations\n\n{table(headings, rows)}"
+
+
+def one_by_one(subject: Subject, edges: list[Edge]) -> list[float]:
+    """Zero ablation as a notebook does it: a hook that silences one edge, and a forward pass."""
+    accuracies = []
+    for edge in edges:
+
+        def silence(pattern: torch.Tensor, hook: object, edge: Edge = edge) -> torch.Tensor:
+            pattern = pattern.clone()
+            pattern[:, :, edge.query, edge.key] = 0
+            return pattern / pattern.sum(dim=-1, keepdim=True).clamp(min=1e-9)
+
+        with torch.no_grad():
+            logits = subject.model.run_with_hooks(subject.tokens, fwd_hooks=[(pattern_point(edge.layer), silence)])
+        answers = logits[:, list(subject.task.loss_positions)].argmax(dim=-1).numpy()
+        accuracies.append(float(np.mean(answers == subject.targets)))
+    return accuracies
+
+
+def timed(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,244 @@
+"""Pairs of models whose relation is known: what a comparison is calibrated on, and measured on.
+
+Each circuit is a program with a rival that gives the same answers in another way. Known to be the same as a
+program: the compiled model, its disguises, a noisy one, one compiled without any optimisation, and one trained to
+imitate what the compiled model does inside. Known to be different: all of these for the rival, an untrained
+model, and the program's own architecture trained on answers that were shuffled.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from rasplens.compare.interface import Interface, compiled_interface, task_interface
+from rasplens.compile import CompiledModel, compile_program
+from rasplens.compile.rasp import (
+    Aggregate,
+    Comparison,
+    Map,
+    Select,
+    SelectorWidth,
+    SequenceMap,
+    SOp,
+    indices,
+    numerical,
+    tokens,
+)
+from rasplens.learned import Architecture, Recipe, train, untrained_like
+from rasplens.learned.imitation import imitate
+from rasplens.model import Transformer, disguise
+from rasplens.tasks import Task, get_task
+from rasplens.tasks.program_task import program_task
+from rasplens.tasks.variation import varied
+
+NOISE = 0.02
+"""The most that the noise of a noisy model changes a logit: answers are a hundredth or more apart."""
+
+
+@dataclass(frozen=True, eq=False)
+class Circuit:
+    """Two programs for one task.
+
+    Attributes:
+        name: For tables.
+        task: Builds the task.
+        program: Builds the program.
+        rival: Builds another with the same answers.
+    """
+
+    name: str
+    task: Callable[[], Task]
+    program: Callable[[], SOp]
+    rival: Callable[[], SOp]
+
+
+@dataclass(frozen=True, eq=False)
+class KnownPair:
+    """A reference and a model of which it is known whether it implements the reference.
+
+    Attributes:
+        circuit: The circuit's name.
+        program: The reference's name.
+        kind: What the model is.
+        same: Whether it implements the reference.
+        reference: The compiled program.
+        rival: The other one.
+        model: The model.
+        task: What both are asked.
+        interface: The model's words for it.
+    """
+
+    circuit: str
+    program: str
+    kind: str
+    same: bool
+    reference: CompiledModel
+    rival: CompiledModel
+    model: CompiledModel | Transformer
+    task: Task
+    interface: Interface
+
+
+def gather(offset: int, of: SOp, name: str) -> SOp:
+    """What stands `offset` positions before, cyclically in a sequence of 5."""
+    return Aggregate(Select(indices, indices, lambda k, q: k == (q - offset) % 5), of).named(name)
+
+
+def shift_at_once() -> SOp:
+    """Three positions on, in one step."""
+    return gather(3, tokens, "shift_at_once")
+
+
+def shift_in_steps() -> SOp:
+    """One position on, then two."""
+    return gather(2, gather(1, tokens, "one_on"), "shift_in_steps")
+
+
+def reverse_at_once() -> SOp:
+    """The sequence backwards, in one step."""
+    return Aggregate(Select(indices, indices, lambda k, q: k == 4 - q), tokens).named("reverse_at_once")
+
+
+def reverse_in_steps() -> SOp:
+    """One position on, then backwards from there."""
+    back = Select(indices, indices, lambda k, q: k == (5 - q) % 5)
+    return Aggregate(back, gather(1, tokens, "moved_on")).named("reverse_in_steps")
+
+
+def histogram_by_match() -> SOp:
+    """How often the own token occurs: the width of a match."""
+    return SelectorWidth(Select(tokens, tokens, Comparison.EQ)).named("histogram_by_match")
+
+
+def histogram_by_counts() -> SOp:
+    """The same in sequences of 7 of two tokens: the `a`s are counted, and the `b`s are the others."""
+    count = SelectorWidth(Select(tokens, tokens, lambda k, q: k == "a")).named("count_a")
+    return SequenceMap(lambda t, n: n if t == "a" else 7 - n, tokens, count).named("histogram_by_counts")
+
+
+def repeated_by_count() -> SOp:
+    """Whether the own token occurs more than once: by counting it."""
+    width = SelectorWidth(Select(tokens, tokens, Comparison.EQ)).named("width")
+    return Map(lambda n: n > 1, width).named("repeated_by_count")
+
+
+def repeated_by_looking() -> SOp:
+    """The same: by looking whether the token stands at another position."""
+    other = Select(tokens, tokens, Comparison.EQ) & Select(indices, indices, Comparison.NEQ)
+    found = Aggregate(other, Map(lambda t: 1, tokens), default=0).named("found_elsewhere")
+    return Map(lambda n: n == 1, found).named("repeated_by_looking")
+
+
+def share_by_average() -> SOp:
+    """The share of `a` so far: an average."""
+    so_far = Select(indices, indices, Comparison.LEQ)
+    return numerical(Aggregate(so_far, numerical(tokens == "a"), default=0)).named("share_by_average")
+
+
+def share_by_counts() -> SOp:
+    """The same: a count, divided by the position."""
+    seen = Select(tokens, indices, lambda k, q: k == "a") & Select(indices, indices, Comparison.LEQ)
+    count = SelectorWidth(seen).named("count_so_far")
+    return numerical(SequenceMap(lambda n, i: n / (i + 1), count, indices)).named("share_by_counts")
+
+
+def _copy_task() -> Task:
+    return get_task("copy", n_letters=8, block=3, length=9)
+
+
+def _of_program(
+    name: str, vocab: str, program: Callable[[], SOp], rival: Callable[[], SOp], length: int = 5
+) -> Circuit:
+    return Circuit(name, lambda: program_task(program(), vocab, length), program, rival)
+
+
+_ALL = (
+    Circuit(
+        "copy", _copy_task, lambda: _copy_task().programs["offset"], lambda: _copy_task().programs["induction"]
+    ),
+    _of_program("shift", "abcd", shift_at_once, shift_in_steps),
+    _of_program("histogram", "ab", histogram_by_match, histogram_by_counts, length=7),
+    _of_program("reverse", "abcd", reverse_at_once, reverse_in_steps),
+    _of_program("repeated", "abcd", repeated_by_count, repeated_by_looking),
+    _of_program("share", "abc", share_by_average, share_by_counts),
+)
+CIRCUITS = {circuit.name: circuit for circuit in _ALL}
+"""The circuits by name."""
+
+FITTED_ON, MEASURED_ON = ("copy", "shift", "histogram"), ("reverse", "repeated", "share")
+"""The mapping is fitted on some circuits and measured on others."""
+
+_SHUFFLED = Recipe(Architecture(2, 2, 16, 8), 128, 400, 1e-2, 0.01, warmup=50, clip=1.0)
+
+
+def known_pairs(circuit: Circuit, seed: int = 0) -> Iterator[KnownPair]:
+    """The known pairs of a circuit: each of its programs once as the reference.
+
+    Args:
+        circuit: Two programs for one task.
+        seed: Of disguises, noise, imitations and trainings.
+    """
+    task = circuit.task()
+    sides = [
+        compile_program(build(), task.vocab, task.n_ctx, mask=task.visible)
+        for build in (circuit.program, circuit.rival)
+    ]
+    faces = [_Face(compiled, task, seed + i) for i, compiled in enumerate(sides)]
+    shuffled = train(_with_shuffled_answers(task, seed), _SHUFFLED, seed).transformer
+    for own, other in (faces, faces[::-1]):
+        names = circuit.name, own.compiled.output
+        sides = own.compiled, other.compiled
+        for kind, model, words in own.models():
+            yield KnownPair(*names, kind, True, *sides, model, task, words)
+        for kind, model, words in other.models():
+            yield KnownPair(*names, f"rival, {kind}", False, *sides, model, task, words)
+        weights = own.compiled.transformer
+        floor = untrained_like(weights.config, weights.mask, seed + 17)
+        yield KnownPair(*names, "untrained", False, *sides, floor, task, own.words)
+        yield KnownPair(*names, "trained on shuffled answers", False, *sides, shuffled, task, task_interface(task))
+
+
+@dataclass(frozen=True, eq=False)
+class _Face:
+    """The models that implement one program."""
+
+    compiled: CompiledModel
+    task: Task
+    seed: int
+
+    @cached_property
+    def words(self) -> Interface:
+        return compiled_interface(self.compiled, self.task)
+
+    @cached_property
+    def tokens(self) -> np.ndarray:
+        rng = np.random.default_rng([self.seed, 14])
+        ids = np.concatenate([self.task.sample(rng, 1_000), varied(self.task, rng, 1_000)])
+        return self.words.tokens(ids)
+
+    def models(self) -> Iterator[tuple[str, CompiledModel | Transformer, Interface]]:
+        """Kind, model, and the model's words."""
+        weights = self.compiled.transformer
+        yield "itself", self.compiled, self.words
+        yield "disguised", disguise(weights, self.seed, extra_width=3), self.words
+        noisy = disguise(weights, self.seed + 1, extra_width=5, noise=NOISE, tokens=self.tokens[:200])
+        yield "disguised, with noise", noisy, self.words
+        inputs = self.compiled.inputs
+        plain = compile_program(
+            self.compiled.program, inputs.vocab, inputs.max_len, mask=self.task.visible, optimize=False
+        )
+        yield "compiled without optimisation", plain, compiled_interface(plain, self.task)
+        yield "imitation", imitate(weights, self.tokens, self.seed), self.words
+
+
+def _with_shuffled_answers(task: Task, seed: int) -> Task:
+    """The same inputs with answers that depend on nothing but a hash of the whole input."""
+    n = len(task.outputs)
+
+    def target(ids: np.ndarray) -> np.ndarray:
+        mixed = (ids * (7919 ** np.arange(1, task.n_ctx + 1) % 104_729)).sum(axis=1, keepdims=True)
+        return (mixed * 31 + np.arange(len(task.loss_positions)) * 17 + seed) % 8191 % n
+
+    return replace(task, name=f"{task.name}, shuffled", target=target, programs={})

@@ -1,0 +1,394 @@
+"""Assertions about circuits, for unit tests: what a model does inside, claimed in one line and checked.
+
+Every message shows the evidence, with its controls. A claim that fails is an AssertionError; one that makes no
+sense, such as of a head that does not exist, a ValueError.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool
+
+from rasplens.compare.ablation import WAYS, edge_effects
+from rasplens.compare.evidence import AXES, Axis, above
+from rasplens.compare.interface import Interface
+from rasplens.compare.pairing import pair
+from rasplens.compare.pipeline import compare
+from rasplens.compare.subject import Subject, as_subject
+from rasplens.compare.subspaces import CONTROLS, best_points, decodability
+from rasplens.compare.verdict import IMPLEMENTS
+from rasplens.compile import CompiledModel, UndefinedValue, compile_program, run
+from rasplens.compile.rasp import Selector, SOp, Value
+from rasplens.tasks import Task
+
+N_EDGE_INPUTS = 100
+"""Edges are ablated one by one: fewer inputs than elsewhere will do."""
+
+SHOWN = 5
+"""Edges that a message lists."""
+
+Rule = Selector | Callable[[int, int, Sequence[Value]], bool]
+"""What a head is to attend to: a selector, or a function of key position, query position and tokens."""
+
+Position = int | str
+"""One of a task's positions, by its place or its name."""
+
+
+def assert_implements(
+    model: Any,
+    program: Any,
+    task: Task,
+    *,
+    at_least: float = 0.0,
+    n_inputs: int = 300,
+    seed: int = 0,
+    interface: Interface | None = None,
+) -> None:
+    """Asserts that a model implements a program, by the verdict of `compare`.
+
+    Args:
+        model: Anything that `compare` takes as a learned model.
+        program: An s-op, or a `CompiledModel`.
+        task: What both are asked.
+        at_least: What every axis that has something to say must score besides.
+        n_inputs: How many held-out inputs to use.
+        seed: Of the choice of inputs and of the controls.
+        interface: The model's words for the task, if they are not the task's own.
+
+    Raises:
+        AssertionError: If the verdict is another, or an axis scores less; with all the evidence.
+        ValueError: If the model or the program does not fit the task.
+    """
+    __tracebackhide__ = True
+    _check_share("at_least", at_least)
+    found = compare(_compiled(program, task), model, task=task, n_inputs=n_inputs, seed=seed, interface=interface)
+    low = [axis.name for axis in found.axes if axis.speaks and axis.score < at_least]
+    if found.verdict.answer == IMPLEMENTS and not low:
+        return
+    lines = [f"Does the model implement {found.program!r} of task {task.name!r}? The verdict: {found.verdict}."]
+    if low:
+        lines.append(f"Below at_least={at_least}: {', '.join(low)}.")
+    lines += [reason for reason in found.verdict.reasons if not reason.startswith(AXES)]
+    lines += [_line(axis) for axis in found.axes]
+    lines += [f"  variable {name!r}: {answer}" for name, answer in found.verdict.variables.items()]
+    raise AssertionError("\n".join(lines))
+
+
+def assert_head_attends(
+    model: Any,
+    layer: int,
+    head: int,
+    rule: Rule,
+    task: Task,
+    *,
+    queries: Sequence[Position] | None = None,
+    at_least: float = 0.9,
+    n_inputs: int = 300,
+    seed: int = 0,
+    interface: Interface | None = None,
+) -> None:
+    """Asserts that a head attends to the keys that a rule selects.
+
+    The score is the mean attention on selected keys, over rows where the rule selects something, and not
+    everything that the task lets the row see. Chance is the share of the visible keys that it selects there.
+
+    Args:
+        model: Anything that `compare` takes as a learned model.
+        layer: The head's layer.
+        head: Its index there.
+        rule: A selector, or a function that says of a key's position, a query's and the tokens whether the
+            query is to attend to the key.
+        task: Whose inputs to use.
+        queries: The positions that are to attend so; by default all.
+        at_least: The least score; it has to be above chance too.
+        n_inputs: How many held-out inputs to use.
+        seed: Of their choice.
+        interface: The model's words for the task, if they are not the task's own.
+
+    Raises:
+        AssertionError: If the head does not attend so; with score, chance and the worst row.
+        ValueError: If there is no such head or position, or the rule says nothing on these inputs.
+        TypeError: If the rule is neither a selector nor a function.
+    """
+    __tracebackhide__ = True
+    _check_share("at_least", at_least)
+    subject = _subject(model, task, n_inputs, seed, interface)
+    if (layer, head) not in subject.heads:
+        known = ", ".join(f"L{of_layer}H{index}" for of_layer, index in subject.heads)
+        raise ValueError(f"No head L{layer}H{head} computes anything in this model; its heads are {known}.")
+    selected = _selected(rule, subject)
+    asked = np.ones(task.n_ctx, dtype=bool)
+    if queries is not None:
+        asked = np.isin(np.arange(task.n_ctx), [_position(task, query) for query in queries])
+    rows = selected.any(axis=2) & (selected != task.visible).any(axis=2) & asked
+    if not rows.any():
+        raise ValueError(
+            "The rule selects nothing, or everything, in every row of these inputs: it claims nothing."
+        )
+    pattern = subject.pattern(layer)[:, head].astype(np.float64)
+    mass = (pattern * selected).sum(axis=2)
+    score = float(mass[rows].mean())
+    chance = float((selected.sum(axis=2) / np.maximum(1, task.visible.sum(axis=1)))[rows].mean())
+    if score >= at_least and score > chance:
+        return
+    worst, query = np.unravel_index(np.where(rows, mass, np.inf).argmin(), mass.shape)
+    (tokens,) = task.sequences(subject.ids[worst : worst + 1])
+    most = int(pattern[worst, query].argmax())
+    wanted = ", ".join(_named(task, key, tokens) for key in np.flatnonzero(selected[worst, query]).tolist())
+    raise AssertionError(
+        f"L{layer}H{head} puts {score:.3f} of its attention where the rule says; it should be at_least={at_least} "
+        f"and above chance, {chance:.3f}.\n"
+        f"  rows: {int(rows.sum())} on {subject.n_inputs} inputs\n"
+        f"  worst input: {' '.join(map(str, tokens))}\n"
+        f"  worst row: query {_named(task, int(query), tokens)} puts {mass[worst, query]:.3f} on {wanted}; most, "
+        f"{pattern[worst, query, most]:.3f}, is on {_named(task, most, tokens)}"
+    )
+
+
+def assert_variable_encoded(
+    model: Any,
+    program: Any,
+    variable: str,
+    task: Task,
+    *,
+    point: str | None = None,
+    position: Position | None = None,
+    at_least: float = 0.9,
+    n_inputs: int = 300,
+    seed: int = 0,
+    interface: Interface | None = None,
+) -> None:
+    """Asserts that a variable of a program can be read off a model's residual stream by a linear probe.
+
+    The score is the probe's on held-out inputs, on the scale from its best control (0) to right (1).
+
+    Args:
+        model: Anything that `compare` takes as a learned model.
+        program: An s-op, or a `CompiledModel`.
+        variable: The name of one of its s-ops.
+        task: What both are asked.
+        point: The hook point; by default the best one, chosen on other inputs.
+        position: The position; by default all at which the variable reaches an answer, their mean.
+        at_least: The least score.
+        n_inputs: How many held-out inputs to use.
+        seed: Of the choice of inputs and of the controls.
+        interface: The model's words for the task, if they are not the task's own.
+
+    Raises:
+        AssertionError: If the variable is not encoded so; with the scores and controls at every hook point.
+        ValueError: If there is no such variable, hook point or position, or nothing to be decoded there.
+    """
+    __tracebackhide__ = True
+    _check_share("at_least", at_least)
+    compiled = _compiled(program, task)
+    known = [name for name, one in compiled.variables.items() if not one.is_auxiliary]
+    if variable not in known:
+        raise ValueError(
+            f"{compiled.output!r} has no variable {variable!r}; it has {', '.join(map(repr, known))}."
+        )
+    place = None if position is None else _position(task, position)
+    pairing = pair(compiled, model, task, n_inputs, seed, interface)
+    if point is not None and point not in pairing.learned.residual_points:
+        points = ", ".join(pairing.learned.residual_points)
+        raise ValueError(f"The model's residual stream has no hook point {point!r}; it has {points}.")
+    table = decodability(pairing, seed).table
+    table = table[table["variable"] == variable]
+    places = [task.positions[i] for i in sorted(set(table["position"]))]
+    if place is not None:
+        table = table[table["position"] == place]
+    if table.empty:
+        where = f" There are {', '.join(places)}." if places else ""
+        raise ValueError(f"{variable!r} neither varies nor reaches an answer at such a position.{where}")
+    means = table.groupby("point", sort=False)[["score", *CONTROLS]].mean()
+    means["above"] = above(means["score"], means[list(CONTROLS)].max(axis=1))
+    best = str(best_points(table)["point"].item())
+    score = float(means.loc[point or best, "above"])
+    if score >= at_least:
+        return
+    at = ", ".join(places) if place is None else task.positions[place]
+    raise AssertionError(
+        f"{variable!r} is not encoded at {point or best}: the probe comes {score:.3f} of the way from the best "
+        f"control (0) to right (1); it should be at_least={at_least}.\n"
+        f"Held-out {table['measure'].iloc[0]}, the mean over the positions ({at}); best at {best}:\n"
+        f"{_shown(means)}"
+    )
+
+
+def assert_edge_critical(
+    model: Any,
+    layer: int,
+    query: Position,
+    key: Position,
+    task: Task,
+    *,
+    at_least: float = 0.01,
+    n_inputs: int = N_EDGE_INPUTS,
+    seed: int = 0,
+    interface: Interface | None = None,
+) -> None:
+    """Asserts that a model needs an attention edge: without it, answers are lost.
+
+    The edge is that of all heads of the layer together, by zero ablation, see `rasplens.compare.ablation`.
+
+    Args:
+        model: Anything that `compare` takes as a learned model.
+        layer: The edge's layer.
+        query: The position that attends, by its place or its name.
+        key: The one attended to.
+        task: What the model is asked.
+        at_least: The least token accuracy that has to be lost.
+        n_inputs: How many held-out inputs to use.
+        seed: Of their choice.
+        interface: The model's words for the task, if they are not the task's own.
+
+    Raises:
+        AssertionError: If less is lost; with what is lost in every way, and the most critical edges.
+        ValueError: If there is no such layer or edge.
+    """
+    __tracebackhide__ = True
+    _check_share("at_least", at_least)
+    lost, evidence = _without_edge(model, layer, query, key, task, n_inputs, seed, interface)
+    if lost < at_least:
+        raise AssertionError(f"{evidence[0]}, less than at_least={at_least}.\n{evidence[1]}")
+
+
+def assert_edge_not_critical(
+    model: Any,
+    layer: int,
+    query: Position,
+    key: Position,
+    task: Task,
+    *,
+    at_most: float = 0.01,
+    n_inputs: int = N_EDGE_INPUTS,
+    seed: int = 0,
+    interface: Interface | None = None,
+) -> None:
+    """Asserts that a model can do without an attention edge; see `assert_edge_critical`.
+
+    Args:
+        model: Anything that `compare` takes as a learned model.
+        layer: The edge's layer.
+        query: The position that attends, by its place or its name.
+        key: The one attended to.
+        task: What the model is asked.
+        at_most: The most token accuracy that may be lost.
+        n_inputs: How many held-out inputs to use.
+        seed: Of their choice.
+        interface: The model's words for the task, if they are not the task's own.
+
+    Raises:
+        AssertionError: If more is lost; with what is lost in every way, and the most critical edges.
+        ValueError: If there is no such layer or edge.
+    """
+    __tracebackhide__ = True
+    _check_share("at_most", at_most)
+    lost, evidence = _without_edge(model, layer, query, key, task, n_inputs, seed, interface)
+    if lost > at_most:
+        raise AssertionError(f"{evidence[0]}, more than at_most={at_most}.\n{evidence[1]}")
+
+
+def _without_edge(
+    model: Any,
+    layer: int,
+    query: Position,
+    key: Position,
+    task: Task,
+    n_inputs: int,
+    seed: int,
+    interface: Interface | None,
+) -> tuple[float, tuple[str, str]]:
+    """The accuracy that an edge is worth, and how a message begins and goes on."""
+    subject = _subject(model, task, n_inputs, seed, interface)
+    if not 0 <= layer < subject.n_layers:
+        raise ValueError(f"The model has no layer {layer}; its layers are 0 to {subject.n_layers - 1}.")
+    at, to = _position(task, query), _position(task, key)
+    if not task.visible[at, to]:
+        raise ValueError(
+            f"Position {task.positions[at]} does not see {task.positions[to]}: there is no such edge."
+        )
+    # As many inputs as were asked for, whatever the number of answers.
+    table = edge_effects(subject, n_inputs * subject.targets.shape[1]).table
+    table = table.set_index(["layer", "query", "key"])[["attention", *WAYS]].sort_values("zero", ascending=False)
+    table.index = pd.Index([_edge_name(task, *edge) for edge in table.index])
+    name = _edge_name(task, layer, at, to)
+    if name not in table.index:  # it gets no attention on any input: taking it away changes nothing
+        table.loc[name] = 0.0
+    lost = float(table.loc[name, "zero"])
+    shown = table.loc[list(dict.fromkeys([name, *table.index[:SHOWN]]))]
+    right = float(subject.right().mean())
+    return lost, (
+        f"Without the edge {name}, {lost:.3f} of the answers are lost",
+        f"Of all answers {right:.3f} are right. Lost by ablation, after mean attention; this edge, and the most "
+        f"critical ones:\n{_shown(shown)}",
+    )
+
+
+def _edge_name(task: Task, layer: int, query: int, key: int) -> str:
+    return f"L{layer} {task.positions[query]}→{task.positions[key]}"
+
+
+def _compiled(program: Any, task: Task) -> CompiledModel:
+    if isinstance(program, CompiledModel):
+        return program
+    if not isinstance(program, SOp):
+        raise TypeError(f"The program must be an s-op or a CompiledModel; got {program!r}.")
+    return compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
+
+
+def _subject(model: Any, task: Task, n_inputs: int, seed: int, interface: Interface | None) -> Subject:
+    """A model on held-out inputs."""
+    if n_inputs < 2:
+        raise ValueError(f"n_inputs must be at least 2; got {n_inputs}.")
+    rows = np.random.default_rng(seed).permutation(len(task.held_out))[:n_inputs]
+    return as_subject(model, task, task.held_out[rows], interface)
+
+
+def _selected(rule: Rule, subject: Subject) -> Bool[np.ndarray, "input query key"]:
+    """What a rule selects, of what the task lets each position see; nothing where it is undefined."""
+    task = subject.task
+    if not (isinstance(rule, Selector) or (callable(rule) and not isinstance(rule, SOp))):
+        raise TypeError(f"The rule must be a selector or a function of key, query and tokens; got {rule!r}.")
+    selected = np.zeros((subject.n_inputs, task.n_ctx, task.n_ctx), dtype=bool)
+    for matrix, tokens in zip(selected, task.sequences(subject.ids), strict=True):
+        if isinstance(rule, Selector):
+            try:
+                matrix[:] = run(rule, tokens, mask=task.visible)
+            except UndefinedValue:
+                continue
+        else:
+            for query, key in np.argwhere(task.visible).tolist():
+                matrix[query, key] = bool(rule(key, query, tokens))
+    return selected & task.visible
+
+
+def _position(task: Task, position: Position) -> int:
+    """A position's place, from its place or its name."""
+    if isinstance(position, str) and position in task.positions:
+        return task.positions.index(position)
+    if isinstance(position, int | np.integer) and 0 <= position < task.n_ctx:
+        return int(position)
+    raise ValueError(
+        f"Task {task.name!r} has no position {position!r}; it has 0 to {task.n_ctx - 1}, by name "
+        f"{', '.join(map(repr, task.positions))}."
+    )
+
+
+def _check_share(name: str, value: float) -> None:
+    if not 0 <= value <= 1:
+        raise ValueError(f"{name} must be between 0 and 1; got {value}.")
+
+
+def _named(task: Task, position: int, tokens: Sequence[Value]) -> str:
+    return f"{task.positions[position]} ({tokens[position]})"
+
+
+def _line(axis: Axis) -> str:
+    scores = f"{axis.score:.2f} ({axis.low:.2f} to {axis.high:.2f})" if axis.speaks else "nothing to say"
+    return f"  {axis.name}: {scores}: {axis.note}"
+
+
+def _shown(table: pd.DataFrame) -> str:
+    return table.to_string(index_names=False, float_format="{:.3f}".format)

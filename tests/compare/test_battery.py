@@ -1,0 +1,31 @@
+import numpy as np
+import pytest
+
+from rasplens.compare.battery import CIRCUITS, FITTED_ON, MEASURED_ON
+from rasplens.compile import compile_program
+from rasplens.tasks import answers
+
+
+def test_the_mapping_is_measured_on_other_circuits_than_it_is_fitted_on():
+    assert not set(FITTED_ON) & set(MEASURED_ON)
+    assert set(FITTED_ON) | set(MEASURED_ON) == set(CIRCUITS)
+
+
+@pytest.mark.parametrize("name", [name for name in CIRCUITS if name != "copy"])
+def test_rivals_give_the_same_answers_on_every_held_out_input(name):
+    circuit = CIRCUITS[name]
+    task = circuit.task()
+    first, second = (answers(task, build(), task.held_out) for build in (circuit.program, circuit.rival))
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_array_equal(first, task.target(task.held_out))
+
+
+@pytest.mark.parametrize("name", CIRCUITS)
+def test_rivals_differ_inside(name):
+    circuit = CIRCUITS[name]
+    task = circuit.task()
+    first, second = (
+        compile_program(build(), task.vocab, task.n_ctx, mask=task.visible).transformer
+        for build in (circuit.program, circuit.rival)
+    )
+    assert first.config != second.config

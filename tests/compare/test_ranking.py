@@ -1,0 +1,115 @@
+"""Rival programs in order, and seeds as replicates."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rasplens.compare import Ranking, compare, comparison_table, replicates
+from rasplens.compare.ranking import NONE
+from rasplens.compare.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small():
+    """Fewer inputs to fit on, which these models do not need."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rasplens.compare.pairing.N_FITTING", 300)
+        patch.setattr("rasplens.compare.alignment.STEPS", 10)
+        yield
+
+
+@pytest.fixture(scope="module")
+def rankings(offset, induction, task):
+    models = {"offset": offset, "induction": induction}
+    return {name: compare([offset, induction], model, task=task, n_inputs=60) for name, model in models.items()}
+
+
+@pytest.mark.parametrize("name", ["offset", "induction"])
+def test_the_right_program_comes_first(rankings, name):
+    ranking = rankings[name]
+    assert ranking.best.program == name
+    assert ranking.verdict == name
+    ranks = [one.rank for one in ranking.comparisons]
+    assert ranks == sorted(ranks, reverse=True)
+    assert ranks[0] > ranks[1] + 0.05
+    assert ranking.comparisons[1].verdict.answer != IMPLEMENTS
+
+
+def test_rivals_are_told_apart_on_inputs_on_which_they_differ(rankings):
+    for ranking in rankings.values():
+        for one in ranking.comparisons:
+            (rival,) = {"offset", "induction"} - {one.program}
+            share = one.tables["behaviour"].set_index("inputs")["agreement"]
+            assert (share[f"against {rival}"] > 0.99) == (one.program == ranking.best.program)
+
+
+def test_the_order_of_the_references_does_not_matter(rankings, offset, induction, task):
+    again = compare([induction, offset], offset, task=task, n_inputs=60)
+    assert [one.to_json() for one in again.comparisons] == [
+        one.to_json() for one in rankings["offset"].comparisons
+    ]
+
+
+def with_answers(ranking, *answers):
+    return Ranking(
+        tuple(
+            replace(
+                ranking.comparisons[i % 2], program=f"p{i}", verdict=replace(ranking.best.verdict, answer=answer)
+            )
+            for i, answer in enumerate(answers)
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("answers", "verdict"),
+    [
+        ((IMPLEMENTS, NOT), "p0"),
+        ((NOT, IMPLEMENTS), "p1"),
+        ((IMPLEMENTS, UNKNOWN), "p0"),
+        ((IMPLEMENTS, IMPLEMENTS), UNKNOWN),
+        ((UNKNOWN, NOT), UNKNOWN),
+        ((PARTLY, UNKNOWN), UNKNOWN),
+        ((NOT, PARTLY), "partly p1"),
+        ((NOT, NOT, NOT), NONE),
+    ],
+)
+def test_the_verdict_over_rivals(rankings, answers, verdict):
+    assert with_answers(rankings["offset"], *answers).verdict == verdict
+
+
+def test_the_table_has_a_row_for_each_program(rankings):
+    ranking = rankings["induction"]
+    table = ranking.table
+    assert table["program"].tolist() == ["induction", "offset"]
+    for row, one in zip(table.to_dict(orient="records"), ranking.comparisons, strict=True):
+        assert row["verdict"] == one.verdict.answer
+        assert row["probability"] == one.verdict.probability
+        assert row["right"] == one.accuracies["learned"].token
+        np.testing.assert_equal([row[axis.name] for axis in one.axes], [axis.score for axis in one.axes])
+
+
+def test_it_is_shown_as_a_table(rankings):
+    shown = rankings["induction"]._repr_html_()
+    assert shown.startswith("<p><b>induction</b></p><table")
+    assert "offset" in shown
+
+
+def test_no_reference_is_refused(noise, task):
+    with pytest.raises(ValueError, match="at least one compiled program"):
+        compare([], noise, task=task)
+
+
+def test_models_of_several_seeds_are_replicates(rankings):
+    """By hand: the mean and the standard deviation over two of the same program."""
+    one = rankings["offset"].best
+    other = replace(one, axes=tuple(replace(axis, score=axis.score / 2) for axis in one.axes))
+    table = replicates([one, other, rankings["offset"].comparisons[1]])
+    row = table.loc[("copy", "offset")]
+    score = one.axis("attention").score
+    assert row["attention", "mean"] == pytest.approx(0.75 * score)
+    assert row["attention", "std"] == pytest.approx(score / 4 * np.sqrt(2))
+    assert row["attention", "count"] == 2
+    assert table.loc[("copy", "induction")]["behaviour", "count"] == 1
+    assert len(comparison_table([one, other])) == 2

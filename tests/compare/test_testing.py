@@ -1,0 +1,235 @@
+"""Claims about models whose truth is known: right ones pass, wrong ones fail and show why."""
+
+import pytest
+
+from rasplens.compare import compare, testing
+from rasplens.compare.interface import compiled_interface
+from rasplens.compare.testing import (
+    assert_edge_critical,
+    assert_edge_not_critical,
+    assert_head_attends,
+    assert_implements,
+    assert_variable_encoded,
+)
+from rasplens.compile import compile_program, rasp
+from rasplens.compile.interpreter import expressions
+from rasplens.compile.rasp import Map, Select, indices
+from rasplens.model import HookedModel, disguise
+
+MIDDLE = "blocks.0.hook_resid_post"
+
+
+def one_back(key, query, tokens):
+    return key == query - 1
+
+
+def two_back(key, query, tokens):
+    return key == query - 2
+
+
+def selectors(program):
+    return {expr.name: expr for expr in expressions(program) if isinstance(expr, rasp.Selector)}
+
+
+@pytest.fixture(scope="module")
+def hidden(induction, task):
+    """The induction program in other weights, and the words for it."""
+    twin = disguise(induction.transformer, seed=3, kinds=("residual",), extra_width=4)
+    return HookedModel(twin), compiled_interface(induction, task)
+
+
+@pytest.fixture(scope="module")
+def compared(induction, noise, task):
+    """The comparisons behind two claims, made once: by the model, the evidence."""
+    return {model: compare(induction, model, task=task, n_inputs=40) for model in (induction, noise)}
+
+
+@pytest.fixture
+def evidence(compared, monkeypatch):
+    asked = []
+
+    def look_up(compiled, model, **options):
+        asked.append((compiled.output, options))
+        return compared[model]
+
+    monkeypatch.setattr(testing, "compare", look_up)
+    return asked
+
+
+def test_a_compiled_program_implements_itself(induction, task, evidence):
+    assert_implements(induction, task.programs["induction"], task, at_least=0.95, n_inputs=60, seed=2)
+    assert evidence == [("induction", {"task": task, "n_inputs": 60, "seed": 2, "interface": None})]
+
+
+def test_a_model_that_learned_nothing_implements_nothing_and_every_axis_is_shown(noise, induction, task, evidence):
+    with pytest.raises(AssertionError) as failed:
+        assert_implements(noise, induction, task)
+    first, *rest = str(failed.value).splitlines()
+    assert first.startswith("Does the model implement 'induction' of task 'copy'? The verdict: does not (p = 0.00")
+    assert "hardly better than an untrained model's" in rest[0]
+    axes = [line.strip().split(":")[0] for line in rest[1:6]]
+    assert axes == ["behaviour", "interchange", "attention", "ablation", "subspaces"]
+    assert "above an untrained model's" in rest[1]
+    assert rest[6] == "  variable 'previous': does not"
+
+
+def test_an_axis_below_what_was_asked_is_named(noise, induction, task, evidence):
+    with pytest.raises(AssertionError, match=r"Below at_least=0\.9: behaviour, interchange, attention, ablation"):
+        assert_implements(noise, induction, task, at_least=0.9)
+
+
+def test_another_program_with_the_same_answers_is_not_implemented(offset, task):
+    with pytest.raises(AssertionError, match="variable 'previous': does not"):
+        assert_implements(offset, task.programs["induction"], task, n_inputs=40)
+
+
+def test_a_disguised_program_is_still_implemented(hidden, induction, task):
+    model, interface = hidden
+    assert_implements(model, induction, task, interface=interface, n_inputs=40)
+
+
+def test_a_head_attends_as_its_selector_says(induction, task):
+    rules = selectors(task.programs["induction"])
+    assert_head_attends(induction, 0, 0, rules["one_back"], task)
+    assert_head_attends(induction, 0, 0, one_back, task)
+    assert_head_attends(induction, 1, 0, rules["after_latest_match"], task, at_least=0.99)
+
+
+def test_a_disguised_head_attends_as_before(hidden, task):
+    model, interface = hidden
+    assert_head_attends(model, 0, 0, one_back, task, interface=interface)
+    with pytest.raises(AssertionError, match="worst input"):
+        assert_head_attends(model, 0, 0, two_back, task, interface=interface)
+
+
+def test_a_wrong_claim_of_a_head_shows_score_chance_and_the_worst_row(offset, task):
+    assert_head_attends(offset, 0, 0, two_back, task)
+    with pytest.raises(AssertionError) as failed:
+        assert_head_attends(offset, 0, 0, one_back, task, queries=["8", 7])
+    first, rows, worst, row = str(failed.value).splitlines()
+    chance = (1 / 9 + 1 / 8) / 2
+    assert first.startswith("L0H0 puts 0.000 of its attention where the rule says; it should be at_least=0.9 and ")
+    assert f"above chance, {chance:.3f}" in first
+    assert rows == "  rows: 192 on 96 inputs"
+    letters = worst.removeprefix("  worst input: ").split()
+    assert row in [
+        f"  worst row: query {i} ({letters[i]}) puts 0.000 on {i - 1} ({letters[i - 1]}); "
+        f"most, 1.000, is on {i - 2} ({letters[i - 2]})"
+        for i in (7, 8)
+    ]
+
+
+def test_spread_attention_does_not_pass_for_a_rule_that_selects_almost_everything(noise, task):
+    """The score is high, but so is chance."""
+    with pytest.raises(AssertionError, match=r"above chance, 0\.8"):
+        assert_head_attends(noise, 0, 0, lambda key, query, tokens: key > 0, task, queries=[5, 6, 7, 8])
+
+
+@pytest.mark.parametrize(
+    "rule", [lambda key, query, tokens: True, Select(indices, Map(lambda i: -1, indices), rasp.Comparison.EQ)]
+)
+def test_a_rule_that_claims_nothing_is_refused(noise, task, rule):
+    with pytest.raises(ValueError, match="it claims nothing"):
+        assert_head_attends(noise, 0, 0, rule, task)
+
+
+def test_a_variable_is_encoded_where_it_is_written(induction, task):
+    assert_variable_encoded(induction, task.programs["induction"], "previous", task)
+    assert_variable_encoded(induction, induction, "previous", task, point=MIDDLE, position="4")
+
+
+def test_a_variable_is_not_encoded_before_it_is_written(induction, task):
+    with pytest.raises(AssertionError) as failed:
+        assert_variable_encoded(induction, induction, "previous", task, point="blocks.0.hook_resid_pre")
+    first, second, header, *rows = str(failed.value).splitlines()
+    assert first.startswith("'previous' is not encoded at blocks.0.hook_resid_pre: the probe comes 0.0")
+    assert f"best at {MIDDLE}" in second
+    assert header.split() == ["score", "chance", "shuffled", "untrained", "above"]
+    scores = {row.split()[0]: [float(value) for value in row.split()[1:]] for row in rows}
+    assert scores[MIDDLE][0] == scores[MIDDLE][-1] == 1
+
+
+def test_a_disguised_variable_is_encoded_and_in_noise_it_is_not(hidden, noise, induction, task):
+    model, interface = hidden
+    assert_variable_encoded(model, induction, "previous", task, interface=interface)
+    with pytest.raises(AssertionError, match="'previous' is not encoded at"):
+        assert_variable_encoded(noise, induction, "previous", task)
+
+
+def test_the_edges_of_a_head_by_position_are_critical_one_by_one(offset, task):
+    assert_edge_critical(offset, 0, "4", "2", task, at_least=0.16)
+    assert_edge_critical(offset, 0, 4, 2, task)
+    assert_edge_not_critical(offset, 0, "4", "3", task)
+
+
+def test_a_wrong_claim_of_an_edge_shows_the_edges_that_are_critical(offset, task):
+    with pytest.raises(AssertionError) as failed:
+        assert_edge_critical(offset, 0, "4", "3", task)
+    first, second, header, mine, *others = str(failed.value).splitlines()
+    assert first == "Without the edge L0 4→3, 0.000 of the answers are lost, less than at_least=0.01."
+    assert second.startswith("Of all answers 1.000 are right.")
+    assert header.split() == ["attention", "zero", "mean", "resample"]
+    assert mine.split() == ["L0", "4→3", "0.000", "0.000", "0.000", "0.000"]
+    assert others[0].split()[:4] == ["L0", "2→0", "1.000", "0.167"]
+
+
+def test_an_edge_that_is_critical_is_not_passed_off_as_idle(offset, task):
+    with pytest.raises(
+        AssertionError, match=r"edge L0 4→2, 0\.167 of the answers are lost, more than at_most=0\.01"
+    ):
+        assert_edge_not_critical(offset, 0, "4", "2", task)
+
+
+def test_a_disguised_edge_is_critical_as_before(induction, hidden, task):
+    model, interface = hidden
+    assert_edge_critical(induction, 1, "6", "4", task)
+    assert_edge_critical(model, 1, "6", "4", task, interface=interface)
+    with pytest.raises(AssertionError, match="L1 6→5"):
+        assert_edge_critical(model, 1, "6", "5", task, interface=interface)
+
+
+BAD = {
+    "head": (lambda m, p, t: assert_head_attends(m, 2, 0, one_back, t), "No head L2H0 computes anything"),
+    "idle": (lambda m, p, t: assert_head_attends(m, 0, 1, one_back, t), "its heads are L0H0, L1H0"),
+    "query": (lambda m, p, t: assert_head_attends(m, 0, 0, one_back, t, queries=["x"]), "has no position 'x'"),
+    "share": (lambda m, p, t: assert_head_attends(m, 0, 0, one_back, t, at_least=2.0), "at_least must be between"),
+    "n": (lambda m, p, t: assert_head_attends(m, 0, 0, one_back, t, n_inputs=1), "n_inputs must be at least 2"),
+    "variable": (lambda m, p, t: assert_variable_encoded(m, p, "x", t), "no variable 'x'; it has 'tokens', "),
+    "point": (
+        lambda m, p, t: assert_variable_encoded(m, p, "previous", t, point="x"),
+        "no hook point 'x'; it has",
+    ),
+    "position": (lambda m, p, t: assert_variable_encoded(m, p, "previous", t, position=9), "has no position 9"),
+    "dead": (lambda m, p, t: assert_variable_encoded(m, p, "previous", t, position=8), "There are 1, 2, 3, 4"),
+    "layer": (lambda m, p, t: assert_edge_critical(m, 2, 1, 0, t), "no layer 2; its layers are 0 to 1"),
+    "edge": (lambda m, p, t: assert_edge_critical(m, 0, "1", "2", t), "Position 1 does not see 2"),
+    "key": (
+        lambda m, p, t: assert_edge_not_critical(m, 0, 1, -1, t),
+        "no position -1; it has 0 to 8, by name '0'",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_claim_that_makes_no_sense_is_refused_in_one_line(kind, induction, task):
+    claim, message = BAD[kind]
+    with pytest.raises(ValueError, match=message) as refused:
+        claim(induction, induction, task)
+    assert "\n" not in str(refused.value)
+
+
+def test_programs_and_rules_of_the_wrong_kind_are_refused(induction, task):
+    with pytest.raises(TypeError, match="must be an s-op or a CompiledModel; got 'induction'"):
+        assert_implements(induction, "induction", task)
+    with pytest.raises(TypeError, match="must be a selector or a function"):
+        assert_head_attends(induction, 0, 0, indices, task)
+
+
+def test_claims_hold_for_other_tasks_with_positions_of_their_own_names():
+    from rasplens.tasks import get_task
+
+    task = get_task("compression", n_digits=6)
+    compiled = compile_program(task.programs["slots"], task.vocab, task.n_ctx, mask=task.visible)
+    query, key = task.positions[2], task.positions[0]
+    assert_edge_critical(compiled, 0, query, key, task, at_least=0.4)
+    assert_edge_not_critical(compiled, 1, query, key, task)
