@@ -18,6 +18,7 @@ from jaxtyping import Float
 from scipy.special import log_softmax, rel_entr
 
 from rasplens.compare.interface import Interface
+from rasplens.compare.live import live_rows
 from rasplens.compare.shuffling import derangement
 from rasplens.compare.subject import Head, Subject, pattern_point, z_point
 
@@ -148,10 +149,14 @@ def edge_effects(subject: Subject, most_answers: int = EDGE_ANSWERS) -> Effects:
 
 
 def attended_edges(subject: Subject) -> list[Edge]:
-    """The edges that get attention on some input, layer by layer."""
+    """The edges that get attention on some input, from a head whose row reaches an answer; layer by layer."""
+    live = live_rows(subject)
     edges = []
     for layer in range(subject.n_layers):
-        attended = (subject.pattern(layer)[:, subject.heads_of(layer)] > ATTENDED).any(axis=(0, 1))
+        attended = np.zeros((subject.n_pos, subject.n_pos), dtype=bool)
+        for head in subject.heads_of(layer):
+            rows = live[layer, head]
+            attended[rows] |= subject.pattern(layer)[:, head].max(axis=0)[rows] > ATTENDED
         edges += [Edge(layer, int(query), int(key)) for query, key in np.argwhere(attended)]
     return edges
 
@@ -178,7 +183,7 @@ def without_each(
 
 def _effects(
     subject: Subject,
-    keys: list[dict[str, object]],
+    keys: Sequence[Mapping[str, object]],
     edits: Callable[[str], list[tuple[str, Edit]]],
     columns: Sequence[str] = (),
 ) -> Effects:
@@ -192,15 +197,19 @@ def _effects(
             rows.append(right - (subject.interface.codes(logits) == subject.targets).mean(axis=1))
             edited = _answer_log_probabilities(subject.interface, logits)
             probability.append(_right_probability(clean, subject) - _right_probability(edited, subject))
-            kl.append(np.nan if clean is None else float(rel_entr(np.exp(clean), np.exp(edited)).sum(-1).mean()))
+            kl.append(
+                np.nan
+                if clean is None or edited is None
+                else float(rel_entr(np.exp(clean), np.exp(edited)).sum(-1).mean())
+            )
         lost[way] = np.array(rows).reshape(len(keys), subject.n_inputs)
         table[way], table[f"{way}_probability"], table[f"{way}_kl"] = lost[way].mean(axis=1), probability, kl
     return Effects(table, lost)
 
 
 def _answer_log_probabilities(interface: Interface, logits: np.ndarray) -> np.ndarray | None:
-    """Log-probabilities of the task's answers; None for a model that answers with numbers."""
-    if interface.columns is None:
+    """Log-probabilities of the task's answers; None for a model that has no logits for them."""
+    if interface.columns is None or not (interface.columns >= 0).any():
         return None
     return log_softmax(logits[..., interface.columns[interface.columns >= 0]].astype(np.float64), axis=-1)
 

@@ -200,8 +200,11 @@ def _mean_similarity(compiled: Rows, learned: Rows, acts: np.ndarray) -> float:
 def _similarities(compiled: Rows, learned: Rows, acts: np.ndarray) -> Float[np.ndarray, " row"]:
     rows = learned[acts]
     total = rows.sum(axis=-1, keepdims=True)
-    # A learned row that the model's mask keeps silent attends to nothing: it is unlike any other.
-    return np.where(total[:, 0] > 0, similarity(compiled[acts], rows + (total == 0)), 0.0)
+    # What a row gives to positions that the task does not know, such as a BOS, is left out on both sides. A row
+    # that gives them everything, or that the model's mask keeps silent, is unlike any other.
+    attends = total > SELECTS
+    shares = np.where(attends, rows / np.where(attends, total, 1), 1.0)
+    return np.where(attends[:, 0], similarity(compiled[acts], shares), 0.0)
 
 
 def _assignment(frame: pd.DataFrame) -> dict[Head, Head]:

@@ -189,15 +189,15 @@ def known_pairs(circuit: Circuit, seed: int = 0) -> Iterator[KnownPair]:
     shuffled = train(_with_shuffled_answers(task, seed), _SHUFFLED, seed).transformer
     for own, other in (faces, faces[::-1]):
         names = circuit.name, own.compiled.output
-        sides = own.compiled, other.compiled
+        both = own.compiled, other.compiled
         for kind, model, words in own.models():
-            yield KnownPair(*names, kind, True, *sides, model, task, words)
+            yield KnownPair(*names, kind, True, *both, model, task, words)
         for kind, model, words in other.models():
-            yield KnownPair(*names, f"rival, {kind}", False, *sides, model, task, words)
+            yield KnownPair(*names, f"rival, {kind}", False, *both, model, task, words)
         weights = own.compiled.transformer
         floor = untrained_like(weights.config, weights.mask, seed + 17)
-        yield KnownPair(*names, "untrained", False, *sides, floor, task, own.words)
-        yield KnownPair(*names, "trained on shuffled answers", False, *sides, shuffled, task, task_interface(task))
+        yield KnownPair(*names, "untrained", False, *both, floor, task, own.words)
+        yield KnownPair(*names, "trained on shuffled answers", False, *both, shuffled, task, task_interface(task))
 
 
 @dataclass(frozen=True, eq=False)

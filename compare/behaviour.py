@@ -132,9 +132,11 @@ def behaviour(pairing: Pairing, telling: Mapping[str, Discrimination], seed: int
         )
         share = agrees.sum(axis=2) / np.maximum(1, defined.sum(axis=1))
         share = share[:, defined.any(axis=1)]
+        if not share.shape[1]:  # the program gives none of the task's answers here
+            continue
         right = float(pairing.learned.right().mean()) if kind == "held out" else float("nan")
         rows.append((kind, share.shape[1], *share.mean(axis=1), right))
         if kind != "varied":
             counted.append(share)
     table = pd.DataFrame(rows, columns=["inputs", "n", "agreement", "untrained", "right"])
-    return Behaviour(table, np.concatenate(counted, axis=1))
+    return Behaviour(table, np.concatenate([np.zeros((2, 0)), *counted], axis=1))

@@ -100,7 +100,9 @@ class Comparison:
             "correlations": {way: c and plain(asdict(c)) for way, c in self.correlations.items()},
             "overlaps": {way: plain(asdict(overlap)) for way, overlap in self.overlaps.items()},
             "findings": self.findings,
-            "tables": {name: _records(frame) for name, frame in self.tables.items()},
+            "tables": {
+                name: {"columns": list(frame), "rows": _records(frame)} for name, frame in self.tables.items()
+            },
         }
 
     @classmethod
@@ -109,7 +111,9 @@ class Comparison:
         said = {**values["verdict"], "reasons": tuple(values["verdict"]["reasons"])}
         for name in ("probability", "low", "high"):
             said[name] = float("nan") if said[name] is None else said[name]
-        axes = [{k: float("nan") if v is None else v for k, v in axis.items()} for axis in values["axes"]]
+        axes: list[dict[str, Any]] = [
+            {k: float("nan") if v is None else v for k, v in axis.items()} for axis in values["axes"]
+        ]
         return cls(
             task=values["task"],
             program=values["program"],
@@ -119,7 +123,10 @@ class Comparison:
             accuracies={name: Accuracy(**accuracy) for name, accuracy in values["accuracies"].items()},
             axes=tuple(Axis(**axis) for axis in axes),
             verdict=Verdict(**said),
-            tables={name: pd.DataFrame(rows) for name, rows in values["tables"].items()},
+            tables={
+                name: pd.DataFrame(table["rows"], columns=table["columns"])
+                for name, table in values["tables"].items()
+            },
             correlations={way: c and Correlation(**c) for way, c in values["correlations"].items()},
             overlaps={way: Overlap(**overlap) for way, overlap in values["overlaps"].items()},
         )

@@ -90,6 +90,8 @@ def _means(values: Float[np.ndarray, "row input"], weights: Float[np.ndarray, "d
 
 def behaviour_axis(found: Behaviour, seed: int) -> Axis:
     """Agreement of answers, above an untrained model's."""
+    if not found.agrees.shape[1]:
+        return silent("behaviour", "the program gives none of the task's answers")
 
     def statistic(weights: np.ndarray) -> np.ndarray:
         learned, untrained = _means(found.agrees, weights)
@@ -141,20 +143,19 @@ def attention_axis(pairing: Pairing, found: HeadSimilarities, seed: int) -> Axis
     return bootstrapped("attention", note, pairing.n_inputs, statistic, seed)
 
 
-def ablation_axis(compiled: Effects, learned: Effects, untrained: Effects, seed: int) -> Axis:
-    """Similarity of what edges are worth, above an untrained model's."""
+def ablation_axis(pairing: Pairing, compiled: Effects, learned: Effects, seed: int) -> Axis:
+    """Similarity of what edges are worth, above that with the keys of each row permuted."""
     n = min(effects.lost["zero"].shape[1] for effects in (compiled, learned))
     if not (compiled.lost["zero"] > 0).any():
         return silent("ablation", "no edge of the compiled model is worth anything on these inputs")
 
     def statistic(weights: np.ndarray) -> np.ndarray:
-        similarity = resampled_similarity(compiled, learned, "zero", weights)
-        floor = resampled_similarity(compiled, untrained, "zero", weights)
-        return above(np.nan_to_num(similarity), np.clip(np.nan_to_num(floor), 0, 1))
+        found = resampled_similarity(compiled, learned, "zero", weights, pairing.task.visible, seed)
+        similarity, floor = np.clip(np.nan_to_num(found), 0, 1)
+        return above(similarity, floor)
 
-    return bootstrapped(
-        "ablation", "cosine of what attention edges are worth, above an untrained model's", n, statistic, seed
-    )
+    note = "cosine of what attention edges are worth, above that with the keys of each row permuted"
+    return bootstrapped("ablation", note, n, statistic, seed)
 
 
 def subspaces_axis(found: Decodability, variables: list[str], seed: int) -> Axis:

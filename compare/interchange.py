@@ -37,6 +37,9 @@ FEWEST = 10
 GOOD_ENOUGH = 0.95
 """Subspaces of the map that score as high are not learned in another way."""
 
+EMBEDDED = "blocks.0.hook_resid_pre"
+"""Where variables are that the embedding holds."""
+
 N_RANDOM = 5
 """Random subspaces that make up the control."""
 
@@ -48,7 +51,8 @@ Subspaces = Mapping[int, Float[np.ndarray, "d_model rank"]]
 class Swaps:
     """Pairs of inputs on which one variable is interchanged, and what the program says of them.
 
-    Half of the pairs take the variable from the source at all positions, half at a single one.
+    Every other attempt takes the variable from the source at all positions, the others at a single one; those on
+    which the program has no answer, or the same one, are left out.
 
     Attributes:
         variable: Its name.
@@ -202,12 +206,16 @@ COLUMNS = (
 
 
 def tested_variables(pairing: Pairing) -> list[str]:
-    """The variables between input and output: with directions of their own, neither the input nor the result.
+    """The variables between input and output: with directions of their own, neither input nor result.
 
-    Taking the input or the result from elsewhere says nothing about how the one becomes the other.
+    Taking the input, what the embedding says of it, or the result from elsewhere says nothing about how the one
+    becomes the other.
     """
-    excluded = {"tokens", "indices", "length", pairing.compiled.output}
-    return [name for name in own_variables(pairing) if name not in excluded]
+    return [
+        name
+        for name, variable in own_variables(pairing).items()
+        if variable.written_at != EMBEDDED and name != pairing.compiled.output
+    ]
 
 
 def interchanges(
@@ -293,12 +301,15 @@ def mapped_subspaces(found: Mapping[Place, Representation], variable: str, point
 def _random_like(
     subspaces: Subspaces, axes: Mapping[int, np.ndarray], rng: np.random.Generator
 ) -> dict[int, np.ndarray]:
-    """Random subspaces of the same ranks, among the directions that the stream varies along."""
-    ranks = {position: min(basis.shape[1], axes[position].shape[1]) for position, basis in subspaces.items()}
+    """Random subspaces of the same ranks, among the directions that the stream varies along.
+
+    Where it varies along no more than those, there is no other subspace, and nothing is taken.
+    """
+    sizes = {position: (axes[position].shape[1], basis.shape[1]) for position, basis in subspaces.items()}
     return {
-        position: axes[position] @ np.linalg.qr(rng.normal(size=(axes[position].shape[1], rank)))[0]
-        for position, rank in ranks.items()
-        if rank
+        position: axes[position] @ np.linalg.qr(rng.normal(size=(width, rank)))[0]
+        for position, (width, rank) in sizes.items()
+        if rank < width
     }
 
 

@@ -212,15 +212,14 @@ def gather(
     begin("interchange")
     interchanged = interchanges(pairing, held, floor, seed)
     begin("edge ablations")
-    subjects = {"compiled": pairing.reference, "learned": pairing.learned, "untrained": pairing.untrained}
-    edges = {side: edge_effects(subject) for side, subject in subjects.items()}
+    edges = {"compiled": edge_effects(pairing.reference), "learned": edge_effects(pairing.learned)}
     begin("behaviour")
     behaved = behaviour(pairing, telling, seed)
     axes = (
         behaviour_axis(behaved, seed),
         interchange_axis(interchanged, seed),
         attention_axis(pairing, attention, seed),
-        ablation_axis(edges["compiled"], edges["learned"], edges["untrained"], seed),
+        ablation_axis(pairing, edges["compiled"], edges["learned"], seed),
         subspaces_axis(decoded, tested_variables(pairing), seed),
     )
     return Evidence(decoded, held, attention, interchanged, edges, behaved, axes)

@@ -4,12 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy.stats import hypergeom
 
 from rasplens.compare.ablation import Effects
 
 PERMUTATIONS = 1_000
+
+SHUFFLES = 50
+"""The same for the cosine, which is computed for every bootstrap sample."""
 
 ROUNDING = 1e-9
 """Correlations that differ by less are tied: sparse profiles have many permutations that change nothing."""
@@ -91,23 +94,37 @@ def critical_overlap(compiled: pd.DataFrame, learned: pd.DataFrame, way: str) ->
 
 
 def resampled_similarity(
-    compiled: Effects, learned: Effects, way: str, weights: Float[np.ndarray, "draw input"]
-) -> Float[np.ndarray, " draw"]:
-    """The cosine of the two profiles with every input weighted anew, in [-1, 1]; NaN where one is all zero.
+    compiled: Effects,
+    learned: Effects,
+    way: str,
+    weights: Float[np.ndarray, "draw input"],
+    visible: Bool[np.ndarray, "query key"],
+    seed: int,
+) -> Float[np.ndarray, "2 draw"]:
+    """The cosine of the two profiles, with every input weighted anew, and its control.
 
-    Unlike a rank correlation it does not depend on how many edges are worth nothing at all.
+    Unlike a rank correlation it does not depend on how many edges are worth nothing at all. The control is its
+    mean after the keys within each query's row were permuted, among all that the task lets the query see: what
+    is explained by *which rows* matter. Both are NaN where a profile is all zero.
     """
-    sums = []
-    keys = ["query", "key"]
-    pairs = pd.concat([compiled.table[keys], learned.table[keys]]).drop_duplicates()
-    index = pd.MultiIndex.from_frame(pairs.sort_values(keys))
-    for effects in (compiled, learned):
-        lost = effects.lost[way]
-        values = lost @ weights[:, : lost.shape[1]].T / np.maximum(1e-12, weights[:, : lost.shape[1]].sum(axis=1))
-        best = np.zeros((len(index), len(weights)))
-        places = index.get_indexer(pd.MultiIndex.from_frame(effects.table[keys]))
-        np.maximum.at(best, places, values)
-        sums.append(best)
-    first, second = sums
+    index = pd.MultiIndex.from_arrays(np.argwhere(visible).T, names=["query", "key"])
+    first, second = (_weighted_profile(effects, way, weights, index) for effects in (compiled, learned))
+    rng, queries = np.random.default_rng([seed, 15]), index.get_level_values("query").to_numpy()
+    orders = [np.lexsort((rng.random(len(queries)), queries)) for _ in range(SHUFFLES)]
+    return np.stack([_cosine(first, second), np.mean([_cosine(first, second[order]) for order in orders], axis=0)])
+
+
+def _weighted_profile(
+    effects: Effects, way: str, weights: np.ndarray, index: pd.MultiIndex
+) -> Float[np.ndarray, "edge draw"]:
+    lost, keys = effects.lost[way], ["query", "key"]
+    weights = weights[:, : lost.shape[1]]
+    values = lost @ weights.T / np.maximum(1e-12, weights.sum(axis=1))
+    profile = np.zeros((len(index), len(weights)))
+    np.maximum.at(profile, index.get_indexer(pd.MultiIndex.from_frame(effects.table[keys])), values)
+    return profile
+
+
+def _cosine(first: np.ndarray, second: np.ndarray) -> Float[np.ndarray, " draw"]:
     sizes = np.linalg.norm(first, axis=0) * np.linalg.norm(second, axis=0)
     return np.where(sizes > 0, (first * second).sum(axis=0) / np.where(sizes > 0, sizes, 1), np.nan)

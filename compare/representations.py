@@ -81,12 +81,19 @@ def _at_position(pairing: Pairing, side: str, position: int) -> dict[Place, Repr
     assert pairing.fitting is not None
     assert pairing.varied is not None
     columns, present, parts = [], {}, (pairing.fitting, pairing.varied, pairing)
-    for name, variable in own_variables(pairing).items():
-        codes = np.concatenate([part.codes[name][:, position] for part in parts])
-        if varies(codes):
-            block, present[name] = _columns(variable, codes)
+    all_codes = {
+        name: np.concatenate([part.codes[name][:, position] for part in parts])
+        for name, variable in pairing.compiled.variables.items()
+        if not variable.is_view
+    }
+    shown = own_variables(pairing)
+    for name, codes in all_codes.items():
+        # What the compiler adds of its own is held constant too, unless a variable determines it.
+        follows = name not in shown and any(_determines(all_codes[other], codes) for other in shown)
+        if varies(codes) and not follows:
+            block, present[name] = _columns(pairing.compiled.variables[name], codes)
             columns.append(block)
-    if not any(position in pairing.live(name) for name in present):
+    if not any(name in shown and position in pairing.live(name) for name in present):
         return {}
     ends = np.cumsum([block.shape[1] for block in columns])
     own = {
@@ -110,7 +117,7 @@ def _at_position(pairing: Pairing, side: str, position: int) -> dict[Place, Repr
     test, target = features[fit:], flat[fit:]
     total, error = _errors(np.zeros_like(target), target, n_points), _errors(test @ whole, target, n_points)
     found: dict[Place, Representation] = {}
-    for name in (name for name in own if position in pairing.live(name)):
+    for name in (name for name in own if name in shown and position in pairing.live(name)):
         mine = own[name]
         others = np.setdiff1d(np.arange(features.shape[1]), mine)
         left = target - test[:, others] @ whole[others]
@@ -120,10 +127,16 @@ def _at_position(pairing: Pairing, side: str, position: int) -> dict[Place, Repr
         for k, point in enumerate(points):
             part = slice(k * width, (k + 1) * width)
             rows = whole[mine, part]
-            explained = (without[k] - error[k]) / total[k] if total[k] > 0 else 0.0
-            basis = _basis(rows, features[:fit, mine], test[:, mine], left[:, part])
+            explained = (min(without[k], total[k]) - error[k]) / total[k] if total[k] > 0 else 0.0
+            basis = _basis(rows, features[:fit, mine], test[:, mine], left[:, part], total[k])
             found[name, point, position] = Representation(rows, basis, float(explained), present[name])
     return found
+
+
+def _determines(first: np.ndarray, second: np.ndarray) -> bool:
+    """Whether the second variable is a function of the first, on the inputs at hand."""
+    pairs = np.unique(np.stack([first, second]), axis=1)
+    return pairs.shape[1] == len(np.unique(first))
 
 
 def _columns(variable: Variable, codes: np.ndarray) -> tuple[np.ndarray, tuple[int, ...]]:
@@ -141,7 +154,7 @@ def _errors(predicted: np.ndarray, target: np.ndarray, n_points: int) -> np.ndar
     return ((predicted - target).reshape(len(target), n_points, -1) ** 2).sum(axis=(0, 2))
 
 
-def _basis(rows: np.ndarray, fitted: np.ndarray, test: np.ndarray, left: np.ndarray) -> np.ndarray:
+def _basis(rows: np.ndarray, fitted: np.ndarray, test: np.ndarray, left: np.ndarray, total: float) -> np.ndarray:
     """The directions of a variable's rows that explain something on held-out inputs.
 
     Args:
@@ -149,14 +162,14 @@ def _basis(rows: np.ndarray, fitted: np.ndarray, test: np.ndarray, left: np.ndar
         fitted: Its columns on the inputs that were fitted, centred; they say how often each value occurs.
         test: The same on held-out inputs.
         left: What the other variables leave to explain there.
+        total: The scatter of the stream itself: what is left is rounding if it is so much smaller.
     """
     _, _, directions = np.linalg.svd(fitted @ rows if len(rows) > len(fitted) else _root(fitted) @ rows)
     directions = directions[: min(rows.shape)]
     predicted, actual = test @ rows @ directions.T, left @ directions.T
     gains = (actual**2).sum(axis=0) - ((actual - predicted) ** 2).sum(axis=0)
     holds = gains > CLEAR * (actual**2).sum(axis=0)
-    # What is left of a stream that the map explains to rounding is rounding.
-    holds &= (actual**2).sum(axis=0) > np.finfo(np.float32).eps * (left**2).sum()
+    holds &= (actual**2).sum(axis=0) > np.finfo(np.float32).eps * total
     return directions[holds].T
 
 

@@ -5,7 +5,7 @@ from jaxtyping import Int
 
 
 def derangement(n: int, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
-    """A permutation that leaves nothing in place: a random cycle."""
+    """A permutation of two or more that leaves nothing in place: a random cycle."""
     order = rng.permutation(n)
     shuffled = np.empty(n, dtype=int)
     shuffled[order] = np.roll(order, 1)

@@ -40,7 +40,7 @@ def stream_similarity(pairing: Pairing, seed: int) -> pd.DataFrame:
     table = []
     for first, x in sides["compiled"].items():
         for second, y in sides["learned"].items():
-            scores = {"compiled": first, "learned": second}
+            scores: dict[str, object] = {"compiled": first, "learned": second}
             for end, other in (("", y), ("_shuffled", y[order])):
                 scores |= {f"cka{end}": cka(x, other), f"cca{end}": cca(x, other)}
                 scores |= {f"procrustes{end}": procrustes(x, other)}
@@ -88,4 +88,4 @@ def procrustes(x: Rows, y: Others) -> float:
     scaled = [
         np.pad(side, ((0, 0), (0, width - side.shape[1]))) / max(np.linalg.norm(side), 1e-300) for side in (x, y)
     ]
-    return float(2 - 2 * orthogonal_procrustes(*scaled)[1])
+    return max(0.0, float(2 - 2 * orthogonal_procrustes(*scaled)[1]))

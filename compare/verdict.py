@@ -126,17 +126,17 @@ def verdict(
         calibration: The mapping; by default the shipped one.
     """
     calibration = calibration or shipped()
-    seen = features(axes)
     variables = {one.variable: variable_verdict(one, calibration) for one in interchanged}
     nan = float("nan")
     right = float(above(pairing.learned.right().mean(), pairing.untrained.right().mean()))
+    ends = [features(axes, end) for end in ("score", "low", "high")]
+    p, low, high = (nan if x is None else float(probability(calibration, x)) for x in ends)
     if right < RIGHT:
         why = f"The model's answers are hardly better than an untrained model's ({right:.2f} of the way to right)."
-        return Verdict(NOT, 0.0, 0.0, 0.0, variables, (why,))
-    if seen is None:
+        return Verdict(NOT, p, low, high, variables, (why,))
+    if np.isnan(p):
         why = "Nothing that the program does between input and output can be observed on these inputs."
         return Verdict(UNKNOWN, nan, nan, nan, variables, (why,))
-    p, low, high = (float(probability(calibration, features(axes, end))) for end in ("score", "low", "high"))
     reasons = tuple(_reason(axis) for axis in sorted(axes, key=lambda axis: (not axis.speaks, axis.score)))
     if p >= calibration.implements:
         sure = low >= calibration.does_not

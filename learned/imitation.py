@@ -1,4 +1,4 @@
-"""Models trained to do what another one does inside: the same attention, the same residual stream in another basis.
+"""Models trained to do what another one does inside: its attention, and its residual stream in another basis.
 
 What a compiled model computes is known, and so is what its imitation computes; but the imitation's weights are
 learned, noisy and spread out.
@@ -28,7 +28,7 @@ Weights = dict[str, jax.Array]
 def imitate(
     model: Transformer, tokens: Int[np.ndarray, "input pos"], seed: int = 0, steps: int = 3_000
 ) -> Transformer:
-    """A model of the same shape (but for more neurons), trained from random weights to copy attention, residual stream and logits.
+    """A model of the same shape, but for more neurons, trained to copy attention, residual stream and logits.
 
     The residual stream is copied in a random rotation of its basis. Errors are relative to the variance of what
     is copied, so that every hook point counts alike.
@@ -60,7 +60,8 @@ def imitate(
         return (optax.apply_updates(weights, updates), moments), None
 
     weights = {name: jnp.asarray(array) for name, array in student.weights.items()}
-    rows = np.random.default_rng([seed, 13]).integers(0, len(tokens), (steps, min(BATCH, len(tokens))))
+    drawn = np.random.default_rng([seed, 13]).integers(0, len(tokens), (steps, min(BATCH, len(tokens))))
+    rows = jnp.asarray(drawn)
     (weights, _), _ = jax.jit(lambda state: jax.lax.scan(step, state, rows))((weights, optimiser.init(weights)))
     return Transformer(student.config, {name: np.asarray(array) for name, array in weights.items()}, model.mask)
 

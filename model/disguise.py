@@ -60,7 +60,7 @@ def disguise(
     rng = np.random.default_rng([seed, 5])
     weights = {name: array.astype(np.float64) for name, array in model.weights.items()}
     config = model.config
-    if kinds or extra_width:  # what was the identity no longer is
+    if kinds or extra_width or noise:  # what was the identity no longer is
         config = replace(config, identity_v=False, identity_o=False, d_model=config.d_model + extra_width)
     if extra_width:
         weights = _widened(weights, extra_width)

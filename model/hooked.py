@@ -61,7 +61,11 @@ class HookedModel(HookedRootModule):
 
 def _is_hooked(point: HookPoint) -> bool:
     """Whether anything, be it torch's own hooks, looks at a hook point."""
-    return bool(point._forward_hooks or point._forward_pre_hooks or point._backward_hooks)
+    before, after = (
+        (point._forward_pre_hooks, point._backward_pre_hooks),
+        (point._forward_hooks, point._backward_hooks),
+    )
+    return any((*before, *after))
 
 
 def _attach(root: torch.nn.Module, name: str, leaf: Any) -> None:

@@ -22,8 +22,8 @@ def test_json_holds_every_table_and_only_plain_values(comparison):
     values = json.loads(comparison.to_json())
     assert values["rasplens"] == __version__
     assert set(values["tables"]) == set(comparison.tables)
-    assert len(values["tables"]["decodability"]) == len(comparison.tables["decodability"])
-    assert values["tables"]["attention"][0]["variable"] == "offset"
+    assert len(values["tables"]["decodability"]["rows"]) == len(comparison.tables["decodability"])
+    assert values["tables"]["attention"]["rows"][0]["variable"] == "offset"
     assert values["accuracies"]["compiled"] == {"token": 1.0, "sequence": 1.0}
     assert values["correlations"]["mean"] is None  # the compiled profile is flat under mean ablation
     assert values["verdict"]["answer"] == comparison.verdict.answer

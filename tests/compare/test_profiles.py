@@ -16,6 +16,14 @@ def edges(values, layer=0) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["layer", "query", "key", "zero", "mean"])
 
 
+SEES = np.tri(6, dtype=bool)
+
+
+def alike(first, second, weights):
+    """The similarity of two profiles of the causal edges, without its control."""
+    return resampled_similarity(first, second, "zero", weights, SEES, 0)[0]
+
+
 RANDOM = np.random.default_rng(0).random(21)
 
 
@@ -112,7 +120,7 @@ LOST = np.random.default_rng(2).random((21, 30)) * np.linspace(0.1, 1, 21)[:, No
 def test_the_weighted_similarity_is_the_cosine_of_the_profiles_on_those_inputs():
     other = np.random.default_rng(3).random((21, 30))
     weights = np.array([np.ones(30), np.arange(30.0)])
-    found = resampled_similarity(effects(LOST), effects(other), "zero", weights)
+    found = alike(effects(LOST), effects(other), weights)
     for weight, score in zip(weights, found, strict=True):
         a, b = LOST @ weight, other @ weight
         assert score == pytest.approx(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
@@ -121,11 +129,11 @@ def test_the_weighted_similarity_is_the_cosine_of_the_profiles_on_those_inputs()
 
 def test_a_profile_is_wholly_like_itself_and_unlike_its_opposite():
     ones = np.ones((1, 30))
-    assert resampled_similarity(effects(LOST), effects(3 * LOST), "zero", ones) == pytest.approx(1)
-    assert resampled_similarity(effects(LOST), effects(LOST[::-1] ** 3), "zero", ones) < 0.99
+    assert alike(effects(LOST), effects(3 * LOST), ones) == pytest.approx(1)
+    assert alike(effects(LOST), effects(LOST[::-1] ** 3), ones) < 0.99
     sparse, elsewhere = np.zeros((21, 30)), np.zeros((21, 30))
     sparse[2], elsewhere[5] = 1, 1
-    assert resampled_similarity(effects(sparse), effects(elsewhere), "zero", ones) == 0
+    assert alike(effects(sparse), effects(elsewhere), ones) == 0
 
 
 def test_edges_that_one_model_lacks_are_worth_nothing_there():
@@ -133,9 +141,7 @@ def test_edges_that_one_model_lacks_are_worth_nothing_there():
     filled = LOST.copy()
     filled[10:] = 0
     ones = np.ones((1, 30))
-    assert resampled_similarity(effects(LOST), few, "zero", ones) == pytest.approx(
-        resampled_similarity(effects(LOST), effects(filled), "zero", ones)
-    )
+    assert alike(effects(LOST), few, ones) == pytest.approx(alike(effects(LOST), effects(filled), ones))
 
 
 def test_of_several_layers_the_largest_counts():
@@ -144,11 +150,24 @@ def test_of_several_layers_the_largest_counts():
         {"zero": np.concatenate([LOST, 2 * LOST])},
     )
     ones = np.ones((1, 30))
-    assert resampled_similarity(both, effects(LOST), "zero", ones) == pytest.approx(1)
+    assert alike(both, effects(LOST), ones) == pytest.approx(1)
     shifted = Effects(both.table, {"zero": np.concatenate([LOST, 3 * LOST[::-1] ** 3])})
-    assert resampled_similarity(shifted, effects(LOST), "zero", ones) < 0.99
+    assert alike(shifted, effects(LOST), ones) < 0.99
 
 
 def test_a_model_in_which_nothing_matters_has_no_similarity():
     nothing = effects(np.zeros((21, 30)))
-    assert np.isnan(resampled_similarity(effects(LOST), nothing, "zero", np.ones((1, 30)))).all()
+    assert np.isnan(alike(effects(LOST), nothing, np.ones((1, 30)))).all()
+
+
+def test_the_control_is_what_the_rows_explain():
+    same_rows = edges(np.concatenate([np.full(query + 1, float(query)) for query in range(6)]))
+    flat = Effects(same_rows, {"zero": np.repeat(same_rows["zero"].to_numpy()[:, None], 30, axis=1)})
+    similarity, control = resampled_similarity(flat, flat, "zero", np.ones((1, 30)), SEES, 0)
+    assert similarity == pytest.approx(1)
+    assert control == pytest.approx(1)  # within a row all keys are worth the same
+    sharp = np.zeros((21, 30))
+    sharp[[1, 4, 8, 13, 18]] = 1
+    similarity, control = resampled_similarity(effects(sharp), effects(sharp), "zero", np.ones((1, 30)), SEES, 0)
+    assert similarity == pytest.approx(1)
+    assert control < 0.5
