@@ -66,8 +66,8 @@ class HeadSimilarities:
             `matched` whether the best one-to-one assignment joins the two. For matched pairs, `p` is the share
             of `PERMUTATIONS` shuffles that reach the similarity, and `untrained` that of the most similar head of
             an untrained model; NaN for others.
-        by_input: For every matched compiled head, its similarity and the untrained control's on each input, NaN
-            where it acts on no row: `[2, input]`.
+        by_input: For every matched compiled head, its similarity on each input, and that of a head that attends to
+            everything it may see alike; NaN where the compiled head acts on no row: `[2, input]`.
     """
 
     table: pd.DataFrame
@@ -94,14 +94,17 @@ def head_similarities(pairing: Pairing, seed: int) -> HeadSimilarities:
     for one in active:
         if one.head not in joined:
             continue
-        floors = [_by_input(one, pairing.untrained, head) for head in pairing.untrained.heads]
-        untrained = max(floors, key=np.nanmean)
-        by_input[one.head] = np.stack([_by_input(one, pairing.learned, joined[one.head]), untrained])
+        layer, index = joined[one.head]
+        learned = _by_input(one, pairing.learned.pattern(layer)[:, index])
+        by_input[one.head] = np.stack([learned, _by_input(one, _uniform(pairing))])
         row = keys.index((*one.head, *joined[one.head]))
         same = frame.loc[row, "similarity"]
         reached = sum(_shuffled(one, pairing.learned, joined[one.head], order) >= same for order in shuffles)
         frame.loc[row, "p"] = (1 + reached) / (1 + PERMUTATIONS)
-        frame.loc[row, "untrained"] = np.nanmean(untrained)
+        frame.loc[row, "untrained"] = max(
+            _mean_similarity(one.pattern, pairing.untrained.pattern(layer)[:, index], one.acts)
+            for layer, index in pairing.untrained.heads
+        )
     return HeadSimilarities(frame, by_input)
 
 
@@ -186,9 +189,16 @@ def _shuffled(active: ActiveHead, subject: Subject, head: Head, order: np.ndarra
     return _mean_similarity(active.pattern[order], learned, active.acts[order])
 
 
-def _by_input(active: ActiveHead, subject: Subject, head: Head) -> Float[np.ndarray, " input"]:
+def _uniform(pairing: Pairing) -> Rows:
+    """The rows of a head that attends to all that the task lets a position see, alike."""
+    visible = pairing.task.visible
+    rows = visible / np.maximum(1, visible.sum(axis=1, keepdims=True))
+    return np.broadcast_to(rows, (pairing.n_inputs, *rows.shape))
+
+
+def _by_input(active: ActiveHead, rows: Rows) -> Float[np.ndarray, " input"]:
     scores = np.zeros(active.acts.shape)
-    scores[active.acts] = _similarities(active.pattern, subject.pattern(head[0])[:, head[1]], active.acts)
+    scores[active.acts] = _similarities(active.pattern, rows, active.acts)
     n_rows = active.acts.sum(axis=1)
     return np.where(n_rows > 0, scores.sum(axis=1) / np.maximum(1, n_rows), np.nan)
 

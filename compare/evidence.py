@@ -124,7 +124,7 @@ def interchange_axis(found: list[Interchange], seed: int) -> Axis:
 
 
 def attention_axis(pairing: Pairing, found: HeadSimilarities, seed: int) -> Axis:
-    """Similarity of matched heads, the mean over compiled ones, above an untrained model's; 0 for unmatched."""
+    """Similarity of matched heads, the mean over compiled ones, above uniform attention; 0 for unmatched."""
     heads = active_heads(pairing)
     if not heads:
         return silent("attention", "no compiled head acts on a row that could look elsewhere")
@@ -133,13 +133,13 @@ def attention_axis(pairing: Pairing, found: HeadSimilarities, seed: int) -> Axis
         scores = []
         for one in heads:
             if one.head in found.by_input:
-                learned, untrained = _means(found.by_input[one.head], weights)
-                scores.append(above(learned, untrained))
+                learned, uniform = _means(found.by_input[one.head], weights)
+                scores.append(above(learned, uniform))
             else:
                 scores.append(np.zeros(len(weights)))
         return np.mean(scores, axis=0)
 
-    note = f"attention like that of {len(heads)} compiled heads, above an untrained model's"
+    note = f"attention like that of {len(heads)} compiled heads, above uniform attention"
     return bootstrapped("attention", note, pairing.n_inputs, statistic, seed)
 
 

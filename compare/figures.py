@@ -1,7 +1,6 @@
 """The figures of a comparison, interactive and self-contained."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -11,24 +10,18 @@ from plotly.subplots import make_subplots
 
 from rasplens.compare.ablation import WAYS
 from rasplens.compare.attention import ActiveHead, active_heads
+from rasplens.compare.circuit_figures import ov_figure, program_figure, qk_figure, residual_stream_figure
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.evidence import AXES
 from rasplens.compare.findings import depth_of, last_overlaps, table
 from rasplens.compare.pairing import Pairing
-from rasplens.compare.panels import LAYOUT, Panel, escape, grid, heatmap, names, signed_limits, ticks
+from rasplens.compare.panels import LAYOUT, Panel, escape, grid, heatmap, ticks
 from rasplens.compare.profiles import edge_profile
 from rasplens.compare.subject import Head
 from rasplens.compare.subspaces import CONTROLS
-from rasplens.compile.drawing import draw_program, draw_residual_stream
-from rasplens.model import Transformer
-from rasplens.model.circuits import full_ov_circuit, score_terms
-from rasplens.model.hooked import HookedModel
 
 EXAMPLES = 5
 """Inputs among which the attention figure lets one choose."""
-
-MOST_DIRECTIONS = 120
-"""Residual streams of more directions are not drawn."""
 
 DARK, MIDDLE, LIGHT, GREY = "#1f4e79", "#5b9bd5", "#bdd7ee", "#a6a6a6"
 
@@ -116,7 +109,7 @@ def decodability_figure(comparison: Comparison) -> go.Figure | None:
                 f"untrained {entry.untrained:.2f})"
             )
         panels.append(Panel(point, cells, variables, positions, ("", "position"), (-1.0, 1.0), notes))
-    return _grid(panels, columns=1, panel_height=140 + 24 * len(variables))
+    return grid(panels, columns=1, panel_height=140 + 24 * len(variables))
 
 
 def overlaps_figure(comparison: Comparison) -> go.Figure | None:
@@ -134,7 +127,7 @@ def overlaps_figure(comparison: Comparison) -> go.Figure | None:
         for at in _both_ways(variables.index(row.first), variables.index(row.second)):
             cells[at], notes[at] = row.shared, note
     panel = Panel("", cells, variables, variables, ("", ""), notes=notes)
-    figure = _grid([panel], columns=1, panel_height=160 + 30 * len(variables))
+    figure = grid([panel], columns=1, panel_height=160 + 30 * len(variables))
     figure.update_yaxes(scaleanchor="x", constrain="domain").update_xaxes(constrain="domain")
     return _wide_labels(figure, variables)
 
@@ -160,17 +153,11 @@ def similarity_figure(comparison: Comparison) -> go.Figure | None:
         )
     rows, columns = [[_short(point) for point in points] for points in sides]
     panel = Panel("", cells, rows, columns, ("compiled", "learned"), notes=notes)
-    return _wide_labels(_grid([panel], columns=1, panel_height=140 + 24 * len(rows)), rows)
+    return _wide_labels(grid([panel], columns=1, panel_height=140 + 24 * len(rows)), rows)
 
 
 def _short(point: str) -> str:
     return point.removeprefix("blocks.").replace(".hook_", " ")
-
-
-def _grid(panels: Sequence[Panel], columns: int, panel_height: int) -> go.Figure:
-    """A grid without lines through its first row and column, which the template would draw at 0."""
-    figure = grid(panels, columns, panel_height)
-    return figure.update_xaxes(zeroline=False).update_yaxes(zeroline=False)
 
 
 def _wide_labels(figure: go.Figure, labels: list[str]) -> go.Figure:
@@ -201,7 +188,7 @@ def attention_figure(comparison: Comparison) -> go.Figure | None:
     if not heads:
         return None
     examples = [_attention_panels(pairing, heads, matches, i) for i in range(EXAMPLES)]
-    figure = _grid(examples[0], columns=2, panel_height=360)
+    figure = grid(examples[0], columns=2, panel_height=360)
     for panels in examples[1:]:
         for i, panel in enumerate(panels):
             figure.add_trace(heatmap(panel).update(visible=False), row=i // 2 + 1, col=i % 2 + 1)
@@ -278,7 +265,7 @@ def head_position_figure(comparison: Comparison, way: str) -> go.Figure | None:
             cells[heads.index(label), position] = effect
         panels.append(_lost_panel(side, cells, heads, positions, ("", "position")))
     most = max((len(panel.rows) for panel in panels), default=0)
-    return _grid(panels, columns=2, panel_height=160 + 24 * most) if panels else None
+    return grid(panels, columns=2, panel_height=160 + 24 * most) if panels else None
 
 
 def edge_figure(comparison: Comparison, way: str) -> go.Figure | None:
@@ -290,7 +277,7 @@ def edge_figure(comparison: Comparison, way: str) -> go.Figure | None:
         for (query, key), effect in edge_profile(frame, way).items():
             cells[query, key] = effect
         panels.append(_lost_panel(side, cells, positions, positions, ("query", "key")))
-    return _grid(panels, columns=2, panel_height=400) if panels else None
+    return grid(panels, columns=2, panel_height=400) if panels else None
 
 
 def _lost_panel(
@@ -307,68 +294,6 @@ def _with_rows(comparison: Comparison, name: str) -> dict[str, pd.DataFrame]:
 
 def _heads(frame: pd.DataFrame) -> list[str]:
     return [f"L{layer}H{head}" for layer, head in zip(frame["layer"], frame["head"], strict=True)]
-
-
-def ov_figure(comparison: Comparison) -> go.Figure | None:
-    """The full OV circuit of every learned head: the logits that attending to a token writes."""
-    pairing, model = comparison.pairing, _weights(comparison)
-    if pairing is None or model is None or model.config.normalization != "none":
-        return None
-    task = pairing.task
-    panels = []
-    for layer, head in pairing.learned.heads:
-        circuit = full_ov_circuit(model, layer, head)
-        axes = "attended token", "logit"
-        panel = Panel(f"L{layer}H{head}", circuit, task.token_names, names(task.outputs), axes)
-        panels.append(replace(panel, limits=signed_limits(circuit)))
-    return _grid(panels, columns=min(2, len(panels)), panel_height=420)
-
-
-def qk_figure(comparison: Comparison) -> go.Figure | None:
-    """The four terms of the attention score of every head that reads the embeddings (layer 0)."""
-    pairing, model = comparison.pairing, _weights(comparison)
-    if pairing is None or model is None or model.config.smeared_keys or model.config.normalization != "none":
-        return None
-    tokens, positions = pairing.task.token_names, pairing.task.positions
-    panels = []
-    for head in range(model.config.n_heads):
-        terms = score_terms(model, head)
-        for title, cells, queries, keys in (
-            ("token → token", terms.token_token, tokens, tokens),
-            ("token → position", terms.token_position, tokens, positions),
-            ("position → token", terms.position_token, positions, tokens),
-            ("position → position", terms.position_position, positions, positions),
-        ):
-            panel = Panel(f"L0H{head}: {title}", cells, queries, keys, limits=signed_limits(cells))
-            panels.append(panel)
-    return _grid(panels, columns=2, panel_height=400)
-
-
-def _weights(comparison: Comparison) -> Transformer | None:
-    """The learned model with its weights; None for one that is only known by its hooks, or was not kept."""
-    model = None if comparison.pairing is None else comparison.pairing.learned.model
-    return model.to_transformer() if isinstance(model, HookedModel) else None
-
-
-def program_figure(comparison: Comparison) -> go.Figure | None:
-    """The expressions of the reference program."""
-    if comparison.pairing is None:
-        return None
-    figure = draw_program(comparison.pairing.compiled.program).update_layout(height=400)
-    return figure.for_each_trace(lambda trace: trace.update(text=_escaped(trace.text)))
-
-
-def residual_stream_figure(comparison: Comparison) -> go.Figure | None:
-    """What every direction of the compiled model holds on one input; None if there are too many to read."""
-    pairing = comparison.pairing
-    if pairing is None or pairing.compiled.transformer.config.d_model > MOST_DIRECTIONS:
-        return None
-    figure = draw_residual_stream(pairing.compiled, pairing.task.sequences(pairing.ids[:1])[0])
-    return figure.for_each_trace(lambda trace: trace.update(x=_escaped(trace.x), y=_escaped(trace.y)))
-
-
-def _escaped(labels: Iterable[object]) -> list[str]:
-    return [escape(label) for label in labels]
 
 
 def figures(comparison: Comparison) -> dict[str, go.Figure]:

@@ -64,6 +64,8 @@ def grid(panels: Sequence[Panel], columns: int, panel_height: int) -> go.Figure:
         figure.add_trace(heatmap(panel), **place)
         figure.update_xaxes(title_text=panel.axes[1], **ticks(panel.columns), **place)
         figure.update_yaxes(title_text=panel.axes[0], autorange="reversed", **ticks(panel.rows), **place)
+    # The template would draw lines through the first row and column, at 0.
+    figure.update_xaxes(zeroline=False).update_yaxes(zeroline=False)
     return figure.update_layout(**LAYOUT, height=80 + panel_height * rows)
 
 

@@ -7,8 +7,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from rasplens import show
 from rasplens.compare import Comparison, compare
 from rasplens.compare.pipeline import STAGES
@@ -235,25 +233,35 @@ def compare_and_show(
         ]
         show.as_json(values)
         return
-    table = pd.concat({name: ranking.table for name, ranking in rankings.items()}, names=["model"])
-    table = table.reset_index("model").drop(columns=["task", "learned"])
-    show.table(f"{task.name}: models against programs", list(table), _cells(table))
+    rows = [
+        [
+            f"{name}: {one.program}",
+            one.verdict.answer,
+            *_cells([one.verdict.probability, *(a.score for a in one.axes)]),
+        ]
+        for name, ranking in rankings.items()
+        for one in ranking.comparisons
+    ]
+    show.table(f"{task.name}: models against programs", list(SUMMARY_HEADINGS), rows)
     for name, ranking in rankings.items():
-        show.out.print(f"{name}: {ranking.verdict}")
+        show.out.print(f"{name} → {ranking.verdict}")
     show.out.print(SUMMARY_KEY)
     if out is not None:
         show.out.print(f"Reports: {out}")
 
 
+SUMMARY_HEADINGS = (
+    "model: program", "verdict", "p", "behav-\niour", "inter-\nchange", "atten-\ntion", "abla-\ntion",
+    "sub-\nspaces",
+)  # fmt: skip
 SUMMARY_KEY = """\
-probability   that the model implements the program, with the ends of its interval over inputs (low, high)
-behaviour …   five axes of evidence: 0 is what the controls reach, 1 what the compiled model reaches itself
-right         share of answers that are right on the task's held-out inputs"""
+p               probability that the model implements the program
+behaviour …     five axes of evidence: 0 is what the controls reach, 1 the compiled model itself"""
 
 
-def _cells(table: pd.DataFrame) -> list[list[object]]:
-    """The cells of a table, a dash for what is not known."""
-    return [["-" if value != value else value for value in row] for row in table.to_numpy(dtype=object).tolist()]
+def _cells(values: list[float]) -> list[str]:
+    """Scores in two figures, a dash where there is none."""
+    return ["-" if value != value else f"{value:.2f}" for value in values]
 
 
 def verify_for_task(compiled: CompiledModel, task: Task) -> dict[str, Verification]:

@@ -86,10 +86,16 @@ def test_each_matched_head_stands_beside_its_controls_input_by_input(with_itself
     matched = found.table[found.table["matched"]]
     assert set(found.by_input) == {(0, 0), (1, 0)}
     for row in matched.itertuples():
-        learned, untrained_one = found.by_input[row.compiled_layer, row.compiled_head]
+        learned, uniform = found.by_input[row.compiled_layer, row.compiled_head]
         assert np.nanmean(learned) == pytest.approx(1, abs=1e-5)
-        assert np.nanmean(untrained_one) == pytest.approx(row.untrained)
+        assert np.nanmean(uniform) < 0.9
         assert row.untrained < 0.9
+    previous = active_heads(with_itself)[0]
+    bits = [
+        similarity(np.eye(9)[:1], np.where(np.arange(9) <= query, 1 / (query + 1), 0)[None]) for query in range(9)
+    ]
+    rows = np.flatnonzero(previous.acts[0])  # it attends to one position, uniform attention to all before
+    assert found.by_input[previous.head][1][0] == pytest.approx(np.mean([bits[query] for query in rows]), abs=1e-5)
     p = matched.set_index("variable")["p"]
     assert p["induction"] == 1 / 40  # no shuffle of inputs reaches it
     assert p["previous"] == 1  # every one does: it attends by position alone

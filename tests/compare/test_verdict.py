@@ -55,7 +55,6 @@ def test_a_model_whose_answers_are_wrong_implements_nothing(with_noise):
     """Whatever the other axes say."""
     found = verdict(axes(1.0), [], with_noise, MAPPING)
     assert found.answer == NOT
-    assert found.probability == 0
     assert "hardly better than an untrained model's" in found.reasons[0]
     assert 0 < RIGHT < 0.5
 

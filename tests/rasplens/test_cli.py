@@ -56,7 +56,7 @@ def test_help_has_an_example_for_every_command(cli):
 def test_run_writes_a_report_and_prints_a_summary(cli, tmp_path):
     code, text, _ = cli("run", "copy", "--inputs", "100")
     assert code == 0
-    for part in ("compiled", "learned", "Residual subspaces", "Attention", "Ablation", "not a verdict"):
+    for part in ("compiled", "learned", "Residual subspaces", "Attention", "Ablation", "Evidence", "does not"):
         assert part in text
     assert "smallest margin 0.500" in text
     assert "Report: runs/copy/report.html" in text
@@ -152,9 +152,9 @@ def test_compare_makes_one_table_of_all_pairs(cli, tmp_path):
         load_pretrained("copy").save(tmp_path / f"{name}.safetensors")
     code, text, _ = cli("compare", "copy", "--inputs", "60")
     assert code == 0
-    row = r"^shipped +(offset|induction) +(implements|partly|does not|cannot tell)"
+    row = r"^shipped: (offset|induction) +(implements|partly|does not|cannot tell)"
     assert len(re.findall(row, text, flags=re.M)) == 2
-    assert re.search(r"^shipped: (offset|induction|none of these|partly|cannot tell)", text, flags=re.M)
+    assert re.search(r"^shipped → (offset|induction|none of these|partly|cannot tell)", text, flags=re.M)
     code, text, _ = cli(
         "compare", "copy", "--learned", "a.safetensors", "--learned", "b.safetensors",
         "--program", "offset", "--inputs", "60", "--json",
