@@ -1,6 +1,7 @@
 """A learned model held against compiled ones: five axes of evidence, each beside its controls, and a verdict."""
 
 from rasplens.compare.behaviour import discriminate
+from rasplens.compare.calibration import calibrate
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.interface import Interface, token_interface
 from rasplens.compare.pairing import Pairing, pair
@@ -17,6 +18,7 @@ __all__ = [
     "Subject",
     "Verdict",
     "as_subject",
+    "calibrate",
     "compare",
     "comparison_table",
     "discriminate",

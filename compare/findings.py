@@ -21,6 +21,9 @@ REPAIRED = 0.05
 SHARED = 0.5
 """Variables whose subspaces overlap by more than this are named as sharing one."""
 
+MOST_SHARING = 3
+"""Pairs of variables that are named; the table has all."""
+
 METHODS = {"map": "the subspace of the linear map", "aligned": "a learned subspace"}
 
 SAID = {
@@ -270,7 +273,7 @@ def _overlaps(comparison: Comparison) -> list[str]:
         f"{len(sharing)} of {len(found)} pairs of variables share more than {SHARED} of the smaller one's "
         "subspace of the learned stream."
     )
-    return [summary, *(_sharing(row) for row in sharing.itertuples())]
+    return [summary, *(_sharing(row) for row in sharing.head(MOST_SHARING).itertuples())]
 
 
 def _sharing(row: Any) -> str:

@@ -166,6 +166,21 @@ def agreement(subject: Subject, swapped: Swaps, point: str, subspaces: Subspaces
     return _agreement(subject.interface.codes(logits), swapped)
 
 
+def lost_without(subject: Subject, point: str, subspaces: Subspaces) -> float:
+    """The token accuracy that a model loses when subspaces are held at their means over its inputs."""
+    means = {position: subject.residual(point)[:, position].mean(axis=0) for position in subspaces}
+
+    def hold(stream: torch.Tensor, hook: object) -> torch.Tensor:
+        stream = stream.clone()
+        for position, matrix in subspaces.items():
+            basis, place = torch.as_tensor(matrix, dtype=stream.dtype), subject.at(position)
+            difference = torch.as_tensor(means[position], dtype=stream.dtype) - stream[:, place]
+            stream[:, place] += difference @ basis @ basis.T
+        return stream
+
+    return float(subject.right().mean() - (subject.edited_answers([(point, hold)]) == subject.targets).mean())
+
+
 def _agreement(answers: np.ndarray, swapped: Swaps) -> Agreement:
     right, changes = answers == swapped.expected, swapped.changes
     kept = np.where(
@@ -187,6 +202,8 @@ class Interchange:
         random: The score of random subspaces of the same rank there.
         untrained: The score of the same search in an untrained model.
         everything: The score of taking the whole stream there: it changes what must stay.
+        ablated: The token accuracy lost when the subspace is held at its mean over inputs.
+        ablated_random: The same for random subspaces.
     """
 
     variable: str
@@ -197,11 +214,13 @@ class Interchange:
     random: float
     untrained: float
     everything: float
+    ablated: float
+    ablated_random: float
 
 
 COLUMNS = (
     "variable", "point", "method", "rank", "pairs", "changed", "kept", "score", "random", "untrained",
-    "everything",
+    "everything", "ablated", "ablated_random",
 )  # fmt: skip
 
 
@@ -255,7 +274,7 @@ def _interchange(
     accuracy = agreement(subject, scored, point, subspaces)
     stream = pairing.fitting.learned.residual(point)
     axes = {position: principal_axes(stream[:, position]) for position in subspaces}
-    random = [agreement(subject, scored, point, _random_like(subspaces, axes, rng)).score for _ in range(N_RANDOM)]
+    others = [_random_like(subspaces, axes, rng) for _ in range(N_RANDOM)]
     there, _, theirs = best_site(pairing.fitting.untrained, chosen, untrained, seed, align=method == "aligned")
     ranks = [basis.shape[1] for basis in subspaces.values()]
     return Interchange(
@@ -264,9 +283,11 @@ def _interchange(
         method=method,
         rank=float(np.mean(ranks)) if ranks else 0.0,
         accuracy=accuracy,
-        random=float(np.mean(random)),
+        random=float(np.mean([agreement(subject, scored, point, other).score for other in others])),
         untrained=agreement(control, scored, there, theirs).score,
         everything=agreement(subject, scored, point, None).score,
+        ablated=lost_without(subject, point, subspaces),
+        ablated_random=float(np.mean([lost_without(subject, point, other) for other in others])),
     )
 
 
@@ -315,11 +336,11 @@ def _random_like(
 
 def interchange_table(found: Iterable[Interchange]) -> pd.DataFrame:
     """One row per variable: columns `COLUMNS`; shares in [0, 1]."""
-    rows = [
-        (
-            one.variable, one.point, one.method, one.rank, len(one.accuracy.changed), one.accuracy.changed.mean(),
-            one.accuracy.kept.mean(), one.accuracy.score, one.random, one.untrained, one.everything,
-        )
-        for one in found
-    ]  # fmt: skip
+    rows = []
+    for one in found:
+        changed, kept = one.accuracy.changed, one.accuracy.kept
+        site = one.variable, one.point, one.method, one.rank
+        scores = len(changed), changed.mean(), kept.mean(), one.accuracy.score
+        controls = one.random, one.untrained, one.everything
+        rows.append((*site, *scores, *controls, one.ablated, one.ablated_random))
     return pd.DataFrame(rows, columns=list(COLUMNS))

@@ -138,6 +138,7 @@ def verdict(
         why = "Nothing that the program does between input and output can be observed on these inputs."
         return Verdict(UNKNOWN, nan, nan, nan, variables, (why,))
     reasons = tuple(_reason(axis) for axis in sorted(axes, key=lambda axis: (not axis.speaks, axis.score)))
+    reasons += _reservations(pairing)
     if p >= calibration.implements:
         sure = low >= calibration.does_not
         return Verdict(IMPLEMENTS if sure else UNKNOWN, p, low, high, variables, reasons)
@@ -155,6 +156,18 @@ def variable_verdict(one: Interchange, calibration: Calibration) -> str:
     if score >= calibration.variable:
         return IMPLEMENTS
     return PARTLY if score >= calibration.variable / 2 else NOT
+
+
+def _reservations(pairing: Pairing) -> tuple[str, ...]:
+    """What makes the evidence weaker than it looks."""
+    width = pairing.learned.residual(pairing.learned.residual_points[0]).shape[-1]
+    n = 0 if pairing.fitting is None else len(np.unique(pairing.fitting.ids, axis=0))
+    if n >= width:
+        return ()
+    return (
+        f"Probes and maps are fitted on {n} different inputs in {width} dimensions: held-out scores are biased "
+        "downwards.",
+    )
 
 
 def _reason(axis: Axis) -> str:

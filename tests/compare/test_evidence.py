@@ -97,7 +97,7 @@ def interchange(changed, kept, random=0.0, untrained=0.0, name="x"):
     pairs = Agreement(np.array(changed, dtype=float), np.array(kept, dtype=float))
     return Interchange(
         variable=name, point="", method="map", rank=1.0, accuracy=pairs, random=random, untrained=untrained,
-        everything=0.0,
+        everything=0.0, ablated=0.0, ablated_random=0.0,
     )  # fmt: skip
 
 

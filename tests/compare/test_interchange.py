@@ -191,3 +191,14 @@ def test_the_table_has_a_row_for_each_variable(tested):
     assert row["pairs"] == 100
     assert row["score"] == min(row["changed"], row["kept"])
     assert interchange_table([]).empty
+
+
+def test_holding_a_subspace_at_its_mean_costs_what_the_variable_is_worth(with_itself):
+    found = interchange.interchanges(
+        with_itself, representations(with_itself), representations(with_itself, "untrained"), 0
+    )
+    (one,) = found
+    assert one.variable == "previous"
+    assert one.ablated > 0.3
+    assert one.ablated_random < one.ablated
+    assert interchange.lost_without(with_itself.learned, one.point, {}) == 0
