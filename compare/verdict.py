@@ -133,7 +133,7 @@ def verdict(
     p, low, high = (nan if x is None else float(probability(calibration, x)) for x in ends)
     if right < RIGHT:
         why = f"The model's answers are hardly better than an untrained model's ({right:.2f} of the way to right)."
-        return Verdict(NOT, p, low, high, variables, (why,))
+        return Verdict(NOT, p, low, high, variables, (why, *_reservations(pairing)))
     if np.isnan(p):
         why = "Nothing that the program does between input and output can be observed on these inputs."
         return Verdict(UNKNOWN, nan, nan, nan, variables, (why,))

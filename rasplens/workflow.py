@@ -233,7 +233,7 @@ def compare_and_show(
         ]
         show.as_json(values)
         return
-    rows = [
+    rows: list[list[object]] = [
         [
             f"{name}: {one.program}",
             one.verdict.answer,
