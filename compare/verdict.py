@@ -142,8 +142,7 @@ def verdict(
     if p >= calibration.implements:
         sure = low >= calibration.does_not
         return Verdict(IMPLEMENTS if sure else UNKNOWN, p, low, high, variables, reasons)
-    found = [name for name, answer in variables.items() if answer == IMPLEMENTS]
-    if found and len(found) < len(variables):
+    if IMPLEMENTS in variables.values():
         return Verdict(PARTLY, p, low, high, variables, reasons)
     if p < calibration.does_not:
         return Verdict(NOT if high < calibration.implements else UNKNOWN, p, low, high, variables, reasons)

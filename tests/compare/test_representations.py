@@ -16,7 +16,10 @@ from rasplens.compare.representations import (
     representations,
     varies,
 )
+from rasplens.compile import compile_program
+from rasplens.learned import load_pretrained
 from rasplens.model import Transformer
+from rasplens.tasks import get_task
 
 
 @pytest.fixture(scope="module")
@@ -167,3 +170,17 @@ def test_variables_without_values_in_common_have_no_correlation(found):
 def test_a_variable_that_hardly_varies_is_constant():
     assert not varies(np.array([0] * 96 + [1] * 4))
     assert varies(np.array([0] * 95 + [1] * 5))
+
+
+def test_the_slots_of_the_learned_compression_share_one_subspace_and_differ_in_scale():
+    """The published finding (Farrell et al. 2025); in the compiled model the two are orthogonal."""
+    task = get_task("compression")
+    compiled = compile_program(task.programs["slots"], task.vocab, task.n_ctx, mask=task.visible)
+    pairing = pair(compiled, load_pretrained("compression"), task, 300, 0)
+    learned, reference = (overlap_table(representations(pairing, side)) for side in ("learned", "reference"))
+    (last,) = learned[learned["point"] == "blocks.1.hook_resid_post"].itertuples()
+    assert {last.first, last.second} == {"first", "second"}
+    assert last.shared > 0.9
+    assert last.correlation > 0.5
+    assert last.scale < 0.5
+    assert reference["shared"].max() < 0.05
