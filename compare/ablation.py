@@ -39,7 +39,7 @@ MOST_NEURONS = 1_024
 ROUNDING = 1e-6
 """Attention below this is a rounding error."""
 
-_BATCH = 2_048
+_BATCH = 512
 
 Edit = Callable[[torch.Tensor, slice], None]
 """Changes an activation in place, at the rows of the batch that belong to it."""
