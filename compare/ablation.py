@@ -73,9 +73,11 @@ def head_effects(subject: Subject, most_answers: int = HEAD_ANSWERS) -> Effects:
     """The worth of each head: rows layer, head."""
     subject = _fewer(subject, most_answers)
     keys = [{"layer": layer, "head": head} for layer, head in subject.heads]
-    return _effects(
-        subject, keys, lambda way: [(z_point(h[0]), _head_edit(subject, h, way)) for h in subject.heads]
-    )
+
+    def edits(way: str) -> list[tuple[str, Edit]]:
+        return [(z_point(head[0]), _head_edit(subject, head, way)) for head in subject.heads]
+
+    return _effects(subject, keys, lambda way: _without_each(subject, edits(way)))
 
 
 def head_position_effects(subject: Subject, most_answers: int = EDGE_ANSWERS) -> Effects:
@@ -87,7 +89,7 @@ def head_position_effects(subject: Subject, most_answers: int = EDGE_ANSWERS) ->
     def edits(way: str) -> list[tuple[str, Edit]]:
         return [(z_point(head[0]), _head_edit(subject, head, way, position)) for head, position in cells]
 
-    return _effects(subject, keys, edits)
+    return _effects(subject, keys, lambda way: _without_each(subject, edits(way)))
 
 
 def joint_effects(subject: Subject, most_answers: int = EDGE_ANSWERS) -> pd.DataFrame:
@@ -132,7 +134,7 @@ def neuron_effects(subject: Subject, most_answers: int = EDGE_ANSWERS // 4) -> E
         other = {layer: _replacement(cache[point], way) for layer, point in points.items()}
         return [(points[layer], _assign((slice(None), i), other[layer][..., i])) for layer, i in neurons]
 
-    return _effects(subject, keys, edits, ["layer", "neuron"])
+    return _effects(subject, keys, lambda way: _without_each(subject, edits(way)), ["layer", "neuron"])
 
 
 def edge_effects(subject: Subject, most_answers: int = EDGE_ANSWERS) -> Effects:
@@ -141,11 +143,45 @@ def edge_effects(subject: Subject, most_answers: int = EDGE_ANSWERS) -> Effects:
     edges = attended_edges(subject)
     keys = [{**vars(edge), "attention": _mean_attention(subject, edge)} for edge in edges]
 
-    def edits(way: str) -> list[tuple[str, Edit]]:
-        others = {layer: _replacement(subject.pattern(layer), way) for layer in range(subject.n_layers)}
-        return [(pattern_point(edge.layer), _edge_edit(subject, edge, others[edge.layer])) for edge in edges]
+    last = subject.n_layers - 1
+    early, late = ([edge for edge in edges if (edge.layer == last) is is_last] for is_last in (False, True))
 
-    return _effects(subject, keys, edits, ["layer", "query", "key", "attention"])
+    def without(way: str) -> Iterable[np.ndarray]:
+        others = {layer: _replacement(subject.pattern(layer), way) for layer in range(subject.n_layers)}
+        edits = [(pattern_point(edge.layer), _edge_edit(subject, edge, others[edge.layer])) for edge in early]
+        yield from _without_each(subject, edits)
+        yield from _without_last(subject, late, others)
+
+    return _effects(subject, keys, without, ["layer", "query", "key", "attention"])
+
+
+def _without_last(
+    subject: Subject, edges: Sequence[Edge], others: Mapping[int, np.ndarray]
+) -> list[Float[np.ndarray, "input answer logit"]]:
+    """The logits after each edge of the last layer is ablated alone.
+
+    Behind the last attention nothing passes between positions: one forward pass ablates an edge in every row, and
+    each row's answer says what its own edge is worth.
+    """
+    by_query: dict[int, list[int]] = {}
+    for i, edge in enumerate(edges):
+        by_query.setdefault(edge.query, []).append(i)
+    found = [subject.clean_logits] * len(edges)
+    for together in itertools.zip_longest(*by_query.values()):
+        chosen = [i for i in together if i is not None]
+        edits = [_edge_edit(subject, edges[i], others[edges[i].layer]) for i in chosen]
+
+        def ablate(pattern: torch.Tensor, hook: object, edits: Sequence[Edit] = edits) -> torch.Tensor:
+            pattern = pattern.clone()
+            for edit in edits:
+                edit(pattern, slice(None))
+            return pattern
+
+        logits = subject.logits(subject.tokens, [(pattern_point(subject.n_layers - 1), ablate)])
+        for i in chosen:
+            own = np.array(subject.task.loss_positions) == edges[i].query
+            found[i] = np.where(own[:, None], logits, subject.clean_logits)
+    return found
 
 
 def attended_edges(subject: Subject) -> list[Edge]:
@@ -161,7 +197,7 @@ def attended_edges(subject: Subject) -> list[Edge]:
     return edges
 
 
-def without_each(
+def _without_each(
     subject: Subject, edits: Sequence[tuple[str, Edit]]
 ) -> Iterable[Float[np.ndarray, "input answer logit"]]:
     """The logits after each edit alone; edits at one hook point share batches, on copies of the inputs."""
@@ -184,7 +220,7 @@ def without_each(
 def _effects(
     subject: Subject,
     keys: Sequence[Mapping[str, object]],
-    edits: Callable[[str], list[tuple[str, Edit]]],
+    without: Callable[[str], Iterable[Float[np.ndarray, "input answer logit"]]],
     columns: Sequence[str] = (),
 ) -> Effects:
     table = pd.DataFrame(keys, columns=list(columns) or None)
@@ -193,7 +229,7 @@ def _effects(
     clean = _answer_log_probabilities(subject.interface, subject.clean_logits)
     for way in WAYS:
         rows, probability, kl = [], [], []
-        for logits in without_each(subject, edits(way)):
+        for logits in without(way):
             rows.append(right - (subject.interface.codes(logits) == subject.targets).mean(axis=1))
             edited = _answer_log_probabilities(subject.interface, logits)
             probability.append(_right_probability(clean, subject) - _right_probability(edited, subject))

@@ -312,3 +312,22 @@ def test_a_program_that_gives_none_of_the_tasks_answers_has_nothing_to_lose(task
     table = head_effects(as_subject(compiled, task, task.held_out[:5])).table
     assert (table[list(WAYS)] == 0).all().all()
     assert table[["zero_probability", "zero_kl"]].isna().all().all()
+
+
+def test_edges_of_the_last_layer_are_ablated_together_but_each_counts_alone(subject, model):
+    """Against one forward pass for each edge."""
+    table = edge_effects(subject, 10_000).table.set_index(["layer", "query", "key"])
+    late = table.loc[1]
+    assert (late["zero"].abs() > 0).any()
+    clean = subject.right().mean()
+    for (query, key), row in late.iterrows():
+
+        def silence(pattern, hook, query=query, key=key):
+            pattern = pattern.clone()
+            pattern[:, :, query, key] = 0
+            total = pattern[:, :, query].sum(dim=-1, keepdim=True)
+            pattern[:, :, query] = (pattern[:, :, query] / total).where(total > 1e-6, 0)  # else nothing is left
+            return pattern
+
+        answers = subject.edited_answers([("blocks.1.attn.hook_pattern", silence)])
+        assert row["zero"] == pytest.approx(clean - (answers == subject.targets).mean(), abs=1e-9)
