@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Float
-from scipy.special import log_softmax, rel_entr
+from scipy.special import log_softmax
 
 from rasplens.compare.interface import Interface
 from rasplens.compare.live import live_rows
@@ -233,11 +233,7 @@ def _effects(
             rows.append(right - (subject.interface.codes(logits) == subject.targets).mean(axis=1))
             edited = _answer_log_probabilities(subject.interface, logits)
             probability.append(_right_probability(clean, subject) - _right_probability(edited, subject))
-            kl.append(
-                np.nan
-                if clean is None or edited is None
-                else float(rel_entr(np.exp(clean), np.exp(edited)).sum(-1).mean())
-            )
+            kl.append(np.nan if clean is None or edited is None else _divergence(clean, edited))
         lost[way] = np.array(rows).reshape(len(keys), subject.n_inputs)
         table[way], table[f"{way}_probability"], table[f"{way}_kl"] = lost[way].mean(axis=1), probability, kl
     return Effects(table, lost)
@@ -248,6 +244,11 @@ def _answer_log_probabilities(interface: Interface, logits: np.ndarray) -> np.nd
     if interface.columns is None or not (interface.columns >= 0).any():
         return None
     return log_softmax(logits[..., interface.columns[interface.columns >= 0]].astype(np.float64), axis=-1)
+
+
+def _divergence(clean: np.ndarray, edited: np.ndarray) -> float:
+    """The mean divergence in nats, by the logarithms: a probability that underflows is not infinitely far away."""
+    return float((np.exp(clean) * (clean - edited)).sum(axis=-1).mean())
 
 
 def _right_probability(log_probabilities: np.ndarray | None, subject: Subject) -> float:

@@ -23,6 +23,7 @@ from rasplens.compare.ablation import (
 from rasplens.compare.shuffling import derangement
 from rasplens.compile import compile_program
 from rasplens.learned import Architecture
+from rasplens.model import Transformer
 from rasplens.model.forward import forward
 from rasplens.tasks import get_task
 
@@ -331,3 +332,13 @@ def test_edges_of_the_last_layer_are_ablated_together_but_each_counts_alone(subj
 
         answers = subject.edited_answers([("blocks.1.attn.hook_pattern", silence)])
         assert row["zero"] == pytest.approx(clean - (answers == subject.targets).mean(), abs=1e-9)
+
+
+def test_a_model_that_is_very_sure_has_a_finite_divergence(model, subject, task):
+    """A probability that underflows to zero was infinitely far from any other, which JSON cannot hold."""
+    sure = Transformer(
+        model.config, {**model.weights, "unembed.W_U": 1e4 * model.weights["unembed.W_U"]}, model.mask
+    )
+    table = head_effects(as_subject(sure, subject.task, subject.ids)).table
+    assert np.isfinite(table.filter(like="_kl").to_numpy()).all()
+    assert table["zero_kl"].max() > 745  # a number whose negative exponential is zero
