@@ -93,6 +93,11 @@ class Recipe:
         """The fields as plain JSON values."""
         return asdict(self)
 
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Recipe":
+        """The recipe that `to_dict` described; fields that a stored one does not know yet have their defaults."""
+        return cls(**{**values, "architecture": Architecture(**values["architecture"])})
+
     def objective(self, task: Task) -> Task:
         """The task as the loss sees it; accuracy is always that of the task itself."""
         return task.next_token() if self.every_position else task

@@ -5,7 +5,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from rasplens.learned import Architecture, Recipe, get_recipe, load_pretrained, pretrained_names
+from rasplens.learned import Recipe, get_recipe, load_pretrained, pretrained_names
 from rasplens.model.circuits import full_ov_circuit
 from rasplens.tasks import get_task
 
@@ -21,8 +21,7 @@ def test_each_says_how_it_was_made_and_its_figures_are_true(name):
     model, task = load_pretrained(name), get_task(name)
     provenance = model.provenance
     assert provenance["command"].startswith(f"rasplens train {name} --recipe {provenance['recipe_name']} --seed")
-    stored = {**provenance["recipe"], "architecture": Architecture(**provenance["recipe"]["architecture"])}
-    assert Recipe(**stored) == get_recipe(name, provenance["recipe_name"])
+    assert Recipe.from_dict(provenance["recipe"]) == get_recipe(name, provenance["recipe_name"])
     accuracy = task.accuracy(model)
     assert accuracy.token == pytest.approx(provenance["accuracy"]["token"], abs=1e-3)
     assert accuracy.sequence == pytest.approx(provenance["accuracy"]["sequence"], abs=2e-3)

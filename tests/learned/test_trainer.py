@@ -263,7 +263,7 @@ def test_a_killed_process_started_again_ends_bit_by_bit_as_an_uninterrupted_one(
 def test_the_smallest_shipped_model_is_reproduced_by_its_recipe():
     shipped = load_pretrained("copy")
     again = train("copy", shipped.provenance["recipe_name"], shipped.provenance["seed"])
-    assert get_recipe("copy", shipped.provenance["recipe_name"]).to_dict() == shipped.provenance["recipe"]
+    assert get_recipe("copy", shipped.provenance["recipe_name"]) == Recipe.from_dict(shipped.provenance["recipe"])
     accuracy, stated = again.provenance["accuracy"], shipped.provenance["accuracy"]
     assert accuracy["token"] == pytest.approx(stated["token"], abs=0.01)
     assert accuracy["sequence"] == pytest.approx(stated["sequence"], abs=0.05)
