@@ -18,7 +18,8 @@ import torch
 from page import table, write
 
 from rasplens.compare import Subject, as_subject, compare
-from rasplens.compare.ablation import Edge, attended_edges, edge_effects
+from rasplens.compare.ablation import edge_effects
+from rasplens.compare.edges import Edge, attended_edges
 from rasplens.compare.pipeline import STAGES
 from rasplens.compare.subject import pattern_point
 from rasplens.compile import compile_program

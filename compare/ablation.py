@@ -8,19 +8,18 @@ critical depends on the way; all are reported.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.special import log_softmax
 
-from rasplens.compare.interface import Interface
-from rasplens.compare.live import live_rows
+from rasplens.compare.edges import Edited, attended_edges, mean_attention, without_edges
 from rasplens.compare.shuffling import derangement
-from rasplens.compare.subject import Head, Subject, pattern_point, z_point
+from rasplens.compare.subject import BATCH, Head, Subject, z_point
 
 WAYS = ("zero", "mean", "resample")
 
@@ -30,28 +29,11 @@ EDGE_ANSWERS = 400
 HEAD_ANSWERS = 2_000
 """Heads on more: there are few of them."""
 
-ATTENDED = 1e-3
-"""The least attention on some input that makes an edge worth trying."""
-
 MOST_NEURONS = 1_024
 """Models with more neurons than this are not ablated neuron by neuron."""
 
-ROUNDING = 1e-6
-"""Attention below this is a rounding error."""
-
-_BATCH = 512
-
 Edit = Callable[[torch.Tensor, slice], None]
 """Changes an activation in place, at the rows of the batch that belong to it."""
-
-
-@dataclass(frozen=True)
-class Edge:
-    """An attention edge, all heads of the layer together, between positions of the task."""
-
-    layer: int
-    query: int
-    key: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,67 +123,20 @@ def edge_effects(subject: Subject, most_answers: int = EDGE_ANSWERS) -> Effects:
     """The worth of each attention edge: rows layer, query, key, and attention (its mean)."""
     subject = _fewer(subject, most_answers)
     edges = attended_edges(subject)
-    keys = [{**vars(edge), "attention": _mean_attention(subject, edge)} for edge in edges]
+    keys = [{**vars(edge), "attention": mean_attention(subject, edge)} for edge in edges]
 
-    last = subject.n_layers - 1
-    early, late = ([edge for edge in edges if (edge.layer == last) is is_last] for is_last in (False, True))
-
-    def without(way: str) -> Iterable[np.ndarray]:
-        others = {layer: _replacement(subject.pattern(layer), way) for layer in range(subject.n_layers)}
-        edits = [(pattern_point(edge.layer), _edge_edit(subject, edge, others[edge.layer])) for edge in early]
-        yield from _without_each(subject, edits)
-        yield from _without_last(subject, late, others)
+    def without(way: str) -> Iterable[Edited]:
+        layers = range(subject.n_layers)
+        return without_edges(
+            subject, edges, {layer: _replacement(subject.pattern(layer), way) for layer in layers}
+        )
 
     return _effects(subject, keys, without, ["layer", "query", "key", "attention"])
 
 
-def _without_last(
-    subject: Subject, edges: Sequence[Edge], others: Mapping[int, np.ndarray]
-) -> list[Float[np.ndarray, "input answer logit"]]:
-    """The logits after each edge of the last layer is ablated alone.
-
-    Behind the last attention nothing passes between positions: one forward pass ablates an edge in every row, and
-    each row's answer says what its own edge is worth.
-    """
-    by_query: dict[int, list[int]] = {}
-    for i, edge in enumerate(edges):
-        by_query.setdefault(edge.query, []).append(i)
-    found = [subject.clean_logits] * len(edges)
-    for together in itertools.zip_longest(*by_query.values()):
-        chosen = [i for i in together if i is not None]
-        edits = [_edge_edit(subject, edges[i], others[edges[i].layer]) for i in chosen]
-
-        def ablate(pattern: torch.Tensor, hook: object, edits: Sequence[Edit] = edits) -> torch.Tensor:
-            pattern = pattern.clone()
-            for edit in edits:
-                edit(pattern, slice(None))
-            return pattern
-
-        logits = subject.logits(subject.tokens, [(pattern_point(subject.n_layers - 1), ablate)])
-        for i in chosen:
-            own = np.array(subject.task.loss_positions) == edges[i].query
-            found[i] = np.where(own[:, None], logits, subject.clean_logits)
-    return found
-
-
-def attended_edges(subject: Subject) -> list[Edge]:
-    """The edges that get attention on some input, from a head whose row reaches an answer; layer by layer."""
-    live = live_rows(subject)
-    edges = []
-    for layer in range(subject.n_layers):
-        attended = np.zeros((subject.n_pos, subject.n_pos), dtype=bool)
-        for head in subject.heads_of(layer):
-            rows = live[layer, head]
-            attended[rows] |= subject.pattern(layer)[:, head].max(axis=0)[rows] > ATTENDED
-        edges += [Edge(layer, int(query), int(key)) for query, key in np.argwhere(attended)]
-    return edges
-
-
-def _without_each(
-    subject: Subject, edits: Sequence[tuple[str, Edit]]
-) -> Iterable[Float[np.ndarray, "input answer logit"]]:
+def _without_each(subject: Subject, edits: Sequence[tuple[str, Edit]]) -> Iterator[Edited]:
     """The logits after each edit alone; edits at one hook point share batches, on copies of the inputs."""
-    together = max(1, _BATCH // subject.n_inputs)
+    together = max(1, BATCH // subject.n_inputs)
     for point, group in itertools.groupby(edits, key=lambda edit: edit[0]):
         own = [edit for _, edit in group]
         for start in range(0, len(own), together):
@@ -214,51 +149,66 @@ def _without_each(
                 return value
 
             logits = subject.logits(subject.tokens.repeat(len(part), 1), [(point, apply)])
-            yield from logits.reshape(len(part), n, *logits.shape[1:])
+            yield Edited(logits.reshape(len(part), n, *logits.shape[1:]), range(logits.shape[1]))
 
 
 def _effects(
     subject: Subject,
     keys: Sequence[Mapping[str, object]],
-    without: Callable[[str], Iterable[Float[np.ndarray, "input answer logit"]]],
+    without: Callable[[str], Iterable[Edited]],
     columns: Sequence[str] = (),
 ) -> Effects:
     table = pd.DataFrame(keys, columns=list(columns) or None)
     lost = {}
-    right = subject.right().mean(axis=1)
-    clean = _answer_log_probabilities(subject.interface, subject.clean_logits)
+    right, targets = subject.right(), subject.targets
+    clean = _log_probabilities(subject, subject.clean_logits)
+    sure = _of_targets(clean, targets)
     for way in WAYS:
-        rows, probability, kl = [], [], []
-        for logits in without(way):
-            rows.append(right - (subject.interface.codes(logits) == subject.targets).mean(axis=1))
-            edited = _answer_log_probabilities(subject.interface, logits)
-            probability.append(_right_probability(clean, subject) - _right_probability(edited, subject))
-            kl.append(np.nan if clean is None or edited is None else _divergence(clean, edited))
-        lost[way] = np.array(rows).reshape(len(keys), subject.n_inputs)
-        table[way], table[f"{way}_probability"], table[f"{way}_kl"] = lost[way].mean(axis=1), probability, kl
+        rows, probability, kl = [np.empty((0, subject.n_inputs))], [np.empty(0)], [np.empty(0)]
+        for edited in without(way):
+            where = edited.answers
+            right_now = subject.interface.codes(edited.logits) == targets[:, where]
+            rows.append((right[:, where].astype(int) - right_now).sum(axis=-1) / targets.shape[1])
+            after = _log_probabilities(subject, edited.logits)
+            gone = sure[:, where] - _of_targets(after, targets[:, where])
+            probability.append(gone.sum(axis=(1, 2)) / targets.size)
+            kl.append(_divergence(clean[:, where], after).sum(axis=(1, 2)) / targets.size)
+        lost[way] = np.concatenate(rows)
+        table[way] = lost[way].mean(axis=1)
+        table[f"{way}_probability"], table[f"{way}_kl"] = np.concatenate(probability), np.concatenate(kl)
     return Effects(table, lost)
 
 
-def _answer_log_probabilities(interface: Interface, logits: np.ndarray) -> np.ndarray | None:
-    """Log-probabilities of the task's answers; None for a model that has no logits for them."""
-    if interface.columns is None or not (interface.columns >= 0).any():
-        return None
-    return log_softmax(logits[..., interface.columns[interface.columns >= 0]].astype(np.float64), axis=-1)
-
-
-def _divergence(clean: np.ndarray, edited: np.ndarray) -> float:
-    """The mean divergence in nats, by the logarithms: a probability that underflows is not infinitely far away."""
-    return float((np.exp(clean) * (clean - edited)).sum(axis=-1).mean())
-
-
-def _right_probability(log_probabilities: np.ndarray | None, subject: Subject) -> float:
+def _log_probabilities(
+    subject: Subject, logits: Float[np.ndarray, "*batch logit"]
+) -> Float[np.ndarray, "*batch answer"]:
+    """Of the task's answers; -inf for those that the model cannot give, NaN if it can give none."""
     columns = subject.interface.columns
-    if log_probabilities is None or columns is None:
-        return float("nan")
-    place = np.cumsum(columns >= 0) - 1
-    possible = columns[subject.targets] >= 0
-    at_target = np.take_along_axis(np.exp(log_probabilities), place[subject.targets][..., None], axis=-1)[..., 0]
-    return float(np.where(possible, at_target, 0.0).mean())
+    given = np.zeros(0, dtype=int) if columns is None else np.flatnonzero(columns >= 0)
+    if columns is None or not given.size:
+        return np.full((*logits.shape[:-1], len(subject.task.outputs)), np.nan)
+    found = log_softmax(logits[..., columns[given]].astype(np.float64), axis=-1)
+    if len(given) == len(columns):
+        return found
+    everything = np.full((*logits.shape[:-1], len(columns)), -np.inf)
+    everything[..., given] = found
+    return everything
+
+
+def _divergence(
+    clean: Float[np.ndarray, "input answer code"], edited: Float[np.ndarray, "edit input answer code"]
+) -> Float[np.ndarray, "edit input answer"]:
+    """In nats, by the logarithms: a probability that underflows is not infinitely far away."""
+    difference = np.subtract(clean, edited, out=np.zeros_like(edited), where=~np.isneginf(edited))
+    return (np.exp(clean) * difference).sum(axis=-1)
+
+
+def _of_targets(
+    log_probabilities: Float[np.ndarray, "*batch input answer code"], targets: Int[np.ndarray, "input answer"]
+) -> Float[np.ndarray, "*batch input answer"]:
+    """The probability of the right answers."""
+    place = np.broadcast_to(targets, log_probabilities.shape[:-1])[..., None]
+    return np.exp(np.take_along_axis(log_probabilities, place, axis=-1)[..., 0])
 
 
 def _head_edit(subject: Subject, head: Head, way: str, position: int | None = None) -> Edit:
@@ -266,29 +216,6 @@ def _head_edit(subject: Subject, head: Head, way: str, position: int | None = No
     gathered = subject.whole_gathered(layer)[:, :, index]
     places = slice(None) if position is None else subject.at(position)
     return _assign((places, index), _replacement(gathered, way)[:, places])
-
-
-def _edge_edit(subject: Subject, edge: Edge, other: Float[np.ndarray, "input head query key"]) -> Edit:
-    query, key = subject.at(edge.query), subject.at(edge.key)
-    wanted = torch.tensor(other[:, :, edge.query, edge.key])
-
-    def edit(pattern: torch.Tensor, rows: slice) -> None:
-        replace_attention(pattern[rows, :, query], key, wanted.to(pattern.dtype))
-
-    return edit
-
-
-def replace_attention(row: torch.Tensor, key: int, wanted: torch.Tensor) -> None:
-    """Sets the attention `[..., key]` of a row to one key; the others keep their proportions, the row its sum.
-
-    A row that attends to nothing else has nothing to share out: it loses what the key loses.
-    """
-    total = row.sum(dim=-1)
-    rest = total - row[..., key]
-    has_rest = rest > ROUNDING
-    factor = torch.where(has_rest, (total - wanted) / torch.where(has_rest, rest, 1), 0)
-    row *= factor[..., None]
-    row[..., key] = wanted
 
 
 def _replacement(activation: np.ndarray, way: str) -> np.ndarray:
@@ -321,8 +248,3 @@ def _whole_batch(edit: Edit) -> Callable[..., torch.Tensor]:
 
 def _fewer(subject: Subject, most_answers: int) -> Subject:
     return subject.first(max(2, most_answers // subject.targets.shape[1]))
-
-
-def _mean_attention(subject: Subject, edge: Edge) -> float:
-    heads = subject.heads_of(edge.layer)
-    return float(subject.pattern(edge.layer)[:, heads, edge.query, edge.key].mean())

@@ -33,8 +33,8 @@ class Comparison:
         axes: The evidence, see `rasplens.compare.evidence`.
         verdict: What it says.
         tables: Tidy frames by name; see the function that makes each: behaviour, interchange, attention,
-            shared_heads, decodability, representations, overlaps, similarity, and by side ("compiled",
-            "learned") heads, head_positions, joint, edges, neurons.
+            shared_heads, decodability, representations, overlaps, similarity, matched_profiles, and
+            by side ("compiled", "learned") heads, head_positions, joint, edges, neurons.
         correlations: By way of ablation, of the two edge profiles; None where a profile is constant.
         overlaps: By way of ablation, of the critical edges.
         pairing: The models and their activations; not stored, None for a comparison that was loaded.

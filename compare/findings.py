@@ -197,7 +197,7 @@ def _ablation(comparison: Comparison) -> list[str]:
         )
     sentences += [_correlated(way, found) for way, found in comparison.correlations.items()]
     sentences += [_critical(way, found) for way, found in comparison.overlaps.items() if found.either]
-    return sentences + _repaired(comparison)
+    return sentences + _matched(comparison) + _repaired(comparison)
 
 
 def _correlated(way: str, found: Correlation | None) -> str:
@@ -219,6 +219,18 @@ def _critical(way: str, found: Overlap) -> str:
         f"Under {way} ablation {found.either} edges cost more than {CRITICAL} of accuracy in one of the models, "
         f"{found.shared} of them in both; {found.expected:.1f} would by chance ({_p(found.p)})."
     )
+
+
+def _matched(comparison: Comparison) -> list[str]:
+    sentences = []
+    for row in table(comparison, "matched_profiles").itertuples():
+        if row.way == "zero":
+            others = "" if math.isnan(row.unmatched) else f"; with the other learned heads at {row.unmatched:.2f}"
+            sentences.append(
+                f"What the head for {row.variable!r} is worth at each position correlates with what its match "
+                f"{row.learned} is worth at {row.rho:.2f} ({_p(row.p)}){others}."
+            )
+    return sentences
 
 
 def _repaired(comparison: Comparison) -> list[str]:

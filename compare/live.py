@@ -3,10 +3,11 @@
 Found by trying, on a few inputs, with every position at once in a batch.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
+from jaxtyping import Float
 
 from rasplens.compare.subject import Head, Subject
 from rasplens.compile import Variable
@@ -44,15 +45,27 @@ def _silence_head(head: Head) -> tuple[str, Callable[[torch.Tensor, int], None]]
 def _live_positions(subject: Subject, point: str, silence: Callable[[torch.Tensor, int], None]) -> list[int]:
     """The task's positions at which silencing an activation changes an answer."""
     subject = subject.first(LIVE_INPUTS)
-    n, n_pos = subject.n_inputs, subject.n_pos
-
-    def edit(activation: torch.Tensor, hook: object) -> torch.Tensor:
-        activation = activation.clone()
-        for position in range(n_pos):
-            silence(activation[position * n : (position + 1) * n], subject.at(position))
-        return activation
-
     clean = subject.logits(subject.tokens)
-    edited = subject.logits(subject.tokens.repeat(n_pos, 1), [(point, edit)])
-    change = np.abs(edited.reshape(n_pos, *clean.shape) - clean).max(axis=(1, 2, 3))
-    return [int(position) for position in np.flatnonzero(change > CHANGE)]
+
+    def change(groups: Sequence[Sequence[int]]) -> Float[np.ndarray, "group answer"]:
+        """How much the logits change when each group of positions is silenced."""
+        n = subject.n_inputs
+
+        def edit(activation: torch.Tensor, hook: object) -> torch.Tensor:
+            activation = activation.clone()
+            for i, positions in enumerate(groups):
+                for position in positions:
+                    silence(activation[i * n : (i + 1) * n], subject.at(position))
+            return activation
+
+        edited = subject.logits(subject.tokens.repeat(len(groups), 1), [(point, edit)])
+        return np.abs(edited.reshape(len(groups), *clean.shape) - clean).max(axis=(1, 3))
+
+    if point.startswith(f"blocks.{subject.n_layers - 1}.") and not point.endswith("hook_resid_pre"):
+        # Behind the last attention a position reaches its own answer and no other: all are tried at once.
+        reached = change([range(subject.n_pos)])[0] > CHANGE
+        return sorted(
+            position for position, is_live in zip(subject.task.loss_positions, reached, strict=True) if is_live
+        )
+    reached = change([[position] for position in range(subject.n_pos)]).max(axis=1) > CHANGE
+    return [int(position) for position in np.flatnonzero(reached)]

@@ -27,7 +27,7 @@ from rasplens.compare.evidence import (
 from rasplens.compare.interchange import Interchange, interchange_table, interchanges, tested_variables
 from rasplens.compare.interface import Interface
 from rasplens.compare.pairing import Pairing, pair
-from rasplens.compare.profiles import correlate, critical_overlap
+from rasplens.compare.profiles import correlate, critical_overlap, matched_profiles
 from rasplens.compare.ranking import Ranking
 from rasplens.compare.representations import (
     Place,
@@ -150,6 +150,10 @@ def _compare(
             f"joint_{side}": joint_effects(subject),
             f"edges_{side}": found.edges[side].table,
         }
+    matched = found.attention.table[found.attention.table["matched"].astype(bool)]
+    tables["matched_profiles"] = matched_profiles(
+        matched, tables["head_positions_compiled"], tables["head_positions_learned"]
+    )
     tables["neurons_learned"] = neuron_effects(pairing.learned).table
     frames = found.edges["compiled"].table, found.edges["learned"].table
     accuracies = _accuracies(pairing)

@@ -1,13 +1,13 @@
-"""The ablation profiles of both models side by side: do the same edges matter?"""
+"""The ablation profiles of both models side by side: do the same edges, and matched heads' positions, matter?"""
 
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
-from scipy.stats import hypergeom
+from scipy.stats import hypergeom, permutation_test
 
-from rasplens.compare.ablation import Effects
+from rasplens.compare.ablation import WAYS, Effects
 
 PERMUTATIONS = 1_000
 
@@ -84,6 +84,50 @@ def correlate(compiled: pd.DataFrame, learned: pd.DataFrame, way: str, seed: int
     return Correlation(rho, float(null.mean()), (1 + reached) / (1 + PERMUTATIONS), len(both))
 
 
+MATCHED_COLUMNS = ("variable", "compiled", "learned", "way", "rho", "unmatched", "p", "n")
+
+
+def matched_profiles(matched: pd.DataFrame, compiled: pd.DataFrame, learned: pd.DataFrame) -> pd.DataFrame:
+    """Whether heads that attend alike are worth something at the same positions.
+
+    Args:
+        matched: Pairs of a compiled and a learned head, from `rasplens.compare.attention.head_similarities`.
+        compiled: The compiled model's heads by position, from `head_position_effects`.
+        learned: The learned model's.
+
+    Returns:
+        One row per pair and way: `rho`, Spearman's over positions; `unmatched`, the mean of the same with the
+        other learned heads (NaN if there are none that vary); `p` of rho, from permuted positions; `n` positions.
+        Pairs of which one is worth the same at every position have no row: their correlation is not defined.
+    """
+    rows: list[dict[str, object]] = []
+    for way in WAYS if len(matched) else ():
+        ours, theirs = (
+            frame.pivot(index="position", columns=["layer", "head"], values=way) for frame in (compiled, learned)
+        )
+        theirs = theirs.loc[:, theirs.nunique() > 1]
+        for pair in matched.itertuples():
+            first, second = (pair.compiled_layer, pair.compiled_head), (pair.layer, pair.head)
+            if second not in theirs or ours[first].nunique() < 2:
+                continue
+            ranks = ours[first].rank()
+            rho = theirs.rank().corrwith(ranks)
+            others = rho.drop([second])
+            rows.append(
+                {
+                    "variable": pair.variable,
+                    "compiled": f"L{first[0]}H{first[1]}",
+                    "learned": f"L{second[0]}H{second[1]}",
+                    "way": way,
+                    "rho": rho[second],
+                    "unmatched": others.mean(),
+                    "p": _permutation_p(ranks.to_numpy(), theirs[second].rank().to_numpy()),
+                    "n": len(ours),
+                }
+            )
+    return pd.DataFrame(rows, columns=list(MATCHED_COLUMNS))
+
+
 def critical_overlap(compiled: pd.DataFrame, learned: pd.DataFrame, way: str) -> Overlap:
     """The critical edges of both models, of those that either attends to."""
     critical = profiles(compiled, learned, way) > CRITICAL
@@ -112,6 +156,19 @@ def resampled_similarity(
     rng, queries = np.random.default_rng([seed, 15]), index.get_level_values("query").to_numpy()
     orders = [np.lexsort((rng.random(len(queries)), queries)) for _ in range(SHUFFLES)]
     return np.stack([_cosine(first, second), np.mean([_cosine(first, second[order]) for order in orders], axis=0)])
+
+
+def _permutation_p(first: Float[np.ndarray, " position"], second: Float[np.ndarray, " position"]) -> float:
+    """How many permutations correlate as much."""
+    found = permutation_test(
+        (first,),
+        lambda ranks: float(np.corrcoef(ranks, second)[0, 1]),
+        permutation_type="pairings",
+        alternative="greater",
+        n_resamples=PERMUTATIONS,
+        rng=np.random.default_rng(0),
+    )
+    return float(found.pvalue)
 
 
 def _weighted_profile(

@@ -100,6 +100,7 @@ SECTIONS = (
             *(f"{name}_{side}" for name in ("heads", "head_positions", "joint", "edges")
               for side in ("compiled", "learned")),
             "neurons_learned",
+            "matched_profiles",
         ),
         {way: (f"edges_{way}", f"head_positions_{way}") for way in WAYS},
     ),

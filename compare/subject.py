@@ -120,6 +120,14 @@ class Subject:
         """Attention between all of the model's positions."""
         return self._attention[pattern_point(layer)]
 
+    def whole_residual(self, layer: int) -> Float[np.ndarray, "input ctx d_model"]:
+        """The residual stream before a layer, at all of the model's positions."""
+        return self._residuals["blocks.0.hook_resid_pre" if layer == 0 else f"blocks.{layer - 1}.hook_resid_post"]
+
+    def whole_values(self, layer: int) -> Float[np.ndarray, "input ctx head d_head"]:
+        """The values of each head of a layer, at all of the model's positions."""
+        return self._values[value_point(layer)]
+
     def whole_gathered(self, layer: int) -> Float[np.ndarray, "input ctx head d_head"]:
         """What each head of a layer gathers, at all of the model's positions."""
         return self._attention[z_point(layer)]
@@ -186,6 +194,10 @@ class Subject:
     def _attention(self) -> dict[str, np.ndarray]:
         layers = range(self.n_layers)
         return self.cache([*map(pattern_point, layers), *map(z_point, layers)])
+
+    @cached_property
+    def _values(self) -> dict[str, np.ndarray]:
+        return self.cache([value_point(layer) for layer in range(self.n_layers)])
 
     def cache(self, points: Iterable[str]) -> dict[str, np.ndarray]:
         """Activations at some hook points, at all of the model's positions, unedited."""
@@ -269,3 +281,8 @@ def pattern_point(layer: int) -> str:
 def z_point(layer: int) -> str:
     """The hook point of what each head of a layer gathers, before its output matrix."""
     return f"blocks.{layer}.attn.hook_z"
+
+
+def value_point(layer: int) -> str:
+    """The hook point of the values of a layer's heads."""
+    return f"blocks.{layer}.attn.hook_v"

@@ -63,18 +63,38 @@ def forward(
         position = hook("hook_pos_embed", _position_embedding(model, residual))
     if config.positions == "learned":
         residual = residual + position
-    for layer in range(config.n_layers):
-        block = f"blocks.{layer}."
-        residual = hook(f"{block}hook_resid_pre", residual)
-        read = model.normalized(f"{block}ln1", residual)
-        residual = residual + hook(f"{block}hook_attn_out", _attention(model, layer, read, position))
-        if not config.attn_only:
-            residual = hook(f"{block}hook_resid_mid", residual)
-            read = model.normalized(f"{block}ln2", residual)
-            residual = residual + hook(f"{block}hook_mlp_out", _mlp(model, layer, read))
-        residual = hook(f"{block}hook_resid_post", residual)
-    read = model.normalized("ln_final", residual)
-    return model.plus_bias(read @ weights["unembed.W_U"], "unembed.b_U")
+    return _layers(model, 0, residual, position)
+
+
+def forward_from(
+    weights: Mapping[str, Array],
+    mask: Array,
+    config: Config,
+    layer: int,
+    residual: Array,
+    gathered: Array,
+    xp: ModuleType = np,
+) -> Array:
+    """Logits of a forward pass that goes on behind the attention of a layer.
+
+    Behind the last layer's nothing passes between positions: there, any choice of positions may be given.
+
+    Args:
+        weights: As for `forward`, and so the rest.
+        mask: Boolean `[layer, n_ctx, n_ctx]`.
+        config: The architecture.
+        layer: The layer.
+        residual: Its `hook_resid_pre`: `[batch, pos, d_model]`.
+        gathered: Its `hook_z`: `[batch, pos, head, d_head]`.
+        xp: The array namespace.
+
+    Returns:
+        `[batch, pos, d_vocab_out]`.
+    """
+    model = _Model(weights, mask, config, no_hook, xp, per_head=False)
+    residual = _behind_heads(model, layer, residual, gathered)
+    position = _position_embedding(model, residual) if config.positions == "sinusoidal_qk" else None
+    return _layers(model, layer + 1, residual, position)
 
 
 @dataclass(frozen=True)
@@ -114,8 +134,28 @@ def normalized(
     return hook(f"{norm}.hook_normalized", scaled)
 
 
-def _attention(model: _Model, layer: int, residual: Array, position: Array | None) -> Array:
-    """What the heads of a layer write together: `[batch, pos, d_model]`."""
+def _layers(model: _Model, first: int, residual: Array, position: Array | None) -> Array:
+    """Logits from the residual stream before a layer."""
+    for layer in range(first, model.config.n_layers):
+        residual = model.hook(f"blocks.{layer}.hook_resid_pre", residual)
+        read = model.normalized(f"blocks.{layer}.ln1", residual)
+        residual = _behind_heads(model, layer, residual, _gathered(model, layer, read, position))
+    return model.plus_bias(model.normalized("ln_final", residual) @ model.weights["unembed.W_U"], "unembed.b_U")
+
+
+def _behind_heads(model: _Model, layer: int, residual: Array, gathered: Array) -> Array:
+    """The residual stream after a layer, from what its heads gathered."""
+    block = f"blocks.{layer}."
+    residual = residual + model.hook(f"{block}hook_attn_out", _attention_output(model, layer, gathered))
+    if not model.config.attn_only:
+        residual = model.hook(f"{block}hook_resid_mid", residual)
+        read = model.normalized(f"{block}ln2", residual)
+        residual = residual + model.hook(f"{block}hook_mlp_out", _mlp(model, layer, read))
+    return model.hook(f"{block}hook_resid_post", residual)
+
+
+def _gathered(model: _Model, layer: int, residual: Array, position: Array | None) -> Array:
+    """What each head of a layer takes from where it attends: `[batch, pos, head, d_head]`."""
     name, hook, xp = f"blocks.{layer}.attn.", model.hook, model.xp
     query, key, value = (_project(model, name, letter, residual) for letter in "QKV")
     if model.config.positions == "sinusoidal_qk":
@@ -129,13 +169,18 @@ def _attention(model: _Model, layer: int, residual: Array, position: Array | Non
     scores = xp.where(model.mask[layer, :n_pos, :n_pos], scores, -xp.inf)
     pattern = masked_softmax(hook(f"{name}hook_attn_scores", scores), xp)
     mixed = hook(f"{name}hook_pattern", pattern) @ xp.permute_dims(value, (0, 2, 1, 3))
-    mixed = hook(f"{name}hook_z", xp.permute_dims(mixed, (0, 2, 1, 3)))
+    return hook(f"{name}hook_z", xp.permute_dims(mixed, (0, 2, 1, 3)))
+
+
+def _attention_output(model: _Model, layer: int, gathered: Array) -> Array:
+    """What the heads of a layer write together: `[batch, pos, d_model]`."""
+    name, xp = f"blocks.{layer}.attn.", model.xp
     output = model.weights[f"{name}W_O"]
     if model.per_head:
-        per_head = xp.permute_dims(mixed, (2, 0, 1, 3)) @ output[:, None, :, :]
-        per_head = hook(f"{name}hook_result", xp.permute_dims(per_head, (1, 2, 0, 3)))
+        per_head = xp.permute_dims(gathered, (2, 0, 1, 3)) @ output[:, None, :, :]
+        per_head = model.hook(f"{name}hook_result", xp.permute_dims(per_head, (1, 2, 0, 3)))
         return model.plus_bias(xp.sum(per_head, axis=2), f"{name}b_O")
-    together = xp.reshape(mixed, (*mixed.shape[:2], -1)) @ xp.reshape(output, (-1, output.shape[2]))
+    together = xp.reshape(gathered, (*gathered.shape[:2], -1)) @ xp.reshape(output, (-1, output.shape[2]))
     return model.plus_bias(together, f"{name}b_O")
 
 

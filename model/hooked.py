@@ -10,7 +10,7 @@ from transformer_lens import HookedRootModule
 from transformer_lens.hook_points import HookPoint
 
 from rasplens.model.config import hook_names
-from rasplens.model.forward import forward
+from rasplens.model.forward import forward, forward_from
 from rasplens.model.transformer import Transformer, check_tokens
 
 
@@ -45,6 +45,23 @@ class HookedModel(HookedRootModule):
         weights = dict(self.named_parameters())
         per_head = any(_is_hooked(point) for point in self._results)
         return forward(weights, self.mask, self.cfg, tokens, self._hook, xp, per_head)
+
+    def forward_from(
+        self,
+        layer: int,
+        residual: Float[torch.Tensor, "batch pos d_model"],
+        gathered: Float[torch.Tensor, "batch pos head d_head"],
+    ) -> Float[torch.Tensor, "batch pos d_vocab_out"]:
+        """Logits of a pass that goes on behind a layer's attention; see `rasplens.model.forward.forward_from`.
+
+        Hook points are passed by.
+        """
+        return forward_from(dict(self.named_parameters()), self.mask, self.cfg, layer, residual, gathered, xp)
+
+    @property
+    def is_hooked(self) -> bool:
+        """Whether a hook sits on any of its hook points."""
+        return any(map(_is_hooked, self.hook_dict.values()))
 
     def to_transformer(self) -> Transformer:
         """The present parameters as a `Transformer`."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import pandas as pd
 import torch
 
-from rasplens.compare.ablation import Edge, edge_effects
+from rasplens.compare.ablation import edge_effects
+from rasplens.compare.edges import Edge
 from rasplens.compare.subject import FwdHook, Subject, pattern_point
 
 TOLERANCE = 0.01

@@ -11,14 +11,11 @@ from rasplens.compare import as_subject
 from rasplens.compare.ablation import (
     MOST_NEURONS,
     WAYS,
-    Edge,
-    attended_edges,
     edge_effects,
     head_effects,
     head_position_effects,
     joint_effects,
     neuron_effects,
-    replace_attention,
 )
 from rasplens.compare.shuffling import derangement
 from rasplens.compile import compile_program
@@ -107,18 +104,6 @@ def test_edges_of_rows_that_reach_no_answer_are_left_out():
     assert edges == pytest.approx({(0, 2, 0): 0.5, (0, 2, 1): 0.5, (1, 3, 2): 0.5, (1, 4, 2): 0.5})
 
 
-def test_batching_edges_changes_nothing(noise, task, monkeypatch):
-    from rasplens.compare import ablation
-
-    subject = as_subject(noise, task, task.held_out[:30])
-    together = edge_effects(subject, 10_000)
-    monkeypatch.setattr(ablation, "_BATCH", 1)
-    alone = edge_effects(subject, 10_000)
-    np.testing.assert_allclose(together.table[list(WAYS)], alone.table[list(WAYS)], atol=1e-6)
-    for way in WAYS:
-        np.testing.assert_allclose(together.lost[way], alone.lost[way], atol=1e-6)
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_a_head_by_hand(subject, model, way):
     clean = model.run_with_cache(subject.ids)[1]["blocks.0.attn.hook_z"]
@@ -177,40 +162,6 @@ def test_an_edge_by_hand_renormalises_the_row(subject, model, way):
     assert lost.mean() > 0.01
     _, bare = by_hand(subject, model, {point: put((slice(None), query, key), wanted)})
     assert not np.allclose(bare, lost)  # the negative control: the rest of the row left as it was
-
-
-def test_edges_are_those_that_get_attention_and_reach_an_answer(subject, model, task):
-    patterns = [model.run_with_cache(subject.ids)[1][f"blocks.{layer}.attn.hook_pattern"] for layer in (0, 1)]
-    expected = {
-        Edge(layer, query, key)
-        for layer in (0, 1)
-        for query in (range(8) if layer == 0 else task.loss_positions)  # others reach no answer
-        for key in range(query + 1)
-        if patterns[layer][:, :, query, key].max() > 1e-3
-    }
-    assert set(attended_edges(subject)) == expected
-    table = edge_effects(subject, 10_000).table
-    for row in table.sample(5, random_state=0).itertuples():
-        assert row.attention == pytest.approx(patterns[row.layer][:, :, row.query, row.key].mean())
-
-
-def test_a_row_keeps_its_sum_and_its_proportions():
-    torch = pytest.importorskip("torch")
-    rng = np.random.default_rng(0)
-    rows = torch.tensor(0.7 * rng.dirichlet(np.ones(5), size=(6, 2)))
-    before, wanted = rows.clone(), torch.tensor(rng.random((6, 2)) * 0.5)
-    replace_attention(rows, 2, wanted)
-    torch.testing.assert_close(rows.sum(-1), before.sum(-1))
-    torch.testing.assert_close(rows[..., 2], wanted)
-    torch.testing.assert_close(rows[..., 0] / rows[..., 4], before[..., 0] / before[..., 4])
-    assert not torch.allclose(rows[..., 0], before[..., 0])
-
-
-def test_a_row_that_attends_to_nothing_else_loses_what_its_key_loses():
-    torch = pytest.importorskip("torch")
-    rows = torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
-    replace_attention(rows, 1, torch.tensor([0.25, 0.0]))
-    assert rows.tolist() == [[0, 0.25, 0], [0, 0, 0]]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -315,7 +266,7 @@ def test_a_program_that_gives_none_of_the_tasks_answers_has_nothing_to_lose(task
     assert table[["zero_probability", "zero_kl"]].isna().all().all()
 
 
-def test_edges_of_the_last_layer_are_ablated_together_but_each_counts_alone(subject, model):
+def test_edges_of_the_last_layer_count_each_alone(subject, model):
     """Against one forward pass for each edge."""
     table = edge_effects(subject, 10_000).table.set_index(["layer", "query", "key"])
     late = table.loc[1]

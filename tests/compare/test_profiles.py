@@ -6,7 +6,13 @@ import pytest
 from scipy.stats import spearmanr
 
 from rasplens.compare.ablation import Effects
-from rasplens.compare.profiles import correlate, critical_overlap, edge_profile, resampled_similarity
+from rasplens.compare.profiles import (
+    correlate,
+    critical_overlap,
+    edge_profile,
+    matched_profiles,
+    resampled_similarity,
+)
 
 
 def edges(values, layer=0) -> pd.DataFrame:
@@ -171,3 +177,43 @@ def test_the_control_is_what_the_rows_explain():
     similarity, control = resampled_similarity(effects(sharp), effects(sharp), "zero", np.ones((1, 30)), SEES, 0)
     assert similarity == pytest.approx(1)
     assert control < 0.5
+
+
+def heads_by_position(*profiles):
+    """Effects of the heads of one layer at each position."""
+    rows = [
+        {"layer": 0, "head": head, "position": position, "zero": worth, "mean": worth, "resample": -worth}
+        for head, profile in enumerate(profiles)
+        for position, worth in enumerate(profile)
+    ]
+    return pd.DataFrame(rows)
+
+
+MATCHED = pd.DataFrame([{"compiled_layer": 0, "compiled_head": 0, "variable": "v", "layer": 0, "head": 1}])
+RISING, WAVES = np.arange(8.0), np.sin(np.arange(8.0) * 2)
+
+
+def test_matched_heads_are_compared_with_each_other_and_with_the_others():
+    found = matched_profiles(MATCHED, heads_by_position(RISING), heads_by_position(WAVES, RISING**2, -RISING))
+    zero = found.set_index("way").loc["zero"]
+    assert (zero["compiled"], zero["learned"], zero["n"]) == ("L0H0", "L0H1", 8)
+    assert zero["rho"] == pytest.approx(1)  # only ranks count
+    others = [spearmanr(RISING, other).statistic for other in (WAVES, -RISING)]
+    assert zero["unmatched"] == pytest.approx(np.mean(others))
+    assert zero["p"] < 0.01
+
+
+def test_a_match_whose_positions_differ_does_not_correlate():
+    found = matched_profiles(MATCHED, heads_by_position(RISING), heads_by_position(RISING, WAVES)).set_index("way")
+    assert found.loc["zero", "rho"] == pytest.approx(spearmanr(RISING, WAVES).statistic)
+    assert found.loc["zero", "p"] > 0.05
+    assert found.loc["zero", "unmatched"] == pytest.approx(1)
+
+
+def test_heads_that_are_worth_the_same_everywhere_have_no_correlation():
+    flat = np.ones(8)
+    assert matched_profiles(MATCHED, heads_by_position(flat), heads_by_position(RISING, WAVES)).empty
+    assert matched_profiles(MATCHED, heads_by_position(RISING), heads_by_position(RISING, flat)).empty
+    alone = matched_profiles(MATCHED, heads_by_position(RISING), heads_by_position(flat, RISING))
+    assert alone["unmatched"].isna().all()
+    assert matched_profiles(MATCHED[:0], heads_by_position(RISING), heads_by_position(WAVES)).empty

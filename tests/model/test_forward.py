@@ -4,6 +4,7 @@ Tolerances: float64 backends differ only in the order of sums (1e-10); float32 h
 these models sum over tens of terms of order one (1e-5).
 """
 
+import array_api_compat.torch as array_api_torch
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import torch
 
 from rasplens.model import Config, HookedModel, Transformer, bidirectional_mask, causal_mask
-from rasplens.model.forward import masked_softmax, sinusoids
+from rasplens.model.forward import forward_from, masked_softmax, sinusoids
 from rasplens.model.jax_forward import jax_forward
 
 TOLERANCE = {np.float32: 1e-5, np.float64: 1e-10}
@@ -144,3 +145,27 @@ def test_sinusoids_have_the_published_form():
     position = 5
     expected = [np.sin(position), np.cos(position), np.sin(position / 100), np.cos(position / 100)]
     np.testing.assert_allclose(waves[position], expected)
+
+
+@pytest.mark.parametrize("xp", [np, array_api_torch], ids=["numpy", "torch"])
+@pytest.mark.parametrize("layer", [0, 1])
+def test_going_on_behind_the_attention_of_a_layer_gives_the_same_logits(model, layer, xp):
+    config = model.config
+    if layer >= config.n_layers:
+        pytest.skip("there is no such layer")
+    tokens = np.random.default_rng(0).integers(0, config.d_vocab, (3, config.n_ctx))
+    logits, cache = model.run_with_cache(tokens)
+    residual, gathered = (
+        xp.asarray(cache[f"blocks.{layer}.{name}"]) for name in ("hook_resid_pre", "attn.hook_z")
+    )
+    mask = xp.asarray(model.mask.copy())
+    weights = {name: xp.asarray(array.copy()) for name, array in model.weights.items()}
+
+    def again(residual, gathered):
+        return np.asarray(forward_from(weights, mask, config, layer, residual, gathered, xp))
+
+    np.testing.assert_allclose(again(residual, gathered), logits, rtol=0, atol=1e-10)
+    assert np.abs(again(residual, 0 * gathered) - logits).max() > 1e-3
+    if layer == config.n_layers - 1:  # nothing passes between positions any more
+        alone = again(residual[:, 2:4], gathered[:, 2:4])
+        np.testing.assert_allclose(alone, logits[:, 2:4], rtol=0, atol=1e-10)

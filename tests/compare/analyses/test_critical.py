@@ -1,9 +1,9 @@
 import pytest
 
 from rasplens.compare import as_subject
-from rasplens.compare.ablation import Edge
 from rasplens.compare.analyses import critical_edges
 from rasplens.compare.analyses.critical import accuracy_without
+from rasplens.compare.edges import Edge
 
 
 @pytest.fixture(scope="module")
