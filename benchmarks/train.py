@@ -151,7 +151,7 @@ def wide(recipe: Recipe, width: int) -> Recipe:
 
 def our_steps(task: Task, recipe: Recipe, members: int = 1) -> tuple[Callable[[], float], float]:
     """A function that trains for some steps and gives ms per step, and the operations of a step."""
-    steps = build_steps(task, recipe, members, usable_devices(task, recipe))
+    steps = build_steps(task, recipe, usable_devices(task, recipe))
     start = untrained(recipe.architecture, task, 0)
     names = [name for name in start.weights if name not in start.config.frozen]
     weights = {name: jnp.stack([jnp.asarray(start.weights[name])] * members) for name in names}
@@ -173,7 +173,7 @@ def our_steps(task: Task, recipe: Recipe, members: int = 1) -> tuple[Callable[[]
 
 def operations(task: Task, recipe: Recipe) -> float:
     """The floating-point operations of one step, as XLA counts them in the compiled program for one device."""
-    steps = build_steps(task, recipe, 1, 1)
+    steps = build_steps(task, recipe, 1)
     start = untrained(recipe.architecture, task, 0)
     weights = {n: jnp.asarray(a)[None] for n, a in start.weights.items() if n not in start.config.frozen}
     ids = task.sample(np.random.default_rng(0), recipe.batch_size).astype(np.int32)

@@ -21,7 +21,7 @@ from rasplens.compile.equality import plain, value_key
 from rasplens.compile.inputs import InputSpace
 from rasplens.compile.interpreter import expressions
 from rasplens.compile.rasp import Encoding, Value
-from rasplens.model import StorageError, load, load_provenance, save
+from rasplens.model import StorageError, Transformer, load, load_provenance, save
 
 _KIND = "compiled program"
 
@@ -36,9 +36,13 @@ def save_compiled(compiled: CompiledModel, path: str | Path) -> None:
     Raises:
         StorageError: If the folder does not exist.
     """
+    save(compiled.transformer, path, {"kind": _KIND, **anatomy(compiled)})
+
+
+def anatomy(compiled: CompiledModel) -> Json:
+    """All of a compiled model but its weights, in JSON values."""
     space = compiled.inputs
-    anatomy = {
-        "kind": _KIND,
+    return {
         "vocab": [_to_json(token) for token in space.vocab],
         "visible": space.visible.astype(int).tolist(),
         "has_bos": compiled.has_bos,
@@ -50,7 +54,6 @@ def save_compiled(compiled: CompiledModel, path: str | Path) -> None:
         "neurons": [[*place, name] for place, name in compiled.neurons.items()],
         "program": _program_to_json(compiled.program, space),
     }
-    save(compiled.transformer, path, anatomy)
 
 
 def load_compiled(path: str | Path) -> CompiledModel:
@@ -62,10 +65,14 @@ def load_compiled(path: str | Path) -> CompiledModel:
     found = load_provenance(path)
     if found.get("kind") != _KIND:
         raise StorageError(f"{path} holds a model, but not a compiled program: no anatomy in it.")
+    return from_anatomy(found, load(path))
+
+
+def from_anatomy(found: Json, transformer: Transformer) -> CompiledModel:
+    """The compiled model of an `anatomy` and its weights."""
     visible = np.array(found["visible"], dtype=bool)
     visible.flags.writeable = False
     space = InputSpace(tuple(_from_json(token) for token in found["vocab"]), len(visible), visible)
-    transformer = load(path)
     variables = [_variable_from_json(variable, transformer.config.d_model) for variable in found["variables"]]
     program = _program_from_json(found["program"])
     return CompiledModel(

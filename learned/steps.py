@@ -22,6 +22,7 @@ from rasplens.learned.initialise import untrained
 from rasplens.learned.layer_plan import plan_layers
 from rasplens.learned.live_forward import live_forward
 from rasplens.learned.recipes import Recipe
+from rasplens.model.jax_forward import for_members
 from rasplens.tasks import Task
 
 Weights = dict[str, jax.Array]
@@ -58,13 +59,12 @@ class Steps:
 
 
 @lru_cache(maxsize=8)
-def build_steps(task: Task, recipe: Recipe, n_members: int, n_devices: int) -> Steps:
+def build_steps(task: Task, recipe: Recipe, n_devices: int) -> Steps:
     """The programs that train a recipe's architecture on a task; those built last are kept.
 
     Args:
         task: What is trained, and where its answers are read.
         recipe: How to train.
-        n_members: How many models are trained together.
         n_devices: Among how many of JAX's devices the inputs of a step are shared out.
     """
     start = untrained(recipe.architecture, task, 0)
@@ -92,28 +92,11 @@ def build_steps(task: Task, recipe: Recipe, n_members: int, n_devices: int) -> S
         best = jax.lax.map(lambda batch: answers({**trained, **frozen}, batch).argmax(axis=-1), padded)
         return best.reshape(-1, targets.shape[1])[: len(ids)] == targets
 
-    at_once = 1 if jax.default_backend() == "cpu" else n_members
     return Steps(
         jax.vmap(optimiser.init),
-        jax.jit(_shared_out(_for_members(run, at_once), n_devices)),
-        jax.jit(
-            lambda trained, ids, targets: _for_members(lambda weights: right(weights, ids, targets), at_once)(
-                trained
-            )
-        ),
+        jax.jit(_shared_out(for_members(run), n_devices)),
+        jax.jit(lambda trained, ids, targets: for_members(lambda weights: right(weights, ids, targets))(trained)),
     )
-
-
-def _for_members(member: Callable[..., Any], at_once: int) -> Callable[..., Any]:
-    """The program of one member, on trees of arrays that have the members as their first axis.
-
-    `at_once` members are vectorised, and the program goes through the others one after another. On CPU one
-    at a time is as fast as many (its arithmetic units are full already), and each member then comes out
-    bit by bit as if it were alone.
-    """
-    if at_once == 1:
-        return lambda *trees: jax.lax.map(lambda own: member(*own), trees)
-    return lambda *trees: jax.lax.map(lambda own: member(*own), trees, batch_size=at_once)
 
 
 def build_optimiser(recipe: Recipe) -> optax.GradientTransformation:

@@ -114,7 +114,7 @@ def _train(
     """The state at the end, of a training that goes on from the state at `path` if there is one."""
     n_devices = usable_devices(task, recipe)
     steps, run = (
-        build_steps(task, recipe, len(seeds), n_devices),
+        build_steps(task, recipe, n_devices),
         _told_by(task, recipe, seeds, n_devices),
     )
     state = _first_state(steps, starts, seeds)

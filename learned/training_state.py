@@ -6,15 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import jax
-import numpy as np
-import safetensors
-import safetensors.numpy
-
-from rasplens.model import StorageError
-from rasplens.model.storage import write_atomically
-
-_HEADER_KEY = "rasplens_training"
+from rasplens.model.run_state import load_run, no_room, save_run
 
 
 @dataclass(frozen=True)
@@ -77,18 +69,12 @@ def save_state(state: TrainingState, path: Path, run: Mapping[str, Any]) -> None
     Raises:
         StorageError: If it cannot be written; an older state in the same place is then still there.
     """
-    header = {
-        "run": run,
+    progress = {
         "generators": state.generators,
         "histories": [[asdict(report) for report in history] for history in state.histories],
         "seconds": state.seconds,
     }
-    tensors = {f"{i:04}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(state.arrays))}
-    content = safetensors.numpy.save(tensors, metadata={_HEADER_KEY: json.dumps(header)})
-    try:
-        write_atomically(path, content)
-    except OSError as error:
-        raise _no_room(path, error) from None
+    save_run(path, state.arrays, run, progress)
 
 
 def load_state(path: Path, first: TrainingState, run: Mapping[str, Any]) -> TrainingState:
@@ -104,16 +90,12 @@ def load_state(path: Path, first: TrainingState, run: Mapping[str, Any]) -> Trai
     """
     if not path.exists():
         return first
-    header, leaves = _read(path)
-    _check_same(path, header["run"], json.loads(json.dumps(run)))
-    expected, structure = jax.tree.flatten(first.arrays)
-    if [leaf.shape for leaf in leaves] != [leaf.shape for leaf in expected]:
-        raise StorageError(f"{path} is damaged: its arrays have other shapes. Delete it to start afresh.")
+    arrays, progress = load_run(path, first.arrays, run)
     return TrainingState(
-        jax.tree.unflatten(structure, leaves),
-        tuple(header["generators"]),
-        tuple(tuple(Report(**report) for report in history) for history in header["histories"]),
-        header["seconds"],
+        arrays,
+        tuple(progress["generators"]),
+        tuple(tuple(Report(**report) for report in history) for history in progress["histories"]),
+        progress["seconds"],
     )
 
 
@@ -128,27 +110,4 @@ def append_history(state_path: Path, reports: Sequence[Report], anew: bool = Fal
         with path.open("w" if anew else "a") as file:
             file.writelines(json.dumps(asdict(report)) + "\n" for report in reports)
     except OSError as error:
-        raise _no_room(path, error) from None
-
-
-def _no_room(path: Path, error: OSError) -> StorageError:
-    return StorageError(
-        f"Cannot write {path}: {error.strerror}. The last state of the training is unharmed: make room and run "
-        "the same again, and it goes on from there."
-    )
-
-
-def _read(path: Path) -> tuple[dict[str, Any], list[np.ndarray]]:
-    try:
-        with safetensors.safe_open(path, framework="numpy") as file:
-            header = json.loads((file.metadata() or {})[_HEADER_KEY])
-            return header, [file.get_tensor(name) for name in sorted(file.keys())]
-    except (safetensors.SafetensorError, OSError, KeyError, json.JSONDecodeError) as error:
-        raise StorageError(f"{path} is no state of a training ({error}). Delete it to start afresh.") from None
-
-
-def _check_same(path: Path, stored: Mapping[str, Any], run: Mapping[str, Any]) -> None:
-    differing = [name for name in run if stored.get(name) != run[name]]
-    if differing:
-        what = "; ".join(f"{name} was {stored.get(name)}, now {run[name]}" for name in differing)
-        raise StorageError(f"{path} is the state of another training: {what}. Go on with that one, or delete it.")
+        raise no_room(path, error) from None

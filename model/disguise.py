@@ -6,12 +6,13 @@ reads. A disguise applies all of them at random (Elhage et al. 2021, "A Mathemat
 Circuits", on which bases are privileged).
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from rasplens.model.residual import on_residual
 from rasplens.model.transformer import Transformer
 
 KINDS = ("residual", "heads", "neurons")
@@ -92,33 +93,16 @@ def _check(model: Transformer, kinds: Collection[str], extra_width: int, noise: 
         )
 
 
-def _is_read(name: str) -> bool:
-    """Whether an array reads the residual stream; its last axis but one is d_model."""
-    return name.endswith(("W_Q", "W_K", "W_V", "W_in", "W_U"))
-
-
-def _is_written(name: str) -> bool:
-    """Whether an array writes to the residual stream; its last axis is d_model."""
-    return name.endswith(("W_E", "W_pos", "W_O", "b_O", "W_out", "b_out"))
-
-
-def _on_residual(weights: Arrays, read: Callable, write: Callable) -> Arrays:
-    return {
-        name: read(array) if _is_read(name) else write(array) if _is_written(name) else array
-        for name, array in weights.items()
-    }
-
-
 def _widened(weights: Arrays, extra: int) -> Arrays:
     def pad(array: np.ndarray, axis: int) -> np.ndarray:
         return np.pad(array, [(0, extra if i == array.ndim + axis else 0) for i in range(array.ndim)])
 
-    return _on_residual(weights, lambda array: pad(array, -2), lambda array: pad(array, -1))
+    return on_residual(weights, lambda array: pad(array, -2), lambda array: pad(array, -1))
 
 
 def _rotated(weights: Arrays, width: int, rng: np.random.Generator) -> Arrays:
     rotation = _rotation(width, rng)
-    return _on_residual(weights, lambda array: rotation.T @ array, lambda array: array @ rotation)
+    return on_residual(weights, lambda array: rotation.T @ array, lambda array: array @ rotation)
 
 
 def _regauged(weights: Arrays, name: str, has_fixed_queries: bool, rng: np.random.Generator) -> Arrays:

@@ -45,7 +45,8 @@ def forward(
 
     Args:
         weights: Named arrays of the namespace `xp`; see `weight_shapes` and `bias_shapes`.
-        mask: Boolean `[layer, n_ctx, n_ctx]`; see `rasplens.model.mask`.
+        mask: Boolean `[layer, n_ctx, n_ctx]`, see `rasplens.model.mask`; or one for each input,
+            `[layer, batch, 1, n_ctx, n_ctx]`.
         config: The architecture.
         tokens: Integers `[batch, pos]`, with pos ≤ n_ctx.
         hook: Called on every activation that `hook_names` lists.
@@ -166,7 +167,7 @@ def _gathered(model: _Model, layer: int, residual: Array, position: Array | None
 
     n_pos = residual.shape[1]
     scores = xp.permute_dims(query, (0, 2, 1, 3)) @ xp.permute_dims(key, (0, 2, 3, 1)) / model.config.attn_scale
-    scores = xp.where(model.mask[layer, :n_pos, :n_pos], scores, -xp.inf)
+    scores = xp.where(model.mask[layer][..., :n_pos, :n_pos], scores, -xp.inf)
     pattern = masked_softmax(hook(f"{name}hook_attn_scores", scores), xp)
     mixed = hook(f"{name}hook_pattern", pattern) @ xp.permute_dims(value, (0, 2, 1, 3))
     return hook(f"{name}hook_z", xp.permute_dims(mixed, (0, 2, 1, 3)))

@@ -1,6 +1,7 @@
 """The transformer as a pure JAX function of its weights: for training, vmap and grad."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -24,3 +25,14 @@ def jax_forward(
         return forward(weights, jnp.asarray(mask), config, tokens, hook, jnp)
 
     return logits
+
+
+def for_members(member: Callable[..., Any]) -> Callable[..., Any]:
+    """The program of one member of an ensemble, on trees of arrays that have the members as their first axis.
+
+    On an accelerator all members are vectorised. On CPU one at a time is as fast as many (its arithmetic units are
+    full already), and each member then comes out bit by bit as if it were alone.
+    """
+    if jax.default_backend() != "cpu":
+        return jax.vmap(member)
+    return lambda *trees: jax.lax.map(lambda own: member(*own), trees)

@@ -21,7 +21,9 @@ app = typer.Typer(
 TaskName = Annotated[str, typer.Argument(metavar="TASK", help="sort, copy, compression or compression_notebook.")]
 Source = Annotated[
     str,
-    typer.Argument(metavar="PROGRAM", help="A task, whose program is taken, or FILE.py:NAME for your own."),
+    typer.Argument(
+        metavar="PROGRAM", help="A task, whose program is taken, a program of the library, or FILE.py:NAME."
+    ),
 ]
 ProgramName = Annotated[
     str | None, typer.Option("--program", help="Which of the task's programs; the first by default.")
@@ -87,6 +89,36 @@ def compile_(
     from rasplens.workflow import compile_and_show
 
     compile_and_show(source, program, Sizes(vocab, max_len, causal), out, run_on, json)
+
+
+@app.command()
+def compress(
+    source: Source,
+    d: Annotated[
+        list[int], typer.Option("--d", min=1, help="The width of the residual stream; say it again for more.")
+    ],
+    program: ProgramName = None,
+    vocab: Vocab = None,
+    max_len: MaxLen = None,
+    causal: Causal = False,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Compile without optimiser: every variable keeps its own directions.")
+    ] = False,
+    recipe: Annotated[str, typer.Option(help="fast, or paper with its 300,000 steps.")] = "fast",
+    seed: Seed = 0,
+    models: Annotated[int, typer.Option(min=1, help="How many models per width, with seeds from --seed on.")] = 1,
+    out: Annotated[Path, typer.Option(help="Where to write the model.")] = Path("compressed.safetensors"),
+    json: Json = False,
+) -> None:
+    """Compress a compiled program: its features share d directions. What was interrupted goes on when run again.
+
+    Example: rasplens compress frac_prevs --d 6
+    """
+    from rasplens.compression import compress_and_show
+    from rasplens.sources import Sizes
+
+    seeds = list(range(seed, seed + models))
+    compress_and_show(source, program, Sizes(vocab, max_len, causal), not plain, d, recipe, seeds, out, json)
 
 
 @app.command()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rasplens.compile import CompiledModel, compile_program, rasp
+from rasplens.compile.programs.catalogue import CATALOGUE, Entry
 from rasplens.compile.rasp import SOp, Value
 from rasplens.learned import LearnedModel, import_checkpoint, load_pretrained
 from rasplens.tasks import TASKS, Task, get_task
@@ -20,8 +21,8 @@ class Sizes:
     causal: bool
 
 
-def compile_source(source: str, program: str | None, sizes: Sizes) -> CompiledModel:
-    """The compiled model of a task's program, or of `FILE.py:NAME`.
+def compile_source(source: str, program: str | None, sizes: Sizes, optimize: bool = True) -> CompiledModel:
+    """The compiled model of a task's program, of one of the library, or of `FILE.py:NAME`.
 
     Raises:
         ValueError: If there is no such task, program or file, or what it needs is not given.
@@ -30,18 +31,34 @@ def compile_source(source: str, program: str | None, sizes: Sizes) -> CompiledMo
     if source in TASKS:
         if sizes != Sizes(None, None, False):
             raise ValueError(f"Task {source!r} brings its own --vocab, --max-len and --causal; omit them.")
-        return reference(get_task(source), program)
-    if ":" not in source:
-        raise ValueError(f"{source!r} is neither a task ({', '.join(TASKS)}) nor FILE.py:NAME.")
+        return reference(get_task(source), program, optimize)
+    if ":" not in source and source not in CATALOGUE:
+        raise ValueError(
+            f"{source!r} is neither a task ({', '.join(TASKS)}), nor a program of the library "
+            f"({', '.join(CATALOGUE)}), nor FILE.py:NAME."
+        )
     if program is not None:
         raise ValueError(f"--program chooses among a task's programs; {source} already names its own.")
+    if source in CATALOGUE:
+        return _from_catalogue(CATALOGUE[source], sizes, optimize)
     if sizes.vocab is None or sizes.max_len is None:
         raise ValueError(f"To compile {source}, say --vocab (such as a,b,c or 0..9) and --max-len.")
     expression = program_from_file(source)
-    return compile_program(expression, parse_vocab(sizes.vocab), sizes.max_len, causal=sizes.causal)
+    return compile_program(
+        expression, parse_vocab(sizes.vocab), sizes.max_len, causal=sizes.causal, optimize=optimize
+    )
 
 
-def reference(task: Task, program: str | None) -> CompiledModel:
+def _from_catalogue(entry: Entry, sizes: Sizes, optimize: bool) -> CompiledModel:
+    """A program of the library, on its own small inputs unless others are given."""
+    vocab = entry.vocab if sizes.vocab is None else parse_vocab(sizes.vocab)
+    options = dict(entry.options)
+    if sizes.causal:
+        options["causal"] = True
+    return compile_program(entry.build(), vocab, sizes.max_len or entry.max_len, **options, optimize=optimize)
+
+
+def reference(task: Task, program: str | None, optimize: bool = True) -> CompiledModel:
     """A task's program, compiled for the task; the first one unless named.
 
     Raises:
@@ -51,7 +68,7 @@ def reference(task: Task, program: str | None) -> CompiledModel:
     if name not in task.programs:
         known = ", ".join(task.programs)
         raise ValueError(f"Task {task.name!r} has no program {name!r}. It has {known}.")
-    return compile_program(task.programs[name], task.vocab, task.n_ctx, mask=task.visible)
+    return compile_program(task.programs[name], task.vocab, task.n_ctx, mask=task.visible, optimize=optimize)
 
 
 def learned_model(task: Task, path: Path | None) -> LearnedModel:

@@ -46,7 +46,7 @@ def test_the_loss_is_read_where_the_recipe_says(every_position):
     ids = task.sample(np.random.default_rng(0), 7)
     read = range(5) if every_position else task.loss_positions
     answers = ids[:, [position + 1 for position in read]]
-    steps = build_steps(task, recipe, 1, 1)
+    steps = build_steps(task, recipe, 1)
     batch = ids.astype(np.int32)[None, None], answers.astype(np.int32)[None, None]
     _, losses = steps.run((weights, steps.begin(weights)), np.ones(1, dtype=bool), *batch)
     logs = log_softmax(start(ids)[:, list(read)], axis=-1)

@@ -1,0 +1,66 @@
+"""What a compression did, to look at."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from rasplens.compile.compression.compressed import CompressedModel
+from rasplens.compile.compression.evaluation import baseline
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+CELL = 22
+"""Pixels per feature."""
+
+
+def draw_overlap(model: CompressedModel) -> "go.Figure":
+    """How much of each feature is read where each one was written, beside that of principal components: `W Wᵀ`.
+
+    Source: Lindner et al. 2023, figure 7.
+    """
+    import html
+
+    from plotly.subplots import make_subplots
+
+    sides = {f"compressed to {model.d}": model, f"{model.d} principal components": baseline(model)}
+    labels = [html.escape(label) for label in model.labels]
+    figure = make_subplots(rows=1, cols=2, subplot_titles=list(sides), shared_yaxes=True)
+    most = max(float(np.abs(side.overlap).max()) for side in sides.values())
+    places = list(range(len(labels)))
+    for column, side in enumerate(sides.values(), start=1):
+        figure.add_heatmap(
+            z=np.round(side.overlap, 4), x=places, y=places, zmin=-most, zmax=most, colorscale="RdBu_r",
+            showscale=column == 2, row=1, col=column,
+        )  # fmt: skip
+    figure.update_xaxes(tickvals=places, ticktext=labels, tickangle=-90, title_text="read")
+    figure.update_yaxes(tickvals=places, ticktext=labels, autorange="reversed")
+    figure.update_yaxes(title_text="written", col=1)
+    side_length = 160 + CELL * len(labels)
+    figure.update_layout(template="simple_white", width=80 + 2 * side_length, height=60 + side_length)
+    return figure
+
+
+def draw_sweep(table: pd.DataFrame) -> "go.Figure":
+    """Answers and faithfulness against the width, a panel for each program, with the knee; see `sweep`."""
+    from plotly.subplots import make_subplots
+
+    programs = list(dict.fromkeys(table["program"]))
+    columns = min(4, len(programs))
+    rows = -(-len(programs) // columns)
+    figure = make_subplots(rows=rows, cols=columns, subplot_titles=programs, shared_yaxes=True)
+    lines = {"token": "answers right", "cosine": "layers' cosine", "pca_token": "answers right, PCA"}
+    for i, program in enumerate(programs):
+        own, place = table[table["program"] == program], {"row": i // columns + 1, "col": i % columns + 1}
+        for color, (column, name) in zip(("#1f77b4", "#2ca02c", "#999999"), lines.items(), strict=True):
+            figure.add_scatter(
+                x=own["d"], y=own[column], name=name, legendgroup=name, showlegend=i == 0, mode="lines+markers",
+                line={"color": color, "dash": "dot" if column == "pca_token" else "solid"}, **place,
+            )  # fmt: skip
+        if own["is_knee"].any():
+            figure.add_vline(x=float(own.loc[own["is_knee"], "d"].iloc[0]), line_dash="dash", **place)
+    figure.update_yaxes(range=[0, 1.05])
+    figure.update_xaxes(title_text="d", row=rows)
+    figure.update_layout(template="simple_white", width=260 * columns + 160, height=200 * rows + 80)
+    return figure

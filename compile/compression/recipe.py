@@ -1,0 +1,85 @@
+"""How the map of a compression is trained."""
+
+from dataclasses import dataclass
+
+CROSS_ENTROPY, SQUARED_ERROR = "cross_entropy", "squared_error"
+
+
+@dataclass(frozen=True)
+class CompressionRecipe:
+    """AdamW on the one map; the learning rate rises and falls linearly, and then stays.
+
+    Attributes:
+        steps: Of the optimiser.
+        batch_size: Sequences per step.
+        learning_rate: The highest.
+        final_learning_rate: From the end of the decay on.
+        warmup: Steps in which the learning rate rises to that. Without any, the first steps, as large as they can
+            be, lead away from a map that is good already.
+        decay: The share of the steps in which the learning rate falls.
+        weight_decay: AdamW's.
+        b1: AdamW's decay of the first moment.
+        b2: Of the second.
+        starts: How many first maps are tried; the one with the least loss after `trial` steps goes on.
+        trial: The steps after which it is chosen.
+        layer_weight: The weight of the match of every layer's output, beside 1 for the loss of the answers.
+        output_loss: `"cross_entropy"` or `"squared_error"`; by default what fits the output's encoding.
+
+    Raises:
+        ValueError: If a number makes no sense.
+    """
+
+    steps: int
+    batch_size: int
+    learning_rate: float
+    final_learning_rate: float
+    warmup: int = 0
+    decay: float = 1.0
+    weight_decay: float = 0.0
+    b1: float = 0.9
+    b2: float = 0.99
+    starts: int = 1
+    trial: int = 1_000
+    layer_weight: float = 1.0
+    output_loss: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.steps < 1 or self.batch_size < 1 or not 0 <= self.warmup < self.steps:
+            raise ValueError(
+                f"steps and batch_size must be at least 1, and warmup less than steps; got {self.steps}, "
+                f"{self.batch_size} and {self.warmup}."
+            )
+        if not 0 < self.final_learning_rate <= self.learning_rate or not 0 < self.decay <= 1:
+            raise ValueError(
+                f"The learning rate must fall to a positive one, within a share of the steps in (0, 1]; got "
+                f"{self.learning_rate} to {self.final_learning_rate} within {self.decay}."
+            )
+        if self.starts < 1 or (self.starts > 1 and not 1 <= self.trial <= self.steps):
+            raise ValueError(
+                f"starts must be at least 1, and trial from 1 to steps={self.steps}; "
+                f"got {self.starts} and {self.trial}."
+            )
+        if self.weight_decay < 0 or self.layer_weight < 0:
+            raise ValueError("weight_decay and layer_weight must not be negative.")
+        if self.output_loss not in (None, CROSS_ENTROPY, SQUARED_ERROR):
+            raise ValueError(
+                f'output_loss must be "{CROSS_ENTROPY}" or "{SQUARED_ERROR}"; got {self.output_loss!r}.'
+            )
+
+
+RECIPES = {
+    # Lindner et al. 2023, appendix E.
+    "paper": CompressionRecipe(300_000, 256, 1e-3, 1e-6, decay=0.5, weight_decay=0.1),
+    "fast": CompressionRecipe(10_000, 128, 1e-2, 1e-5, warmup=200, weight_decay=0.1, starts=6),
+}
+
+
+def get_recipe(name: str) -> CompressionRecipe:
+    """A recipe by its name.
+
+    Raises:
+        ValueError: If there is none of that name.
+    """
+    if name not in RECIPES:
+        raise ValueError(f"There is no recipe {name!r} of compression. There are {', '.join(RECIPES)}.")
+    return RECIPES[name]

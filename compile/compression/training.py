@@ -1,0 +1,129 @@
+"""The compiled programs of a compression: steps of AdamW on the map, for all widths and seeds at once.
+
+Maps of fewer columns than the widest are filled up with zeros. Those stay: a direction that nothing is written to
+and nothing is read from has no gradient.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from rasplens.compile.compiled import CompiledModel
+from rasplens.compile.compression.examples import Examples, masks
+from rasplens.compile.compression.projection import layer_outputs, reading_through
+from rasplens.compile.compression.recipe import CROSS_ENTROPY, CompressionRecipe
+from rasplens.model.forward import forward
+from rasplens.model.jax_forward import for_members
+
+State = tuple[jax.Array, Any]
+"""The maps `[member, D, d]` and the optimiser's state."""
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """What a compression runs.
+
+    Attributes:
+        begin: From the first maps, the state before the first step.
+        run: (state, first step, seeds, number of steps) → (state, output losses, layer losses `[member, step]`).
+    """
+
+    begin: Callable[[jax.Array], State]
+    run: Callable[[State, int, jax.Array, int], tuple[State, jax.Array, jax.Array]]
+
+
+def first_maps(n_directions: int, members: Sequence[tuple[int, ...]]) -> np.ndarray:
+    """Random orthonormal columns for each member (d, then its seeds), filled up with zeros to the widest."""
+    maps = np.zeros((len(members), n_directions, max(d for d, *_ in members)), dtype=np.float32)
+    for own, (d, *seeds) in zip(maps, members, strict=True):
+        rng = np.random.default_rng([20, d, *seeds])
+        own[:, :d] = np.linalg.qr(rng.normal(size=(n_directions, d)))[0]
+    return maps
+
+
+def build_training(
+    compiled: CompiledModel, pool: Examples, recipe: CompressionRecipe, output_loss: str
+) -> Training:
+    """The programs that train maps for a compiled model.
+
+    Args:
+        compiled: The model.
+        pool: The inputs from which those of every step are drawn.
+        recipe: How to train.
+        output_loss: `"cross_entropy"` or `"squared_error"`.
+    """
+    transformer = compiled.transformer
+    weights = {name: jnp.asarray(array, dtype=jnp.float32) for name, array in transformer.weights.items()}
+    tokens, real = jnp.asarray(pool.tokens), jnp.asarray(pool.real)
+    sees = jnp.asarray(masks(compiled, pool.real))
+    answered = jnp.asarray(pool.real & (np.arange(pool.real.shape[1]) >= compiled.offset))
+    points = layer_outputs(transformer.config.n_layers, transformer.config.attn_only)
+
+    def outputs(weights: dict[str, jax.Array], chosen: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Logits `[batch, ctx, logit]`, and what each layer writes `[part, batch, ctx, D]`."""
+        written: dict[str, jax.Array] = {}
+
+        def keep(name: str, value: jax.Array) -> jax.Array:
+            written[name] = value
+            return value
+
+        logits = forward(weights, sees[:, chosen], transformer.config, tokens[chosen], keep, jnp, per_head=False)
+        return logits, jnp.stack([written[point] for point in points])
+
+    everything = jnp.arange(len(tokens))
+    wanted_logits, wanted_parts = jax.jit(outputs)(weights, everything)
+    codes = wanted_logits.argmax(axis=-1)
+    if output_loss == CROSS_ENTROPY:
+        answered &= wanted_logits.max(axis=-1) > 0.5
+
+    def losses(projection: jax.Array, chosen: jax.Array) -> tuple[jax.Array, jax.Array]:
+        logits, parts = outputs(reading_through(weights, projection @ projection.T), chosen)
+        if output_loss == CROSS_ENTROPY:
+            each = optax.softmax_cross_entropy_with_integer_labels(logits, codes[chosen])
+        else:
+            each = ((logits - wanted_logits[chosen]) ** 2).sum(axis=-1)
+        counted = answered[chosen]
+        output = jnp.where(counted, each, 0).sum() / jnp.maximum(1, counted.sum())
+        off = ((parts - wanted_parts[:, chosen]) ** 2).sum(axis=(0, 3))
+        layers = jnp.where(real[chosen], off, 0).sum() / real[chosen].sum()
+        return output, layers
+
+    def loss(projection: jax.Array, chosen: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
+        output, layers = losses(projection, chosen)
+        return output + recipe.layer_weight * layers, (output, layers)
+
+    optimiser = build_optimiser(recipe)
+
+    def step(state: State, key: jax.Array) -> tuple[State, tuple[jax.Array, jax.Array]]:
+        projection, moments = state
+        chosen = jax.random.randint(key, (recipe.batch_size,), 0, len(tokens))
+        gradient, found = jax.grad(loss, has_aux=True)(projection, chosen)
+        updates, moments = optimiser.update(gradient, moments, projection)
+        return (optax.apply_updates(projection, updates), moments), found
+
+    @partial(jax.jit, static_argnames="size")
+    def run(state: State, start: int, seeds: jax.Array, size: int) -> tuple[State, jax.Array, jax.Array]:
+        def of_member(own: State, seed: jax.Array) -> tuple[State, tuple[jax.Array, jax.Array]]:
+            keys = jax.vmap(lambda i: jax.random.fold_in(jax.random.key(seed), i))(start + jnp.arange(size))
+            return jax.lax.scan(step, own, keys)
+
+        state, (output, layers) = for_members(of_member)(state, seeds)
+        return state, output, layers
+
+    return Training(lambda maps: (maps, jax.vmap(optimiser.init)(maps)), run)
+
+
+def build_optimiser(recipe: CompressionRecipe) -> optax.GradientTransformation:
+    """AdamW with the recipe's linear rise and fall."""
+    decay = max(1, int(recipe.decay * recipe.steps) - recipe.warmup)
+    rate = optax.linear_schedule(recipe.learning_rate, recipe.final_learning_rate, decay)
+    if recipe.warmup:
+        rise = optax.linear_schedule(0.0, recipe.learning_rate, recipe.warmup)
+        rate = optax.join_schedules([rise, rate], [recipe.warmup])
+    return optax.adamw(rate, b1=recipe.b1, b2=recipe.b2, weight_decay=recipe.weight_decay)

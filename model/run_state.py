@@ -1,0 +1,78 @@
+"""A long run on disk: the arrays that it needs to go on as if nothing had happened, and which run it is."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from rasplens.model.storage import StorageError, write_atomically
+
+_HEADER_KEY = "rasplens_training"
+
+
+def save_run(path: Path, arrays: Any, run: Mapping[str, Any], progress: Mapping[str, Any]) -> None:
+    """Writes the state of a run, which appears complete or not at all.
+
+    Args:
+        path: The file.
+        arrays: A tree of arrays.
+        run: What tells this run from others, in JSON values; `load_run` checks it.
+        progress: How far it is, in JSON values.
+
+    Raises:
+        StorageError: If it cannot be written; an older state in the same place is then still there.
+    """
+    tensors = {f"{i:04}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(arrays))}
+    header = json.dumps({"run": run, "progress": progress})
+    try:
+        write_atomically(path, safetensors.numpy.save(tensors, metadata={_HEADER_KEY: header}))
+    except OSError as error:
+        raise no_room(path, error) from None
+
+
+def load_run(path: Path, first: Any, run: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The arrays and the progress that `save_run` wrote.
+
+    Args:
+        path: The file.
+        first: The tree of arrays before the first step.
+        run: What tells this run from others.
+
+    Raises:
+        StorageError: If the file is damaged, or is the state of another run; the message says what differs.
+    """
+    header, leaves = _read(path)
+    _check_same(path, header["run"], json.loads(json.dumps(run)))
+    expected, structure = jax.tree.flatten(first)
+    if [leaf.shape for leaf in leaves] != [leaf.shape for leaf in expected]:
+        raise StorageError(f"{path} is damaged: its arrays have other shapes. Delete it to start afresh.")
+    return jax.tree.unflatten(structure, leaves), header["progress"]
+
+
+def no_room(path: Path, error: OSError) -> StorageError:
+    """What to say if the state of a run cannot be written."""
+    return StorageError(
+        f"Cannot write {path}: {error.strerror}. The last state of the training is unharmed: make room and run "
+        "the same again, and it goes on from there."
+    )
+
+
+def _read(path: Path) -> tuple[dict[str, Any], list[np.ndarray]]:
+    try:
+        with safetensors.safe_open(path, framework="numpy") as file:
+            header = json.loads((file.metadata() or {})[_HEADER_KEY])
+            return header, [file.get_tensor(name) for name in sorted(file.keys())]
+    except (safetensors.SafetensorError, OSError, KeyError, json.JSONDecodeError) as error:
+        raise StorageError(f"{path} is no state of a training ({error}). Delete it to start afresh.") from None
+
+
+def _check_same(path: Path, stored: Mapping[str, Any], run: Mapping[str, Any]) -> None:
+    differing = [name for name in run if stored.get(name) != run[name]]
+    if differing:
+        what = "; ".join(f"{name} was {stored.get(name)}, now {run[name]}" for name in differing)
+        raise StorageError(f"{path} is the state of another training: {what}. Go on with that one, or delete it.")

@@ -1,0 +1,61 @@
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rasplens.compile import compress
+from rasplens.compile.compression.compressed import compressed_by
+from rasplens.compile.compression.evaluation import evaluate
+from rasplens.compile.compression.examples import examples
+from rasplens.compile.compression.recipe import CompressionRecipe
+from rasplens.compile.compression.training import build_optimiser, build_training, first_maps
+
+STILL = CompressionRecipe(400, 64, 1e-12, 1e-12)
+
+
+def test_first_maps_are_orthonormal_and_filled_up_with_zeros():
+    maps = first_maps(9, [(3, 0), (5, 0), (3, 1), (3, 0, 1)])
+    assert maps.shape == (4, 9, 5)
+    for own, d in zip(maps, (3, 5, 3, 3), strict=True):
+        np.testing.assert_allclose(own[:, :d].T @ own[:, :d], np.eye(d), atol=1e-6)
+        assert (own[:, d:] == 0).all()
+    assert not np.allclose(maps[0], maps[2])
+    assert not np.allclose(maps[0], maps[3])
+
+
+@pytest.mark.parametrize(("which", "loss"), [("frac", "squared_error"), ("unique", "cross_entropy")])
+def test_the_losses_are_those_of_the_evaluation(which, loss, request):
+    """Of a map that hardly moves, over so many batches that they are nearly all inputs."""
+    compiled = request.getfixturevalue(which)
+    maps = first_maps(compiled.transformer.config.d_model, [(4, 0)])
+    training = build_training(compiled, examples(compiled), STILL, loss)
+    _, output, layers = training.run(training.begin(jnp.asarray(maps)), 0, jnp.array([0]), 400)
+    found = evaluate(compressed_by(compiled, maps[0].astype(float)))
+    assert float(output.mean()) == pytest.approx(found.output_loss, rel=0.03)
+    assert float(layers.mean()) == pytest.approx(found.loss, rel=0.03)
+
+
+def test_columns_of_zeros_stay_zeros(frac):
+    recipe = CompressionRecipe(50, 32, 1e-2, 1e-2, weight_decay=0.1)
+    training = build_training(frac, examples(frac), recipe, "squared_error")
+    maps = first_maps(frac.transformer.config.d_model, [(2, 0), (5, 0)])
+    (after, _), output, _ = training.run(training.begin(jnp.asarray(maps)), 0, jnp.array([0, 0]), 50)
+    assert (np.asarray(after)[0, :, 2:] == 0).all()
+    assert (np.asarray(after)[1] != maps[1]).all()
+    assert output.shape == (2, 50)
+
+
+def test_a_map_that_is_good_already_stays_good(frac):
+    """Without a rise of the learning rate, the first steps led away from the exact map for good."""
+    wide = frac.transformer.config.d_model
+    recipe = CompressionRecipe(1_000, 64, 1e-2, 1e-4, warmup=100)
+    assert evaluate(compress(frac, wide, recipe)).token == 1
+
+
+def test_the_learning_rate_falls_linearly_and_then_stays():
+    recipe = CompressionRecipe(100, 8, 1.0, 0.1, decay=0.5, b1=1e-9, b2=1e-9)
+    optimiser, weight, moves = build_optimiser(recipe), jnp.ones(1), []
+    state = optimiser.init(weight)
+    for _ in range(100):
+        update, state = optimiser.update(jnp.ones(1), state, weight)
+        moves.append(float(-update[0]))
+    np.testing.assert_allclose(moves[::25], [1.0, 0.55, 0.1, 0.1], atol=0.01)
