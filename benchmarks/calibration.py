@@ -14,13 +14,16 @@ import numpy as np
 import pandas as pd
 from page import table, write
 
-from rasplens.compare.battery import CIRCUITS, FITTED_ON, MEASURED_ON
-from rasplens.compare.calibration import Observation, fit, invariance, measures, observations
+from rasplens.compare.battery import CIRCUITS, FITTED_ON, MEASURED_ON, NEW
+from rasplens.compare.calibration import Observation, fading, fit, invariance, measures, observations
 from rasplens.compare.verdict import shipped
 
 MAPPING = Path(__file__).parent.parent / "compare" / "verdict.json"
 
 TO_REACH = {"auc": "≥ 0.99", "false_implements": "≤ 0.01", "recognised": "1"}
+
+FADING = ("reverse", "same_as_first")
+"""Circuits whose rival programs are compressed more and more."""
 
 SEED = 1
 """Another one than the mapping was fitted with."""
@@ -42,7 +45,9 @@ def main() -> None:
         print(calibration)
         return
     found = observations(MEASURED_ON, SEED, progress)
-    text = f"{_measures(found)}\n\n{_invariance(found)}\n\n{_pairs(found)}"
+    new = [one for one in found if one.circuit in NEW]
+    parts = (_measures(found), _measures(new), _fading(), _invariance(found), _pairs(found))
+    text = "\n\n".join(parts)
     print(text)
     if arguments.write is not None:
         write(arguments.write, "calibration", text)
@@ -64,10 +69,22 @@ def _measures(found: list[Observation]) -> str:
     n_same = sum(one.same for one in found)
     origin = shipped().provenance
     title = (
-        f"{len(found)} pairs ({n_same} same, {len(found) - n_same} different) of {', '.join(MEASURED_ON)}; the "
+        f"{len(found)} pairs ({n_same} same, {len(found) - n_same} different) of "
+        f"{', '.join(dict.fromkeys(one.circuit for one in found))}; the "
         f"mapping was fitted on {origin['pairs']} pairs of {', '.join(origin['circuits'])}"
     )
     return f"### {title}\n\n{table(['', 'measured', 'to reach'], rows)}"
+
+
+def _fading() -> str:
+    frame = pd.DataFrame([one.row() for one in fading(FADING, SEED)])
+    axes = list(frame.columns[4:-2])
+    rows = [
+        [row["program"], row["model"], *(_score(row[name]) for name in (*axes, "probability")), row["verdict"]]
+        for _, row in frame.iterrows()
+    ]
+    headings = ["program", "compressed to", *axes, "p", "verdict"]
+    return f"### Programs that are compressed more and more\n\n{table(headings, rows)}"
 
 
 def _invariance(found: list[Observation]) -> str:

@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 from sklearn.metrics import roc_auc_score
 
 from rasplens import __version__
-from rasplens.compare.battery import CIRCUITS, FITTED_ON, KnownPair, known_pairs
+from rasplens.compare.battery import CIRCUITS, FITTED_ON, KnownPair, known_pairs, narrowing
 from rasplens.compare.behaviour import discriminate
 from rasplens.compare.evidence import AXES, Axis, above
 from rasplens.compare.pairing import pair
@@ -49,7 +49,7 @@ class Observation:
     circuit: str
     program: str
     kind: str
-    same: bool
+    same: bool | None
     axes: tuple[Axis, ...]
     verdict: Verdict
     variables: tuple[float, ...]
@@ -93,6 +93,11 @@ def observations(circuits: Iterable[str], seed: int = 0, progress: Progress | No
                 progress(f"{known.program}: {known.kind}", len(found))
             found.append(observe(known, seed))
     return found
+
+
+def fading(circuits: Iterable[str], seed: int = 0) -> list[Observation]:
+    """The evidence on programs that are compressed more and more."""
+    return [observe(known, seed) for name in circuits for known in narrowing(CIRCUITS[name], seed)]
 
 
 def calibrate(

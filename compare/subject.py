@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 
 from rasplens.compare.interface import Interface, compiled_interface, task_interface
-from rasplens.compile import CompiledModel
+from rasplens.compile import CompiledModel, CompressedModel
 from rasplens.learned import LearnedModel
 from rasplens.learned.checkpoint import check_fits
 from rasplens.model import Transformer
@@ -215,7 +215,8 @@ def as_subject(model: Any, task: Task, ids: Ids, interface: Interface | None = N
     """A model on some inputs of a task.
 
     Args:
-        model: A `LearnedModel`, `Transformer`, `HookedModel`, `CompiledModel`, or a `TransformerBridge`.
+        model: A `LearnedModel`, `Transformer`, `HookedModel`, `CompiledModel`, `CompressedModel`, or a
+            `TransformerBridge`.
         task: What it is asked.
         ids: The inputs.
         interface: Its words for the task, if they are not the task's own.
@@ -227,14 +228,17 @@ def as_subject(model: Any, task: Task, ids: Ids, interface: Interface | None = N
     if isinstance(model, CompiledModel):
         words = interface or compiled_interface(model, task)
         return Subject(HookedModel(model.transformer), task, ids, words, tuple(model.heads))
+    if isinstance(model, CompressedModel):
+        words = interface or compiled_interface(model.compiled, task)
+        return Subject(HookedModel(model), task, ids, words, tuple(model.compiled.heads))
     if isinstance(model, LearnedModel):
         model = model.transformer
     if isinstance(model, Transformer):
         model = HookedModel(model)
     if not (hasattr(model, "run_with_hooks") and hasattr(model, "hook_dict")):
         raise TypeError(
-            "The learned side must be a LearnedModel, Transformer, HookedModel, TransformerBridge or "
-            f"CompiledModel; got {model!r}."
+            "The learned side must be a LearnedModel, Transformer, HookedModel, TransformerBridge, "
+            f"CompiledModel or CompressedModel; got {model!r}."
         )
     if interface is None:
         _check_fits(model, task)

@@ -18,6 +18,9 @@ app = typer.Typer(
     help="Compile RASP programs to transformers with known circuits, and compare learned models with them.",
 )
 
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells have it."""
+
 TaskName = Annotated[str, typer.Argument(metavar="TASK", help="sort, copy, compression or compression_notebook.")]
 Source = Annotated[
     str,
@@ -230,14 +233,15 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         code = app(arguments, prog_name="rasplens", standalone_mode=False)
     except KeyboardInterrupt:
-        print(f"Stopped after {time.perf_counter() - started:.0f} s.", file=sys.stderr)
-        sys.exit(130)
+        code = INTERRUPTED
     except Exception as error:
         message = _message(error)
         if message is None:
             raise
         print(f"rasplens: {message}", file=sys.stderr)
         sys.exit(2)
+    if code == INTERRUPTED:  # typer turns Ctrl-C within a command into an exit code
+        print(f"Stopped after {time.perf_counter() - started:.0f} s.", file=sys.stderr)
     sys.exit(code if isinstance(code, int) else 0)
 
 

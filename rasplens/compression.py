@@ -25,8 +25,14 @@ def compress_and_show(
     out: Path,
     json: bool,
 ) -> None:
-    """Compresses a program, stores the models, and shows what they kept; an interrupted run goes on."""
+    """Compresses a program, stores the models, and shows what they kept; an interrupted run goes on.
+
+    Raises:
+        ValueError: If there is no such program or recipe, or no folder to write to.
+    """
     get_recipe(recipe)
+    if not out.parent.is_dir():
+        raise ValueError(f"Cannot write {out}: the folder {out.parent} does not exist. Create it first.")
     compiled = compile_source(source, program, sizes, optimize)
     state = out.with_suffix(".compression.safetensors")
     with show.progress("compressing") as advance:

@@ -5,11 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rasplens.compile import CompiledModel, compile_program, rasp
+from rasplens.compile import CompiledModel, CompressedModel, compile_program, load_compressed, rasp
+from rasplens.compile.compression.compressed import is_compressed
 from rasplens.compile.programs.catalogue import CATALOGUE, Entry
 from rasplens.compile.rasp import SOp, Value
 from rasplens.learned import LearnedModel, import_checkpoint, load_pretrained
 from rasplens.tasks import TASKS, Task, get_task
+
+Studied = LearnedModel | CompressedModel
+"""A model under study: what commands take with --learned."""
 
 
 @dataclass(frozen=True)
@@ -71,13 +75,15 @@ def reference(task: Task, program: str | None, optimize: bool = True) -> Compile
     return compile_program(task.programs[name], task.vocab, task.n_ctx, mask=task.visible, optimize=optimize)
 
 
-def learned_model(task: Task, path: Path | None) -> LearnedModel:
-    """The user's checkpoint, or the shipped model of the task.
+def learned_model(task: Task, path: Path | None) -> Studied:
+    """The user's checkpoint or compressed program, or the shipped model of the task.
 
     Raises:
         ValueError: If the checkpoint cannot be read or does not fit, or no model is shipped.
     """
-    return load_pretrained(task.name) if path is None else import_checkpoint(path, task)
+    if path is None:
+        return load_pretrained(task.name)
+    return load_compressed(path) if is_compressed(path) else import_checkpoint(path, task)
 
 
 def program_from_file(source: str) -> SOp:

@@ -12,8 +12,7 @@ from rasplens.compare import Comparison, compare
 from rasplens.compare.pipeline import STAGES
 from rasplens.compare.subspaces import best_points
 from rasplens.compile import CompiledModel, CompileError, Verification, verify
-from rasplens.learned import LearnedModel
-from rasplens.sources import Sizes, compile_source, learned_model, parse_vocab, reference
+from rasplens.sources import Sizes, Studied, compile_source, learned_model, parse_vocab, reference
 from rasplens.tasks import Task, get_task
 
 VERIFIED_INPUTS = 300
@@ -281,7 +280,11 @@ def verify_for_task(compiled: CompiledModel, task: Task) -> dict[str, Verificati
 
 
 def _compare(
-    compiled: CompiledModel, learned: LearnedModel, task: Task, sample: Sample, advance: show.Advance
+    compiled: CompiledModel,
+    learned: Studied,
+    task: Task,
+    sample: Sample,
+    advance: show.Advance,
 ) -> Comparison:
     def begin(stage: str) -> None:
         advance(f"{compiled.output}: {stage}", STAGES.index(stage), len(STAGES))
@@ -302,7 +305,10 @@ def _verification(check: Verification) -> dict[str, Any]:
 
 
 def _show_models(
-    compiled: CompiledModel, learned: LearnedModel, comparison: Comparison, checks: dict[str, Verification]
+    compiled: CompiledModel,
+    learned: Studied,
+    comparison: Comparison,
+    checks: dict[str, Verification],
 ) -> None:
     rows = []
     for side, model in (("compiled", compiled.transformer), ("learned", learned.transformer)):

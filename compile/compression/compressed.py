@@ -45,6 +45,16 @@ class CompressedModel(Transformer):
         return self.projection.shape[1]
 
     @property
+    def origin(self) -> str:
+        """Where it comes from."""
+        return f"{self.compiled.output!r}, compressed to {self.d} of {len(self.projection)} directions"
+
+    @property
+    def transformer(self) -> Transformer:
+        """Itself: compiled and learned models have a transformer, this one is one."""
+        return self
+
+    @property
     def labels(self) -> list[str]:
         """What each row of the projection stands for: the directions of the compiled residual stream."""
         return direction_labels(self.compiled)
@@ -106,6 +116,14 @@ def compressed_by(compiled: CompiledModel, projection: Float[np.ndarray, "D d"],
     return CompressedModel(made.config, made.weights, made.mask, compiled, projection, **more)
 
 
+def is_compressed(path: str | Path) -> bool:
+    """Whether a file holds a compressed model."""
+    try:
+        return load_provenance(path).get("kind") == _KIND
+    except StorageError:
+        return False
+
+
 def load_compressed(path: str | Path) -> CompressedModel:
     """The compressed model that `CompressedModel.save` wrote.
 
@@ -113,7 +131,7 @@ def load_compressed(path: str | Path) -> CompressedModel:
         StorageError: If the file is missing, truncated, edited, foreign, or holds no compressed program.
     """
     found = load_provenance(path)
-    if found.get("kind") != _KIND:
+    if not is_compressed(path):
         raise StorageError(f"{path} holds a model, but not a compressed program: no map in it.")
     made, dtype = load(path), np.dtype(found["dtype"])
     weights = {name: _dense(array, dtype) for name, array in found["weights"].items()}

@@ -28,4 +28,20 @@ def test_rivals_differ_inside(name):
         compile_program(build(), task.vocab, task.n_ctx, mask=task.visible).transformer
         for build in (circuit.program, circuit.rival)
     )
-    assert first.config != second.config
+    alike = first.config == second.config and all(
+        np.array_equal(array, second.weights[name]) for name, array in first.weights.items()
+    )
+    assert not alike
+
+
+def test_a_program_is_compressed_more_and_more(monkeypatch):
+    from dataclasses import replace
+
+    from rasplens.compare import battery
+
+    monkeypatch.setattr(battery, "FAITHFUL", replace(battery.FAITHFUL, steps=5, warmup=0, starts=1))
+    pairs = list(battery.narrowing(CIRCUITS["last"]))
+    widths = [pair.model.d for pair in pairs]
+    assert widths == sorted(set(widths), reverse=True)
+    assert widths[0] == pairs[0].reference.transformer.config.d_model
+    assert {pair.same for pair in pairs} == {None}

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from rasplens.compare import as_subject
+from rasplens.compile.compression.compressed import compressed_by
 from rasplens.model import HookedModel
 
 
@@ -21,6 +22,15 @@ def test_a_model_without_a_bos_keeps_all_its_positions(noise, task):
     subject = as_subject(noise, task, task.held_out[:20])
     assert subject.interface.positions[0] == 0
     np.testing.assert_allclose(subject.pattern(1).sum(axis=-1), 1, atol=1e-5)
+
+
+def test_a_compressed_model_keeps_the_words_and_the_heads_of_its_program(offset, task):
+    projection = np.eye(offset.transformer.config.d_model)
+    subject = as_subject(compressed_by(offset, projection), task, task.held_out[:20])
+    assert subject.right().all()
+    assert subject.heads == tuple(offset.heads)
+    blind = as_subject(compressed_by(offset, 0 * projection), task, task.held_out[:20])
+    assert not blind.right().all()
 
 
 def test_answers_are_in_the_tasks_codes(offset, noise, task):

@@ -1,5 +1,7 @@
+import numpy as np
 import pytest
 
+from rasplens.compile.compression.compressed import compressed_by
 from rasplens.sources import Sizes, compile_source, learned_model, parse_vocab, reference
 from rasplens.tasks import get_task
 
@@ -30,6 +32,23 @@ def test_the_first_program_is_the_reference():
 
 def test_without_a_path_the_shipped_model_is_taken():
     assert learned_model(get_task("sort"), None).task == "sort"
+
+
+def test_a_compressed_program_is_a_model_to_compare(tmp_path):
+    path, task = tmp_path / "offset.safetensors", get_task("copy")
+    compiled = reference(task, None)
+    compressed_by(compiled, np.eye(compiled.transformer.config.d_model)).save(path)
+    model = learned_model(task, path)
+    wide = compiled.transformer.config.d_model
+    assert model.origin == f"'offset', compressed to {wide} of {wide} directions"
+
+
+def test_programs_of_the_library_have_names_and_inputs_of_their_own():
+    assert compile_source("reverse", None, Sizes(None, None, False)).inputs.max_len == 5
+    other = compile_source("reverse", None, Sizes("x,y", 3, False), optimize=False)
+    assert (other.inputs.vocab, other.inputs.max_len) == (("x", "y"), 3)
+    seen = compile_source("shift_by", None, Sizes(None, None, True)).inputs.visible
+    assert not seen[0, 1]
 
 
 def test_options_that_would_be_ignored_are_refused(tmp_path):

@@ -1,0 +1,139 @@
+"""What compression keeps of programs: the published findings, and every program of the library at several widths.
+
+python benchmarks/compression.py --write docs/compression.md --figure sweep.html
+"""
+
+import argparse
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import pandas as pd
+from page import table, write
+
+from rasplens.compile import CompiledModel, compile_program, compress
+from rasplens.compile.compression import CompressedModel, CompressionRecipe
+from rasplens.compile.compression.evaluation import Evaluation, baseline, evaluate
+from rasplens.compile.compression.figures import draw_sweep
+from rasplens.compile.compression.sweep import sweep
+from rasplens.compile.programs.catalogue import CATALOGUE
+
+FRAC_WIDTHS, SORT_WIDTHS = (1, 2, 3, 4, 6, 8), (4, 6, 8, 10, 14)
+
+FEATURES_OF = 6
+"""The width at which the paper shows the features of `frac_prevs`."""
+
+BRIEF = CompressionRecipe(3_000, 128, 1e-2, 1e-4, warmup=200, weight_decay=0.1, starts=3, trial=500)
+"""For the sweep, where there are many runs."""
+
+PROCESSES = 2
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", type=Path, help="the page to put the tables into")
+    parser.add_argument("--figure", type=Path, help="where to draw the sweep")
+    parser.add_argument("--paper", action="store_true", help="the paper's recipe instead: an hour or more")
+    arguments = parser.parse_args()
+    recipe = "paper" if arguments.paper else "fast"
+    jobs = [
+        ("frac_prevs", {"optimize": False, "bos": True}, FRAC_WIDTHS, recipe),
+        ("frac_prevs", {}, (1, 2, 3, 5, 7), recipe),
+        ("sort_unique", {"optimize": False}, SORT_WIDTHS, recipe),
+        ("sort_unique", {}, SORT_WIDTHS, recipe),
+    ]
+    with ProcessPoolExecutor(PROCESSES, get_context("spawn")) as pool:
+        findings = pool.map(finding, jobs)
+        swept = None if arguments.paper else pool.map(swept_program, sorted(CATALOGUE, key=len, reverse=True))
+        texts = list(findings)
+        frame = None if swept is None else pd.concat(swept).sort_values(["program", "d"], ignore_index=True)
+    if frame is not None:
+        texts.append(sweep_table(frame))
+        if arguments.figure is not None:
+            draw_sweep(frame).write_html(arguments.figure, include_plotlyjs=True)
+    text = "\n\n".join(texts)
+    print(text)
+    if arguments.write is not None:
+        write(arguments.write, "compression", text)
+
+
+def compiled_entry(name: str, options: dict[str, object]) -> CompiledModel:
+    """A program of the catalogue on its own inputs."""
+    entry = CATALOGUE[name]
+    return compile_program(entry.build(), entry.vocab, entry.max_len, **{**dict(entry.options), **options})
+
+
+def finding(job: tuple[str, dict[str, object], Sequence[int], str]) -> str:
+    """One program at several widths, each with its time, beside principal components."""
+    name, options, widths, recipe = job
+    compiled, rows, models = compiled_entry(name, options), [], {}
+    for d in widths:
+        began = time.perf_counter()
+        models[d] = compress(compiled, d, recipe)
+        seconds = time.perf_counter() - began
+        found, principal = evaluate(models[d]), evaluate(baseline(models[d]))
+        rows.append(
+            [f"{d}", f"{found.token:.4f}", f"{found.sequence:.4f}", f"{principal.token:.4f}",
+             f"{found.output_loss:.2e}", f"{found.cosine:.3f}", f"{principal.cosine:.3f}", f"{seconds:.0f}"]
+        )  # fmt: skip
+    headings = ["d", "answers right", "inputs right", "answers right, PCA", "loss", "layers' cosine",
+                "layers' cosine, PCA", "seconds"]  # fmt: skip
+    n_directions = compiled.transformer.config.d_model
+    how = ", ".join(f"{key}={value}" for key, value in options.items()) or "as compiled by default"
+    text = f"### {name} ({how}): D = {n_directions}\n\n{table(headings, rows)}"
+    if options:
+        detail = of_features if name == "frac_prevs" else of_variables
+        text += "\n\n" + detail(models[FEATURES_OF if name == "frac_prevs" else 10])
+    return text
+
+
+def of_features(model: CompressedModel) -> str:
+    """What became of every feature."""
+    features = evaluate(model).features
+    rows = [
+        [row.feature, f"{row.kept:.2f}", row.partner, f"{row.cosine:.2f}", row.fate]
+        for row in features.itertuples()
+    ]
+    headings = ["feature", "read where it was written", "most alike", "cosine", "fate"]
+    return f"Features at d = {model.d}:\n\n{table(headings, rows)}"
+
+
+def of_variables(model: CompressedModel) -> str:
+    """How every variable is written."""
+    found: Evaluation = evaluate(model)
+    rows = [
+        [row.variable, f"{row.cosine:.3f}", f"{row.loss:.3f}", _number(row.one_direction), _number(row.ordered)]
+        for row in found.variables.itertuples()
+    ]
+    headings = ["variable", "cosine", "squared error", "in one direction", "in order along it"]
+    return f"Variables at d = {model.d}:\n\n{table(headings, rows)}"
+
+
+def swept_program(name: str) -> pd.DataFrame:
+    """A program of the library at several widths."""
+    return sweep(compiled_entry(name, {}), recipe=BRIEF).assign(program=name)
+
+
+def sweep_table(frame: pd.DataFrame) -> str:
+    """A row per program: the knee, and what is kept at each width."""
+    rows = []
+    for name, own in frame.groupby("program"):
+        knee = own.loc[own["is_knee"]]
+        cells = [
+            "; ".join(f"{d}: {value:.2f}" for d, value in zip(own["d"], own[column], strict=True))
+            for column in ("token", "cosine", "pca_token")
+        ]
+        rows.append([str(name), f"{own['D'].iloc[0]}", f"{knee['d'].item()}" if len(knee) else "-", *cells])
+    headings = ["program", "D", "knee", "d: answers right", "d: layers' cosine", "d: answers right, PCA"]
+    note = f"{BRIEF.steps:,} steps from the best of {BRIEF.starts} first maps"
+    return f"### Every program of the library, {note}\n\n{table(headings, rows)}"
+
+
+def _number(value: float) -> str:
+    return "-" if value != value else f"{value:.3f}"
+
+
+if __name__ == "__main__":
+    main()
