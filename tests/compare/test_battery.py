@@ -45,3 +45,23 @@ def test_a_program_is_compressed_more_and_more(monkeypatch):
     assert widths == sorted(set(widths), reverse=True)
     assert widths[0] == pairs[0].reference.transformer.config.d_model
     assert {pair.same for pair in pairs} == {None}
+
+
+def test_a_compressed_model_is_the_same_only_if_its_layers_still_are(monkeypatch):
+    from dataclasses import replace
+
+    from rasplens.compare import battery
+
+    circuit = CIRCUITS["last"]
+    task = circuit.task()
+    compiled = compile_program(circuit.program(), task.vocab, task.n_ctx, mask=task.visible)
+    wide = compiled.transformer.config.d_model
+    still = replace(battery.FAITHFUL, steps=2, warmup=1, starts=1, learning_rate=1e-9, final_learning_rate=1e-9)
+    monkeypatch.setattr(battery, "FAITHFUL", still)
+    monkeypatch.setattr(battery, "CAREFUL", still)
+    assert battery.faithfully_compressed(compiled).d == wide  # without training, only all directions keep it
+    monkeypatch.setattr(battery, "FAITHFUL_FROM", -1.0)
+    assert battery.faithfully_compressed(compiled).d == round(0.9 * wide)
+    monkeypatch.setattr(battery, "FAITHFUL_FROM", 1.1)
+    with pytest.raises(ValueError, match="No compression of 'last_at_once' is faithful"):
+        battery.faithfully_compressed(compiled)
