@@ -35,7 +35,7 @@ def compress_and_show(
         raise ValueError(f"Cannot write {out}: the folder {out.parent} does not exist. Create it first.")
     compiled = compile_source(source, program, sizes, optimize)
     state = out.with_suffix(".compression.safetensors")
-    with show.progress("compressing") as advance:
+    with show.progress("trying first maps") as advance:
 
         def report(now: CompressionReport) -> None:
             left = now.seconds / now.step * (now.of - now.step)

@@ -3,6 +3,7 @@
 Lindner et al. 2023, "Tracr", section 5 and appendix E.
 """
 
+import hashlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -203,7 +204,7 @@ def _train(
     n_directions, seeds = compiled.transformer.config.d_model, jnp.array([own for _, own in members])
     run = {
         "program": compiled.output,
-        "model": repr(compiled),
+        "weights": _digest(compiled),
         "recipe": asdict(recipe),
         "members": [list(member) for member in members],
     }
@@ -237,6 +238,14 @@ def _train(
             save_run(path, state, run, {"histories": histories, "seconds": seconds, "step": done})
             saved_at = time.perf_counter()
     return np.asarray(jax.device_get(state[0])), histories
+
+
+def _digest(compiled: CompiledModel) -> str:
+    """What tells the weights of a model from others."""
+    digest = hashlib.sha256()
+    for name, array in sorted(compiled.transformer.weights.items()):
+        digest.update(f"{name} {array.shape}".encode() + np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:12]
 
 
 def _best_start(

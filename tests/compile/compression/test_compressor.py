@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rasplens.compile import CompressionError, compress
+from rasplens.compile import CompressionError, compile_program, compress, programs
 from rasplens.compile.compression import CompressionRecipe, compressor
 from rasplens.compile.compression.evaluation import evaluate
+from rasplens.compile.rasp import tokens
 from rasplens.model import StorageError
 
 SHORT = CompressionRecipe(300, 64, 1e-2, 1e-3)
@@ -75,6 +76,10 @@ def test_the_state_of_another_run_is_refused(frac, tmp_path):
     compress(frac, 4, SHORT, state_path=path)
     with pytest.raises(StorageError, match="members was"):
         compress(frac, 5, SHORT, state_path=path)
+    program = programs.frac_prevs((tokens == "a").named("is_x"))
+    other = compile_program(program, "abx", 4, causal=True, optimize=False, bos=True)
+    with pytest.raises(StorageError, match="weights was"):  # another program of the same name and size
+        compress(other, 4, SHORT, state_path=path)
     path.write_bytes(b"broken")
     with pytest.raises(StorageError, match="Delete it to start afresh"):
         compress(frac, 4, SHORT, state_path=path)
