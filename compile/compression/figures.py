@@ -59,8 +59,9 @@ def draw_sweep(table: pd.DataFrame) -> "go.Figure":
                 line={"color": color, "dash": "dot" if column == "pca_token" else "solid"}, **place,
             )  # fmt: skip
         if own["is_knee"].any():
-            figure.add_vline(x=float(own.loc[own["is_knee"], "d"].iloc[0]), line_dash="dash", **place)
-    figure.update_yaxes(range=[0, 1.05])
-    figure.update_xaxes(title_text="d", row=rows)
+            knee = float(own.loc[own["is_knee"], "d"].iloc[0])
+            figure.add_vline(x=knee, line={"dash": "dash", "width": 1, "color": "#d62728"}, **place)
+    figure.update_yaxes(range=[min(0.0, float(table["cosine"].min())) - 0.05, 1.05])
+    figure.update_xaxes(title_text="d")
     figure.update_layout(template="simple_white", width=260 * columns + 160, height=200 * rows + 80)
     return figure
