@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from page import table, write
 
-from rasplens.compare.battery import CIRCUITS, FITTED_ON, MEASURED_ON, NEW
 from rasplens.compare.calibration import Observation, fading, fit, invariance, measures, observations
+from rasplens.compare.circuits import CIRCUITS, FITTED_ON, MEASURED_ON, NEW
 from rasplens.compare.verdict import shipped
 
 MAPPING = Path(__file__).parent.parent / "compare" / "verdict.json"

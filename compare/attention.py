@@ -4,6 +4,10 @@ Attention is compared row by row, only where the compiled head acts: where it se
 it writes there reaches an answer. A row's similarity is 1 minus the Jensen-Shannon divergence in bits, in
 [0, 1]. Much of it comes from position alone; so it stands beside the same score with every learned row
 held against the compiled row of *another* input, and the difference is what content explains.
+
+Rows on which the compiled head selects nothing have no similarity; a head that attends there as everywhere
+would not be told from one that attends only where it should. So there is a second score, over inputs: the
+contrast says how closely the attention from one position to another rises and falls with the compiled head's.
 """
 
 from collections.abc import Sequence
@@ -26,6 +30,9 @@ SELECTS = 1e-3
 N_SHUFFLED, PERMUTATIONS = 5, 39
 """Shuffles of inputs: for every pair of heads, and for the p-values of matched ones."""
 
+CONTRASTING = 1e-3
+"""The least variance over inputs of the compiled attention to some position for there to be a contrast."""
+
 SPLIT_GAIN = 0.02
 """How much more similar two heads together have to be than the better one for a head to count as split."""
 
@@ -34,7 +41,7 @@ Rows = Float[np.ndarray, "input query key"]
 
 COLUMNS = (
     "compiled_layer", "compiled_head", "variable", "layer", "head", "rows", "similarity", "shuffled", "content",
-    "p", "untrained",
+    "contrast", "p", "untrained",
 )  # fmt: skip
 """What is said of each pair of heads."""
 
@@ -47,13 +54,32 @@ class ActiveHead:
         head: Its layer and index.
         variable: The s-op that it computes.
         pattern: Its attention over the sequence; each row adds up to 1, or is zero where it selects nothing.
-        acts: Which rows those are.
+        acts: The rows on which it selects something that reaches an answer.
+        idle: The rows on which it could have, but selects nothing; that, too, has a meaning for the program.
+        attention: Its attention as it is, without what a BOS takes.
     """
 
     head: Head
     variable: str
     pattern: Rows
     acts: Bool[np.ndarray, "input query"]
+    idle: Bool[np.ndarray, "input query"]
+    attention: Rows
+
+
+@dataclass(frozen=True, eq=False)
+class ByInput:
+    """How a compiled head attends like the learned head it is matched with, input by input.
+
+    Attributes:
+        similarity: The mean over rows; NaN where the compiled head acts on no row.
+        uniform: The same of a head that attends to everything it may see alike.
+        moments: What the contrast is made of: see `contrast`.
+    """
+
+    similarity: Float[np.ndarray, " input"]
+    uniform: Float[np.ndarray, " input"]
+    moments: Float[np.ndarray, "3 input"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,16 +88,17 @@ class HeadSimilarities:
 
     Attributes:
         table: One row per pair of a compiled head that acts somewhere and a learned head: columns `COLUMNS`.
-            `shuffled` is the similarity with other inputs' compiled rows, `content` what is above that, and
-            `matched` whether the best one-to-one assignment joins the two. For matched pairs, `p` is the share
-            of `PERMUTATIONS` shuffles that reach the similarity, and `untrained` that of the most similar head of
-            an untrained model; NaN for others.
-        by_input: For every matched compiled head, its similarity on each input, and that of a head that attends to
-            everything it may see alike; NaN where the compiled head acts on no row: `[2, input]`.
+            `shuffled` is the similarity with other inputs' compiled rows, `content` what is above that,
+            `contrast` how closely attention changes over inputs with the compiled head's (1: alike, 0: not at
+            all; NaN where that attends alike on all inputs), and `matched` whether the two are joined by the
+            one-to-one assignment with the most similarity and contrast. For matched pairs, `p` is the share of
+            `PERMUTATIONS` shuffles that reach the similarity, and `untrained` that of the most similar head of an
+            untrained model; NaN for others.
+        by_input: The same for every matched compiled head on each input.
     """
 
     table: pd.DataFrame
-    by_input: dict[Head, Float[np.ndarray, "2 input"]]
+    by_input: dict[Head, ByInput]
 
 
 def head_similarities(pairing: Pairing, seed: int) -> HeadSimilarities:
@@ -95,8 +122,10 @@ def head_similarities(pairing: Pairing, seed: int) -> HeadSimilarities:
         if one.head not in joined:
             continue
         layer, index = joined[one.head]
-        learned = _by_input(one, pairing.learned.pattern(layer)[:, index])
-        by_input[one.head] = np.stack([learned, _by_input(one, _uniform(pairing))])
+        learned = pairing.learned.pattern(layer)[:, index]
+        by_input[one.head] = ByInput(
+            _by_input(one, learned), _by_input(one, _uniform(pairing)), _moments(one, learned)
+        )
         row = keys.index((*one.head, *joined[one.head]))
         same = frame.loc[row, "similarity"]
         reached = sum(_shuffled(one, pairing.learned, joined[one.head], order) >= same for order in shuffles)
@@ -149,7 +178,10 @@ def _active_head(pairing: Pairing, head: Head, variable: str, live: list[int]) -
     # A row that can only see one position attends to it whatever the model does.
     acts &= (pairing.task.visible.sum(axis=-1) > 1)[None]
     selects = (total > SELECTS)[..., None]
-    return ActiveHead(head, variable, np.where(selects, pattern / np.where(selects, total[..., None], 1), 0), acts)
+    # Nothing selected has a meaning where the variable has a value all the same: a default, or a count of 0.
+    idle = acts.any(axis=0) & ~selects[..., 0] & (pairing.codes[variable] >= 0)
+    rows = np.where(selects, pattern / np.where(selects, total[..., None], 1), 0)
+    return ActiveHead(head, variable, rows, acts, idle, pattern)
 
 
 def similarity(
@@ -162,11 +194,56 @@ def similarity(
     return 1 - np.clip(divergence, 0, 1)  # rounding can leave it just outside
 
 
+def contrast(moments: Float[np.ndarray, "3 *draw"]) -> Float[np.ndarray, "*draw"]:
+    """How closely the attention between two positions changes over inputs with that of the compiled head.
+
+    The concordance of the deviations from their means (Lin 1989, "A concordance correlation coefficient to
+    evaluate reproducibility", without means): 1 if they are equal, 0 if they have nothing to do with each other or
+    the learned head's attention does not change, -1 if they are opposite.
+
+    Args:
+        moments: Their covariance, the variance of the compiled head's and of the learned one's, in total over
+            pairs of positions; NaN if the compiled head attends alike on all inputs.
+    """
+    both, compiled, learned = moments
+    total = compiled + learned
+    return np.where(total > 0, 2 * both / np.where(total > 0, total, 1), np.nan)
+
+
+def _moments(active: ActiveHead, learned: Rows) -> Float[np.ndarray, "3 input"]:
+    """Covariance and variances of both heads' attention over inputs, what each input adds to them.
+
+    Only pairs of positions count between which the compiled attention changes; a sink that takes the same share of
+    every row is left out.
+    """
+    counted = (active.acts | active.idle)[..., None]
+    n = np.maximum(1, counted.sum(axis=0))
+
+    def deviations(rows: Rows) -> Rows:
+        n_acts = np.maximum(1, active.acts.sum(axis=0))
+        share = (rows.sum(axis=-1) * active.acts).sum(axis=0) / n_acts
+        scaled = rows / np.where(share > SELECTS, share, 1)[:, None]
+        return (scaled - (scaled * counted).sum(axis=0) / n) * counted
+
+    ours, theirs = deviations(active.attention.astype(np.float64)), deviations(learned.astype(np.float64))
+    changes = (ours**2).sum(axis=0) / n > CONTRASTING
+    if not changes.any():
+        return np.full((3, len(ours)), np.nan)
+    theirs = theirs * changes
+    return np.stack(
+        [
+            (first * second).sum(axis=(1, 2))
+            for first, second in ((ours, theirs), (ours * changes, ours), (theirs, theirs))
+        ]
+    )
+
+
 def _compare(
     active: ActiveHead, subject: Subject, head: Head, shuffles: Sequence[np.ndarray]
 ) -> dict[str, object]:
     layer, index = head
-    same = _mean_similarity(active.pattern, subject.pattern(layer)[:, index], active.acts)
+    learned = subject.pattern(layer)[:, index]
+    same = _mean_similarity(active.pattern, learned, active.acts)
     other = float(np.mean([_shuffled(active, subject, head, order) for order in shuffles])) if shuffles else np.nan
     return {
         "compiled_layer": active.head[0],
@@ -178,6 +255,7 @@ def _compare(
         "similarity": same,
         "shuffled": other,
         "content": same - other,
+        "contrast": float(contrast(_moments(active, learned).sum(axis=1))),
         "p": np.nan,
         "untrained": np.nan,
     }
@@ -218,12 +296,11 @@ def _similarities(compiled: Rows, learned: Rows, acts: np.ndarray) -> Float[np.n
 
 
 def _assignment(frame: pd.DataFrame) -> dict[Head, Head]:
-    """The one-to-one assignment of compiled to learned heads with the highest total similarity."""
+    """The one-to-one assignment of compiled to learned heads with the most similarity and contrast in total."""
     if frame.empty:
         return {}
-    table = frame.pivot_table(
-        index=["compiled_layer", "compiled_head"], columns=["layer", "head"], values="similarity"
-    )
+    worth = frame.assign(worth=frame["similarity"] + frame["contrast"].fillna(0))
+    table = worth.pivot_table(index=["compiled_layer", "compiled_head"], columns=["layer", "head"], values="worth")
     rows, columns = table.index.tolist(), table.columns.tolist()
     chosen = zip(*linear_sum_assignment(table.to_numpy(), maximize=True), strict=True)
     return {rows[row]: columns[column] for row, column in chosen}

@@ -12,8 +12,9 @@ from scipy.special import expit, logit
 from sklearn.metrics import roc_auc_score
 
 from rasplens import __version__
-from rasplens.compare.battery import CIRCUITS, FITTED_ON, KnownPair, known_pairs, narrowing
+from rasplens.compare.battery import KnownPair, known_pairs, narrowing
 from rasplens.compare.behaviour import discriminate
+from rasplens.compare.circuits import CIRCUITS, FITTED_ON
 from rasplens.compare.evidence import AXES, Axis, above
 from rasplens.compare.pairing import pair
 from rasplens.compare.pipeline import gather

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from rasplens.compare.ablation import Effects
-from rasplens.compare.attention import HeadSimilarities, active_heads
+from rasplens.compare.attention import ByInput, HeadSimilarities, active_heads, contrast
 from rasplens.compare.behaviour import Behaviour
 from rasplens.compare.interchange import Interchange
 from rasplens.compare.pairing import Pairing
@@ -102,7 +102,7 @@ def behaviour_axis(found: Behaviour, seed: int) -> Axis:
 
 
 def interchange_axis(found: list[Interchange], seed: int) -> Axis:
-    """Interchange-intervention accuracy, the mean over variables, above its best control."""
+    """Interchange-intervention accuracy above its best control, of the variable where that is least."""
     if not found:
         return silent("interchange", "no variable between input and output that can be interchanged")
     parts = []
@@ -116,30 +116,37 @@ def interchange_axis(found: list[Interchange], seed: int) -> Axis:
         parts.append((values.shape[1], statistic))
     most = max(n for n, _ in parts)
 
-    def mean(weights: np.ndarray) -> np.ndarray:
-        return np.mean([statistic(weights[:, :n]) for n, statistic in parts], axis=0)
+    def least(weights: np.ndarray) -> np.ndarray:
+        return np.min([statistic(weights[:, :n]) for n, statistic in parts], axis=0)
 
     names = ", ".join(one.variable for one in found)
-    return bootstrapped("interchange", f"interchange of {names}, above its best control", most, mean, seed)
+    note = f"the least interchange of {names}, above its best control"
+    return bootstrapped("interchange", note, most, least, seed)
 
 
 def attention_axis(pairing: Pairing, found: HeadSimilarities, seed: int) -> Axis:
-    """Similarity of matched heads, the mean over compiled ones, above uniform attention; 0 for unmatched."""
+    """What the compiled head that is matched worst reaches; 0 if one is not matched at all.
+
+    A head attends like the one it is matched with as far as both hold: its rows are similar, above uniform
+    attention, and it changes over inputs as that does.
+    """
     heads = active_heads(pairing)
     if not heads:
         return silent("attention", "no compiled head acts on a row that could look elsewhere")
 
-    def statistic(weights: np.ndarray) -> np.ndarray:
-        scores = []
-        for one in heads:
-            if one.head in found.by_input:
-                learned, uniform = _means(found.by_input[one.head], weights)
-                scores.append(above(learned, uniform))
-            else:
-                scores.append(np.zeros(len(weights)))
-        return np.mean(scores, axis=0)
+    def alike(one: ByInput, weights: np.ndarray) -> np.ndarray:
+        similar = above(*_means(np.stack([one.similarity, one.uniform]), weights))
+        changes = contrast(one.moments @ weights.T)
+        return np.where(np.isnan(changes), similar, np.minimum(similar, np.clip(changes, 0, 1)))
 
-    note = f"attention like that of {len(heads)} compiled heads, above uniform attention"
+    def statistic(weights: np.ndarray) -> np.ndarray:
+        scores = [
+            alike(found.by_input[one.head], weights) if one.head in found.by_input else np.zeros(len(weights))
+            for one in heads
+        ]
+        return np.min(scores, axis=0)
+
+    note = f"the least alike of {len(heads)} compiled heads and those they are matched with"
     return bootstrapped("attention", note, pairing.n_inputs, statistic, seed)
 
 

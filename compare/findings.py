@@ -169,7 +169,7 @@ def _attention(comparison: Comparison) -> list[str]:
         sentences.append(
             f"The compiled head for {row.variable!r} is matched with the learned L{row.layer}H{row.head}: "
             f"similarity {row.similarity:.2f} of 1, {row.shuffled:.2f} when inputs are swapped ({_p(row.p)}), "
-            f"{row.untrained:.2f} for the most similar head of an untrained model."
+            f"{row.untrained:.2f} for the most similar head of an untrained model." + _contrast(row.contrast)
         )
     if unmatched := sorted(set(found["variable"]) - set(matched["variable"])):
         sentences.append(f"The learned model has no head left for {_names(unmatched)}.")
@@ -181,6 +181,12 @@ def _attention(comparison: Comparison) -> list[str]:
             else f"{row.learned} is the most similar head for all of: {row.compiled}."
         )
     return sentences
+
+
+def _contrast(found: float | None) -> str:
+    if found is None or math.isnan(found):
+        return " It attends alike on all inputs."
+    return f" With the input it changes like that one at a contrast of {found:.2f}; 1 is alike, 0 not at all."
 
 
 def _ablation(comparison: Comparison) -> list[str]:

@@ -21,7 +21,7 @@ from jaxtyping import Bool, Float, Int
 
 from rasplens.compare.alignment import learn_subspaces, principal_axes
 from rasplens.compare.pairing import Pairing
-from rasplens.compare.representations import Place, Representation, own_variables, varies
+from rasplens.compare.representations import Place, Representation, determines, own_variables, varies
 from rasplens.compare.subject import Subject
 from rasplens.compile import UndefinedValue, run
 
@@ -33,6 +33,9 @@ MOST_TRIED = 2_000
 
 FEWEST = 10
 """With fewer pairs to score on, a variable is not tested."""
+
+OFTEN = 5
+"""How often tokens have to come, on average, for a variable to be seen to follow from them."""
 
 GOOD_ENOUGH = 0.95
 """Subspaces of the map that score as high are not learned in another way."""
@@ -102,6 +105,7 @@ def swaps(pairing: Pairing, variable: str, seed: int) -> Swaps | None:
     rng = np.random.default_rng([seed, 6])
     codes = pairing.codes[variable]
     live = [position for position in pairing.live(variable) if varies(codes[:, position])]
+    live = [position for position in live if not _follows_from_token(pairing, variable, position)]
     found = []
     for attempt in range(MOST_TRIED if live else 0):
         base, source = rng.choice(pairing.n_inputs, 2, replace=False)
@@ -117,6 +121,17 @@ def swaps(pairing: Pairing, variable: str, seed: int) -> Swaps | None:
     if len(found) < FEWEST:
         return None
     return Swaps(variable, *(np.stack(part) for part in zip(*found, strict=True)))
+
+
+def _follows_from_token(pairing: Pairing, variable: str, position: int) -> bool:
+    """Whether what a variable says at a position is a function of the token there, as the first token's own is.
+
+    No directions hold one without the other then, and neither can be taken from elsewhere alone.
+    """
+    seen = pairing.fitting or pairing
+    tokens = seen.ids[:, position]
+    often = len(np.unique(tokens)) * OFTEN <= len(tokens)
+    return often and determines(tokens, seen.codes[variable][:, position])
 
 
 def counterfactual(

@@ -83,7 +83,8 @@ SECTIONS = (
         "Attention",
         "Every compiled head beside the learned head that it is matched with. Scores are 1 minus the "
         "Jensen-Shannon divergence in bits, on rows where the compiled head acts; <i>shuffled</i> compares "
-        "with another input's rows, and <i>content</i> is what is left above that.",
+        "with another input's rows, and <i>content</i> is what is left above that. <i>Contrast</i> says how "
+        "closely attention changes over inputs with the compiled head's, also on rows where that selects nothing.",
         ("attention",),
         ("attention", "shared_heads"),
     ),

@@ -89,7 +89,7 @@ def _at_position(pairing: Pairing, side: str, position: int) -> dict[Place, Repr
     shown = own_variables(pairing)
     for name, codes in all_codes.items():
         # What the compiler adds of its own is held constant too, unless a variable determines it.
-        follows = name not in shown and any(_determines(all_codes[other], codes) for other in shown)
+        follows = name not in shown and any(determines(all_codes[other], codes) for other in shown)
         if varies(codes) and not follows:
             block, present[name] = _columns(pairing.compiled.variables[name], codes)
             columns.append(block)
@@ -133,7 +133,7 @@ def _at_position(pairing: Pairing, side: str, position: int) -> dict[Place, Repr
     return found
 
 
-def _determines(first: np.ndarray, second: np.ndarray) -> bool:
+def determines(first: np.ndarray, second: np.ndarray) -> bool:
     """Whether the second variable is a function of the first, on the inputs at hand."""
     pairs = np.unique(np.stack([first, second]), axis=1)
     return pairs.shape[1] == len(np.unique(first))

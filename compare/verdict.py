@@ -27,6 +27,10 @@ RIGHT = 0.1
 """A model whose answers are no better, from an untrained one's (0) to right (1), implements nothing."""
 
 
+AGREES = 0.95
+"""How far answers must come, from an untrained model's (0) to the program's (1), for a model to implement it."""
+
+
 @dataclass(frozen=True)
 class Calibration:
     """A logistic regression from the evidence to the probability that a model implements a program.
@@ -140,6 +144,10 @@ def verdict(
     reasons = tuple(_reason(axis) for axis in sorted(axes, key=lambda axis: (not axis.speaks, axis.score)))
     reasons += _reservations(pairing)
     if p >= calibration.implements:
+        behaviour = next(axis.score for axis in axes if axis.name == "behaviour")
+        if behaviour < AGREES:
+            why = f"The model works like the program, but agrees with its answers only {behaviour:.2f} of the way."
+            return Verdict(PARTLY, p, low, high, variables, (why, *reasons))
         sure = low >= calibration.does_not
         return Verdict(IMPLEMENTS if sure else UNKNOWN, p, low, high, variables, reasons)
     if IMPLEMENTS in variables.values():

@@ -345,7 +345,7 @@ def _show_comparison(comparison: Comparison) -> None:
         show.table(title, columns, interchanged[columns].to_numpy(dtype=object).tolist())
     attention = comparison.tables["attention"]
     matched = attention[attention["matched"]]
-    columns = ["similarity", "shuffled", "content", "p", "untrained"]
+    columns = ["similarity", "shuffled", "content", "contrast", "p", "untrained"]
     cells = [[row["variable"], f"L{row['layer']}H{row['head']}", *row[columns]] for _, row in matched.iterrows()]
     show.table("Attention: matched heads", ["compiled head for", "learned head", *columns], cells)
     correlated = [

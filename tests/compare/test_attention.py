@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 
 from rasplens.compare import pair
-from rasplens.compare.attention import active_heads, head_similarities, similarity, split_heads
+from rasplens.compare.attention import _moments, active_heads, contrast, head_similarities, similarity, split_heads
+from rasplens.compare.interface import compiled_interface
 from rasplens.compare.pairing import _on
 from rasplens.compile import compile_program
-from rasplens.compile.rasp import Aggregate, Map, Select, indices, numerical, tokens
+from rasplens.compile.rasp import Aggregate, Map, Select, SequenceMap, indices, numerical, tokens
 from rasplens.learned import Architecture, untrained
 from rasplens.model import Transformer
+from rasplens.tasks.program_task import program_task
 
 
 def test_similarity_has_the_laws_of_one():
@@ -86,16 +88,18 @@ def test_each_matched_head_stands_beside_its_controls_input_by_input(with_itself
     matched = found.table[found.table["matched"]]
     assert set(found.by_input) == {(0, 0), (1, 0)}
     for row in matched.itertuples():
-        learned, uniform = found.by_input[row.compiled_layer, row.compiled_head]
-        assert np.nanmean(learned) == pytest.approx(1, abs=1e-5)
-        assert np.nanmean(uniform) < 0.9
+        one = found.by_input[row.compiled_layer, row.compiled_head]
+        assert np.nanmean(one.similarity) == pytest.approx(1, abs=1e-5)
+        assert np.nanmean(one.uniform) < 0.9
         assert row.untrained < 0.9
     previous = active_heads(with_itself)[0]
     bits = [
         similarity(np.eye(9)[:1], np.where(np.arange(9) <= query, 1 / (query + 1), 0)[None]) for query in range(9)
     ]
     rows = np.flatnonzero(previous.acts[0])  # it attends to one position, uniform attention to all before
-    assert found.by_input[previous.head][1][0] == pytest.approx(np.mean([bits[query] for query in rows]), abs=1e-5)
+    assert found.by_input[previous.head].uniform[0] == pytest.approx(
+        np.mean([bits[query] for query in rows]), abs=1e-5
+    )
     p = matched.set_index("variable")["p"]
     assert p["induction"] == 1 / 40  # no shuffle of inputs reaches it
     assert p["previous"] == 1  # every one does: it attends by position alone
@@ -109,7 +113,7 @@ def test_inputs_on_which_a_head_acts_nowhere_have_no_similarity(with_noise):
     induction = active_heads(pairing)[1]
     acts = induction.acts.any(axis=1)
     assert acts.tolist() == [True] * 30 + [False] * 2
-    np.testing.assert_array_equal(~np.isnan(found.by_input[induction.head][0]), acts)
+    np.testing.assert_array_equal(~np.isnan(found.by_input[induction.head].similarity), acts)
 
 
 def test_one_head_for_two_is_called_merged(induction, task, with_itself):
@@ -155,3 +159,75 @@ def test_two_heads_that_share_one_heads_work_are_called_split(noise, task):
     assert found["learned"].item() in ("L0H0+1", "L0H1+0")
     assert found["gain"].item() > 0.2
     assert split(1, 4).empty  # the negative control: the second head looks elsewhere
+
+
+def test_contrast_is_a_concordance_of_deviations():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=500)
+
+    def of(y):
+        return float(contrast(np.array([(x * y).sum(), (x * x).sum(), (y * y).sum()])))
+
+    assert of(x) == pytest.approx(1)
+    assert of(-x) == pytest.approx(-1)
+    assert of(0 * x) == 0
+    assert of(x / 2) == pytest.approx(0.8)
+    assert abs(of(rng.normal(size=500))) < 0.15
+    assert np.isnan(contrast(np.full(3, np.nan)))
+
+
+def test_a_head_that_attends_by_position_alone_has_no_contrast(with_itself, with_noise):
+    for pairing in (with_itself, with_noise):
+        table = head_similarities(pairing, seed=0).table
+        assert table[table["variable"] == "previous"]["contrast"].isna().all()
+        assert table[table["variable"] == "induction"]["contrast"].notna().all()
+    own = head_similarities(with_itself, seed=0).table.query("matched and variable == 'induction'")
+    assert own["contrast"].item() == pytest.approx(1, abs=1e-6)
+    other = head_similarities(with_noise, seed=0).table.query("variable == 'induction'")
+    assert (other["contrast"].abs() < 0.2).all()
+
+
+def looking_and_reading(task):
+    """Whether the first token is the own one: by a head that looks for it, or by comparing what is read."""
+    first = Select(indices, indices, lambda key, query: key == 0)
+    same = Select(tokens, tokens, lambda key, query: key == query)
+    found = Aggregate(same & first, Map(lambda token: 1, tokens), default=0).named("found")
+    read = Aggregate(first, tokens).named("first")
+    return [
+        compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
+        for program in (
+            Map(lambda n: n == 1, found).named("looking"),
+            SequenceMap(lambda own, other: own == other, tokens, read).named("reading"),
+        )
+    ]
+
+
+def test_a_head_that_attends_everywhere_is_told_from_one_that_attends_where_it_should():
+    """Where the compiled head selects something both attend alike; the rival does so on all other inputs, too."""
+    task = program_task(Map(lambda token: token == "a", tokens).named("is_a"), "abcd", 5)
+    looking, reading = looking_and_reading(task)
+
+    def matched(model):
+        pairing = pair(looking, model, task, 200, 0, compiled_interface(model, task))
+        return head_similarities(pairing, seed=0).table.query("matched").iloc[0]
+
+    assert matched(reading)["similarity"] == pytest.approx(1, abs=1e-5)
+    assert matched(reading)["contrast"] < 0.01
+    assert matched(looking)["contrast"] == pytest.approx(1, abs=1e-6)
+
+
+def test_rows_without_a_meaning_are_not_idle(with_noise):
+    """An induction head that finds nothing has no value: what another head does there says nothing."""
+    _, induction = active_heads(with_noise)
+    assert not induction.idle.any()
+    assert (with_noise.codes["induction"] < 0).any()
+
+
+def test_a_sink_that_takes_the_same_share_everywhere_does_not_lower_the_contrast(with_itself):
+    _, induction = active_heads(with_itself)
+    pattern = with_itself.reference.pattern(1)[:, 0]
+    for share in (0.9, 0.3):
+        moments = _moments(induction, share * pattern).sum(axis=1)
+        assert float(contrast(moments)) == pytest.approx(1, abs=1e-5)
+    scattered = pattern * np.random.default_rng(0).uniform(0.2, 1, size=(len(pattern), 1, 1))
+    assert float(contrast(_moments(induction, scattered).sum(axis=1))) < 0.95  # the negative control

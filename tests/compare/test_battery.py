@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from rasplens.compare.battery import CIRCUITS, FITTED_ON, MEASURED_ON
+from rasplens.compare.circuits import CIRCUITS, FITTED_ON, MEASURED_ON
 from rasplens.compile import compile_program
 from rasplens.tasks import answers
 

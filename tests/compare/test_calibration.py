@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from rasplens.compare import calibration
-from rasplens.compare.battery import FITTED_ON, MEASURED_ON
 from rasplens.compare.calibration import Observation, fit, invariance, measures, observations
+from rasplens.compare.circuits import FITTED_ON, MEASURED_ON
 from rasplens.compare.evidence import AXES, Axis
 from rasplens.compare.verdict import IMPLEMENTS, Verdict, features, probability, shipped
 

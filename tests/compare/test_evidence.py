@@ -101,11 +101,12 @@ def interchange(changed, kept, random=0.0, untrained=0.0, name="x"):
     )  # fmt: skip
 
 
-def test_interchange_is_above_its_best_control_and_the_mean_over_variables():
+def test_interchange_is_that_of_the_worst_variable_above_its_best_control():
     one = interchange([1, 1, 1, 0] * 5, [1] * 20, random=0.5, untrained=0.25)
     two = interchange([1] * 10, [1] * 10, name="y")
     assert interchange_axis([one], 0).score == pytest.approx(0.5)
-    assert interchange_axis([one, two], 0).score == pytest.approx(0.75)
+    assert interchange_axis([one, two], 0).score == pytest.approx(0.5)
+    assert interchange_axis([two], 0).score == 1
     assert interchange_axis([replace(one, untrained=0.75)], 0).score == 0
     spoiled = interchange([1] * 10, [0] * 10)
     assert interchange_axis([spoiled], 0).score == 0  # everything changes, also what must not
@@ -113,21 +114,35 @@ def test_interchange_is_above_its_best_control_and_the_mean_over_variables():
 
 
 def test_variables_with_different_numbers_of_pairs_are_drawn_each_from_its_own():
-    """The interval of two variables together covers their score, and is no wider than that of the shorter one."""
+    """The interval of two variables together covers their score, the lower of both."""
     rng = np.random.default_rng(0)
     short = interchange((rng.random(12) < 0.5).astype(float), np.ones(12))
     long = interchange((rng.random(100) < 0.5).astype(float), np.ones(100), name="y")
     axis, alone = interchange_axis([short, long], 0), interchange_axis([short], 0)
-    assert axis.speaks
     assert axis.low <= axis.score <= axis.high
-    assert 0 < axis.high - axis.low < alone.high - alone.low
+    assert axis.score == min(alone.score, interchange_axis([long], 0).score)
+    assert axis.low < axis.high <= alone.high
 
 
-def test_attention_counts_unmatched_heads_as_nothing(with_itself):
+def test_attention_is_that_of_the_worst_head_and_nothing_without_a_match(with_itself):
     found = head_similarities(with_itself, 0)
     assert attention_axis(with_itself, found, 0).score == pytest.approx(1, abs=1e-5)
     without = replace(found, by_input={head: both for head, both in found.by_input.items() if head == (0, 0)})
-    assert attention_axis(with_itself, without, 0).score == pytest.approx(0.5, abs=1e-5)
+    assert attention_axis(with_itself, without, 0).score == 0
+    half = found.by_input[1, 0]
+    half = replace(half, similarity=(half.similarity + half.uniform) / 2)
+    worst = attention_axis(with_itself, replace(found, by_input={**found.by_input, (1, 0): half}), 0)
+    assert worst.score == pytest.approx(0.5, abs=1e-5)
+
+
+def test_attention_that_does_not_change_with_the_compiled_heads_is_worth_nothing(with_itself):
+    found = head_similarities(with_itself, 0)
+    own = found.by_input[1, 0]
+    still = replace(own, moments=own.moments * np.array([[0.0], [1.0], [0.0]]))
+    assert attention_axis(with_itself, replace(found, by_input={**found.by_input, (1, 0): still}), 0).score == 0
+    twice = replace(own, moments=own.moments * np.array([[2.0], [1.0], [4.0]]))  # it changes twice as much
+    axis = attention_axis(with_itself, replace(found, by_input={**found.by_input, (1, 0): twice}), 0)
+    assert axis.score == pytest.approx(0.8)
 
 
 def effects(lost):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rasplens.compare import interchange
+from rasplens.compare import interchange, pair
 from rasplens.compare.interchange import (
     COLUMNS,
     Agreement,
@@ -17,7 +17,9 @@ from rasplens.compare.interchange import (
     swaps,
 )
 from rasplens.compare.representations import representations
-from rasplens.compile import run
+from rasplens.compile import compile_program, run
+from rasplens.compile.rasp import Aggregate, Select, SequenceMap, indices, tokens
+from rasplens.tasks.program_task import program_task
 
 POINT = "blocks.0.hook_resid_post"
 """Where a compiled induction head has the letter before, and has not yet used it."""
@@ -202,3 +204,16 @@ def test_holding_a_subspace_at_its_mean_costs_what_the_variable_is_worth(with_it
     assert one.ablated > 0.3
     assert one.ablated_random < one.ablated
     assert interchange.lost_without(with_itself.learned, one.point, {}) == 0
+
+
+def test_a_variable_that_follows_from_the_token_is_not_taken_there():
+    """The first token, read everywhere: at the first position no directions hold it without the token itself."""
+    first = Aggregate(Select(indices, indices, lambda key, query: key == 0), tokens).named("first")
+    program = SequenceMap(lambda own, other: own == other, tokens, first).named("same_as_first")
+    task = program_task(program, "abcd", 5)
+    compiled = compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
+    pairing = pair(compiled, compiled, task, 100, 0)
+    assert 0 in pairing.live("first")
+    assert swaps(pairing, "first", seed=0).positions == [1, 2, 3, 4]
+    (own,) = interchanges(pairing, representations(pairing), representations(pairing, "untrained"), seed=0)
+    assert own.accuracy.score == 1

@@ -9,6 +9,7 @@ import pytest
 from rasplens.compare.evidence import AXES, Axis, silent
 from rasplens.compare.interchange import Agreement, Interchange
 from rasplens.compare.verdict import (
+    AGREES,
     IMPLEMENTS,
     NOT,
     PARTLY,
@@ -57,6 +58,15 @@ def test_a_model_whose_answers_are_wrong_implements_nothing(with_noise):
     assert found.answer == NOT
     assert "hardly better than an untrained model's" in found.reasons[0]
     assert 0 < RIGHT < 0.5
+
+
+def test_a_model_that_often_answers_otherwise_does_not_implement_the_program(with_itself):
+    """However alike it is inside: that is a part of the program at best."""
+    found = verdict(axes(1.0, behaviour=AGREES - 0.01), [], with_itself, MAPPING)
+    assert found.probability > MAPPING.implements
+    assert found.answer == PARTLY
+    assert "only 0.94 of the way" in found.reasons[0]
+    assert verdict(axes(1.0, behaviour=AGREES), [], with_itself, MAPPING).answer == IMPLEMENTS
 
 
 def test_without_anything_between_input_and_output_it_cannot_be_told(with_itself):
