@@ -7,6 +7,7 @@ import argparse
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -14,18 +15,22 @@ import pandas as pd
 from page import table, write
 
 from rasplens.compile import CompiledModel, compile_program, compress
-from rasplens.compile.compression import CompressedModel, CompressionRecipe
+from rasplens.compile.compression import CompressedModel
 from rasplens.compile.compression.evaluation import Evaluation, baseline, evaluate
 from rasplens.compile.compression.figures import draw_sweep
+from rasplens.compile.compression.recipe import CompressionRecipe, get_recipe
 from rasplens.compile.compression.sweep import sweep
 from rasplens.compile.programs.catalogue import CATALOGUE
 
 FRAC_WIDTHS, SORT_WIDTHS = (1, 2, 3, 4, 6, 8), (4, 6, 8, 10, 14)
 
-FEATURES_OF = 6
-"""The width at which the paper shows the features of `frac_prevs`."""
+DETAILS_OF = {"frac_prevs": 6, "sort_unique": 8}
+"""Widths of which more is shown; for `frac_prevs` it is that of the paper."""
 
-BRIEF = CompressionRecipe(3_000, 128, 1e-2, 1e-4, warmup=200, weight_decay=0.1, starts=3, trial=500)
+RANDOM = replace(get_recipe("fast"), fitted=0, rates=(1.0,))
+"""First maps as in the paper."""
+
+BRIEF = replace(get_recipe("fast"), steps=3_000, final_learning_rate=1e-4)
 """For the sweep, where there are many runs."""
 
 PROCESSES = 2
@@ -37,13 +42,15 @@ def main() -> None:
     parser.add_argument("--figure", type=Path, help="where to draw the sweep")
     parser.add_argument("--paper", action="store_true", help="the paper's recipe instead: an hour or more")
     arguments = parser.parse_args()
-    recipe = "paper" if arguments.paper else "fast"
+    recipe = get_recipe("paper" if arguments.paper else "fast")
     jobs = [
         ("frac_prevs", {"optimize": False, "bos": True}, FRAC_WIDTHS, recipe),
         ("frac_prevs", {}, (1, 2, 3, 5, 7), recipe),
         ("sort_unique", {"optimize": False}, SORT_WIDTHS, recipe),
         ("sort_unique", {}, SORT_WIDTHS, recipe),
     ]
+    if not arguments.paper:
+        jobs.append(("sort_unique", {"optimize": False}, SORT_WIDTHS, RANDOM))
     with ProcessPoolExecutor(PROCESSES, get_context("spawn")) as pool:
         findings = pool.map(finding, jobs)
         swept = None if arguments.paper else pool.map(swept_program, sorted(CATALOGUE, key=len, reverse=True))
@@ -65,7 +72,7 @@ def compiled_entry(name: str, options: dict[str, object]) -> CompiledModel:
     return compile_program(entry.build(), entry.vocab, entry.max_len, **{**dict(entry.options), **options})
 
 
-def finding(job: tuple[str, dict[str, object], Sequence[int], str]) -> str:
+def finding(job: tuple[str, dict[str, object], Sequence[int], CompressionRecipe]) -> str:
     """One program at several widths, each with its time, beside principal components."""
     name, options, widths, recipe = job
     compiled, rows, models = compiled_entry(name, options), [], {}
@@ -80,12 +87,13 @@ def finding(job: tuple[str, dict[str, object], Sequence[int], str]) -> str:
         )  # fmt: skip
     headings = ["d", "answers right", "inputs right", "answers right, PCA", "loss", "layers' cosine",
                 "layers' cosine, PCA", "seconds"]  # fmt: skip
+    how += "; random first maps only" if recipe == RANDOM else ""
     n_directions = compiled.transformer.config.d_model
     how = ", ".join(f"{key}={value}" for key, value in options.items()) or "as compiled by default"
     text = f"### {name} ({how}): D = {n_directions}\n\n{table(headings, rows)}"
     if options:
         detail = of_features if name == "frac_prevs" else of_variables
-        text += "\n\n" + detail(models[FEATURES_OF if name == "frac_prevs" else 10])
+        text += "\n\n" + detail(models[DETAILS_OF[name]])
     return text
 
 

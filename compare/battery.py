@@ -62,11 +62,10 @@ every variable at which it is known to be the same."""
 NARROWER = (1.0, 0.8, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 """The shares of its directions that a model keeps while it is compressed more and more."""
 
-FAITHFUL = CompressionRecipe(2_000, 128, 1e-2, 1e-4, warmup=200, starts=2, trial=300, layer_weight=10.0)
+FAITHFUL = CompressionRecipe(
+    2_000, 128, 1e-2, 1e-4, warmup=200, starts=4, fitted=3, rates=(1, 1, 0.1, 0.01), trial=300, layer_weight=10.0
+)
 """A compression that has to match every layer, rather than give sure answers."""
-
-CAREFUL = replace(FAITHFUL, learning_rate=3e-4, final_learning_rate=1e-5)
-"""The same for programs with steep neurons, which larger steps throw off."""
 
 _SHUFFLED = Recipe(Architecture(2, 2, 16, 8), 128, 400, 1e-2, 0.01, warmup=50, clip=1.0)
 
@@ -88,9 +87,9 @@ def known_pairs(circuit: Circuit, seed: int = 0) -> Iterator[KnownPair]:
     for own, other in (faces, faces[::-1]):
         names = circuit.name, own.compiled.output
         both = own.compiled, other.compiled
-        for kind, model, words in own.models():
+        for kind, model, words in own.models:
             yield KnownPair(*names, kind, True, *both, model, task, words)
-        for kind, model, words in other.models():
+        for kind, model, words in other.models:
             yield KnownPair(*names, f"rival, {kind}", False, *both, model, task, words)
         weights = own.compiled.transformer
         floor = untrained_like(weights.config, weights.mask, seed + 17)
@@ -109,8 +108,8 @@ def faithfully_compressed(compiled: CompiledModel, seed: int = 0) -> CompressedM
     """
     wide = compiled.transformer.config.d_model
     narrow = max(1, round(COMPRESSED_TO * wide))
-    for width, recipe in ((narrow, FAITHFUL), (narrow, CAREFUL), (wide, CAREFUL)):
-        model = compress(compiled, width, recipe, seed)
+    for width in (narrow, wide):
+        model = compress(compiled, width, FAITHFUL, seed)
         found = evaluate(model)
         if min(found.token, *found.variables["cosine"]) >= FAITHFUL_FROM:
             return model
@@ -149,8 +148,12 @@ class _Face:
         ids = np.concatenate([self.task.sample(rng, 1_000), varied(self.task, rng, 1_000)])
         return self.words.tokens(ids)
 
-    def models(self) -> Iterator[tuple[str, CompiledModel | Transformer, Interface]]:
-        """Kind, model, and the model's words."""
+    @cached_property
+    def models(self) -> tuple[tuple[str, CompiledModel | Transformer, Interface], ...]:
+        """Kind, model, and the model's words; made once, though they are compared with both programs."""
+        return tuple(self._made())
+
+    def _made(self) -> Iterator[tuple[str, CompiledModel | Transformer, Interface]]:
         weights = self.compiled.transformer
         yield "itself", self.compiled, self.words
         yield "disguised", disguise(weights, self.seed, extra_width=3), self.words

@@ -136,7 +136,7 @@ def load_compressed(path: str | Path) -> CompressedModel:
     made, dtype = load(path), np.dtype(found["dtype"])
     weights = {name: _dense(array, dtype) for name, array in found["weights"].items()}
     compiled = from_anatomy(found["anatomy"], Transformer(Config.from_dict(found["config"]), weights, made.mask))
-    recipe = None if found["recipe"] is None else CompressionRecipe(**found["recipe"])
+    recipe = None if found["recipe"] is None else CompressionRecipe.from_dict(found["recipe"])
     history = tuple((step, output, layers) for step, output, layers in found["history"])
     projection = np.array(found["projection"])
     return CompressedModel(

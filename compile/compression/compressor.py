@@ -14,7 +14,9 @@ import numpy as np
 
 from rasplens.compile.compiled import CompiledModel
 from rasplens.compile.compression.compressed import CompressedModel, compressed_by
+from rasplens.compile.compression.evaluation import evaluate
 from rasplens.compile.compression.examples import Examples, examples
+from rasplens.compile.compression.projection import fitted_map, reading_errors
 from rasplens.compile.compression.recipe import (
     CROSS_ENTROPY,
     SQUARED_ERROR,
@@ -35,9 +37,6 @@ MOST_NUMBERS = 50_000_000
 
 POOL = 20_000
 """Inputs to draw from, where there are too many to list."""
-
-LOOKED_AT = 100
-"""The last steps of a trial, whose mean loss is compared."""
 
 SAVE_EVERY = 5.0
 """Seconds between two states on disk."""
@@ -137,16 +136,20 @@ def compress(
     widths = tuple(d) if isinstance(d, Iterable) else (d,)
     members = [(width, own) for width in widths for own in ((seed,) if seeds is None else tuple(seeds))]
     _check_members(compiled, members)
-    output_loss = fitting_loss(compiled, recipe)
+    output_loss, pool = fitting_loss(compiled, recipe), training_pool(compiled)
     maps, histories = _train(
-        compiled, members, recipe, output_loss, progress, None if state_path is None else Path(state_path)
+        compiled, members, recipe, output_loss, pool, progress, None if state_path is None else Path(state_path)
     )
-    models = [
+    ends = [
         compressed_by(
             compiled, projection[:, :width].astype(np.float64), recipe=recipe, seed=own, history=tuple(history)
         )
-        for (width, own), projection, history in zip(members, maps, histories, strict=True)
+        for (width, own), projection, history in zip(
+            [member for member in members for _ in recipe.heats], maps, histories, strict=True
+        )
     ]
+    n = len(recipe.heats)
+    models = [_better(ends[i : i + n], pool) for i in range(0, len(ends), n)]
     return models if isinstance(d, Iterable) or seeds is not None else models[0]
 
 
@@ -174,6 +177,19 @@ def training_pool(compiled: CompiledModel) -> Examples:
     return examples(compiled, max(1_000, min(POOL, MOST_NUMBERS // max(1, per_input))), TRAINING_SEED)
 
 
+def _better(ends: Sequence[CompressedModel], pool: Examples) -> CompressedModel:
+    """Of what a member's heats ended with, that with a hundredth more right answers, else that with less loss."""
+    if len(ends) == 1:
+        return ends[0]
+    found = [evaluate(model, pool) for model in ends]
+    weights = [model.recipe.layer_weight if model.recipe else 1.0 for model in ends]
+    ranks = [
+        (-round(one.token, 2), one.output_loss + weight * one.loss)
+        for one, weight in zip(found, weights, strict=True)
+    ]
+    return ends[ranks.index(min(ranks))]
+
+
 def _check_members(compiled: CompiledModel, members: Sequence[tuple[int, int]]) -> None:
     wide = compiled.transformer.config.d_model
     for width, _ in members:
@@ -190,54 +206,63 @@ def _train(
     members: Sequence[tuple[int, int]],
     recipe: CompressionRecipe,
     output_loss: str,
+    pool: Examples,
     progress: Progress | None,
     path: Path | None,
 ) -> tuple[np.ndarray, list[list[tuple[int, float, float]]]]:
-    """The maps at the end, `[member, D, d]`, and every member's history."""
+    """The maps at the end, `[member and heat, D, d]`, and the history of each."""
     import jax
     import jax.numpy as jnp
 
-    from rasplens.compile.compression.training import build_training, first_maps
+    from rasplens.compile.compression.training import build_training
     from rasplens.model.run_state import load_run, save_run
 
-    training = build_training(compiled, training_pool(compiled), recipe, output_loss)
-    n_directions, seeds = compiled.transformer.config.d_model, jnp.array([own for _, own in members])
+    training = build_training(compiled, pool, recipe, output_loss)
+    heats = len(recipe.heats)
+    seeds = jnp.repeat(jnp.array([own for _, own in members]), heats)
     run = {
         "program": compiled.output,
         "weights": _digest(compiled),
         "recipe": asdict(recipe),
         "members": [list(member) for member in members],
     }
-    state = training.begin(jnp.asarray(first_maps(n_directions, members)))
-    histories: list[list[tuple[int, float, float]]] = [[] for _ in members]
+    histories: list[list[tuple[int, float, float]]] = [[] for _ in seeds]
     seconds, done, began = 0.0, 0, time.perf_counter()
     if path is not None and path.exists():
-        state, found = load_run(path, state, run)
+        blank = jnp.zeros((len(seeds), compiled.transformer.config.d_model, max(d for d, _ in members)))
+        state, found = load_run(path, training.begin(blank, jnp.ones(len(seeds))), run)
         histories = [[tuple(entry) for entry in history] for history in found["histories"]]
         seconds, done = found["seconds"], found["step"]
-    elif recipe.starts > 1:
-        state = _best_start(training, n_directions, members, recipe)
-        done = recipe.trial
+    else:
+        state = _begun(training, compiled, pool, members, recipe)
+        done = recipe.trial if recipe.starts > heats else 0
     saved_at = time.perf_counter()
     while done < recipe.steps:
         size = min(CHUNK, recipe.steps - done)
         state, output, layers = training.run(state, done, seeds, size)
-        losses = np.stack([np.asarray(output).mean(axis=1), np.asarray(layers).mean(axis=1)], axis=1)
+        losses = np.stack([np.asarray(output).mean(axis=1), np.asarray(layers).mean(axis=1)], axis=1).tolist()
         done += size
         seconds, began = seconds + time.perf_counter() - began, time.perf_counter()
-        for (width, own), history, (of_output, of_layers) in zip(members, histories, losses.tolist(), strict=True):
-            if not np.isfinite([of_output, of_layers]).all():
+        for history, (of_output, of_layers) in zip(histories, losses, strict=True):
+            history.append((done, of_output, of_layers))
+        for (width, own), lead in zip(members, _leads(state, heats).tolist(), strict=True):
+            if not np.isfinite(losses[lead]).all():
                 raise CompressionError(
                     f"The compression to d={width} diverged before step {done} (seed {own}). Lower the learning "
                     f"rate ({recipe.learning_rate:g})."
                 )
-            history.append((done, of_output, of_layers))
             if progress is not None:
-                progress(CompressionReport(width, own, done, recipe.steps, of_output, of_layers, seconds))
+                progress(CompressionReport(width, own, done, recipe.steps, *losses[lead], seconds))
         if path is not None and (time.perf_counter() - saved_at > SAVE_EVERY or done == recipe.steps):
             save_run(path, state, run, {"histories": histories, "seconds": seconds, "step": done})
             saved_at = time.perf_counter()
-    return np.asarray(jax.device_get(state[0])), histories
+    return np.asarray(jax.device_get(state.best)), histories
+
+
+def _leads(state: "State", heats: int) -> np.ndarray:
+    """For each member, which of its heats has had the least loss, of those that have not diverged."""
+    least = np.where(np.isfinite(state.loss), state.least, np.inf).reshape(-1, heats)
+    return least.argmin(axis=1) + heats * np.arange(len(least))
 
 
 def _digest(compiled: CompiledModel) -> str:
@@ -248,20 +273,36 @@ def _digest(compiled: CompiledModel) -> str:
     return digest.hexdigest()[:12]
 
 
-def _best_start(
-    training: "Training", n_directions: int, members: Sequence[tuple[int, int]], recipe: CompressionRecipe
+def _begun(
+    training: "Training",
+    compiled: CompiledModel,
+    pool: Examples,
+    members: Sequence[tuple[int, int]],
+    recipe: CompressionRecipe,
 ) -> "State":
-    """Each member's state after the trial, from the first map that came furthest: some get stuck."""
+    """Every member's state after the trial: of each heat, from the start that came furthest.
+
+    Some starts get stuck; and which learning rate goes further in the end cannot be told early.
+    """
     import jax
     import jax.numpy as jnp
 
     from rasplens.compile.compression.training import first_maps
 
     every = [(width, own, start) for width, own in members for start in range(recipe.starts)]
-    state = training.begin(jnp.asarray(first_maps(n_directions, every)))
+    maps = first_maps(compiled.transformer.config.d_model, every)
+    if recipe.fitted:
+        parts = reading_errors(compiled, pool)
+        for projection, (width, _, start) in zip(maps, every, strict=True):
+            if start >= recipe.starts - recipe.fitted:
+                projection[:, :width] = fitted_map(parts, projection[:, :width])
+    rates = jnp.array([recipe.rate(start) for *_, start in every], jnp.float32)
+    state = training.begin(jnp.asarray(maps), rates)
+    if recipe.starts == len(recipe.heats):
+        return state
     seeds = jnp.array([own for _, own, _ in every])
-    state, output, layers = training.run(state, 0, seeds, recipe.trial)
-    losses = np.asarray(output + recipe.layer_weight * layers)[:, -LOOKED_AT:].mean(axis=1)
-    losses = np.where(np.isfinite(losses), losses, np.inf).reshape(len(members), recipe.starts)
-    best = losses.argmin(axis=1) + recipe.starts * np.arange(len(members))
-    return jax.tree.map(lambda array: array[best], state)
+    state, *_ = training.run(state, 0, seeds, recipe.trial)
+    losses = np.where(np.isfinite(state.loss), state.least, np.inf).reshape(len(members), recipe.starts)
+    best = np.stack([np.array(heat)[losses[:, heat].argmin(axis=1)] for heat in recipe.heats], axis=1)
+    chosen = (best + recipe.starts * np.arange(len(members))[:, None]).ravel()
+    return jax.tree.map(lambda array: array[chosen], state)

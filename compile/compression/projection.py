@@ -11,11 +11,15 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from scipy.optimize import minimize
 
 from rasplens.compile.compiled import CompiledModel
 from rasplens.compile.compression.examples import Examples
 from rasplens.model import Transformer
 from rasplens.model.residual import on_residual
+
+_TO_THE_END = {"maxiter": 5_000, "ftol": 1e-16, "gtol": 1e-12}
+"""Steep neurons need a map that is right to many digits."""
 
 
 def narrow(transformer: Transformer, projection: Float[np.ndarray, "D d"]) -> Transformer:
@@ -43,6 +47,59 @@ def layer_outputs(n_layers: int, attn_only: bool) -> list[str]:
     """The hook points of what each layer writes."""
     kinds = ("attn",) if attn_only else ("attn", "mlp")
     return [f"blocks.{layer}.hook_{kind}_out" for layer in range(n_layers) for kind in kinds]
+
+
+def reading_errors(
+    compiled: CompiledModel, examples: Examples
+) -> list[tuple[Float[np.ndarray, "D D"], Float[np.ndarray, "D D"]]]:
+    """What it takes to say how far readings of the stream are off, if it goes through a map: `fitted_map`.
+
+    Returns:
+        For every point at which the stream is read, the sum of `r rᵀ` over all that read there, r being the
+        direction that a head's query, key or value, a neuron or a logit reads, and the mean of `x xᵀ` over the
+        compiled model's own states x.
+    """
+    transformer = compiled.transformer
+    _, cache = transformer.run_with_cache(examples.tokens)
+    found = []
+    for layer in range(transformer.config.n_layers):
+        names = [f"blocks.{layer}.attn.W_{kind}" for kind in "QKV"]
+        found.append((f"blocks.{layer}.hook_resid_pre", [m for name in names for m in transformer.weights[name]]))
+        if not transformer.config.attn_only:
+            found.append((f"blocks.{layer}.hook_resid_mid", [transformer.weights[f"blocks.{layer}.mlp.W_in"]]))
+    last = f"blocks.{transformer.config.n_layers - 1}.hook_resid_post"
+    found.append((last, [transformer.weights["unembed.W_U"]]))
+    parts = []
+    for point, matrices in found:
+        states = cache[point][examples.real].astype(np.float64)
+        parts.append((sum(m.astype(np.float64) @ m.T for m in matrices), states.T @ states / len(states)))
+    return parts
+
+
+def fitted_map(
+    parts: list[tuple[Float[np.ndarray, "D D"], Float[np.ndarray, "D D"]]], first: Float[np.ndarray, "D d"]
+) -> Float[np.ndarray, "D d"]:
+    """The map, reached from a first one, through which everything is read most nearly as it was written.
+
+    It minimises the squared error of every reading, `E |rᵀ (W Wᵀ - 1) x|²`, on the states of the compiled model:
+    as principal components do if everything is read alike. What a steep neuron reads counts for more, since
+    there a small error changes the answer.
+
+    Args:
+        parts: From `reading_errors`.
+        first: Where to begin.
+    """
+    wide, total = len(first), sum(np.trace(reads @ states) for reads, states in parts)
+
+    def error(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        projection = flat.reshape(first.shape)
+        off = projection @ projection.T - np.eye(wide)
+        slopes = [reads @ off @ states for reads, states in parts]
+        slope = 2 * sum(slopes)
+        return float((sum(slopes) * off).sum() / total), ((slope + slope.T) @ projection / total).ravel()
+
+    found = minimize(error, first.astype(np.float64).ravel(), jac=True, method="L-BFGS-B", options=_TO_THE_END)
+    return found.x.reshape(first.shape)
 
 
 def principal_components(compiled: CompiledModel, examples: Examples, d: int) -> Float[np.ndarray, "D d"]:

@@ -1,6 +1,8 @@
 """How the map of a compression is trained."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 CROSS_ENTROPY, SQUARED_ERROR = "cross_entropy", "squared_error"
 
@@ -20,7 +22,11 @@ class CompressionRecipe:
         weight_decay: AdamW's.
         b1: AdamW's decay of the first moment.
         b2: Of the second.
-        starts: How many first maps are tried; the one with the least loss after `trial` steps goes on.
+        starts: How many first maps are tried. The one with the least loss after `trial` steps goes on; where some
+            are tried at a smaller rate, the best of those does too, and the one that ends better is returned.
+        fitted: How many of the starts, the last ones, begin from `fitted_map` instead of at random.
+        rates: The shares of the learning rate that those are tried with, in turn. Programs with steep neurons need
+            a small one: a large one leads away even from a map that is exact.
         trial: The steps after which it is chosen.
         layer_weight: The weight of the match of every layer's output, beside 1 for the loss of the answers.
         output_loss: `"cross_entropy"` or `"squared_error"`; by default what fits the output's encoding.
@@ -39,6 +45,8 @@ class CompressionRecipe:
     b1: float = 0.9
     b2: float = 0.99
     starts: int = 1
+    fitted: int = 0
+    rates: tuple[float, ...] = (1.0,)
     trial: int = 1_000
     layer_weight: float = 1.0
     output_loss: str | None = None
@@ -59,6 +67,13 @@ class CompressionRecipe:
                 f"starts must be at least 1, and trial from 1 to steps={self.steps}; "
                 f"got {self.starts} and {self.trial}."
             )
+        if not 0 <= self.fitted <= self.starts:
+            raise ValueError(f"fitted must be from 0 to starts={self.starts}; got {self.fitted}.")
+        if not 1 <= len(self.rates) <= self.starts or not all(0 < rate <= 1 for rate in self.rates):
+            raise ValueError(
+                f"rates must be at most as many as starts={self.starts}, each above 0 and at most 1; "
+                f"got {self.rates}."
+            )
         if self.weight_decay < 0 or self.layer_weight < 0:
             raise ValueError("weight_decay and layer_weight must not be negative.")
         if self.output_loss not in (None, CROSS_ENTROPY, SQUARED_ERROR):
@@ -66,11 +81,30 @@ class CompressionRecipe:
                 f'output_loss must be "{CROSS_ENTROPY}" or "{SQUARED_ERROR}"; got {self.output_loss!r}.'
             )
 
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "CompressionRecipe":
+        """The recipe whose fields were written as JSON values."""
+        return cls(**{**fields, "rates": tuple(fields["rates"])})
+
+    @property
+    def heats(self) -> tuple[tuple[int, ...], ...]:
+        """The starts that are chosen from: those at the full learning rate, and those at a smaller one."""
+        full = tuple(start for start in range(self.starts) if self.rate(start) == 1)
+        return tuple(heat for heat in (full, tuple(sorted({*range(self.starts)} - {*full}))) if heat)
+
+    def rate(self, start: int) -> float:
+        """The share of the learning rate that a start is tried with."""
+        return self.rates[start % len(self.rates)]
+
+
+_FAST_RATES = (1.0, 1.0, 1.0, 0.1, 0.01, 0.001)
 
 RECIPES = {
     # Lindner et al. 2023, appendix E.
     "paper": CompressionRecipe(300_000, 256, 1e-3, 1e-6, decay=0.5, weight_decay=0.1),
-    "fast": CompressionRecipe(10_000, 128, 1e-2, 1e-5, warmup=200, weight_decay=0.1, starts=6),
+    "fast": CompressionRecipe(
+        7_000, 128, 1e-2, 1e-5, warmup=200, weight_decay=0.1, starts=6, fitted=4, rates=_FAST_RATES, trial=500
+    ),
 }
 
 

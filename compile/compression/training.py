@@ -7,7 +7,7 @@ and nothing is read from has no gradient.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,8 +21,28 @@ from rasplens.compile.compression.recipe import CROSS_ENTROPY, CompressionRecipe
 from rasplens.model.forward import forward
 from rasplens.model.jax_forward import for_members
 
-State = tuple[jax.Array, Any]
-"""The maps `[member, D, d]` and the optimiser's state."""
+MEMORY = 100
+"""Steps over which the loss is averaged (exponentially) to say which map is the best one."""
+
+
+class State(NamedTuple):
+    """Where a training stands; every array has the members as its first axis.
+
+    Attributes:
+        projection: The maps, `[member, D, d]`.
+        moments: The optimiser's state.
+        rate: The share of the recipe's learning rate.
+        loss: The mean loss of the last steps; at first that of all inputs of the pool.
+        least: The least that it has been.
+        best: The maps at that step. Steep neurons can throw a training off a good map, and not let it come back.
+    """
+
+    projection: jax.Array
+    moments: Any
+    rate: jax.Array
+    loss: jax.Array
+    least: jax.Array
+    best: jax.Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,11 +50,11 @@ class Training:
     """What a compression runs.
 
     Attributes:
-        begin: From the first maps, the state before the first step.
+        begin: From the first maps and the shares of the learning rate, the state before the first step.
         run: (state, first step, seeds, number of steps) → (state, output losses, layer losses `[member, step]`).
     """
 
-    begin: Callable[[jax.Array], State]
+    begin: Callable[[jax.Array, jax.Array], State]
     run: Callable[[State, int, jax.Array, int], tuple[State, jax.Array, jax.Array]]
 
 
@@ -101,11 +121,25 @@ def build_training(
     optimiser = build_optimiser(recipe)
 
     def step(state: State, key: jax.Array) -> tuple[State, tuple[jax.Array, jax.Array]]:
-        projection, moments = state
         chosen = jax.random.randint(key, (recipe.batch_size,), 0, len(tokens))
-        gradient, found = jax.grad(loss, has_aux=True)(projection, chosen)
-        updates, moments = optimiser.update(gradient, moments, projection)
-        return (optax.apply_updates(projection, updates), moments), found
+        (now, found), gradient = jax.value_and_grad(loss, has_aux=True)(state.projection, chosen)
+        updates, moments = optimiser.update(gradient, state.moments, state.projection)
+        mean = state.loss + (now - state.loss) / MEMORY
+        is_best = mean <= state.least
+        after = State(
+            projection=optax.apply_updates(state.projection, state.rate * updates),
+            moments=moments,
+            rate=state.rate,
+            loss=mean,
+            least=jnp.where(is_best, mean, state.least),
+            best=jnp.where(is_best, state.projection, state.best),
+        )
+        return after, found
+
+    @jax.jit
+    def begin(maps: jax.Array, rates: jax.Array) -> State:
+        at_first, _ = for_members(lambda projection: loss(projection, everything))(maps)
+        return State(maps, jax.vmap(optimiser.init)(maps), rates, at_first, at_first, maps)
 
     @partial(jax.jit, static_argnames="size")
     def run(state: State, start: int, seeds: jax.Array, size: int) -> tuple[State, jax.Array, jax.Array]:
@@ -116,7 +150,7 @@ def build_training(
         state, (output, layers) = for_members(of_member)(state, seeds)
         return state, output, layers
 
-    return Training(lambda maps: (maps, jax.vmap(optimiser.init)(maps)), run)
+    return Training(begin, run)
 
 
 def build_optimiser(recipe: CompressionRecipe) -> optax.GradientTransformation:

@@ -39,7 +39,8 @@ def test_a_program_is_compressed_more_and_more(monkeypatch):
 
     from rasplens.compare import battery
 
-    monkeypatch.setattr(battery, "FAITHFUL", replace(battery.FAITHFUL, steps=5, warmup=0, starts=1))
+    brief = replace(battery.FAITHFUL, steps=5, warmup=0, starts=1, fitted=0, rates=(1.0,))
+    monkeypatch.setattr(battery, "FAITHFUL", brief)
     pairs = list(battery.narrowing(CIRCUITS["last"]))
     widths = [pair.model.d for pair in pairs]
     assert widths == sorted(set(widths), reverse=True)
@@ -56,9 +57,9 @@ def test_a_compressed_model_is_the_same_only_if_its_layers_still_are(monkeypatch
     task = circuit.task()
     compiled = compile_program(circuit.program(), task.vocab, task.n_ctx, mask=task.visible)
     wide = compiled.transformer.config.d_model
-    still = replace(battery.FAITHFUL, steps=2, warmup=1, starts=1, learning_rate=1e-9, final_learning_rate=1e-9)
+    still = replace(battery.FAITHFUL, steps=2, warmup=1, starts=1, fitted=0, rates=(1.0,))
+    still = replace(still, learning_rate=1e-9, final_learning_rate=1e-9)
     monkeypatch.setattr(battery, "FAITHFUL", still)
-    monkeypatch.setattr(battery, "CAREFUL", still)
     assert battery.faithfully_compressed(compiled).d == wide  # without training, only all directions keep it
     monkeypatch.setattr(battery, "FAITHFUL_FROM", -1.0)
     assert battery.faithfully_compressed(compiled).d == round(0.9 * wide)

@@ -3,9 +3,11 @@ import pytest
 
 from rasplens.compile.compression.examples import examples
 from rasplens.compile.compression.projection import (
+    fitted_map,
     layer_outputs,
     narrow,
     principal_components,
+    reading_errors,
     reading_through,
 )
 from rasplens.model import Transformer
@@ -69,3 +71,39 @@ def test_a_map_keeps_the_dtype(frac):
     made = narrow(frac.transformer, np.eye(frac.transformer.config.d_model)[:, :3])
     assert isinstance(made, Transformer)
     assert made.dtype == frac.transformer.dtype
+
+
+def test_where_everything_is_read_alike_a_fitted_map_is_that_of_principal_components():
+    rng = np.random.default_rng(0)
+    states = rng.normal(size=(200, 6)) * [5, 3, 2, 1, 0.5, 0.1]
+    parts = [(np.eye(6), states.T @ states / 200)]
+    found = fitted_map(parts, np.linalg.qr(rng.normal(size=(6, 3)))[0])
+    left = ((states @ found @ found.T - states) ** 2).sum()
+    assert left == pytest.approx((np.linalg.svd(states)[1][3:] ** 2).sum(), rel=1e-6)
+
+
+def test_a_fitted_map_gives_way_where_nothing_is_read():
+    """A direction that varies most, but that nothing reads, is left out."""
+    rng = np.random.default_rng(0)
+    states = rng.normal(size=(200, 4)) * [100, 1, 1, 1]
+    parts = [(np.diag([0.0, 1, 1, 1]), states.T @ states / 200)]
+    found = fitted_map(parts, np.linalg.qr(rng.normal(size=(4, 3)))[0])
+    kept = (states @ found @ found.T)[:, 1:]
+    np.testing.assert_allclose(kept, states[:, 1:], atol=1e-3)
+
+
+def test_a_fitted_map_reads_better_than_principal_components(unique):
+    """Also where neurons are steep; of full width it is exact."""
+    on, wide = examples(unique), unique.transformer.config.d_model
+    parts = reading_errors(unique, on)
+    assert len(parts) == 2 * unique.transformer.config.n_layers + 1 - unique.transformer.config.attn_only
+
+    def off(projection):
+        change = projection @ projection.T - np.eye(wide)
+        return sum(np.trace(reads @ change @ states @ change) for reads, states in parts)
+
+    for d in (wide - 4, wide // 2):
+        first = np.linalg.qr(np.random.default_rng(d).normal(size=(wide, d)))[0]
+        assert off(fitted_map(parts, first)) < off(principal_components(unique, on, d)) / 2
+    whole = fitted_map(parts, np.eye(wide))
+    np.testing.assert_allclose(whole @ whole.T, np.eye(wide), atol=1e-6)

@@ -1,3 +1,6 @@
+import json
+from dataclasses import asdict
+
 import pytest
 
 from rasplens.compile.compression.recipe import RECIPES, CompressionRecipe, get_recipe
@@ -29,6 +32,10 @@ def test_an_unknown_recipe_is_refused_with_those_that_there_are():
         ({"layer_weight": -1.0}, "negative"),
         ({"starts": 0}, "starts must be"),
         ({"starts": 2, "trial": 200}, "trial from 1 to steps=100"),
+        ({"starts": 2, "trial": 5, "fitted": 3}, "fitted must be from 0 to starts=2"),
+        ({"rates": ()}, "rates must be"),
+        ({"rates": (1.0, 0.1)}, "at most as many as starts=1"),
+        ({"rates": (2.0,)}, "above 0 and at most 1"),
         ({"output_loss": "hinge"}, "cross_entropy"),
     ],
 )
@@ -37,3 +44,16 @@ def test_numbers_that_make_no_sense_are_refused(changes, message):
     CompressionRecipe(**sensible)
     with pytest.raises(ValueError, match=message):
         CompressionRecipe(**{**sensible, **changes})
+
+
+def test_starts_at_the_full_rate_and_at_smaller_ones_have_heats_of_their_own():
+    recipe = CompressionRecipe(100, 8, 1e-2, 1e-3, starts=5, trial=10, rates=(1.0, 0.1))
+    assert recipe.heats == ((0, 2, 4), (1, 3))
+    assert [recipe.rate(start) for start in range(5)] == [1.0, 0.1, 1.0, 0.1, 1.0]
+    assert CompressionRecipe(100, 8, 1e-2, 1e-3).heats == ((0,),)
+    assert CompressionRecipe(100, 8, 1e-2, 1e-3, rates=(0.1,)).heats == ((0,),)
+
+
+def test_a_recipe_comes_back_from_json():
+    recipe = get_recipe("fast")
+    assert CompressionRecipe.from_dict(json.loads(json.dumps(asdict(recipe)))) == recipe

@@ -28,7 +28,7 @@ def test_the_losses_are_those_of_the_evaluation(which, loss, request):
     compiled = request.getfixturevalue(which)
     maps = first_maps(compiled.transformer.config.d_model, [(4, 0)])
     training = build_training(compiled, examples(compiled), STILL, loss)
-    _, output, layers = training.run(training.begin(jnp.asarray(maps)), 0, jnp.array([0]), 400)
+    _, output, layers = training.run(training.begin(jnp.asarray(maps), jnp.ones(1)), 0, jnp.array([0]), 400)
     found = evaluate(compressed_by(compiled, maps[0].astype(float)))
     assert float(output.mean()) == pytest.approx(found.output_loss, rel=0.03)
     assert float(layers.mean()) == pytest.approx(found.loss, rel=0.03)
@@ -38,9 +38,9 @@ def test_columns_of_zeros_stay_zeros(frac):
     recipe = CompressionRecipe(50, 32, 1e-2, 1e-2, weight_decay=0.1)
     training = build_training(frac, examples(frac), recipe, "squared_error")
     maps = first_maps(frac.transformer.config.d_model, [(2, 0), (5, 0)])
-    (after, _), output, _ = training.run(training.begin(jnp.asarray(maps)), 0, jnp.array([0, 0]), 50)
-    assert (np.asarray(after)[0, :, 2:] == 0).all()
-    assert (np.asarray(after)[1] != maps[1]).all()
+    after, output, _ = training.run(training.begin(jnp.asarray(maps), jnp.ones(2)), 0, jnp.array([0, 0]), 50)
+    assert (np.asarray(after.projection)[0, :, 2:] == 0).all()
+    assert (np.asarray(after.projection)[1] != maps[1]).all()
     assert output.shape == (2, 50)
 
 
@@ -59,3 +59,29 @@ def test_the_learning_rate_falls_linearly_and_then_stays():
         update, state = optimiser.update(jnp.ones(1), state, weight)
         moves.append(float(-update[0]))
     np.testing.assert_allclose(moves[::25], [1.0, 0.55, 0.1, 0.1], atol=0.01)
+
+
+def test_each_member_has_its_own_learning_rate(frac):
+    """A share of the recipe's, at which its first step is so much smaller."""
+    recipe = CompressionRecipe(10, 32, 1e-2, 1e-2)
+    training = build_training(frac, examples(frac), recipe, "squared_error")
+    maps = np.repeat(first_maps(frac.transformer.config.d_model, [(4, 0)]), 2, axis=0)
+    after, *_ = training.run(training.begin(jnp.asarray(maps), jnp.array([1.0, 0.1])), 0, jnp.array([0, 0]), 1)
+    full, tenth = np.abs(np.asarray(after.projection) - maps).max(axis=(1, 2))
+    assert full == pytest.approx(1e-2, rel=0.01)
+    assert tenth == pytest.approx(1e-3, rel=0.01)
+
+
+def test_the_best_map_is_kept_whatever_comes_after(unique):
+    """An exact map, and steps that are far too large: they lead away from it, and it is what is returned."""
+    wide = unique.transformer.config.d_model
+    recipe = CompressionRecipe(200, 32, 0.5, 0.5)
+    training = build_training(unique, examples(unique), recipe, "cross_entropy")
+    maps = first_maps(wide, [(wide, 0)])
+    after, output, layers = training.run(
+        training.begin(jnp.asarray(maps), jnp.ones(1)), 0, jnp.array([0]), recipe.steps
+    )
+    assert float(layers[0, -1]) > 1  # it is thrown off, the negative control
+    np.testing.assert_allclose(after.best[0] @ after.best[0].T, np.eye(wide), atol=1e-5)
+    assert float(after.least[0]) == pytest.approx(float(output[0, 0] + layers[0, 0]), rel=0.1)
+    assert evaluate(compress(unique, wide, recipe)).token == 1
