@@ -3,12 +3,9 @@
 Lindner et al. 2023, "Tracr", section 5 and appendix E.
 """
 
-import hashlib
-import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
 import numpy as np
 
@@ -16,21 +13,14 @@ from rasplens.compile.compiled import CompiledModel
 from rasplens.compile.compression.compressed import CompressedModel, compressed_by
 from rasplens.compile.compression.evaluation import evaluate
 from rasplens.compile.compression.examples import Examples, examples
-from rasplens.compile.compression.projection import fitted_map, reading_errors
 from rasplens.compile.compression.recipe import (
     CROSS_ENTROPY,
     SQUARED_ERROR,
     CompressionRecipe,
     get_recipe,
 )
-from rasplens.compile.errors import CompressionError
+from rasplens.compile.compression.report import Progress
 from rasplens.compile.rasp import Encoding
-
-if TYPE_CHECKING:
-    from rasplens.compile.compression.training import State, Training
-
-CHUNK = 500
-"""Steps between two reports."""
 
 MOST_NUMBERS = 50_000_000
 """The layers' outputs on all inputs of the pool may take as many numbers: 200 MB."""
@@ -38,37 +28,8 @@ MOST_NUMBERS = 50_000_000
 POOL = 20_000
 """Inputs to draw from, where there are too many to list."""
 
-SAVE_EVERY = 5.0
-"""Seconds between two states on disk."""
-
 TRAINING_SEED = 1_000_003
 """Keeps the inputs of the training apart from those that a model is judged on."""
-
-
-@dataclass(frozen=True)
-class CompressionReport:
-    """How a compression stands after a chunk of steps.
-
-    Attributes:
-        d: The width.
-        seed: The seed.
-        step: Steps done.
-        of: Steps in all.
-        output_loss: The loss of the answers over the chunk.
-        layer_loss: The squared error of the layers' outputs, added up.
-        seconds: Since the start, interruptions not included.
-    """
-
-    d: int
-    seed: int
-    step: int
-    of: int
-    output_loss: float
-    layer_loss: float
-    seconds: float
-
-
-Progress = Callable[[CompressionReport], None]
 
 
 @overload
@@ -130,6 +91,8 @@ def compress(
         CompressionError: If the loss becomes infinite or NaN.
         StorageError: If the state cannot be written, is damaged, or is that of another run.
     """
+    from rasplens.compile.compression.loop import train_maps
+
     if not isinstance(compiled, CompiledModel):
         raise TypeError(f"compress takes a CompiledModel, as compile_program returns it; got {compiled!r}.")
     recipe = get_recipe(recipe) if isinstance(recipe, str) else recipe
@@ -137,16 +100,15 @@ def compress(
     members = [(width, own) for width in widths for own in ((seed,) if seeds is None else tuple(seeds))]
     _check_members(compiled, members)
     output_loss, pool = fitting_loss(compiled, recipe), training_pool(compiled)
-    maps, histories = _train(
+    maps, histories = train_maps(
         compiled, members, recipe, output_loss, pool, progress, None if state_path is None else Path(state_path)
     )
+    runs = [member for member in members for _ in recipe.heats]
     ends = [
         compressed_by(
             compiled, projection[:, :width].astype(np.float64), recipe=recipe, seed=own, history=tuple(history)
         )
-        for (width, own), projection, history in zip(
-            [member for member in members for _ in recipe.heats], maps, histories, strict=True
-        )
+        for (width, own), projection, history in zip(runs, maps, histories, strict=True)
     ]
     n = len(recipe.heats)
     models = [_better(ends[i : i + n], pool) for i in range(0, len(ends), n)]
@@ -199,110 +161,3 @@ def _check_members(compiled: CompiledModel, members: Sequence[tuple[int, int]]) 
             )
     if not members or len(set(members)) < len(members):
         raise ValueError("Compression needs at least one width and one seed, each of them once.")
-
-
-def _train(
-    compiled: CompiledModel,
-    members: Sequence[tuple[int, int]],
-    recipe: CompressionRecipe,
-    output_loss: str,
-    pool: Examples,
-    progress: Progress | None,
-    path: Path | None,
-) -> tuple[np.ndarray, list[list[tuple[int, float, float]]]]:
-    """The maps at the end, `[member and heat, D, d]`, and the history of each."""
-    import jax
-    import jax.numpy as jnp
-
-    from rasplens.compile.compression.training import build_training
-    from rasplens.model.run_state import load_run, save_run
-
-    training = build_training(compiled, pool, recipe, output_loss)
-    heats = len(recipe.heats)
-    seeds = jnp.repeat(jnp.array([own for _, own in members]), heats)
-    run = {
-        "program": compiled.output,
-        "weights": _digest(compiled),
-        "recipe": asdict(recipe),
-        "members": [list(member) for member in members],
-    }
-    histories: list[list[tuple[int, float, float]]] = [[] for _ in seeds]
-    seconds, done, began = 0.0, 0, time.perf_counter()
-    if path is not None and path.exists():
-        blank = jnp.zeros((len(seeds), compiled.transformer.config.d_model, max(d for d, _ in members)))
-        state, found = load_run(path, training.begin(blank, jnp.ones(len(seeds))), run)
-        histories = [[tuple(entry) for entry in history] for history in found["histories"]]
-        seconds, done = found["seconds"], found["step"]
-    else:
-        state = _begun(training, compiled, pool, members, recipe)
-        done = recipe.trial if recipe.starts > heats else 0
-    saved_at = time.perf_counter()
-    while done < recipe.steps:
-        size = min(CHUNK, recipe.steps - done)
-        state, output, layers = training.run(state, done, seeds, size)
-        losses = np.stack([np.asarray(output).mean(axis=1), np.asarray(layers).mean(axis=1)], axis=1).tolist()
-        done += size
-        seconds, began = seconds + time.perf_counter() - began, time.perf_counter()
-        for history, (of_output, of_layers) in zip(histories, losses, strict=True):
-            history.append((done, of_output, of_layers))
-        for (width, own), lead in zip(members, _leads(state, heats).tolist(), strict=True):
-            if not np.isfinite(losses[lead]).all():
-                raise CompressionError(
-                    f"The compression to d={width} diverged before step {done} (seed {own}). Lower the learning "
-                    f"rate ({recipe.learning_rate:g})."
-                )
-            if progress is not None:
-                progress(CompressionReport(width, own, done, recipe.steps, *losses[lead], seconds))
-        if path is not None and (time.perf_counter() - saved_at > SAVE_EVERY or done == recipe.steps):
-            save_run(path, state, run, {"histories": histories, "seconds": seconds, "step": done})
-            saved_at = time.perf_counter()
-    return np.asarray(jax.device_get(state.best)), histories
-
-
-def _leads(state: "State", heats: int) -> np.ndarray:
-    """For each member, which of its heats has had the least loss, of those that have not diverged."""
-    least = np.where(np.isfinite(state.loss), state.least, np.inf).reshape(-1, heats)
-    return least.argmin(axis=1) + heats * np.arange(len(least))
-
-
-def _digest(compiled: CompiledModel) -> str:
-    """What tells the weights of a model from others."""
-    digest = hashlib.sha256()
-    for name, array in sorted(compiled.transformer.weights.items()):
-        digest.update(f"{name} {array.shape}".encode() + np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()[:12]
-
-
-def _begun(
-    training: "Training",
-    compiled: CompiledModel,
-    pool: Examples,
-    members: Sequence[tuple[int, int]],
-    recipe: CompressionRecipe,
-) -> "State":
-    """Every member's state after the trial: of each heat, from the start that came furthest.
-
-    Some starts get stuck; and which learning rate goes further in the end cannot be told early.
-    """
-    import jax
-    import jax.numpy as jnp
-
-    from rasplens.compile.compression.training import first_maps
-
-    every = [(width, own, start) for width, own in members for start in range(recipe.starts)]
-    maps = first_maps(compiled.transformer.config.d_model, every)
-    if recipe.fitted:
-        parts = reading_errors(compiled, pool)
-        for projection, (width, _, start) in zip(maps, every, strict=True):
-            if start >= recipe.starts - recipe.fitted:
-                projection[:, :width] = fitted_map(parts, projection[:, :width])
-    rates = jnp.array([recipe.rate(start) for *_, start in every], jnp.float32)
-    state = training.begin(jnp.asarray(maps), rates)
-    if recipe.starts == len(recipe.heats):
-        return state
-    seeds = jnp.array([own for _, own, _ in every])
-    state, *_ = training.run(state, 0, seeds, recipe.trial)
-    losses = np.where(np.isfinite(state.loss), state.least, np.inf).reshape(len(members), recipe.starts)
-    best = np.stack([np.array(heat)[losses[:, heat].argmin(axis=1)] for heat in recipe.heats], axis=1)
-    chosen = (best + recipe.starts * np.arange(len(members))[:, None]).ravel()
-    return jax.tree.map(lambda array: array[chosen], state)

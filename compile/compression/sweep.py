@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import pandas as pd
 
 from rasplens.compile.compiled import CompiledModel
-from rasplens.compile.compression.compressor import Progress, compress
+from rasplens.compile.compression.compressor import compress
 from rasplens.compile.compression.evaluation import baseline, evaluate
 from rasplens.compile.compression.examples import examples
 from rasplens.compile.compression.recipe import CompressionRecipe
+from rasplens.compile.compression.report import Progress
 
 KEPT = 0.99
 """The share of right answers that a width has to keep to count as enough."""

@@ -24,6 +24,9 @@ from rasplens.model.jax_forward import for_members
 MEMORY = 100
 """Steps over which the loss is averaged (exponentially) to say which map is the best one."""
 
+Loss = Callable[[jax.Array, jax.Array], tuple[jax.Array, tuple[jax.Array, jax.Array]]]
+"""(map, places of inputs in the pool) → (what is minimised, (loss of the answers, loss of the layers))."""
+
 
 class State(NamedTuple):
     """Where a training stands; every array has the members as its first axis.
@@ -67,15 +70,13 @@ def first_maps(n_directions: int, members: Sequence[tuple[int, ...]]) -> np.ndar
     return maps
 
 
-def build_training(
-    compiled: CompiledModel, pool: Examples, recipe: CompressionRecipe, output_loss: str
-) -> Training:
-    """The programs that train maps for a compiled model.
+def build_loss(compiled: CompiledModel, pool: Examples, recipe: CompressionRecipe, output_loss: str) -> Loss:
+    """The loss of a map on some inputs of the pool: of the answers, and of what every layer writes.
 
     Args:
         compiled: The model.
-        pool: The inputs from which those of every step are drawn.
-        recipe: How to train.
+        pool: The inputs.
+        recipe: For how much the layers weigh.
         output_loss: `"cross_entropy"` or `"squared_error"`.
     """
     transformer = compiled.transformer
@@ -102,7 +103,7 @@ def build_training(
     if output_loss == CROSS_ENTROPY:
         answered &= wanted_logits.max(axis=-1) > 0.5
 
-    def losses(projection: jax.Array, chosen: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def loss(projection: jax.Array, chosen: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
         logits, parts = outputs(reading_through(weights, projection @ projection.T), chosen)
         if output_loss == CROSS_ENTROPY:
             each = optax.softmax_cross_entropy_with_integer_labels(logits, codes[chosen])
@@ -112,16 +113,27 @@ def build_training(
         output = jnp.where(counted, each, 0).sum() / jnp.maximum(1, counted.sum())
         off = ((parts - wanted_parts[:, chosen]) ** 2).sum(axis=(0, 3))
         layers = jnp.where(real[chosen], off, 0).sum() / real[chosen].sum()
-        return output, layers
-
-    def loss(projection: jax.Array, chosen: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
-        output, layers = losses(projection, chosen)
         return output + recipe.layer_weight * layers, (output, layers)
 
+    return loss
+
+
+def build_training(
+    compiled: CompiledModel, pool: Examples, recipe: CompressionRecipe, output_loss: str
+) -> Training:
+    """The programs that train maps for a compiled model.
+
+    Args:
+        compiled: The model.
+        pool: The inputs from which those of every step are drawn.
+        recipe: How to train.
+        output_loss: `"cross_entropy"` or `"squared_error"`.
+    """
+    loss, n_inputs = build_loss(compiled, pool, recipe, output_loss), len(pool.tokens)
     optimiser = build_optimiser(recipe)
 
     def step(state: State, key: jax.Array) -> tuple[State, tuple[jax.Array, jax.Array]]:
-        chosen = jax.random.randint(key, (recipe.batch_size,), 0, len(tokens))
+        chosen = jax.random.randint(key, (recipe.batch_size,), 0, n_inputs)
         (now, found), gradient = jax.value_and_grad(loss, has_aux=True)(state.projection, chosen)
         updates, moments = optimiser.update(gradient, state.moments, state.projection)
         mean = state.loss + (now - state.loss) / MEMORY
@@ -138,7 +150,7 @@ def build_training(
 
     @jax.jit
     def begin(maps: jax.Array, rates: jax.Array) -> State:
-        at_first, _ = for_members(lambda projection: loss(projection, everything))(maps)
+        at_first, _ = for_members(lambda projection: loss(projection, jnp.arange(n_inputs)))(maps)
         return State(maps, jax.vmap(optimiser.init)(maps), rates, at_first, at_first, maps)
 
     @partial(jax.jit, static_argnames="size")

@@ -6,7 +6,7 @@ import pytest
 
 from rasplens.cli import main
 from rasplens.compile import load_compressed
-from rasplens.compile.compression import CompressionRecipe, compressor
+from rasplens.compile.compression import CompressionRecipe, loop
 from rasplens.compile.compression.recipe import RECIPES
 from rasplens.model import run_state
 
@@ -57,8 +57,8 @@ def test_without_optimiser_every_variable_keeps_its_directions(capsys):
 
 
 def test_what_was_interrupted_goes_on(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(compressor, "CHUNK", 20)
-    monkeypatch.setattr(compressor, "SAVE_EVERY", 0.0)
+    monkeypatch.setattr(loop, "CHUNK", 20)
+    monkeypatch.setattr(loop, "SAVE_EVERY", 0.0)
     whole = json.loads(call(capsys, "length", "--d", "3", "--json")[1])[0]
     (tmp_path / "compressed.safetensors").unlink()
     saved, count = run_state.save_run, []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rasplens.compile import CompressionError, compile_program, compress, programs
-from rasplens.compile.compression import CompressionRecipe, compressor
+from rasplens.compile.compression import CompressionRecipe, loop
 from rasplens.compile.compression.evaluation import evaluate
 from rasplens.compile.rasp import tokens
 from rasplens.model import StorageError
@@ -53,8 +53,8 @@ def test_the_best_of_several_first_maps_goes_on(frac):
 
 def test_an_interrupted_run_goes_on_and_ends_the_same(frac, tmp_path, monkeypatch):
     path = tmp_path / "state.safetensors"
-    monkeypatch.setattr(compressor, "CHUNK", 100)
-    monkeypatch.setattr(compressor, "SAVE_EVERY", 0.0)
+    monkeypatch.setattr(loop, "CHUNK", 100)
+    monkeypatch.setattr(loop, "SAVE_EVERY", 0.0)
     whole = compress(frac, 4, SHORT)
     steps = []
 

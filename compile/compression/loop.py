@@ -1,0 +1,140 @@
+"""The training of a compression's maps, chunk by chunk: from the best of several starts, or where it was left."""
+
+import hashlib
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rasplens.compile.compiled import CompiledModel
+from rasplens.compile.compression.examples import Examples
+from rasplens.compile.compression.projection import fitted_map, reading_errors
+from rasplens.compile.compression.recipe import CompressionRecipe
+from rasplens.compile.compression.report import CompressionReport, Progress
+from rasplens.compile.compression.training import State, Training, build_training, first_maps
+from rasplens.compile.errors import CompressionError
+from rasplens.model.run_state import load_run, save_run
+
+CHUNK = 500
+"""Steps between two reports."""
+
+SAVE_EVERY = 5.0
+"""Seconds between two states on disk."""
+
+
+def train_maps(
+    compiled: CompiledModel,
+    members: Sequence[tuple[int, int]],
+    recipe: CompressionRecipe,
+    output_loss: str,
+    pool: Examples,
+    progress: Progress | None,
+    path: Path | None,
+) -> tuple[np.ndarray, list[list[tuple[int, float, float]]]]:
+    """Trains maps, or goes on with it.
+
+    Args:
+        compiled: The model.
+        members: Widths and seeds.
+        recipe: How to train.
+        output_loss: `"cross_entropy"` or `"squared_error"`.
+        pool: The inputs to draw from.
+        progress: Called for every member after every chunk, with its heat that leads.
+        path: Where to keep the state; None keeps none.
+
+    Returns:
+        For every heat of every member the best map, `[member and heat, D, d]`, and the history of its losses.
+
+    Raises:
+        CompressionError: If every heat of a member diverges.
+        StorageError: If the state cannot be written, is damaged, or is that of another run.
+    """
+    training = build_training(compiled, pool, recipe, output_loss)
+    heats = len(recipe.heats)
+    seeds = jnp.repeat(jnp.array([own for _, own in members]), heats)
+    run = {
+        "program": compiled.output,
+        "weights": _digest(compiled),
+        "recipe": asdict(recipe),
+        "members": [list(member) for member in members],
+    }
+    histories: list[list[tuple[int, float, float]]] = [[] for _ in seeds]
+    seconds, done, began = 0.0, 0, time.perf_counter()
+    if path is not None and path.exists():
+        blank = jnp.zeros((len(seeds), compiled.transformer.config.d_model, max(d for d, _ in members)))
+        state, found = load_run(path, training.begin(blank, jnp.ones(len(seeds))), run)
+        histories = [[tuple(entry) for entry in history] for history in found["histories"]]
+        seconds, done = found["seconds"], found["step"]
+    else:
+        state = _begun(training, compiled, pool, members, recipe)
+        done = recipe.trial if recipe.starts > heats else 0
+    saved_at = time.perf_counter()
+    while done < recipe.steps:
+        size = min(CHUNK, recipe.steps - done)
+        state, output, layers = training.run(state, done, seeds, size)
+        losses = np.stack([np.asarray(output).mean(axis=1), np.asarray(layers).mean(axis=1)], axis=1).tolist()
+        done += size
+        seconds, began = seconds + time.perf_counter() - began, time.perf_counter()
+        for history, (of_output, of_layers) in zip(histories, losses, strict=True):
+            history.append((done, of_output, of_layers))
+        for (width, own), lead in zip(members, _leads(state, heats).tolist(), strict=True):
+            of_output, of_layers = losses[lead]
+            if not np.isfinite([of_output, of_layers]).all():
+                raise CompressionError(
+                    f"The compression to d={width} diverged before step {done} (seed {own}). Lower the learning "
+                    f"rate ({recipe.learning_rate:g})."
+                )
+            if progress is not None:
+                progress(CompressionReport(width, own, done, recipe.steps, of_output, of_layers, seconds))
+        if path is not None and (time.perf_counter() - saved_at > SAVE_EVERY or done == recipe.steps):
+            save_run(path, state, run, {"histories": histories, "seconds": seconds, "step": done})
+            saved_at = time.perf_counter()
+    return np.asarray(jax.device_get(state.best)), histories
+
+
+def _leads(state: State, heats: int) -> np.ndarray:
+    """For each member, which of its heats has had the least loss, of those that have not diverged."""
+    least = np.where(np.isfinite(state.loss), state.least, np.inf).reshape(-1, heats)
+    return least.argmin(axis=1) + heats * np.arange(len(least))
+
+
+def _digest(compiled: CompiledModel) -> str:
+    """What tells the weights of a model from others."""
+    digest = hashlib.sha256()
+    for name, array in sorted(compiled.transformer.weights.items()):
+        digest.update(f"{name} {array.shape}".encode() + np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:12]
+
+
+def _begun(
+    training: Training,
+    compiled: CompiledModel,
+    pool: Examples,
+    members: Sequence[tuple[int, int]],
+    recipe: CompressionRecipe,
+) -> State:
+    """Every member's state after the trial: of each heat, from the start that came furthest.
+
+    Some starts get stuck; and which learning rate goes further in the end cannot be told early.
+    """
+    every = [(width, own, start) for width, own in members for start in range(recipe.starts)]
+    maps = first_maps(compiled.transformer.config.d_model, every)
+    if recipe.fitted:
+        parts = reading_errors(compiled, pool)
+        for projection, (width, _, start) in zip(maps, every, strict=True):
+            if start >= recipe.starts - recipe.fitted:
+                projection[:, :width] = fitted_map(parts, projection[:, :width])
+    rates = jnp.array([recipe.rate(start) for *_, start in every], jnp.float32)
+    state = training.begin(jnp.asarray(maps), rates)
+    if recipe.starts == len(recipe.heats):
+        return state
+    seeds = jnp.array([own for _, own, _ in every])
+    state, *_ = training.run(state, 0, seeds, recipe.trial)
+    losses = np.where(np.isfinite(state.loss), state.least, np.inf).reshape(len(members), recipe.starts)
+    best = np.stack([np.array(heat)[losses[:, heat].argmin(axis=1)] for heat in recipe.heats], axis=1)
+    chosen = (best + recipe.starts * np.arange(len(members))[:, None]).ravel()
+    return jax.tree.map(lambda array: array[chosen], state)
