@@ -69,7 +69,7 @@ def test_what_was_interrupted_goes_on(capsys, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("rasplens.model.run_state.save_run", stop)
+        patched.setattr(loop, "save_run", stop)
         code, _, errors = call(capsys, "length", "--d", "3", "--json")
     assert (code, count) == (130, [1])
     assert "Stopped after" in errors
