@@ -4,6 +4,7 @@ python benchmarks/compression.py --write docs/compression.md --figure sweep.html
 """
 
 import argparse
+import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -30,7 +31,7 @@ DETAILS_OF = {"frac_prevs": 6, "sort_unique": 8}
 RANDOM = replace(get_recipe("fast"), fitted=0, rates=(1.0,))
 """First maps as in the paper."""
 
-BRIEF = replace(get_recipe("fast"), steps=3_000, final_learning_rate=1e-4)
+BRIEF = replace(get_recipe("fast"), steps=2_000, final_learning_rate=1e-4, trial=200)
 """For the sweep, where there are many runs."""
 
 PROCESSES = 2
@@ -80,6 +81,7 @@ def finding(job: tuple[str, dict[str, object], Sequence[int], CompressionRecipe]
         began = time.perf_counter()
         models[d] = compress(compiled, d, recipe)
         seconds = time.perf_counter() - began
+        print(f"{name}: {models[d]} in {seconds:.0f} s", file=sys.stderr, flush=True)
         found, principal = evaluate(models[d]), evaluate(baseline(models[d]))
         rows.append(
             [f"{d}", f"{found.token:.4f}", f"{found.sequence:.4f}", f"{principal.token:.4f}",
@@ -87,9 +89,9 @@ def finding(job: tuple[str, dict[str, object], Sequence[int], CompressionRecipe]
         )  # fmt: skip
     headings = ["d", "answers right", "inputs right", "answers right, PCA", "loss", "layers' cosine",
                 "layers' cosine, PCA", "seconds"]  # fmt: skip
-    how += "; random first maps only" if recipe == RANDOM else ""
     n_directions = compiled.transformer.config.d_model
     how = ", ".join(f"{key}={value}" for key, value in options.items()) or "as compiled by default"
+    how += "; random first maps only" if recipe == RANDOM else ""
     text = f"### {name} ({how}): D = {n_directions}\n\n{table(headings, rows)}"
     if options:
         detail = of_features if name == "frac_prevs" else of_variables
@@ -121,7 +123,10 @@ def of_variables(model: CompressedModel) -> str:
 
 def swept_program(name: str) -> pd.DataFrame:
     """A program of the library at several widths."""
-    return sweep(compiled_entry(name, {}), recipe=BRIEF).assign(program=name)
+    began = time.perf_counter()
+    found = sweep(compiled_entry(name, {}), recipe=BRIEF).assign(program=name)
+    print(f"{name}: {len(found)} widths in {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
+    return found
 
 
 def sweep_table(frame: pd.DataFrame) -> str:

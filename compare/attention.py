@@ -19,6 +19,7 @@ from jaxtyping import Bool, Float
 from scipy.optimize import linear_sum_assignment
 from scipy.special import rel_entr
 
+from rasplens.compare.contrast import contrast, moments
 from rasplens.compare.live import live_rows
 from rasplens.compare.pairing import Pairing
 from rasplens.compare.shuffling import derangement
@@ -29,9 +30,6 @@ SELECTS = 1e-3
 
 N_SHUFFLED, PERMUTATIONS = 5, 39
 """Shuffles of inputs: for every pair of heads, and for the p-values of matched ones."""
-
-CONTRASTING = 1e-3
-"""The least variance over inputs of the compiled attention to some position for there to be a contrast."""
 
 SPLIT_GAIN = 0.02
 """How much more similar two heads together have to be than the better one for a head to count as split."""
@@ -74,7 +72,7 @@ class ByInput:
     Attributes:
         similarity: The mean over rows; NaN where the compiled head acts on no row.
         uniform: The same of a head that attends to everything it may see alike.
-        moments: What the contrast is made of: see `contrast`.
+        moments: What the contrast is made of, see `rasplens.compare.contrast`.
     """
 
     similarity: Float[np.ndarray, " input"]
@@ -124,7 +122,9 @@ def head_similarities(pairing: Pairing, seed: int) -> HeadSimilarities:
         layer, index = joined[one.head]
         learned = pairing.learned.pattern(layer)[:, index]
         by_input[one.head] = ByInput(
-            _by_input(one, learned), _by_input(one, _uniform(pairing)), _moments(one, learned)
+            similarity=_by_input(one, learned),
+            uniform=_by_input(one, _uniform(pairing)),
+            moments=moments(one.attention, learned, one.acts, one.idle),
         )
         row = keys.index((*one.head, *joined[one.head]))
         same = frame.loc[row, "similarity"]
@@ -194,50 +194,6 @@ def similarity(
     return 1 - np.clip(divergence, 0, 1)  # rounding can leave it just outside
 
 
-def contrast(moments: Float[np.ndarray, "3 *draw"]) -> Float[np.ndarray, "*draw"]:
-    """How closely the attention between two positions changes over inputs with that of the compiled head.
-
-    The concordance of the deviations from their means (Lin 1989, "A concordance correlation coefficient to
-    evaluate reproducibility", without means): 1 if they are equal, 0 if they have nothing to do with each other or
-    the learned head's attention does not change, -1 if they are opposite.
-
-    Args:
-        moments: Their covariance, the variance of the compiled head's and of the learned one's, in total over
-            pairs of positions; NaN if the compiled head attends alike on all inputs.
-    """
-    both, compiled, learned = moments
-    total = compiled + learned
-    return np.where(total > 0, 2 * both / np.where(total > 0, total, 1), np.nan)
-
-
-def _moments(active: ActiveHead, learned: Rows) -> Float[np.ndarray, "3 input"]:
-    """Covariance and variances of both heads' attention over inputs, what each input adds to them.
-
-    Only pairs of positions count between which the compiled attention changes; a sink that takes the same share of
-    every row is left out.
-    """
-    counted = (active.acts | active.idle)[..., None]
-    n = np.maximum(1, counted.sum(axis=0))
-
-    def deviations(rows: Rows) -> Rows:
-        n_acts = np.maximum(1, active.acts.sum(axis=0))
-        share = (rows.sum(axis=-1) * active.acts).sum(axis=0) / n_acts
-        scaled = rows / np.where(share > SELECTS, share, 1)[:, None]
-        return (scaled - (scaled * counted).sum(axis=0) / n) * counted
-
-    ours, theirs = deviations(active.attention.astype(np.float64)), deviations(learned.astype(np.float64))
-    changes = (ours**2).sum(axis=0) / n > CONTRASTING
-    if not changes.any():
-        return np.full((3, len(ours)), np.nan)
-    theirs = theirs * changes
-    return np.stack(
-        [
-            (first * second).sum(axis=(1, 2))
-            for first, second in ((ours, theirs), (ours * changes, ours), (theirs, theirs))
-        ]
-    )
-
-
 def _compare(
     active: ActiveHead, subject: Subject, head: Head, shuffles: Sequence[np.ndarray]
 ) -> dict[str, object]:
@@ -255,7 +211,7 @@ def _compare(
         "similarity": same,
         "shuffled": other,
         "content": same - other,
-        "contrast": float(contrast(_moments(active, learned).sum(axis=1))),
+        "contrast": float(contrast(moments(active.attention, learned, active.acts, active.idle).sum(axis=1))),
         "p": np.nan,
         "untrained": np.nan,
     }

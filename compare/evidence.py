@@ -11,14 +11,18 @@ import numpy as np
 from jaxtyping import Float
 
 from rasplens.compare.ablation import Effects
-from rasplens.compare.attention import ByInput, HeadSimilarities, active_heads, contrast
+from rasplens.compare.attention import ByInput, HeadSimilarities, active_heads
 from rasplens.compare.behaviour import Behaviour
+from rasplens.compare.contrast import contrast
 from rasplens.compare.interchange import Interchange
 from rasplens.compare.pairing import Pairing
 from rasplens.compare.profiles import resampled_similarity
 from rasplens.compare.subspaces import Decodability, best_points
 
 AXES = ("behaviour", "interchange", "attention", "ablation", "subspaces")
+
+ROOM = 0.01
+"""What a control has to leave for a score above it to say anything."""
 
 DRAWS = 400
 """Bootstrap samples."""
@@ -108,12 +112,16 @@ def interchange_axis(found: list[Interchange], seed: int) -> Axis:
     parts = []
     for one in found:
         control = max(one.random, one.untrained)
+        if 1 - control < ROOM:
+            continue
         values = np.stack([one.accuracy.changed, one.accuracy.kept])
 
         def statistic(weights: np.ndarray, values: np.ndarray = values, control: float = control) -> np.ndarray:
             return above(_means(values, weights).min(axis=0), control)
 
         parts.append((values.shape[1], statistic))
+    if not parts:
+        return silent("interchange", "a control does as well as can be for every variable")
     most = max(n for n, _ in parts)
 
     def least(weights: np.ndarray) -> np.ndarray:
@@ -128,7 +136,7 @@ def attention_axis(pairing: Pairing, found: HeadSimilarities, seed: int) -> Axis
     """What the compiled head that is matched worst reaches; 0 if one is not matched at all.
 
     A head attends like the one it is matched with as far as both hold: its rows are similar, above uniform
-    attention, and it changes over inputs as that does.
+    attention, and it changes over inputs as that does. A head that attends uniformly itself says nothing.
     """
     heads = active_heads(pairing)
     if not heads:
@@ -136,17 +144,18 @@ def attention_axis(pairing: Pairing, found: HeadSimilarities, seed: int) -> Axis
 
     def alike(one: ByInput, weights: np.ndarray) -> np.ndarray:
         similar = above(*_means(np.stack([one.similarity, one.uniform]), weights))
-        changes = contrast(one.moments @ weights.T)
-        return np.where(np.isnan(changes), similar, np.minimum(similar, np.clip(changes, 0, 1)))
+        if 1 - np.nanmean(one.uniform) < ROOM:
+            similar = np.full(len(weights), np.nan)
+        return np.fmin(similar, np.clip(contrast(one.moments @ weights.T), 0, 1))
 
     def statistic(weights: np.ndarray) -> np.ndarray:
         scores = [
             alike(found.by_input[one.head], weights) if one.head in found.by_input else np.zeros(len(weights))
             for one in heads
         ]
-        return np.min(scores, axis=0)
+        return np.fmin.reduce(scores)
 
-    note = f"the least alike of {len(heads)} compiled heads and those they are matched with"
+    note = f"the least alike of {len(heads)} compiled heads and their matches, above uniform attention"
     return bootstrapped("attention", note, pairing.n_inputs, statistic, seed)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from rasplens.compare.comparison import Comparison
+from rasplens.compare.evidence import AXES
 from rasplens.compare.profiles import CRITICAL, Correlation, Overlap
 from rasplens.compare.subspaces import CONTROLS, best_points
 from rasplens.compare.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN
@@ -102,8 +103,7 @@ def _verdict(comparison: Comparison) -> list[str]:
     if not math.isnan(verdict.probability):
         sentence += f" (probability {verdict.probability:.2f}, {verdict.low:.2f} to {verdict.high:.2f})"
     sentences = [f"{sentence}."]
-    if len(verdict.reasons) < len(comparison.axes):  # it does not rest on the axes, but on what it says itself
-        sentences += verdict.reasons
+    sentences += [reason for reason in verdict.reasons if not reason.startswith(AXES)]
     by_answer: dict[str, list[str]] = {}
     for name, answer in verdict.variables.items():
         by_answer.setdefault(answer, []).append(name)
@@ -171,7 +171,8 @@ def _attention(comparison: Comparison) -> list[str]:
             f"similarity {row.similarity:.2f} of 1, {row.shuffled:.2f} when inputs are swapped ({_p(row.p)}), "
             f"{row.untrained:.2f} for the most similar head of an untrained model." + _contrast(row.contrast)
         )
-    if unmatched := sorted(set(found["variable"]) - set(matched["variable"])):
+    heads = found.groupby(["compiled_layer", "compiled_head"])
+    if unmatched := sorted(set(heads["variable"].first()[~heads["matched"].any()])):
         sentences.append(f"The learned model has no head left for {_names(unmatched)}.")
     for row in table(comparison, "shared_heads").itertuples():
         sentences.append(

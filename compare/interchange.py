@@ -105,7 +105,7 @@ def swaps(pairing: Pairing, variable: str, seed: int) -> Swaps | None:
     rng = np.random.default_rng([seed, 6])
     codes = pairing.codes[variable]
     live = [position for position in pairing.live(variable) if varies(codes[:, position])]
-    live = [position for position in live if not _follows_from_token(pairing, variable, position)]
+    live = [position for position in live if not _says_what_the_token_says(pairing, variable, position)]
     found = []
     for attempt in range(MOST_TRIED if live else 0):
         base, source = rng.choice(pairing.n_inputs, 2, replace=False)
@@ -123,15 +123,16 @@ def swaps(pairing: Pairing, variable: str, seed: int) -> Swaps | None:
     return Swaps(variable, *(np.stack(part) for part in zip(*found, strict=True)))
 
 
-def _follows_from_token(pairing: Pairing, variable: str, position: int) -> bool:
-    """Whether what a variable says at a position is a function of the token there, as the first token's own is.
+def _says_what_the_token_says(pairing: Pairing, variable: str, position: int) -> bool:
+    """Whether a variable says at a position what the token there says, as the first token does at the first one.
 
-    No directions hold one without the other then, and neither can be taken from elsewhere alone.
+    On no input does one come without the other then, and neither can be taken from elsewhere alone.
     """
-    seen = pairing.fitting or pairing
-    tokens = seen.ids[:, position]
+    parts = [part for part in (pairing.fitting, pairing.varied) if part is not None] or [pairing]
+    tokens = np.concatenate([part.ids[:, position] for part in parts])
+    codes = np.concatenate([part.codes[variable][:, position] for part in parts])
     often = len(np.unique(tokens)) * OFTEN <= len(tokens)
-    return often and determines(tokens, seen.codes[variable][:, position])
+    return often and determines(tokens, codes) and determines(codes, tokens)
 
 
 def counterfactual(

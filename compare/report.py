@@ -84,7 +84,8 @@ SECTIONS = (
         "Every compiled head beside the learned head that it is matched with. Scores are 1 minus the "
         "Jensen-Shannon divergence in bits, on rows where the compiled head acts; <i>shuffled</i> compares "
         "with another input's rows, and <i>content</i> is what is left above that. <i>Contrast</i> says how "
-        "closely attention changes over inputs with the compiled head's, also on rows where that selects nothing.",
+        "closely attention changes over inputs with the compiled head's, also on rows where that selects nothing. "
+        "The axis is the smaller of similarity (above uniform attention) and contrast, of the worst head.",
         ("attention",),
         ("attention", "shared_heads"),
     ),

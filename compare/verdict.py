@@ -146,7 +146,7 @@ def verdict(
     if p >= calibration.implements:
         behaviour = next(axis.score for axis in axes if axis.name == "behaviour")
         if behaviour < AGREES:
-            why = f"The model works like the program, but agrees with its answers only {behaviour:.2f} of the way."
+            why = f"The model works like the program, but agrees with its answers only {behaviour:.3f} of the way."
             return Verdict(PARTLY, p, low, high, variables, (why, *reasons))
         sure = low >= calibration.does_not
         return Verdict(IMPLEMENTS if sure else UNKNOWN, p, low, high, variables, reasons)

@@ -30,7 +30,8 @@ class CompressedModel(Transformer):
         projection: The map W, `[D, d]`: row i is where the residual direction i of the compiled model went.
         recipe: How it was found; None for a map from elsewhere, such as principal components.
         seed: Of the first map and of the inputs.
-        history: (step, loss of the answers, loss of the layers' outputs) after every chunk of steps.
+        history: (step, loss of the answers, loss of the layers' outputs) after every chunk of steps; the map is
+            the one at the step where their mean was least.
     """
 
     compiled: CompiledModel

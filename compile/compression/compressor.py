@@ -11,7 +11,6 @@ import numpy as np
 
 from rasplens.compile.compiled import CompiledModel
 from rasplens.compile.compression.compressed import CompressedModel, compressed_by
-from rasplens.compile.compression.evaluation import evaluate
 from rasplens.compile.compression.examples import Examples, examples
 from rasplens.compile.compression.recipe import (
     CROSS_ENTROPY,
@@ -27,6 +26,9 @@ MOST_NUMBERS = 50_000_000
 
 POOL = 20_000
 """Inputs to draw from, where there are too many to list."""
+
+NEARLY = 0.01
+"""Of two ends whose shares of right answers differ by no more, that with less loss is the better one."""
 
 TRAINING_SEED = 1_000_003
 """Keeps the inputs of the training apart from those that a model is judged on."""
@@ -77,7 +79,7 @@ def compress(
         compiled: The model.
         d: The width, or several of them: these are trained in one program.
         recipe: How to train, or the name of a recipe: `"fast"`, or `"paper"` with its 300,000 steps.
-        seed: Of the first map and of the inputs.
+        seed: Of the first maps and of the inputs.
         seeds: With several widths, several seeds for each of them.
         progress: Called for every model after every chunk of steps.
         state_path: A `.safetensors` file to keep the state in. If it is there already, the run goes on from it.
@@ -88,7 +90,7 @@ def compress(
     Raises:
         ValueError: If a width is below 1 or above the width of the compiled model, or the loss does not fit the
             encoding of the output.
-        CompressionError: If the loss becomes infinite or NaN.
+        CompressionError: If the loss becomes infinite or NaN, at whatever rate it was tried.
         StorageError: If the state cannot be written, is damaged, or is that of another run.
     """
     from rasplens.compile.compression.loop import train_maps
@@ -100,7 +102,7 @@ def compress(
     members = [(width, own) for width in widths for own in ((seed,) if seeds is None else tuple(seeds))]
     _check_members(compiled, members)
     output_loss, pool = fitting_loss(compiled, recipe), training_pool(compiled)
-    maps, histories = train_maps(
+    maps, losses, histories = train_maps(
         compiled, members, recipe, output_loss, pool, progress, None if state_path is None else Path(state_path)
     )
     runs = [member for member in members for _ in recipe.heats]
@@ -111,7 +113,7 @@ def compress(
         for (width, own), projection, history in zip(runs, maps, histories, strict=True)
     ]
     n = len(recipe.heats)
-    models = [_better(ends[i : i + n], pool) for i in range(0, len(ends), n)]
+    models = [_better(ends[i : i + n], losses[i : i + n]) for i in range(0, len(ends), n)]
     return models if isinstance(d, Iterable) or seeds is not None else models[0]
 
 
@@ -139,17 +141,18 @@ def training_pool(compiled: CompiledModel) -> Examples:
     return examples(compiled, max(1_000, min(POOL, MOST_NUMBERS // max(1, per_input))), TRAINING_SEED)
 
 
-def _better(ends: Sequence[CompressedModel], pool: Examples) -> CompressedModel:
-    """Of what a member's heats ended with, that with a hundredth more right answers, else that with less loss."""
+def _better(ends: Sequence[CompressedModel], losses: Sequence[float]) -> CompressedModel:
+    """What a member's heats ended with: of the models with (nearly) the most right answers that of least loss."""
     if len(ends) == 1:
         return ends[0]
-    found = [evaluate(model, pool) for model in ends]
-    weights = [model.recipe.layer_weight if model.recipe else 1.0 for model in ends]
-    ranks = [
-        (-round(one.token, 2), one.output_loss + weight * one.loss)
-        for one, weight in zip(found, weights, strict=True)
-    ]
-    return ends[ranks.index(min(ranks))]
+    from rasplens.compile.compression.evaluation import evaluate
+
+    right = [evaluate(model).token for model in ends]
+    return min(
+        (loss, i, end)
+        for i, (end, loss) in enumerate(zip(ends, losses, strict=True))
+        if right[i] >= max(right) - NEARLY
+    )[2]
 
 
 def _check_members(compiled: CompiledModel, members: Sequence[tuple[int, int]]) -> None:

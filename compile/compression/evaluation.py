@@ -5,17 +5,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 from scipy.linalg import svd
 from scipy.special import log_softmax
 from scipy.stats import spearmanr
 
 from rasplens.compile.compiled import Variable, nearest
 from rasplens.compile.compression.compressed import CompressedModel, best_codes, compressed_by
-from rasplens.compile.compression.examples import Examples, examples, masks
-from rasplens.compile.compression.projection import layer_outputs, principal_components, reading_through
+from rasplens.compile.compression.examples import Examples, examples
+from rasplens.compile.compression.projection import layer_outputs, principal_components, run_through
 from rasplens.compile.rasp import Encoding
-from rasplens.model.forward import forward
 
 DROPPED = 0.1
 """A feature of which less than this is read where it was written is dropped."""
@@ -91,7 +89,7 @@ def evaluate(model: CompressedModel, on: Examples | None = None) -> Evaluation:
     """
     on = on or examples(model.compiled)
     compiled = model.compiled
-    wanted, got = _run(model, np.eye(len(model.projection)), on), _run(model, model.overlap, on)
+    wanted, got = (run_through(compiled, overlap, on) for overlap in (np.eye(len(model.overlap)), model.overlap))
     answered = on.real & (np.arange(on.real.shape[1]) >= compiled.offset)
     output = compiled.variables[compiled.output]
     codes = nearest(output, wanted["logits"])[0]
@@ -137,19 +135,6 @@ def feature_table(model: CompressedModel) -> pd.DataFrame:
         fate = "dropped" if kept[i] < DROPPED else "shared" if is_shared else "apart"
         rows.append((label, kept[i], labels[partner], cosines[i, partner], fate))
     return pd.DataFrame(rows, columns=["feature", "kept", "partner", "cosine", "fate"])
-
-
-def _run(model: CompressedModel, overlap: Float[np.ndarray, "D D"], on: Examples) -> dict[str, np.ndarray]:
-    """Logits and activations of the wide model that reads through an overlap."""
-    transformer, found = model.compiled.transformer, {}
-
-    def keep(name: str, value: np.ndarray) -> np.ndarray:
-        found[name] = value
-        return value
-
-    weights = reading_through({name: a.astype(np.float64) for name, a in transformer.weights.items()}, overlap)
-    found["logits"] = forward(weights, masks(model.compiled, on.real), transformer.config, on.tokens, keep)
-    return found
 
 
 def _output_loss(output: Variable, logits: np.ndarray, codes: np.ndarray, wanted: np.ndarray) -> float:

@@ -34,7 +34,7 @@ def train_maps(
     pool: Examples,
     progress: Progress | None,
     path: Path | None,
-) -> tuple[np.ndarray, list[list[tuple[int, float, float]]]]:
+) -> tuple[np.ndarray, list[float], list[list[tuple[int, float, float]]]]:
     """Trains maps, or goes on with it.
 
     Args:
@@ -47,7 +47,8 @@ def train_maps(
         path: Where to keep the state; None keeps none.
 
     Returns:
-        For every heat of every member the best map, `[member and heat, D, d]`, and the history of its losses.
+        For every heat of every member the best map, `[member and heat, D, d]`, the mean loss there, and the
+        history of the losses, as far as they are finite.
 
     Raises:
         CompressionError: If every heat of a member diverges.
@@ -66,7 +67,7 @@ def train_maps(
     seconds, done, began = 0.0, 0, time.perf_counter()
     if path is not None and path.exists():
         blank = jnp.zeros((len(seeds), compiled.transformer.config.d_model, max(d for d, _ in members)))
-        state, found = load_run(path, training.begin(blank, jnp.ones(len(seeds))), run)
+        state, found = load_run(path, jax.eval_shape(training.begin, blank, jnp.ones(len(seeds))), run)
         histories = [[tuple(entry) for entry in history] for history in found["histories"]]
         seconds, done = found["seconds"], found["step"]
     else:
@@ -80,7 +81,8 @@ def train_maps(
         done += size
         seconds, began = seconds + time.perf_counter() - began, time.perf_counter()
         for history, (of_output, of_layers) in zip(histories, losses, strict=True):
-            history.append((done, of_output, of_layers))
+            if np.isfinite([of_output, of_layers]).all():
+                history.append((done, of_output, of_layers))
         for (width, own), lead in zip(members, _leads(state, heats).tolist(), strict=True):
             of_output, of_layers = losses[lead]
             if not np.isfinite([of_output, of_layers]).all():
@@ -93,7 +95,7 @@ def train_maps(
         if path is not None and (time.perf_counter() - saved_at > SAVE_EVERY or done == recipe.steps):
             save_run(path, state, run, {"histories": histories, "seconds": seconds, "step": done})
             saved_at = time.perf_counter()
-    return np.asarray(jax.device_get(state.best)), histories
+    return np.asarray(state.best), np.asarray(state.least).tolist(), histories
 
 
 def _leads(state: State, heats: int) -> np.ndarray:

@@ -5,17 +5,17 @@ from it through `Wᵀ` (Lindner et al. 2023, section 5.1). The same function is 
 every reading goes through `W Wᵀ`: there the output of each layer stands in the coordinates that we know.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import minimize
 
 from rasplens.compile.compiled import CompiledModel
-from rasplens.compile.compression.examples import Examples
+from rasplens.compile.compression.examples import Examples, masks
 from rasplens.model import Transformer
+from rasplens.model.forward import forward
 from rasplens.model.residual import on_residual
 
 _TO_THE_END = {"maxiter": 5_000, "ftol": 1e-16, "gtol": 1e-12}
@@ -43,6 +43,39 @@ def reading_through(weights: Mapping[str, Any], overlap: Any) -> dict[str, Any]:
     return on_residual(weights, lambda array: overlap @ array, lambda array: array)
 
 
+def run_through(
+    compiled: CompiledModel,
+    overlap: Float[np.ndarray, "D D"],
+    on: Examples,
+    keeps: Callable[[str], bool] = lambda name: True,
+) -> dict[str, np.ndarray]:
+    """Logits and activations, in float64, of the wide model that reads through an overlap.
+
+    Args:
+        compiled: The model.
+        overlap: `W Wᵀ`; the identity for the compiled model itself.
+        on: The inputs; what fills up shorter ones is not attended to.
+        keeps: Which activations, by hook name.
+    """
+    found: dict[str, np.ndarray] = {}
+
+    def keep(name: str, value: np.ndarray) -> np.ndarray:
+        if keeps(name):
+            found[name] = value
+        return value
+
+    transformer = compiled.transformer
+    weights = reading_through({name: a.astype(np.float64) for name, a in transformer.weights.items()}, overlap)
+    found["logits"] = forward(weights, masks(compiled, on.real), transformer.config, on.tokens, keep)
+    return found
+
+
+def residual_states(compiled: CompiledModel, on: Examples) -> dict[str, Float[np.ndarray, "state D"]]:
+    """The compiled model's own residual streams at the inputs' positions, by hook point."""
+    found = run_through(compiled, np.eye(compiled.transformer.config.d_model), on, lambda name: "resid" in name)
+    return {name: value[on.real] for name, value in found.items() if name != "logits"}
+
+
 def layer_outputs(n_layers: int, attn_only: bool) -> list[str]:
     """The hook points of what each layer writes."""
     kinds = ("attn",) if attn_only else ("attn", "mlp")
@@ -59,8 +92,7 @@ def reading_errors(
         direction that a head's query, key or value, a neuron or a logit reads, and the mean of `x xᵀ` over the
         compiled model's own states x.
     """
-    transformer = compiled.transformer
-    _, cache = transformer.run_with_cache(examples.tokens)
+    transformer, states = compiled.transformer, residual_states(compiled, examples)
     found = []
     for layer in range(transformer.config.n_layers):
         names = [f"blocks.{layer}.attn.W_{kind}" for kind in "QKV"]
@@ -69,11 +101,13 @@ def reading_errors(
             found.append((f"blocks.{layer}.hook_resid_mid", [transformer.weights[f"blocks.{layer}.mlp.W_in"]]))
     last = f"blocks.{transformer.config.n_layers - 1}.hook_resid_post"
     found.append((last, [transformer.weights["unembed.W_U"]]))
-    parts = []
-    for point, matrices in found:
-        states = cache[point][examples.real].astype(np.float64)
-        parts.append((sum(m.astype(np.float64) @ m.T for m in matrices), states.T @ states / len(states)))
-    return parts
+    return [
+        (
+            sum((m.astype(np.float64) @ m.T for m in matrices), np.zeros(2 * [transformer.config.d_model])),
+            states[point].T @ states[point] / len(states[point]),
+        )
+        for point, matrices in found
+    ]
 
 
 def fitted_map(
@@ -89,6 +123,8 @@ def fitted_map(
         parts: From `reading_errors`.
         first: Where to begin.
     """
+    from scipy.optimize import minimize
+
     wide, total = len(first), sum(np.trace(reads @ states) for reads, states in parts)
 
     def error(flat: np.ndarray) -> tuple[float, np.ndarray]:
@@ -109,10 +145,10 @@ def principal_components(compiled: CompiledModel, examples: Examples, d: int) ->
     """
     from scipy.linalg import eigh
 
-    transformer = compiled.transformer
-    _, cache = transformer.run_with_cache(examples.tokens)
-    last = f"blocks.{transformer.config.n_layers - 1}.hook_resid_post"
-    points = [f"blocks.{layer}.hook_resid_pre" for layer in range(transformer.config.n_layers)] + [last]
-    states = np.concatenate([cache[point][examples.real] for point in points if point in cache])
+    n_layers = compiled.transformer.config.n_layers
+    points = [f"blocks.{layer}.hook_resid_pre" for layer in range(n_layers)]
+    points.append(f"blocks.{n_layers - 1}.hook_resid_post")
+    found = residual_states(compiled, examples)
+    states = np.concatenate([found[point] for point in points])
     n = states.shape[1]
     return eigh(states.T @ states, subset_by_index=[n - d, n - 1])[1][:, ::-1]

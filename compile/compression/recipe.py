@@ -84,7 +84,7 @@ class CompressionRecipe:
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "CompressionRecipe":
         """The recipe whose fields were written as JSON values."""
-        return cls(**{**fields, "rates": tuple(fields["rates"])})
+        return cls(**{**fields, "rates": tuple(fields.get("rates", (1.0,)))})  # older files have none
 
     @property
     def heats(self) -> tuple[tuple[int, ...], ...]:

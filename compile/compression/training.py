@@ -27,6 +27,9 @@ MEMORY = 100
 Loss = Callable[[jax.Array, jax.Array], tuple[jax.Array, tuple[jax.Array, jax.Array]]]
 """(map, places of inputs in the pool) → (what is minimised, (loss of the answers, loss of the layers))."""
 
+FIRST_LOOK = 1_000
+"""About as many inputs of the pool say what the loss of a first map is."""
+
 
 class State(NamedTuple):
     """Where a training stands; every array has the members as its first axis.
@@ -35,7 +38,7 @@ class State(NamedTuple):
         projection: The maps, `[member, D, d]`.
         moments: The optimiser's state.
         rate: The share of the recipe's learning rate.
-        loss: The mean loss of the last steps; at first that of all inputs of the pool.
+        loss: The mean loss of the last steps; at first that of inputs from all over the pool.
         least: The least that it has been.
         best: The maps at that step. Steep neurons can throw a training off a good map, and not let it come back.
     """
@@ -136,7 +139,7 @@ def build_training(
         chosen = jax.random.randint(key, (recipe.batch_size,), 0, n_inputs)
         (now, found), gradient = jax.value_and_grad(loss, has_aux=True)(state.projection, chosen)
         updates, moments = optimiser.update(gradient, state.moments, state.projection)
-        mean = state.loss + (now - state.loss) / MEMORY
+        mean = jnp.where(jnp.isfinite(state.loss), state.loss + (now - state.loss) / MEMORY, now)
         is_best = mean <= state.least
         after = State(
             projection=optax.apply_updates(state.projection, state.rate * updates),
@@ -150,7 +153,8 @@ def build_training(
 
     @jax.jit
     def begin(maps: jax.Array, rates: jax.Array) -> State:
-        at_first, _ = for_members(lambda projection: loss(projection, jnp.arange(n_inputs)))(maps)
+        some = jnp.arange(0, n_inputs, max(1, n_inputs // FIRST_LOOK))
+        at_first, _ = for_members(lambda projection: loss(projection, some))(maps)
         return State(maps, jax.vmap(optimiser.init)(maps), rates, at_first, at_first, maps)
 
     @partial(jax.jit, static_argnames="size")

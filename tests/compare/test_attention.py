@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from rasplens.compare import pair
-from rasplens.compare.attention import _moments, active_heads, contrast, head_similarities, similarity, split_heads
+from rasplens.compare.attention import active_heads, head_similarities, similarity, split_heads
+from rasplens.compare.contrast import contrast, moments
 from rasplens.compare.interface import compiled_interface
 from rasplens.compare.pairing import _on
 from rasplens.compile import compile_program
@@ -227,7 +228,8 @@ def test_a_sink_that_takes_the_same_share_everywhere_does_not_lower_the_contrast
     _, induction = active_heads(with_itself)
     pattern = with_itself.reference.pattern(1)[:, 0]
     for share in (0.9, 0.3):
-        moments = _moments(induction, share * pattern).sum(axis=1)
-        assert float(contrast(moments)) == pytest.approx(1, abs=1e-5)
+        found = moments(induction.attention, share * pattern, induction.acts, induction.idle)
+        assert float(contrast(found.sum(axis=1))) == pytest.approx(1, abs=1e-5)
     scattered = pattern * np.random.default_rng(0).uniform(0.2, 1, size=(len(pattern), 1, 1))
-    assert float(contrast(_moments(induction, scattered).sum(axis=1))) < 0.95  # the negative control
+    found = moments(induction.attention, scattered, induction.acts, induction.idle)
+    assert float(contrast(found.sum(axis=1))) < 0.95  # the negative control

@@ -65,7 +65,7 @@ def test_a_model_that_often_answers_otherwise_does_not_implement_the_program(wit
     found = verdict(axes(1.0, behaviour=AGREES - 0.01), [], with_itself, MAPPING)
     assert found.probability > MAPPING.implements
     assert found.answer == PARTLY
-    assert "only 0.94 of the way" in found.reasons[0]
+    assert "only 0.940 of the way" in found.reasons[0]
     assert verdict(axes(1.0, behaviour=AGREES), [], with_itself, MAPPING).answer == IMPLEMENTS
 
 
