@@ -103,7 +103,7 @@ RECIPES = {
     # Lindner et al. 2023, appendix E.
     "paper": CompressionRecipe(300_000, 256, 1e-3, 1e-6, decay=0.5, weight_decay=0.1),
     "fast": CompressionRecipe(
-        7_000, 128, 1e-2, 1e-5, warmup=200, weight_decay=0.1, starts=6, fitted=4, rates=_FAST_RATES, trial=500
+        5_500, 128, 1e-2, 1e-5, warmup=200, weight_decay=0.1, starts=6, fitted=4, rates=_FAST_RATES, trial=400
     ),
 }
 
