@@ -123,10 +123,7 @@ class Comparison:
             accuracies={name: Accuracy(**accuracy) for name, accuracy in values["accuracies"].items()},
             axes=tuple(Axis(**axis) for axis in axes),
             verdict=Verdict(**said),
-            tables={
-                name: pd.DataFrame(table["rows"], columns=table["columns"])
-                for name, table in values["tables"].items()
-            },
+            tables={name: _frame(table["rows"], table["columns"]) for name, table in values["tables"].items()},
             correlations={way: c and Correlation(**c) for way, c in values["correlations"].items()},
             overlaps={way: Overlap(**overlap) for way, overlap in values["overlaps"].items()},
         )
@@ -174,3 +171,10 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
         {str(name): value.item() if isinstance(value, np.generic) else value for name, value in row.items()}
         for row in plain.to_dict(orient="records")
     ]
+
+
+def _frame(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
+    """The table of `_records`; a column without any value is one of numbers that are not defined."""
+    frame = pd.DataFrame(rows, columns=columns)
+    empty = [name for name in columns if len(frame) and frame[name].isna().all()]
+    return frame.astype(dict.fromkeys(empty, float))

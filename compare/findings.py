@@ -184,8 +184,8 @@ def _attention(comparison: Comparison) -> list[str]:
     return sentences
 
 
-def _contrast(found: float | None) -> str:
-    if found is None or math.isnan(found):
+def _contrast(found: float) -> str:
+    if math.isnan(found):
         return " It attends alike on all inputs."
     return f" With the input it changes like that one at a contrast of {found:.2f}; 1 is alike, 0 not at all."
 
