@@ -127,7 +127,7 @@ def test_the_same_evidence_for_a_model_that_is_only_half_right(induction, task):
     """
     model = induction.transformer
     name = "blocks.0.attn.W_O"
-    faint = Transformer(model.config, {**model.weights, name: 0.65 * model.weights[name]}, model.mask)
+    faint = Transformer(model.config, {**model.weights, name: 0.7 * model.weights[name]}, model.mask)
 
     def evidence(one):
         pairing = pair(induction, one, task, 300, 0, compiled_interface(induction, task))
