@@ -97,13 +97,13 @@ class CompressionRecipe:
         return self.rates[start % len(self.rates)]
 
 
-_FAST_RATES = (1.0, 1.0, 1.0, 0.1, 0.01, 0.001)
+_FAST_RATES = (1.0, 1.0, 1.0, 1.0, 0.1, 0.01, 0.001)
 
 RECIPES = {
     # Lindner et al. 2023, appendix E.
     "paper": CompressionRecipe(300_000, 256, 1e-3, 1e-6, decay=0.5, weight_decay=0.1),
     "fast": CompressionRecipe(
-        5_500, 128, 1e-2, 1e-5, warmup=200, weight_decay=0.1, starts=6, fitted=4, rates=_FAST_RATES, trial=400
+        5_500, 128, 1e-2, 1e-5, warmup=200, weight_decay=0.1, starts=7, fitted=4, rates=_FAST_RATES, trial=500
     ),
 }
 
