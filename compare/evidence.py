@@ -109,27 +109,25 @@ def interchange_axis(found: list[Interchange], seed: int) -> Axis:
     """Interchange-intervention accuracy above its best control, of the variable where that is least."""
     if not found:
         return silent("interchange", "no variable between input and output that can be interchanged")
-    parts = []
-    for one in found:
-        control = max(one.random, one.untrained)
-        if 1 - control < ROOM:
-            continue
-        values = np.stack([one.accuracy.changed, one.accuracy.kept])
-
-        def statistic(weights: np.ndarray, values: np.ndarray = values, control: float = control) -> np.ndarray:
-            return above(_means(values, weights).min(axis=0), control)
-
-        parts.append((values.shape[1], statistic))
+    parts = [
+        (one.variable, np.stack([one.accuracy.changed, one.accuracy.kept]), control)
+        for one in found
+        if 1 - (control := max(one.random, one.untrained)) >= ROOM
+    ]
     if not parts:
         return silent("interchange", "a control does as well as can be for every variable")
-    most = max(n for n, _ in parts)
 
-    def least(weights: np.ndarray) -> np.ndarray:
-        return np.min([statistic(weights[:, :n]) for n, statistic in parts], axis=0)
+    def statistic(weights: np.ndarray) -> np.ndarray:
+        # Each variable has pairs of its own, and as many of the weights.
+        scores = [above(_means(pairs, weights[:, : pairs.shape[1]]).min(axis=0), c) for _, pairs, c in parts]
+        return np.min(scores, axis=0)
 
-    names = ", ".join(one.variable for one in found)
-    note = f"the least interchange of {names}, above its best control"
-    return bootstrapped("interchange", note, most, least, seed)
+    told = [name for name, *_ in parts]
+    untold = [one.variable for one in found if one.variable not in told]
+    note = f"the least interchange of {', '.join(told)}, above its best control"
+    if untold:
+        note += f"; a control does as well as can be for {', '.join(untold)}"
+    return bootstrapped("interchange", note, max(pairs.shape[1] for _, pairs, _ in parts), statistic, seed)
 
 
 def attention_axis(pairing: Pairing, found: HeadSimilarities, seed: int) -> Axis:

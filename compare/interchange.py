@@ -11,7 +11,7 @@ in which subspace, is chosen on some pairs and scored on others. The controls ar
 rank, and the same search in an untrained model.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,20 +97,35 @@ class Agreement:
         return float(min(self.changed.mean(), self.kept.mean()))
 
 
-def swaps(pairing: Pairing, variable: str, seed: int) -> Swaps | None:
+def swappable(pairing: Pairing, variable: str) -> list[int]:
+    """The positions at which a variable reaches an answer, varies, and can be taken from another input alone."""
+    codes = pairing.codes[variable]
+    return [
+        position
+        for position in pairing.live(variable)
+        if varies(codes[:, position]) and not _says_what_the_token_says(pairing, variable, position)
+    ]
+
+
+def swaps(pairing: Pairing, variable: str, positions: Sequence[int], seed: int) -> Swaps | None:
     """Random pairs of a pairing's inputs on which the program's answer depends on a variable.
 
-    None if too few can be found.
+    Args:
+        pairing: Whose inputs.
+        variable: Its name.
+        positions: Where it is taken from the source, see `swappable`.
+        seed: Of the pairs.
+
+    Returns:
+        The pairs; None if too few can be found.
     """
     rng = np.random.default_rng([seed, 6])
     codes = pairing.codes[variable]
-    live = [position for position in pairing.live(variable) if varies(codes[:, position])]
-    live = [position for position in live if not _says_what_the_token_says(pairing, variable, position)]
     found = []
-    for attempt in range(MOST_TRIED if live else 0):
+    for attempt in range(MOST_TRIED if len(positions) else 0):
         base, source = rng.choice(pairing.n_inputs, 2, replace=False)
         taken = np.zeros(codes.shape[1], dtype=bool)
-        taken[live if attempt % 2 else rng.choice(live)] = True
+        taken[positions if attempt % 2 else rng.choice(positions)] = True
         if (codes[base] == codes[source])[taken].all():
             continue
         expected = counterfactual(pairing, variable, int(base), int(source), taken)
@@ -269,7 +284,8 @@ def interchanges(
     """
     found = []
     for name in tested_variables(pairing):
-        chosen, scored = (None if part is None else swaps(part, name, seed) for part in (pairing.fitting, pairing))
+        parts, positions = (pairing.fitting, pairing), swappable(pairing, name)
+        chosen, scored = (None if part is None else swaps(part, name, positions, seed) for part in parts)
         if chosen is not None and scored is not None:
             found.append(_interchange(pairing, chosen, scored, learned, untrained, seed))
     return found

@@ -26,7 +26,6 @@ NEEDED = ("interchange", "attention", "ablation", "subspaces")
 RIGHT = 0.1
 """A model whose answers are no better, from an untrained one's (0) to right (1), implements nothing."""
 
-
 AGREES = 0.95
 """How far answers must come, from an untrained model's (0) to the program's (1), for a model to implement it."""
 

@@ -2,13 +2,15 @@
 
 import hashlib
 import time
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
 from rasplens.compile.compiled import CompiledModel
 from rasplens.compile.compression.examples import Examples
@@ -24,6 +26,23 @@ CHUNK = 500
 
 SAVE_EVERY = 5.0
 """Seconds between two states on disk."""
+
+
+@dataclass(frozen=True)
+class _Standing:
+    """How far a run is.
+
+    Attributes:
+        state: Of every heat of every member.
+        step: Steps done.
+        seconds: Since the start, interruptions not included.
+        histories: Of every heat of every member, (step, loss of the answers, loss of the layers) where finite.
+    """
+
+    state: State
+    step: int
+    seconds: float
+    histories: list[list[tuple[int, float, float]]]
 
 
 def train_maps(
@@ -55,47 +74,68 @@ def train_maps(
         StorageError: If the state cannot be written, is damaged, or is that of another run.
     """
     training = build_training(compiled, pool, recipe, output_loss)
-    heats = len(recipe.heats)
-    seeds = jnp.repeat(jnp.array([own for _, own in members]), heats)
+    seeds = jnp.repeat(jnp.array([own for _, own in members]), len(recipe.heats))
     run = {
         "program": compiled.output,
         "weights": _digest(compiled),
         "recipe": asdict(recipe),
         "members": [list(member) for member in members],
     }
-    histories: list[list[tuple[int, float, float]]] = [[] for _ in seeds]
-    seconds, done, began = 0.0, 0, time.perf_counter()
+    began = time.perf_counter()
     if path is not None and path.exists():
         blank = jnp.zeros((len(seeds), compiled.transformer.config.d_model, max(d for d, _ in members)))
-        state, found = load_run(path, jax.eval_shape(training.begin, blank, jnp.ones(len(seeds))), run)
-        histories = [[tuple(entry) for entry in history] for history in found["histories"]]
-        seconds, done = found["seconds"], found["step"]
+        at = _restored(path, jax.eval_shape(training.begin, blank, jnp.ones(len(seeds))), run)
     else:
         state = _begun(training, compiled, pool, members, recipe)
-        done = recipe.trial if recipe.starts > heats else 0
-    saved_at = time.perf_counter()
-    while done < recipe.steps:
-        size = min(CHUNK, recipe.steps - done)
-        state, output, layers = training.run(state, done, seeds, size)
-        losses = np.stack([np.asarray(output).mean(axis=1), np.asarray(layers).mean(axis=1)], axis=1).tolist()
-        done += size
-        seconds, began = seconds + time.perf_counter() - began, time.perf_counter()
-        for history, (of_output, of_layers) in zip(histories, losses, strict=True):
-            if np.isfinite([of_output, of_layers]).all():
-                history.append((done, of_output, of_layers))
-        for (width, own), lead in zip(members, _leads(state, heats).tolist(), strict=True):
-            of_output, of_layers = losses[lead]
-            if not np.isfinite([of_output, of_layers]).all():
-                raise CompressionError(
-                    f"The compression to d={width} diverged before step {done} (seed {own}). Lower the learning "
-                    f"rate ({recipe.learning_rate:g})."
-                )
-            if progress is not None:
-                progress(CompressionReport(width, own, done, recipe.steps, of_output, of_layers, seconds))
-        if path is not None and (time.perf_counter() - saved_at > SAVE_EVERY or done == recipe.steps):
-            save_run(path, state, run, {"histories": histories, "seconds": seconds, "step": done})
+        step = recipe.trial if recipe.starts > len(recipe.heats) else 0
+        at = _Standing(state, step, 0.0, [[] for _ in seeds])
+    began, saved_at = began - at.seconds, time.perf_counter()
+    while at.step < recipe.steps:
+        size = min(CHUNK, recipe.steps - at.step)
+        state, output, layers = training.run(at.state, at.step, seeds, size)
+        losses = np.stack([np.asarray(output).mean(axis=1), np.asarray(layers).mean(axis=1)], axis=1)
+        histories = [
+            _longer(history, at.step + size, *own)
+            for history, own in zip(at.histories, losses.tolist(), strict=True)
+        ]
+        at = _Standing(state, at.step + size, time.perf_counter() - began, histories)
+        _tell(at, losses[_leads(state, len(recipe.heats))], members, recipe, progress)
+        if path is not None and (time.perf_counter() - saved_at > SAVE_EVERY or at.step == recipe.steps):
+            save_run(path, state, run, {"histories": at.histories, "seconds": at.seconds, "step": at.step})
             saved_at = time.perf_counter()
-    return np.asarray(state.best), np.asarray(state.least).tolist(), histories
+    return np.asarray(at.state.best), np.asarray(at.state.least).tolist(), at.histories
+
+
+def _restored(path: Path, first: State, run: Mapping[str, Any]) -> _Standing:
+    """Where a run was left."""
+    state, found = load_run(path, first, run)
+    histories = [[tuple(entry) for entry in history] for history in found["histories"]]
+    return _Standing(state, found["step"], found["seconds"], histories)
+
+
+def _longer(
+    history: list[tuple[int, float, float]], step: int, output: float, layers: float
+) -> list[tuple[int, float, float]]:
+    """A history with another entry, if that is finite."""
+    return [*history, (step, output, layers)] if np.isfinite([output, layers]).all() else history
+
+
+def _tell(
+    at: _Standing,
+    losses: Float[np.ndarray, "member 2"],
+    members: Sequence[tuple[int, int]],
+    recipe: CompressionRecipe,
+    progress: Progress | None,
+) -> None:
+    """Reports how every member stands, or that it has diverged."""
+    for (width, own), (output, layers) in zip(members, losses.tolist(), strict=True):
+        if not np.isfinite([output, layers]).all():
+            raise CompressionError(
+                f"The compression to d={width} diverged before step {at.step} (seed {own}). Lower the learning "
+                f"rate ({recipe.learning_rate:g})."
+            )
+        if progress is not None:
+            progress(CompressionReport(width, own, at.step, recipe.steps, output, layers, at.seconds))
 
 
 def _leads(state: State, heats: int) -> np.ndarray:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rasplens.compare.alignment import RANK, _start, learn_subspaces, principal_axes
-from rasplens.compare.interchange import agreement, mapped_subspaces, swaps
+from rasplens.compare.interchange import agreement, mapped_subspaces, swappable, swaps
 from rasplens.compare.representations import representations
 
 POINT = "blocks.0.hook_resid_post"
@@ -12,7 +12,7 @@ POINT = "blocks.0.hook_resid_post"
 
 @pytest.fixture(scope="module")
 def pairs(with_itself):
-    return swaps(with_itself.fitting, "previous", seed=0)
+    return swaps(with_itself.fitting, "previous", swappable(with_itself, "previous"), seed=0)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def test_what_is_learned_is_better_than_where_it_started(with_itself, pairs, lea
     before, after = (agreement(subject, pairs, POINT, bases).score for bases in (start, learned))
     assert after > before + 0.1
     assert after > 0.65
-    unseen = swaps(with_itself, "previous", seed=0)
+    unseen = swaps(with_itself, "previous", swappable(with_itself, "previous"), seed=0)
     assert agreement(with_itself.learned, unseen, POINT, learned).score > before + 0.05
 
 
@@ -47,7 +47,7 @@ def test_bases_are_orthonormal(learned, pairs, with_itself):
 
 def test_where_the_variable_is_not_nothing_is_learned(with_noise):
     """The negative control: an untrained model, however long one searches."""
-    pairs = swaps(with_noise.fitting, "previous", seed=0)
+    pairs = swaps(with_noise.fitting, "previous", swappable(with_noise, "previous"), seed=0)
     subject = with_noise.fitting.learned
     found = learn_subspaces(subject, pairs, POINT, {}, seed=0)
     assert agreement(subject, pairs, POINT, found).score < 0.4

@@ -8,7 +8,7 @@ from transformer_lens.model_bridge.sources import build_bridge_from_module
 
 from rasplens.compare import as_subject, compare, pair, token_interface
 from rasplens.compare.ablation import edge_effects, head_effects, head_position_effects, neuron_effects
-from rasplens.compare.interchange import agreement, interchanges, swaps
+from rasplens.compare.interchange import agreement, interchanges, swappable, swaps
 from rasplens.compare.interface import compiled_interface
 from rasplens.compare.pairing import untrained_control
 from rasplens.compare.representations import representations
@@ -160,7 +160,7 @@ def test_the_untrained_control_of_a_bridge_is_another_model(bridge, task):
 def test_variables_are_interchanged_in_a_bridge(bridge, induction, task):
     model, interface = bridge
     pairing = pair(induction, model, task, n_inputs=60, seed=0, interface=interface)
-    swapped = swaps(pairing, "previous", 0)
+    swapped = swaps(pairing, "previous", swappable(pairing, "previous"), seed=0)
     for point in pairing.learned.residual_points:
         whole = agreement(pairing.learned, swapped, point, None)
         assert np.isfinite(whole.changed).all()

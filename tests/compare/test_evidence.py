@@ -118,10 +118,20 @@ def test_variables_with_different_numbers_of_pairs_are_drawn_each_from_its_own()
     rng = np.random.default_rng(0)
     short = interchange((rng.random(12) < 0.5).astype(float), np.ones(12))
     long = interchange((rng.random(100) < 0.5).astype(float), np.ones(100), name="y")
-    axis, alone = interchange_axis([short, long], 0), interchange_axis([short], 0)
+    axis = interchange_axis([short, long], 0)
     assert axis.low <= axis.score <= axis.high
-    assert axis.score == min(alone.score, interchange_axis([long], 0).score)
-    assert axis.low < axis.high <= alone.high
+    assert axis.score == min(interchange_axis([one], 0).score for one in (short, long))
+    assert axis.low < axis.high
+
+
+def test_a_variable_whose_control_leaves_no_room_is_named_as_left_out():
+    told, untold = interchange([1] * 10, [1] * 10), interchange([1] * 10, [1] * 10, random=0.995, name="y")
+    axis = interchange_axis([told, untold], 0)
+    assert axis.score == 1
+    assert axis.note == (
+        "the least interchange of x, above its best control; a control does as well as can be for y"
+    )
+    assert not interchange_axis([untold], 0).speaks
 
 
 def test_attention_is_that_of_the_worst_head_and_nothing_without_a_match(with_itself):

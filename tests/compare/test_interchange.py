@@ -14,6 +14,7 @@ from rasplens.compare.interchange import (
     interchange_table,
     interchanges,
     mapped_subspaces,
+    swappable,
     swaps,
 )
 from rasplens.compare.representations import representations
@@ -32,7 +33,7 @@ def found(with_itself):
 
 @pytest.fixture(scope="module")
 def pairs(with_itself):
-    return swaps(with_itself, "previous", seed=0)
+    return swaps(with_itself, "previous", swappable(with_itself, "previous"), seed=0)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,9 @@ def test_some_take_the_variable_everywhere_and_some_at_one_position(pairs, with_
 
 
 def test_pairs_are_the_seeds(with_itself, pairs):
-    again, other = (swaps(with_itself, "previous", seed=seed) for seed in (0, 1))
+    again, other = (
+        swaps(with_itself, "previous", swappable(with_itself, "previous"), seed=seed) for seed in (0, 1)
+    )
     np.testing.assert_array_equal(again.base, pairs.base)
     np.testing.assert_array_equal(again.expected, pairs.expected)
     assert not np.array_equal(other.base, pairs.base)
@@ -87,9 +90,9 @@ def test_pairs_are_the_seeds(with_itself, pairs):
 
 def test_a_variable_that_changes_no_answer_has_no_pairs(with_itself, monkeypatch):
     monkeypatch.setattr("rasplens.compare.interchange.MOST_TRIED", 12)
-    assert swaps(with_itself, "previous", seed=0) is None  # too few tried
+    assert swaps(with_itself, "previous", swappable(with_itself, "previous"), seed=0) is None  # too few tried
     monkeypatch.setattr("rasplens.compare.pairing.Pairing.live", lambda self, name: ())
-    assert swaps(with_itself, "previous", seed=0) is None
+    assert swaps(with_itself, "previous", swappable(with_itself, "previous"), seed=0) is None
 
 
 def test_nothing_taken_changes_no_answer(with_itself):
@@ -166,7 +169,7 @@ def test_the_whole_stream_takes_too_much(with_itself, pairs, found):
 
 
 def test_the_best_site_is_where_the_score_is_highest(with_itself, found):
-    chosen = swaps(with_itself.fitting, "previous", seed=0)
+    chosen = swaps(with_itself.fitting, "previous", swappable(with_itself, "previous"), seed=0)
     point, method, subspaces = best_site(with_itself.fitting.learned, chosen, found, seed=0)
     assert (point, method) == (POINT, "map")
     assert subspaces.keys() == mapped_subspaces(found, "previous", POINT).keys()
@@ -214,6 +217,6 @@ def test_a_variable_that_follows_from_the_token_is_not_taken_there():
     compiled = compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
     pairing = pair(compiled, compiled, task, 100, 0)
     assert 0 in pairing.live("first")
-    assert swaps(pairing, "first", seed=0).positions == [1, 2, 3, 4]
+    assert swaps(pairing, "first", swappable(pairing, "first"), seed=0).positions == [1, 2, 3, 4]
     (own,) = interchanges(pairing, representations(pairing), representations(pairing, "untrained"), seed=0)
     assert own.accuracy.score == 1
