@@ -4,7 +4,7 @@ Every score comes with an interval: inputs are drawn anew (bootstrap, percentile
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -110,9 +110,9 @@ def interchange_axis(found: list[Interchange], seed: int) -> Axis:
     if not found:
         return silent("interchange", "no variable between input and output that can be interchanged")
     parts = [
-        (one.variable, np.stack([one.accuracy.changed, one.accuracy.kept]), control)
+        (one.variable, np.stack([*astuple(one.accuracy), *astuple(one.read)]), one.control)
         for one in found
-        if 1 - (control := max(one.random, one.untrained)) >= ROOM
+        if 1 - one.control >= ROOM
     ]
     if not parts:
         return silent("interchange", "a control does as well as can be for every variable")

@@ -19,6 +19,9 @@ CLEARLY = 0.1
 REPAIRED = 0.05
 """Pairs of heads are named that cost this much more accuracy together than the sum of both alone."""
 
+WORTH_SAYING = 0.05
+"""A subspace whose read part scores lower by as much works by what is not read."""
+
 SHARED = 0.5
 """Variables whose subspaces overlap by more than this are named as sharing one."""
 
@@ -154,9 +157,19 @@ def _interchange(comparison: Comparison) -> list[str]:
             f"{row.variable!r}, taken from another input at {row.point} ({METHODS[row.method]}, {row.pairs} "
             f"pairs), gives the program's answers at a score of {row.score:.2f}; random subspaces of the same "
             f"rank get {row.random:.2f}, an untrained model {row.untrained:.2f}, and the whole stream "
-            f"{row.everything:.2f}."
+            f"{row.everything:.2f}." + _illusion(min(row.changed, row.kept), row.read)
         )
     return sentences
+
+
+def _illusion(whole: float, read: float) -> str:
+    """What to say of a subspace that works by directions which the model does not read."""
+    if whole - read < WORTH_SAYING:
+        return ""
+    return (
+        f" The whole subspace gets {whole:.2f}, but what the model reads of it only {read:.2f}: the rest "
+        "goes by a path that the model does not use by itself."
+    )
 
 
 def _attention(comparison: Comparison) -> list[str]:

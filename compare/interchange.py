@@ -8,7 +8,8 @@ answers that change; answers that must not change are counted beside it.
 
 Maps are linear: with powerful ones anything can be found in any network (Sutter et al. 2025). Where to look, and
 in which subspace, is chosen on some pairs and scored on others. The controls are random subspaces of the same
-rank, and the same search in an untrained model.
+rank, the same search in an untrained model, and the part of the subspace that the model reads, which has to do
+alone what the whole does (see `reading`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +22,7 @@ from jaxtyping import Bool, Float, Int
 
 from rasplens.compare.alignment import learn_subspaces, principal_axes
 from rasplens.compare.pairing import Pairing
+from rasplens.compare.reading import read_directions, split
 from rasplens.compare.representations import Place, Representation, determines, own_variables, varies
 from rasplens.compare.subject import Subject
 from rasplens.compile import UndefinedValue, run
@@ -230,6 +232,8 @@ class Interchange:
         method: "map" (the subspace of the linear map) or "aligned" (learned, see `alignment`).
         rank: The subspace's dimension, the mean over positions.
         accuracy: Interchange-intervention accuracy on the pairs to score on, per pair.
+        read: The same of the part of the subspace that the rest of the model reads.
+        unread: The score of the part that nothing reads: 0, but for rounding.
         random: The score of random subspaces of the same rank there.
         untrained: The score of the same search in an untrained model.
         everything: The score of taking the whole stream there: it changes what must stay.
@@ -242,16 +246,28 @@ class Interchange:
     method: str
     rank: float
     accuracy: Agreement
+    read: Agreement
+    unread: float
     random: float
     untrained: float
     everything: float
     ablated: float
     ablated_random: float
 
+    @property
+    def score(self) -> float:
+        """The lower of the scores of the subspace and of what is read of it."""
+        return min(self.accuracy.score, self.read.score)
+
+    @property
+    def control(self) -> float:
+        """The higher of the scores of random subspaces and of an untrained model."""
+        return max(self.random, self.untrained)
+
 
 COLUMNS = (
-    "variable", "point", "method", "rank", "pairs", "changed", "kept", "score", "random", "untrained",
-    "everything", "ablated", "ablated_random",
+    "variable", "point", "method", "rank", "pairs", "changed", "kept", "read", "score", "random", "untrained",
+    "unread", "everything", "ablated", "ablated_random",
 )  # fmt: skip
 
 
@@ -303,10 +319,10 @@ def _interchange(
     subject, control = pairing.learned, pairing.untrained
     point, method, subspaces = best_site(pairing.fitting.learned, chosen, learned, seed)
     rng = np.random.default_rng([seed, 7])
-    accuracy = agreement(subject, scored, point, subspaces)
     stream = pairing.fitting.learned.residual(point)
     axes = {position: principal_axes(stream[:, position]) for position in subspaces}
     others = [_random_like(subspaces, axes, rng) for _ in range(N_RANDOM)]
+    read, unread = split(subspaces, read_directions(pairing.fitting.learned, point, list(subspaces), seed))
     there, _, theirs = best_site(pairing.fitting.untrained, chosen, untrained, seed, align=method == "aligned")
     ranks = [basis.shape[1] for basis in subspaces.values()]
     return Interchange(
@@ -314,7 +330,9 @@ def _interchange(
         point=point,
         method=method,
         rank=float(np.mean(ranks)) if ranks else 0.0,
-        accuracy=accuracy,
+        accuracy=agreement(subject, scored, point, subspaces),
+        read=agreement(subject, scored, point, read),
+        unread=agreement(subject, scored, point, unread).score,
         random=float(np.mean([agreement(subject, scored, point, other).score for other in others])),
         untrained=agreement(control, scored, there, theirs).score,
         everything=agreement(subject, scored, point, None).score,
@@ -372,7 +390,7 @@ def interchange_table(found: Iterable[Interchange]) -> pd.DataFrame:
     for one in found:
         changed, kept = one.accuracy.changed, one.accuracy.kept
         site = one.variable, one.point, one.method, one.rank
-        scores = len(changed), changed.mean(), kept.mean(), one.accuracy.score
-        controls = one.random, one.untrained, one.everything
+        scores = len(changed), changed.mean(), kept.mean(), one.read.score, one.score
+        controls = one.random, one.untrained, one.unread, one.everything
         rows.append((*site, *scores, *controls, one.ablated, one.ablated_random))
     return pd.DataFrame(rows, columns=list(COLUMNS))

@@ -1,0 +1,111 @@
+"""Which directions of the residual stream the rest of a model reads, and which it does not.
+
+An interchange along a direction that is half read and half not can work by an illusion: the half that is not read
+goes with the variable, and calls up, in the half that is read, what the model itself never says there (Makelov et
+al. 2023, "Is This the Subspace You Are Looking for?", section 3). The part of the subspace that is read has to do
+the same alone; the part that is not read does nothing.
+"""
+
+import itertools
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from rasplens.compare.subject import Subject
+
+N_INPUTS = 32
+"""Inputs on which it is asked what is read: layer norms read other directions on each."""
+
+TIMES = 2
+"""Random readings for every direction of the stream: as many span what is read, with room to spare."""
+
+WEAKEST = 1e-4
+"""A direction is read if its share of the strongest reading is larger; below is rounding."""
+
+SMALLEST = 1e-3
+"""A part of a direction that is smaller is none."""
+
+
+def read_directions(
+    subject: Subject, point: str, positions: list[int], seed: int
+) -> dict[int, Float[np.ndarray, "d_model read"]]:
+    """Orthonormal bases of what is read of the stream, by position.
+
+    Read is what changes a query, a key, a value, a neuron or an answer when the stream changes by ever so little:
+    the row space of the weights that read, and of what norms make of it. Whether an attention pattern is too
+    saturated to move with its queries makes no difference.
+
+    Args:
+        subject: The model.
+        point: A hook point of its residual stream.
+        positions: Of the task.
+        seed: Of the random readings.
+    """
+    few, changes, readings = subject.first(N_INPUTS), [], []
+
+    def change(stream: torch.Tensor, hook: object) -> torch.Tensor:
+        changes.append(torch.zeros_like(stream, requires_grad=True))
+        return stream + changes[-1]
+
+    def read(value: torch.Tensor, hook: object) -> torch.Tensor:
+        readings.append(value)
+        return value
+
+    answers = few.run(few.tokens, [(point, change), *((name, read) for name in _reading_points(few))])
+    (changed,), generator = changes, torch.Generator().manual_seed(seed)
+    values = [value for value in (*readings, answers) if value.requires_grad]
+
+    def draw() -> list[torch.Tensor]:
+        return [torch.randn(value.shape, generator=generator, dtype=value.dtype) for value in values]
+
+    def back(values: list[torch.Tensor], weights: list[torch.Tensor]) -> torch.Tensor:
+        (found,) = torch.autograd.grad(values, [changed], weights, retain_graph=True, allow_unused=True)
+        return torch.zeros_like(changed) if found is None else found
+
+    # Weights that read differ in size by orders of magnitude; what each of them reads counts alike.
+    sizes = [
+        float(back([value], [weight]).norm(dim=-1).max()) for value, weight in zip(values, draw(), strict=True)
+    ]
+    values, sizes = (
+        [part for part, size in zip(parts, sizes, strict=True) if size > 0] for parts in (values, sizes)
+    )
+    rounds = -(-TIMES * changed.shape[-1] // few.n_inputs) if values else 0
+    found = [
+        back(values, [weight / size for weight, size in zip(draw(), sizes, strict=True)]) for _ in range(rounds)
+    ]
+    rows = torch.cat(found).numpy() if found else np.zeros((1, *changed.shape[1:]))
+    rows = np.moveaxis(rows[:, [subject.at(position) for position in positions]], 1, 0)
+    strongest = np.linalg.norm(rows, axis=-1).max(axis=-1)[:, None, None]
+    shares = rows / np.where(strongest > 0, strongest, 1)
+    return {position: _span(share.T, WEAKEST) for position, share in zip(positions, shares, strict=True)}
+
+
+def split(
+    subspaces: Mapping[int, np.ndarray], read: Mapping[int, np.ndarray]
+) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
+    """The parts of subspaces that are read and that are not, by position, where there are any."""
+    seen = {position: read[position] @ (read[position].T @ basis) for position, basis in subspaces.items()}
+    unseen = {position: basis - seen[position] for position, basis in subspaces.items()}
+    spans = ({position: _span(part, SMALLEST) for position, part in parts.items()} for parts in (seen, unseen))
+    first, second = ({position: span for position, span in part.items() if span.shape[1]} for part in spans)
+    return first, second
+
+
+def _span(columns: Float[np.ndarray, "d_model column"], least: float) -> Float[np.ndarray, "d_model rank"]:
+    """An orthonormal basis of the span of columns, without directions along which they are smaller."""
+    directions, sizes, _ = np.linalg.svd(columns.astype(np.float64), full_matrices=False)
+    return directions[:, sizes > least]
+
+
+def _reading_points(subject: Subject) -> list[str]:
+    """The hook points of what a model reads: queries, keys, values, and neurons, or what these come to."""
+    points = subject.model.hook_dict
+    read = [
+        f"blocks.{layer}.attn.hook_{name}" for layer, name in itertools.product(range(subject.n_layers), "qkv")
+    ]
+    for layer in range(subject.n_layers):
+        pre = f"blocks.{layer}.mlp.hook_pre"
+        read.append(pre if pre in points else f"blocks.{layer}.hook_mlp_out")
+    return [name for name in read if name in points]
