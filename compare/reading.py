@@ -7,7 +7,7 @@ the same alone; the part that is not read does nothing.
 """
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -49,32 +49,26 @@ def read_directions(
         changes.append(torch.zeros_like(stream, requires_grad=True))
         return stream + changes[-1]
 
-    def read(value: torch.Tensor, hook: object) -> torch.Tensor:
+    def keep(value: torch.Tensor, hook: object) -> torch.Tensor:
         readings.append(value)
         return value
 
-    answers = few.run(few.tokens, [(point, change), *((name, read) for name in _reading_points(few))])
+    answers = few.run(few.tokens, [(point, change), *((name, keep) for name in _reading_points(few))])
     (changed,), generator = changes, torch.Generator().manual_seed(seed)
     values = [value for value in (*readings, answers) if value.requires_grad]
 
-    def draw() -> list[torch.Tensor]:
-        return [torch.randn(value.shape, generator=generator, dtype=value.dtype) for value in values]
-
-    def back(values: list[torch.Tensor], weights: list[torch.Tensor]) -> torch.Tensor:
-        (found,) = torch.autograd.grad(values, [changed], weights, retain_graph=True, allow_unused=True)
-        return torch.zeros_like(changed) if found is None else found
+    def back(values: Sequence[torch.Tensor], sizes: Sequence[float]) -> torch.Tensor:
+        """What random readings of values see of the stream: `[input, ctx, d_model]`."""
+        drawn = [torch.randn(value.shape, generator=generator, dtype=value.dtype) for value in values]
+        weights = [weight / size for weight, size in zip(drawn, sizes, strict=True)]
+        (seen,) = torch.autograd.grad(values, [changed], weights, retain_graph=True, allow_unused=True)
+        return torch.zeros_like(changed) if seen is None else seen
 
     # Weights that read differ in size by orders of magnitude; what each of them reads counts alike.
-    sizes = [
-        float(back([value], [weight]).norm(dim=-1).max()) for value, weight in zip(values, draw(), strict=True)
-    ]
-    values, sizes = (
-        [part for part, size in zip(parts, sizes, strict=True) if size > 0] for parts in (values, sizes)
-    )
-    rounds = -(-TIMES * changed.shape[-1] // few.n_inputs) if values else 0
-    found = [
-        back(values, [weight / size for weight, size in zip(draw(), sizes, strict=True)]) for _ in range(rounds)
-    ]
+    sizes = [float(back([value], [1.0]).norm(dim=-1).max()) for value in values]
+    read = [(value, size) for value, size in zip(values, sizes, strict=True) if size > 0]
+    rounds = -(-TIMES * changed.shape[-1] // few.n_inputs) if read else 0
+    found = [back(*zip(*read, strict=True)) for _ in range(rounds)]
     rows = torch.cat(found).numpy() if found else np.zeros((1, *changed.shape[1:]))
     rows = np.moveaxis(rows[:, [subject.at(position) for position in positions]], 1, 0)
     strongest = np.linalg.norm(rows, axis=-1).max(axis=-1)[:, None, None]
