@@ -18,6 +18,9 @@ from rasplens.compare.verdict import Verdict
 from rasplens.model.storage import StorageError, write_atomically
 from rasplens.tasks import Accuracy
 
+FORMAT = 2
+"""Of stored comparisons: another number for every change of what the tables hold."""
+
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
@@ -89,6 +92,7 @@ class Comparison:
         """Everything but the activations, in JSON values."""
         return {
             "rasplens": __version__,
+            "format": FORMAT,
             "task": self.task,
             "program": self.program,
             "learned": self.learned_origin,
@@ -107,7 +111,13 @@ class Comparison:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Comparison":
-        """The comparison that `to_dict` described, without its activations."""
+        """The comparison that `to_dict` described, without its activations.
+
+        Raises:
+            ValueError: If it was described in another format.
+        """
+        if values["format"] != FORMAT:
+            raise ValueError(f"its format is {values['format']}, not {FORMAT}: compare again")
         said = {**values["verdict"], "reasons": tuple(values["verdict"]["reasons"])}
         for name in ("probability", "low", "high"):
             said[name] = float("nan") if said[name] is None else said[name]

@@ -233,7 +233,7 @@ class Interchange:
         rank: The subspace's dimension, the mean over positions.
         accuracy: Interchange-intervention accuracy on the pairs to score on, per pair.
         read: The same of the part of the subspace that the rest of the model reads.
-        unread: The score of the part that nothing reads: 0, but for rounding.
+        unread: The score of the part that nothing reads: that of no interchange at all, but for rounding.
         random: The score of random subspaces of the same rank there.
         untrained: The score of the same search in an untrained model.
         everything: The score of taking the whole stream there: it changes what must stay.

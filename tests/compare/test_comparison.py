@@ -78,6 +78,12 @@ def test_other_files_are_refused(tmp_path, text):
         Comparison.load(tmp_path / "c.json")
 
 
+def test_a_comparison_with_other_tables_is_refused_when_it_is_read(comparison):
+    older = {**comparison.to_dict(), "format": 1}
+    with pytest.raises(ValueError, match="its format is 1, not 2: compare again"):
+        Comparison.from_dict(older)
+
+
 def test_averages_keep_the_order_of_the_program(comparison):
     table = comparison.decodability_by_point()
     assert list(dict.fromkeys(table["variable"])) == ["tokens", "offset"]
