@@ -73,7 +73,7 @@ def observe(known: KnownPair, seed: int = 0) -> Observation:
     pairing = pair(known.reference, known.model, known.task, N_INPUTS, seed, known.interface)
     telling = discriminate(known.reference.program, known.rival.program, known.task, seed=seed)
     found = gather(pairing, {known.rival.output: telling}, seed)
-    scores = [above(one.score, one.control) for one in found.interchanged]
+    scores = [above(one.accuracy.score, one.control) for one in found.interchanged]
     return Observation(
         known.circuit,
         known.program,

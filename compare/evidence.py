@@ -110,9 +110,7 @@ def interchange_axis(found: list[Interchange], seed: int) -> Axis:
     if not found:
         return silent("interchange", "no variable between input and output that can be interchanged")
     parts = [
-        (one.variable, np.stack([*astuple(one.accuracy), *astuple(one.read)]), one.control)
-        for one in found
-        if 1 - one.control >= ROOM
+        (one.variable, np.stack(astuple(one.accuracy)), one.control) for one in found if 1 - one.control >= ROOM
     ]
     if not parts:
         return silent("interchange", "a control does as well as can be for every variable")

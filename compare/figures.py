@@ -70,7 +70,7 @@ def interchange_figure(comparison: Comparison) -> go.Figure | None:
     labels = [escape(name) for name in found["variable"]]
     notes = [
         f"{row.point}, {row.method}, rank {row.rank:.1f}: changed {row.changed:.2f}, kept {row.kept:.2f}; "
-        f"the part that is read {row.read:.2f}, that is not {row.unread:.2f}"
+        f"active part {row.active:.2f}, dormant part {row.dormant:.2f}"
         for row in found.itertuples()
     ]
     figure = go.Figure()

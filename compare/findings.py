@@ -19,8 +19,8 @@ CLEARLY = 0.1
 REPAIRED = 0.05
 """Pairs of heads are named that cost this much more accuracy together than the sum of both alone."""
 
-WORTH_SAYING = 0.05
-"""A subspace whose read part scores lower by as much works by what is not read."""
+ILLUSORY = 0.05
+"""An interchange that scores lower by as much along its active directions is said to need others."""
 
 SHARED = 0.5
 """Variables whose subspaces overlap by more than this are named as sharing one."""
@@ -157,18 +157,18 @@ def _interchange(comparison: Comparison) -> list[str]:
             f"{row.variable!r}, taken from another input at {row.point} ({METHODS[row.method]}, {row.pairs} "
             f"pairs), gives the program's answers at a score of {row.score:.2f}; random subspaces of the same "
             f"rank get {row.random:.2f}, an untrained model {row.untrained:.2f}, and the whole stream "
-            f"{row.everything:.2f}." + _illusion(min(row.changed, row.kept), row.read)
+            f"{row.everything:.2f}." + _illusion(row.score, row.active)
         )
     return sentences
 
 
-def _illusion(whole: float, read: float) -> str:
-    """What to say of a subspace that works by directions which the model does not read."""
-    if whole - read < WORTH_SAYING:
+def _illusion(score: float, active: float) -> str:
+    """What to say of an interchange that needs directions along which the variable moves nothing."""
+    if score - active < ILLUSORY:
         return ""
     return (
-        f" The whole subspace gets {whole:.2f}, but what the model reads of it only {read:.2f}: the rest "
-        "goes by a path that the model does not use by itself."
+        f" Along directions that the variable itself moves and the model reads it gets only {active:.2f}: the "
+        "rest goes by a path that may be dormant otherwise."
     )
 
 

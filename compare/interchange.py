@@ -8,8 +8,8 @@ answers that change; answers that must not change are counted beside it.
 
 Maps are linear: with powerful ones anything can be found in any network (Sutter et al. 2025). Where to look, and
 in which subspace, is chosen on some pairs and scored on others. The controls are random subspaces of the same
-rank, the same search in an untrained model, and the part of the subspace that the model reads, which has to do
-alone what the whole does (see `reading`).
+rank, and the same search in an untrained model. Whether an interchange needs a path that the variable itself
+never takes is seen from the parts of what it changes (see `reading`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -171,7 +171,9 @@ def counterfactual(
     return None if (known < 0).any() else known
 
 
-def agreement(subject: Subject, swapped: Swaps, point: str, subspaces: Subspaces | None) -> Agreement:
+def agreement(
+    subject: Subject, swapped: Swaps, point: str, subspaces: Subspaces | None, into: Subspaces | None = None
+) -> Agreement:
     """How a model answers with a variable's subspaces, at one hook point, taken from the source.
 
     Args:
@@ -179,7 +181,10 @@ def agreement(subject: Subject, swapped: Swaps, point: str, subspaces: Subspaces
         swapped: The pairs.
         point: A hook point of the residual stream.
         subspaces: By position; None takes the whole stream at the variable's positions.
+        into: What the coordinates in those are put into, by position, as a vector for each: `[d_model, rank]`; by
+            default the same subspaces.
     """
+    into = subspaces if into is None else into
     source = subject.residual(point)[swapped.source]
 
     def take(stream: torch.Tensor, hook: object) -> torch.Tensor:
@@ -189,9 +194,11 @@ def agreement(subject: Subject, swapped: Swaps, point: str, subspaces: Subspaces
                 continue
             place, rows = subject.at(position), torch.as_tensor(swapped.taken[:, position])
             difference = torch.as_tensor(source[:, position], dtype=stream.dtype) - stream[:, place]
-            if subspaces is not None:
-                basis = torch.as_tensor(subspaces[position], dtype=stream.dtype)
-                difference = difference @ basis @ basis.T
+            if subspaces is not None and into is not None:
+                basis, vectors = (
+                    torch.as_tensor(part[position], dtype=stream.dtype) for part in (subspaces, into)
+                )
+                difference = difference @ basis @ vectors.T
             stream[:, place] += difference * rows[:, None]
         return stream
 
@@ -232,8 +239,8 @@ class Interchange:
         method: "map" (the subspace of the linear map) or "aligned" (learned, see `alignment`).
         rank: The subspace's dimension, the mean over positions.
         accuracy: Interchange-intervention accuracy on the pairs to score on, per pair.
-        read: The same of the part of the subspace that the rest of the model reads.
-        unread: The score of the part that nothing reads: that of no interchange at all, but for rounding.
+        active: The score of what it changes along directions which are read and move with the variable.
+        dormant: That of the rest of what is read: an interchange that needs it is an illusion.
         random: The score of random subspaces of the same rank there.
         untrained: The score of the same search in an untrained model.
         everything: The score of taking the whole stream there: it changes what must stay.
@@ -246,18 +253,13 @@ class Interchange:
     method: str
     rank: float
     accuracy: Agreement
-    read: Agreement
-    unread: float
+    active: float
+    dormant: float
     random: float
     untrained: float
     everything: float
     ablated: float
     ablated_random: float
-
-    @property
-    def score(self) -> float:
-        """The lower of the scores of the subspace and of what is read of it."""
-        return min(self.accuracy.score, self.read.score)
 
     @property
     def control(self) -> float:
@@ -266,8 +268,8 @@ class Interchange:
 
 
 COLUMNS = (
-    "variable", "point", "method", "rank", "pairs", "changed", "kept", "read", "score", "random", "untrained",
-    "unread", "everything", "ablated", "ablated_random",
+    "variable", "point", "method", "rank", "pairs", "changed", "kept", "score", "random", "untrained",
+    "everything", "active", "dormant", "ablated", "ablated_random",
 )  # fmt: skip
 
 
@@ -322,7 +324,11 @@ def _interchange(
     stream = pairing.fitting.learned.residual(point)
     axes = {position: principal_axes(stream[:, position]) for position in subspaces}
     others = [_random_like(subspaces, axes, rng) for _ in range(N_RANDOM)]
-    read, unread = split(subspaces, read_directions(pairing.fitting.learned, point, list(subspaces), seed))
+    moved = mapped_subspaces(learned, scored.variable, point)
+    read = read_directions(pairing.fitting.learned, point, list(subspaces), seed)
+    active, dormant = (
+        agreement(subject, scored, point, subspaces, part).score for part in split(subspaces, read, moved)
+    )
     there, _, theirs = best_site(pairing.fitting.untrained, chosen, untrained, seed, align=method == "aligned")
     ranks = [basis.shape[1] for basis in subspaces.values()]
     return Interchange(
@@ -331,8 +337,8 @@ def _interchange(
         method=method,
         rank=float(np.mean(ranks)) if ranks else 0.0,
         accuracy=agreement(subject, scored, point, subspaces),
-        read=agreement(subject, scored, point, read),
-        unread=agreement(subject, scored, point, unread).score,
+        active=active,
+        dormant=dormant,
         random=float(np.mean([agreement(subject, scored, point, other).score for other in others])),
         untrained=agreement(control, scored, there, theirs).score,
         everything=agreement(subject, scored, point, None).score,
@@ -390,7 +396,7 @@ def interchange_table(found: Iterable[Interchange]) -> pd.DataFrame:
     for one in found:
         changed, kept = one.accuracy.changed, one.accuracy.kept
         site = one.variable, one.point, one.method, one.rank
-        scores = len(changed), changed.mean(), kept.mean(), one.read.score, one.score
-        controls = one.random, one.untrained, one.unread, one.everything
+        scores = len(changed), changed.mean(), kept.mean(), one.accuracy.score
+        controls = one.random, one.untrained, one.everything, one.active, one.dormant
         rows.append((*site, *scores, *controls, one.ablated, one.ablated_random))
     return pd.DataFrame(rows, columns=list(COLUMNS))

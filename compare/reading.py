@@ -1,9 +1,13 @@
-"""Which directions of the residual stream the rest of a model reads, and which it does not.
+"""Which directions of the residual stream the rest of a model reads, and along which a variable moves them.
 
-An interchange along a direction that is half read and half not can work by an illusion: the half that is not read
-goes with the variable, and calls up, in the half that is read, what the model itself never says there (Makelov et
-al. 2023, "Is This the Subspace You Are Looking for?", section 3). The part of the subspace that is read has to do
-the same alone; the part that is not read does nothing.
+An interchange along a direction that is half read and half not can work by an illusion: the half that is not
+read goes with the variable, and calls up, in the half that is read, what the variable itself never does there: a
+dormant path (Makelov et al. 2023, "Is This the Subspace You Are Looking for?", section 3). So what an interchange
+changes is split: what nothing reads, what is read and moves with the variable, and what is read and does not. The
+second part has to do alone what all do together.
+
+What is read alone, whatever it moves with, would be no test: where a neuron reads the sum of two variables, it
+takes half of the other one along.
 """
 
 import itertools
@@ -25,7 +29,7 @@ WEAKEST = 1e-4
 """A direction is read if its share of the strongest reading is larger; below is rounding."""
 
 SMALLEST = 1e-3
-"""A part of a direction that is smaller is none."""
+"""What is read of a direction along which a variable moves the stream is none if it is smaller."""
 
 
 def read_directions(
@@ -77,14 +81,30 @@ def read_directions(
 
 
 def split(
-    subspaces: Mapping[int, np.ndarray], read: Mapping[int, np.ndarray]
+    subspaces: Mapping[int, np.ndarray], read: Mapping[int, np.ndarray], moved: Mapping[int, np.ndarray]
 ) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
-    """The parts of subspaces that are read and that are not, by position, where there are any."""
-    seen = {position: read[position] @ (read[position].T @ basis) for position, basis in subspaces.items()}
-    unseen = {position: basis - seen[position] for position, basis in subspaces.items()}
-    spans = ({position: _span(part, SMALLEST) for position, part in parts.items()} for parts in (seen, unseen))
-    first, second = ({position: span for position, span in part.items() if span.shape[1]} for part in spans)
-    return first, second
+    """What is read of subspaces: the active part, along which the variable moves the stream, and the dormant one.
+
+    Args:
+        subspaces: By position, the bases of the subspaces that are interchanged: `[d_model, rank]`.
+        read: Bases of what is read there.
+        moved: Bases of the directions along which the variable moves the stream, where there are any.
+
+    Returns:
+        By position, for each vector of a basis its part: `[d_model, rank]`.
+    """
+    active, dormant = {}, {}
+    for position, basis in subspaces.items():
+        seen = _onto(read[position], basis)
+        own = _span(_onto(read[position], moved.get(position, basis[:, :0])), SMALLEST)
+        active[position] = _onto(own, seen)
+        dormant[position] = seen - active[position]
+    return active, dormant
+
+
+def _onto(basis: Float[np.ndarray, "d_model rank"], vectors: Float[np.ndarray, "d_model vector"]) -> np.ndarray:
+    """The projections of vectors onto a subspace."""
+    return np.asarray(basis @ (basis.T @ vectors))
 
 
 def _span(columns: Float[np.ndarray, "d_model column"], least: float) -> Float[np.ndarray, "d_model rank"]:

@@ -158,7 +158,7 @@ def verdict(
 
 def variable_verdict(one: Interchange, calibration: Calibration) -> str:
     """Whether a model implements one variable: its interchange, above the controls."""
-    score = float(above(one.score, one.control))
+    score = float(above(one.accuracy.score, one.control))
     if score >= calibration.variable:
         return IMPLEMENTS
     return PARTLY if score >= calibration.variable / 2 else NOT

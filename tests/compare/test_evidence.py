@@ -93,10 +93,10 @@ def test_behaviour_by_hand(with_noise):
     assert axis.score < 0.15
 
 
-def interchange(changed, kept, random=0.0, untrained=0.0, name="x", read=None):
+def interchange(changed, kept, random=0.0, untrained=0.0, name="x"):
     pairs = Agreement(np.array(changed, dtype=float), np.array(kept, dtype=float))
     return Interchange(
-        variable=name, point="", method="map", rank=1.0, accuracy=pairs, read=read or pairs, unread=0.0,
+        variable=name, point="", method="map", rank=1.0, accuracy=pairs, active=0.0, dormant=0.0,
         random=random, untrained=untrained, everything=0.0, ablated=0.0, ablated_random=0.0,
     )  # fmt: skip
 
@@ -111,14 +111,6 @@ def test_interchange_is_that_of_the_worst_variable_above_its_best_control():
     spoiled = interchange([1] * 10, [0] * 10)
     assert interchange_axis([spoiled], 0).score == 0  # everything changes, also what must not
     assert not interchange_axis([], 0).speaks
-
-
-def test_an_interchange_that_works_by_what_is_not_read_says_nothing():
-    read = Agreement(np.array([1.0, 0, 0, 0]), np.ones(4))
-    illusory = interchange([1] * 4, [1] * 4, read=read)
-    assert illusory.score == 0.25
-    assert interchange_axis([illusory], 0).score == 0.25
-    assert interchange_axis([interchange([1] * 4, [1] * 4)], 0).score == 1
 
 
 def test_variables_with_different_numbers_of_pairs_are_drawn_each_from_its_own():

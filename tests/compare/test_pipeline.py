@@ -100,7 +100,7 @@ def test_a_disguise_changes_nothing(disguised, ceiling):
     assert disguised.verdict.answer == ceiling.verdict.answer
     rows = [one.tables["interchange"].iloc[0] for one in (ceiling, disguised)]
     assert rows[0]["point"] == rows[1]["point"]
-    for name in ("changed", "kept", "read", "score", "unread", "everything", "rank"):
+    for name in ("changed", "kept", "score", "everything", "active", "dormant", "rank"):
         assert rows[1][name] == pytest.approx(rows[0][name], abs=1e-3)
     points = [one.decodability_by_point()["score"] for one in (ceiling, disguised)]
     np.testing.assert_allclose(points[1], points[0], atol=0.02)  # probes are shrunken, on a few hundred inputs

@@ -1,4 +1,4 @@
-"""What a model reads of its residual stream, and interchanges that work by what it does not."""
+"""What a model reads of its residual stream, and interchanges that work by a dormant path."""
 
 import itertools
 from dataclasses import replace
@@ -8,9 +8,12 @@ import pytest
 import torch
 
 from rasplens.compare import as_subject, pair
-from rasplens.compare.interchange import agreement, swappable, swaps
+from rasplens.compare.circuits import CIRCUITS
+from rasplens.compare.interchange import agreement, interchanges, mapped_subspaces, swappable, swaps
 from rasplens.compare.interface import compiled_interface
 from rasplens.compare.reading import read_directions, split
+from rasplens.compare.representations import representations
+from rasplens.compile import compile_program
 from rasplens.model import Transformer, disguise
 from rasplens.model.residual import on_residual
 
@@ -130,37 +133,71 @@ def test_it_is_the_same_in_a_bridge(induction, task, read, subject):
         np.testing.assert_allclose(projector(found[position]), projector(basis), atol=1e-4)
 
 
-def test_the_two_parts_of_a_subspace_are_orthogonal_and_hold_it(read):
+def test_active_and_dormant_parts_are_what_is_read(read):
+    """By hand: the active part lies in what is read of the directions that move, the dormant one across it."""
     rng = np.random.default_rng(0)
-    subspaces = {at: np.linalg.qr(rng.normal(size=(len(basis), 3)))[0] for at, basis in read.items()}
-    seen, unseen = split(subspaces, read)
+    subspaces, moved = (
+        {at: np.linalg.qr(rng.normal(size=(len(basis), 3)))[0] for at, basis in read.items()} for _ in range(2)
+    )
+    active, dormant = split(subspaces, read, moved)
     for position, basis in subspaces.items():
-        inside, outside = seen[position], unseen[position]
-        np.testing.assert_allclose(inside.T @ outside, 0, atol=1e-9)
-        np.testing.assert_allclose((projector(inside) + projector(outside)) @ basis, basis, atol=1e-9)
-    whole = {at: np.eye(len(basis)) for at, basis in read.items()}
-    assert split(subspaces, whole)[1] == {}
+        seen = projector(read[position]) @ basis
+        np.testing.assert_allclose(active[position] + dormant[position], seen, atol=1e-9)
+        own = np.linalg.svd(projector(read[position]) @ moved[position], full_matrices=False)[0]
+        np.testing.assert_allclose(projector(own) @ active[position], active[position], atol=1e-9)
+        np.testing.assert_allclose(own.T @ dormant[position], 0, atol=1e-9)
+    for part in split(subspaces, read, {})[0].values():
+        np.testing.assert_array_equal(part, 0)  # where the variable moves nothing, all is dormant
 
 
-def test_a_dormant_path_passes_the_interchange_but_not_the_part_that_is_read(paths):
-    """Directions that no input ever moves bring the program's answers, through others that nothing reads."""
-    pairing, chosen, illusion = paths
-    subject = pairing.learned
-    assert (subject.answers() == pairing.reference.answers()).all()  # nobody sees the path in the answers
-    assert agreement(subject, chosen, POINT, illusion).score > 0.95
-    seen, unseen = split(illusion, read_directions(subject, POINT, list(illusion), seed=0))
-    assert agreement(subject, chosen, POINT, seen).changed.mean() < 0.05
-    assert agreement(subject, chosen, POINT, unseen).changed.mean() < 0.05
+def scores(paths, subspaces, induction):
+    """Of an interchange in subspaces, of its active part and of its dormant part."""
+    pairing, chosen, _ = paths
+    read = read_directions(pairing.learned, POINT, list(subspaces), seed=0)
+    parts = split(subspaces, read, moving(paths, induction))
+    return [agreement(pairing.learned, chosen, POINT, subspaces, part).score for part in (None, *parts)]
 
 
-def test_the_part_that_is_read_of_an_honest_subspace_does_what_the_whole_does(paths, induction):
-    """The negative control: the model's own directions, with those that nothing reads beside them."""
-    pairing, chosen, illusion = paths
+def moving(paths, induction):
+    """Along which directions the letter before moves the planted model: its own, and those that nothing reads."""
     own = induction.variables["previous"].directions
     width, n = induction.transformer.config.d_model, len(own)
-    honest = np.zeros((width + 2 * n, n))
-    honest[own], honest[width : width + n] = np.eye(n) / np.sqrt(2), np.eye(n) / np.sqrt(2)
-    honest = dict.fromkeys(illusion, honest)
-    seen, unseen = split(honest, read_directions(pairing.learned, POINT, list(honest), seed=0))
-    assert agreement(pairing.learned, chosen, POINT, seen).score > 0.95
-    assert agreement(pairing.learned, chosen, POINT, unseen).changed.mean() < 0.05
+    both = np.zeros((width + 2 * n, n))
+    both[own], both[width : width + n] = np.eye(n) / np.sqrt(2), np.eye(n) / np.sqrt(2)
+    return dict.fromkeys(paths[2], both)
+
+
+def test_a_dormant_path_passes_the_interchange_but_not_its_active_part(paths, induction):
+    """Directions that no input ever moves bring the program's answers, called up by others that nothing reads."""
+    pairing, _, illusion = paths
+    assert (pairing.learned.answers() == pairing.reference.answers()).all()  # answers do not show the path
+    whole, active, dormant = scores(paths, illusion, induction)
+    assert whole > 0.95
+    assert active < 0.05
+    assert dormant > 0.95
+
+
+def test_the_active_part_of_an_honest_interchange_does_what_the_whole_does(paths, induction):
+    """The negative control: the directions that the variable moves, half of each of which nothing reads."""
+    whole, active, dormant = scores(paths, moving(paths, induction), induction)
+    assert whole > 0.95
+    assert active > 0.95
+    assert dormant < 0.05
+
+
+def test_the_map_finds_the_directions_that_move(paths, induction):
+    """So the comparison itself has the active part of either subspace right."""
+    found = mapped_subspaces(representations(paths[0]), "previous", POINT)
+    for position, basis in moving(paths, induction).items():
+        assert np.linalg.svd(found[position].T @ basis, compute_uv=False)[: found[position].shape[1]].min() > 0.99
+
+
+def test_a_variable_that_is_read_together_with_another_is_no_illusion():
+    """A neuron reads the sum of both: what is read alone would take half of the other along."""
+    circuit = CIRCUITS["same_as_first"]
+    task, program = circuit.task(), circuit.program()
+    compiled = compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
+    pairing = pair(compiled, compiled, task, 100, 0)
+    (one,) = interchanges(pairing, representations(pairing), representations(pairing, "untrained"), seed=0)
+    assert one.accuracy.score == one.active == 1
+    assert one.dormant < 0.05

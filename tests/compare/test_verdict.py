@@ -40,7 +40,7 @@ def axes(score, margin=0.0, **others):
 def interchanged(score, name="x", random=0.0, untrained=0.0):
     pairs = Agreement(np.full(10, score), np.ones(10))
     return Interchange(
-        variable=name, point="", method="map", rank=1.0, accuracy=pairs, read=pairs, unread=0.0, random=random,
+        variable=name, point="", method="map", rank=1.0, accuracy=pairs, active=0.0, dormant=0.0, random=random,
         untrained=untrained, everything=0.0, ablated=0.0, ablated_random=0.0,
     )  # fmt: skip
 
