@@ -76,6 +76,13 @@ def test_a_verdict_that_rests_on_no_axis_says_why_and_no_probability_that_it_has
     assert text.endswith("cannot be told. Nothing is seen.")
 
 
+def test_an_interchange_that_needs_a_dormant_path_is_said_to(ceiling):
+    table = ceiling.tables["interchange"]
+    dormant = replace(ceiling, tables={**ceiling.tables, "interchange": table.assign(active=0.25)})
+    assert "it gets only 0.25: the rest goes by a path that may be dormant" in about(dormant, "interchange")
+    assert "dormant" not in about(ceiling, "interchange")
+
+
 def test_every_sentence_has_the_numbers_it_comes_from(ceiling):
     accuracy = ceiling.accuracies["learned"]
     behaviour = about(ceiling, "behaviour")
