@@ -73,8 +73,8 @@ def _details(one: Comparison) -> str:
     for row in one.tables["interchange"].itertuples():
         lines.append(
             f"- {one.program}, `{row.variable}`: interchange at `{row.point}` changes {row.changed:.2f} of what "
-            f"it must and keeps {row.kept:.2f} of the rest (random subspaces {row.random:.2f}, an untrained model "
-            f"{row.untrained:.2f})."
+            f"it must and keeps {row.kept:.2f} of the rest: {row.score:.2f}, its active part {row.active:.2f} "
+            f"(random subspaces {row.random:.2f}, an untrained model {row.untrained:.2f})."
         )
     overlaps = one.tables.get("overlaps")
     if overlaps is not None:

@@ -157,17 +157,17 @@ def _interchange(comparison: Comparison) -> list[str]:
             f"{row.variable!r}, taken from another input at {row.point} ({METHODS[row.method]}, {row.pairs} "
             f"pairs), gives the program's answers at a score of {row.score:.2f}; random subspaces of the same "
             f"rank get {row.random:.2f}, an untrained model {row.untrained:.2f}, and the whole stream "
-            f"{row.everything:.2f}." + _illusion(row.score, row.active)
+            f"{row.everything:.2f}." + _illusion(row)
         )
     return sentences
 
 
-def _illusion(score: float, active: float) -> str:
+def _illusion(row: Any) -> str:
     """What to say of an interchange that needs directions along which the variable moves nothing."""
-    if score - active < ILLUSORY:
+    if row.score - max(row.random, row.untrained) <= CLEARLY or row.score - row.active < ILLUSORY:
         return ""
     return (
-        f" Along directions that the variable itself moves and the model reads it gets only {active:.2f}: the "
+        f" Along directions that the variable itself moves and the model reads it gets only {row.active:.2f}: the "
         "rest goes by a path that may be dormant otherwise."
     )
 

@@ -81,6 +81,10 @@ def test_an_interchange_that_needs_a_dormant_path_is_said_to(ceiling):
     dormant = replace(ceiling, tables={**ceiling.tables, "interchange": table.assign(active=0.25)})
     assert "it gets only 0.25: the rest goes by a path that may be dormant" in about(dormant, "interchange")
     assert "dormant" not in about(ceiling, "interchange")
+    nothing = table.assign(score=0.5, random=0.45, active=0.25)  # what controls reach too needs no explanation
+    assert "dormant" not in about(
+        replace(ceiling, tables={**ceiling.tables, "interchange": nothing}), "interchange"
+    )
 
 
 def test_every_sentence_has_the_numbers_it_comes_from(ceiling):
