@@ -1,6 +1,8 @@
-"""What compression keeps of programs: the published findings, and every program of the library at several widths.
+"""What compression keeps of programs, in three parts, each with a place of its own on the page.
 
-python benchmarks/compression.py --write docs/compression.md --figure sweep.html
+python benchmarks/compression.py fast --write docs/compression.md                        # the published findings
+python benchmarks/compression.py paper --write docs/compression.md                       # by the paper's recipe
+python benchmarks/compression.py sweep --write docs/compression.md --figure sweep.html   # every program
 """
 
 import argparse
@@ -41,46 +43,51 @@ BRIEF = replace(get_recipe("fast"), steps=2_000, final_learning_rate=1e-4, trial
 
 PROCESSES = 2
 
+Job = tuple[str, dict[str, object], Sequence[int], CompressionRecipe]
+
+JOBS: dict[str, list[Job]] = {
+    "fast": [
+        ("frac_prevs", AS_PUBLISHED, FRAC_WIDTHS, get_recipe("fast")),
+        ("frac_prevs", {**AS_PUBLISHED, "causal": True}, (1, 2, 4, 6), get_recipe("fast")),
+        ("frac_prevs", {}, (1, 2, 3, 5), get_recipe("fast")),
+        ("sort_unique", UNOPTIMISED, SORT_WIDTHS, get_recipe("fast")),
+        ("sort_unique", {}, SORT_WIDTHS, get_recipe("fast")),
+        ("sort_unique", UNOPTIMISED, SORT_WIDTHS, RANDOM),
+    ],
+    "paper": [
+        ("frac_prevs", AS_PUBLISHED, (6,), get_recipe("paper")),
+        ("sort_unique", UNOPTIMISED, (8,), get_recipe("paper")),
+    ],
+}
+"""Programs, how they are compiled, to which widths, and with which recipe."""
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=["fast", "paper", "sweep"])
     parser.add_argument("--write", type=Path, help="the page to put the tables into")
     parser.add_argument("--figure", type=Path, help="where to draw the sweep")
-    parser.add_argument("--paper", action="store_true", help="the paper's recipe instead, at the paper's widths")
     arguments = parser.parse_args()
-    name, text = ("paper", measured_paper()) if arguments.paper else ("compression", measured(arguments.figure))
+    text = swept(arguments.figure) if arguments.part == "sweep" else measured(JOBS[arguments.part])
     print(text)
     if arguments.write is not None:
-        write(arguments.write, name, text)
+        write(arguments.write, f"compression-{arguments.part}", text)
 
 
-def measured(figure: Path | None) -> str:
-    """The fast recipe on the paper's programs, and a brief one on every program of the library."""
-    recipe = get_recipe("fast")
-    jobs = [
-        ("frac_prevs", AS_PUBLISHED, FRAC_WIDTHS, recipe),
-        ("frac_prevs", {**AS_PUBLISHED, "causal": True}, (1, 2, 4, 6), recipe),
-        ("frac_prevs", {}, (1, 2, 3, 5), recipe),
-        ("sort_unique", UNOPTIMISED, SORT_WIDTHS, recipe),
-        ("sort_unique", {}, SORT_WIDTHS, recipe),
-        ("sort_unique", UNOPTIMISED, SORT_WIDTHS, RANDOM),
-    ]
-    with workers() as pool:
-        findings = pool.map(finding, jobs)
-        swept = pool.map(swept_program, sorted(CATALOGUE, key=len, reverse=True))
-        texts = list(findings)
-        frame = pd.concat(swept).sort_values(["program", "d"], ignore_index=True)
-    if figure is not None:
-        draw_sweep(frame).write_html(figure, include_plotlyjs=True)
-    return "\n\n".join([*texts, sweep_table(frame)])
-
-
-def measured_paper() -> str:
-    """The paper's recipe, once on each of its programs."""
-    recipe = get_recipe("paper")
-    jobs = [("frac_prevs", AS_PUBLISHED, (6,), recipe), ("sort_unique", UNOPTIMISED, (8,), recipe)]
+def measured(jobs: Sequence[Job]) -> str:
+    """Programs of the paper, each with a recipe."""
     with workers() as pool:
         return "\n\n".join(pool.map(finding, jobs))
+
+
+def swept(figure: Path | None) -> str:
+    """Every program of the library, with a brief recipe."""
+    with workers() as pool:
+        frames = pool.map(swept_program, sorted(CATALOGUE, key=len, reverse=True))
+        frame = pd.concat(frames).sort_values(["program", "d"], ignore_index=True)
+    if figure is not None:
+        draw_sweep(frame).write_html(figure, include_plotlyjs=True)
+    return sweep_table(frame)
 
 
 def workers() -> ProcessPoolExecutor:
@@ -94,7 +101,7 @@ def compiled_entry(name: str, options: dict[str, object]) -> CompiledModel:
     return compile_program(entry.build(), entry.vocab, entry.max_len, **{**dict(entry.options), **options})
 
 
-def finding(job: tuple[str, dict[str, object], Sequence[int], CompressionRecipe]) -> str:
+def finding(job: Job) -> str:
     """One program at several widths, each with its time, beside principal components."""
     name, options, widths, recipe = job
     compiled, rows, models = compiled_entry(name, options), [], {}
@@ -156,12 +163,23 @@ def sweep_table(frame: pd.DataFrame) -> str:
     rows = []
     for name, own in frame.groupby("program"):
         knee = own.loc[own["is_knee"]]
+        loss = own["output_loss"] + own["loss"]
         cells = [
-            "; ".join(f"{d}: {value:.2f}" for d, value in zip(own["d"], own[column], strict=True))
-            for column in ("token", "cosine", "pca_token")
-        ]
+            "; ".join(f"{d}: {value:{form}}" for d, value in zip(own["d"], values, strict=True))
+            for values, form in (
+                (own["token"], ".2f"), (loss, ".0e"), (own["cosine"], ".2f"), (own["pca_token"], ".2f")
+            )
+        ]  # fmt: skip
         rows.append([str(name), f"{own['D'].iloc[0]}", f"{knee['d'].item()}" if len(knee) else "-", *cells])
-    headings = ["program", "D", "knee", "d: answers right", "d: layers' cosine", "d: answers right, PCA"]
+    headings = [
+        "program",
+        "D",
+        "knee",
+        "d: answers right",
+        "d: loss",
+        "d: layers' cosine",
+        "d: answers right, PCA",
+    ]
     note = f"{BRIEF.steps:,} steps from the best of {BRIEF.starts} first maps"
     return f"### Every program of the library, {note}\n\n{table(headings, rows)}"
 

@@ -14,6 +14,17 @@ if TYPE_CHECKING:
 CELL = 22
 """Pixels per feature."""
 
+LEAST_LOSS = 1e-6
+"""Losses below are drawn there: the axis is logarithmic."""
+
+LINES = (
+    ("token", "answers right", "#1f77b4", "solid"),
+    ("cosine", "layers' cosine", "#2ca02c", "solid"),
+    ("pca_token", "answers right, PCA", "#999999", "dot"),
+    ("total", "loss (right axis)", "#ff7f0e", "dash"),
+)
+"""Columns of a sweep, their names, colours and dashes."""
+
 
 def draw_overlap(model: CompressedModel) -> "go.Figure":
     """How much of each feature is read where each one was written, beside that of principal components: `W Wᵀ`.
@@ -43,25 +54,33 @@ def draw_overlap(model: CompressedModel) -> "go.Figure":
 
 
 def draw_sweep(table: pd.DataFrame) -> "go.Figure":
-    """Answers and faithfulness against the width, a panel for each program, with the knee; see `sweep`."""
+    """Answers, loss and faithfulness against the width, a panel for each program, with the knee; see `sweep`.
+
+    The loss, of the answers and of the layers together, has the axis on the right.
+    """
     from plotly.subplots import make_subplots
 
     programs = list(dict.fromkeys(table["program"]))
     columns = min(4, len(programs))
     rows = -(-len(programs) // columns)
-    figure = make_subplots(rows=rows, cols=columns, subplot_titles=programs, shared_yaxes=True)
-    lines = {"token": "answers right", "cosine": "layers' cosine", "pca_token": "answers right, PCA"}
+    specs = [[{"secondary_y": True}] * columns for _ in range(rows)]
+    figure = make_subplots(rows, columns, subplot_titles=programs, specs=specs, horizontal_spacing=0.08)
+    table = table.assign(total=(table["output_loss"] + table["loss"]).clip(lower=LEAST_LOSS))
     for i, program in enumerate(programs):
         own, place = table[table["program"] == program], {"row": i // columns + 1, "col": i % columns + 1}
-        for color, (column, name) in zip(("#1f77b4", "#2ca02c", "#999999"), lines.items(), strict=True):
+        for column, name, color, dash in LINES:
             figure.add_scatter(
                 x=own["d"], y=own[column], name=name, legendgroup=name, showlegend=i == 0, mode="lines+markers",
-                line={"color": color, "dash": "dot" if column == "pca_token" else "solid"}, **place,
+                line={"color": color, "dash": dash}, secondary_y=column == "total", **place,
             )  # fmt: skip
         if own["is_knee"].any():
             knee = float(own.loc[own["is_knee"], "d"].iloc[0])
             figure.add_vline(x=knee, line={"dash": "dash", "width": 1, "color": "#d62728"}, **place)
-    figure.update_yaxes(range=[min(0.0, float(table["cosine"].min())) - 0.05, 1.05])
+    figure.update_yaxes(range=[min(0.0, float(table["cosine"].min())) - 0.05, 1.05], secondary_y=False)
+    exponents = np.log10([table["total"].min(), table["total"].max()])
+    figure.update_yaxes(
+        type="log", range=[exponents[0] - 0.5, exponents[1] + 0.5], exponentformat="power", secondary_y=True
+    )
     figure.update_xaxes(title_text="d")
-    figure.update_layout(template="simple_white", width=260 * columns + 160, height=200 * rows + 80)
+    figure.update_layout(template="simple_white", width=290 * columns + 160, height=200 * rows + 80)
     return figure

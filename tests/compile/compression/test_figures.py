@@ -21,12 +21,23 @@ def test_names_are_text_and_no_markup(narrow_frac, monkeypatch):
 
 def test_a_sweep_has_a_panel_for_each_program_and_its_knee():
     rows = [
-        {"program": name, "d": d, "token": d / 4, "cosine": 0.5, "pca_token": 0.1, "is_knee": knee and d == 4}
+        {
+            "program": name,
+            "d": d,
+            "token": d / 4,
+            "cosine": 0.5,
+            "pca_token": 0.1,
+            "is_knee": knee and d == 4,
+            "output_loss": 0.5 / d,
+            "loss": 0.5 if d == 1 else 0.0,
+        }
         for name, knee in (("one", True), ("two", False))
         for d in (1, 4)
     ]
     figure = draw_sweep(pd.DataFrame(rows))
-    assert len(figure.data) == 6
+    assert len(figure.data) == 8
+    assert list(figure.data[3].y) == [1, 0.125]  # of answers and layers together
+    assert figure.layout[f"yaxis{figure.data[3].yaxis[1:]}"].type == "log"
     assert [annotation.text for annotation in figure.layout.annotations] == ["one", "two"]
     assert list(figure.data[0].y) == [0.25, 1]
     (knee,) = figure.layout.shapes
