@@ -24,6 +24,7 @@ EXAMPLES = 5
 """Inputs among which the attention figure lets one choose."""
 
 DARK, MIDDLE, LIGHT, GREY = "#1f4e79", "#5b9bd5", "#bdd7ee", "#a6a6a6"
+ACTIVE = "#2e8b7a"
 
 LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
 
@@ -70,12 +71,13 @@ def interchange_figure(comparison: Comparison) -> go.Figure | None:
     labels = [escape(name) for name in found["variable"]]
     notes = [
         f"{row.point}, {row.method}, rank {row.rank:.1f}: changed {row.changed:.2f}, kept {row.kept:.2f}; "
-        f"active part {row.active:.2f}, dormant part {row.dormant:.2f}"
+        f"dormant part {row.dormant:.2f}"
         for row in found.itertuples()
     ]
     figure = go.Figure()
     for column, title, colour in (
         ("score", "learned model", DARK),
+        ("active", "its active part", ACTIVE),
         ("everything", "its whole stream", MIDDLE),
         ("random", "random subspaces", LIGHT),
         ("untrained", "untrained model", GREY),

@@ -78,6 +78,7 @@ def test_interchange_stands_beside_its_controls(made):
     table = comparison.tables["interchange"]
     bars = {bar.name: list(bar.y) for bar in shown["interchange"].data}
     assert bars["learned model"] == table["score"].tolist()
+    assert bars["its active part"] == table["active"].tolist()
     assert bars["random subspaces"] == table["random"].tolist()
     assert bars["untrained model"] == table["untrained"].tolist()
     assert list(shown["interchange"].data[0].x) == table["variable"].tolist()
