@@ -73,9 +73,9 @@ SECTIONS = (
         "Interchange interventions",
         "A variable's subspace of the learned stream is taken from another input. The score is how often the "
         "answers are then the program's: those that must change, or those that must stay, whichever is lower. "
-        "Beside it, the same by directions alone that the model reads and the variable itself moves (the active "
-        "part: where it is lower, the interchange may be an illusion), with the whole stream, with random subspaces "
-        "of the same rank, and in an untrained model.",
+        "Beside it, the same by those directions alone that the model reads and the variable itself moves (the "
+        "active part: where it is lower, the interchange may be an illusion), with the whole stream, with random "
+        "subspaces of the same rank, and in an untrained model.",
         ("interchange",),
         ("interchange",),
     ),

@@ -157,9 +157,9 @@ def verdict(
 
 
 def variable_verdict(one: Interchange, calibration: Calibration) -> str:
-    """Whether a model implements one variable: its interchange, above the controls."""
-    score = float(above(one.accuracy.score, one.control))
-    if score >= calibration.variable:
+    """Whether a model implements one variable: its interchange, above the controls, and the active part of it."""
+    score, active = (float(above(part, one.control)) for part in (one.accuracy.score, one.active))
+    if min(score, active) >= calibration.variable:
         return IMPLEMENTS
     return PARTLY if score >= calibration.variable / 2 else NOT
 

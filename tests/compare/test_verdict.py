@@ -37,11 +37,11 @@ def axes(score, margin=0.0, **others):
     ]
 
 
-def interchanged(score, name="x", random=0.0, untrained=0.0):
+def interchanged(score, name="x", random=0.0, untrained=0.0, active=None):
     pairs = Agreement(np.full(10, score), np.ones(10))
     return Interchange(
-        variable=name, point="", method="map", rank=1.0, accuracy=pairs, active=0.0, dormant=0.0, random=random,
-        untrained=untrained, everything=0.0, ablated=0.0, ablated_random=0.0,
+        variable=name, point="", method="map", rank=1.0, accuracy=pairs, random=random, untrained=untrained,
+        active=score if active is None else active, dormant=0.0, everything=0.0, ablated=0.0, ablated_random=0.0,
     )  # fmt: skip
 
 
@@ -112,6 +112,12 @@ def test_a_variable_is_implemented_above_its_best_control():
     assert variable_verdict(interchanged(0.39), MAPPING) == NOT
     assert variable_verdict(interchanged(0.8, random=0.2), MAPPING) == PARTLY
     assert variable_verdict(interchanged(0.8, untrained=0.7), MAPPING) == NOT
+
+
+def test_a_variable_that_needs_a_dormant_path_is_implemented_in_part_at_best():
+    assert variable_verdict(interchanged(1.0, active=0.79), MAPPING) == PARTLY
+    assert variable_verdict(interchanged(1.0, active=0.0), MAPPING) == PARTLY
+    assert variable_verdict(interchanged(1.0, active=0.8), MAPPING) == IMPLEMENTS
 
 
 def test_the_mapping_sees_the_lowest_the_mean_and_behaviour():
