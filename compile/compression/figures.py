@@ -77,10 +77,9 @@ def draw_sweep(table: pd.DataFrame) -> "go.Figure":
             knee = float(own.loc[own["is_knee"], "d"].iloc[0])
             figure.add_vline(x=knee, line={"dash": "dash", "width": 1, "color": "#d62728"}, **place)
     figure.update_yaxes(range=[min(0.0, float(table["cosine"].min())) - 0.05, 1.05], secondary_y=False)
-    exponents = np.log10([table["total"].min(), table["total"].max()])
-    figure.update_yaxes(
-        type="log", range=[exponents[0] - 0.5, exponents[1] + 0.5], exponentformat="power", secondary_y=True
-    )
+    least, most = (float(np.log10(table["total"].agg(end))) for end in ("min", "max"))
+    powers = {"tickvals": [1e-6, 1e-3, 1], "ticktext": ["10⁻⁶", "10⁻³", "1"]}
+    figure.update_yaxes(type="log", range=[least - 0.5, most + 0.5], secondary_y=True, **powers)
     figure.update_xaxes(title_text="d")
     figure.update_layout(template="simple_white", width=290 * columns + 160, height=200 * rows + 80)
     return figure
