@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 from page import table, write
 
-from rasplens.compare.calibration import Observation, fading, fit, invariance, measures, observations
-from rasplens.compare.circuits import CIRCUITS, FITTED_ON, MEASURED_ON, NEW
-from rasplens.compare.verdict import shipped
+from rasplens.compare.verdict.calibration.circuits import CIRCUITS, FITTED_ON, MEASURED_ON, NEW
+from rasplens.compare.verdict.calibration.fit import Observation, fading, fit, invariance, measures, observations
+from rasplens.compare.verdict.verdict import shipped
 
 MAPPING = Path(__file__).parent.parent / "compare" / "verdict.json"
 

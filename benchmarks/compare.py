@@ -18,10 +18,10 @@ import torch
 from page import table, write
 
 from rasplens.compare import Subject, as_subject, compare
-from rasplens.compare.ablation import edge_effects
-from rasplens.compare.edges import Edge, attended_edges
+from rasplens.compare.evidence.ablation.edges import Edge, attended_edges
+from rasplens.compare.evidence.ablation.effects import edge_effects
+from rasplens.compare.models.studied_model import pattern_point
 from rasplens.compare.pipeline import STAGES
-from rasplens.compare.subject import pattern_point
 from rasplens.compile import compile_program
 from rasplens.learned import load_pretrained
 from rasplens.tasks import get_task

@@ -17,13 +17,14 @@ from pathlib import Path
 import pandas as pd
 from page import table, write
 
-from rasplens.compile import CompiledModel, compile_program, compress
-from rasplens.compile.compression import CompressedModel
-from rasplens.compile.compression.evaluation import Evaluation, baseline, evaluate
-from rasplens.compile.compression.figures import draw_sweep
-from rasplens.compile.compression.recipe import CompressionRecipe, get_recipe
-from rasplens.compile.compression.sweep import sweep
-from rasplens.compile.programs.catalogue import CATALOGUE
+from rasplens.compile import CompiledModel, compile_program
+from rasplens.compile.rasp.programs.catalogue import CATALOGUE
+from rasplens.learned import compress
+from rasplens.learned.compressor import CompressedModel
+from rasplens.learned.compressor.evaluation import Evaluation, baseline, evaluate
+from rasplens.learned.compressor.figures import draw_sweep
+from rasplens.learned.compressor.recipe import CompressionRecipe, get_recipe
+from rasplens.learned.compressor.sweep import sweep
 
 FRAC_WIDTHS, SORT_WIDTHS = (2, 3, 4, 5, 6, 8), (4, 6, 8, 10, 14)
 

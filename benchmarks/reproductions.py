@@ -14,7 +14,7 @@ import numpy as np
 from page import table, write
 
 from rasplens.learned import use_all_cores
-from rasplens.learned.grid import STEPS, train_grid
+from rasplens.learned.published_grid import STEPS, train_grid
 from rasplens.reproductions import REPRODUCTIONS, Reproduction
 from rasplens.tasks import get_task
 

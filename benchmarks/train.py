@@ -21,8 +21,8 @@ import torch
 from page import table, write
 
 from rasplens.learned import Recipe, get_recipe, untrained, use_all_cores
-from rasplens.learned.steps import build_steps, usable_devices
-from rasplens.learned.trainer import train
+from rasplens.learned.training.steps import build_steps, usable_devices
+from rasplens.learned.training.trainer import train
 from rasplens.model import HookedModel
 from rasplens.tasks import Task, get_task
 

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from rasplens import __version__
-from rasplens.compare.evidence import Axis
-from rasplens.compare.pairing import Pairing
-from rasplens.compare.profiles import Correlation, Overlap
-from rasplens.compare.verdict import Verdict
+from rasplens.compare.evidence.ablation.profiles import Correlation, Overlap
+from rasplens.compare.evidence.axes import Axis
+from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.verdict.verdict import Verdict
 from rasplens.model.storage import StorageError, write_atomically
 from rasplens.tasks import Accuracy
 
@@ -33,7 +33,7 @@ class Comparison:
         n_inputs: The number of held-out inputs.
         seed: Of inputs and controls.
         accuracies: Of `program`, `compiled`, `learned` and `untrained`, on those inputs.
-        axes: The evidence, see `rasplens.compare.evidence`.
+        axes: The evidence, see `rasplens.compare.evidence.axes`.
         verdict: What it says.
         tables: Tidy frames by name; see the function that makes each: behaviour, interchange, attention,
             shared_heads, decodability, representations, overlaps, similarity, matched_profiles, and
@@ -84,7 +84,7 @@ class Comparison:
     @property
     def findings(self) -> list[str]:
         """What the numbers say, in plain sentences."""
-        from rasplens.compare.findings import findings
+        from rasplens.compare.report.findings import findings
 
         return findings(self)
 
@@ -160,7 +160,7 @@ class Comparison:
 
     def report(self, path: str | Path) -> None:
         """Writes the report: one HTML page that opens offline."""
-        from rasplens.compare.report import render
+        from rasplens.compare.report.page import render
 
         write_atomically(Path(path), render(self).encode())
 

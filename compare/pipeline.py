@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
-from rasplens.compare.ablation import (
+from rasplens.compare.comparison import Comparison
+from rasplens.compare.evidence.ablation.effects import (
     WAYS,
     Effects,
     edge_effects,
@@ -13,10 +14,9 @@ from rasplens.compare.ablation import (
     joint_effects,
     neuron_effects,
 )
-from rasplens.compare.attention import HeadSimilarities, head_similarities, split_heads
-from rasplens.compare.behaviour import Behaviour, Discrimination, behaviour, discriminate
-from rasplens.compare.comparison import Comparison
-from rasplens.compare.evidence import (
+from rasplens.compare.evidence.ablation.profiles import correlate, critical_overlap, matched_profiles
+from rasplens.compare.evidence.attention.heads import HeadSimilarities, head_similarities, split_heads
+from rasplens.compare.evidence.axes import (
     Axis,
     ablation_axis,
     attention_axis,
@@ -24,21 +24,26 @@ from rasplens.compare.evidence import (
     interchange_axis,
     subspaces_axis,
 )
-from rasplens.compare.interchange import Interchange, interchange_table, interchanges, tested_variables
-from rasplens.compare.interface import Interface
-from rasplens.compare.pairing import Pairing, pair
-from rasplens.compare.profiles import correlate, critical_overlap, matched_profiles
-from rasplens.compare.ranking import Ranking
-from rasplens.compare.representations import (
+from rasplens.compare.evidence.behaviour import Behaviour, Discrimination, behaviour, discriminate
+from rasplens.compare.evidence.interchange.accuracy import (
+    Interchange,
+    interchange_table,
+    interchanges,
+    tested_variables,
+)
+from rasplens.compare.evidence.subspaces.decodability import Decodability, decodability
+from rasplens.compare.evidence.subspaces.representations import (
     Place,
     Representation,
     explained_table,
     overlap_table,
     representations,
 )
-from rasplens.compare.similarity import stream_similarity
-from rasplens.compare.subspaces import Decodability, decodability
-from rasplens.compare.verdict import verdict
+from rasplens.compare.evidence.subspaces.similarity import stream_similarity
+from rasplens.compare.models.pairing import Pairing, pair
+from rasplens.compare.models.vocabulary import Interface
+from rasplens.compare.ranking import Ranking
+from rasplens.compare.verdict.verdict import verdict
 from rasplens.compile import CompiledModel
 from rasplens.tasks import Accuracy, Task, answers
 

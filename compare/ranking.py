@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from rasplens.compare.comparison import Comparison
-from rasplens.compare.verdict import IMPLEMENTS, PARTLY, UNKNOWN
+from rasplens.compare.verdict.verdict import IMPLEMENTS, PARTLY, UNKNOWN
 
 NONE = "none of these"
 

@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool
 
-from rasplens.compare.ablation import WAYS, edge_effects
-from rasplens.compare.evidence import AXES, Axis, above
-from rasplens.compare.interface import Interface
-from rasplens.compare.pairing import pair
+from rasplens.compare.evidence.ablation.effects import WAYS, edge_effects
+from rasplens.compare.evidence.axes import AXES, Axis, above
+from rasplens.compare.evidence.subspaces.decodability import CONTROLS, best_points, decodability
+from rasplens.compare.models.pairing import pair
+from rasplens.compare.models.studied_model import Subject, as_subject
+from rasplens.compare.models.vocabulary import Interface
 from rasplens.compare.pipeline import compare
-from rasplens.compare.subject import Subject, as_subject
-from rasplens.compare.subspaces import CONTROLS, best_points, decodability
-from rasplens.compare.verdict import IMPLEMENTS
+from rasplens.compare.verdict.verdict import IMPLEMENTS
 from rasplens.compile import CompiledModel, UndefinedValue, compile_program, run
 from rasplens.compile.rasp import Selector, SOp, Value
 from rasplens.tasks import Task
@@ -230,7 +230,8 @@ def assert_edge_critical(
 ) -> None:
     """Asserts that a model needs an attention edge: without it, answers are lost.
 
-    The edge is that of all heads of the layer together, by zero ablation, see `rasplens.compare.ablation`.
+    The edge is that of all heads of the layer together, by zero ablation, see
+    `rasplens.compare.evidence.ablation.effects`.
 
     Args:
         model: Anything that `compare` takes as a learned model.

@@ -1,30 +1,26 @@
 """RASP programs and the transformers that compute them: the ground truth of a comparison."""
 
-from rasplens.compile import programs, rasp
-from rasplens.compile.artefact import load_compiled
+from rasplens.compile import rasp
 from rasplens.compile.compiled import CompiledModel, Variable
 from rasplens.compile.compiler import compile_program
-from rasplens.compile.compression import CompressedModel, compress, load_compressed
-from rasplens.compile.errors import CausalWarning, CompileError, CompressionError, UndefinedValue
-from rasplens.compile.interpreter import run
-from rasplens.compile.tracr import from_tracr, from_tracr_program
+from rasplens.compile.errors import CausalWarning, CompileError, UndefinedValue
+from rasplens.compile.rasp import programs
+from rasplens.compile.rasp.interpreter import run
+from rasplens.compile.storage import load_compiled
+from rasplens.compile.tracr_import import from_tracr, from_tracr_program
 from rasplens.compile.verify import Verification, verify
 
 __all__ = [
     "CausalWarning",
     "CompileError",
     "CompiledModel",
-    "CompressedModel",
-    "CompressionError",
     "UndefinedValue",
     "Variable",
     "Verification",
     "compile_program",
-    "compress",
     "from_tracr",
     "from_tracr_program",
     "load_compiled",
-    "load_compressed",
     "programs",
     "rasp",
     "run",

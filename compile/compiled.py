@@ -11,13 +11,13 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from rasplens.compile import rasp
-from rasplens.compile.equality import NUMBERS_AGREE, value_key, values_agree
+from rasplens.compile.analysis.domains import Finite
+from rasplens.compile.analysis.table_evaluation import trace
 from rasplens.compile.errors import UndefinedValue
-from rasplens.compile.finite import Finite
-from rasplens.compile.inputs import InputSpace
-from rasplens.compile.interpreter import run
 from rasplens.compile.rasp import Encoding, Value
-from rasplens.compile.trace import trace
+from rasplens.compile.rasp.input_space import InputSpace
+from rasplens.compile.rasp.interpreter import run
+from rasplens.compile.rasp.values import NUMBERS_AGREE, value_key, values_agree
 from rasplens.model import Transformer
 
 if TYPE_CHECKING:
@@ -244,8 +244,8 @@ class CompiledModel:
         }
 
     def save(self, path: str | Path) -> None:
-        """Writes it to one file; see `rasplens.compile.artefact.save_compiled`."""
-        from rasplens.compile.artefact import save_compiled
+        """Writes it to one file; see `rasplens.compile.storage.save_compiled`."""
+        from rasplens.compile.storage import save_compiled
 
         save_compiled(self, path)
 
@@ -267,8 +267,8 @@ class CompiledModel:
         return to_bridge(model, self.with_bos(ids))
 
     def circuit(self, granularity: str = "head", positions: Sequence[int] | None = None) -> "nx.DiGraph":
-        """The connections that the answers depend on; see `rasplens.compile.circuit.circuit`."""
-        from rasplens.compile.circuit import circuit
+        """The connections that the answers depend on; see `rasplens.compile.ground_truth_circuit.circuit`."""
+        from rasplens.compile.ground_truth_circuit import circuit
 
         return circuit(self, granularity, positions)
 

@@ -6,22 +6,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from rasplens.compile import graph as ops
+from rasplens.compile import ir as ops
 from rasplens.compile import rasp
-from rasplens.compile.assemble import Assembly, Places, assemble
+from rasplens.compile.analysis.domains import Finite, FiniteNode
+from rasplens.compile.analysis.table_evaluation import trace
+from rasplens.compile.backend.assembly import Assembly, Places, assemble
+from rasplens.compile.backend.residual_layout import Layout, lay_out
+from rasplens.compile.backend.schedule import ATTENTION, schedule
 from rasplens.compile.compiled import CompiledModel, Variable
-from rasplens.compile.domain import defined_program, searched
-from rasplens.compile.equality import value_key
 from rasplens.compile.errors import CausalWarning, CompileError
-from rasplens.compile.finite import Finite, FiniteNode
-from rasplens.compile.inputs import InputSpace, input_space
-from rasplens.compile.interpreter import expressions
+from rasplens.compile.frontend.undefined_inputs import defined_program, searched
 from rasplens.compile.passes import ALL_PASSES, FOLD
 from rasplens.compile.passes import optimize as run_passes
 from rasplens.compile.rasp import Value
-from rasplens.compile.residual import Layout, lay_out
-from rasplens.compile.schedule import ATTENTION, schedule
-from rasplens.compile.trace import trace
+from rasplens.compile.rasp.input_space import InputSpace, input_space
+from rasplens.compile.rasp.interpreter import expressions
+from rasplens.compile.rasp.values import value_key
 
 
 def compile_program(

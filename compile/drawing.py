@@ -8,8 +8,8 @@ import numpy as np
 
 from rasplens.compile import rasp
 from rasplens.compile.compiled import CompiledModel
-from rasplens.compile.interpreter import expressions
 from rasplens.compile.rasp import Encoding, Value
+from rasplens.compile.rasp.interpreter import expressions
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -21,7 +21,3 @@ class CausalWarning(UserWarning):
 
 class UndefinedValue(ValueError):  # noqa: N818 - RASP's own word for it
     """An input on which a program has no value, such as the mean of two different words."""
-
-
-class CompressionError(ValueError):
-    """A compression that cannot go on."""

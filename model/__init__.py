@@ -4,8 +4,8 @@ from typing import Any
 
 from rasplens.model.bridge import to_bridge
 from rasplens.model.config import Config, bias_shapes, hook_names, weight_shapes
-from rasplens.model.disguise import disguise
 from rasplens.model.mask import bidirectional_mask, causal_mask
+from rasplens.model.reparametrise import disguise
 from rasplens.model.storage import StorageError, load, load_provenance, save
 from rasplens.model.transformer import Transformer
 

@@ -117,7 +117,7 @@ def compress(
 
     Example: rasplens compress frac_prevs --d 6
     """
-    from rasplens.compression import compress_and_show
+    from rasplens.compress_workflow import compress_and_show
     from rasplens.sources import Sizes
 
     seeds = list(range(seed, seed + models))

@@ -18,10 +18,10 @@ from rasplens.compare.analyses import (
     position_separability,
     sorting_heuristics,
 )
-from rasplens.compare.panels import Panel, grid, names, signed_limits
+from rasplens.compare.report.panels import Panel, grid, names, signed_limits
 from rasplens.learned import LearnedModel, Recipe, train
 from rasplens.model import Transformer
-from rasplens.model.circuits import copying_score, direct_path, full_ov_circuit, score_terms
+from rasplens.model.weight_circuits import copying_score, direct_path, full_ov_circuit, score_terms
 from rasplens.tasks import Task, get_task
 from rasplens.tasks.completion import complete
 

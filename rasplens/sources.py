@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rasplens.compile import CompiledModel, CompressedModel, compile_program, load_compressed, rasp
-from rasplens.compile.compression.compressed import is_compressed
-from rasplens.compile.programs.catalogue import CATALOGUE, Entry
+from rasplens.compile import CompiledModel, compile_program, rasp
 from rasplens.compile.rasp import SOp, Value
-from rasplens.learned import LearnedModel, import_checkpoint, load_pretrained
+from rasplens.compile.rasp.programs.catalogue import CATALOGUE, Entry
+from rasplens.learned import CompressedModel, LearnedModel, import_checkpoint, load_compressed, load_pretrained
+from rasplens.learned.compressor.compressed_model import is_compressed
 from rasplens.tasks import TASKS, Task, get_task
 
 Studied = LearnedModel | CompressedModel

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rasplens import show
+from rasplens import terminal as show
 from rasplens.compare import Comparison, compare
+from rasplens.compare.evidence.subspaces.decodability import best_points
 from rasplens.compare.pipeline import STAGES
-from rasplens.compare.subspaces import best_points
 from rasplens.compile import CompiledModel, CompileError, Verification, verify
 from rasplens.sources import Sizes, Studied, compile_source, learned_model, parse_vocab, reference
 from rasplens.tasks import Task, get_task
@@ -134,7 +134,7 @@ def reproduce_and_show(name: str, out: Path, json: bool) -> None:
 
 
 def _grid_and_show(out: Path, json: bool) -> None:
-    from rasplens.learned import grid
+    from rasplens.learned import published_grid as grid
 
     out.mkdir(parents=True, exist_ok=True)
     with show.progress("training the grid") as advance:

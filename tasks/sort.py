@@ -7,7 +7,7 @@ import numpy as np
 
 from rasplens.compile import programs
 from rasplens.model import causal_mask
-from rasplens.tasks.split import held_out_by_hash, held_out_inputs
+from rasplens.tasks.splits import held_out_by_hash, held_out_inputs
 from rasplens.tasks.task import Ids, Task
 
 N_HELD_OUT = 2_000

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Int
 
-from rasplens.compile.equality import value_key, values_agree
 from rasplens.compile.rasp import Encoding, SOp, Value
+from rasplens.compile.rasp.values import value_key, values_agree
 
 Ids = Int[np.ndarray, "batch pos"]
 
@@ -70,8 +70,8 @@ class Task:
 
     @staticmethod
     def from_program(program: SOp, vocab: Sequence[Value], max_len: int, *, causal: bool = False) -> "Task":
-        """Any RASP program as a task; see `rasplens.tasks.program_task.program_task`."""
-        from rasplens.tasks.program_task import program_task
+        """Any RASP program as a task; see `rasplens.tasks.from_program.program_task`."""
+        from rasplens.tasks.from_program import program_task
 
         return program_task(program, vocab, max_len, causal=causal)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from rasplens.compare.subject import FwdHook, Subject, pattern_point
+from rasplens.compare.models.studied_model import FwdHook, Subject, pattern_point
 
 
 @dataclass(frozen=True, eq=False)

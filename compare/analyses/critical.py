@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import pandas as pd
 import torch
 
-from rasplens.compare.ablation import edge_effects
-from rasplens.compare.edges import Edge
-from rasplens.compare.subject import FwdHook, Subject, pattern_point
+from rasplens.compare.evidence.ablation.edges import Edge
+from rasplens.compare.evidence.ablation.effects import edge_effects
+from rasplens.compare.models.studied_model import FwdHook, Subject, pattern_point
 
 TOLERANCE = 0.01
 """The token accuracy that losing an edge costs at least, for the edge to be critical."""

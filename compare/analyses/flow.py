@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from rasplens.compare.ablation import edge_effects
 from rasplens.compare.analyses.lens import answer_name, lens_codes
-from rasplens.compare.panels import LAYOUT, escape
-from rasplens.compare.subject import Subject
+from rasplens.compare.evidence.ablation.effects import edge_effects
+from rasplens.compare.models.studied_model import Subject
+from rasplens.compare.report.panels import LAYOUT, escape
 
 LEAST = 0.05
 """Attention below this is not drawn."""
@@ -29,7 +29,7 @@ def flow_figure(subject: Subject, example: int = 0, effects: pd.DataFrame | None
     Args:
         subject: The model on some inputs.
         example: Which of them to draw.
-        effects: What `rasplens.compare.ablation.edge_effects` gave, if it is known already.
+        effects: What `rasplens.compare.evidence.ablation.effects.edge_effects` gave, if it is known already.
     """
     task = subject.task
     effects = edge_effects(subject).table if effects is None else effects

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from rasplens.model import Transformer
-from rasplens.model.circuits import full_ov_circuit, score_terms
+from rasplens.model.weight_circuits import full_ov_circuit, score_terms
 from rasplens.tasks import Task
 
 

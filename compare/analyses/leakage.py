@@ -4,7 +4,7 @@ import pandas as pd
 from jaxtyping import Bool
 from numpy import ndarray
 
-from rasplens.compare.subject import Subject
+from rasplens.compare.models.studied_model import Subject
 
 
 def attention_leakage(subject: Subject, visible: Bool[ndarray, "query key"]) -> pd.DataFrame:

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from rasplens.compare.subject import Subject
-from rasplens.model.circuits import logit_lens
+from rasplens.compare.models.studied_model import Subject
+from rasplens.model.weight_circuits import logit_lens
 from rasplens.tasks import Task
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from rasplens.compare.subject import Subject
+from rasplens.compare.models.studied_model import Subject
 from rasplens.model import Transformer
-from rasplens.model.circuits import ov_matrix
+from rasplens.model.weight_circuits import ov_matrix
 
 
 @dataclass(frozen=True, eq=False)

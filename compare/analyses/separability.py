@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rasplens.compare.subject import Subject
+from rasplens.compare.models.studied_model import Subject
 
 
 def position_separability(subject: Subject, seed: int = 0) -> pd.DataFrame:

@@ -7,16 +7,16 @@ business of `residual.lay_out`, which counts as one more pass, "fold".
 
 from collections.abc import Callable, Collection
 
-from rasplens.compile.finite import Finite
-from rasplens.compile.inputs import InputSpace
-from rasplens.compile.passes.casting import cast
-from rasplens.compile.passes.fusing import fuse
-from rasplens.compile.passes.linear_forms import linear
-from rasplens.compile.passes.merging import merge
-from rasplens.compile.passes.narrowing import coarse, everything
-from rasplens.compile.passes.reaching import reached
-from rasplens.compile.passes.routing import route
-from rasplens.compile.passes.using import used
+from rasplens.compile.analysis.domains import Finite
+from rasplens.compile.passes.common_subexpressions import merge
+from rasplens.compile.passes.dead_code import used
+from rasplens.compile.passes.domain_quotient import coarse, everything
+from rasplens.compile.passes.if_conversion import route
+from rasplens.compile.passes.linear_form_lookup import linear
+from rasplens.compile.passes.map_fusion import fuse
+from rasplens.compile.passes.numeric_casts import cast
+from rasplens.compile.passes.value_pruning import reached
+from rasplens.compile.rasp.input_space import InputSpace
 
 __all__ = ["ALL_PASSES", "FOLD", "PASSES", "optimize"]
 

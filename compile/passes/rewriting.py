@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from rasplens.compile.finite import Finite, FiniteNode
+from rasplens.compile.analysis.domains import Finite, FiniteNode
 
 
 @dataclass

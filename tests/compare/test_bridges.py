@@ -7,12 +7,17 @@ import transformers
 from transformer_lens.model_bridge.sources import build_bridge_from_module
 
 from rasplens.compare import as_subject, compare, pair, token_interface
-from rasplens.compare.ablation import edge_effects, head_effects, head_position_effects, neuron_effects
-from rasplens.compare.interchange import agreement, interchanges, swappable, swaps
-from rasplens.compare.interface import compiled_interface
-from rasplens.compare.pairing import untrained_control
-from rasplens.compare.representations import representations
-from rasplens.compare.subject import pattern_point, z_point
+from rasplens.compare.evidence.ablation.effects import (
+    edge_effects,
+    head_effects,
+    head_position_effects,
+    neuron_effects,
+)
+from rasplens.compare.evidence.interchange.accuracy import agreement, interchanges, swappable, swaps
+from rasplens.compare.evidence.subspaces.representations import representations
+from rasplens.compare.models.pairing import untrained_control
+from rasplens.compare.models.studied_model import pattern_point, z_point
+from rasplens.compare.models.vocabulary import compiled_interface
 from rasplens.model import Config, Transformer, causal_mask, to_bridge, weight_shapes
 
 STEPS = 150

@@ -7,14 +7,14 @@ import pytest
 from rasplens import __version__
 from rasplens.compare import Comparison, compare
 from rasplens.compare.comparison import plain
-from rasplens.compare.evidence import AXES
+from rasplens.compare.evidence.axes import AXES
 from rasplens.model.storage import StorageError
 
 
 @pytest.fixture(scope="module")
 def comparison(offset, noise, task):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rasplens.compare.pairing.N_FITTING", 300)
+        patch.setattr("rasplens.compare.models.pairing.N_FITTING", 300)
         return compare(offset, noise, task=task, n_inputs=60)
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from rasplens.compare import compare, pair
-from rasplens.compare.verdict import verdict
+from rasplens.compare.verdict.verdict import verdict
 from rasplens.compile import compile_program, rasp
 from rasplens.learned import Architecture, untrained
-from rasplens.tasks.program_task import program_task
+from rasplens.tasks.from_program import program_task
 
 
 def test_a_program_with_nothing_between_input_and_output_cannot_be_told():

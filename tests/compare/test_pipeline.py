@@ -6,25 +6,25 @@ import numpy as np
 import pytest
 
 from rasplens.compare import Comparison, Ranking, compare, pair
-from rasplens.compare.attention import head_similarities
-from rasplens.compare.behaviour import behaviour
-from rasplens.compare.evidence import attention_axis, behaviour_axis, interchange_axis
-from rasplens.compare.interchange import interchanges
-from rasplens.compare.interface import compiled_interface
+from rasplens.compare.evidence.attention.heads import head_similarities
+from rasplens.compare.evidence.axes import attention_axis, behaviour_axis, interchange_axis
+from rasplens.compare.evidence.behaviour import behaviour
+from rasplens.compare.evidence.interchange.accuracy import interchanges
+from rasplens.compare.evidence.subspaces.representations import representations
+from rasplens.compare.models.vocabulary import compiled_interface
 from rasplens.compare.pipeline import STAGES
-from rasplens.compare.representations import representations
 from rasplens.compile import compile_program
 from rasplens.compile.rasp import Map, tokens
 from rasplens.model import Transformer
-from rasplens.model.disguise import disguise
+from rasplens.model.reparametrise import disguise
 
 
 @pytest.fixture(scope="module", autouse=True)
 def small():
     """Fewer inputs to fit on, which these models do not need."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rasplens.compare.pairing.N_FITTING", 300)
-        patch.setattr("rasplens.compare.alignment.STEPS", 10)
+        patch.setattr("rasplens.compare.models.pairing.N_FITTING", 300)
+        patch.setattr("rasplens.compare.evidence.interchange.das.STEPS", 10)
         yield
 
 

@@ -7,15 +7,15 @@ import pytest
 
 from rasplens.compare import Ranking, compare, comparison_table, replicates
 from rasplens.compare.ranking import NONE
-from rasplens.compare.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN
+from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN
 
 
 @pytest.fixture(scope="module", autouse=True)
 def small():
     """Fewer inputs to fit on, which these models do not need."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rasplens.compare.pairing.N_FITTING", 300)
-        patch.setattr("rasplens.compare.alignment.STEPS", 10)
+        patch.setattr("rasplens.compare.models.pairing.N_FITTING", 300)
+        patch.setattr("rasplens.compare.evidence.interchange.das.STEPS", 10)
         yield
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from rasplens.compare import compare, testing
-from rasplens.compare.interface import compiled_interface
+from rasplens.compare.models.vocabulary import compiled_interface
 from rasplens.compare.testing import (
     assert_edge_critical,
     assert_edge_not_critical,
@@ -12,8 +12,8 @@ from rasplens.compare.testing import (
     assert_variable_encoded,
 )
 from rasplens.compile import compile_program, rasp
-from rasplens.compile.interpreter import expressions
 from rasplens.compile.rasp import Map, Select, indices
+from rasplens.compile.rasp.interpreter import expressions
 from rasplens.model import HookedModel, disguise
 
 MIDDLE = "blocks.0.hook_resid_post"

@@ -12,7 +12,6 @@ import pytest
 import torch
 
 from rasplens.compile import CausalWarning, CompileError, UndefinedValue, compile_program, rasp, run, verify
-from rasplens.compile.interpreter import expressions
 from rasplens.compile.rasp import (
     Aggregate,
     Comparison,
@@ -24,6 +23,7 @@ from rasplens.compile.rasp import (
     indices,
     tokens,
 )
+from rasplens.compile.rasp.interpreter import expressions
 from rasplens.model import HookedModel
 
 EQUAL = Select(tokens, tokens, Comparison.EQ)

@@ -184,7 +184,7 @@ def test_reproduce_shows_published_figures_beside_ours(cli, tmp_path, monkeypatc
 
 
 def test_reproduce_grid_writes_its_table(cli, tmp_path, monkeypatch):
-    from rasplens.learned import grid
+    from rasplens.learned import published_grid as grid
 
     monkeypatch.setattr(grid, "GRID", {"d8": grid.GRID["d8"]})
     monkeypatch.setattr(grid, "STEPS", 20)

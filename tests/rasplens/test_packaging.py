@@ -6,34 +6,39 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+ACTS = ("compile", "learned", "compare", "model", "tasks")
 SETUP = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
-FOLDERS = {ROOT / folder: package for package, folder in SETUP["package-dir"].items()}
+DATA = {
+    path
+    for package, patterns in SETUP["package-data"].items()
+    for pattern in patterns
+    for path in ROOT.joinpath(*package.split(".")[1:]).glob(pattern)
+}
 
 
-def package_of(path):
-    """The innermost declared package that a file of the checkout belongs to."""
-    for folder, package in FOLDERS.items():
-        if path.is_relative_to(folder):
-            inside = [package, *path.relative_to(folder).parts[:-1]]
-            while ".".join(inside) not in SETUP["packages"]:
-                inside.pop()
-            return ".".join(inside), path.relative_to(folder.joinpath(*inside[1:]))
-    raise AssertionError(f"{path} is in no package")
+def files(folder, keep):
+    found = [path for path in (ROOT / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    return [path for path in found if keep(path)]
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_every_file_beside_the_code_is_package_data(folder):
-    files = [path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
-    for path in files:
-        package, name = package_of(path)
-        patterns = SETUP["package-data"].get(package, [])
-        if path.suffix == ".py":
-            assert len(name.parts) == 1, f"{path} is in no declared package"
-        else:
-            # A pattern is matched from the right; in a wheel it is from the package's own folder.
-            same = [one for one in patterns if len(Path(one).parts) == len(name.parts) and name.match(one)]
-            assert same, f"{path} would be missing from a wheel"
+@pytest.mark.parametrize("act", ACTS)
+def test_the_package_links_to_every_act(act):
+    link = ROOT / "rasplens" / act
+    assert link.is_symlink()
+    assert link.resolve() == ROOT / act
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_every_folder_with_code_is_a_package(act):
+    for path in files(act, lambda path: path.suffix == ".py"):
+        assert (path.parent / "__init__.py").is_file(), f"{path} would be missing from a wheel"
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_every_file_beside_the_code_is_package_data(act):
+    for path in files(act, lambda path: path.suffix != ".py"):
+        assert path in DATA, f"{path} would be missing from a wheel"
 
 
 def test_the_mapping_of_the_verdict_is_among_them():
-    assert "verdict.json" in SETUP["package-data"]["rasplens.compare"]  # it was not: every comparison failed
+    assert "*.json" in SETUP["package-data"]["rasplens.compare.verdict"]  # it was not: every comparison failed

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from rasplens.compile.compression.compressed import compressed_by
+from rasplens.learned.compressor.compressed_model import compressed_by
 from rasplens.sources import Sizes, compile_source, learned_model, parse_vocab, reference
 from rasplens.tasks import get_task
 

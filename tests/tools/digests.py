@@ -50,7 +50,8 @@ def machine() -> str:
     import torch
 
     model = next((line for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line), "")
-    return f"{platform.machine()} {model.partition(': ')[2]}, numpy {np.__version__}, torch {torch.__version__}, jax {jax.__version__}"
+    versions = f"numpy {np.__version__}, torch {torch.__version__}, jax {jax.__version__}"
+    return f"{platform.machine()} {model.partition(': ')[2]}, {versions}"
 
 
 def of_arrays(*arrays: object) -> str:
@@ -98,7 +99,8 @@ def compiled() -> Iterator[tuple[str, str]]:
 def of_anatomy(made: object) -> str:
     parts = [of_model(made.transformer)]
     for name, variable in made.variables.items():
-        parts += [name, repr(variable.values), of_arrays(variable.columns, variable.directions), variable.written_at]
+        parts += [name, repr(variable.values), of_arrays(variable.columns, variable.directions)]
+        parts.append(variable.written_at)
     parts += [repr(dict(made.heads)), repr(dict(made.neurons))]
     return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
 

@@ -3,7 +3,7 @@ import pytest
 from rasplens.compare import as_subject
 from rasplens.compare.analyses import critical_edges
 from rasplens.compare.analyses.critical import accuracy_without
-from rasplens.compare.edges import Edge
+from rasplens.compare.evidence.ablation.edges import Edge
 
 
 @pytest.fixture(scope="module")

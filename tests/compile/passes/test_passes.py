@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from rasplens.compile import compile_program, programs, rasp, verify
-from rasplens.compile.passes import ALL_PASSES, reaching
+from rasplens.compile.passes import ALL_PASSES
+from rasplens.compile.passes import value_pruning as reaching
 from rasplens.compile.rasp import Aggregate, Comparison, Map, Select, SelectorWidth, Where, indices, tokens
 
 

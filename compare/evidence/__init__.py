@@ -1,0 +1,1 @@
+"""The evidence of a comparison: one room an axis, each score beside its controls."""

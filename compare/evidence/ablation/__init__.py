@@ -1,0 +1,1 @@
+"""Ablation: what heads, neurons and attention edges do for the answers."""

@@ -1,0 +1,149 @@
+"""Attention edges: which a model has, and its answers without each of them.
+
+Every edge needs a forward pass of its own. Of a `HookedModel` only what the edge changes is computed: the row of
+attention at its query, and what follows. Any other model is edited through its hook points, to the same effect.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from rasplens.compare.models.relevance import live_rows
+from rasplens.compare.models.studied_model import BATCH, Subject, pattern_point
+from rasplens.model import HookedModel
+
+ATTENDED = 1e-3
+"""The least attention on some input that makes an edge worth trying."""
+
+ROUNDING = 1e-6
+"""Attention below this is a rounding error."""
+
+Attention = Float[np.ndarray, "input head query key"]
+
+
+@dataclass(frozen=True)
+class Edge:
+    """An attention edge, all heads of the layer together, between positions of the task."""
+
+    layer: int
+    query: int
+    key: int
+
+
+@dataclass(frozen=True, eq=False)
+class Edited:
+    """What a model says after each of some edits alone.
+
+    Attributes:
+        logits: Those at the answers that an edit can reach.
+        answers: Which of the task's answers these are; the others stay as they were.
+    """
+
+    logits: Float[np.ndarray, "edit input answer logit"]
+    answers: Sequence[int]
+
+
+def attended_edges(subject: Subject) -> list[Edge]:
+    """The edges that get attention on some input, from a head whose row reaches an answer.
+
+    Returns:
+        In the order of layer, query and key.
+    """
+    live = live_rows(subject)
+    edges = []
+    for layer in range(subject.n_layers):
+        attended = np.zeros((subject.n_pos, subject.n_pos), dtype=bool)
+        for head in subject.heads_of(layer):
+            rows = live[layer, head]
+            attended[rows] |= subject.pattern(layer)[:, head].max(axis=0)[rows] > ATTENDED
+        edges += [Edge(layer, int(query), int(key)) for query, key in np.argwhere(attended)]
+    return edges
+
+
+def mean_attention(subject: Subject, edge: Edge) -> float:
+    """What the heads of the layer give to an edge."""
+    heads = subject.heads_of(edge.layer)
+    return float(subject.pattern(edge.layer)[:, heads, edge.query, edge.key].mean())
+
+
+def without_edges(subject: Subject, edges: Sequence[Edge], others: Mapping[int, Attention]) -> Iterator[Edited]:
+    """A model's answers after each edge alone got another attention, in the order of the edges.
+
+    Args:
+        subject: The model.
+        edges: Those of a layer and a query stand together, as `attended_edges` gives them.
+        others: By layer, the attention that an edge gets instead; the rest of its row shares what is left.
+    """
+    for (layer, query), row in itertools.groupby(edges, key=lambda edge: (edge.layer, edge.query)):
+        keys = [edge.key for edge in row]
+        wanted = torch.as_tensor(np.ascontiguousarray(others[layer][:, :, query, keys]))
+        last = layer == subject.n_layers - 1
+        n = len(keys) if last else max(1, BATCH // subject.n_inputs)
+        for start in range(0, len(keys), n):
+            part = slice(start, start + n)
+            with torch.no_grad():
+                logits = _with_rows(subject, layer, query, keys[part], wanted[..., part])
+            answers = list(range(len(subject.answer_places)))
+            if last:
+                # Behind the last attention nothing passes between positions.
+                answers = [i for i, place in enumerate(subject.task.loss_positions) if place == query]
+            yield Edited(logits.numpy(), answers)
+
+
+def _with_rows(
+    subject: Subject, layer: int, query: int, keys: Sequence[int], wanted: Float[torch.Tensor, "input head edge"]
+) -> Float[torch.Tensor, "edge input answer logit"]:
+    """Logits after each of one row's edges got the wanted attention."""
+    place = subject.at(query)
+    row = torch.as_tensor(subject.whole_pattern(layer)[:, :, place])
+    rows = replaced_attention(row, [subject.at(key) for key in keys], wanted.to(row.dtype))
+    last = layer == subject.n_layers - 1
+    if isinstance(subject.model, HookedModel) and not subject.model.is_hooked:
+        return _computed(subject, layer, place, rows, last)
+    n_edits = len(keys)
+
+    def edit(pattern: torch.Tensor, hook: object) -> torch.Tensor:
+        pattern = pattern.clone()
+        pattern[:, :, place] = rows.permute(2, 0, 1, 3).flatten(0, 1).to(pattern)
+        return pattern
+
+    logits = subject.run(subject.tokens.repeat(n_edits, 1), [(pattern_point(layer), edit)])
+    logits = logits.unflatten(0, (n_edits, -1)).cpu()
+    return logits[:, :, [i for i, at in enumerate(subject.answer_places) if at == place]] if last else logits
+
+
+def _computed(
+    subject: Subject, layer: int, place: int, rows: Float[torch.Tensor, "input head edge key"], last: bool
+) -> Float[torch.Tensor, "edge input answer logit"]:
+    """The logits of a `HookedModel` with other rows of attention: what comes before them is known."""
+    values, residual = torch.as_tensor(subject.whole_values(layer)), torch.as_tensor(subject.whole_residual(layer))
+    n_edits = rows.shape[2]
+    changed = (rows @ values.permute(0, 2, 1, 3)).permute(2, 0, 1, 3).flatten(0, 1)
+    if last:
+        residual, gathered, read = residual[:, place : place + 1], changed[:, None], [0]
+    else:
+        gathered = torch.as_tensor(subject.whole_gathered(layer)).repeat(n_edits, 1, 1, 1)
+        gathered[:, place] = changed
+        read = subject.answer_places
+    logits = subject.model.forward_from(layer, residual.repeat(n_edits, 1, 1), gathered)
+    return logits[:, read].unflatten(0, (n_edits, -1))
+
+
+def replaced_attention(
+    row: Float[torch.Tensor, "*batch key"], keys: Sequence[int], wanted: Float[torch.Tensor, "*batch edge"]
+) -> Float[torch.Tensor, "*batch edge key"]:
+    """A row for each of some keys, with another attention to it; the rest keeps its proportions, the row its sum.
+
+    A row that attends to nothing else has nothing to share out: it loses what the key loses.
+    """
+    total = row.sum(dim=-1, keepdim=True)
+    rest = total - row[..., keys]
+    has_rest = rest > ROUNDING
+    factor = torch.where(has_rest, (total - wanted) / torch.where(has_rest, rest, 1), 0)
+    rows = row[..., None, :] * factor[..., None]
+    rows[..., range(len(keys)), keys] = wanted
+    return rows

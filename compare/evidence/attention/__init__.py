@@ -1,0 +1,1 @@
+"""Attention: which learned head attends like which compiled head."""

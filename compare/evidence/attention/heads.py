@@ -1,0 +1,262 @@
+"""Second axis: which learned head attends like which compiled head.
+
+Attention is compared row by row, only where the compiled head acts: where it selects something, and what
+it writes there reaches an answer. A row's similarity is 1 minus the Jensen-Shannon divergence in bits, in
+[0, 1]. Much of it comes from position alone; so it stands beside the same score with every learned row
+held against the compiled row of *another* input, and the difference is what content explains.
+
+Rows on which the compiled head selects nothing have no similarity; a head that attends there as everywhere
+would not be told from one that attends only where it should. So there is a second score, over inputs: the
+contrast says how closely the attention from one position to another rises and falls with the compiled head's.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float
+from scipy.optimize import linear_sum_assignment
+from scipy.special import rel_entr
+
+from rasplens.compare.evidence.attention.concordance import contrast, moments
+from rasplens.compare.evidence.derangements import derangement
+from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.models.relevance import live_rows
+from rasplens.compare.models.studied_model import Head, Subject
+
+SELECTS = 1e-3
+"""The least attention to the sequence that counts as selecting something (the rest is on the BOS)."""
+
+N_SHUFFLED, PERMUTATIONS = 5, 39
+"""Shuffles of inputs: for every pair of heads, and for the p-values of matched ones."""
+
+SPLIT_GAIN = 0.02
+"""How much more similar two heads together have to be than the better one for a head to count as split."""
+
+Rows = Float[np.ndarray, "input query key"]
+
+
+COLUMNS = (
+    "compiled_layer", "compiled_head", "variable", "layer", "head", "rows", "similarity", "shuffled", "content",
+    "contrast", "p", "untrained",
+)  # fmt: skip
+"""What is said of each pair of heads."""
+
+
+@dataclass(frozen=True, eq=False)
+class ActiveHead:
+    """A compiled head and the rows on which it acts.
+
+    Attributes:
+        head: Its layer and index.
+        variable: The s-op that it computes.
+        pattern: Its attention over the sequence; each row adds up to 1, or is zero where it selects nothing.
+        acts: The rows on which it selects something that reaches an answer.
+        idle: The rows on which it could have, but selects nothing; that, too, has a meaning for the program.
+        attention: Its attention as it is, without what a BOS takes.
+    """
+
+    head: Head
+    variable: str
+    pattern: Rows
+    acts: Bool[np.ndarray, "input query"]
+    idle: Bool[np.ndarray, "input query"]
+    attention: Rows
+
+
+@dataclass(frozen=True, eq=False)
+class ByInput:
+    """How a compiled head attends like the learned head it is matched with, input by input.
+
+    Attributes:
+        similarity: The mean over rows; NaN where the compiled head acts on no row.
+        uniform: The same of a head that attends to everything it may see alike.
+        moments: What the contrast is made of, see `rasplens.compare.evidence.attention.concordance`.
+    """
+
+    similarity: Float[np.ndarray, " input"]
+    uniform: Float[np.ndarray, " input"]
+    moments: Float[np.ndarray, "3 input"]
+
+
+@dataclass(frozen=True, eq=False)
+class HeadSimilarities:
+    """How compiled heads attend like learned ones.
+
+    Attributes:
+        table: One row per pair of a compiled head that acts somewhere and a learned head: columns `COLUMNS`.
+            `shuffled` is the similarity with other inputs' compiled rows, `content` what is above that,
+            `contrast` how closely attention changes over inputs with the compiled head's (1: alike, 0: not at
+            all; NaN where that attends alike on all inputs), and `matched` whether the two are joined by the
+            one-to-one assignment with the most similarity and contrast. For matched pairs, `p` is the share of
+            `PERMUTATIONS` shuffles that reach the similarity, and `untrained` that of the most similar head of an
+            untrained model; NaN for others.
+        by_input: The same for every matched compiled head on each input.
+    """
+
+    table: pd.DataFrame
+    by_input: dict[Head, ByInput]
+
+
+def head_similarities(pairing: Pairing, seed: int) -> HeadSimilarities:
+    """The similarity of every compiled head with every learned head."""
+    rng = np.random.default_rng([seed, 3])
+    shuffles = [derangement(pairing.n_inputs, rng) for _ in range(PERMUTATIONS)]
+    active = active_heads(pairing)
+    frame = pd.DataFrame(
+        [
+            _compare(one, pairing.learned, head, shuffles[:N_SHUFFLED])
+            for one in active
+            for head in pairing.learned.heads
+        ],
+        columns=list(COLUMNS),
+    )
+    joined = _assignment(frame)
+    keys = list(zip(frame["compiled_layer"], frame["compiled_head"], frame["layer"], frame["head"], strict=True))
+    frame["matched"] = [joined.get(key[:2]) == key[2:] for key in keys]
+    by_input = {}
+    for one in active:
+        if one.head not in joined:
+            continue
+        layer, index = joined[one.head]
+        learned = pairing.learned.pattern(layer)[:, index]
+        by_input[one.head] = ByInput(
+            similarity=_by_input(one, learned),
+            uniform=_by_input(one, _uniform(pairing)),
+            moments=moments(one.attention, learned, one.acts, one.idle),
+        )
+        row = keys.index((*one.head, *joined[one.head]))
+        same = frame.loc[row, "similarity"]
+        reached = sum(_shuffled(one, pairing.learned, joined[one.head], order) >= same for order in shuffles)
+        frame.loc[row, "p"] = (1 + reached) / (1 + PERMUTATIONS)
+        frame.loc[row, "untrained"] = max(
+            _mean_similarity(one.pattern, pairing.untrained.pattern(layer)[:, index], one.acts)
+            for layer, index in pairing.untrained.heads
+        )
+    return HeadSimilarities(frame, by_input)
+
+
+def split_heads(pairing: Pairing, found: HeadSimilarities) -> pd.DataFrame:
+    """Compiled heads whose work several learned heads share, and learned heads that do the work of several.
+
+    Returns:
+        Columns kind ("split": the mean of two heads of a layer attends more like the compiled head than the
+        better one alone; "merged": a head is the most similar one for several compiled heads), compiled, learned,
+        gain (of similarity; NaN for merged ones).
+    """
+    rows: list[tuple[str, str, str, float]] = []
+    best = found.table.loc[found.table.groupby(["compiled_layer", "compiled_head"])["similarity"].idxmax()]
+    for (layer, head), group in best.groupby(["layer", "head"]):
+        if len(group) > 1:
+            rows.append(("merged", ", ".join(group["variable"]), f"L{layer}H{head}", float("nan")))
+    for one in active_heads(pairing):
+        own = best[(best["compiled_layer"] == one.head[0]) & (best["compiled_head"] == one.head[1])].iloc[0]
+        layer, head = int(own["layer"]), int(own["head"])
+        patterns = pairing.learned.pattern(layer)
+        for other in pairing.learned.heads_of(layer):
+            both = (patterns[:, head] + patterns[:, other]) / 2
+            gain = _mean_similarity(one.pattern, both, one.acts) - own["similarity"]
+            if other != head and gain > SPLIT_GAIN:
+                rows.append(("split", one.variable, f"L{layer}H{head}+{other}", gain))
+    return pd.DataFrame(rows, columns=["kind", "compiled", "learned", "gain"])
+
+
+def active_heads(pairing: Pairing) -> list[ActiveHead]:
+    """The compiled heads that act on some row of some input."""
+    rows = live_rows(pairing.reference)
+    found = (_active_head(pairing, head, name, rows[head]) for head, name in pairing.compiled.heads.items())
+    return [active for active in found if active.acts.any()]
+
+
+def _active_head(pairing: Pairing, head: Head, variable: str, live: list[int]) -> ActiveHead:
+    layer, index = head
+    pattern = pairing.reference.pattern(layer)[:, index]
+    total = pattern.sum(axis=-1)
+    acts = np.zeros(total.shape, dtype=bool)
+    acts[:, live] = total[:, live] > SELECTS
+    # A row that can only see one position attends to it whatever the model does.
+    acts &= (pairing.task.visible.sum(axis=-1) > 1)[None]
+    selects = (total > SELECTS)[..., None]
+    # Nothing selected has a meaning where the variable has a value all the same: a default, or a count of 0.
+    idle = acts.any(axis=0) & ~selects[..., 0] & (pairing.codes[variable] >= 0)
+    rows = np.where(selects, pattern / np.where(selects, total[..., None], 1), 0)
+    return ActiveHead(head, variable, rows, acts, idle, pattern)
+
+
+def similarity(
+    first: Float[np.ndarray, "row key"], second: Float[np.ndarray, "row key"]
+) -> Float[np.ndarray, " row"]:
+    """1 minus the Jensen-Shannon divergence in bits of each pair of rows, in [0, 1]."""
+    first, second = first.astype(np.float64), second.astype(np.float64)
+    middle = (first + second) / 2
+    divergence = (rel_entr(first, middle) + rel_entr(second, middle)).sum(axis=-1) / (2 * np.log(2))
+    return 1 - np.clip(divergence, 0, 1)  # rounding can leave it just outside
+
+
+def _compare(
+    active: ActiveHead, subject: Subject, head: Head, shuffles: Sequence[np.ndarray]
+) -> dict[str, object]:
+    layer, index = head
+    learned = subject.pattern(layer)[:, index]
+    same = _mean_similarity(active.pattern, learned, active.acts)
+    other = float(np.mean([_shuffled(active, subject, head, order) for order in shuffles])) if shuffles else np.nan
+    return {
+        "compiled_layer": active.head[0],
+        "compiled_head": active.head[1],
+        "variable": active.variable,
+        "layer": layer,
+        "head": index,
+        "rows": int(active.acts.sum()),
+        "similarity": same,
+        "shuffled": other,
+        "content": same - other,
+        "contrast": float(contrast(moments(active.attention, learned, active.acts, active.idle).sum(axis=1))),
+        "p": np.nan,
+        "untrained": np.nan,
+    }
+
+
+def _shuffled(active: ActiveHead, subject: Subject, head: Head, order: np.ndarray) -> float:
+    """The similarity with the compiled rows of other inputs."""
+    learned = subject.pattern(head[0])[:, head[1]]
+    return _mean_similarity(active.pattern[order], learned, active.acts[order])
+
+
+def _uniform(pairing: Pairing) -> Rows:
+    """The rows of a head that attends to all that the task lets a position see, alike."""
+    visible = pairing.task.visible
+    rows = visible / np.maximum(1, visible.sum(axis=1, keepdims=True))
+    return np.broadcast_to(rows, (pairing.n_inputs, *rows.shape))
+
+
+def _by_input(active: ActiveHead, rows: Rows) -> Float[np.ndarray, " input"]:
+    scores = np.zeros(active.acts.shape)
+    scores[active.acts] = _similarities(active.pattern, rows, active.acts)
+    n_rows = active.acts.sum(axis=1)
+    return np.where(n_rows > 0, scores.sum(axis=1) / np.maximum(1, n_rows), np.nan)
+
+
+def _mean_similarity(compiled: Rows, learned: Rows, acts: np.ndarray) -> float:
+    return float(_similarities(compiled, learned, acts).mean())
+
+
+def _similarities(compiled: Rows, learned: Rows, acts: np.ndarray) -> Float[np.ndarray, " row"]:
+    rows = learned[acts]
+    total = rows.sum(axis=-1, keepdims=True)
+    # What a row gives to positions that the task does not know, such as a BOS, is left out on both sides. A row
+    # that gives them everything, or that the model's mask keeps silent, is unlike any other.
+    attends = total > SELECTS
+    shares = np.where(attends, rows / np.where(attends, total, 1), 1.0)
+    return np.where(attends[:, 0], similarity(compiled[acts], shares), 0.0)
+
+
+def _assignment(frame: pd.DataFrame) -> dict[Head, Head]:
+    """The one-to-one assignment of compiled to learned heads with the most similarity and contrast in total."""
+    if frame.empty:
+        return {}
+    worth = frame.assign(worth=frame["similarity"] + frame["contrast"].fillna(0))
+    table = worth.pivot_table(index=["compiled_layer", "compiled_head"], columns=["layer", "head"], values="worth")
+    rows, columns = table.index.tolist(), table.columns.tolist()
+    chosen = zip(*linear_sum_assignment(table.to_numpy(), maximize=True), strict=True)
+    return {rows[row]: columns[column] for row, column in chosen}

@@ -1,0 +1,142 @@
+"""Fifth axis: does the model answer as the program does, wherever that can be told?
+
+On a task's own inputs several programs may be right. So models are also asked on inputs on which rival programs
+differ, and on inputs outside the task's distribution.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float
+
+from rasplens.compare.models.pairing import Pairing
+from rasplens.compile import UndefinedValue, rasp, run
+from rasplens.compile.rasp import SOp
+from rasplens.compile.rasp.interpreter import expressions
+from rasplens.tasks import Task, answers
+from rasplens.tasks.out_of_distribution import varied
+from rasplens.tasks.task import NO_ANSWER, Ids
+
+N_CANDIDATES = 600
+"""Inputs among which those are sought that tell two programs apart: half of the task's own, half varied."""
+
+
+@dataclass(frozen=True, eq=False)
+class Discrimination:
+    """Inputs that tell two programs apart.
+
+    Attributes:
+        ids: The inputs, the most telling first.
+        by: What differs on them: "answers", or where those agree throughout, "attention".
+        difference: How much, on each: the share of answers, or of the positions read, in (0, 1].
+    """
+
+    ids: Ids
+    by: str
+    difference: Float[np.ndarray, " input"]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def discriminate(first: SOp, second: SOp, task: Task, n: int = 200, seed: int = 0) -> Discrimination:
+    """Inputs of a task on which two programs differ most.
+
+    Inputs are the task's own and varied ones, in its layout. Where the programs give the same answers on all of
+    them, the inputs are those on which they read different positions: their selectors, all together, at the rows
+    that select something.
+
+    Args:
+        first: A program.
+        second: Another.
+        task: Where they are to be told apart.
+        n: How many inputs at most; fewer if fewer differ.
+        seed: Of the inputs among which they are sought.
+
+    Raises:
+        ValueError: If `n` is below 1.
+    """
+    if n < 1:
+        raise ValueError(f"discriminate needs n of at least 1; got {n}.")
+    rng = np.random.default_rng([seed, 9])
+    half = N_CANDIDATES // 2
+    ids = np.unique(np.concatenate([task.sample(rng, half), varied(task, rng, half)]), axis=0)
+    said = [answers(task, program, ids) for program in (first, second)]
+    known = (said[0] != NO_ANSWER) | (said[1] != NO_ANSWER)
+    by, difference = "answers", ((said[0] != said[1]) & known).mean(axis=1)
+    if not difference.any():
+        by, difference = "attention", _reading_difference(first, second, task, ids)
+    order = np.argsort(-difference, kind="stable")[:n]
+    order = order[difference[order] > 0]
+    return Discrimination(ids[order], by, difference[order])
+
+
+def _reading_difference(first: SOp, second: SOp, task: Task, ids: Ids) -> Float[np.ndarray, " input"]:
+    """1 minus the overlap (Jaccard) of what the selectors of two programs read on each input."""
+    differences = []
+    for tokens in task.sequences(ids):
+        a, b = (_reads(program, task, tokens) for program in (first, second))
+        either = (a | b).sum()
+        differences.append(1 - (a & b).sum() / either if either else 0.0)
+    return np.array(differences)
+
+
+def _reads(program: SOp, task: Task, tokens: Sequence) -> Bool[np.ndarray, "query key"]:
+    reads = np.zeros((task.n_ctx, task.n_ctx), dtype=bool)
+    for expr in expressions(program):
+        if isinstance(expr, rasp.Select | rasp.SelectBest):
+            try:
+                reads |= np.array(run(expr, tokens, mask=task.visible), dtype=bool) & task.visible
+            except UndefinedValue:
+                continue
+    return reads
+
+
+@dataclass(frozen=True, eq=False)
+class Behaviour:
+    """How a learned model answers as the program does.
+
+    Attributes:
+        table: One row per kind of input: inputs (which), n, agreement (with the program), untrained (that of the
+            control), right (by the task's own target; NaN where it says nothing of such inputs).
+        agrees: On the task's own held-out inputs and those that tell rivals apart, the share of answers on which
+            model and program agree, and the control's: `[2, input]`.
+    """
+
+    table: pd.DataFrame
+    agrees: Float[np.ndarray, "2 input"]
+
+
+def behaviour(pairing: Pairing, telling: Mapping[str, Discrimination], seed: int) -> Behaviour:
+    """Agreement on the task's inputs, on those that tell rivals apart, and out of distribution.
+
+    Args:
+        pairing: The models.
+        telling: By the rival's name, inputs that tell it from the reference by its answers.
+        seed: Of the varied inputs.
+    """
+    task = pairing.task
+    rows, counted = [], []
+    kinds = {"held out": pairing.ids}
+    kinds |= {
+        f"against {name}": found.ids for name, found in telling.items() if found.by == "answers" and len(found)
+    }
+    kinds["varied"] = varied(task, np.random.default_rng([seed, 10]), min(300, pairing.n_inputs))
+    for kind, ids in kinds.items():
+        asked = pairing.reference.on(ids).answers()
+        defined = asked != NO_ANSWER
+        agrees = np.stack(
+            [(getattr(pairing, side).on(ids).answers() == asked) & defined for side in ("learned", "untrained")]
+        )
+        share = agrees.sum(axis=2) / np.maximum(1, defined.sum(axis=1))
+        share = share[:, defined.any(axis=1)]
+        if not share.shape[1]:  # the program gives none of the task's answers here
+            continue
+        right = float(pairing.learned.right().mean()) if kind == "held out" else float("nan")
+        rows.append((kind, share.shape[1], *share.mean(axis=1), right))
+        if kind != "varied":
+            counted.append(share)
+    table = pd.DataFrame(rows, columns=["inputs", "n", "agreement", "untrained", "right"])
+    return Behaviour(table, np.concatenate([np.zeros((2, 0)), *counted], axis=1))

@@ -1,0 +1,1 @@
+"""Interchange interventions: the program's variables, put into the learned model."""

@@ -1,0 +1,1 @@
+"""Residual subspaces: where variables can be decoded, and what represents them."""

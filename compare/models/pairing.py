@@ -1,0 +1,155 @@
+"""The two models on the same inputs, position by position and answer by answer."""
+
+import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Int
+
+from rasplens.compare.models.relevance import live_positions
+from rasplens.compare.models.studied_model import Subject, as_subject
+from rasplens.compare.models.vocabulary import Interface
+from rasplens.compile import CompiledModel
+from rasplens.learned import untrained_like
+from rasplens.model.hooked import HookedModel
+from rasplens.tasks import Task, answers
+from rasplens.tasks.out_of_distribution import varied
+
+MIN_INPUTS = 10
+"""The fewest inputs to compare on."""
+
+N_FITTING = 1_500
+"""Inputs, none of them held out, on which probes and maps are fitted and sites are chosen; and varied ones."""
+
+_TRACE_BATCH = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Pairing:
+    """A compiled and a learned model on the same inputs of a task.
+
+    Attributes:
+        task: The task.
+        ids: The inputs, as the task's ids.
+        compiled: The compiled model, for its anatomy.
+        reference: The compiled model as a subject.
+        learned: The learned model as a subject.
+        untrained: A randomly initialised model of the learned one's shape: the floor.
+        codes: By variable, its code at every position (-1: undefined), read from the compiled model.
+        fitting: The same models on other inputs, none of them held out: whatever is fitted or chosen is fitted
+            and chosen there, and scored here. None for that pairing itself.
+        varied: The same models on inputs whose tokens are drawn independently: on the task's own, variables may
+            go together that nothing but their meaning tells apart.
+    """
+
+    task: Task
+    ids: Int[np.ndarray, "input pos"]
+    compiled: CompiledModel
+    reference: Subject
+    learned: Subject
+    untrained: Subject
+    codes: dict[str, Int[np.ndarray, "input pos"]]
+    fitting: "Pairing | None" = None
+    varied: "Pairing | None" = None
+
+    @property
+    def n_inputs(self) -> int:
+        """How many inputs there are."""
+        return len(self.ids)
+
+    @cached_property
+    def _live(self) -> dict[str, tuple[int, ...]]:
+        variables = self.compiled.variables
+        return {name: tuple(live_positions(self.reference, variable)) for name, variable in variables.items()}
+
+    def live(self, variable: str) -> tuple[int, ...]:
+        """The positions at which a variable of the compiled model reaches an answer."""
+        return self._live[variable]
+
+    def program_answers(self, i: int) -> Int[np.ndarray, " answer"]:
+        """What the program answers on one input, by the interpreter, as the task's codes."""
+        if i not in self._program_answers:
+            self._program_answers[i] = answers(self.task, self.compiled.program, self.ids[i : i + 1])[0]
+        return self._program_answers[i]
+
+    @cached_property
+    def _program_answers(self) -> dict[int, np.ndarray]:
+        return {}
+
+
+def pair(
+    compiled: CompiledModel,
+    learned: Any,
+    task: Task,
+    n_inputs: int,
+    seed: int,
+    interface: Interface | None = None,
+) -> Pairing:
+    """Both models on `n_inputs` held-out inputs of the task, chosen by the seed.
+
+    Args:
+        compiled: The reference.
+        learned: A `LearnedModel`, `Transformer`, `HookedModel`, `TransformerBridge` or another `CompiledModel`.
+        task: What both are asked.
+        n_inputs: How many inputs; at most the number that the task holds out.
+        seed: Of the choice, and of the untrained control.
+        interface: The learned model's words for the task, if they are not the task's own.
+
+    Raises:
+        ValueError: If a model does not fit the task, or the inputs are too few.
+        TypeError: If the learned side is no model.
+    """
+    if n_inputs < MIN_INPUTS:
+        raise ValueError(f"A comparison needs at least {MIN_INPUTS} inputs for its probes; got {n_inputs}.")
+    rng = np.random.default_rng(seed)
+    rows = rng.permutation(len(task.held_out))[:n_inputs]
+    ids = task.held_out[rows]
+    subject = as_subject(learned, task, ids, interface)
+    # A seed of its own: with that of the caller, the control could be the learned model's own initialisation.
+    control = int(np.random.SeedSequence([seed, *b"untrained"]).generate_state(1)[0])
+    pairing = Pairing(
+        task=task,
+        ids=ids,
+        compiled=compiled,
+        reference=as_subject(compiled, task, ids),
+        learned=subject,
+        untrained=replace(subject, model=untrained_control(subject.model, control)),
+        codes=variable_codes(compiled, task, ids),
+    )
+    return replace(
+        pairing,
+        fitting=_on(pairing, task.sample(rng, N_FITTING)),
+        varied=_on(pairing, varied(task, rng, N_FITTING)),
+    )
+
+
+def _on(pairing: Pairing, ids: np.ndarray) -> Pairing:
+    """The same models on other inputs."""
+    sides = {side: getattr(pairing, side).on(ids) for side in ("reference", "learned", "untrained")}
+    return replace(pairing, ids=ids, codes=variable_codes(pairing.compiled, pairing.task, ids), **sides)
+
+
+def untrained_control(model: Any, seed: int) -> Any:
+    """A model of the same shape that knows nothing.
+
+    It is initialised anew, or, for a model that is not ours, has the entries of each of its parameters shuffled,
+    which keeps their sizes.
+    """
+    if isinstance(model, HookedModel):
+        return HookedModel(untrained_like(model.cfg, model.to_transformer().mask, seed))
+    twin, generator = copy.deepcopy(model), torch.Generator().manual_seed(seed % 2**63)
+    with torch.no_grad():
+        for parameter in twin.parameters():
+            order = torch.randperm(parameter.numel(), generator=generator)
+            parameter.copy_(parameter.flatten()[order].reshape(parameter.shape))
+    return twin
+
+
+def variable_codes(compiled: CompiledModel, task: Task, ids: np.ndarray) -> dict[str, np.ndarray]:
+    """The codes of every variable of a compiled model on inputs of a task."""
+    own = compiled.encode(task.sequences(ids))[:, compiled.offset :]
+    parts = [compiled.trace(batch) for batch in np.split(own, range(_TRACE_BATCH, len(own), _TRACE_BATCH))]
+    return {name: np.concatenate([part[name] for part in parts]) for name in compiled.variables}

@@ -1,0 +1,292 @@
+"""A model under comparison: hooked, with its positions and answers joined to the task's."""
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+
+from rasplens.compare.models.vocabulary import Interface, compiled_interface, task_interface
+from rasplens.compile import CompiledModel
+from rasplens.learned import CompressedModel, LearnedModel
+from rasplens.learned.importers.checkpoint import check_fits
+from rasplens.model import Transformer
+from rasplens.model.hooked import HookedModel
+from rasplens.tasks import Task
+from rasplens.tasks.task import Ids
+
+BATCH = 512
+"""Sequences that run at once."""
+
+FwdHook = tuple[str, Callable[..., torch.Tensor]]
+Head = tuple[int, int]
+"""A head as (layer, index)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A hooked model and a batch of a task's inputs.
+
+    Everything is read and edited by TransformerLens's hook names, never through weights, so that the model may
+    be anything that is hooked in its words: a `HookedModel` or a `TransformerBridge`.
+
+    Attributes:
+        model: The model: a torch module with `run_with_hooks`, `run_with_cache`, `hook_dict` and `cfg`.
+        task: What it is asked.
+        ids: The inputs, as the task's ids.
+        interface: The model's words for the task.
+        heads: The heads that compute something; a compiled model may have idle ones.
+    """
+
+    model: Any
+    task: Task
+    ids: Ids
+    interface: Interface
+    heads: tuple[Head, ...]
+
+    @cached_property
+    def tokens(self) -> torch.Tensor:
+        """The inputs as the model takes them: `[input, ctx]`."""
+        return torch.as_tensor(self.interface.tokens(self.ids))
+
+    @cached_property
+    def targets(self) -> Int[np.ndarray, "input answer"]:
+        """The right answers of the task, as its codes."""
+        return self.task.target(self.ids)
+
+    @property
+    def n_inputs(self) -> int:
+        """How many inputs there are."""
+        return len(self.ids)
+
+    @property
+    def n_pos(self) -> int:
+        """The number of the task's positions."""
+        return len(self.interface.positions)
+
+    @property
+    def n_layers(self) -> int:
+        """The number of layers."""
+        return self.model.cfg.n_layers
+
+    def at(self, position: int) -> int:
+        """The model's position of one of the task's."""
+        return self.interface.positions[position]
+
+    @cached_property
+    def _places(self) -> slice | list[int]:
+        """The model's positions of the task's: a slice, which copies nothing, where they follow one another."""
+        first, last = self.interface.positions[0], self.interface.positions[-1] + 1
+        return slice(first, last) if last - first == self.n_pos else list(self.interface.positions)
+
+    @property
+    def answer_places(self) -> list[int]:
+        """The model's positions at which the task's answers are read."""
+        return [self.at(position) for position in self.task.loss_positions]
+
+    def heads_of(self, layer: int) -> list[int]:
+        """The heads of a layer that compute something."""
+        return [head for of_layer, head in self.heads if of_layer == layer]
+
+    @property
+    def residual_points(self) -> list[str]:
+        """The hook points of the residual stream, in forward order, each state once."""
+        points = ["blocks.0.hook_resid_pre"]
+        for layer in range(self.n_layers):
+            points += [f"blocks.{layer}.hook_resid_{state}" for state in ("mid", "post")]
+        return [point for point in points if point in self.model.hook_dict]
+
+    def on(self, ids: Ids) -> "Subject":
+        """The same model on other inputs."""
+        return replace(self, ids=ids)
+
+    def first(self, n: int) -> "Subject":
+        """The same model on the first inputs only."""
+        return self.on(self.ids[:n])
+
+    def residual(self, point: str) -> Float[np.ndarray, "input pos d_model"]:
+        """The residual stream at the task's positions."""
+        return self._residuals[point][:, self._places]
+
+    def pattern(self, layer: int) -> Float[np.ndarray, "input head query key"]:
+        """Attention between the task's positions: what other positions get is left out."""
+        return self._attention[pattern_point(layer)][:, :, self._places][..., self._places]
+
+    def whole_pattern(self, layer: int) -> Float[np.ndarray, "input head ctx ctx"]:
+        """Attention between all of the model's positions."""
+        return self._attention[pattern_point(layer)]
+
+    def whole_residual(self, layer: int) -> Float[np.ndarray, "input ctx d_model"]:
+        """The residual stream before a layer, at all of the model's positions."""
+        return self._residuals["blocks.0.hook_resid_pre" if layer == 0 else f"blocks.{layer - 1}.hook_resid_post"]
+
+    def whole_values(self, layer: int) -> Float[np.ndarray, "input ctx head d_head"]:
+        """The values of each head of a layer, at all of the model's positions."""
+        return self._values[value_point(layer)]
+
+    def whole_gathered(self, layer: int) -> Float[np.ndarray, "input ctx head d_head"]:
+        """What each head of a layer gathers, at all of the model's positions."""
+        return self._attention[z_point(layer)]
+
+    def logits(
+        self, tokens: torch.Tensor, hooks: Sequence[FwdHook] = ()
+    ) -> Float[np.ndarray, "batch answer logit"]:
+        """The logits at the answer positions, while hooks edit the model."""
+        with torch.no_grad():
+            return self.run(tokens, hooks).cpu().numpy()
+
+    def run(
+        self, tokens: torch.Tensor, hooks: Sequence[FwdHook] = ()
+    ) -> Float[torch.Tensor, "batch answer logit"]:
+        """The same as a tensor through which gradients flow."""
+        whole = [part for hook in hooks for part in self._whole(hook)]
+        return self.model.run_with_hooks(tokens, fwd_hooks=whole)[:, self.answer_places]
+
+    def _whole(self, hook: FwdHook) -> list[FwdHook]:
+        """An edit that reaches all that reads the stream.
+
+        A bridge calls what its MLP reads `hook_resid_mid`: what is changed there passes by the rest of the
+        stream, and is added to it behind the MLP.
+        """
+        point, function = hook
+        if isinstance(self.model, HookedModel) or not point.endswith("hook_resid_mid"):
+            return [hook]
+        changes: list[torch.Tensor] = []
+
+        def edit(stream: torch.Tensor, hook: object) -> torch.Tensor:
+            edited = function(stream, hook)
+            changes.append(edited - stream)
+            return edited
+
+        def add(stream: torch.Tensor, hook: object) -> torch.Tensor:
+            return stream + changes.pop()
+
+        return [(point, edit), (point.replace("mid", "post"), add)]
+
+    @cached_property
+    def clean_logits(self) -> Float[np.ndarray, "input answer logit"]:
+        """The logits at the answer positions, unedited."""
+        return np.concatenate([self.logits(batch) for batch in self.tokens.split(BATCH)])
+
+    def answers(self) -> Int[np.ndarray, "input answer"]:
+        """The model's answers, unedited, as the task's codes."""
+        return self.interface.codes(self.clean_logits)
+
+    def right(self) -> Bool[np.ndarray, "input answer"]:
+        """Which of the model's answers are right, unedited."""
+        return self.answers() == self.targets
+
+    def edited_answers(self, hooks: Sequence[FwdHook]) -> Int[np.ndarray, "input answer"]:
+        """The model's answers while hooks edit it; they see the inputs in batches."""
+        return np.concatenate(
+            [self.interface.codes(self.logits(batch, hooks)) for batch in self.tokens.split(BATCH)]
+        )
+
+    @cached_property
+    def _residuals(self) -> dict[str, np.ndarray]:
+        return self.cache(self.residual_points)
+
+    @cached_property
+    def _attention(self) -> dict[str, np.ndarray]:
+        layers = range(self.n_layers)
+        return self.cache([*map(pattern_point, layers), *map(z_point, layers)])
+
+    @cached_property
+    def _values(self) -> dict[str, np.ndarray]:
+        return self.cache([value_point(layer) for layer in range(self.n_layers)])
+
+    def cache(self, points: Iterable[str]) -> dict[str, np.ndarray]:
+        """Activations at some hook points, at all of the model's positions, unedited."""
+        wanted = list(points)
+        parts: dict[str, list[np.ndarray]] = {name: [] for name in wanted}
+        with torch.no_grad():
+            for batch in self.tokens.split(BATCH):
+                _, cache = self.model.run_with_cache(batch, names_filter=wanted)
+                for name in wanted:
+                    parts[name].append(cache[name].cpu().numpy())
+        return {name: np.concatenate(arrays) for name, arrays in parts.items()}
+
+
+def as_subject(model: Any, task: Task, ids: Ids, interface: Interface | None = None) -> Subject:
+    """A model on some inputs of a task.
+
+    Args:
+        model: A `LearnedModel`, `Transformer`, `HookedModel`, `CompiledModel`, `CompressedModel`, or a
+            `TransformerBridge`.
+        task: What it is asked.
+        ids: The inputs.
+        interface: Its words for the task, if they are not the task's own.
+
+    Raises:
+        ValueError: If the model does not fit the task, or lacks a hook point that comparisons need.
+        TypeError: If it is no model.
+    """
+    if isinstance(model, CompiledModel):
+        words = interface or compiled_interface(model, task)
+        return Subject(HookedModel(model.transformer), task, ids, words, tuple(model.heads))
+    if isinstance(model, CompressedModel):
+        words = interface or compiled_interface(model.compiled, task)
+        return Subject(HookedModel(model), task, ids, words, tuple(model.compiled.heads))
+    if isinstance(model, LearnedModel):
+        model = model.transformer
+    if isinstance(model, Transformer):
+        model = HookedModel(model)
+    if not (hasattr(model, "run_with_hooks") and hasattr(model, "hook_dict")):
+        raise TypeError(
+            "The learned side must be a LearnedModel, Transformer, HookedModel, TransformerBridge, "
+            f"CompiledModel or CompressedModel; got {model!r}."
+        )
+    if interface is None:
+        _check_fits(model, task)
+    heads = tuple(itertools.product(range(model.cfg.n_layers), range(model.cfg.n_heads)))
+    subject = Subject(model, task, ids, interface or task_interface(task), heads)
+    layers = range(subject.n_layers)
+    wanted = [*map(pattern_point, layers), *map(z_point, layers), *(f"blocks.{i}.hook_resid_post" for i in layers)]
+    wanted.append("blocks.0.hook_resid_pre")
+    if missing := [point for point in wanted if point not in model.hook_dict]:
+        raise ValueError(f"The model has no hook point {missing[0]!r}, which comparisons read and edit.")
+    parameter = next(model.parameters())
+    if parameter.dtype not in (torch.float32, torch.float64) or parameter.device.type != "cpu":
+        raise ValueError(
+            f"Comparisons run in float32 or float64 on the CPU; the model is {parameter.dtype} on "
+            f"{parameter.device}. Call its float() and cpu() first."
+        )
+    if any(isinstance(part, torch.nn.Dropout) and part.training and part.p > 0 for part in model.modules()):
+        raise ValueError("The model is in training mode: its dropout makes answers random. Call its eval() first.")
+    return subject
+
+
+def _check_fits(model: Any, task: Task) -> None:
+    if isinstance(model, HookedModel):
+        check_fits(model.cfg, task, "The learned model")
+        return
+    sizes = {"d_vocab": len(task.vocab), "d_vocab_out": len(task.outputs)}
+    for name, size in sizes.items():
+        if (found := getattr(model.cfg, name)) != size:
+            raise ValueError(
+                f"The learned model does not fit the task {task.name!r}: its {name} is {found}, the task's "
+                f"{size}. If it has a vocabulary of its own, give its interface (`token_interface`)."
+            )
+    if model.cfg.n_ctx < task.n_ctx:
+        raise ValueError(
+            f"The learned model takes {model.cfg.n_ctx} tokens; inputs of {task.name!r} have {task.n_ctx}."
+        )
+
+
+def pattern_point(layer: int) -> str:
+    """The hook point of a layer's attention pattern."""
+    return f"blocks.{layer}.attn.hook_pattern"
+
+
+def z_point(layer: int) -> str:
+    """The hook point of what each head of a layer gathers, before its output matrix."""
+    return f"blocks.{layer}.attn.hook_z"
+
+
+def value_point(layer: int) -> str:
+    """The hook point of the values of a layer's heads."""
+    return f"blocks.{layer}.attn.hook_v"

@@ -1,0 +1,1 @@
+"""A comparison for people: findings in sentences, figures, and one HTML page."""

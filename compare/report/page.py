@@ -1,0 +1,247 @@
+"""The report of a comparison: one HTML page with figures and tables, which opens offline."""
+
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from string import Template
+from urllib.parse import quote
+
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.offline import get_plotlyjs
+
+from rasplens import __version__
+from rasplens.compare.comparison import Comparison
+from rasplens.compare.evidence.ablation.effects import WAYS
+from rasplens.compare.report.figures import figures
+from rasplens.compare.report.findings import paragraphs, table
+
+MOST_ROWS = 200
+"""Longer tables are shown up to here; their CSV files are whole."""
+
+NARROW = ("evidence", "interchange")
+"""Figures that can be read at the width of a phone; others keep their width and scroll."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page; it is left out where there is nothing to show in it.
+
+    Attributes:
+        name: Its anchor; findings refer to it.
+        title: Its heading.
+        text: An explanation, as HTML.
+        figures: The figures in it, by their names.
+        tables: The tables, by their names.
+        tabs: By the title of a tab, the figures in it.
+    """
+
+    name: str
+    title: str
+    text: str
+    figures: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    tabs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+SECTIONS = (
+    Section(
+        "evidence",
+        "The evidence",
+        "Five axes on one scale: 0 is what the controls reach, 1 what the compiled model reaches itself. Bars are "
+        "95 % intervals over inputs; models and sites stay.",
+        ("evidence",),
+        ("axes",),
+    ),
+    Section(
+        "behaviour",
+        "Behaviour",
+        "How often the learned model answers as the program does: on held-out inputs, on those that tell rival "
+        "programs apart, and on varied ones outside the task's distribution.",
+        (),
+        ("behaviour",),
+    ),
+    Section(
+        "program",
+        "The program",
+        "The expressions of the reference program, each right of what it reads; selectors are diamonds.",
+        ("program",),
+    ),
+    Section(
+        "interchange",
+        "Interchange interventions",
+        "A variable's subspace of the learned stream is taken from another input. The score is how often the "
+        "answers are then the program's: those that must change, or those that must stay, whichever is lower. "
+        "Beside it, the same by those directions alone that the model reads and the variable itself moves (the "
+        "active part: where it is lower, the interchange may be an illusion), with the whole stream, with random "
+        "subspaces of the same rank, and in an untrained model.",
+        ("interchange",),
+        ("interchange",),
+    ),
+    Section(
+        "attention",
+        "Attention",
+        "Every compiled head beside the learned head that it is matched with. Scores are 1 minus the "
+        "Jensen-Shannon divergence in bits, on rows where the compiled head acts; <i>shuffled</i> compares "
+        "with another input's rows, and <i>content</i> is what is left above that. <i>Contrast</i> says how "
+        "closely attention changes over inputs with the compiled head's, also on rows where that selects nothing. "
+        "The axis is the smaller of similarity (above uniform attention) and contrast, of the worst head.",
+        ("attention",),
+        ("attention", "shared_heads"),
+    ),
+    Section(
+        "ablation",
+        "Ablation",
+        "Token accuracy lost when a head's output, at all positions or at one, is set to zero, to its mean over "
+        "inputs, or to what it is on another input; and when one query may attend to one key as little, no more "
+        "than on average, or as on another input (all heads of a layer; the rest of the row keeps its "
+        "proportions; the largest over layers; blank edges get no attention). A lower bound where other parts "
+        "repair the damage.",
+        ("heads",),
+        (
+            *(f"{name}_{side}" for name in ("heads", "head_positions", "joint", "edges")
+              for side in ("compiled", "learned")),
+            "neurons_learned",
+            "matched_profiles",
+        ),
+        {way: (f"edges_{way}", f"head_positions_{way}") for way in WAYS},
+    ),
+    Section(
+        "subspaces",
+        "Residual subspaces",
+        "Where a linear probe reads each variable of the program from the learned residual stream, at the "
+        "positions where the compiled model uses it. Colour is the held-out score minus its best control "
+        "(commonest value, shuffled labels, an untrained model of the same shape): blue is above the controls, "
+        "white is what they explain. Decodable is not the same as used.",
+        ("decodability",),
+        ("decodability", "representations"),
+    ),
+    Section(
+        "overlaps",
+        "Shared subspaces",
+        "How much of the smaller of two variables' subspaces lies in the other, at the last hook point of the "
+        "learned model where both have one, averaged over positions.",
+        ("overlaps",),
+        ("overlaps",),
+    ),
+    Section(
+        "similarity",
+        "Similarity of residual streams",
+        "Debiased linear CKA of every hook point of the compiled model with every one of the learned model. It "
+        "describes, and is no evidence of its own: it can move without any change of function.",
+        ("similarity",),
+        ("similarity",),
+    ),
+    Section(
+        "ov",
+        "OV circuits of the learned model",
+        "W_E W_V W_O W_U: the logits that attending to a token writes. A blue diagonal copies.",
+        ("ov",),
+    ),
+    Section(
+        "qk",
+        "QK circuits of the learned model",
+        "The attention score of layer 0 as a sum of four terms, by what stands on the query's and the key's side.",
+        ("qk",),
+    ),
+    Section(
+        "residual_stream",
+        "Residual stream of the compiled model",
+        "What every direction holds at every position of one input, from the embedding on, layer by layer.",
+        ("residual_stream",),
+    ),
+)  # fmt: skip
+
+
+def render(comparison: Comparison) -> str:
+    """The page, self-contained: styles, scripts and data are inside."""
+    made, tables = figures(comparison), _tables(comparison)
+    shown = [
+        section
+        for section in SECTIONS
+        if any(name in made for name in section.figures) or any(name in tables for name in section.tables)
+    ]
+    contents = "".join(f'<a href="#{section.name}">{section.title}</a> ' for section in shown)
+    template = Template((files("rasplens.compare.report") / "page.html").read_text(encoding="utf-8"))
+    return template.substitute(
+        title=html.escape(f"{comparison.task}: learned model against {comparison.program!r}"),
+        facts=html.escape(
+            f"Learned model {comparison.learned_origin} · {comparison.n_inputs:,} held-out inputs · "
+            f"seed {comparison.seed} · RASPLens {__version__}"
+        ),
+        plotly=get_plotlyjs(),
+        findings=_findings(comparison, {section.name: section.title for section in shown}),
+        contents=contents,
+        body="\n".join(_section(section, made, tables) for section in shown),
+    )
+
+
+def _tables(comparison: Comparison) -> dict[str, pd.DataFrame]:
+    """The tables with rows, and the axes as one."""
+    axes = pd.DataFrame([axis.to_dict() for axis in comparison.axes])
+    tables = {"axes": axes, **{name: table(comparison, name) for name in comparison.tables}}
+    return {name: frame for name, frame in tables.items() if len(frame)}
+
+
+def _findings(comparison: Comparison, titles: Mapping[str, str]) -> str:
+    said = []
+    for paragraph in paragraphs(comparison):
+        link = f' <a href="#{paragraph.about}">{titles[paragraph.about]}</a>' if paragraph.about in titles else ""
+        first, *others = (_prose(sentence) for sentence in paragraph.sentences)
+        said.append(f"<p><b>{first}</b> {' '.join(others)}{link}</p>")
+    return "\n".join(said)
+
+
+def _prose(sentence: str) -> str:
+    """A sentence as HTML; percent signs stay with their numbers."""
+    return html.escape(sentence).replace(" %", "&nbsp;%")
+
+
+def _section(section: Section, made: Mapping[str, go.Figure], tables: Mapping[str, pd.DataFrame]) -> str:
+    parts = [f'<section id="{section.name}"><h2>{section.title}</h2><p class="note">{section.text}</p>']
+    parts += [_figure(name, made[name]) for name in section.figures if name in made]
+    parts.append(_tabs(section, made))
+    is_open = not section.figures  # there is nothing else to see
+    parts += [_table(name, tables[name], is_open) for name in section.tables if name in tables]
+    return "\n".join([*parts, "</section>"])
+
+
+def _figure(name: str, figure: go.Figure) -> str:
+    options = {"displaylogo": False, "responsive": True}
+    body = figure.to_html(full_html=False, include_plotlyjs=False, div_id=f"figure-{name}", config=options)
+    return f'<div class="scroll{" narrow" if name in NARROW else ""}">{body}</div>'
+
+
+def _tabs(section: Section, made: Mapping[str, go.Figure]) -> str:
+    """Figures of which one group is seen at a time; the page's script makes the buttons work."""
+    groups = {title: [name for name in names if name in made] for title, names in section.tabs.items()}
+    groups = {title: names for title, names in groups.items() if names}
+    if not groups:
+        return ""
+    buttons, panels = [], []
+    for i, (title, names) in enumerate(groups.items()):
+        tab, panel = f"tab-{section.name}-{title}", f"panel-{section.name}-{title}"
+        is_first = str(i == 0).lower()
+        buttons.append(
+            f'<button role="tab" id="{tab}" aria-controls="{panel}" aria-selected="{is_first}">{title}</button>'
+        )
+        drawn = "\n".join(_figure(name, made[name]) for name in names)
+        panels.append(f'<div role="tabpanel" id="{panel}" aria-labelledby="{tab}">{drawn}</div>')
+    bar = f'<div role="tablist" aria-label="{section.title}">{"".join(buttons)}</div>'
+    return "\n".join([f'<div class="tabs">{bar}', *panels, "</div>"])
+
+
+def _table(name: str, frame: pd.DataFrame, is_open: bool) -> str:
+    title, n = name.replace("_", " "), len(frame)
+    body = frame.head(MOST_ROWS).to_html(
+        index=False, border=0, float_format="{:.3f}".format, escape=True, na_rep="–"
+    )
+    rest = f"<p class='note'>The first {MOST_ROWS:,} rows; the CSV file has all.</p>" if n > MOST_ROWS else ""
+    rows = f"{n:,} row{'' if n == 1 else 's'}"
+    data = f"data:text/csv;charset=utf-8,{quote(frame.to_csv(index=False))}"
+    return (
+        f'<div class="table"><a class="csv" download="{name}.csv" href="{data}">CSV</a>'
+        f"<details{' open' if is_open else ''}><summary>Table: {title} ({rows})</summary>"
+        f"<div class='scroll rows'>{body}</div>{rest}</details></div>"
+    )

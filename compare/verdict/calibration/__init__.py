@@ -1,0 +1,1 @@
+"""The labelled calibration set, and the mapping that is fitted on it."""

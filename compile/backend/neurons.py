@@ -1,0 +1,196 @@
+"""From an elementwise operation to ReLU neurons.
+
+Nothing here has a bias: what would be one reads `layout.position()`, the sum of the token directions,
+which is 1 at every position of the sequence and 0 at the BOS, so that no neuron ever fires at the BOS.
+Source: Lindner et al. 2023, appendix D.1.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+
+import numpy as np
+from jaxtyping import Float
+
+from rasplens.compile import ir as ops
+from rasplens.compile.analysis.domains import UNDEFINED, FiniteNode
+from rasplens.compile.analysis.table_evaluation import recode
+from rasplens.compile.backend.residual_layout import Columns, Layout
+from rasplens.compile.rasp.values import exact
+
+RAMP = 4.0
+"""Slope of a step, in units of the gap that it stands in.
+
+A step between two neighbouring numbers rises over the middle quarter of the gap (1 / RAMP of it), so a
+number may be off by 3/8 of the gap and still read exactly.
+"""
+
+Rows = Float[np.ndarray, "_ width"]
+"""What each neuron writes, in the coordinates of the variable that it belongs to."""
+
+
+@dataclass(frozen=True, eq=False)
+class Neurons:
+    """The weights of some neurons."""
+
+    W_in: Columns
+    W_out: Float[np.ndarray, "_ d_model"]
+
+
+def build_neurons(variable: int, layout: Layout) -> Neurons:
+    """The neurons that compute an `Apply`, `Linear` or `Choose`."""
+    node = layout.finite.nodes[variable]
+    columns, rows = _build(node.op, node, variable, layout)
+    used = rows.any(axis=1)
+    columns = columns[:, used]
+    if layout.pad is not None:  # at padding the position's own embedding must not set anything off
+        columns[layout.pad] = -np.abs(columns).T @ layout.largest()
+    return Neurons(columns, rows[used] @ layout.write(variable))
+
+
+@singledispatch
+def _build(op: object, node: FiniteNode, variable: int, layout: Layout) -> tuple[Columns, Rows]:
+    raise AssertionError(f"no neurons compute {op}")
+
+
+@_build.register
+def _(op: ops.Apply, node: FiniteNode, variable: int, layout: Layout) -> tuple[Columns, Rows]:
+    if len(node.inputs) == 2:
+        return _pairs(node, variable, layout)
+    (source,) = node.inputs
+    if layout.finite.nodes[source].is_numerical:
+        return _steps(source, _results(node, variable, layout)[:-1], layout)
+    return layout.onehot_or_none(source), _results(node, variable, layout)
+
+
+@_build.register
+def _(op: ops.Linear, node: FiniteNode, variable: int, layout: Layout) -> tuple[Columns, Rows]:
+    factors = [float(exact(factor)) for factor in (op.fst_fac, op.snd_fac)]
+    terms = [factor * layout.number(source) for factor, source in zip(factors, node.inputs, strict=True)]
+    most = sum(abs(f) * _largest(layout.finite.nodes[i]) for f, i in zip(factors, node.inputs, strict=True))
+    gates = [layout.defined(source) for source in node.inputs if layout.finite.nodes[source].is_partial]
+    return _gated_number(terms[0] + terms[1], most, gates, node, layout)
+
+
+@_build.register
+def _(op: ops.Choose, node: FiniteNode, variable: int, layout: Layout) -> tuple[Columns, Rows]:
+    condition, *branches = node.inputs
+    columns, rows = [], []
+    for branch, wanted in zip(branches, (True, False), strict=True):
+        gate = layout.truth(condition, wanted)
+        branch_columns, branch_rows = _branch(branch, gate, variable, layout)
+        columns.append(branch_columns)
+        rows.append(branch_rows)
+    return np.concatenate(columns, axis=1), np.concatenate(rows)
+
+
+def _branch(branch: int, gate: Columns, variable: int, layout: Layout) -> tuple[Columns, Rows]:
+    """Neurons that hand a variable on where the gate is 1, and are silent where it is 0."""
+    source, node = layout.finite.nodes[branch], layout.finite.nodes[variable]
+    if node.is_numerical:
+        gates = [gate, layout.defined(branch)] if source.is_partial else [gate]
+        return _gated_number(layout.number(branch), _largest(source), gates, node, layout)
+    columns = layout.onehot(branch) + gate - layout.position()
+    # A branch may hold values that the result does not know, since it is never taken with those.
+    return columns, layout.encodings(variable)[recode(source, node)[:-1]]
+
+
+def _pairs(node: FiniteNode, variable: int, layout: Layout) -> tuple[Columns, Rows]:
+    """A function of two variables, one value per pair, in the cheapest of three forms.
+
+    Plainly, one neuron per pair: relu(x + y - 1) is 1 where both are present, else 0. Or one per value
+    of the first variable, which writes its commonest result, and one per pair that makes an exception to
+    that; or the same by values of the second. Values that give the same results throughout are one.
+    """
+    table, met = node.table, node.met
+    assert table is not None
+    assert met is not None
+    written = layout.encodings(variable)
+    fst, snd = (layout.onehot_or_none(source) for source in node.inputs)
+    forms = [_plainly(fst, snd, np.where(met, table, UNDEFINED), written, layout)]
+    if not layout.finite.nodes[node.inputs[1]].is_partial:
+        forms.append(_with_exceptions(fst, snd, table, met, written, layout))
+    if not layout.finite.nodes[node.inputs[0]].is_partial:
+        forms.append(_with_exceptions(snd, fst, table.T, met.T, written, layout))
+    return min(forms, key=lambda form: int(form[1].any(axis=1).sum()))
+
+
+def _plainly(fst: Columns, snd: Columns, codes: np.ndarray, written: Rows, layout: Layout) -> tuple[Columns, Rows]:
+    fst, codes = _alike(fst, codes)
+    snd, codes = _alike(snd, codes.T)
+    at = np.nonzero(codes.T != UNDEFINED)
+    return _both(fst, snd, at, layout), written[codes.T[at]]
+
+
+def _with_exceptions(
+    fst: Columns, snd: Columns, codes: np.ndarray, met: np.ndarray, written: Rows, layout: Layout
+) -> tuple[Columns, Rows]:
+    common = np.array([_commonest(row[is_met]) for row, is_met in zip(codes, met, strict=True)])
+    at = np.nonzero(met & (codes != common[:, None]))
+    columns, rows = _both(fst, snd, at, layout), written[codes[at]] - written[common[at[0]]]
+    fst, common = _alike(fst, common[:, None])
+    return np.concatenate([fst, columns], axis=1), np.concatenate([written[common[:, 0]], rows])
+
+
+def _both(fst: Columns, snd: Columns, at: tuple[np.ndarray, ...], layout: Layout) -> Columns:
+    """Reads 1 where both values of a pair are present, and at most 0 elsewhere."""
+    return fst[:, at[0]] + snd[:, at[1]] - layout.position()
+
+
+def _alike(columns: Columns, codes: np.ndarray) -> tuple[Columns, np.ndarray]:
+    """The values that have the same results throughout, as one."""
+    _, first, kind = np.unique(codes, axis=0, return_index=True, return_inverse=True)
+    merged = np.zeros((len(columns), len(first)))
+    np.add.at(merged.T, kind.ravel(), columns.T)
+    return merged, codes[first]
+
+
+def _commonest(codes: np.ndarray) -> int:
+    return int(np.bincount(codes + 1).argmax()) - 1 if len(codes) else UNDEFINED
+
+
+def _steps(source: int, results: Rows, layout: Layout) -> tuple[Columns, Rows]:
+    """Steps between the numbers at which the result changes.
+
+    A step up at t is relu(a) - relu(a - 1) with a = (x - t) · RAMP / gap + 1/2: exactly 0 below the
+    middle of the gap and exactly 1 above, with a ramp between. Where x is undefined it reads 0, and so
+    does the indicator that stands in for the bias. Each step runs towards the nearer end of the domain,
+    because its two neurons grow beyond the step, and the rounding error of their difference with them.
+    """
+    numbers = np.array([float(value) for value in layout.finite.nodes[source].values])
+    number, defined = layout.number(source), layout.defined(source)
+    base = results[0].copy()
+    columns, rows = [], []
+    for below in np.flatnonzero((results[1:] != results[:-1]).any(axis=1)):
+        change = results[below + 1] - results[below]
+        middle = (numbers[below] + numbers[below + 1]) / 2
+        slope = RAMP / (numbers[below + 1] - numbers[below])
+        if numbers[-1] - middle > middle - numbers[0]:
+            base, change, slope = base + change, -change, -slope
+        ramp = slope * number + (0.5 - slope * middle) * defined
+        columns += [ramp, ramp - defined]
+        rows += [change, -change]
+    return np.concatenate([*columns, defined], axis=1), np.stack([*rows, base])
+
+
+def _gated_number(
+    number: Columns, most: float, gates: Sequence[Columns], node: FiniteNode, layout: Layout
+) -> tuple[Columns, Rows]:
+    """relu(x) - relu(-x), both shut by -M where a gate is 0, with M the most that |x| can be.
+
+    A third neuron says that the result is defined, where that can fail: relu(sum of gates - (n - 1)).
+    """
+    shut = sum(gates, np.zeros_like(number)) - len(gates) * layout.position()
+    columns = np.concatenate([number + most * shut, -number + most * shut, shut + layout.position()], axis=1)
+    rows = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
+    return columns, rows if node.is_partial else rows[:, :1]
+
+
+def _results(node: FiniteNode, variable: int, layout: Layout) -> np.ndarray:
+    """What is written for every code of the inputs, undefined last: `[code, …, width]`."""
+    assert node.table is not None
+    return layout.encodings(variable)[node.table]
+
+
+def _largest(node: FiniteNode) -> float:
+    return max(abs(float(value)) for value in node.values)

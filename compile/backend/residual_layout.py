@@ -1,0 +1,337 @@
+"""The layout of the residual stream: which directions hold which variable, and how to read them.
+
+A categorical variable has one direction per value, a numerical one a single direction with its value
+(and a second that is 1 where it is defined, if it can be undefined: 0 alone could be either). The
+beginning-of-sequence position has a direction of its own; everything else reads as undefined there.
+
+What is linear in directions that exist already needs none: a *view* (a map of a categorical variable, a
+linear form of numbers) is read through a matrix. And where only such maps of a variable are ever read,
+they are written in its place: a head that gathers tokens to ask whether they are vowels writes that.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+
+from rasplens.compile import ir as ops
+from rasplens.compile.analysis.domains import UNDEFINED, Finite, FiniteNode
+from rasplens.compile.rasp import Value
+from rasplens.compile.rasp.values import exact, value_key
+
+Columns = Float[np.ndarray, "d_model _"]
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where everything is in the residual stream.
+
+    Attributes:
+        finite: The variables themselves.
+        d_model: The number of directions.
+        written: By id of what a head, neurons or the embedding compute: the variables that are written.
+        slices: By id of a written variable, its directions.
+        maps: By id of a variable that follows from a written one: that one, and its code for every code
+            of that one, undefined last.
+        bos: The direction of the beginning-of-sequence position; None if there is no such position.
+        one: A direction that is 1 at every position of the sequence; None if others add up to that.
+        pad: The direction of padding; None if the model knows none.
+    """
+
+    finite: Finite
+    d_model: int
+    written: dict[int, tuple[int, ...]]
+    slices: dict[int, slice]
+    maps: dict[int, tuple[int, np.ndarray]]
+    bos: int | None
+    one: int | None
+    pad: int | None
+
+    def can_read(self, variable: int) -> bool:
+        """Whether the residual stream holds a variable, as such or as a view."""
+        if variable in self.slices or variable in self.maps:
+            return True
+        node = self.finite.nodes[variable]
+        return variable not in self.written and all(self.can_read(source) for source in node.inputs)
+
+    def reading(self, variable: int) -> Columns:
+        """Reads a variable in the coordinates of its encoding; zeros where it is undefined, and at the BOS."""
+        if variable in self.slices:
+            return self._blank(np.eye(self.d_model)[:, self.slices[variable]])
+        node = self.finite.nodes[variable]
+        if variable in self.maps:
+            source, codes = self.maps[variable]
+            encodings = _encodings(node)[codes]
+            columns = self.onehot(source) @ encodings[:-1]
+            if encodings[-1].any():
+                columns = columns + (self.position() - self.defined(source)) @ encodings[-1:]
+            return columns
+        assert isinstance(node.op, ops.Linear)
+        fst, snd = (self.number(source) for source in node.inputs)
+        return float(exact(node.op.fst_fac)) * fst + float(exact(node.op.snd_fac)) * snd
+
+    def onehot(self, variable: int) -> Columns:
+        """Reads a categorical variable: one column per value."""
+        assert not self.finite.nodes[variable].is_numerical
+        return self.reading(variable)
+
+    def number(self, variable: int) -> Columns:
+        """Reads a variable as a number, in one column: 0 where it is undefined."""
+        node = self.finite.nodes[variable]
+        if node.is_numerical:
+            return self.reading(variable)[:, :1]
+        return self.onehot(variable) @ np.array([float(value) for value in node.values])[:, None]
+
+    def defined(self, variable: int) -> Columns:
+        """Reads whether a variable is defined, in one column: 1 or 0."""
+        node = self.finite.nodes[variable]
+        if not node.is_partial:
+            return self.position()
+        reading = self.reading(variable)
+        return reading[:, 1:] if node.is_numerical else reading.sum(axis=1, keepdims=True)
+
+    def truth(self, variable: int, wanted: bool) -> Columns:
+        """Reads whether a categorical variable is true (or false, if that is wanted), in one column: 1 or 0."""
+        holds = [bool(value) is wanted for value in self.finite.nodes[variable].values]
+        return self.onehot(variable) @ np.array(holds, dtype=float)[:, None]
+
+    def onehot_or_none(self, variable: int) -> Columns:
+        """Reads a categorical variable: one column per value, and a last one for undefined."""
+        return np.concatenate([self.onehot(variable), self.position() - self.defined(variable)], axis=1)
+
+    def position(self) -> Columns:
+        """Reads 1 at every position of the sequence and 0 at the BOS."""
+        if self.one is not None:
+            return np.eye(self.d_model)[:, [self.one]]
+        return self.onehot(_always_there(self.finite, self.written)[0]).sum(axis=1, keepdims=True)
+
+    def largest(self) -> Float[np.ndarray, " d_model"]:
+        """The most that each direction holds: 1, or of a number the largest."""
+        most = np.ones(self.d_model)
+        for variable, directions in self.slices.items():
+            node = self.finite.nodes[variable]
+            if node.is_numerical:
+                most[directions.start] = max(1.0, *(abs(float(value)) for value in node.values))
+        return most
+
+    def is_pad(self) -> Columns:
+        """Reads 1 at padding and 0 elsewhere."""
+        assert self.pad is not None
+        return np.eye(self.d_model)[:, [self.pad]]
+
+    def is_bos(self) -> Columns:
+        """Reads 1 at the beginning-of-sequence position and 0 elsewhere."""
+        assert self.bos is not None
+        return np.eye(self.d_model)[:, [self.bos]]
+
+    def write(self, variable: int) -> Float[np.ndarray, "width d_model"]:
+        """Writes a vector in the coordinates of `encode` to the directions of what is written."""
+        directions = np.arange(self.d_model)
+        return np.eye(self.d_model)[[d for part in self.written[variable] for d in directions[self.slices[part]]]]
+
+    def encode(self, variable: int, value: Value) -> Float[np.ndarray, " width"]:
+        """What is written for a value of a variable; zeros for None."""
+        nodes = self.finite.nodes
+        if self.written[variable] == (variable,):
+            return encode(nodes[variable], value)
+        code = UNDEFINED if value is None else nodes[variable].domain.codes()[value_key(value)]
+        return self.encodings(variable)[code]
+
+    def encodings(self, variable: int) -> Float[np.ndarray, "code width"]:
+        """What is written for every code of a categorical variable, zeros for undefined last."""
+        return self._written_encodings[variable]
+
+    @cached_property
+    def _written_encodings(self) -> dict[int, np.ndarray]:
+        derived = _derived(self.finite)
+        nodes = self.finite.nodes
+        found = {}
+        for variable, parts in self.written.items():
+            if parts == (variable,):
+                found[variable] = _encodings(nodes[variable])
+            else:
+                nothing = np.zeros((len(nodes[variable].values) + 1, 0))
+                encodings = [_encodings(nodes[i])[derived[i][1]] for i in parts]
+                found[variable] = np.concatenate([nothing, *encodings], axis=1)
+        return found
+
+    @cached_property
+    def bos_content(self) -> Float[np.ndarray, " d_model"]:
+        """What the variables' directions hold at the BOS, which attends to itself.
+
+        A head writes there what it gives to others as their fallback.
+        """
+        content = np.zeros(self.d_model)
+        for variable in self.written:
+            for fallback in self.finite.nodes[variable].fallbacks:
+                content = content + self.encode(variable, fallback) @ self.write(variable)
+        return content
+
+    def _blank(self, columns: Columns) -> Columns:
+        """The same reading, but of zeros at the beginning-of-sequence position."""
+        if self.bos is not None:
+            columns[self.bos] -= self.bos_content @ columns
+        return columns
+
+
+def lay_out(finite: Finite, has_bos: bool, fold: bool, has_pad: bool = False) -> Layout:
+    """Directions for every variable, in the order of the graph.
+
+    Args:
+        finite: The variables.
+        has_bos: Whether there is a beginning-of-sequence position.
+        has_pad: Whether there is a token for padding.
+        fold: Whether what is linear becomes a view; otherwise every variable has directions of its own.
+    """
+    bases = [i for i in finite.variables if not (fold and is_view(finite, i))]
+    derived, read = _derived(finite), _read(finite, bases)
+    written = {base: _to_write(finite, base, read, derived) if fold else (base,) for base in bases}
+    slices, width = {}, 0
+    for parts in written.values():
+        for part in parts:
+            slices[part] = slice(width, width + n_directions(finite.nodes[part]))
+            width = slices[part].stop
+    one = None if _always_there(finite, written) else width
+    width += one is not None
+    maps = _maps(finite, written, derived) if fold else {}
+    bos = width if has_bos else None
+    pad = width + has_bos if has_pad else None
+    return Layout(finite, width + has_bos + has_pad, written, slices, maps, bos, one, pad)
+
+
+def is_view(finite: Finite, variable: int) -> bool:
+    """Whether a variable is linear in what it reads: a map of a categorical one, or a form of numbers."""
+    node = finite.nodes[variable]
+    if isinstance(node.op, ops.Apply):
+        return len(node.inputs) == 1 and not finite.nodes[node.inputs[0]].is_numerical
+    return isinstance(node.op, ops.Linear) and not node.is_partial
+
+
+def n_directions(node: FiniteNode) -> int:
+    """How many directions a variable takes."""
+    if node.is_numerical:
+        return 2 if node.is_partial else 1
+    return len(node.values)
+
+
+def encode(node: FiniteNode, value: Value) -> Float[np.ndarray, " width"]:
+    """A value in the coordinates of a variable's encoding; zeros for None."""
+    vector = np.zeros(n_directions(node))
+    if value is None:
+        return vector
+    if node.is_numerical:
+        vector[:] = 1
+        vector[0] = float(value)
+    else:
+        vector[node.domain.codes()[value_key(value)]] = 1
+    return vector
+
+
+def _encodings(node: FiniteNode) -> Float[np.ndarray, "code width"]:
+    """The encoding of every code, zeros for undefined last."""
+    if not node.is_numerical:
+        return np.eye(len(node.values) + 1, len(node.values))
+    numbers = np.ones((len(node.values) + 1, n_directions(node)))
+    numbers[:-1, 0] = [float(value) for value in node.values]
+    numbers[-1] = 0
+    return numbers
+
+
+def _identity(node: FiniteNode) -> np.ndarray:
+    return np.array([*range(len(node.values)), UNDEFINED])
+
+
+def _derived(finite: Finite) -> dict[int, tuple[int, np.ndarray]]:
+    """By variable: the categorical base that it is a function of, and its code for every code of that."""
+    derived: dict[int, tuple[int, np.ndarray]] = {}
+    for i in finite.variables:
+        node = finite.nodes[i]
+        if is_view(finite, i) and isinstance(node.op, ops.Apply):
+            base, codes = derived[node.inputs[0]]
+            assert node.table is not None
+            derived[i] = base, node.table[codes]
+        elif not isinstance(node.op, ops.Linear) or not is_view(finite, i):
+            derived[i] = i, _identity(node)
+    return derived
+
+
+def _read(finite: Finite, bases: Iterable[int]) -> set[int]:
+    """The variables whose directions heads, neurons or the unembedding read."""
+    waiting = [source for base in bases for source in finite.nodes[base].inputs] + [finite.output]
+    read: set[int] = set()
+    while waiting:
+        i = waiting.pop()
+        node = finite.nodes[i]
+        if isinstance(node.op, ops.Match):
+            waiting += [
+                source for source, is_read in zip(node.inputs, sides_read(node, finite), strict=True) if is_read
+            ]
+        elif node.is_selector or (isinstance(node.op, ops.Linear) and is_view(finite, i)):
+            waiting += node.inputs
+        else:
+            read.add(i)
+    return read
+
+
+def sides_read(node: FiniteNode, finite: Finite) -> tuple[bool, bool]:
+    """Whether a predicate depends on its key, and on its query, rather than on the other alone."""
+    keys, queries = (finite.nodes[i] for i in node.inputs[:2])
+    assert node.table is not None
+    table = node.table[: len(keys.values) + keys.is_partial, : len(queries.values) + queries.is_partial]
+    depends_on_query = bool((table != table[:, :1]).any())
+    return bool((table != table[:1]).any()) or not depends_on_query, depends_on_query
+
+
+def _to_write(
+    finite: Finite, base: int, read: set[int], derived: dict[int, tuple[int, np.ndarray]]
+) -> tuple[int, ...]:
+    """What is written of a base: itself, or if it takes fewer directions, all that is read of it."""
+    node = finite.nodes[base]
+    wanted = [i for i in derived if derived[i][0] == base and i in read]
+    if node.is_numerical or base in wanted:
+        return (base,)
+    wanted.sort(key=lambda i: (finite.nodes[i].is_numerical, -n_directions(finite.nodes[i]), i))
+    chosen: list[int] = []
+    for i in wanted:
+        if not any(_function_of(finite, derived, i, source) is not None for source in chosen):
+            chosen.append(i)
+    is_zero_where_undefined = not node.is_partial or all(derived[i][1][-1] == UNDEFINED for i in chosen)
+    width = sum(n_directions(finite.nodes[i]) for i in chosen)
+    return tuple(sorted(chosen)) if is_zero_where_undefined and width <= n_directions(node) else (base,)
+
+
+def _maps(
+    finite: Finite, written: dict[int, tuple[int, ...]], derived: dict[int, tuple[int, np.ndarray]]
+) -> dict[int, tuple[int, np.ndarray]]:
+    """For every variable that is not written but follows from one that is: how."""
+    maps = {}
+    for i, (base, _) in derived.items():
+        if i in written[base]:
+            continue
+        for source in written[base]:
+            codes = _function_of(finite, derived, i, source)
+            if codes is not None:
+                maps[i] = source, codes
+                break
+    return maps
+
+
+def _function_of(
+    finite: Finite, derived: dict[int, tuple[int, np.ndarray]], variable: int, source: int
+) -> np.ndarray | None:
+    """The variable's code for every code of a categorical source, if the source determines it."""
+    if finite.nodes[source].is_numerical:
+        return None
+    (base, targets), (_, given) = derived[variable], derived[source]
+    occurring = slice(None) if finite.nodes[base].is_partial else slice(-1)
+    codes = np.full(len(finite.nodes[source].values) + 1, UNDEFINED)
+    codes[given[occurring]] = targets[occurring]
+    return codes if (codes[given[occurring]] == targets[occurring]).all() else None
+
+
+def _always_there(finite: Finite, written: dict[int, tuple[int, ...]]) -> list[int]:
+    """Embedded variables of which every position of the sequence, and not the BOS, holds one value."""
+    embedded = [part for base, parts in written.items() if not finite.nodes[base].inputs for part in parts]
+    return [i for i in embedded if not finite.nodes[i].is_partial and not finite.nodes[i].is_numerical]

@@ -1,0 +1,317 @@
+"""From a RASP expression to a graph of primitive operations.
+
+Lowering makes explicit what an expression leaves to the reader: a width is the share of attention that
+the beginning-of-sequence position keeps, and then a lookup; where a construction needs one direction per
+value and the variable is a number, a lookup in between makes it categorical.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from functools import singledispatch
+from typing import Any
+
+from rasplens.compile import rasp
+from rasplens.compile.errors import CompileError
+from rasplens.compile.frontend.selector_formula import And, Atom, Formula, Not, conjuncts, holds, sources, together
+from rasplens.compile.ir import (
+    Apply,
+    BosShare,
+    Both,
+    Choose,
+    Gather,
+    Graph,
+    Indices,
+    Linear,
+    Match,
+    MatchBest,
+    Node,
+    Tokens,
+)
+from rasplens.compile.rasp import Encoding, Value
+from rasplens.compile.rasp.interpreter import expressions
+from rasplens.compile.rasp.values import canonical
+
+
+def build_graph(program: rasp.SOp, averaged: Collection[int] = ()) -> Graph:
+    """The graph of a program; shared expressions become one node.
+
+    Args:
+        program: The s-op to compute.
+        averaged: Ids of aggregates that average numbers although they are held as classes.
+
+    Raises:
+        CompileError: If the program is no s-op.
+    """
+    if not isinstance(program, rasp.SOp):
+        raise CompileError(f"A program is an s-op; got {program!r}. Aggregate over a selector first.", program)
+    builder = _Builder(averaged=averaged)
+    for expr in (rasp.tokens, *expressions(program)):  # no recursion: programs may be deeper than Python's stack
+        if isinstance(expr, rasp.SOp):
+            builder.lower(expr)
+    output = builder.lower(program)
+    return Graph(tuple(builder.nodes), output, builder.lowered)
+
+
+@dataclass
+class _Builder:
+    """The nodes so far, and which expressions they stand for."""
+
+    averaged: Collection[int]
+    nodes: list[Node] = field(default_factory=list)
+    lowered: dict[int, int] = field(default_factory=dict)
+    casts: dict[tuple[int, Encoding], int] = field(default_factory=dict)
+    pairs: dict[tuple[int, int], int] = field(default_factory=dict)
+    used_names: dict[str, int] = field(default_factory=dict)
+    kept_alive: list[rasp.RASPExpr] = field(default_factory=list)
+
+    def lower(self, expr: rasp.RASPExpr) -> int:
+        """The node of an expression, made on first sight."""
+        if id(expr) not in self.lowered:
+            self.lowered[id(expr)] = _lower(expr, self)
+            self.kept_alive.append(expr)  # so that no later expression can take over its id
+        return self.lowered[id(expr)]
+
+    def add(self, op: Any, inputs: tuple[int, ...], expr: rasp.RASPExpr, name: str | None = None) -> int:
+        """A new node, encoded as its expression says."""
+        encoding = expr.encoding if isinstance(expr, rasp.SOp) else None
+        return self.append(Node(op, inputs, self.unique(name or expr.name), encoding, expr))
+
+    def cast(self, node: int, encoding: Encoding) -> int:
+        """The variable in the given encoding: itself, or a lookup from it."""
+        source = self.nodes[node]
+        if source.encoding is encoding:
+            return node
+        if (node, encoding) not in self.casts:
+            name = self.unique(f"{source.name} as {encoding.value}")
+            cast = Node(Apply(_identity), (node,), name, encoding, source.expr)
+            self.casts[node, encoding] = self.append(cast)
+        return self.casts[node, encoding]
+
+    def categorical(self, expr: rasp.RASPExpr) -> int:
+        """The node of an expression with one direction per value."""
+        return self.cast(self.lower(expr), Encoding.CATEGORICAL)
+
+    def append(self, node: Node) -> int:
+        self.nodes.append(node)
+        return len(self.nodes) - 1
+
+    def unique(self, name: str) -> str:
+        count = self.used_names.get(name, 0) + 1
+        self.used_names[name] = count
+        return name if count == 1 else self.unique(f"{name} ({count})")
+
+
+_EVERYTHING = rasp.Select(rasp.tokens, rasp.tokens, rasp.Comparison.TRUE)
+
+
+def _identity(value: Value) -> Value:
+    return value
+
+
+@singledispatch
+def _lower(expr: rasp.RASPExpr, builder: _Builder) -> int:
+    raise CompileError(f"{expr!r} cannot be compiled.", expr)
+
+
+@_lower.register
+def _(expr: rasp.TokensType, builder: _Builder) -> int:
+    return _primitive(Tokens(), rasp.tokens, expr, builder)
+
+
+@_lower.register
+def _(expr: rasp.IndicesType, builder: _Builder) -> int:
+    return _primitive(Indices(), rasp.indices, expr, builder)
+
+
+def _primitive(op: Any, plain: rasp.SOp, expr: rasp.SOp, builder: _Builder) -> int:
+    """Tokens and indices are embedded one direction per value; an annotated copy is a lookup from that."""
+    if expr is plain:
+        return builder.add(op, (), expr)
+    source = builder.lower(plain)
+    if expr.encoding is Encoding.CATEGORICAL:
+        return source
+    return builder.cast(source, expr.encoding)
+
+
+@_lower.register
+def _(expr: rasp.LengthType, builder: _Builder) -> int:
+    return _width(expr, _EVERYTHING, builder)
+
+
+@_lower.register
+def _(expr: rasp.Full, builder: _Builder) -> int:
+    fill = expr.fill
+    return builder.add(Apply(lambda token: fill), (builder.lower(rasp.tokens),), expr)
+
+
+@_lower.register
+def _(expr: rasp.ConstantSOp, builder: _Builder) -> int:
+    values = expr.value
+    read = Apply(lambda index: values[index] if index < len(values) else None)
+    return builder.add(read, (builder.lower(rasp.indices),), expr)
+
+
+@_lower.register
+def _(expr: rasp.Map, builder: _Builder) -> int:
+    return builder.add(Apply(expr.f), (builder.lower(expr.inner),), expr)
+
+
+@_lower.register
+def _(expr: rasp.SequenceMap, builder: _Builder) -> int:
+    return builder.add(Apply(expr.f), (builder.categorical(expr.fst), builder.categorical(expr.snd)), expr)
+
+
+@_lower.register
+def _(expr: rasp.LinearSequenceMap, builder: _Builder) -> int:
+    if expr.encoding is Encoding.CATEGORICAL:
+        inputs = builder.categorical(expr.fst), builder.categorical(expr.snd)
+        return builder.add(Apply(expr.f), inputs, expr)
+    inputs = builder.lower(expr.fst), builder.lower(expr.snd)
+    return builder.add(Linear(expr.fst_fac, expr.snd_fac), inputs, expr)
+
+
+@_lower.register
+def _(expr: rasp.Where, builder: _Builder) -> int:
+    branch = builder.categorical if expr.encoding is Encoding.CATEGORICAL else builder.lower
+    inputs = builder.categorical(expr.condition), branch(expr.then), branch(expr.otherwise)
+    return builder.add(Choose(), inputs, expr)
+
+
+@_lower.register
+def _(expr: rasp.SelectorWidth, builder: _Builder) -> int:
+    return _width(expr, expr.selector, builder)
+
+
+def _width(expr: rasp.SOp, selector: rasp.Selector, builder: _Builder) -> int:
+    counted = _conjunction(_formula(selector, builder), selector, builder)
+    share = rasp.numerical(expr).named(f"{expr.name} (BOS share)")
+    of_length = isinstance(expr, rasp.LengthType)
+    attended = builder.add(BosShare(of_length), (counted,), share)
+    return builder.add(Apply(_width_of_share), (attended,), expr)
+
+
+def _width_of_share(share: float) -> int:
+    return round(1 / share) - 1
+
+
+@_lower.register
+def _(expr: rasp.Aggregate, builder: _Builder) -> int:
+    selector, values = builder.lower(expr.selector), builder.lower(expr.sop)
+    mixes = builder.nodes[values].encoding is Encoding.NUMERICAL or id(expr) in builder.averaged
+    if mixes and expr.encoding is Encoding.CATEGORICAL:
+        _check_default_of_mean(expr)
+        mean = rasp.numerical(expr).named(f"{expr.name} (mean)")
+        return builder.cast(builder.add(Gather(expr.default), (selector, values), mean), Encoding.CATEGORICAL)
+    return builder.add(Gather(expr.default), (selector, values), expr)
+
+
+def _check_default_of_mean(expr: rasp.Aggregate) -> None:
+    """Refuses a default whose type would be lost: a mean is held as a number before it becomes a class."""
+    default = expr.default
+    is_plain = default is None or (type(default) is float and not default.is_integer()) or type(default) is int
+    if not is_plain:
+        raise CompileError(
+            f"{expr.name!r} averages numbers and is held as classes; its default must be None, an int or a "
+            f"fraction, and is {default!r}. Make it numerical(...), or choose another default.",
+            expr,
+        )
+
+
+@_lower.register
+def _(expr: rasp.SelectBest, builder: _Builder) -> int:
+    inputs = tuple(builder.categorical(part) for part in (expr.keys, expr.queries, expr.score))
+    return builder.add(MatchBest(expr.predicate), inputs, expr)
+
+
+@_lower.register
+def _(expr: rasp.Selector, builder: _Builder) -> int:
+    return _conjunction(_formula(expr, builder), expr, builder)
+
+
+def _conjunction(formula: Formula, expr: rasp.Selector, builder: _Builder) -> int:
+    """The selector of a formula: levels of attention add up, so `and` costs no more than its parts."""
+    matches = [_match(part, expr, builder) for part in together(conjuncts(formula))]
+    return matches[0] if len(matches) == 1 else builder.add(Both(), tuple(matches), expr)
+
+
+def _match(formula: Formula, expr: rasp.Selector, builder: _Builder) -> int:
+    """One predicate of one key and one query variable; of several at once, through their combinations."""
+    keys, queries = (list(dict.fromkeys(side)) for side in zip(*sources(formula), strict=True))
+    key, query = _combination(keys, expr, builder), _combination(queries, expr, builder)
+
+    def predicate(key_value: Value, query_value: Value) -> bool:
+        found = dict(zip(keys, _parts(key_value, keys), strict=True))
+        asked = dict(zip(queries, _parts(query_value, queries), strict=True))
+        return holds(formula, found, asked)
+
+    takes_none = not isinstance(formula, Atom)
+    return builder.add(Match(predicate, takes_none), (key, query), expr)
+
+
+def _combination(parts: list[int], expr: rasp.Selector, builder: _Builder) -> int:
+    """A variable whose values are the tuples of the values of several, None among them."""
+    whole = parts[0]
+    for part in parts[1:]:
+        if (whole, part) not in builder.pairs:
+            is_first = whole == parts[0]
+            op = Apply((lambda x, y: (x, y)) if is_first else (lambda x, y: (*x, y)), takes_none=True)
+            names = [builder.nodes[i].name for i in (whole, part)]
+            pair = Node(op, (whole, part), builder.unique(" × ".join(names)), Encoding.CATEGORICAL, expr)
+            builder.pairs[whole, part] = builder.append(pair)
+        whole = builder.pairs[whole, part]
+    return whole
+
+
+def _parts(value: Value, sources: list[int]) -> tuple[Value, ...]:
+    return (value,) if len(sources) == 1 else value
+
+
+@singledispatch
+def _formula(expr: rasp.Selector, builder: _Builder) -> Formula:
+    raise CompileError(f"{expr!r} cannot be compiled.", expr)
+
+
+@_formula.register
+def _(expr: rasp.Select, builder: _Builder) -> Formula:
+    return Atom(builder.categorical(expr.keys), builder.categorical(expr.queries), expr.predicate)
+
+
+@_formula.register
+def _(expr: rasp.SelectBest, builder: _Builder) -> Formula:
+    """The keys that satisfy the predicate and have the score that is best for the query.
+
+    A head can select those directly, but not count or restrict them: then the best score is gathered
+    first, and compared.
+    """
+    ranked = rasp.Map(canonical, expr.score).named(f"{expr.score.name} (as a score)")
+    scores = builder.categorical(ranked)
+    best = rasp.Aggregate(expr, ranked).named(f"{expr.score.name} of {expr.name}")
+    highest = builder.add(Gather(None), (builder.lower(expr), scores), best)
+    predicate = Atom(builder.categorical(expr.keys), builder.categorical(expr.queries), expr.predicate)
+    return And((predicate, Atom(scores, highest, rasp.Comparison.EQ)))
+
+
+@_formula.register
+def _(expr: rasp.ConstantSelector, builder: _Builder) -> Formula:
+    rows = expr.value
+
+    def selected(key: int, query: int) -> bool:
+        return query < len(rows) and key < len(rows[query]) and rows[query][key]
+
+    indices = builder.lower(rasp.indices)
+    return Atom(indices, indices, selected)
+
+
+@_formula.register
+def _(expr: rasp.SelectorNot, builder: _Builder) -> Formula:
+    return Not(_formula(expr.inner, builder))
+
+
+@_formula.register
+def _(expr: rasp.SelectorAnd, builder: _Builder) -> Formula:
+    return And((_formula(expr.fst, builder), _formula(expr.snd, builder)))
+
+
+@_formula.register
+def _(expr: rasp.SelectorOr, builder: _Builder) -> Formula:
+    return Not(And((Not(_formula(expr.fst, builder)), Not(_formula(expr.snd, builder)))))

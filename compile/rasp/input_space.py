@@ -1,0 +1,106 @@
+"""The inputs of a program: which tokens, how many of them, and which positions see which."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rasplens.compile.rasp.interpreter import visibility
+from rasplens.compile.rasp.language import Value
+from rasplens.compile.rasp.values import plain, value_key
+
+BATCH = 2_048
+"""Sequences that are worked on at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class InputSpace:
+    """All sequences of 1 to `max_len` tokens of a vocabulary.
+
+    Attributes:
+        vocab: The tokens; a token's place is its id. A set is put in order, so that it gives the same
+            model under any hash seed.
+        max_len: The longest sequence.
+        visible: Boolean `[query, key]` over `max_len` positions: what selectors may see.
+
+    Raises:
+        ValueError: If the vocabulary is empty, has duplicates or holds None, or max_len is below 1.
+    """
+
+    vocab: tuple[Value, ...]
+    max_len: int
+    visible: np.ndarray
+
+    def __post_init__(self) -> None:
+        if not self.vocab:
+            raise ValueError("vocab must have at least one token.")
+        if None in self.vocab:
+            raise ValueError("None cannot be a token: it is RASP's undefined value.")
+        if len({value_key(token) for token in self.vocab}) < len(self.vocab):
+            twice = next(t for i, t in enumerate(self.vocab) if t in self.vocab[:i])
+            raise ValueError(f"vocab must not repeat a token; {twice!r} stands there twice.")
+
+    @property
+    def size(self) -> int:
+        """The number of sequences."""
+        return sum(len(self.vocab) ** length for length in range(1, self.max_len + 1))
+
+    def __iter__(self) -> Iterator[tuple[Value, ...]]:
+        """Every sequence, the shortest first."""
+        for length in range(1, self.max_len + 1):
+            yield from itertools.product(self.vocab, repeat=length)
+
+    def all_ids(self) -> Iterator[np.ndarray]:
+        """Every sequence as token ids `[batch, pos]`, in the same order, batches of one length each."""
+        for length in range(1, self.max_len + 1):
+            total = len(self.vocab) ** length
+            for start in range(0, total, BATCH):
+                numbers = np.arange(start, min(start + BATCH, total))
+                yield np.stack(np.unravel_index(numbers, [len(self.vocab)] * length), axis=1)
+
+    def sampled_ids(self, samples: int, seed: int) -> Iterator[np.ndarray]:
+        """Random sequences as token ids `[batch, pos]`, of uniform length and uniform tokens, the short first."""
+        rng = np.random.default_rng(seed)
+        lengths, counts = np.unique(rng.integers(1, self.max_len + 1, samples), return_counts=True)
+        for length, count in zip(lengths.tolist(), counts.tolist(), strict=True):
+            yield rng.integers(len(self.vocab), size=(count, length))
+
+    def ids(self, tokens: Sequence[Value]) -> list[int]:
+        """The ids of a sequence.
+
+        Raises:
+            ValueError: If it is empty, too long, or holds a token outside the vocabulary.
+        """
+        if not 1 <= len(tokens) <= self.max_len:
+            raise ValueError(
+                f"The sequence has {len(tokens)} tokens; the model takes 1 to max_len={self.max_len}."
+            )
+        known = {value_key(token): i for i, token in enumerate(self.vocab)}
+        for position, token in enumerate(tokens):
+            if value_key(token) not in known:
+                raise ValueError(
+                    f"Token {token!r} at position {position} is not in the vocabulary "
+                    f"({', '.join(map(repr, self.vocab[:8]))}{', …' if len(self.vocab) > 8 else ''})."
+                )
+        return [known[value_key(token)] for token in tokens]
+
+
+def input_space(
+    vocab: Sequence[Value] | set[Value] | frozenset[Value],
+    max_len: int,
+    causal: bool = False,
+    mask: np.ndarray | None = None,
+) -> InputSpace:
+    """The input space over a vocabulary; see `InputSpace`."""
+    if max_len < 1:
+        raise ValueError(f"max_len must be at least 1; got {max_len}.")
+    if mask is not None:
+        mask = np.asarray(mask)
+        if mask.dtype != bool:
+            raise ValueError(f"mask must be boolean; got {mask.dtype}.")
+    if isinstance(vocab, set | frozenset):
+        vocab = sorted(vocab, key=lambda token: (type(token).__name__, token))
+    visible = visibility(max_len, causal, mask)
+    visible.flags.writeable = False
+    return InputSpace(tuple(plain(token) for token in vocab), max_len, visible)

@@ -1,0 +1,273 @@
+"""A compiled model as one file: weights, anatomy, and the program with its functions as tables.
+
+A Python function cannot be stored safely, but a compiled program calls its functions on finitely many
+values: their results are stored, and the program that is loaded looks them up. So a loaded model can be
+called, verified, intervened on and compared like the one that was saved, without the program's source.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rasplens.compile import rasp
+from rasplens.compile.compiled import CompiledModel, Variable
+from rasplens.compile.frontend.undefined_inputs import defined_program
+from rasplens.compile.rasp import Encoding, Value
+from rasplens.compile.rasp.input_space import InputSpace
+from rasplens.compile.rasp.interpreter import expressions
+from rasplens.compile.rasp.values import plain, value_key
+from rasplens.model import StorageError, Transformer, load, load_provenance, save
+
+_KIND = "compiled program"
+
+Json = dict[str, Any]
+
+_PRIMITIVES = {"TokensType": rasp.tokens, "IndicesType": rasp.indices, "LengthType": rasp.length}
+
+
+def save_compiled(compiled: CompiledModel, path: str | Path) -> None:
+    """Writes a compiled model to one file, which `rasplens.model.load` reads as a transformer, too.
+
+    Raises:
+        StorageError: If the folder does not exist.
+    """
+    save(compiled.transformer, path, {"kind": _KIND, **anatomy(compiled)})
+
+
+def anatomy(compiled: CompiledModel) -> Json:
+    """All of a compiled model but its weights, in JSON values."""
+    space = compiled.inputs
+    return {
+        "vocab": [_to_json(token) for token in space.vocab],
+        "visible": space.visible.astype(int).tolist(),
+        "has_bos": compiled.has_bos,
+        "has_pad": compiled.has_pad,
+        "is_partial": compiled.partial is not None,
+        "output": compiled.output,
+        "variables": [_variable_to_json(variable) for variable in compiled.variables.values()],
+        "heads": [[*place, name] for place, name in compiled.heads.items()],
+        "neurons": [[*place, name] for place, name in compiled.neurons.items()],
+        "program": _program_to_json(compiled.program, space),
+    }
+
+
+def load_compiled(path: str | Path) -> CompiledModel:
+    """The compiled model that `save_compiled` wrote.
+
+    Raises:
+        StorageError: If the file is missing, truncated, edited, foreign, or holds no compiled program.
+    """
+    found = load_provenance(path)
+    if found.get("kind") != _KIND:
+        raise StorageError(f"{path} holds a model, but not a compiled program: no anatomy in it.")
+    return from_anatomy(found, load(path))
+
+
+def from_anatomy(found: Json, transformer: Transformer) -> CompiledModel:
+    """The compiled model of an `anatomy` and its weights."""
+    visible = np.array(found["visible"], dtype=bool)
+    visible.flags.writeable = False
+    space = InputSpace(tuple(_from_json(token) for token in found["vocab"]), len(visible), visible)
+    variables = [_variable_from_json(variable, transformer.config.d_model) for variable in found["variables"]]
+    program = _program_from_json(found["program"])
+    return CompiledModel(
+        program=program,
+        inputs=space,
+        transformer=transformer,
+        has_bos=found["has_bos"],
+        has_pad=found["has_pad"],
+        variables={variable.name: variable for variable in variables},
+        output=found["output"],
+        heads={(layer, head): name for layer, head, name in found["heads"]},
+        neurons={(layer, start, end): name for layer, start, end, name in found["neurons"]},
+        partial=defined_program(program, space, "allow")[1] if found["is_partial"] else None,
+    )
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """A function of one or two values, known by its results.
+
+    Attributes:
+        results: By the keys of the arguments.
+    """
+
+    results: Mapping[tuple[Any, ...], Value]
+
+    def __call__(self, *arguments: Value) -> Value:
+        """The result.
+
+        Raises:
+            KeyError: If the program that was stored has no value there.
+        """
+        key = tuple(value_key(argument) for argument in arguments)
+        if key not in self.results:
+            raise KeyError(f"no value for {', '.join(map(repr, arguments))} was stored")
+        return self.results[key]
+
+
+def _variable_to_json(variable: Variable) -> Json:
+    rows, columns = np.nonzero(variable.columns)
+    return {
+        "name": variable.name,
+        "encoding": variable.encoding.value,
+        "values": [_to_json(value) for value in variable.values],
+        "width": variable.columns.shape[1],
+        "columns": [rows.tolist(), columns.tolist(), variable.columns[rows, columns].tolist()],
+        "directions": variable.directions.tolist(),
+        "written_at": variable.written_at,
+        "is_view": variable.is_view,
+        "is_auxiliary": variable.is_auxiliary,
+    }
+
+
+def _variable_from_json(found: Json, d_model: int) -> Variable:
+    columns = np.zeros((d_model, found["width"]))
+    rows, places, entries = found["columns"]
+    columns[rows, places] = entries
+    return Variable(
+        name=found["name"],
+        encoding=Encoding(found["encoding"]),
+        values=tuple(_from_json(value) for value in found["values"]),
+        columns=columns,
+        directions=np.array(found["directions"], dtype=int),
+        written_at=found["written_at"],
+        is_view=found["is_view"],
+        is_auxiliary=found["is_auxiliary"],
+    )
+
+
+def _program_to_json(program: rasp.SOp, space: InputSpace) -> list[Json]:
+    """Every expression after what it reads, by place; the program is the last."""
+    graph, finite = defined_program(program, space, "allow")
+    ordered = expressions(program)
+    place = {id(expr): i for i, expr in enumerate(ordered)}
+
+    def values(sop: rasp.SOp) -> list[Value]:
+        return finite.nodes[graph.node_of[id(sop)]].raw_values
+
+    stored = []
+    for expr in ordered:
+        annotations = {key: _annotation(value) for key, value in expr.annotations.items()}
+        stored.append({
+            "kind": type(expr).__name__,
+            "reads": [place[id(child)] for child in expr.children],
+            "annotations": annotations,
+            **_content(expr, values),
+        })  # fmt: skip
+    return stored
+
+
+def _annotation(value: Any) -> Any:
+    return value.value if isinstance(value, Encoding) else value
+
+
+@singledispatch
+def _content(expr: rasp.RASPExpr, values: Any) -> Json:
+    """What an expression is beside what it reads."""
+    return {}
+
+
+@_content.register
+def _(expr: rasp.Map, values: Any) -> Json:
+    return {"table": _table(expr.f, [values(expr.inner)])}
+
+
+@_content.register
+def _(expr: rasp.SequenceMap, values: Any) -> Json:
+    return {"table": _table(expr.f, [values(expr.fst), values(expr.snd)])}
+
+
+@_content.register
+def _(expr: rasp.LinearSequenceMap, values: Any) -> Json:
+    return {"factors": [expr.fst_fac, expr.snd_fac]}
+
+
+@_content.register(rasp.Select)
+@_content.register(rasp.SelectBest)
+def _(expr: rasp.Select | rasp.SelectBest, values: Any) -> Json:
+    return {"table": _table(lambda k, q: bool(expr.predicate(k, q)), [values(expr.keys), values(expr.queries)])}
+
+
+@_content.register
+def _(expr: rasp.Full, values: Any) -> Json:
+    return {"fill": _to_json(expr.fill)}
+
+
+@_content.register(rasp.ConstantSOp)
+@_content.register(rasp.ConstantSelector)
+def _(expr: rasp.ConstantSOp | rasp.ConstantSelector, values: Any) -> Json:
+    return {"value": _to_json(tuple(expr.value)), "check_length": expr.check_length}
+
+
+@_content.register
+def _(expr: rasp.Aggregate, values: Any) -> Json:
+    return {"default": _to_json(expr.default)}
+
+
+def _table(function: Any, arguments: Sequence[Sequence[Value]]) -> list[Any]:
+    """Arguments and result wherever the function has one."""
+    return [[*map(_to_json, at), _to_json(result)] for at, result in _results(function, arguments)]
+
+
+def _results(function: Any, arguments: Sequence[Sequence[Value]]) -> Iterator[tuple[tuple[Value, ...], Value]]:
+    for at in product(*arguments):
+        try:
+            yield at, plain(function(*at))
+        except Exception:
+            continue  # the program has no value there, and neither has what is stored
+
+
+def _program_from_json(stored: Sequence[Json]) -> rasp.SOp:
+    found: list[Any] = []
+    for node in stored:
+        reads = [found[i] for i in node["reads"]]
+        annotations = {
+            key: Encoding(value) if key == "encoding" else value for key, value in node["annotations"].items()
+        }
+        found.append(_expression(node, reads, annotations))
+    return found[-1]
+
+
+def _expression(node: Json, reads: list[Any], annotations: Json) -> rasp.RASPExpr:
+    kind = getattr(rasp, node["kind"])
+    primitive = {rasp.TokensType: rasp.tokens, rasp.IndicesType: rasp.indices, rasp.LengthType: rasp.length}.get(
+        kind
+    )
+    if primitive is not None:
+        return rasp.annotate(primitive, **annotations) if annotations else primitive
+    if kind in (rasp.Map, rasp.SequenceMap):
+        return kind(_lookup(node), *reads, annotations=annotations)
+    if kind is rasp.Select:
+        return rasp.Select(reads[0], reads[1], _lookup(node), annotations=annotations)
+    if kind is rasp.SelectBest:
+        keys, queries, score = reads
+        return rasp.SelectBest(keys, queries, _lookup(node), score, annotations=annotations)
+    if kind is rasp.LinearSequenceMap:
+        return rasp.LinearSequenceMap(*reads, *node["factors"], annotations=annotations)
+    if kind is rasp.Aggregate:
+        return rasp.Aggregate(reads[0], reads[1], _from_json(node["default"]), annotations=annotations)
+    if kind is rasp.Full:
+        return rasp.Full(_from_json(node["fill"]), annotations=annotations)
+    if kind in (rasp.ConstantSOp, rasp.ConstantSelector):
+        return kind(_from_json(node["value"]), node["check_length"], annotations=annotations)
+    return kind(*reads, annotations=annotations)
+
+
+def _lookup(node: Json) -> Lookup:
+    rows = [[_from_json(value) for value in row] for row in node["table"]]
+    return Lookup({tuple(map(value_key, arguments)): result for *arguments, result in rows})
+
+
+def _to_json(value: Value) -> Any:
+    """A value in JSON: tuples as objects, so that lists stay free, and ints and floats as they are."""
+    return {"tuple": [_to_json(part) for part in value]} if isinstance(value, tuple) else value
+
+
+def _from_json(value: Any) -> Value:
+    return tuple(_from_json(part) for part in value["tuple"]) if isinstance(value, dict) else value

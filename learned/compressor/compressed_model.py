@@ -1,0 +1,156 @@
+"""The result of compressing: a transformer whose residual stream is narrower than its features are many."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from rasplens.compile.compiled import CompiledModel, Variable, nearest
+from rasplens.compile.drawing import direction_labels
+from rasplens.compile.rasp import Encoding, Value
+from rasplens.compile.storage import anatomy, from_anatomy
+from rasplens.learned.compressor.projection import narrow
+from rasplens.learned.compressor.recipe import CompressionRecipe
+from rasplens.model import Config, StorageError, Transformer, load, load_provenance, save
+
+_KIND = "compressed program"
+
+
+@dataclass(frozen=True, eq=False)
+class CompressedModel(Transformer):
+    """A compiled model behind one linear map: a transformer with d directions, in which features share them.
+
+    It runs, is hooked, disguised and compared like any transformer.
+
+    Attributes:
+        compiled: The model that was compressed.
+        projection: The map W, `[D, d]`: row i is where the residual direction i of the compiled model went.
+        recipe: How it was found; None for a map from elsewhere, such as principal components.
+        seed: Of the first map and of the inputs.
+        history: (step, loss of the answers, loss of the layers' outputs) after every chunk of steps; the map is
+            the one at the step where their mean was least.
+    """
+
+    compiled: CompiledModel
+    projection: Float[np.ndarray, "D d"]
+    recipe: CompressionRecipe | None = None
+    seed: int = 0
+    history: tuple[tuple[int, float, float], ...] = field(default=(), repr=False)
+
+    @property
+    def d(self) -> int:
+        """The width of its residual stream."""
+        return self.projection.shape[1]
+
+    @property
+    def origin(self) -> str:
+        """Where it comes from."""
+        return f"{self.compiled.output!r}, compressed to {self.d} of {len(self.projection)} directions"
+
+    @property
+    def transformer(self) -> Transformer:
+        """Itself: compiled and learned models have a transformer, this one is one."""
+        return self
+
+    @property
+    def labels(self) -> list[str]:
+        """What each row of the projection stands for: the directions of the compiled residual stream."""
+        return direction_labels(self.compiled)
+
+    @property
+    def overlap(self) -> Float[np.ndarray, "D D"]:
+        """How much of each feature is read where each feature was written: `W Wᵀ`, the identity without loss."""
+        return self.projection @ self.projection.T
+
+    def answers(self, sequences: Sequence[Sequence[Value]]) -> list[list[Value]]:
+        """Its answers to sequences of one length; where a class is undefined it gives one all the same.
+
+        Raises:
+            ValueError: If a sequence does not fit the model, or the lengths differ.
+        """
+        output = self.compiled.variables[self.compiled.output]
+        logits = self(self.compiled.encode(sequences))[:, self.compiled.offset :]
+        return [[(*output.values, None)[code] for code in row] for row in best_codes(output, logits)]
+
+    def save(self, path: str | Path) -> None:
+        """Writes it to one file, which `rasplens.model.load` reads as a transformer, too.
+
+        Raises:
+            StorageError: If the folder does not exist.
+        """
+        source = self.compiled.transformer
+        provenance = {
+            "kind": _KIND,
+            "anatomy": anatomy(self.compiled),
+            "config": source.config.to_dict(),
+            "weights": {name: _sparse(array) for name, array in source.weights.items()},
+            "dtype": source.dtype.name,
+            "projection": self.projection.tolist(),
+            "recipe": None if self.recipe is None else asdict(self.recipe),
+            "seed": self.seed,
+            "history": self.history,
+        }
+        save(self, path, provenance)
+
+    def __repr__(self) -> str:
+        wide = self.compiled.transformer.config.d_model
+        return f"CompressedModel({self.compiled.output!r}: {wide} directions in {self.d}, seed {self.seed})"
+
+
+def best_codes(output: Variable, logits: Float[np.ndarray, "*batch logit"]) -> Int[np.ndarray, "*batch"]:
+    """The codes that logits stand for: the largest, as none is exactly 0 or 1 in superposition, or the number."""
+    return logits.argmax(axis=-1) if output.encoding is Encoding.CATEGORICAL else nearest(output, logits)[0]
+
+
+def compressed_by(compiled: CompiledModel, projection: Float[np.ndarray, "D d"], **more: Any) -> CompressedModel:
+    """The compiled model behind a map.
+
+    Args:
+        compiled: The model.
+        projection: The map.
+        more: Where it comes from: `recipe`, `seed` and `history`.
+    """
+    made = narrow(compiled.transformer, projection)
+    return CompressedModel(made.config, made.weights, made.mask, compiled, projection, **more)
+
+
+def is_compressed(path: str | Path) -> bool:
+    """Whether a file holds a compressed model."""
+    try:
+        return load_provenance(path).get("kind") == _KIND
+    except StorageError:
+        return False
+
+
+def load_compressed(path: str | Path) -> CompressedModel:
+    """The compressed model that `CompressedModel.save` wrote.
+
+    Raises:
+        StorageError: If the file is missing, truncated, edited, foreign, or holds no compressed program.
+    """
+    found = load_provenance(path)
+    if not is_compressed(path):
+        raise StorageError(f"{path} holds a model, but not a compressed program: no map in it.")
+    made, dtype = load(path), np.dtype(found["dtype"])
+    weights = {name: _dense(array, dtype) for name, array in found["weights"].items()}
+    compiled = from_anatomy(found["anatomy"], Transformer(Config.from_dict(found["config"]), weights, made.mask))
+    recipe = None if found["recipe"] is None else CompressionRecipe.from_dict(found["recipe"])
+    history = tuple((step, output, layers) for step, output, layers in found["history"])
+    projection = np.array(found["projection"])
+    return CompressedModel(
+        made.config, made.weights, made.mask, compiled, projection, recipe, found["seed"], history
+    )
+
+
+def _sparse(array: np.ndarray) -> Mapping[str, Any]:
+    places = np.flatnonzero(array)
+    return {"shape": array.shape, "places": places.tolist(), "values": array.ravel()[places].tolist()}
+
+
+def _dense(stored: Mapping[str, Any], dtype: np.dtype) -> np.ndarray:
+    array = np.zeros(int(np.prod(stored["shape"])), dtype)
+    array[stored["places"]] = stored["values"]
+    return array.reshape(stored["shape"])

@@ -1,0 +1,1 @@
+"""Models from elsewhere: files of our own and state dicts of TransformerLens."""

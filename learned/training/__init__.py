@@ -1,0 +1,1 @@
+"""One resumable training loop, and what it differentiates."""

@@ -1,0 +1,157 @@
+"""The compiled programs of training: chunks of AdamW steps and a look at accuracy, for all seeds at once.
+
+An ensemble is one program over its members, each with its own weights and inputs; a single model is an
+ensemble of one. The inputs of a step are shared out among JAX's devices.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax.flatten_util import ravel_pytree
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from rasplens.learned.initialisation import untrained
+from rasplens.learned.recipes import Recipe
+from rasplens.learned.training.layer_plan import plan_layers
+from rasplens.learned.training.live_forward import live_forward
+from rasplens.model.jax_forward import for_members
+from rasplens.tasks import Task
+
+Weights = dict[str, jax.Array]
+State = tuple[Weights, Any]
+"""Trained weights and the optimiser's state; every array has the members of the ensemble as its first axis."""
+
+WORTH_SHARING = 200_000
+"""The scores of a layer, or the logits, from which sharing a step out is faster; half as many are not."""
+
+_AT_ONCE = 256
+"""Inputs that are evaluated together: more would not fit into a core's cache."""
+
+MOST_DEVICES = 4
+"""Cores among which a step is shared out at most: its inputs are few, and sharing has its price."""
+
+EVERYWHERE, BY_INPUT = PartitionSpec(), PartitionSpec(None, None, "inputs")
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """What training runs.
+
+    Attributes:
+        begin: From the members' first weights, the state before the first step.
+        run: (state, active, ids, targets) → (state, losses): a chunk of steps, with ids
+            `[member, step, batch, pos]`, targets `[member, step, batch, loss_pos]` and losses
+            `[member, step]`. A member that is not active stays as it is.
+        right: (weights, ids, targets) → whether each answer to some inputs is right: `[member, input, loss_pos]`.
+    """
+
+    begin: Callable[[Weights], State]
+    run: Callable[..., tuple[State, jax.Array]]
+    right: Callable[..., jax.Array]
+
+
+@lru_cache(maxsize=8)
+def build_steps(task: Task, recipe: Recipe, n_devices: int) -> Steps:
+    """The programs that train a recipe's architecture on a task; those built last are kept.
+
+    Args:
+        task: What is trained, and where its answers are read.
+        recipe: How to train.
+        n_devices: Among how many of JAX's devices the inputs of a step are shared out.
+    """
+    start = untrained(recipe.architecture, task, 0)
+    logits = live_forward(start.config, start.mask, recipe.objective(task).loss_positions)
+    answers = live_forward(start.config, start.mask, task.loss_positions)
+    frozen = {name: jnp.asarray(start.weights[name]) for name in start.config.frozen}
+    optimiser = build_optimiser(recipe)
+
+    def loss(trained: Weights, ids: jax.Array, targets: jax.Array) -> jax.Array:
+        predicted = logits({**trained, **frozen}, ids)
+        return optax.softmax_cross_entropy_with_integer_labels(predicted, targets).mean()
+
+    def step(state: State, batch: tuple[jax.Array, ...]) -> tuple[State, jax.Array]:
+        trained, moments = state
+        value, gradients = _mean_over_devices(jax.value_and_grad(loss)(trained, *batch), n_devices)
+        updates, moments = optimiser.update(gradients, moments, trained)
+        return (optax.apply_updates(trained, updates), moments), value
+
+    def run(state: State, active: jax.Array, *batches: jax.Array) -> tuple[State, jax.Array]:
+        stay = (state, jnp.zeros(len(batches[0])))
+        return jax.lax.cond(active, lambda: jax.lax.scan(step, state, batches), lambda: stay)
+
+    def right(trained: Weights, ids: jax.Array, targets: jax.Array) -> jax.Array:
+        padded = jnp.pad(ids, ((0, -len(ids) % _AT_ONCE), (0, 0))).reshape(-1, _AT_ONCE, ids.shape[1])
+        best = jax.lax.map(lambda batch: answers({**trained, **frozen}, batch).argmax(axis=-1), padded)
+        return best.reshape(-1, targets.shape[1])[: len(ids)] == targets
+
+    return Steps(
+        jax.vmap(optimiser.init),
+        jax.jit(_shared_out(for_members(run), n_devices)),
+        jax.jit(lambda trained, ids, targets: for_members(lambda weights: right(weights, ids, targets))(trained)),
+    )
+
+
+def build_optimiser(recipe: Recipe) -> optax.GradientTransformation:
+    """AdamW as the recipe says, with its schedule and clipping."""
+    rate: float | optax.Schedule = recipe.learning_rate
+    if recipe.warmup:
+        rate = optax.warmup_cosine_decay_schedule(0.0, recipe.learning_rate, recipe.warmup, recipe.steps)
+    adamw = optax.adamw(rate, b2=recipe.b2, weight_decay=recipe.weight_decay)
+    return optax.chain(optax.clip_by_global_norm(recipe.clip), adamw) if recipe.clip else adamw
+
+
+def use_all_cores() -> None:
+    """Lets training share the inputs of a step out among cores: up to twice the speed on two of them.
+
+    Call it before anything runs in JAX, as the command line does; where JAX runs already, it stays as it is.
+    A training that goes on from a state on disk needs as many devices as it began with.
+    """
+    with contextlib.suppress(RuntimeError):
+        jax.config.update("jax_num_cpu_devices", min(MOST_DEVICES, os.cpu_count() or 1))
+
+
+def usable_devices(task: Task, recipe: Recipe) -> int:
+    """Among how many of JAX's devices the inputs of a step are shared out: evenly, and where it is worth it."""
+    config = recipe.architecture.config(task)
+    read = recipe.objective(task).loss_positions
+    plans = plan_layers(task.mask(config.n_layers), read, config.smeared_keys)
+    scores = [config.n_heads * len(plan.free) * len(plan.keys) for plan in plans]
+    largest = recipe.batch_size * max(*scores, len(read) * config.d_vocab_out, 0)
+    if largest < WORTH_SHARING:
+        return 1
+    return max(n for n in range(1, len(jax.devices()) + 1) if recipe.batch_size % n == 0)
+
+
+def _shared_out(run: Callable[..., Any], n_devices: int) -> Callable[..., Any]:
+    """The program with its inputs shared out among devices; everything else is the same on each of them."""
+    if n_devices == 1:
+        return run
+    mesh = Mesh(np.array(jax.devices()[:n_devices]), ("inputs",))
+    shared = jax.shard_map(
+        run,
+        mesh=mesh,
+        in_specs=(EVERYWHERE, EVERYWHERE, BY_INPUT, BY_INPUT),
+        out_specs=EVERYWHERE,
+        check_vma=False,
+    )
+
+    def place(state: State, active: jax.Array, ids: jax.Array, targets: jax.Array) -> tuple[State, jax.Array]:
+        ids, targets = (jax.device_put(array, NamedSharding(mesh, BY_INPUT)) for array in (ids, targets))
+        return shared(jax.device_put(state, NamedSharding(mesh, EVERYWHERE)), active, ids, targets)
+
+    return place
+
+
+def _mean_over_devices(tree: Any, n_devices: int) -> Any:
+    if n_devices == 1:
+        return tree
+    flat, unravel = ravel_pytree(tree)
+    return unravel(jax.lax.pmean(flat, "inputs"))

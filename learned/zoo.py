@@ -1,0 +1,26 @@
+"""The shipped models: one per task, trained by this package."""
+
+from importlib.resources import as_file, files
+
+from rasplens.learned.learned_model import LearnedModel, load_learned
+
+
+def pretrained_names() -> list[str]:
+    """The tasks for which a trained model is shipped."""
+    folder = files("rasplens.learned") / "pretrained"
+    return sorted(file.name.removesuffix(".safetensors") for file in folder.iterdir())
+
+
+def load_pretrained(task: str) -> LearnedModel:
+    """The shipped model for a task; its provenance has the command, the seed and the figures of its making.
+
+    Raises:
+        ValueError: If none is shipped for the task.
+    """
+    if task not in pretrained_names():
+        raise ValueError(
+            f"No trained model is shipped for the task {task!r} (there are {', '.join(pretrained_names())}). "
+            "Train one with `rasplens train`, or bring a checkpoint."
+        )
+    with as_file(files("rasplens.learned") / "pretrained" / f"{task}.safetensors") as path:
+        return load_learned(path)

@@ -1,0 +1,92 @@
+"""What `rasplens compress` does."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rasplens import terminal as show
+from rasplens.learned.compressor import CompressedModel, CompressionReport, compress
+from rasplens.learned.compressor.evaluation import Evaluation, baseline, evaluate
+from rasplens.learned.compressor.examples import examples
+from rasplens.learned.compressor.recipe import get_recipe
+from rasplens.sources import Sizes, compile_source
+
+HEADINGS = ["", "answers right", "inputs right", "loss", "layers' cosine", "layers' loss"]
+
+
+def compress_and_show(
+    source: str,
+    program: str | None,
+    sizes: Sizes,
+    optimize: bool,
+    widths: list[int],
+    recipe: str,
+    seeds: list[int],
+    out: Path,
+    json: bool,
+) -> None:
+    """Compresses a program, stores the models, and shows what they kept; an interrupted run goes on.
+
+    Raises:
+        ValueError: If there is no such program or recipe, or no folder to write to.
+    """
+    get_recipe(recipe)
+    if not out.parent.is_dir():
+        raise ValueError(f"Cannot write {out}: the folder {out.parent} does not exist. Create it first.")
+    compiled = compile_source(source, program, sizes, optimize)
+    state = out.with_suffix(".compression.safetensors")
+    with show.progress("trying first maps") as advance:
+
+        def report(now: CompressionReport) -> None:
+            left = now.seconds / now.step * (now.of - now.step)
+            losses = f"answers {now.output_loss:.4f}  layers {now.layer_loss:.4f}"
+            advance(f"d={now.d} seed {now.seed}  {losses}  {left:.0f} s left", now.step, now.of)
+
+        models = compress(compiled, widths, recipe, seeds=seeds, progress=report, state_path=state)
+        on = examples(compiled)
+        found: list[tuple[CompressedModel, Evaluation, Evaluation]] = []
+        for model in models:
+            advance(f"judging d={model.d}", len(found), len(models))
+            found.append((model, evaluate(model, on), evaluate(baseline(model, on), on)))
+    paths = [model_path(out, model, alone=len(models) == 1) for model in models]
+    for model, path in zip(models, paths, strict=True):
+        model.save(path)
+    state.unlink(missing_ok=True)
+    if json:
+        show.as_json([_values(path, *one) for path, one in zip(paths, found, strict=True)])
+        return
+    rows: list[list[object]] = []
+    for model, ours, principal in found:
+        name = f"d={model.d} seed {model.seed}"
+        rows += [[name, *_cells(ours)], [f"  {model.d} principal components", *_cells(principal)]]
+    inputs = "all" if on.exhaustive else "a sample of"
+    show.table(f"{compiled!r}\non {inputs} {len(on.tokens):,} inputs", HEADINGS, rows)
+    if len(models) == 1:
+        features = found[0][1].features
+        show.table("Features", list(features), features.to_numpy().tolist())
+        variables = found[0][1].variables
+        show.table("Variables that a layer writes", list(variables), variables.to_numpy().tolist())
+    show.out.print(f"Models: {', '.join(map(str, paths))}")
+
+
+def model_path(out: Path, model: CompressedModel, alone: bool) -> Path:
+    """Where a model goes: several of them get their width and seed into the name."""
+    return out if alone else out.with_stem(f"{out.stem}_d{model.d}_seed{model.seed}")
+
+
+def _cells(found: Evaluation) -> list[float]:
+    return [found.token, found.sequence, found.output_loss, found.cosine, found.loss]
+
+
+def _values(path: Path, model: CompressedModel, ours: Evaluation, principal: Evaluation) -> dict[str, Any]:
+    return {
+        "program": model.compiled.output,
+        "D": len(model.projection),
+        "d": model.d,
+        "seed": model.seed,
+        "recipe": None if model.recipe is None else asdict(model.recipe),
+        "model": str(path),
+        **ours.to_dict(),
+        "principal_components": principal.to_dict(),
+        "history": model.history,
+    }

@@ -1,0 +1,223 @@
+"""Interchange interventions on models whose variables are known to be there, or not."""
+
+import numpy as np
+import pytest
+
+from rasplens.compare import pair
+from rasplens.compare.evidence.interchange import accuracy as interchange
+from rasplens.compare.evidence.interchange.accuracy import (
+    COLUMNS,
+    Agreement,
+    Swaps,
+    agreement,
+    best_site,
+    counterfactual,
+    interchange_table,
+    interchanges,
+    mapped_subspaces,
+    swappable,
+    swaps,
+)
+from rasplens.compare.evidence.subspaces.representations import representations
+from rasplens.compile import compile_program, run
+from rasplens.compile.rasp import Aggregate, Select, SequenceMap, indices, tokens
+from rasplens.tasks.from_program import program_task
+
+POINT = "blocks.0.hook_resid_post"
+"""Where a compiled induction head has the letter before, and has not yet used it."""
+
+
+@pytest.fixture(scope="module")
+def found(with_itself):
+    return representations(with_itself)
+
+
+@pytest.fixture(scope="module")
+def pairs(with_itself):
+    return swaps(with_itself, "previous", swappable(with_itself, "previous"), seed=0)
+
+
+@pytest.fixture(scope="module")
+def tested(with_itself, found):
+    return interchanges(with_itself, found, representations(with_itself, "untrained"), seed=0)
+
+
+def test_only_what_lies_between_input_and_output_is_tested(with_itself):
+    assert interchange.tested_variables(with_itself) == ["previous"]
+
+
+def test_pairs_say_what_the_program_says_with_the_variable_set(with_itself, pairs, task, induction):
+    """By hand: the letter before, put where the swap says, in the interpreter."""
+    for i in range(20):
+        base, source = (task.sequences(with_itself.ids[[row[i]]])[0] for row in (pairs.base, pairs.source))
+        own, other = ([None, *tokens[:-1]] for tokens in (base, source))
+        values = [b if t else a for a, b, t in zip(own, other, pairs.taken[i], strict=True)]
+        answers = run(induction.program, base, causal=True, set={"previous": values})
+        expected = [task.outputs[code] for code in pairs.expected[i]]
+        assert expected == [answers[position] for position in task.loss_positions]
+        plain = run(induction.program, base, causal=True)
+        assert pairs.changes[i].tolist() == [
+            answers[position] != plain[position] for position in task.loss_positions
+        ]
+
+
+def test_only_pairs_whose_answer_changes_are_kept(pairs, with_itself):
+    assert len(pairs.base) == 100
+    assert pairs.changes.any(axis=1).all()
+    assert not pairs.changes.all()
+    assert (pairs.base != pairs.source).all()
+    for i in range(100):
+        np.testing.assert_array_equal(
+            pairs.changes[i], pairs.expected[i] != with_itself.program_answers(int(pairs.base[i]))
+        )
+
+
+def test_some_take_the_variable_everywhere_and_some_at_one_position(pairs, with_itself):
+    counts = pairs.taken.sum(axis=1)
+    live = len(with_itself.live("previous"))
+    assert set(counts) == {1, live}
+    assert 5 <= (counts == live).sum() <= 95
+    assert set(pairs.positions) == set(with_itself.live("previous"))
+
+
+def test_pairs_are_the_seeds(with_itself, pairs):
+    again, other = (
+        swaps(with_itself, "previous", swappable(with_itself, "previous"), seed=seed) for seed in (0, 1)
+    )
+    np.testing.assert_array_equal(again.base, pairs.base)
+    np.testing.assert_array_equal(again.expected, pairs.expected)
+    assert not np.array_equal(other.base, pairs.base)
+
+
+def test_a_variable_that_changes_no_answer_has_no_pairs(with_itself, monkeypatch):
+    monkeypatch.setattr("rasplens.compare.evidence.interchange.accuracy.MOST_TRIED", 12)
+    assert swaps(with_itself, "previous", swappable(with_itself, "previous"), seed=0) is None  # too few tried
+    monkeypatch.setattr("rasplens.compare.models.pairing.Pairing.live", lambda self, name: ())
+    assert swaps(with_itself, "previous", swappable(with_itself, "previous"), seed=0) is None
+
+
+def test_nothing_taken_changes_no_answer(with_itself):
+    nowhere = np.zeros(with_itself.task.n_ctx, dtype=bool)
+    plain = [with_itself.program_answers(i) for i in range(with_itself.n_inputs)]
+    defined = [i for i, answer in enumerate(plain) if (answer >= 0).all()]
+    assert 5 < len(defined) < len(plain)
+    for i in defined:
+        np.testing.assert_array_equal(counterfactual(with_itself, "previous", i, 0, nowhere), plain[i])
+
+
+def test_answers_that_the_program_does_not_have_are_none(with_itself, pairs):
+    """Where no letter before equals the present one, there is nothing to give."""
+    codes = with_itself.codes["previous"]
+    everywhere = np.ones(with_itself.task.n_ctx, dtype=bool)
+    undefined = [
+        counterfactual(with_itself, "previous", base, base - 1, everywhere) is None
+        for base in range(1, len(codes))
+    ]
+    assert any(undefined)
+    assert (
+        counterfactual(with_itself, "previous", int(pairs.base[0]), int(pairs.source[0]), pairs.taken[0])
+        is not None
+    )
+
+
+def test_a_compiled_model_holds_its_own_variable_at_its_own_place(tested):
+    (one,) = tested
+    assert (one.variable, one.point, one.method) == ("previous", POINT, "map")
+    assert one.accuracy.score >= 0.95
+    assert one.rank == 7
+    assert max(one.random, one.untrained, one.everything) < 0.6
+
+
+def test_a_model_that_learned_nothing_does_not(with_noise):
+    (one,) = interchanges(
+        with_noise, representations(with_noise), representations(with_noise, "untrained"), seed=0
+    )
+    assert one.variable == "previous"
+    assert one.accuracy.score <= 0.2
+
+
+def test_an_empty_mapping_changes_nothing(with_itself, pairs):
+    found = agreement(with_itself.learned, pairs, POINT, {})
+    assert (found.changed == 0).all()
+    right = with_itself.learned.answers() == np.stack([with_itself.program_answers(i) for i in range(96)])
+    assert right.all()
+    assert (found.kept == 1).all()
+    assert found.score == 0
+
+
+def test_a_subspace_that_holds_another_variable_does_not_do_it(with_itself, pairs, found):
+    """The letter before, from the directions of the present one; and its own after they were used."""
+    learned = with_itself.learned
+    own = agreement(learned, pairs, POINT, mapped_subspaces(found, "previous", POINT))
+    other = agreement(learned, pairs, POINT, mapped_subspaces(found, "tokens", POINT))
+    late = "blocks.1.hook_resid_post"
+    used = agreement(learned, pairs, late, mapped_subspaces(found, "previous", late))
+    assert own.score >= 0.95
+    assert max(other.score, used.score) < 0.5
+
+
+def test_the_whole_stream_takes_too_much(with_itself, pairs, found):
+    """What must change changes, if at all, along with what must not."""
+    whole = agreement(with_itself.learned, pairs, POINT, None)
+    own = agreement(with_itself.learned, pairs, POINT, mapped_subspaces(found, "previous", POINT))
+    everything = {
+        position: np.eye(with_itself.compiled.transformer.config.d_model) for position in pairs.positions
+    }
+    same = agreement(with_itself.learned, pairs, POINT, everything)
+    np.testing.assert_array_equal(whole.changed, same.changed)
+    np.testing.assert_array_equal(whole.kept, same.kept)
+    assert whole.score < own.score - 0.3
+
+
+def test_the_best_site_is_where_the_score_is_highest(with_itself, found):
+    chosen = swaps(with_itself.fitting, "previous", swappable(with_itself, "previous"), seed=0)
+    point, method, subspaces = best_site(with_itself.fitting.learned, chosen, found, seed=0)
+    assert (point, method) == (POINT, "map")
+    assert subspaces.keys() == mapped_subspaces(found, "previous", POINT).keys()
+
+
+def test_agreement_counts_what_changes_and_what_does_not(with_itself):
+    """By hand: two pairs with one answer that changes and five that do not, or all that change."""
+    from rasplens.compare.evidence.interchange.accuracy import _agreement
+
+    expected = np.array([[0, 1, 2, 3, 4, 5], [1, 1, 1, 1, 1, 1]])
+    changes = np.array([[True, False, False, False, False, False], [True] * 6])
+    swapped = Swaps("x", np.array([0, 1]), np.array([1, 0]), np.ones((2, 9), dtype=bool), expected, changes)
+    found = _agreement(np.array([[0, 1, 2, 0, 0, 5], [1, 1, 1, 0, 0, 0]]), swapped)
+    np.testing.assert_allclose(found.changed, [1, 0.5])
+    np.testing.assert_allclose(found.kept, [3 / 5, 1])
+    assert found.score == 0.75
+    assert Agreement(np.array([1.0, 1.0]), np.array([0.5, 0.0])).score == 0.25
+
+
+def test_the_table_has_a_row_for_each_variable(tested):
+    table = interchange_table(tested)
+    assert tuple(table) == COLUMNS
+    row = table.iloc[0]
+    assert row["pairs"] == 100
+    assert row["score"] == min(row["changed"], row["kept"])
+    assert interchange_table([]).empty
+
+
+def test_holding_a_subspace_at_its_mean_costs_what_the_variable_is_worth(with_itself):
+    found = interchange.interchanges(
+        with_itself, representations(with_itself), representations(with_itself, "untrained"), 0
+    )
+    (one,) = found
+    assert one.variable == "previous"
+    assert one.ablated > 0.3
+    assert one.ablated_random < one.ablated
+    assert interchange.lost_without(with_itself.learned, one.point, {}) == 0
+
+
+def test_a_variable_that_follows_from_the_token_is_not_taken_there():
+    """The first token, read everywhere: at the first position no directions hold it without the token itself."""
+    first = Aggregate(Select(indices, indices, lambda key, query: key == 0), tokens).named("first")
+    program = SequenceMap(lambda own, other: own == other, tokens, first).named("same_as_first")
+    task = program_task(program, "abcd", 5)
+    compiled = compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
+    pairing = pair(compiled, compiled, task, 100, 0)
+    assert 0 in pairing.live("first")
+    assert swaps(pairing, "first", swappable(pairing, "first"), seed=0).positions == [1, 2, 3, 4]
+    (own,) = interchanges(pairing, representations(pairing), representations(pairing, "untrained"), seed=0)
+    assert own.accuracy.score == 1

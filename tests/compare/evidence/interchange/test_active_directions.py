@@ -1,0 +1,209 @@
+"""What a model reads of its residual stream, and interchanges that work by a dormant path."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from rasplens.compare import as_subject, pair
+from rasplens.compare.evidence.interchange.accuracy import (
+    agreement,
+    interchanges,
+    mapped_subspaces,
+    swappable,
+    swaps,
+)
+from rasplens.compare.evidence.interchange.active_directions import read_directions, split
+from rasplens.compare.evidence.subspaces.representations import representations
+from rasplens.compare.models.vocabulary import compiled_interface
+from rasplens.compare.verdict.calibration.circuits import CIRCUITS
+from rasplens.compile import compile_program
+from rasplens.model import Transformer, disguise
+from rasplens.model.change_of_basis import on_residual
+
+POINT = "blocks.0.hook_resid_post"
+"""Where a compiled induction head has the letter before, and has not yet used it."""
+
+EVERYWHERE = list(range(9))
+
+
+def projector(basis):
+    return basis @ basis.T
+
+
+@pytest.fixture(scope="module")
+def subject(with_itself):
+    return with_itself.learned
+
+
+@pytest.fixture(scope="module")
+def read(subject):
+    return read_directions(subject, POINT, EVERYWHERE, seed=0)
+
+
+@pytest.fixture(scope="module")
+def planted(induction, task):
+    """A model with a dormant path.
+
+    There are directions that nothing writes to, and that coordinates of the second layer's keys read as others
+    read the letter before, twice as strongly; and directions that the letter before is written to as well, and
+    nothing reads.
+    """
+    model, own = induction.transformer, induction.variables["previous"].directions
+    n, width = len(own), model.config.d_model
+    weights = dict(
+        on_residual(
+            model.weights,
+            lambda array: np.pad(array, [(0, 0)] * (array.ndim - 2) + [(0, 2 * n), (0, 0)]),
+            lambda array: np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, 2 * n)]),
+        )
+    )
+    weights["blocks.0.attn.W_O"][..., width : width + n] = model.weights["blocks.0.attn.W_O"][..., own]
+    head = model.config.d_head
+    for layer, letter in itertools.product(range(2), "QKVO"):
+        array = weights[name := f"blocks.{layer}.attn.W_{letter}"]
+        weights[name] = np.pad(
+            array, [(0, 0), (0, head), (0, 0)] if letter == "O" else [(0, 0), (0, 0), (0, head)]
+        )
+    queries, keys = weights["blocks.1.attn.W_Q"], weights["blocks.1.attn.W_K"]
+    queries[..., head:] = queries[..., :head]
+    keys[:, width + n :, head:] = 2 * keys[:, own, :head]
+    config = replace(model.config, d_model=width + 2 * n, d_head=2 * head)
+    return Transformer(config, weights, model.mask)
+
+
+@pytest.fixture(scope="module")
+def paths(planted, induction, task):
+    """That model with pairs of inputs, and the illusory subspaces: half of each direction unread, half dormant."""
+    pairing = pair(induction, planted, task, 200, 0, compiled_interface(induction, task))
+    chosen = swaps(pairing, "previous", swappable(pairing, "previous"), seed=0)
+    width, n = induction.transformer.config.d_model, len(induction.variables["previous"].directions)
+    both = np.zeros((width + 2 * n, n))
+    both[width : width + n], both[width + n :] = np.eye(n) / np.sqrt(2), np.eye(n) / np.sqrt(2)
+    return pairing, chosen, dict.fromkeys(chosen.positions, both)
+
+
+def test_what_is_read_is_the_row_space_of_the_weights_that_read(subject, read, induction):
+    """By hand: behind the first layer, the second one's queries, keys and values, and the unembedding."""
+    weights = induction.transformer.weights
+    heads = [weights[f"blocks.1.attn.W_{letter}"] for letter in "QKV"]
+    rows = np.concatenate(
+        [*(np.concatenate([*head], axis=1) for head in heads), induction.transformer.W_U], axis=1
+    )
+    rows = rows[:, np.linalg.norm(rows, axis=0) > 0]
+    bases, sizes, _ = np.linalg.svd(rows / np.linalg.norm(rows, axis=0), full_matrices=False)
+    expected = bases[:, sizes > 1e-6]
+    assert 0 < expected.shape[1] < len(expected)
+    at = subject.task.loss_positions[0]  # one that answers, and that later ones see
+    np.testing.assert_allclose(projector(read[at]), projector(expected), atol=1e-4)
+
+
+@pytest.mark.parametrize(("wanted", "changes"), [("read", True), ("the rest", False)])
+def test_what_is_read_changes_answers_and_the_rest_does_not(subject, read, wanted, changes):
+    shift = torch.zeros(subject.model.cfg.n_ctx, subject.model.cfg.d_model)
+    for position, basis in read.items():
+        whole = np.random.default_rng(position).normal(size=len(basis))
+        inside = projector(basis) @ whole
+        shift[subject.at(position)] = torch.tensor(inside if wanted == "read" else whole - inside)
+    edited = subject.logits(subject.tokens, [(POINT, lambda stream, hook: stream + shift)])
+    assert (np.abs(edited - subject.clean_logits).max() > 0.1) == changes
+
+
+def test_nothing_is_read_where_no_answer_comes_from(subject, task):
+    last = read_directions(subject, "blocks.1.hook_resid_post", EVERYWHERE, seed=0)
+    assert {position for position, basis in last.items() if basis.shape[1]} == set(task.loss_positions)
+
+
+def test_it_goes_with_the_basis_of_the_stream(induction, task, read, subject):
+    """In a disguise it is another space, of the same size at every position, that holds as much of the stream."""
+    hidden = disguise(induction.transformer, seed=1, extra_width=5)
+    other = as_subject(hidden, task, subject.ids, compiled_interface(induction, task))
+    found = read_directions(other, POINT, EVERYWHERE, seed=0)
+    assert {at: basis.shape[1] for at, basis in found.items()} == {
+        at: basis.shape[1] for at, basis in read.items()
+    }
+    for position in EVERYWHERE:
+        lengths = [
+            np.linalg.norm(one.residual(POINT)[:, position] @ bases[position], axis=1)
+            for one, bases in ((subject, read), (other, found))
+        ]
+        np.testing.assert_allclose(*lengths, rtol=1e-3, atol=1e-3)
+
+
+def test_it_is_the_same_in_a_bridge(induction, task, read, subject):
+    bridge = as_subject(induction.to_bridge(), task, subject.ids, compiled_interface(induction, task))
+    found = read_directions(bridge, POINT, EVERYWHERE, seed=0)
+    for position, basis in read.items():
+        np.testing.assert_allclose(projector(found[position]), projector(basis), atol=1e-4)
+
+
+def test_active_and_dormant_parts_are_what_is_read(read):
+    """By hand: the active part lies in what is read of the directions that move, the dormant one across it."""
+    rng = np.random.default_rng(0)
+    subspaces, moved = (
+        {at: np.linalg.qr(rng.normal(size=(len(basis), 3)))[0] for at, basis in read.items()} for _ in range(2)
+    )
+    active, dormant = split(subspaces, read, moved)
+    for position, basis in subspaces.items():
+        seen = projector(read[position]) @ basis
+        np.testing.assert_allclose(active[position] + dormant[position], seen, atol=1e-9)
+        own = np.linalg.svd(projector(read[position]) @ moved[position], full_matrices=False)[0]
+        np.testing.assert_allclose(projector(own) @ active[position], active[position], atol=1e-9)
+        np.testing.assert_allclose(own.T @ dormant[position], 0, atol=1e-9)
+    for part in split(subspaces, read, {})[0].values():
+        np.testing.assert_array_equal(part, 0)  # where the variable moves nothing, all is dormant
+
+
+def scores(paths, subspaces, induction):
+    """Of an interchange in subspaces, of its active part and of its dormant part."""
+    pairing, chosen, _ = paths
+    read = read_directions(pairing.learned, POINT, list(subspaces), seed=0)
+    parts = split(subspaces, read, moving(paths, induction))
+    return [agreement(pairing.learned, chosen, POINT, subspaces, part).score for part in (None, *parts)]
+
+
+def moving(paths, induction):
+    """Along which directions the letter before moves the planted model: its own, and those that nothing reads."""
+    own = induction.variables["previous"].directions
+    width, n = induction.transformer.config.d_model, len(own)
+    both = np.zeros((width + 2 * n, n))
+    both[own], both[width : width + n] = np.eye(n) / np.sqrt(2), np.eye(n) / np.sqrt(2)
+    return dict.fromkeys(paths[2], both)
+
+
+def test_a_dormant_path_passes_the_interchange_but_not_its_active_part(paths, induction):
+    """Directions that no input ever moves bring the program's answers, called up by others that nothing reads."""
+    pairing, _, illusion = paths
+    assert (pairing.learned.answers() == pairing.reference.answers()).all()  # answers do not show the path
+    whole, active, dormant = scores(paths, illusion, induction)
+    assert whole > 0.95
+    assert active < 0.05
+    assert dormant > 0.95
+
+
+def test_the_active_part_of_an_honest_interchange_does_what_the_whole_does(paths, induction):
+    """The negative control: the directions that the variable moves, half of each of which nothing reads."""
+    whole, active, dormant = scores(paths, moving(paths, induction), induction)
+    assert whole > 0.95
+    assert active > 0.95
+    assert dormant < 0.05
+
+
+def test_the_map_finds_the_directions_that_move(paths, induction):
+    """So the comparison itself has the active part of either subspace right."""
+    found = mapped_subspaces(representations(paths[0]), "previous", POINT)
+    for position, basis in moving(paths, induction).items():
+        assert np.linalg.svd(found[position].T @ basis, compute_uv=False)[: found[position].shape[1]].min() > 0.99
+
+
+def test_a_variable_that_is_read_together_with_another_is_no_illusion():
+    """A neuron reads the sum of both: what is read alone would take half of the other along."""
+    circuit = CIRCUITS["same_as_first"]
+    task, program = circuit.task(), circuit.program()
+    compiled = compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
+    pairing = pair(compiled, compiled, task, 100, 0)
+    (one,) = interchanges(pairing, representations(pairing), representations(pairing, "untrained"), seed=0)
+    assert one.accuracy.score == one.active == 1
+    assert one.dormant < 0.05

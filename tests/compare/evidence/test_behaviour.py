@@ -1,0 +1,102 @@
+"""Inputs that tell programs apart, and what models answer there."""
+
+import numpy as np
+import pytest
+
+from rasplens.compare import as_subject, discriminate
+from rasplens.compare.evidence.behaviour import behaviour
+from rasplens.compile.rasp import Aggregate, Map, Select, indices, tokens
+from rasplens.tasks import answers
+
+
+def back(steps):
+    return Select(indices, indices, lambda key, query: key == query - steps)
+
+
+AT_ONCE = Aggregate(back(2), tokens).named("at_once")
+STEP_BY_STEP = Aggregate(back(1), Aggregate(back(1), tokens).named("one_back")).named("step_by_step")
+
+
+@pytest.fixture(scope="module")
+def telling(task):
+    return discriminate(task.programs["offset"], task.programs["induction"], task, n=50)
+
+
+def test_rival_programs_are_told_apart_by_their_answers(telling, task):
+    assert telling.by == "answers"
+    assert len(telling) == 50
+    offset, induction = (answers(task, task.programs[name], telling.ids) for name in ("offset", "induction"))
+    np.testing.assert_allclose((offset != induction).mean(axis=1), telling.difference)
+    assert (telling.difference > 0).all()
+    assert (np.diff(telling.difference) <= 0).all()  # the most telling first
+    plain = task.sample(np.random.default_rng(0), 200)
+    ordinary = answers(task, task.programs["offset"], plain) != answers(task, task.programs["induction"], plain)
+    assert ordinary.mean() < telling.difference.min()
+
+
+def test_inputs_are_distinct_and_the_seeds(telling, task):
+    assert len(np.unique(telling.ids, axis=0)) == 50
+    again, other = (
+        discriminate(task.programs["offset"], task.programs["induction"], task, n=50, seed=seed) for seed in (0, 1)
+    )
+    np.testing.assert_array_equal(again.ids, telling.ids)
+    assert not np.array_equal(other.ids, telling.ids)
+
+
+def test_programs_with_the_same_answers_are_told_apart_by_what_they_read(task):
+    found = discriminate(AT_ONCE, STEP_BY_STEP, task, n=20)
+    np.testing.assert_array_equal(answers(task, AT_ONCE, found.ids), answers(task, STEP_BY_STEP, found.ids))
+    assert found.by == "attention"
+    assert len(found) == 20
+    np.testing.assert_allclose(found.difference, 1)  # two back against one back: nothing in common
+
+
+def test_a_program_is_not_told_from_itself(task):
+    for program in (AT_ONCE, task.programs["induction"]):
+        found = discriminate(program, program, task)
+        assert len(found) == 0
+        assert found.ids.shape == (0, task.n_ctx)
+
+
+def test_no_more_inputs_than_differ_are_given(task):
+    """Programs that differ on one letter alone."""
+    other = Map(lambda letter: "B" if letter == "A" else letter, AT_ONCE).named("other")
+    found = discriminate(AT_ONCE, other, task, n=10_000)
+    same = answers(task, AT_ONCE, found.ids) == answers(task, other, found.ids)
+    assert 0 < len(found) < 600
+    assert not same.all(axis=1).any()
+
+
+def test_at_least_one_input_is_asked_for(task):
+    with pytest.raises(ValueError, match="n of at least 1; got 0"):
+        discriminate(AT_ONCE, STEP_BY_STEP, task, n=0)
+
+
+def test_a_model_agrees_with_itself_everywhere(with_itself, telling):
+    found = behaviour(with_itself, {"offset": telling}, seed=0)
+    assert found.table["inputs"].tolist() == ["held out", "against offset", "varied"]
+    assert (found.table["agreement"] == 1).all()
+    assert found.table["untrained"].max() < 0.4
+    assert found.agrees.shape == (2, found.table["n"][:2].sum())
+    assert (found.agrees[0] == 1).all()
+    assert found.table["right"][0] == with_itself.learned.right().mean()
+    assert found.table["right"][1:].isna().all()
+
+
+def test_a_rival_agrees_on_the_task_and_not_where_they_differ(induction, offset, task, telling):
+    from rasplens.compare import pair
+
+    found = behaviour(pair(induction, offset, task, 96, 0), {"offset": telling}, seed=0)
+    share = found.table.set_index("inputs")["agreement"]
+    assert share["held out"] > 0.75
+    assert share["against offset"] < 0.5
+    asked, said = (as_subject(model, task, telling.ids).answers() for model in (induction, offset))
+    defined = asked >= 0
+    expected = ((asked == said) & defined).sum(axis=1) / np.maximum(1, defined.sum(axis=1))
+    assert share["against offset"] == pytest.approx(expected[defined.any(axis=1)].mean())
+
+
+def test_inputs_that_differ_in_attention_alone_say_nothing_of_answers(with_noise, task):
+    reading = discriminate(AT_ONCE, STEP_BY_STEP, task, n=20)
+    found = behaviour(with_noise, {"step_by_step": reading}, seed=0)
+    assert found.table["inputs"].tolist() == ["held out", "varied"]

@@ -1,0 +1,120 @@
+import numpy as np
+import pytest
+import torch
+
+from rasplens.compare import as_subject, pair
+from rasplens.compare.models.pairing import N_FITTING, untrained_control, variable_codes
+from rasplens.compile import compile_program, run
+from rasplens.learned import Architecture, LearnedModel, untrained
+from rasplens.model import HookedModel
+from rasplens.tasks import answers, get_task
+
+SIZES = Architecture(n_layers=2, n_heads=2, d_model=12, d_head=6)
+
+
+def test_both_sides_see_the_same_held_out_inputs(with_noise, task):
+    ids = with_noise.ids
+    assert len(ids) == len(np.unique(ids, axis=0)) == len(task.held_out)
+    assert task.is_held_out(ids).all()
+    np.testing.assert_array_equal(with_noise.learned.tokens.numpy(), ids)
+    np.testing.assert_array_equal(with_noise.reference.tokens.numpy()[:, 1:], ids)
+
+
+def test_the_seed_chooses_the_inputs(induction, noise, task):
+    first, again, other = (pair(induction, noise, task, 50, seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first.ids, again.ids)
+    assert not np.array_equal(first.ids, other.ids)
+
+
+def test_variables_are_what_the_interpreter_says(with_noise, induction, task):
+    for row, tokens in enumerate(task.sequences(with_noise.ids[:10])):
+        for name in ("previous", "induction"):
+            expr = {"previous": induction.program.selector.keys, "induction": induction.program}[name]
+            values = (*induction.variables[name].values, None)
+            got = [values[code] for code in with_noise.codes[name][row]]
+            assert got == run(expr, tokens, causal=True)
+
+
+def test_the_control_has_the_learned_models_shape_and_other_weights(with_noise):
+    assert with_noise.untrained.model.cfg == with_noise.learned.model.cfg
+    assert with_noise.untrained.heads == with_noise.learned.heads
+    difference = with_noise.untrained.model.embed.W_E - with_noise.learned.model.embed.W_E
+    assert difference.abs().max() > 0.1
+
+
+def test_every_kind_of_model_can_be_the_learned_side(noise, induction, task):
+    ids = task.held_out[:5]
+    answers = as_subject(noise, task, ids).answers()
+    learned = LearnedModel(noise, task.name, {"origin": "nowhere"})
+    for model in (learned, HookedModel(noise)):
+        np.testing.assert_array_equal(as_subject(model, task, ids).answers(), answers)
+    assert as_subject(induction, task, ids).interface.positions[0] == 1
+    with pytest.raises(TypeError, match=r"The learned side must be a LearnedModel, .* got 'sort'"):
+        as_subject("sort", task, ids)
+
+
+def test_models_that_do_not_fit_are_refused(induction, noise, task):
+    with pytest.raises(ValueError, match="The learned model does not fit the task 'sort'"):
+        pair(induction, noise, get_task("sort"), 10, 0)
+    short = compile_program(task.programs["offset"], task.vocab, 5, causal=True)
+    with pytest.raises(ValueError, match="compiled for max_len=5; inputs of 'copy' have 9 tokens"):
+        pair(short, noise, task, 10, 0)
+    other = compile_program(task.programs["offset"], ["A", "B"], 9, causal=True)
+    with pytest.raises(ValueError, match="is not in the vocabulary"):
+        pair(other, noise, task, 10, 0)
+
+
+def test_what_is_fitted_on_is_never_held_out(with_noise, task):
+    fitting = with_noise.fitting
+    assert fitting.n_inputs == N_FITTING
+    assert not task.is_held_out(fitting.ids).any()
+    assert task.is_held_out(with_noise.ids).all()  # the negative control
+    assert with_noise.varied.n_inputs == N_FITTING
+    assert not (with_noise.varied.ids[:, 3:] == with_noise.varied.ids[:, :-3]).all()
+
+
+def test_other_inputs_are_of_the_same_models(with_noise):
+    for part in (with_noise.fitting, with_noise.varied):
+        for side in ("reference", "learned", "untrained"):
+            assert getattr(part, side).model is getattr(with_noise, side).model
+            assert getattr(part, side).ids is part.ids
+        expected = variable_codes(with_noise.compiled, with_noise.task, part.ids[:20])
+        for name, codes in expected.items():
+            np.testing.assert_array_equal(part.codes[name][:20], codes)
+    assert with_noise.fitting.fitting is with_noise.fitting.varied is None
+
+
+def test_a_variable_is_live_where_the_compiled_model_uses_it(with_noise, task):
+    assert with_noise.live("induction") == task.loss_positions
+    assert with_noise.live("tokens") == tuple(range(task.n_ctx - 1))
+    assert 0 not in with_noise.live("previous")
+
+
+def test_the_programs_answers_are_the_interpreters(with_noise, task, induction):
+    for i in (0, 5):
+        np.testing.assert_array_equal(
+            with_noise.program_answers(i), answers(task, induction.program, with_noise.ids[i : i + 1])[0]
+        )
+    assert any((with_noise.program_answers(0) != with_noise.program_answers(i)).any() for i in range(1, 5))
+    assert with_noise.program_answers(0) is with_noise.program_answers(0)  # asked once
+
+
+def test_the_control_differs_from_the_learned_model_even_where_seeds_agree(induction, task):
+    model = untrained(SIZES, task, seed=0)
+    pairing = pair(induction, model, task, 20, seed=0)
+    difference = pairing.untrained.model.embed.W_E - pairing.learned.model.embed.W_E
+    assert difference.abs().max() > 0.1
+
+
+def test_a_foreign_models_control_has_its_parameters_shuffled():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(5, 4), torch.nn.ReLU(), torch.nn.Linear(4, 3))
+    before = {name: value.clone() for name, value in model.named_parameters()}
+    twin, again, other = (untrained_control(model, seed) for seed in (2**70, 2**70, 1))
+    for name, value in twin.named_parameters():
+        own = before[name]
+        torch.testing.assert_close(value.flatten().sort().values, own.flatten().sort().values)
+        torch.testing.assert_close(dict(model.named_parameters())[name], own)  # the model itself stays
+        torch.testing.assert_close(dict(again.named_parameters())[name], value)
+    assert not torch.equal(twin[0].weight, model[0].weight)
+    assert not torch.equal(twin[0].weight, other[0].weight)

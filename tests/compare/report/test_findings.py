@@ -1,0 +1,198 @@
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rasplens.compare import compare
+from rasplens.compare.comparison import Comparison
+from rasplens.compare.evidence.ablation.profiles import Overlap
+from rasplens.compare.report.findings import depth_of, findings, last_overlaps, paragraphs
+from rasplens.compare.verdict.verdict import Verdict
+
+
+@pytest.fixture(scope="module")
+def ceiling(induction, task):
+    return compare(induction, induction, task=task, n_inputs=60)
+
+
+@pytest.fixture(scope="module")
+def floor(offset, noise, task):
+    return compare(offset, noise, task=task, n_inputs=60)
+
+
+def about(comparison, name):
+    """The paragraph about one thing."""
+    return " ".join(next(one.sentences for one in paragraphs(comparison) if one.about == name)).strip()
+
+
+def with_tables(comparison, **tables):
+    return replace(comparison, tables={**comparison.tables, **tables})
+
+
+def test_every_axis_has_a_paragraph_with_its_score_and_interval(ceiling):
+    assert findings(ceiling) == [" ".join(one.sentences) for one in paragraphs(ceiling)]
+    for axis in ceiling.axes:
+        interval = f"95 % interval {axis.low:.2f} to {axis.high:.2f}"
+        start = f"{axis.name.capitalize()} scores {axis.score:.2f} of 1 ({interval}"
+        assert about(ceiling, axis.name).startswith(start)
+
+
+def test_the_verdict_comes_first(ceiling):
+    verdict = ceiling.verdict
+    expected = f"(probability {verdict.probability:.2f}, {verdict.low:.2f} to {verdict.high:.2f})"
+    assert findings(ceiling)[0].startswith(
+        "On the task 'copy', the learned model implements the program 'induction'"
+    )
+    assert expected in findings(ceiling)[0]
+    assert "Of its variables between input and output, implemented: 'previous'." in findings(ceiling)[0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("implements", "the learned model implements the program 'offset' (probability 0.50"),
+        ("partly", "the learned model implements the program 'offset' in part (probability 0.50"),
+        ("does not", "the learned model does not implement the program 'offset' (probability 0.50"),
+        (
+            "cannot tell",
+            "whether the learned model implements the program 'offset' cannot be told (probability 0.50",
+        ),
+    ],
+)
+def test_every_verdict_is_a_sentence(floor, answer, said):
+    verdict = Verdict(answer, 0.5, 0.4, 0.6, {"x": "implements", "y": "does not"}, ("",) * 5)
+    text = about(replace(floor, verdict=verdict), "evidence")
+    assert said in text
+    assert text.endswith("implemented: 'x'; not implemented: 'y'.")
+
+
+def test_a_verdict_that_rests_on_no_axis_says_why_and_no_probability_that_it_has_not(floor):
+    nan = float("nan")
+    text = about(
+        replace(floor, verdict=Verdict("cannot tell", nan, nan, nan, {}, ("Nothing is seen.",))), "evidence"
+    )
+    assert "probability" not in text
+    assert text.endswith("cannot be told. Nothing is seen.")
+
+
+def test_an_interchange_that_needs_a_dormant_path_is_said_to(ceiling):
+    table = ceiling.tables["interchange"]
+    dormant = replace(ceiling, tables={**ceiling.tables, "interchange": table.assign(active=0.25)})
+    assert "it gets only 0.25: the rest goes by a path that may be dormant" in about(dormant, "interchange")
+    assert "dormant" not in about(ceiling, "interchange")
+    nothing = table.assign(score=0.5, random=0.45, active=0.25)  # what controls reach too needs no explanation
+    assert "dormant" not in about(
+        replace(ceiling, tables={**ceiling.tables, "interchange": nothing}), "interchange"
+    )
+
+
+def test_every_sentence_has_the_numbers_it_comes_from(ceiling):
+    accuracy = ceiling.accuracies["learned"]
+    behaviour = about(ceiling, "behaviour")
+    assert f"gets {100 * accuracy.token:.1f} % of the answers right" in behaviour
+    assert f"agree with the program's: 100.0 % on {ceiling.n_inputs} held-out inputs (untrained " in behaviour
+    row = ceiling.tables["interchange"].iloc[0]
+    interchange = about(ceiling, "interchange")
+    assert f"'previous', taken from another input at {row['point']} (the subspace of the linear map" in interchange
+    assert (
+        f"at a score of {row['score']:.2f}; random subspaces of the same rank get {row['random']:.2f}"
+        in interchange
+    )
+    attention = about(ceiling, "attention")
+    assert "The compiled head for 'induction' is matched with the learned L1H0: similarity 1.00 of 1" in attention
+    assert "when inputs are swapped (p = 0.025)" in attention
+    zero = ceiling.overlaps["zero"]
+    ablation = about(ceiling, "ablation")
+    assert "correlates at rank 1.00 between the models" in ablation
+    assert (
+        f"{zero.either} edges cost more than 0.01 of accuracy in one of the models, {zero.shared} of them"
+        in ablation
+    )
+    assert f"{zero.expected:.1f} would by chance (p" in ablation
+    assert "(accuracy 1.00, best control" in about(ceiling, "subspaces")
+
+
+def test_what_the_controls_explain_is_said(floor):
+    assert "0 of the program's 2 varying variables can be read" in about(floor, "subspaces")
+    assert "Not clearly more than the controls explain: " in about(floor, "subspaces")
+    ablation = about(floor, "ablation")
+    assert "Under mean ablation one of the edge profiles is flat: no correlation exists." in ablation
+    none = replace(floor, overlaps={"zero": Overlap(0, 4, 0.0, 1.0)})
+    assert "4 edges cost more than 0.01 of accuracy in one model, none in the other." in about(none, "ablation")
+
+
+def test_empty_and_absent_tables_are_said_to_be_empty(floor):
+    nothing = replace(floor, tables={"decodability": pd.DataFrame(), "heads_learned": pd.DataFrame()})
+    assert "nothing can be decoded" in about(nothing, "subspaces")
+    assert "The learned model has no attention heads to ablate." in about(nothing, "ablation")
+    assert [one.about for one in paragraphs(nothing)][-1] == "subspaces"
+
+
+def test_an_axis_without_a_score_says_so(floor):
+    nan = float("nan")
+    axes = [replace(axis, score=nan, low=nan, high=nan, note="for a reason") for axis in floor.axes]
+    assert about(replace(floor, axes=tuple(axes)), "attention").startswith("Attention has no score: for a reason.")
+
+
+def test_heads_without_a_match_are_named(floor):
+    attention = floor.tables["attention"].assign(matched=False)
+    text = about(with_tables(floor, attention=attention), "attention")
+    assert "The learned model has no head left for 'offset'." in text
+
+
+def test_shared_heads_are_named(floor):
+    shared = pd.DataFrame(
+        [("split", "offset", "L0H0+1", 0.25), ("merged", "a, b", "L1H0", np.nan)],
+        columns=["kind", "compiled", "learned", "gain"],
+    )
+    text = about(with_tables(floor, shared_heads=shared), "attention")
+    assert "L0H0+1 together attend more like the head for 'offset' than either does, by 0.25." in text
+    assert "L1H0 is the most similar head for all of: a, b." in text
+
+
+@pytest.mark.parametrize(("repaired", "is_said"), [(0.04, False), (0.3, True)])
+def test_self_repair_is_named_where_it_matters(floor, repaired, is_said):
+    joint = pd.DataFrame({"first": ["L0H0", "L0H0"], "second": ["L0H1", "L1H0"], "zero_repaired": [repaired, 0.0]})
+    text = about(with_tables(floor, joint_learned=joint), "ablation")
+    assert ("1 of the 2 pairs of learned heads cost more accuracy together" in text) is is_said
+    assert ("L0H0 and L0H1 0.30 more." in text) is is_said
+
+
+OVERLAPS = pd.DataFrame(
+    [
+        ("a", "b", "blocks.1.hook_resid_mid", 0, 1.0, 0.9, 0.8, 2.0),
+        ("a", "b", "blocks.1.hook_resid_mid", 1, 1.0, 0.7, 0.6, 1.0),
+        ("a", "b", "blocks.0.hook_resid_post", 0, 1.0, 0.1, 0.1, 1.0),
+        ("a", "c", "blocks.0.hook_resid_pre", 0, 1.0, 0.6, None, None),
+        ("b", "c", "blocks.0.hook_resid_pre", 0, 1.0, 0.2, None, None),
+    ],
+    columns=["first", "second", "point", "position", "cosine", "shared", "correlation", "scale"],
+)
+
+
+def test_variables_that_share_a_subspace_are_named_at_their_last_hook_point(floor):
+    found = with_tables(floor, overlaps=OVERLAPS)
+    table = last_overlaps(found).set_index(["first", "second"])
+    assert table.loc[("a", "b"), "point"] == "blocks.1.hook_resid_mid"
+    assert table.loc[("a", "b"), "shared"] == pytest.approx(0.8)
+    assert about(found, "overlaps") == (
+        "2 of 3 pairs of variables share more than 0.5 of the smaller one's subspace of the learned stream. "
+        "'a' and 'b' share 0.80 of the smaller one's subspace at blocks.1.hook_resid_mid; what the same values "
+        "write there correlates at 0.70, and the second's is 1.50 times as large. 'a' and 'c' share 0.60 of the "
+        "smaller one's subspace at blocks.0.hook_resid_pre."
+    )
+    apart = with_tables(floor, overlaps=OVERLAPS.assign(shared=0.5))
+    assert about(apart, "overlaps").startswith("0 of 3 pairs of variables share")
+
+
+def test_hook_points_are_in_forward_order():
+    points = ["blocks.0.hook_resid_pre", "blocks.0.hook_resid_mid", "blocks.0.hook_resid_post"]
+    points += ["blocks.1.hook_resid_mid", "blocks.10.hook_resid_mid"]
+    depths = [depth_of(point) for point in points]
+    assert depths == sorted(set(depths))
+
+
+def test_a_comparison_that_was_stored_says_the_same(floor, tmp_path):
+    floor.save(tmp_path / "c.json")
+    assert findings(Comparison.load(tmp_path / "c.json")) == findings(floor)

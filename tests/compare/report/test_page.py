@@ -1,0 +1,122 @@
+"""The page: complete, self-contained, and safe with any token."""
+
+import io
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from urllib.parse import unquote
+
+import pandas as pd
+import pytest
+
+from rasplens.compare import compare
+from rasplens.compare.comparison import Comparison
+from rasplens.compare.report.page import MOST_ROWS, SECTIONS, render
+from rasplens.compile import compile_program
+from rasplens.learned import Architecture, untrained
+from rasplens.tasks import get_task
+
+EVIL = "<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    """One on a task whose tokens are markup."""
+    task = get_task("copy", n_letters=3, block=3, length=9)
+    task = replace(task, vocab=(EVIL, "<b>bold</b>", "a & b"), outputs=(EVIL, "<b>bold</b>", "a & b"))
+    compiled = compile_program(task.programs["offset"], task.vocab, task.n_ctx, mask=task.visible)
+    return compare(compiled, untrained(Architecture(1, 2, 8, 4), task, 0), task=task, n_inputs=60)
+
+
+@pytest.fixture(scope="module")
+def page(comparison) -> str:
+    return render(comparison)
+
+
+def without_plotly(page: str) -> str:
+    """What RASPLens wrote: the page without plotly's own library, the first script."""
+    return re.sub(r"<script>.*?</script>", "", page, count=1, flags=re.S)
+
+
+class Elements(HTMLParser):
+    """The elements of a page, as (name, attributes)."""
+
+    def __init__(self, page: str):
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+
+@pytest.fixture(scope="module")
+def elements(page):
+    return Elements(without_plotly(page)).found
+
+
+def csv_files(elements):
+    return {at["download"]: at["href"] for tag, at in elements if tag == "a" and "download" in at}
+
+
+def test_every_section_has_its_figures(page, elements):
+    anchors = [at["id"] for tag, at in elements if tag == "section"]
+    # The program has nothing between input and output; and a model that learned nothing may share no subspace.
+    optional = {"interchange", "overlaps"}
+    expected = [section.name for section in SECTIONS if section.name not in optional]
+    assert [name for name in anchors if name not in optional] == ["findings", *expected]
+    figures = ["evidence", "program", "attention", "heads", "decodability", "similarity", "ov", "qk"]
+    figures += [f"{name}_{way}" for name in ("edges", "head_positions") for way in ("zero", "mean", "resample")]
+    for name in [*figures, "residual_stream"]:
+        assert f'id="figure-{name}"' in page
+
+
+def test_findings_and_contents_lead_to_what_is_on_the_page(comparison, page, elements):
+    anchors = {at["id"] for _, at in elements if "id" in at}
+    links = [at["href"][1:] for tag, at in elements if tag == "a" and at["href"].startswith("#")]
+    assert set(links) <= anchors
+    for axis in ("evidence", "behaviour", "attention", "ablation", "subspaces"):
+        assert links.count(axis) == 2  # from the findings and from the contents
+    first = comparison.findings[0].split(" (")[0].replace("'", "&#x27;")
+    assert f"<p><b>{first}" in page
+
+
+def test_every_table_is_there_to_download_as_it_is(comparison, elements):
+    found = csv_files(elements)
+    assert set(found) == {"axes.csv", *(f"{name}.csv" for name, table in comparison.tables.items() if len(table))}
+    for name, table in comparison.tables.items():
+        if len(table):
+            kind, data = found[f"{name}.csv"].split(",", 1)
+            assert kind == "data:text/csv;charset=utf-8"
+            pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(unquote(data))), table, check_dtype=False)
+
+
+def test_long_tables_are_cut_on_the_page_and_whole_in_their_file(comparison):
+    long = pd.DataFrame({"inputs": [f"row {i}" for i in range(MOST_ROWS + 1)], "n": 0})
+    page = render(replace(comparison, tables={"behaviour": long}))
+    assert f"<td>row {MOST_ROWS - 1}</td>" in page
+    assert f"<td>row {MOST_ROWS}</td>" not in page
+    assert f"row%20{MOST_ROWS}" in page
+    assert "The first 200 rows; the CSV file has all." in page
+
+
+def test_a_comparison_without_its_models_has_a_report(comparison, tmp_path):
+    comparison.save(tmp_path / "c.json")
+    page = render(Comparison.load(tmp_path / "c.json"))
+    assert 'id="figure-evidence"' in page
+    assert 'id="figure-attention"' not in page
+    assert '<section id="program">' not in page
+    assert '<a href="#program">' not in page
+
+
+def test_nothing_is_fetched_from_anywhere(page):
+    assert not re.search(r"""(src|href)=["'](https?:)?//""", without_plotly(page))
+    assert "cdn.plot.ly" not in without_plotly(page)
+
+
+def test_tokens_are_text_whatever_they_contain(page):
+    assert EVIL not in without_plotly(page)
+    assert "<b>bold</b>" not in without_plotly(page)
+    # In a figure, plotly would read them as markup itself.
+    assert "\\u003cb\\u003ebold" not in page
+    assert "&lt;b&gt;bold&lt;\\u002fb&gt;" in page or "&lt;b&gt;bold&lt;/b&gt;" in page

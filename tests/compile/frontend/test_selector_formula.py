@@ -1,0 +1,43 @@
+import itertools
+
+import pytest
+
+from rasplens.compile.frontend.selector_formula import And, Atom, Not, conjuncts, holds, sources, together
+
+EQUAL = Atom(0, 0, lambda key, query: key == query)
+LARGER = Atom(0, 0, lambda key, query: key > query)
+OTHER = Atom(1, 2, lambda key, query: key == query)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        EQUAL,
+        Not(EQUAL),
+        Not(Not(EQUAL)),
+        And((EQUAL, OTHER)),
+        And((EQUAL, And((LARGER, Not(OTHER))))),
+        Not(And((Not(EQUAL), Not(OTHER)))),
+    ],
+)
+def test_the_conjuncts_together_are_the_formula(formula):
+    parts = together(conjuncts(formula))
+    for values in itertools.product((None, 1, 2), repeat=4):
+        keys, queries = {0: values[0], 1: values[1]}, {0: values[2], 2: values[3]}
+        assert holds(formula, keys, queries) == all(holds(part, keys, queries) for part in parts)
+
+
+def test_undefined_values_satisfy_no_predicate_but_its_negation():
+    anything = Atom(0, 0, lambda key, query: True)
+    assert not holds(anything, {0: None}, {0: 1})
+    assert holds(Not(anything), {0: None}, {0: 1})
+    assert holds(anything, {0: 1}, {0: 1})
+
+
+def test_formulas_about_the_same_variables_are_joined():
+    assert len(together([EQUAL, OTHER, LARGER])) == 2
+    assert sources(together([EQUAL, LARGER])[0]) == [(0, 0), (0, 0)]
+
+
+def test_two_negations_cancel():
+    assert conjuncts(Not(Not(And((EQUAL, OTHER))))) == [EQUAL, OTHER]

@@ -1,0 +1,45 @@
+import pytest
+
+from rasplens.compile.rasp.input_space import input_space
+
+
+def test_sequences_are_enumerated_the_shortest_first():
+    space = input_space(["a", "b"], 2)
+    assert list(space) == [("a",), ("b",), ("a", "a"), ("a", "b"), ("b", "a"), ("b", "b")]
+    assert space.size == 6
+
+
+def test_ids_are_places_in_the_vocabulary_by_type():
+    space = input_space([1, True, "1"], 3)
+    assert space.ids([True, "1", 1]) == [1, 2, 0]
+
+
+def test_sets_are_put_in_order():
+    assert input_space({"b", "a", "c"}, 1).vocab == ("a", "b", "c")
+    assert input_space(frozenset({2, "a", 1}), 1).vocab == (1, 2, "a")
+
+
+@pytest.mark.parametrize(
+    ("vocab", "max_len", "message"),
+    [
+        (["a"], 0, "max_len must be at least 1; got 0"),
+        ([], 1, "vocab must have at least one token"),
+        (["a", None], 1, "None cannot be a token"),
+        (["a", "b", "a"], 1, "vocab must not repeat a token; 'a' stands there twice"),
+    ],
+)
+def test_impossible_spaces_are_refused(vocab, max_len, message):
+    with pytest.raises(ValueError, match=message):
+        input_space(vocab, max_len)
+
+
+def test_sequences_that_do_not_fit_are_refused():
+    space = input_space(list("abcdefghij"), 2)
+    with pytest.raises(ValueError, match="The sequence has 3 tokens; the model takes 1 to max_len=2"):
+        space.ids("abc")
+    with pytest.raises(ValueError, match="The sequence has 0 tokens"):
+        space.ids("")
+    with pytest.raises(ValueError, match=r"Token 'z' at position 1 is not in the vocabulary \('a', .*, 'h', …\)"):
+        space.ids("az")
+    with pytest.raises(ValueError, match="Token 1 at position 0"):
+        input_space([True], 1).ids([1])

@@ -1,0 +1,47 @@
+import numpy as np
+import pytest
+
+from rasplens.compile.rasp import Encoding
+from rasplens.compile.rasp.values import as_number, plain, value_key, values_agree
+
+CATEGORICAL, NUMERICAL = Encoding.CATEGORICAL, Encoding.NUMERICAL
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "encoding", "agree"),
+    [
+        (None, None, CATEGORICAL, True),
+        (None, 0, NUMERICAL, False),
+        (1, None, CATEGORICAL, False),
+        (0.1 + 0.2, 0.3, CATEGORICAL, True),
+        (0.1 + 0.2, 0.3, NUMERICAL, True),
+        (1, 1.0, NUMERICAL, True),
+        (1, 1.0, CATEGORICAL, False),
+        (True, 1, NUMERICAL, True),
+        (True, 1, CATEGORICAL, False),
+        (1, 2, NUMERICAL, False),
+        ("a", "a", CATEGORICAL, True),
+        ("1", 1, CATEGORICAL, False),
+        ((1, "a"), (1, "a"), CATEGORICAL, True),
+        ((1, "a"), (True, "a"), CATEGORICAL, False),
+    ],
+)
+def test_when_values_agree(expected, got, encoding, agree):
+    assert values_agree(expected, got, encoding) is agree
+
+
+def test_keys_tell_types_apart_inside_tuples_too():
+    assert value_key((1, 2)) != value_key((True, 2))
+    assert value_key(1) != value_key(1.0)
+    assert value_key((1, ("a",))) == value_key((1, ("a",)))
+
+
+def test_numbers_have_one_form():
+    assert [as_number(v) for v in (True, 2, 2.0, 0.5)] == [1, 2, 2, 0.5]
+    assert all(type(as_number(v)) is int for v in (True, 2, 2.0))
+
+
+def test_numpy_scalars_become_plain():
+    assert type(plain(np.float64(0.5))) is float
+    assert type(plain(np.bool_(True))) is bool
+    assert plain("a") == "a"

@@ -1,0 +1,71 @@
+"""Several starts at several learning rates, and which of them goes on."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from rasplens.compile import compile_program, programs
+from rasplens.learned import compress
+from rasplens.learned.compressor import CompressionRecipe, loop
+from rasplens.learned.compressor.compress_model import _better
+from rasplens.learned.compressor.evaluation import evaluate
+from rasplens.learned.compressor.loop import _leads
+
+TWO_HEATS = CompressionRecipe(60, 16, 1e-2, 1e-2, starts=3, fitted=2, rates=(1.0, 1.0, 0.001), trial=20)
+
+
+@pytest.fixture(scope="module")
+def steep():
+    return compile_program(programs.histogram(), "ab", 4)
+
+
+def test_the_heat_with_the_least_loss_leads_unless_it_diverged():
+    state = SimpleNamespace(loss=np.array([1, 2, np.nan, 5, np.nan, np.nan]), least=np.array([3, 2, 0, 4, 1, 2.0]))
+    assert _leads(state, 2)[:2].tolist() == [1, 3]
+    assert _leads(state, 3).tolist() == [1, 3]
+    assert _leads(state, 1).tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_fitted_start_at_a_small_rate_keeps_a_steep_program(steep):
+    narrow = steep.transformer.config.d_model - 1
+    kept, lost = (compress(steep, narrow, recipe) for recipe in (TWO_HEATS, replace(TWO_HEATS, fitted=0)))
+    assert evaluate(kept).token == 1
+    assert evaluate(lost).token < 0.9  # the negative control: the same from random maps
+
+
+def test_with_two_heats_an_interrupted_run_ends_the_same(steep, tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "CHUNK", 10)
+    monkeypatch.setattr(loop, "SAVE_EVERY", 0.0)
+    path, seen = tmp_path / "state.safetensors", []
+
+    def stop(report):
+        seen.append((report.d, report.step))
+        if report.step == 50:
+            raise KeyboardInterrupt
+
+    whole = compress(steep, [4, 6], TWO_HEATS)
+    with pytest.raises(KeyboardInterrupt):
+        compress(steep, [4, 6], TWO_HEATS, progress=stop, state_path=path)
+    assert seen == [(4, 30), (6, 30), (4, 40), (6, 40), (4, 50)]
+    resumed = compress(steep, [4, 6], TWO_HEATS, state_path=path)
+    for one, other in zip(resumed, whole, strict=True):
+        np.testing.assert_array_equal(one.projection, other.projection)
+        assert one.history == other.history
+
+
+def test_one_heat_may_diverge_while_another_goes_on(steep):
+    wild = replace(TWO_HEATS, learning_rate=1e30, final_learning_rate=1e30, rates=(1.0, 1.0, 1e-36))
+    model = compress(steep, steep.transformer.config.d_model, wild)
+    assert evaluate(model).token == 1
+    assert np.isfinite(model.history).all()
+
+
+def test_the_better_end_has_more_right_answers_or_else_less_loss(steep):
+    wide = steep.transformer.config.d_model
+    tiny = CompressionRecipe(1, 8, 1e-9, 1e-9)
+    right, wrong = compress(steep, wide, tiny), compress(steep, 2, tiny)
+    assert _better([wrong, right], [0.0, 1.0]) is right
+    assert _better([right, compress(steep, wide, tiny, seed=1)], [1.0, 2.0]) is right
+    assert _better([wrong], [5.0]) is wrong

@@ -1,0 +1,100 @@
+"""`rasplens compress`, in process."""
+
+import json
+
+import pytest
+
+from rasplens.cli import main
+from rasplens.learned import load_compressed
+from rasplens.learned.compressor import CompressionRecipe, loop
+from rasplens.learned.compressor.recipe import RECIPES
+from rasplens.learned.training import run_files as run_state
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(RECIPES, "fast", CompressionRecipe(60, 32, 1e-2, 1e-3))
+
+
+def call(capsys, *arguments):
+    with pytest.raises(SystemExit) as stop:
+        main(["compress", *arguments])
+    printed = capsys.readouterr()
+    return stop.value.code, printed.out, printed.err
+
+
+def test_it_writes_the_model_and_shows_what_it_kept(capsys, tmp_path):
+    code, text, _ = call(capsys, "frac_prevs", "--d", "3")
+    assert code == 0
+    for part in (
+        "answers right",
+        "principal",
+        "Features",
+        "is_x",
+        "on all 1,364 inputs",
+        "compressed.safetensors",
+    ):
+        assert part in text
+    assert load_compressed(tmp_path / "compressed.safetensors").d == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["compressed.safetensors"]
+
+
+def test_several_widths_and_seeds_as_json(capsys, tmp_path):
+    arguments = ["length", "--d", "3", "--d", "5", "--models", "2", "--out", "x.safetensors", "--json"]
+    code, text, errors = call(capsys, *arguments)
+    assert (code, errors) == (0, "")
+    values = json.loads(text)
+    assert [(one["d"], one["seed"]) for one in values] == [(3, 0), (3, 1), (5, 0), (5, 1)]
+    assert values[0]["model"] == "x_d3_seed0.safetensors"
+    assert {"token", "layers", "features", "principal_components", "history"} < set(values[0])
+    assert load_compressed(tmp_path / "x_d5_seed1.safetensors").seed == 1
+
+
+def test_without_optimiser_every_variable_keeps_its_directions(capsys):
+    wide = json.loads(call(capsys, "frac_prevs", "--d", "2", "--plain", "--json")[1])[0]["D"]
+    assert wide > json.loads(call(capsys, "frac_prevs", "--d", "2", "--json")[1])[0]["D"]
+
+
+def test_what_was_interrupted_goes_on(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "CHUNK", 20)
+    monkeypatch.setattr(loop, "SAVE_EVERY", 0.0)
+    whole = json.loads(call(capsys, "length", "--d", "3", "--json")[1])[0]
+    (tmp_path / "compressed.safetensors").unlink()
+    saved, count = run_state.save_run, []
+
+    def stop(*arguments):
+        saved(*arguments)
+        count.append(1)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(loop, "save_run", stop)
+        code, _, errors = call(capsys, "length", "--d", "3", "--json")
+    assert (code, count) == (130, [1])
+    assert "Stopped after" in errors
+    assert (tmp_path / "compressed.compression.safetensors").exists()
+    again = json.loads(call(capsys, "length", "--d", "3", "--json")[1])[0]
+    assert again["features"] == whole["features"]
+    assert [entry[0] for entry in again["history"]] == [20, 40, 60]
+    assert not (tmp_path / "compressed.compression.safetensors").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["frac_prevs", "--d", "0"], "--d"),
+        (["frac_prevs", "--d", "99"], "d must be a whole number from 1 to 7"),
+        (["frac_prevs"], "--d"),
+        (["nothing", "--d", "2"], "nor a program of the library"),
+        (["frac_prevs", "--d", "2", "--recipe", "slow"], "no recipe 'slow'"),
+        (["frac_prevs", "--d", "2", "--program", "x"], "already names its own"),
+        (["frac_prevs", "--d", "2", "--out", "missing/x.safetensors"], "does not exist"),
+    ],
+)
+def test_a_mistake_is_one_line_and_leaves_nothing(capsys, tmp_path, arguments, message):
+    code, text, errors = call(capsys, *arguments)
+    assert (code, text) == (2, "")
+    assert message in errors
+    assert errors.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
