@@ -23,7 +23,7 @@ MAPPING = Path(__file__).parent.parent / "compare" / "verdict.json"
 TO_REACH = {"auc": "≥ 0.99", "false_implements": "≤ 0.01", "recognised": "1"}
 
 FADING = ("reverse", "same_as_first")
-"""Circuits whose rival programs are compressed more and more."""
+"""Circuits whose alternative programs are compressed more and more."""
 
 SEED = 1
 """Another one than the mapping was fitted with."""

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from page import table, write
 
-from rasplens.compare import Subject, as_subject, compare
+from rasplens.compare import StudiedModel, as_studied_model, compare
 from rasplens.compare.evidence.ablation.edges import Edge, attended_edges
 from rasplens.compare.evidence.ablation.effects import edge_effects
 from rasplens.compare.models.studied_model import pattern_point
@@ -82,14 +82,14 @@ def edge_table() -> str:
     rows = []
     for name in TASKS:
         task = get_task(name)
-        subject = as_subject(load_pretrained(name), task, task.held_out[:400])
-        n = max(2, 400 // subject.targets.shape[1])
-        few, edges = subject.first(n), attended_edges(subject.first(n))
+        studied = as_studied_model(load_pretrained(name), task, task.held_out[:400])
+        n = max(2, 400 // studied.targets.shape[1])
+        few, edges = studied.first(n), attended_edges(studied.first(n))
         times: dict[str, list[float]] = {"ours": [], "one by one": []}
         for _ in range(ROUNDS):
-            times["ours"].append(timed(partial(edge_effects, subject)))
+            times["ours"].append(timed(partial(edge_effects, studied)))
             times["one by one"].append(timed(partial(one_by_one, few, edges)))
-        # Ours also measures three ways of ablating, the control of the clean model, and three scores of each.
+        # Ours also measures three methods of ablating, the control of the clean model, and three scores of each.
         rate = {what: len(edges) / min(seconds) for what, seconds in times.items()}
         rate["ours"] *= 3
         rows.append(
@@ -101,7 +101,7 @@ def edge_table() -> str:
     return f"### Edge ablations\n\n{table(headings, rows)}"
 
 
-def one_by_one(subject: Subject, edges: list[Edge]) -> list[float]:
+def one_by_one(studied: StudiedModel, edges: list[Edge]) -> list[float]:
     """Zero ablation as a notebook does it: a hook that silences one edge, and a forward pass."""
     accuracies = []
     for edge in edges:
@@ -112,9 +112,9 @@ def one_by_one(subject: Subject, edges: list[Edge]) -> list[float]:
             return pattern / pattern.sum(dim=-1, keepdim=True).clamp(min=1e-9)
 
         with torch.no_grad():
-            logits = subject.model.run_with_hooks(subject.tokens, fwd_hooks=[(pattern_point(edge.layer), silence)])
-        answers = logits[:, list(subject.task.loss_positions)].argmax(dim=-1).numpy()
-        accuracies.append(float(np.mean(answers == subject.targets)))
+            logits = studied.model.run_with_hooks(studied.tokens, fwd_hooks=[(pattern_point(edge.layer), silence)])
+        answers = logits[:, list(studied.task.loss_positions)].argmax(dim=-1).numpy()
+        accuracies.append(float(np.mean(answers == studied.targets)))
     return accuracies
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from page import table, write
 
-from rasplens.compare import Comparison, Ranking, compare
+from rasplens.compare import Comparison, Ranking, rank, write_report
 from rasplens.compile import compile_program
 from rasplens.learned import LearnedModel, import_checkpoint, load_pretrained
 from rasplens.tasks import get_task
@@ -34,14 +34,14 @@ def main() -> None:
         ]
         for origin, model in _models(name, arguments.checkpoint):
             began = time.perf_counter()
-            ranking = compare(references, model, task=task)
+            ranking = rank(references, model, task=task)
             print(f"{name}, {origin}: {ranking.verdict} ({time.perf_counter() - began:.0f} s)", file=sys.stderr)
             parts.append(_section(name, origin, ranking))
             if arguments.reports is not None:
                 arguments.reports.mkdir(parents=True, exist_ok=True)
                 for comparison in ranking.comparisons:
                     path = arguments.reports / f"{name}_{origin.replace(' ', '_')}_{comparison.program}.html"
-                    comparison.report(path)
+                    write_report(comparison, path)
     text = "\n\n".join(parts)
     print(text)
     if arguments.write is not None:
@@ -72,8 +72,8 @@ def _details(one: Comparison) -> str:
     lines = []
     for row in one.tables["interchange"].itertuples():
         lines.append(
-            f"- {one.program}, `{row.variable}`: interchange at `{row.point}` changes {row.changed:.2f} of what "
-            f"it must and keeps {row.kept:.2f} of the rest: {row.score:.2f}, its active part {row.active:.2f} "
+            f"- {one.program}, `{row.variable}`: interchange at `{row.point}` has IIA {row.iia:.2f} and "
+            f"specificity {row.specificity:.2f}; the active part alone scores {row.active:.2f} "
             f"(random subspaces {row.random:.2f}, an untrained model {row.untrained:.2f})."
         )
     overlaps = one.tables.get("overlaps")

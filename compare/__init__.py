@@ -1,28 +1,33 @@
 """A learned model held against compiled ones: five axes of evidence, each beside its controls, and a verdict."""
 
 from rasplens.compare.comparison import Comparison
+from rasplens.compare.config import PRESETS, CompareConfig
 from rasplens.compare.evidence.behaviour import discriminate
-from rasplens.compare.models.pairing import Pairing, pair
-from rasplens.compare.models.studied_model import Subject, as_subject
-from rasplens.compare.models.vocabulary import Interface, token_interface
-from rasplens.compare.pipeline import compare
-from rasplens.compare.ranking import Ranking, comparison_table, replicates
+from rasplens.compare.models.pairing import pair
+from rasplens.compare.models.studied_model import StudiedModel, as_studied_model
+from rasplens.compare.models.vocabulary import Vocabulary, token_vocabulary, vocabulary_of
+from rasplens.compare.pipeline import compare, rank
+from rasplens.compare.ranking import Ranking, comparison_table
+from rasplens.compare.report.page import write_report
 from rasplens.compare.verdict.calibration.fit import calibrate
 from rasplens.compare.verdict.verdict import Verdict
 
 __all__ = [
+    "PRESETS",
+    "CompareConfig",
     "Comparison",
-    "Interface",
-    "Pairing",
     "Ranking",
-    "Subject",
+    "StudiedModel",
     "Verdict",
-    "as_subject",
+    "Vocabulary",
+    "as_studied_model",
     "calibrate",
     "compare",
     "comparison_table",
     "discriminate",
     "pair",
-    "replicates",
-    "token_interface",
+    "rank",
+    "token_vocabulary",
+    "vocabulary_of",
+    "write_report",
 ]

@@ -18,7 +18,7 @@ from rasplens.compare.verdict.verdict import Verdict
 from rasplens.model.storage import StorageError, write_atomically
 from rasplens.tasks import Accuracy
 
-FORMAT = 2
+FORMAT = 3
 """Of stored comparisons: another number for every change of what the tables hold."""
 
 
@@ -38,8 +38,9 @@ class Comparison:
         tables: Tidy frames by name; see the function that makes each: behaviour, interchange, attention,
             shared_heads, decodability, representations, overlaps, similarity, matched_profiles, and
             by side ("compiled", "learned") heads, head_positions, joint, edges, neurons.
-        correlations: By way of ablation, of the two edge profiles; None where a profile is constant.
-        overlaps: By way of ablation, of the critical edges.
+        correlations: By method of ablation, of the two edge profiles; None where a profile is constant.
+        overlaps: By method of ablation, of the critical edges.
+        findings: What the numbers say, in plain sentences; see `rasplens.compare.report.findings`.
         pairing: The models and their activations; not stored, None for a comparison that was loaded.
     """
 
@@ -57,12 +58,13 @@ class Comparison:
     tables: Mapping[str, pd.DataFrame]
     correlations: Mapping[str, Correlation | None]
     overlaps: Mapping[str, Overlap]
+    findings: tuple[str, ...] = ()
     pairing: Pairing | None = None
 
     @property
     def rank(self) -> float:
         """Higher for likelier comparisons, also where the mapping does not tell two apart."""
-        scores = [axis.score for axis in self.axes if axis.speaks]
+        scores = [axis.score for axis in self.axes if axis.has_score]
         sure = 0.0 if np.isnan(self.verdict.probability) else self.verdict.probability
         return sure + 1e-3 * float(np.mean(scores) if scores else 0.0)
 
@@ -81,13 +83,6 @@ class Comparison:
         scores = ["score", "chance", "shuffled", "untrained"]
         return self.tables["decodability"].groupby(keys, sort=False)[scores].mean().reset_index()
 
-    @property
-    def findings(self) -> list[str]:
-        """What the numbers say, in plain sentences."""
-        from rasplens.compare.report.findings import findings
-
-        return findings(self)
-
     def to_dict(self) -> dict[str, Any]:
         """Everything but the activations, in JSON values."""
         return {
@@ -101,9 +96,9 @@ class Comparison:
             "accuracies": {name: accuracy._asdict() for name, accuracy in self.accuracies.items()},
             "verdict": plain(asdict(self.verdict)),
             "axes": [axis.to_dict() for axis in self.axes],
-            "correlations": {way: c and plain(asdict(c)) for way, c in self.correlations.items()},
-            "overlaps": {way: plain(asdict(overlap)) for way, overlap in self.overlaps.items()},
-            "findings": self.findings,
+            "correlations": {method: c and plain(asdict(c)) for method, c in self.correlations.items()},
+            "overlaps": {method: plain(asdict(overlap)) for method, overlap in self.overlaps.items()},
+            "findings": list(self.findings),
             "tables": {
                 name: {"columns": list(frame), "rows": _records(frame)} for name, frame in self.tables.items()
             },
@@ -134,8 +129,9 @@ class Comparison:
             axes=tuple(Axis(**axis) for axis in axes),
             verdict=Verdict(**said),
             tables={name: _frame(table["rows"], table["columns"]) for name, table in values["tables"].items()},
-            correlations={way: c and Correlation(**c) for way, c in values["correlations"].items()},
-            overlaps={way: Overlap(**overlap) for way, overlap in values["overlaps"].items()},
+            correlations={method: c and Correlation(**c) for method, c in values["correlations"].items()},
+            findings=tuple(values["findings"]),
+            overlaps={method: Overlap(**overlap) for method, overlap in values["overlaps"].items()},
         )
 
     def to_json(self) -> str:
@@ -157,12 +153,6 @@ class Comparison:
             return cls.from_dict(json.loads(Path(path).read_bytes()))
         except (ValueError, KeyError, TypeError) as error:
             raise StorageError(f"{path} holds no comparison of this version ({error!r}).") from None
-
-    def report(self, path: str | Path) -> None:
-        """Writes the report: one HTML page that opens offline."""
-        from rasplens.compare.report.page import render
-
-        write_atomically(Path(path), render(self).encode())
 
     def _repr_html_(self) -> str:
         rows = pd.DataFrame([axis.to_dict() for axis in self.axes])

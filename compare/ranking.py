@@ -1,4 +1,4 @@
-"""Several comparisons of one learned model with rival programs, ranked; or of many models, in one table."""
+"""Several comparisons of one learned model with alternative programs, ranked; or of many models, in one table."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ NONE = "none of these"
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """A learned model against rival programs, the likeliest first.
+    """A learned model against alternative programs, the likeliest first.
 
     Attributes:
         comparisons: One for each program.

@@ -5,26 +5,31 @@ sense, such as of a head that does not exist, a ValueError.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool
 
-from rasplens.compare.evidence.ablation.effects import WAYS, edge_effects
+from rasplens.compare.config import CompareConfig
+from rasplens.compare.evidence.ablation.effects import METHODS, edge_effects
 from rasplens.compare.evidence.axes import AXES, Axis, above
 from rasplens.compare.evidence.subspaces.decodability import CONTROLS, best_points, decodability
 from rasplens.compare.models.pairing import pair
-from rasplens.compare.models.studied_model import Subject, as_subject
-from rasplens.compare.models.vocabulary import Interface
+from rasplens.compare.models.studied_model import StudiedModel, as_studied_model
+from rasplens.compare.models.vocabulary import Vocabulary
 from rasplens.compare.pipeline import compare
 from rasplens.compare.verdict.verdict import IMPLEMENTS
 from rasplens.compile import CompiledModel, UndefinedValue, compile_program, run
 from rasplens.compile.rasp import Selector, SOp, Value
 from rasplens.tasks import Task
 
-N_EDGE_INPUTS = 100
-"""Edges are ablated one by one: fewer inputs than elsewhere will do."""
+CONFIG = CompareConfig(n_inputs=300)
+"""How much assertions look at, unless told otherwise."""
+
+EDGE_CONFIG = CompareConfig(n_inputs=100)
+"""Edges are ablated one by one: fewer inputs will do."""
 
 SHOWN = 5
 """Edges that a message lists."""
@@ -42,9 +47,9 @@ def assert_implements(
     task: Task,
     *,
     at_least: float = 0.0,
-    n_inputs: int = 300,
+    config: CompareConfig = CONFIG,
     seed: int = 0,
-    interface: Interface | None = None,
+    vocabulary: Vocabulary | None = None,
 ) -> None:
     """Asserts that a model implements a program, by the verdict of `compare`.
 
@@ -53,9 +58,9 @@ def assert_implements(
         program: An s-op, or a `CompiledModel`.
         task: What both are asked.
         at_least: What every axis that has something to say must score besides.
-        n_inputs: How many held-out inputs to use.
+        config: How much to look at; for most assertions the number of held-out inputs.
         seed: Of the choice of inputs and of the controls.
-        interface: The model's words for the task, if they are not the task's own.
+        vocabulary: The model's vocabulary for the task, if they are not the task's own.
 
     Raises:
         AssertionError: If the verdict is another, or an axis scores less; with all the evidence.
@@ -63,8 +68,8 @@ def assert_implements(
     """
     __tracebackhide__ = True
     _check_share("at_least", at_least)
-    found = compare(_compiled(program, task), model, task=task, n_inputs=n_inputs, seed=seed, interface=interface)
-    low = [axis.name for axis in found.axes if axis.speaks and axis.score < at_least]
+    found = compare(_compiled(program, task), model, task=task, config=config, seed=seed, vocabulary=vocabulary)
+    low = [axis.name for axis in found.axes if axis.has_score and axis.score < at_least]
     if found.verdict.answer == IMPLEMENTS and not low:
         return
     lines = [f"Does the model implement {found.program!r} of task {task.name!r}? The verdict: {found.verdict}."]
@@ -85,9 +90,9 @@ def assert_head_attends(
     *,
     queries: Sequence[Position] | None = None,
     at_least: float = 0.9,
-    n_inputs: int = 300,
+    config: CompareConfig = CONFIG,
     seed: int = 0,
-    interface: Interface | None = None,
+    vocabulary: Vocabulary | None = None,
 ) -> None:
     """Asserts that a head attends to the keys that a rule selects.
 
@@ -103,9 +108,9 @@ def assert_head_attends(
         task: Whose inputs to use.
         queries: The positions that are to attend so; by default all.
         at_least: The least score; it has to be above chance too.
-        n_inputs: How many held-out inputs to use.
+        config: How much to look at; for most assertions the number of held-out inputs.
         seed: Of their choice.
-        interface: The model's words for the task, if they are not the task's own.
+        vocabulary: The model's vocabulary for the task, if they are not the task's own.
 
     Raises:
         AssertionError: If the head does not attend so; with score, chance and the worst row.
@@ -114,11 +119,11 @@ def assert_head_attends(
     """
     __tracebackhide__ = True
     _check_share("at_least", at_least)
-    subject = _subject(model, task, n_inputs, seed, interface)
-    if (layer, head) not in subject.heads:
-        known = ", ".join(f"L{of_layer}H{index}" for of_layer, index in subject.heads)
+    studied = _studied(model, task, config, seed, vocabulary)
+    if (layer, head) not in studied.heads:
+        known = ", ".join(f"L{of_layer}H{index}" for of_layer, index in studied.heads)
         raise ValueError(f"No head L{layer}H{head} computes anything in this model; its heads are {known}.")
-    selected = _selected(rule, subject)
+    selected = _selected(rule, studied)
     asked = np.ones(task.n_ctx, dtype=bool)
     if queries is not None:
         asked = np.isin(np.arange(task.n_ctx), [_position(task, query) for query in queries])
@@ -127,20 +132,20 @@ def assert_head_attends(
         raise ValueError(
             "The rule selects nothing, or everything, in every row of these inputs: it claims nothing."
         )
-    pattern = subject.pattern(layer)[:, head].astype(np.float64)
+    pattern = studied.pattern(layer)[:, head].astype(np.float64)
     mass = (pattern * selected).sum(axis=2)
     score = float(mass[rows].mean())
     chance = float((selected.sum(axis=2) / np.maximum(1, task.visible.sum(axis=1)))[rows].mean())
     if score >= at_least and score > chance:
         return
     worst, query = np.unravel_index(np.where(rows, mass, np.inf).argmin(), mass.shape)
-    (tokens,) = task.sequences(subject.ids[worst : worst + 1])
+    (tokens,) = task.sequences(studied.ids[worst : worst + 1])
     most = int(pattern[worst, query].argmax())
     wanted = ", ".join(_named(task, key, tokens) for key in np.flatnonzero(selected[worst, query]).tolist())
     raise AssertionError(
         f"L{layer}H{head} puts {score:.3f} of its attention where the rule says; it should be at_least={at_least} "
         f"and above chance, {chance:.3f}.\n"
-        f"  rows: {int(rows.sum())} on {subject.n_inputs} inputs\n"
+        f"  rows: {int(rows.sum())} on {studied.n_inputs} inputs\n"
         f"  worst input: {' '.join(map(str, tokens))}\n"
         f"  worst row: query {_named(task, int(query), tokens)} puts {mass[worst, query]:.3f} on {wanted}; most, "
         f"{pattern[worst, query, most]:.3f}, is on {_named(task, most, tokens)}"
@@ -156,9 +161,9 @@ def assert_variable_encoded(
     point: str | None = None,
     position: Position | None = None,
     at_least: float = 0.9,
-    n_inputs: int = 300,
+    config: CompareConfig = CONFIG,
     seed: int = 0,
-    interface: Interface | None = None,
+    vocabulary: Vocabulary | None = None,
 ) -> None:
     """Asserts that a variable of a program can be read off a model's residual stream by a linear probe.
 
@@ -172,9 +177,9 @@ def assert_variable_encoded(
         point: The hook point; by default the best one, chosen on other inputs.
         position: The position; by default all at which the variable reaches an answer, their mean.
         at_least: The least score.
-        n_inputs: How many held-out inputs to use.
+        config: How much to look at; for most assertions the number of held-out inputs.
         seed: Of the choice of inputs and of the controls.
-        interface: The model's words for the task, if they are not the task's own.
+        vocabulary: The model's vocabulary for the task, if they are not the task's own.
 
     Raises:
         AssertionError: If the variable is not encoded so; with the scores and controls at every hook point.
@@ -189,7 +194,7 @@ def assert_variable_encoded(
             f"{compiled.output!r} has no variable {variable!r}; it has {', '.join(map(repr, known))}."
         )
     place = None if position is None else _position(task, position)
-    pairing = pair(compiled, model, task, n_inputs, seed, interface)
+    pairing = pair(compiled, model, task, config, seed, vocabulary)
     if point is not None and point not in pairing.learned.residual_points:
         points = ", ".join(pairing.learned.residual_points)
         raise ValueError(f"The model's residual stream has no hook point {point!r}; it has {points}.")
@@ -224,9 +229,9 @@ def assert_edge_critical(
     task: Task,
     *,
     at_least: float = 0.01,
-    n_inputs: int = N_EDGE_INPUTS,
+    config: CompareConfig = EDGE_CONFIG,
     seed: int = 0,
-    interface: Interface | None = None,
+    vocabulary: Vocabulary | None = None,
 ) -> None:
     """Asserts that a model needs an attention edge: without it, answers are lost.
 
@@ -240,17 +245,17 @@ def assert_edge_critical(
         key: The one attended to.
         task: What the model is asked.
         at_least: The least token accuracy that has to be lost.
-        n_inputs: How many held-out inputs to use.
+        config: How much to look at; for most assertions the number of held-out inputs.
         seed: Of their choice.
-        interface: The model's words for the task, if they are not the task's own.
+        vocabulary: The model's vocabulary for the task, if they are not the task's own.
 
     Raises:
-        AssertionError: If less is lost; with what is lost in every way, and the most critical edges.
+        AssertionError: If less is lost; with what is lost in every method, and the most critical edges.
         ValueError: If there is no such layer or edge.
     """
     __tracebackhide__ = True
     _check_share("at_least", at_least)
-    lost, evidence = _without_edge(model, layer, query, key, task, n_inputs, seed, interface)
+    lost, evidence = _without_edge(model, layer, query, key, task, config, seed, vocabulary)
     if lost < at_least:
         raise AssertionError(f"{evidence[0]}, less than at_least={at_least}.\n{evidence[1]}")
 
@@ -263,9 +268,9 @@ def assert_edge_not_critical(
     task: Task,
     *,
     at_most: float = 0.01,
-    n_inputs: int = N_EDGE_INPUTS,
+    config: CompareConfig = EDGE_CONFIG,
     seed: int = 0,
-    interface: Interface | None = None,
+    vocabulary: Vocabulary | None = None,
 ) -> None:
     """Asserts that a model can do without an attention edge; see `assert_edge_critical`.
 
@@ -276,17 +281,17 @@ def assert_edge_not_critical(
         key: The one attended to.
         task: What the model is asked.
         at_most: The most token accuracy that may be lost.
-        n_inputs: How many held-out inputs to use.
+        config: How much to look at; for most assertions the number of held-out inputs.
         seed: Of their choice.
-        interface: The model's words for the task, if they are not the task's own.
+        vocabulary: The model's vocabulary for the task, if they are not the task's own.
 
     Raises:
-        AssertionError: If more is lost; with what is lost in every way, and the most critical edges.
+        AssertionError: If more is lost; with what is lost in every method, and the most critical edges.
         ValueError: If there is no such layer or edge.
     """
     __tracebackhide__ = True
     _check_share("at_most", at_most)
-    lost, evidence = _without_edge(model, layer, query, key, task, n_inputs, seed, interface)
+    lost, evidence = _without_edge(model, layer, query, key, task, config, seed, vocabulary)
     if lost > at_most:
         raise AssertionError(f"{evidence[0]}, more than at_most={at_most}.\n{evidence[1]}")
 
@@ -297,29 +302,33 @@ def _without_edge(
     query: Position,
     key: Position,
     task: Task,
-    n_inputs: int,
+    config: CompareConfig,
     seed: int,
-    interface: Interface | None,
+    vocabulary: Vocabulary | None,
 ) -> tuple[float, tuple[str, str]]:
     """The accuracy that an edge is worth, and how a message begins and goes on."""
-    subject = _subject(model, task, n_inputs, seed, interface)
-    if not 0 <= layer < subject.n_layers:
-        raise ValueError(f"The model has no layer {layer}; its layers are 0 to {subject.n_layers - 1}.")
+    studied = _studied(model, task, config, seed, vocabulary)
+    if not 0 <= layer < studied.n_layers:
+        raise ValueError(f"The model has no layer {layer}; its layers are 0 to {studied.n_layers - 1}.")
     at, to = _position(task, query), _position(task, key)
     if not task.visible[at, to]:
         raise ValueError(
             f"Position {task.positions[at]} does not see {task.positions[to]}: there is no such edge."
         )
     # As many inputs as were asked for, whatever the number of answers.
-    table = edge_effects(subject, n_inputs * subject.targets.shape[1]).table
-    table = table.set_index(["layer", "query", "key"])[["attention", *WAYS]].sort_values("zero", ascending=False)
+    table = edge_effects(
+        studied, replace(config, edge_answers=config.n_inputs * studied.targets.shape[1]), seed
+    ).table
+    table = table.set_index(["layer", "query", "key"])[["attention", *METHODS]].sort_values(
+        "zero", ascending=False
+    )
     table.index = pd.Index([_edge_name(task, *edge) for edge in table.index])
     name = _edge_name(task, layer, at, to)
     if name not in table.index:  # it gets no attention on any input: taking it away changes nothing
         table.loc[name] = 0.0
     lost = float(table.loc[name, "zero"])
     shown = table.loc[list(dict.fromkeys([name, *table.index[:SHOWN]]))]
-    right = float(subject.right().mean())
+    right = float(studied.right().mean())
     return lost, (
         f"Without the edge {name}, {lost:.3f} of the answers are lost",
         f"Of all answers {right:.3f} are right. Lost by ablation, after mean attention; this edge, and the most "
@@ -339,21 +348,21 @@ def _compiled(program: Any, task: Task) -> CompiledModel:
     return compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
 
 
-def _subject(model: Any, task: Task, n_inputs: int, seed: int, interface: Interface | None) -> Subject:
+def _studied(
+    model: Any, task: Task, config: CompareConfig, seed: int, vocabulary: Vocabulary | None
+) -> StudiedModel:
     """A model on held-out inputs."""
-    if n_inputs < 2:
-        raise ValueError(f"n_inputs must be at least 2; got {n_inputs}.")
-    rows = np.random.default_rng(seed).permutation(len(task.held_out))[:n_inputs]
-    return as_subject(model, task, task.held_out[rows], interface)
+    rows = np.random.default_rng(seed).permutation(len(task.held_out))[: config.n_inputs]
+    return as_studied_model(model, task, task.held_out[rows], vocabulary)
 
 
-def _selected(rule: Rule, subject: Subject) -> Bool[np.ndarray, "input query key"]:
+def _selected(rule: Rule, studied: StudiedModel) -> Bool[np.ndarray, "input query key"]:
     """What a rule selects, of what the task lets each position see; nothing where it is undefined."""
-    task = subject.task
+    task = studied.task
     if not (isinstance(rule, Selector) or (callable(rule) and not isinstance(rule, SOp))):
         raise TypeError(f"The rule must be a selector or a function of key, query and tokens; got {rule!r}.")
-    selected = np.zeros((subject.n_inputs, task.n_ctx, task.n_ctx), dtype=bool)
-    for matrix, tokens in zip(selected, task.sequences(subject.ids), strict=True):
+    selected = np.zeros((studied.n_inputs, task.n_ctx, task.n_ctx), dtype=bool)
+    for matrix, tokens in zip(selected, task.sequences(studied.ids), strict=True):
         if isinstance(rule, Selector):
             try:
                 matrix[:] = run(rule, tokens, mask=task.visible)
@@ -387,7 +396,7 @@ def _named(task: Task, position: int, tokens: Sequence[Value]) -> str:
 
 
 def _line(axis: Axis) -> str:
-    scores = f"{axis.score:.2f} ({axis.low:.2f} to {axis.high:.2f})" if axis.speaks else "nothing to say"
+    scores = f"{axis.score:.2f} ({axis.low:.2f} to {axis.high:.2f})" if axis.has_score else "nothing to say"
     return f"  {axis.name}: {scores}: {axis.note}"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from rasplens.compare import Subject, as_subject
+from rasplens.compare import StudiedModel, as_studied_model
 from rasplens.compare.analyses import (
     attention_leakage,
     average_attention,
@@ -158,8 +158,8 @@ def _sort_figures(task: Task, model: Transformer) -> Mapping[str, go.Figure]:
     }
 
 
-def _held_out(task: Task, model: Transformer) -> Subject:
-    return as_subject(model, task, task.held_out)
+def _held_out(task: Task, model: Transformer) -> StudiedModel:
+    return as_studied_model(model, task, task.held_out)
 
 
 def _compression_findings(
@@ -168,11 +168,11 @@ def _compression_findings(
     """The findings about a compression model, whose published accuracies are given."""
 
     def findings(task: Task, model: Transformer) -> list[Finding]:
-        subject = _held_out(task, model)
-        accuracy, average, critical = task.accuracy(model), average_attention(subject), critical_edges(subject)
-        leaked = float(attention_leakage(subject, task.visible)["leaked"].max())
-        separable = position_separability(subject)["auc"].iloc[-1]
-        difference = logit_terms(subject).difference
+        studied = _held_out(task, model)
+        accuracy, average, critical = task.accuracy(model), average_attention(studied), critical_edges(studied)
+        leaked = float(attention_leakage(studied, task.visible)["leaked"].max())
+        separable = position_separability(studied)["auc"].iloc[-1]
+        difference = logit_terms(studied).difference
         n_critical = int(critical.table["critical"].sum())
         return [
             _at_least("token accuracy, held-out pairs", f"{token:g}", accuracy.token, token),
@@ -191,9 +191,9 @@ def _compression_findings(
 
 
 def _flow(task: Task, model: Transformer) -> Mapping[str, go.Figure]:
-    subject = _held_out(task, model)
-    effects = critical_edges(subject).table
-    return {"flow": flow_figure(subject, 0, effects)}
+    studied = _held_out(task, model)
+    effects = critical_edges(studied).table
+    return {"flow": flow_figure(studied, 0, effects)}
 
 
 PROMPTS: Mapping[str, str] = {

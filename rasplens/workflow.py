@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rasplens import terminal as show
-from rasplens.compare import Comparison, compare
+from rasplens.compare import CompareConfig, Comparison, compare, rank, write_report
 from rasplens.compare.evidence.subspaces.decodability import best_points
 from rasplens.compare.pipeline import STAGES
 from rasplens.compile import CompiledModel, CompileError, Verification, verify
@@ -26,6 +26,11 @@ class Sample:
     n_inputs: int
     seed: int
 
+    @property
+    def config(self) -> CompareConfig:
+        """The standard config with this number of inputs."""
+        return CompareConfig(n_inputs=self.n_inputs)
+
 
 def run_task(
     task_name: str, path: Path | None, program: str | None, out: Path, sample: Sample, json: bool
@@ -41,7 +46,7 @@ def run_task(
         comparison = _compare(compiled, learned, task, sample, advance)
         advance("report", len(STAGES), len(STAGES))
         comparison.save(out / "comparison.json")
-        comparison.report(out / "report.html")
+        write_report(comparison, out / "report.html")
     seconds = time.perf_counter() - started
     if json:
         values = comparison.to_dict()
@@ -216,14 +221,14 @@ def compare_and_show(
             def begin(stage: str, name: str = name) -> None:
                 advance(f"{name}: {stage}", STAGES.index(stage), len(STAGES))
 
-            rankings[name] = compare(
-                references, learned, task=task, n_inputs=sample.n_inputs, seed=sample.seed, progress=begin
+            rankings[name] = rank(
+                references, learned, task=task, config=sample.config, seed=sample.seed, progress=begin
             )
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         for name, ranking in rankings.items():
             for comparison in ranking.comparisons:
-                comparison.report(out / f"{Path(name).stem}_{comparison.program}.html")
+                write_report(comparison, out / f"{Path(name).stem}_{comparison.program}.html")
     if json:
         values = [
             {"model": name, "verdict": ranking.verdict, **comparison.to_dict()}
@@ -289,7 +294,7 @@ def _compare(
     def begin(stage: str) -> None:
         advance(f"{compiled.output}: {stage}", STAGES.index(stage), len(STAGES))
 
-    return compare(compiled, learned, task=task, n_inputs=sample.n_inputs, seed=sample.seed, progress=begin)
+    return compare(compiled, learned, task=task, config=sample.config, seed=sample.seed, progress=begin)
 
 
 def _verification(check: Verification) -> dict[str, Any]:
@@ -324,7 +329,7 @@ def _show_models(
 def _show_comparison(comparison: Comparison) -> None:
     rows: list[list[object]] = [
         [axis.name, axis.score, axis.low, axis.high, axis.note]
-        if axis.speaks
+        if axis.has_score
         else [axis.name, "-", "-", "-", axis.note]
         for axis in comparison.axes
     ]
@@ -339,18 +344,18 @@ def _show_comparison(comparison: Comparison) -> None:
         show.table("Residual subspaces: best hook point per variable", columns, best[columns].to_numpy().tolist())
     interchanged = comparison.tables["interchange"]
     if len(interchanged):
-        columns = ["variable", "point", "pairs", "changed", "kept", "random", "untrained"]
+        columns = ["variable", "point", "pairs", "iia", "specificity", "random", "untrained"]
         interchanged = interchanged.assign(point=interchanged["point"].map(_short))
         title = "Interchange: a variable of another input put into the learned model"
         show.table(title, columns, interchanged[columns].to_numpy(dtype=object).tolist())
     attention = comparison.tables["attention"]
     matched = attention[attention["matched"]]
-    columns = ["similarity", "shuffled", "content", "contrast", "p", "untrained"]
+    columns = ["similarity", "shuffled", "input_dependence", "concordance", "p", "untrained"]
     cells = [[row["variable"], f"L{row['layer']}H{row['head']}", *row[columns]] for _, row in matched.iterrows()]
     show.table("Attention: matched heads", ["compiled head for", "learned head", *columns], cells)
     correlated = [
-        [way, c.rho, c.within_rows, f"{c.p:.3f}", c.n]
-        for way, c in comparison.correlations.items()
+        [method, c.rho, c.within_rows, f"{c.p:.3f}", c.n]
+        for method, c in comparison.correlations.items()
         if c is not None
     ]
     headings = ["ablation", "rank correlation", "keys permuted", "p", "edges"]

@@ -11,7 +11,7 @@ N_LOOKED_AT = 500
 """Inputs of the task that say which tokens can stand at which position."""
 
 
-def varied(task: Task, rng: np.random.Generator, n: int) -> Ids:
+def out_of_distribution_inputs(task: Task, rng: np.random.Generator, n: int) -> Ids:
     """Inputs in the task's layout whose tokens are drawn independently, each input from a pool of a few.
 
     Every position keeps to the tokens that stand there in the task's own inputs. Repetitions, which are rare in

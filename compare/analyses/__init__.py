@@ -1,6 +1,6 @@
 """What one model does on a task: the analyses that the published interpretations rest on.
 
-Each takes a `Subject`, which `rasplens.compare.as_subject` makes of any model, compiled ones too.
+Each takes a `StudiedModel`, which `rasplens.compare.as_studied_model` makes of any model, compiled ones too.
 """
 
 from rasplens.compare.analyses.averaging import AveragedAttention, average_attention

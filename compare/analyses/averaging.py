@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from rasplens.compare.models.studied_model import FwdHook, Subject, pattern_point
+from rasplens.compare.models.studied_model import FwdHook, StudiedModel, pattern_point
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,14 +24,14 @@ class AveragedAttention:
     deviation: tuple[float, ...]
 
 
-def average_attention(subject: Subject) -> AveragedAttention:
-    """Accuracy with every attention pattern replaced by its mean over the subject's inputs.
+def average_attention(studied: StudiedModel) -> AveragedAttention:
+    """Accuracy with every attention pattern replaced by its mean over the studied's inputs.
 
     Source: Farrell et al. 2025, training notebook. The means are those of the unedited model.
     """
     means, deviation = [], []
-    for layer in range(subject.n_layers):
-        patterns = subject.whole_pattern(layer)
+    for layer in range(studied.n_layers):
+        patterns = studied.whole_pattern(layer)
         means.append(torch.as_tensor(patterns.mean(axis=0)))
         deviation.append(float(np.abs(patterns - patterns.mean(axis=0)).max(initial=0.0)))
 
@@ -42,5 +42,5 @@ def average_attention(subject: Subject) -> AveragedAttention:
         (pattern_point(layer), lambda pattern, hook, mean=mean: average(pattern, hook, mean))
         for layer, mean in enumerate(means)
     ]
-    averaged = subject.edited_answers(hooks) == subject.targets
-    return AveragedAttention(float(subject.right().mean()), float(averaged.mean()), tuple(deviation))
+    averaged = studied.edited_answers(hooks) == studied.targets
+    return AveragedAttention(float(studied.right().mean()), float(averaged.mean()), tuple(deviation))

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import pandas as pd
 import torch
 
+from rasplens.compare.config import CompareConfig
 from rasplens.compare.evidence.ablation.edges import Edge
 from rasplens.compare.evidence.ablation.effects import edge_effects
-from rasplens.compare.models.studied_model import FwdHook, Subject, pattern_point
+from rasplens.compare.models.studied_model import FwdHook, StudiedModel, pattern_point
 
 TOLERANCE = 0.01
 """The token accuracy that losing an edge costs at least, for the edge to be critical."""
@@ -31,13 +32,13 @@ class CriticalEdges:
     without_others: float
 
 
-def critical_edges(subject: Subject, tolerance: float = TOLERANCE) -> CriticalEdges:
+def critical_edges(studied: StudiedModel, tolerance: float = TOLERANCE) -> CriticalEdges:
     """The edges whose loss alone costs more than the tolerance, and the accuracy on those edges alone.
 
     An ablated edge's attention is shared out among the rest of its row (Farrell et al. 2025).
 
     Args:
-        subject: The model.
+        studied: The model.
         tolerance: Token accuracy, in [0, 1].
 
     Raises:
@@ -45,26 +46,26 @@ def critical_edges(subject: Subject, tolerance: float = TOLERANCE) -> CriticalEd
     """
     if not 0 <= tolerance <= 1:
         raise ValueError(f"The tolerance is a difference of accuracies, in [0, 1]; got {tolerance}.")
-    table = edge_effects(subject, most_answers=subject.targets.size).table
+    table = edge_effects(studied, CompareConfig(edge_answers=studied.targets.size)).table
     table["critical"] = table["zero"] > tolerance
     others = [Edge(row.layer, row.query, row.key) for row in table[~table["critical"]].itertuples()]
-    return CriticalEdges(table, float(subject.right().mean()), accuracy_without(subject, others))
+    return CriticalEdges(table, float(studied.right().mean()), accuracy_without(studied, others))
 
 
-def accuracy_without(subject: Subject, edges: Sequence[Edge]) -> float:
+def accuracy_without(studied: StudiedModel, edges: Sequence[Edge]) -> float:
     """Token accuracy with several edges ablated at the same time; a row that loses all of them stays silent."""
     hooks: list[FwdHook] = []
-    for layer in range(subject.n_layers):
+    for layer in range(studied.n_layers):
         gone = [edge for edge in edges if edge.layer == layer]
         if gone:
-            hooks.append((pattern_point(layer), lambda pattern, hook, gone=gone: _without(subject, pattern, gone)))
-    return float((subject.edited_answers(hooks) == subject.targets).mean())
+            hooks.append((pattern_point(layer), lambda pattern, hook, gone=gone: _without(studied, pattern, gone)))
+    return float((studied.edited_answers(hooks) == studied.targets).mean())
 
 
-def _without(subject: Subject, pattern: torch.Tensor, edges: Sequence[Edge]) -> torch.Tensor:
+def _without(studied: StudiedModel, pattern: torch.Tensor, edges: Sequence[Edge]) -> torch.Tensor:
     for edge in edges:
-        pattern[:, :, subject.at(edge.query), subject.at(edge.key)] = 0
-    for query in {subject.at(edge.query) for edge in edges}:
+        pattern[:, :, studied.at(edge.query), studied.at(edge.key)] = 0
+    for query in {studied.at(edge.query) for edge in edges}:
         total = pattern[:, :, query].sum(dim=-1, keepdim=True)
         pattern[:, :, query] /= torch.where(total > 0, total, 1)
     return pattern

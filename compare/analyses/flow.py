@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from rasplens.compare.analyses.lens import answer_name, lens_codes
 from rasplens.compare.evidence.ablation.effects import edge_effects
-from rasplens.compare.models.studied_model import Subject
+from rasplens.compare.models.studied_model import StudiedModel
 from rasplens.compare.report.panels import LAYOUT, escape
 
 LEAST = 0.05
@@ -18,7 +18,7 @@ MARGIN = 0.16
 ARROW, IDLE, STEP = "#b03a2e", "#e6bfb9", "#c8ccd0"
 
 
-def flow_figure(subject: Subject, example: int = 0, effects: pd.DataFrame | None = None) -> go.Figure:
+def flow_figure(studied: StudiedModel, example: int = 0, effects: pd.DataFrame | None = None) -> go.Figure:
     """Nodes are positions before and after each layer; arrows are attention on one input.
 
     The lowest nodes show the tokens, the others the answer that the logit lens reads there. An arrow is as thick
@@ -27,17 +27,17 @@ def flow_figure(subject: Subject, example: int = 0, effects: pd.DataFrame | None
     Source: Farrell et al. 2025, figure 1.
 
     Args:
-        subject: The model on some inputs.
+        studied: The model on some inputs.
         example: Which of them to draw.
         effects: What `rasplens.compare.evidence.ablation.effects.edge_effects` gave, if it is known already.
     """
-    task = subject.task
-    effects = edge_effects(subject).table if effects is None else effects
+    task = studied.task
+    effects = edge_effects(studied).table if effects is None else effects
     lost = {(edge.layer, edge.query, edge.key): float(edge.zero) for edge in effects.itertuples()}
     figure = go.Figure()
-    for layer in range(subject.n_layers):
-        attention = subject.pattern(layer)[example, subject.heads_of(layer)].max(axis=0, initial=0.0)
-        for position in range(subject.n_pos):
+    for layer in range(studied.n_layers):
+        attention = studied.pattern(layer)[example, studied.heads_of(layer)].max(axis=0, initial=0.0)
+        for position in range(studied.n_pos):
             _arrow(figure, layer, position, position, STEP, 1.0, "")
         for query, key in np.argwhere(attention > LEAST).tolist():
             weight = float(attention[query, key])
@@ -46,15 +46,15 @@ def flow_figure(subject: Subject, example: int = 0, effects: pd.DataFrame | None
                 note += f", accuracy without it −{lost[layer, query, key]:.3f}"
             effect = lost.get((layer, query, key))
             _arrow(figure, layer, key, query, ARROW if effect else IDLE, 1 + 4 * weight, note, effect)
-    rows = [[task.token_names[i] for i in subject.ids[example].tolist()]]
-    for layer in range(subject.n_layers):
-        codes = lens_codes(subject, f"blocks.{layer}.hook_resid_post")[example]
+    rows = [[task.token_names[i] for i in studied.ids[example].tolist()]]
+    for layer in range(studied.n_layers):
+        codes = lens_codes(studied, f"blocks.{layer}.hook_resid_post")[example]
         rows.append([answer_name(task, code) for code in codes.tolist()])
     for height, labels in enumerate(rows):
         _nodes(figure, height, labels)
-    names = ["tokens", *(f"after layer {layer}" for layer in range(subject.n_layers))]
-    across = {"tickvals": list(range(subject.n_pos)), "ticktext": [escape(name) for name in task.positions]}
-    figure.update_xaxes(**across, showgrid=False, zeroline=False, range=[-0.5, subject.n_pos - 0.5])
+    names = ["tokens", *(f"after layer {layer}" for layer in range(studied.n_layers))]
+    across = {"tickvals": list(range(studied.n_pos)), "ticktext": [escape(name) for name in task.positions]}
+    figure.update_xaxes(**across, showgrid=False, zeroline=False, range=[-0.5, studied.n_pos - 0.5])
     figure.update_yaxes(
         tickvals=list(range(len(names))),
         ticktext=names,
@@ -62,7 +62,7 @@ def flow_figure(subject: Subject, example: int = 0, effects: pd.DataFrame | None
         zeroline=False,
         range=[-0.3, len(rows) - 0.7],
     )
-    return figure.update_layout(**LAYOUT, height=160 + 150 * subject.n_layers).update_layout(margin_l=100)
+    return figure.update_layout(**LAYOUT, height=160 + 150 * studied.n_layers).update_layout(margin_l=100)
 
 
 def _nodes(figure: go.Figure, height: int, labels: list[str]) -> None:

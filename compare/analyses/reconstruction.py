@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from rasplens.compare.models.studied_model import Subject
+from rasplens.compare.models.studied_model import StudiedModel
 from rasplens.model import Transformer
 from rasplens.model.weight_circuits import ov_matrix
 
@@ -28,7 +28,7 @@ class LogitTerms:
     difference: float
 
 
-def logit_terms(subject: Subject) -> LogitTerms:
+def logit_terms(studied: StudiedModel) -> LogitTerms:
     """Each position's share of the logits, with attention patterns and MLP outputs as they are.
 
     With patterns held fixed, an attention-only transformer is linear in its embeddings; the terms are its
@@ -37,10 +37,10 @@ def logit_terms(subject: Subject) -> LogitTerms:
     Raises:
         ValueError: If the model normalises its residual stream: it is then not linear even so.
     """
-    model = subject.model.to_transformer()
+    model = studied.model.to_transformer()
     if model.config.normalization != "none":
         raise ValueError("The logits of a model with layer norm are no sum of what its positions contribute.")
-    tokens = subject.tokens.numpy()
+    tokens = studied.tokens.numpy()
     logits, cache = model.run_with_cache(tokens)
     n_pos = tokens.shape[1]
     streams = _embedding_streams(model, cache)
@@ -53,7 +53,7 @@ def logit_terms(subject: Subject) -> LogitTerms:
         if not model.config.attn_only:
             sources.append(f"mlp {layer}")
             streams.append(cache[f"blocks.{layer}.hook_mlp_out"])
-    answers = subject.answer_places
+    answers = studied.answer_places
     terms = np.stack([stream[:, answers] @ model.W_U for stream in (*streams, bias)], axis=2)
     terms[:, :, -1] += model.weights.get("unembed.b_U", np.zeros(model.config.d_vocab_out, dtype=model.dtype))
     actual = logits[:, answers]

@@ -9,10 +9,11 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rasplens.compare.models.studied_model import Subject
+from rasplens.compare.models.studied_model import StudiedModel
+from rasplens.model import random_streams
 
 
-def position_separability(subject: Subject, seed: int = 0) -> pd.DataFrame:
+def position_separability(studied: StudiedModel, seed: int = 0) -> pd.DataFrame:
     """How well a linear classifier tells the residual streams of two answer positions apart, on held-out inputs.
 
     Returns:
@@ -22,15 +23,15 @@ def position_separability(subject: Subject, seed: int = 0) -> pd.DataFrame:
     Raises:
         ValueError: If there are fewer than ten inputs.
     """
-    if subject.n_inputs < 10:
-        raise ValueError(f"Separability needs at least 10 inputs to fit and test on; got {subject.n_inputs}.")
-    rng = np.random.default_rng([seed, 5])
-    order = rng.permutation(subject.n_inputs)
-    fitted, tested = np.split(order, [subject.n_inputs * 7 // 10])
+    if studied.n_inputs < 10:
+        raise ValueError(f"Separability needs at least 10 inputs to fit and test on; got {studied.n_inputs}.")
+    rng = random_streams.rng(seed, "separability")
+    order = rng.permutation(studied.n_inputs)
+    fitted, tested = np.split(order, [studied.n_inputs * 7 // 10])
     rows = []
-    for point in subject.residual_points:
-        residual = subject.residual(point)
-        for first, second in itertools.combinations(subject.task.loss_positions, 2):
+    for point in studied.residual_points:
+        residual = studied.residual(point)
+        for first, second in itertools.combinations(studied.task.loss_positions, 2):
             x, y = _labelled(residual, first, second, fitted)
             new_x, new_y = _labelled(residual, first, second, tested)
             scores = _fit(x, y).decision_function(new_x)

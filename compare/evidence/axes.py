@@ -12,20 +12,18 @@ from jaxtyping import Float
 
 from rasplens.compare.evidence.ablation.effects import Effects
 from rasplens.compare.evidence.ablation.profiles import resampled_similarity
-from rasplens.compare.evidence.attention.concordance import contrast
+from rasplens.compare.evidence.attention.concordance import concordance
 from rasplens.compare.evidence.attention.heads import ByInput, HeadSimilarities, active_heads
 from rasplens.compare.evidence.behaviour import Behaviour
 from rasplens.compare.evidence.interchange.accuracy import Interchange
 from rasplens.compare.evidence.subspaces.decodability import Decodability, best_points
 from rasplens.compare.models.pairing import Pairing
+from rasplens.model import random_streams
 
 AXES = ("behaviour", "interchange", "attention", "ablation", "subspaces")
 
 ROOM = 0.01
 """What a control has to leave for a score above it to say anything."""
-
-DRAWS = 400
-"""Bootstrap samples."""
 
 LEVEL = 0.95
 """Of the intervals."""
@@ -50,7 +48,7 @@ class Axis:
     note: str
 
     @property
-    def speaks(self) -> bool:
+    def has_score(self) -> bool:
         """Whether there is a score."""
         return not np.isnan(self.score)
 
@@ -66,20 +64,34 @@ def above(score: Any, control: Any) -> Any:
 
 
 def bootstrapped(
-    name: str, note: str, n: int, statistic: Callable[[Float[np.ndarray, "draw input"]], np.ndarray], seed: int
+    name: str,
+    note: str,
+    n: int,
+    statistic: Callable[[Float[np.ndarray, "draw input"]], np.ndarray],
+    seed: int,
+    draws: int,
 ) -> Axis:
-    """An axis whose score is a statistic of weighted inputs."""
-    rng = np.random.default_rng([seed, 11])
-    weights = rng.multinomial(n, np.full(n, 1 / n), size=DRAWS).astype(np.float64)
+    """An axis whose score is a statistic of weighted inputs.
+
+    Args:
+        name: Of the axis.
+        note: What the score is made of.
+        n: The number of inputs.
+        statistic: From weights of the inputs to the score for each draw.
+        seed: Of the bootstrap.
+        draws: How many bootstrap samples the interval rests on.
+    """
+    rng = random_streams.rng(seed, "axis intervals")
+    weights = rng.multinomial(n, np.full(n, 1 / n), size=draws).astype(np.float64)
     score = float(statistic(np.ones((1, n)))[0])
     if np.isnan(score):
-        return silent(name, note)
-    draws = statistic(weights)
-    low, high = np.nanquantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        return without_score(name, note)
+    resampled = statistic(weights)
+    low, high = np.nanquantile(resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Axis(name, score, float(min(low, score)), float(max(high, score)), note)
 
 
-def silent(name: str, why: str) -> Axis:
+def without_score(name: str, why: str) -> Axis:
     """An axis that has nothing to say."""
     return Axis(name, float("nan"), float("nan"), float("nan"), why)
 
@@ -92,28 +104,28 @@ def _means(values: Float[np.ndarray, "row input"], weights: Float[np.ndarray, "d
     return np.where(total > 0, sums / np.where(total > 0, total, 1), np.nan)
 
 
-def behaviour_axis(found: Behaviour, seed: int) -> Axis:
+def behaviour_axis(found: Behaviour, seed: int, draws: int) -> Axis:
     """Agreement of answers, above an untrained model's."""
     if not found.agrees.shape[1]:
-        return silent("behaviour", "the program gives none of the task's answers")
+        return without_score("behaviour", "the program gives none of the task's answers")
 
     def statistic(weights: np.ndarray) -> np.ndarray:
         learned, untrained = _means(found.agrees, weights)
         return above(learned, untrained)
 
     note = "agreement with the program's answers, above an untrained model's"
-    return bootstrapped("behaviour", note, found.agrees.shape[1], statistic, seed)
+    return bootstrapped("behaviour", note, found.agrees.shape[1], statistic, seed, draws)
 
 
-def interchange_axis(found: list[Interchange], seed: int) -> Axis:
+def interchange_axis(found: list[Interchange], seed: int, draws: int) -> Axis:
     """Interchange-intervention accuracy above its best control, of the variable where that is least."""
     if not found:
-        return silent("interchange", "no variable between input and output that can be interchanged")
+        return without_score("interchange", "no variable between input and output that can be interchanged")
     parts = [
         (one.variable, np.stack(astuple(one.accuracy)), one.control) for one in found if 1 - one.control >= ROOM
     ]
     if not parts:
-        return silent("interchange", "a control does as well as can be for every variable")
+        return without_score("interchange", "a control does as well as can be for every variable")
 
     def statistic(weights: np.ndarray) -> np.ndarray:
         # Each variable has pairs of its own, and as many of the weights.
@@ -125,7 +137,7 @@ def interchange_axis(found: list[Interchange], seed: int) -> Axis:
     note = f"the least interchange of {', '.join(told)}, above its best control"
     if untold:
         note += f"; a control does as well as can be for {', '.join(untold)}"
-    return bootstrapped("interchange", note, max(pairs.shape[1] for _, pairs, _ in parts), statistic, seed)
+    return bootstrapped("interchange", note, max(pairs.shape[1] for _, pairs, _ in parts), statistic, seed, draws)
 
 
 def attention_axis(pairing: Pairing, found: HeadSimilarities, seed: int) -> Axis:
@@ -136,13 +148,13 @@ def attention_axis(pairing: Pairing, found: HeadSimilarities, seed: int) -> Axis
     """
     heads = active_heads(pairing)
     if not heads:
-        return silent("attention", "no compiled head acts on a row that could look elsewhere")
+        return without_score("attention", "no compiled head acts on a row that could look elsewhere")
 
     def alike(one: ByInput, weights: np.ndarray) -> np.ndarray:
         similar = above(*_means(np.stack([one.similarity, one.uniform]), weights))
         if 1 - np.nanmean(one.uniform) < ROOM:
             similar = np.full(len(weights), np.nan)
-        return np.fmin(similar, np.clip(contrast(one.moments @ weights.T), 0, 1))
+        return np.fmin(similar, np.clip(concordance(one.moments @ weights.T), 0, 1))
 
     def statistic(weights: np.ndarray) -> np.ndarray:
         scores = [
@@ -152,14 +164,14 @@ def attention_axis(pairing: Pairing, found: HeadSimilarities, seed: int) -> Axis
         return np.fmin.reduce(scores)
 
     note = f"the least alike of {len(heads)} compiled heads and their matches, above uniform attention"
-    return bootstrapped("attention", note, pairing.n_inputs, statistic, seed)
+    return bootstrapped("attention", note, pairing.n_inputs, statistic, seed, pairing.config.bootstrap_draws)
 
 
 def ablation_axis(pairing: Pairing, compiled: Effects, learned: Effects, seed: int) -> Axis:
     """Similarity of what edges are worth, above that with the keys of each row permuted."""
-    n = min(effects.lost["zero"].shape[1] for effects in (compiled, learned))
-    if not (compiled.lost["zero"] > 0).any():
-        return silent("ablation", "no edge of the compiled model is worth anything on these inputs")
+    n = min(effects.drops["zero"].shape[1] for effects in (compiled, learned))
+    if not (compiled.drops["zero"] > 0).any():
+        return without_score("ablation", "no edge of the compiled model is worth anything on these inputs")
 
     def statistic(weights: np.ndarray) -> np.ndarray:
         found = resampled_similarity(compiled, learned, "zero", weights, pairing.task.visible, seed)
@@ -167,14 +179,14 @@ def ablation_axis(pairing: Pairing, compiled: Effects, learned: Effects, seed: i
         return above(similarity, floor)
 
     note = "cosine of what attention edges are worth, above that with the keys of each row permuted"
-    return bootstrapped("ablation", note, n, statistic, seed)
+    return bootstrapped("ablation", note, n, statistic, seed, pairing.config.bootstrap_draws)
 
 
-def subspaces_axis(found: Decodability, variables: list[str], seed: int) -> Axis:
+def subspaces_axis(found: Decodability, variables: list[str], seed: int, draws: int) -> Axis:
     """Held-out decodability at the best hook point, the mean over variables, above the best control."""
     mine = found.table[found.table["variable"].isin(variables)]
     if mine.empty:
-        return silent("subspaces", "no variable between input and output varies on these inputs")
+        return without_score("subspaces", "no variable between input and output varies on these inputs")
     parts = []
     for best in best_points(mine).itertuples():
         rows = mine.index[(mine["variable"] == best.variable) & (mine["point"] == best.point)]
@@ -190,4 +202,4 @@ def subspaces_axis(found: Decodability, variables: list[str], seed: int) -> Axis
         return np.mean(scores, axis=0)
 
     note = f"linear decodability of {', '.join(variables)}, above the best control"
-    return bootstrapped("subspaces", note, parts[0][0].shape[2], statistic, seed)
+    return bootstrapped("subspaces", note, parts[0][0].shape[2], statistic, seed, draws)

@@ -1,7 +1,7 @@
 """Fifth axis: does the model answer as the program does, wherever that can be told?
 
-On a task's own inputs several programs may be right. So models are also asked on inputs on which rival programs
-differ, and on inputs outside the task's distribution.
+On a task's own inputs several programs may be right. So models are also asked on inputs on which alternative
+programs differ, and on inputs outside the task's distribution.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,20 +15,22 @@ from rasplens.compare.models.pairing import Pairing
 from rasplens.compile import UndefinedValue, rasp, run
 from rasplens.compile.rasp import SOp
 from rasplens.compile.rasp.interpreter import expressions
+from rasplens.model import random_streams
 from rasplens.tasks import Task, answers
-from rasplens.tasks.out_of_distribution import varied
+from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
 from rasplens.tasks.task import NO_ANSWER, Ids
 
 N_CANDIDATES = 600
-"""Inputs among which those are sought that tell two programs apart: half of the task's own, half varied."""
+"""Inputs among which those are sought that tell two programs apart: half of the task's own, half
+out of distribution."""
 
 
 @dataclass(frozen=True, eq=False)
-class Discrimination:
+class DistinguishingInputs:
     """Inputs that tell two programs apart.
 
     Attributes:
-        ids: The inputs, the most telling first.
+        ids: The inputs, the most distinguishing first.
         by: What differs on them: "answers", or where those agree throughout, "attention".
         difference: How much, on each: the share of answers, or of the positions read, in (0, 1].
     """
@@ -41,12 +43,12 @@ class Discrimination:
         return len(self.ids)
 
 
-def discriminate(first: SOp, second: SOp, task: Task, n: int = 200, seed: int = 0) -> Discrimination:
+def discriminate(first: SOp, second: SOp, task: Task, n: int = 200, seed: int = 0) -> DistinguishingInputs:
     """Inputs of a task on which two programs differ most.
 
-    Inputs are the task's own and varied ones, in its layout. Where the programs give the same answers on all of
-    them, the inputs are those on which they read different positions: their selectors, all together, at the rows
-    that select something.
+    Inputs are the task's own and out-of-distribution ones, in its layout. Where the programs give the same
+    answers on all of them, the inputs are those on which they read different positions: their selectors, all
+    together, at the rows that select something.
 
     Args:
         first: A program.
@@ -60,9 +62,9 @@ def discriminate(first: SOp, second: SOp, task: Task, n: int = 200, seed: int = 
     """
     if n < 1:
         raise ValueError(f"discriminate needs n of at least 1; got {n}.")
-    rng = np.random.default_rng([seed, 9])
+    rng = random_streams.rng(seed, "distinguishing inputs")
     half = N_CANDIDATES // 2
-    ids = np.unique(np.concatenate([task.sample(rng, half), varied(task, rng, half)]), axis=0)
+    ids = np.unique(np.concatenate([task.sample(rng, half), out_of_distribution_inputs(task, rng, half)]), axis=0)
     said = [answers(task, program, ids) for program in (first, second)]
     known = (said[0] != NO_ANSWER) | (said[1] != NO_ANSWER)
     by, difference = "answers", ((said[0] != said[1]) & known).mean(axis=1)
@@ -70,7 +72,7 @@ def discriminate(first: SOp, second: SOp, task: Task, n: int = 200, seed: int = 
         by, difference = "attention", _reading_difference(first, second, task, ids)
     order = np.argsort(-difference, kind="stable")[:n]
     order = order[difference[order] > 0]
-    return Discrimination(ids[order], by, difference[order])
+    return DistinguishingInputs(ids[order], by, difference[order])
 
 
 def _reading_difference(first: SOp, second: SOp, task: Task, ids: Ids) -> Float[np.ndarray, " input"]:
@@ -101,29 +103,33 @@ class Behaviour:
     Attributes:
         table: One row per kind of input: inputs (which), n, agreement (with the program), untrained (that of the
             control), right (by the task's own target; NaN where it says nothing of such inputs).
-        agrees: On the task's own held-out inputs and those that tell rivals apart, the share of answers on which
-            model and program agree, and the control's: `[2, input]`.
+        agrees: On the task's own held-out inputs and those that tell alternatives apart, the share of
+            answers on which model and program agree, and the control's: `[2, input]`.
     """
 
     table: pd.DataFrame
     agrees: Float[np.ndarray, "2 input"]
 
 
-def behaviour(pairing: Pairing, telling: Mapping[str, Discrimination], seed: int) -> Behaviour:
-    """Agreement on the task's inputs, on those that tell rivals apart, and out of distribution.
+def behaviour(pairing: Pairing, distinguishing: Mapping[str, DistinguishingInputs], seed: int) -> Behaviour:
+    """Agreement on the task's inputs, on those that tell alternatives apart, and out of distribution.
 
     Args:
         pairing: The models.
-        telling: By the rival's name, inputs that tell it from the reference by its answers.
-        seed: Of the varied inputs.
+        distinguishing: By the alternative's name, inputs that tell it from the reference by its answers.
+        seed: Of the out-of-distribution inputs.
     """
     task = pairing.task
     rows, counted = [], []
     kinds = {"held out": pairing.ids}
     kinds |= {
-        f"against {name}": found.ids for name, found in telling.items() if found.by == "answers" and len(found)
+        f"against {name}": found.ids
+        for name, found in distinguishing.items()
+        if found.by == "answers" and len(found)
     }
-    kinds["varied"] = varied(task, np.random.default_rng([seed, 10]), min(300, pairing.n_inputs))
+    kinds["out of distribution"] = out_of_distribution_inputs(
+        task, random_streams.rng(seed, "out-of-distribution inputs"), min(300, pairing.n_inputs)
+    )
     for kind, ids in kinds.items():
         asked = pairing.reference.on(ids).answers()
         defined = asked != NO_ANSWER
@@ -136,7 +142,7 @@ def behaviour(pairing: Pairing, telling: Mapping[str, Discrimination], seed: int
             continue
         right = float(pairing.learned.right().mean()) if kind == "held out" else float("nan")
         rows.append((kind, share.shape[1], *share.mean(axis=1), right))
-        if kind != "varied":
+        if kind != "out of distribution":
             counted.append(share)
     table = pd.DataFrame(rows, columns=["inputs", "n", "agreement", "untrained", "right"])
     return Behaviour(table, np.concatenate([np.zeros((2, 0)), *counted], axis=1))

@@ -9,20 +9,15 @@ import numpy as np
 import torch
 from jaxtyping import Int
 
-from rasplens.compare.models.relevance import live_positions
-from rasplens.compare.models.studied_model import Subject, as_subject
-from rasplens.compare.models.vocabulary import Interface
+from rasplens.compare.config import CompareConfig
+from rasplens.compare.models.relevance import relevant_positions
+from rasplens.compare.models.studied_model import StudiedModel, as_studied_model
+from rasplens.compare.models.vocabulary import Vocabulary
 from rasplens.compile import CompiledModel
 from rasplens.learned import untrained_like
 from rasplens.model.hooked import HookedModel
 from rasplens.tasks import Task, answers
-from rasplens.tasks.out_of_distribution import varied
-
-MIN_INPUTS = 10
-"""The fewest inputs to compare on."""
-
-N_FITTING = 1_500
-"""Inputs, none of them held out, on which probes and maps are fitted and sites are chosen; and varied ones."""
+from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
 
 _TRACE_BATCH = 256
 
@@ -35,25 +30,27 @@ class Pairing:
         task: The task.
         ids: The inputs, as the task's ids.
         compiled: The compiled model, for its anatomy.
-        reference: The compiled model as a subject.
-        learned: The learned model as a subject.
+        reference: The compiled model as a studied.
+        learned: The learned model as a studied.
         untrained: A randomly initialised model of the learned one's shape: the floor.
         codes: By variable, its code at every position (-1: undefined), read from the compiled model.
+        config: How much is looked at.
         fitting: The same models on other inputs, none of them held out: whatever is fitted or chosen is fitted
             and chosen there, and scored here. None for that pairing itself.
-        varied: The same models on inputs whose tokens are drawn independently: on the task's own, variables may
-            go together that nothing but their meaning tells apart.
+        out_of_distribution: The same models on inputs whose tokens are drawn independently: on the task's own,
+            variables may go together that nothing but their meaning tells apart.
     """
 
     task: Task
     ids: Int[np.ndarray, "input pos"]
     compiled: CompiledModel
-    reference: Subject
-    learned: Subject
-    untrained: Subject
+    reference: StudiedModel
+    learned: StudiedModel
+    untrained: StudiedModel
     codes: dict[str, Int[np.ndarray, "input pos"]]
+    config: CompareConfig
     fitting: "Pairing | None" = None
-    varied: "Pairing | None" = None
+    out_of_distribution: "Pairing | None" = None
 
     @property
     def n_inputs(self) -> int:
@@ -61,13 +58,16 @@ class Pairing:
         return len(self.ids)
 
     @cached_property
-    def _live(self) -> dict[str, tuple[int, ...]]:
+    def _relevant_positions(self) -> dict[str, tuple[int, ...]]:
         variables = self.compiled.variables
-        return {name: tuple(live_positions(self.reference, variable)) for name, variable in variables.items()}
+        return {
+            name: tuple(relevant_positions(self.reference, variable, self.config.relevance_inputs))
+            for name, variable in variables.items()
+        }
 
-    def live(self, variable: str) -> tuple[int, ...]:
+    def relevant_positions(self, variable: str) -> tuple[int, ...]:
         """The positions at which a variable of the compiled model reaches an answer."""
-        return self._live[variable]
+        return self._relevant_positions[variable]
 
     def program_answers(self, i: int) -> Int[np.ndarray, " answer"]:
         """What the program answers on one input, by the interpreter, as the task's codes."""
@@ -84,45 +84,44 @@ def pair(
     compiled: CompiledModel,
     learned: Any,
     task: Task,
-    n_inputs: int,
+    config: CompareConfig,
     seed: int,
-    interface: Interface | None = None,
+    vocabulary: Vocabulary | None = None,
 ) -> Pairing:
-    """Both models on `n_inputs` held-out inputs of the task, chosen by the seed.
+    """A compiled and a learned model on the same held-out inputs of a task, chosen by the seed.
 
     Args:
         compiled: The reference.
         learned: A `LearnedModel`, `Transformer`, `HookedModel`, `TransformerBridge` or another `CompiledModel`.
         task: What both are asked.
-        n_inputs: How many inputs; at most the number that the task holds out.
+        config: How much to look at; of inputs at most the number that the task holds out.
         seed: Of the choice, and of the untrained control.
-        interface: The learned model's words for the task, if they are not the task's own.
+        vocabulary: The learned model's vocabulary for the task, if they are not the task's own.
 
     Raises:
         ValueError: If a model does not fit the task, or the inputs are too few.
         TypeError: If the learned side is no model.
     """
-    if n_inputs < MIN_INPUTS:
-        raise ValueError(f"A comparison needs at least {MIN_INPUTS} inputs for its probes; got {n_inputs}.")
     rng = np.random.default_rng(seed)
-    rows = rng.permutation(len(task.held_out))[:n_inputs]
+    rows = rng.permutation(len(task.held_out))[: config.n_inputs]
     ids = task.held_out[rows]
-    subject = as_subject(learned, task, ids, interface)
+    studied = as_studied_model(learned, task, ids, vocabulary)
     # A seed of its own: with that of the caller, the control could be the learned model's own initialisation.
     control = int(np.random.SeedSequence([seed, *b"untrained"]).generate_state(1)[0])
     pairing = Pairing(
         task=task,
         ids=ids,
         compiled=compiled,
-        reference=as_subject(compiled, task, ids),
-        learned=subject,
-        untrained=replace(subject, model=untrained_control(subject.model, control)),
+        reference=as_studied_model(compiled, task, ids),
+        learned=studied,
+        untrained=replace(studied, model=untrained_control(studied.model, control)),
         codes=variable_codes(compiled, task, ids),
+        config=config,
     )
     return replace(
         pairing,
-        fitting=_on(pairing, task.sample(rng, N_FITTING)),
-        varied=_on(pairing, varied(task, rng, N_FITTING)),
+        fitting=_on(pairing, task.sample(rng, config.n_fitting)),
+        out_of_distribution=_on(pairing, out_of_distribution_inputs(task, rng, config.n_fitting)),
     )
 
 

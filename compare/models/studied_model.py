@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 
-from rasplens.compare.models.vocabulary import Interface, compiled_interface, task_interface
+from rasplens.compare.models.vocabulary import Vocabulary, task_vocabulary, vocabulary_of
 from rasplens.compile import CompiledModel
 from rasplens.learned import CompressedModel, LearnedModel
 from rasplens.learned.importers.checkpoint import check_fits
@@ -28,30 +28,30 @@ Head = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class StudiedModel:
     """A hooked model and a batch of a task's inputs.
 
     Everything is read and edited by TransformerLens's hook names, never through weights, so that the model may
-    be anything that is hooked in its words: a `HookedModel` or a `TransformerBridge`.
+    be anything that is hooked in its vocabulary: a `HookedModel` or a `TransformerBridge`.
 
     Attributes:
         model: The model: a torch module with `run_with_hooks`, `run_with_cache`, `hook_dict` and `cfg`.
         task: What it is asked.
         ids: The inputs, as the task's ids.
-        interface: The model's words for the task.
+        vocabulary: The model's vocabulary for the task.
         heads: The heads that compute something; a compiled model may have idle ones.
     """
 
     model: Any
     task: Task
     ids: Ids
-    interface: Interface
+    vocabulary: Vocabulary
     heads: tuple[Head, ...]
 
     @cached_property
     def tokens(self) -> torch.Tensor:
         """The inputs as the model takes them: `[input, ctx]`."""
-        return torch.as_tensor(self.interface.tokens(self.ids))
+        return torch.as_tensor(self.vocabulary.tokens(self.ids))
 
     @cached_property
     def targets(self) -> Int[np.ndarray, "input answer"]:
@@ -66,7 +66,7 @@ class Subject:
     @property
     def n_pos(self) -> int:
         """The number of the task's positions."""
-        return len(self.interface.positions)
+        return len(self.vocabulary.positions)
 
     @property
     def n_layers(self) -> int:
@@ -75,13 +75,13 @@ class Subject:
 
     def at(self, position: int) -> int:
         """The model's position of one of the task's."""
-        return self.interface.positions[position]
+        return self.vocabulary.positions[position]
 
     @cached_property
     def _places(self) -> slice | list[int]:
         """The model's positions of the task's: a slice, which copies nothing, where they follow one another."""
-        first, last = self.interface.positions[0], self.interface.positions[-1] + 1
-        return slice(first, last) if last - first == self.n_pos else list(self.interface.positions)
+        first, last = self.vocabulary.positions[0], self.vocabulary.positions[-1] + 1
+        return slice(first, last) if last - first == self.n_pos else list(self.vocabulary.positions)
 
     @property
     def answer_places(self) -> list[int]:
@@ -100,11 +100,11 @@ class Subject:
             points += [f"blocks.{layer}.hook_resid_{state}" for state in ("mid", "post")]
         return [point for point in points if point in self.model.hook_dict]
 
-    def on(self, ids: Ids) -> "Subject":
+    def on(self, ids: Ids) -> "StudiedModel":
         """The same model on other inputs."""
         return replace(self, ids=ids)
 
-    def first(self, n: int) -> "Subject":
+    def first(self, n: int) -> "StudiedModel":
         """The same model on the first inputs only."""
         return self.on(self.ids[:n])
 
@@ -174,7 +174,7 @@ class Subject:
 
     def answers(self) -> Int[np.ndarray, "input answer"]:
         """The model's answers, unedited, as the task's codes."""
-        return self.interface.codes(self.clean_logits)
+        return self.vocabulary.codes(self.clean_logits)
 
     def right(self) -> Bool[np.ndarray, "input answer"]:
         """Which of the model's answers are right, unedited."""
@@ -183,7 +183,7 @@ class Subject:
     def edited_answers(self, hooks: Sequence[FwdHook]) -> Int[np.ndarray, "input answer"]:
         """The model's answers while hooks edit it; they see the inputs in batches."""
         return np.concatenate(
-            [self.interface.codes(self.logits(batch, hooks)) for batch in self.tokens.split(BATCH)]
+            [self.vocabulary.codes(self.logits(batch, hooks)) for batch in self.tokens.split(BATCH)]
         )
 
     @cached_property
@@ -211,7 +211,7 @@ class Subject:
         return {name: np.concatenate(arrays) for name, arrays in parts.items()}
 
 
-def as_subject(model: Any, task: Task, ids: Ids, interface: Interface | None = None) -> Subject:
+def as_studied_model(model: Any, task: Task, ids: Ids, vocabulary: Vocabulary | None = None) -> StudiedModel:
     """A model on some inputs of a task.
 
     Args:
@@ -219,18 +219,18 @@ def as_subject(model: Any, task: Task, ids: Ids, interface: Interface | None = N
             `TransformerBridge`.
         task: What it is asked.
         ids: The inputs.
-        interface: Its words for the task, if they are not the task's own.
+        vocabulary: Its vocabulary for the task, if they are not the task's own.
 
     Raises:
         ValueError: If the model does not fit the task, or lacks a hook point that comparisons need.
         TypeError: If it is no model.
     """
     if isinstance(model, CompiledModel):
-        words = interface or compiled_interface(model, task)
-        return Subject(HookedModel(model.transformer), task, ids, words, tuple(model.heads))
+        vocabulary = vocabulary or vocabulary_of(model, task)
+        return StudiedModel(HookedModel(model.transformer), task, ids, vocabulary, tuple(model.heads))
     if isinstance(model, CompressedModel):
-        words = interface or compiled_interface(model.compiled, task)
-        return Subject(HookedModel(model), task, ids, words, tuple(model.compiled.heads))
+        vocabulary = vocabulary or vocabulary_of(model.compiled, task)
+        return StudiedModel(HookedModel(model), task, ids, vocabulary, tuple(model.compiled.heads))
     if isinstance(model, LearnedModel):
         model = model.transformer
     if isinstance(model, Transformer):
@@ -240,11 +240,11 @@ def as_subject(model: Any, task: Task, ids: Ids, interface: Interface | None = N
             "The learned side must be a LearnedModel, Transformer, HookedModel, TransformerBridge, "
             f"CompiledModel or CompressedModel; got {model!r}."
         )
-    if interface is None:
+    if vocabulary is None:
         _check_fits(model, task)
     heads = tuple(itertools.product(range(model.cfg.n_layers), range(model.cfg.n_heads)))
-    subject = Subject(model, task, ids, interface or task_interface(task), heads)
-    layers = range(subject.n_layers)
+    studied = StudiedModel(model, task, ids, vocabulary or task_vocabulary(task), heads)
+    layers = range(studied.n_layers)
     wanted = [*map(pattern_point, layers), *map(z_point, layers), *(f"blocks.{i}.hook_resid_post" for i in layers)]
     wanted.append("blocks.0.hook_resid_pre")
     if missing := [point for point in wanted if point not in model.hook_dict]:
@@ -257,7 +257,7 @@ def as_subject(model: Any, task: Task, ids: Ids, interface: Interface | None = N
         )
     if any(isinstance(part, torch.nn.Dropout) and part.training and part.p > 0 for part in model.modules()):
         raise ValueError("The model is in training mode: its dropout makes answers random. Call its eval() first.")
-    return subject
+    return studied
 
 
 def _check_fits(model: Any, task: Task) -> None:
@@ -269,7 +269,7 @@ def _check_fits(model: Any, task: Task) -> None:
         if (found := getattr(model.cfg, name)) != size:
             raise ValueError(
                 f"The learned model does not fit the task {task.name!r}: its {name} is {found}, the task's "
-                f"{size}. If it has a vocabulary of its own, give its interface (`token_interface`)."
+                f"{size}. If it has a vocabulary of its own, give its vocabulary (`token_vocabulary`)."
             )
     if model.cfg.n_ctx < task.n_ctx:
         raise ValueError(

@@ -15,8 +15,8 @@ from rasplens.tasks.task import Ids
 
 
 @dataclass(frozen=True, eq=False)
-class Interface:
-    """A model's words for a task.
+class Vocabulary:
+    """A model's vocabulary for a task.
 
     Attributes:
         tokens: From inputs as the task's ids, the inputs as the model takes them: `[input, ctx]`.
@@ -33,9 +33,9 @@ class Interface:
     columns: Int[np.ndarray, " answer"] | None
 
 
-def task_interface(task: Task) -> Interface:
+def task_vocabulary(task: Task) -> Vocabulary:
     """That of a model trained on the task: its ids are the task's, and so are its answers."""
-    return Interface(
+    return Vocabulary(
         tokens=lambda ids: ids,
         positions=tuple(range(task.n_ctx)),
         codes=lambda logits: logits.argmax(axis=-1),
@@ -43,7 +43,7 @@ def task_interface(task: Task) -> Interface:
     )
 
 
-def compiled_interface(compiled: CompiledModel, task: Task) -> Interface:
+def vocabulary_of(compiled: CompiledModel, task: Task) -> Vocabulary:
     """That of a compiled model, and of every disguise of its weights.
 
     Raises:
@@ -61,7 +61,7 @@ def compiled_interface(compiled: CompiledModel, task: Task) -> Interface:
         columns = np.full(len(task.outputs), -1)
         known = translation[:-1] >= 0
         columns[translation[:-1][known]] = np.flatnonzero(known)
-    return Interface(
+    return Vocabulary(
         tokens=lambda ids: compiled.encode(task.sequences(ids)),
         positions=tuple(range(compiled.offset, compiled.offset + task.n_ctx)),
         codes=lambda logits: translation[nearest(output, logits)[0]],
@@ -69,14 +69,14 @@ def compiled_interface(compiled: CompiledModel, task: Task) -> Interface:
     )
 
 
-def token_interface(
+def token_vocabulary(
     task: Task,
     tokens: Mapping[Value, int],
     answers: Mapping[Value, int] | None = None,
     *,
     prefix: Sequence[int] = (),
     positions: Sequence[int] | None = None,
-) -> Interface:
+) -> Vocabulary:
     """That of a model with a vocabulary of its own, such as a language model.
 
     Args:
@@ -117,4 +117,4 @@ def token_interface(
     def codes(logits: np.ndarray) -> np.ndarray:
         return np.where(columns >= 0, logits[..., columns], -np.inf).argmax(axis=-1)
 
-    return Interface(encode, places, codes, columns)
+    return Vocabulary(encode, places, codes, columns)

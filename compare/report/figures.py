@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from rasplens.compare.comparison import Comparison
-from rasplens.compare.evidence.ablation.effects import WAYS
+from rasplens.compare.evidence.ablation.effects import METHODS, Method
 from rasplens.compare.evidence.ablation.profiles import edge_profile
 from rasplens.compare.evidence.attention.heads import ActiveHead, active_heads
 from rasplens.compare.evidence.axes import AXES
@@ -33,7 +33,7 @@ def evidence_figure(comparison: Comparison) -> go.Figure:
     """The five axes on one scale, each with its interval."""
     by_name = {axis.name: axis for axis in comparison.axes}
     axes = [by_name[name] for name in AXES if name in by_name]
-    speaking = [axis for axis in axes if axis.speaks]
+    speaking = [axis for axis in axes if axis.has_score]
     points = go.Scatter(
         x=[axis.score for axis in speaking],
         y=[axis.name for axis in speaking],
@@ -50,7 +50,7 @@ def evidence_figure(comparison: Comparison) -> go.Figure:
     )
     figure = go.Figure(points)
     for axis in axes:
-        if not axis.speaks:
+        if not axis.has_score:
             figure.add_annotation(x=0.5, y=axis.name, text="no score", showarrow=False, font={"color": GREY})
     order = [axis.name for axis in axes]
     figure.update_yaxes(
@@ -70,7 +70,7 @@ def interchange_figure(comparison: Comparison) -> go.Figure | None:
         return None
     labels = [escape(name) for name in found["variable"]]
     notes = [
-        f"{row.point}, {row.method}, rank {row.rank:.1f}: changed {row.changed:.2f}, kept {row.kept:.2f}; "
+        f"{row.point}, {row.method}, rank {row.rank:.1f}: changed {row.iia:.2f}, kept {row.specificity:.2f}; "
         f"dormant part {row.dormant:.2f}"
         for row in found.itertuples()
     ]
@@ -78,7 +78,7 @@ def interchange_figure(comparison: Comparison) -> go.Figure | None:
     for column, title, colour in (
         ("score", "learned model", DARK),
         ("active", "its active part", ACTIVE),
-        ("everything", "its whole stream", MIDDLE),
+        ("full_stream", "its whole stream", MIDDLE),
         ("random", "random subspaces", LIGHT),
         ("untrained", "untrained model", GREY),
     ):
@@ -250,34 +250,34 @@ def head_figure(comparison: Comparison) -> go.Figure | None:
     figure = make_subplots(rows=1, cols=len(sides), subplot_titles=list(sides), shared_yaxes=True)
     for column, frame in enumerate(sides.values(), start=1):
         labels = _heads(frame)
-        for way, colour in zip(WAYS, (DARK, MIDDLE, LIGHT), strict=True):
-            bars = go.Bar(x=labels, y=frame[way], name=way, marker_color=colour, showlegend=column == 1)
+        for method, colour in zip(METHODS, (DARK, MIDDLE, LIGHT), strict=True):
+            bars = go.Bar(x=labels, y=frame[method], name=method, marker_color=colour, showlegend=column == 1)
             figure.add_trace(bars, row=1, col=column)
     figure.update_yaxes(title_text="accuracy lost", col=1)
     return figure.update_layout(**LAYOUT, height=340, legend={**LEGEND, "y": 1.1})
 
 
-def head_position_figure(comparison: Comparison, way: str) -> go.Figure | None:
+def head_position_figure(comparison: Comparison, method: Method) -> go.Figure | None:
     """The accuracy that each head is worth at each position, in both models."""
     positions = _positions(comparison)
     panels = []
     for side, frame in _with_rows(comparison, "head_positions").items():
         heads = list(dict.fromkeys(_heads(frame)))
         cells = np.full((len(heads), len(positions)), np.nan)
-        for label, position, effect in zip(_heads(frame), frame["position"], frame[way], strict=True):
+        for label, position, effect in zip(_heads(frame), frame["position"], frame[method], strict=True):
             cells[heads.index(label), position] = effect
         panels.append(_lost_panel(side, cells, heads, positions, ("", "position")))
     most = max((len(panel.rows) for panel in panels), default=0)
     return grid(panels, columns=2, panel_height=160 + 24 * most) if panels else None
 
 
-def edge_figure(comparison: Comparison, way: str) -> go.Figure | None:
+def edge_figure(comparison: Comparison, method: Method) -> go.Figure | None:
     """The accuracy that each attention edge is worth, the largest over layers, in both models."""
     positions = _positions(comparison)
     panels = []
     for side, frame in _with_rows(comparison, "edges").items():
         cells = np.full((len(positions), len(positions)), np.nan)
-        for (query, key), effect in edge_profile(frame, way).items():
+        for (query, key), effect in edge_profile(frame, method).items():
             cells[query, key] = effect
         panels.append(_lost_panel(side, cells, positions, positions, ("query", "key")))
     return grid(panels, columns=2, panel_height=400) if panels else None
@@ -307,8 +307,8 @@ def figures(comparison: Comparison) -> dict[str, go.Figure]:
         "interchange": interchange_figure,
         "attention": attention_figure,
         "heads": head_figure,
-        **{f"head_positions_{way}": partial(head_position_figure, way=way) for way in WAYS},
-        **{f"edges_{way}": partial(edge_figure, way=way) for way in WAYS},
+        **{f"head_positions_{method}": partial(head_position_figure, method=method) for method in METHODS},
+        **{f"edges_{method}": partial(edge_figure, method=method) for method in METHODS},
         "decodability": decodability_figure,
         "overlaps": overlaps_figure,
         "similarity": similarity_figure,

@@ -28,7 +28,7 @@ SHARED = 0.5
 MOST_SHARING = 3
 """Pairs of variables that are named; the table has all."""
 
-METHODS = {"map": "the subspace of the linear map", "aligned": "a learned subspace"}
+METHODS = {"linear map": "the subspace of the linear map", "DAS": "a learned subspace"}
 
 SAID = {
     IMPLEMENTS: "the learned model implements the program {}",
@@ -118,7 +118,7 @@ def _verdict(comparison: Comparison) -> list[str]:
 
 def _axis(comparison: Comparison, name: str) -> str:
     axis = comparison.axis(name)
-    if not axis.speaks:
+    if not axis.has_score:
         return f"{name.capitalize()} has no score: {axis.note}."
     interval = f"95 % interval {axis.low:.2f} to {axis.high:.2f}"
     return f"{name.capitalize()} scores {axis.score:.2f} of 1 ({interval}; 0 is what the controls reach)."
@@ -146,8 +146,12 @@ def _behaviour(comparison: Comparison) -> list[str]:
 
 def _kind(inputs: str) -> str:
     """What the behaviour table calls inputs, as a noun."""
-    rival = inputs.removeprefix("against ")
-    return f"inputs that tell it from {rival!r}" if rival != inputs else f"{inputs.replace(' ', '-')} inputs"
+    alternative = inputs.removeprefix("against ")
+    return (
+        f"inputs that tell it from {alternative!r}"
+        if alternative != inputs
+        else f"{inputs.replace(' ', '-')} inputs"
+    )
 
 
 def _interchange(comparison: Comparison) -> list[str]:
@@ -157,7 +161,7 @@ def _interchange(comparison: Comparison) -> list[str]:
             f"{row.variable!r}, taken from another input at {row.point} ({METHODS[row.method]}, {row.pairs} "
             f"pairs), gives the program's answers at a score of {row.score:.2f}; random subspaces of the same "
             f"rank get {row.random:.2f}, an untrained model {row.untrained:.2f}, and the whole stream "
-            f"{row.everything:.2f}." + _illusion(row)
+            f"{row.full_stream:.2f}." + _illusion(row)
         )
     return sentences
 
@@ -178,11 +182,11 @@ def _attention(comparison: Comparison) -> list[str]:
     if found.empty:
         return sentences
     matched = found[found["matched"]]
-    for row in matched.sort_values("content", ascending=False).itertuples():
+    for row in matched.sort_values("input_dependence", ascending=False).itertuples():
         sentences.append(
             f"The compiled head for {row.variable!r} is matched with the learned L{row.layer}H{row.head}: "
-            f"similarity {row.similarity:.2f} of 1, {row.shuffled:.2f} when inputs are swapped ({_p(row.p)}), "
-            f"{row.untrained:.2f} for the most similar head of an untrained model." + _contrast(row.contrast)
+            f"similarity {row.similarity:.2f} of 1, {row.shuffled:.2f} when inputs are pairs ({_p(row.p)}), "
+            f"{row.untrained:.2f} for the most similar head of an untrained model." + _concordance(row.concordance)
         )
     heads = found.groupby(["compiled_layer", "compiled_head"])
     if unmatched := sorted(set(heads["variable"].first()[~heads["matched"].any()])):
@@ -197,10 +201,10 @@ def _attention(comparison: Comparison) -> list[str]:
     return sentences
 
 
-def _contrast(found: float) -> str:
+def _concordance(found: float) -> str:
     if math.isnan(found):
         return " It attends alike on all inputs."
-    return f" With the input it changes like that one at a contrast of {found:.2f}; 1 is alike, 0 not at all."
+    return f" With the input it changes like that one at a concordance of {found:.2f}; 1 is alike, 0 not at all."
 
 
 def _ablation(comparison: Comparison) -> list[str]:
@@ -215,28 +219,28 @@ def _ablation(comparison: Comparison) -> list[str]:
             f"falls by {worst['zero']:.2f} (by {worst['mean']:.2f} with its mean in place, by "
             f"{worst['resample']:.2f} with another input's output)."
         )
-    sentences += [_correlated(way, found) for way, found in comparison.correlations.items()]
-    sentences += [_critical(way, found) for way, found in comparison.overlaps.items() if found.either]
+    sentences += [_correlated(method, found) for method, found in comparison.correlations.items()]
+    sentences += [_critical(method, found) for method, found in comparison.overlaps.items() if found.either]
     return sentences + _matched(comparison) + _repaired(comparison)
 
 
-def _correlated(way: str, found: Correlation | None) -> str:
+def _correlated(method: str, found: Correlation | None) -> str:
     if found is None:
-        return f"Under {way} ablation one of the edge profiles is flat: no correlation exists."
+        return f"Under {method} ablation one of the edge profiles is flat: no correlation exists."
     return (
-        f"Under {way} ablation the worth of {found.n} attention edges correlates at rank {found.rho:.2f} between "
+        f"Under {method} ablation the effects of {found.n} edges correlate at rank {found.rho:.2f} between "
         f"the models, against {found.within_rows:.2f} with the keys of each row permuted ({_p(found.p)})."
     )
 
 
-def _critical(way: str, found: Overlap) -> str:
+def _critical(method: str, found: Overlap) -> str:
     if found.expected == 0:
         return (
-            f"Under {way} ablation {found.either} edges cost more than {CRITICAL} of accuracy in one model, "
+            f"Under {method} ablation {found.either} edges cost more than {CRITICAL} of accuracy in one model, "
             "none in the other."
         )
     return (
-        f"Under {way} ablation {found.either} edges cost more than {CRITICAL} of accuracy in one of the models, "
+        f"Under {method} ablation {found.either} edges cost more than {CRITICAL} of accuracy in either model, "
         f"{found.shared} of them in both; {found.expected:.1f} would by chance ({_p(found.p)})."
     )
 
@@ -244,7 +248,7 @@ def _critical(way: str, found: Overlap) -> str:
 def _matched(comparison: Comparison) -> list[str]:
     sentences = []
     for row in table(comparison, "matched_profiles").itertuples():
-        if row.way == "zero":
+        if row.method == "zero":
             others = "" if math.isnan(row.unmatched) else f"; with the other learned heads at {row.unmatched:.2f}"
             sentences.append(
                 f"What the head for {row.variable!r} is worth at each position correlates with what its match "

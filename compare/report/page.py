@@ -4,6 +4,7 @@ import html
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
+from pathlib import Path
 from string import Template
 from urllib.parse import quote
 
@@ -13,9 +14,10 @@ from plotly.offline import get_plotlyjs
 
 from rasplens import __version__
 from rasplens.compare.comparison import Comparison
-from rasplens.compare.evidence.ablation.effects import WAYS
+from rasplens.compare.evidence.ablation.effects import METHODS
 from rasplens.compare.report.figures import figures
 from rasplens.compare.report.findings import paragraphs, table
+from rasplens.model.storage import write_atomically
 
 MOST_ROWS = 200
 """Longer tables are shown up to here; their CSV files are whole."""
@@ -57,8 +59,8 @@ SECTIONS = (
     Section(
         "behaviour",
         "Behaviour",
-        "How often the learned model answers as the program does: on held-out inputs, on those that tell rival "
-        "programs apart, and on varied ones outside the task's distribution.",
+        "How often the learned model answers as the program does: on held-out inputs, on those that tell "
+        "alternative programs apart, and on inputs outside the task's distribution (independent tokens).",
         (),
         ("behaviour",),
     ),
@@ -84,9 +86,10 @@ SECTIONS = (
         "Attention",
         "Every compiled head beside the learned head that it is matched with. Scores are 1 minus the "
         "Jensen-Shannon divergence in bits, on rows where the compiled head acts; <i>shuffled</i> compares "
-        "with another input's rows, and <i>content</i> is what is left above that. <i>Contrast</i> says how "
-        "closely attention changes over inputs with the compiled head's, also on rows where that selects nothing. "
-        "The axis is the smaller of similarity (above uniform attention) and contrast, of the worst head.",
+        "with another input's rows, and <i>input dependence</i> is what is left above that. "
+        "<i>Concordance</i> (Lin 1989) says how closely attention changes over inputs with the compiled "
+        "head's, also on rows where that selects nothing. "
+        "The axis is the smaller of similarity (above uniform attention) and concordance, of the worst head.",
         ("attention",),
         ("attention", "shared_heads"),
     ),
@@ -105,7 +108,7 @@ SECTIONS = (
             "neurons_learned",
             "matched_profiles",
         ),
-        {way: (f"edges_{way}", f"head_positions_{way}") for way in WAYS},
+        {method: (f"edges_{method}", f"head_positions_{method}") for method in METHODS},
     ),
     Section(
         "subspaces",
@@ -152,6 +155,11 @@ SECTIONS = (
         ("residual_stream",),
     ),
 )  # fmt: skip
+
+
+def write_report(comparison: Comparison, path: str | Path) -> None:
+    """Writes the report of a comparison: one HTML page that opens offline, complete or not at all."""
+    write_atomically(Path(path), render(comparison).encode())
 
 
 def render(comparison: Comparison) -> str:

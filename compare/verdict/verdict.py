@@ -103,7 +103,7 @@ def features(axes: Sequence[Axis], end: str = "score") -> Float[np.ndarray, "3"]
         axes: The evidence.
         end: "score", or an end of the intervals, "low" or "high".
     """
-    values = {axis.name: getattr(axis, end) for axis in axes if axis.speaks}
+    values = {axis.name: getattr(axis, end) for axis in axes if axis.has_score}
     if "behaviour" not in values or not any(name in values for name in NEEDED):
         return None
     scores = np.array(list(values.values()))
@@ -141,7 +141,7 @@ def verdict(
     if np.isnan(p):
         why = "Nothing that the program does between input and output can be observed on these inputs."
         return Verdict(UNKNOWN, nan, nan, nan, variables, (why,))
-    reasons = tuple(_reason(axis) for axis in sorted(axes, key=lambda axis: (not axis.speaks, axis.score)))
+    reasons = tuple(_reason(axis) for axis in sorted(axes, key=lambda axis: (not axis.has_score, axis.score)))
     reasons += _reservations(pairing)
     if p >= calibration.implements:
         behaviour = next(axis.score for axis in axes if axis.name == "behaviour")
@@ -178,6 +178,6 @@ def _reservations(pairing: Pairing) -> tuple[str, ...]:
 
 
 def _reason(axis: Axis) -> str:
-    if not axis.speaks:
+    if not axis.has_score:
         return f"{axis.name}: nothing to say ({axis.note})"
     return f"{axis.name} {axis.score:.2f} ({axis.low:.2f} to {axis.high:.2f}): {axis.note}"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rasplens.compare import pair
+from rasplens.compare import CompareConfig, pair
 from rasplens.compile import compile_program
 from rasplens.learned import Architecture, untrained
 from rasplens.tasks import get_task
@@ -31,9 +31,9 @@ def noise(task):
 
 @pytest.fixture(scope="session")
 def with_itself(induction, task):
-    return pair(induction, induction, task, n_inputs=300, seed=0)
+    return pair(induction, induction, task, config=CompareConfig(n_inputs=300), seed=0)
 
 
 @pytest.fixture(scope="session")
 def with_noise(induction, noise, task):
-    return pair(induction, noise, task, n_inputs=300, seed=0)
+    return pair(induction, noise, task, config=CompareConfig(n_inputs=300), seed=0)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from rasplens import __version__
-from rasplens.compare import Comparison, compare
+from rasplens.compare import CompareConfig, Comparison, compare
 from rasplens.compare.comparison import plain
 from rasplens.compare.evidence.axes import AXES
 from rasplens.model.storage import StorageError
@@ -15,7 +15,7 @@ from rasplens.model.storage import StorageError
 def comparison(offset, noise, task):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rasplens.compare.models.pairing.N_FITTING", 300)
-        return compare(offset, noise, task=task, n_inputs=60)
+        return compare(offset, noise, task=task, config=CompareConfig(n_inputs=60))
 
 
 def test_json_holds_every_table_and_only_plain_values(comparison):

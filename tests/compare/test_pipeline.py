@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rasplens.compare import Comparison, Ranking, compare, pair
+from rasplens.compare import CompareConfig, Comparison, Ranking, compare, pair
 from rasplens.compare.evidence.attention.heads import head_similarities
 from rasplens.compare.evidence.axes import attention_axis, behaviour_axis, interchange_axis
 from rasplens.compare.evidence.behaviour import behaviour
 from rasplens.compare.evidence.interchange.accuracy import interchanges
 from rasplens.compare.evidence.subspaces.representations import representations
-from rasplens.compare.models.vocabulary import compiled_interface
+from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compare.pipeline import STAGES
 from rasplens.compile import compile_program
 from rasplens.compile.rasp import Map, tokens
@@ -31,18 +31,20 @@ def small():
 @pytest.fixture(scope="module")
 def as_compiled(induction, task):
     """Compares other weights with the program, for the inputs and answers of the compiled model."""
-    words = compiled_interface(induction, task)
-    return lambda model: compare(induction, model, task=task, n_inputs=300, interface=words)
+    vocabulary = vocabulary_of(induction, task)
+    return lambda model: compare(
+        induction, model, task=task, config=CompareConfig(n_inputs=300), vocabulary=vocabulary
+    )
 
 
 @pytest.fixture(scope="module")
 def ceiling(induction, task):
-    return compare(induction, induction, task=task, n_inputs=300)
+    return compare(induction, induction, task=task, config=CompareConfig(n_inputs=300))
 
 
 @pytest.fixture(scope="module")
 def floor(induction, noise, task):
-    return compare(induction, noise, task=task, n_inputs=300)
+    return compare(induction, noise, task=task, config=CompareConfig(n_inputs=300))
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +67,8 @@ def test_a_model_against_itself_is_at_the_ceiling_on_every_axis(ceiling):
     assert (best == 1).all()
     attention = ceiling.tables["attention"]
     assert attention[attention["matched"]]["similarity"].min() > 0.999
-    for way in ("zero", "resample"):
-        assert ceiling.correlations[way].rho == pytest.approx(1)
+    for method in ("zero", "resample"):
+        assert ceiling.correlations[method].rho == pytest.approx(1)
     heads = ceiling.by_side("heads")
     assert heads["compiled"].equals(heads["learned"])
     overlap = ceiling.overlaps["zero"]
@@ -79,7 +81,7 @@ def test_a_model_that_learned_nothing_is_on_the_floor(floor):
     assert floor.verdict.answer == "does not"
     assert floor.accuracies["learned"].token < 0.5
     attention = floor.tables["attention"]
-    assert attention[attention["matched"]]["content"].abs().max() < 0.05
+    assert attention[attention["matched"]]["input_dependence"].abs().max() < 0.05
     late = floor.decodability_by_point()
     late = late[late["variable"] == "induction"]
     assert (late["score"] - late[["chance", "untrained"]].max(axis=1)).max() < 0.15
@@ -100,13 +102,13 @@ def test_a_disguise_changes_nothing(disguised, ceiling):
     assert disguised.verdict.answer == ceiling.verdict.answer
     rows = [one.tables["interchange"].iloc[0] for one in (ceiling, disguised)]
     assert rows[0]["point"] == rows[1]["point"]
-    for name in ("changed", "kept", "score", "everything", "active", "dormant", "rank"):
+    for name in ("iia", "specificity", "score", "full_stream", "active", "dormant", "rank"):
         assert rows[1][name] == pytest.approx(rows[0][name], abs=1e-3)
     points = [one.decodability_by_point()["score"] for one in (ceiling, disguised)]
     np.testing.assert_allclose(points[1], points[0], atol=0.02)  # probes are shrunken, on a few hundred inputs
     edges = [one.tables["edges_learned"].set_index(["layer", "query", "key"]) for one in (ceiling, disguised)]
-    for way in ("zero", "mean", "resample"):
-        np.testing.assert_allclose(edges[1][way], edges[0][way], atol=1e-3)
+    for method in ("zero", "mean", "resample"):
+        np.testing.assert_allclose(edges[1][method], edges[0][method], atol=1e-3)
 
 
 def test_a_head_that_moves_nothing_is_noticed(as_compiled, induction, ceiling, disguised):
@@ -130,7 +132,7 @@ def test_the_same_evidence_for_a_model_that_is_only_half_right(induction, task):
     faint = Transformer(model.config, {**model.weights, name: 0.7 * model.weights[name]}, model.mask)
 
     def evidence(one):
-        pairing = pair(induction, one, task, 300, 0, compiled_interface(induction, task))
+        pairing = pair(induction, one, task, 300, 0, vocabulary_of(induction, task))
         held = [representations(pairing, side) for side in ("learned", "untrained")]
         return (
             behaviour_axis(behaviour(pairing, {}, 0), 0),
@@ -146,20 +148,22 @@ def test_the_same_evidence_for_a_model_that_is_only_half_right(induction, task):
 
 def test_every_stage_is_announced(offset, noise, task):
     stages = []
-    compare(offset, noise, task=task, n_inputs=60, progress=stages.append)
+    compare(offset, noise, task=task, config=CompareConfig(n_inputs=60), progress=stages.append)
     assert stages == list(STAGES)
 
 
 def test_the_same_seed_gives_the_same_comparison(offset, noise, task):
-    first, again, other = (compare(offset, noise, task=task, n_inputs=60, seed=s) for s in (0, 0, 1))
+    first, again, other = (
+        compare(offset, noise, task=task, config=CompareConfig(n_inputs=60), seed=s) for s in (0, 0, 1)
+    )
     assert first.to_json() == again.to_json()
     assert first.to_json() != other.to_json()
 
 
 def test_what_a_program_of_one_head_lacks_is_said(offset, task):
     """Nothing lies between its input and its output: two axes are silent, the others suffice."""
-    result = compare(offset, offset, task=task, n_inputs=60)
-    assert {axis.name for axis in result.axes if not axis.speaks} == {"interchange", "subspaces"}
+    result = compare(offset, offset, task=task, config=CompareConfig(n_inputs=60))
+    assert {axis.name for axis in result.axes if not axis.has_score} == {"interchange", "subspaces"}
     assert result.tables["interchange"].empty
     assert result.verdict.answer == "implements"
 
@@ -167,7 +171,7 @@ def test_what_a_program_of_one_head_lacks_is_said(offset, task):
 def test_a_program_without_heads_is_compared_all_the_same(task, noise):
     """No head acts and nothing can be ablated: the tables are empty, and everything that reads them copes."""
     compiled = compile_program(Map(str.lower, tokens).named("lower"), task.vocab, task.n_ctx)
-    result = compare(compiled, noise, task=task, n_inputs=40)
+    result = compare(compiled, noise, task=task, config=CompareConfig(n_inputs=40))
     assert result.tables["attention"].empty
     assert result.axis("attention").note == "no compiled head acts on a row that could look elsewhere"
     assert result.findings
@@ -177,14 +181,14 @@ def test_a_program_between_whose_input_and_output_nothing_is_seen_cannot_be_told
     """The identity, on the task of giving back what stands there."""
     same = replace(task, target=lambda ids: ids[:, list(task.loss_positions)], programs={})
     compiled = compile_program(Map(lambda letter: letter, tokens).named("same"), task.vocab, task.n_ctx)
-    result = compare(compiled, compiled, task=same, n_inputs=40)
+    result = compare(compiled, compiled, task=same, config=CompareConfig(n_inputs=40))
     assert result.accuracies["learned"].token == 1
     assert result.verdict.answer == "cannot tell"
-    assert [axis.name for axis in result.axes if axis.speaks] == ["behaviour"]
+    assert [axis.name for axis in result.axes if axis.has_score] == ["behaviour"]
 
 
 def test_one_reference_in_a_list_is_a_ranking(offset, task):
-    found = compare([offset], offset, task=task, n_inputs=40)
+    found = rank([offset], offset, task=task, config=CompareConfig(n_inputs=40))
     assert isinstance(found, Ranking)
     assert isinstance(found.best, Comparison)
     assert found.verdict == "offset"
@@ -192,4 +196,4 @@ def test_one_reference_in_a_list_is_a_ranking(offset, task):
 
 def test_too_few_inputs_are_refused(task, induction, noise):
     with pytest.raises(ValueError, match="at least 10 inputs for its probes; got 3"):
-        compare(induction, noise, task=task, n_inputs=3)
+        compare(induction, noise, task=task, config=CompareConfig(n_inputs=3))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rasplens.compare import Ranking, compare, comparison_table, replicates
+from rasplens.compare import CompareConfig, Ranking, compare, comparison_table, replicates
 from rasplens.compare.ranking import NONE
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN
 
@@ -22,7 +22,10 @@ def small():
 @pytest.fixture(scope="module")
 def rankings(offset, induction, task):
     models = {"offset": offset, "induction": induction}
-    return {name: compare([offset, induction], model, task=task, n_inputs=60) for name, model in models.items()}
+    return {
+        name: rank([offset, induction], model, task=task, config=CompareConfig(n_inputs=60))
+        for name, model in models.items()
+    }
 
 
 @pytest.mark.parametrize("name", ["offset", "induction"])
@@ -39,13 +42,13 @@ def test_the_right_program_comes_first(rankings, name):
 def test_rivals_are_told_apart_on_inputs_on_which_they_differ(rankings):
     for ranking in rankings.values():
         for one in ranking.comparisons:
-            (rival,) = {"offset", "induction"} - {one.program}
+            (alternative,) = {"offset", "induction"} - {one.program}
             share = one.tables["behaviour"].set_index("inputs")["agreement"]
-            assert (share[f"against {rival}"] > 0.99) == (one.program == ranking.best.program)
+            assert (share[f"against {alternative}"] > 0.99) == (one.program == ranking.best.program)
 
 
 def test_the_order_of_the_references_does_not_matter(rankings, offset, induction, task):
-    again = compare([induction, offset], offset, task=task, n_inputs=60)
+    again = rank([induction, offset], offset, task=task, config=CompareConfig(n_inputs=60))
     assert [one.to_json() for one in again.comparisons] == [
         one.to_json() for one in rankings["offset"].comparisons
     ]
@@ -98,7 +101,7 @@ def test_it_is_shown_as_a_table(rankings):
 
 def test_no_reference_is_refused(noise, task):
     with pytest.raises(ValueError, match="at least one compiled program"):
-        compare([], noise, task=task)
+        rank([], noise, task=task)
 
 
 def test_models_of_several_seeds_are_replicates(rankings):

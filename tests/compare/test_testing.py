@@ -2,8 +2,8 @@
 
 import pytest
 
-from rasplens.compare import compare, testing
-from rasplens.compare.models.vocabulary import compiled_interface
+from rasplens.compare import CompareConfig, compare, testing
+from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compare.testing import (
     assert_edge_critical,
     assert_edge_not_critical,
@@ -33,15 +33,18 @@ def selectors(program):
 
 @pytest.fixture(scope="module")
 def hidden(induction, task):
-    """The induction program in other weights, and the words for it."""
+    """The induction program in other weights, and the vocabulary for it."""
     twin = disguise(induction.transformer, seed=3, kinds=("residual",), extra_width=4)
-    return HookedModel(twin), compiled_interface(induction, task)
+    return HookedModel(twin), vocabulary_of(induction, task)
 
 
 @pytest.fixture(scope="module")
 def compared(induction, noise, task):
     """The comparisons behind two claims, made once: by the model, the evidence."""
-    return {model: compare(induction, model, task=task, n_inputs=40) for model in (induction, noise)}
+    return {
+        model: compare(induction, model, task=task, config=CompareConfig(n_inputs=40))
+        for model in (induction, noise)
+    }
 
 
 @pytest.fixture
@@ -57,8 +60,10 @@ def evidence(compared, monkeypatch):
 
 
 def test_a_compiled_program_implements_itself(induction, task, evidence):
-    assert_implements(induction, task.programs["induction"], task, at_least=0.95, n_inputs=60, seed=2)
-    assert evidence == [("induction", {"task": task, "n_inputs": 60, "seed": 2, "interface": None})]
+    assert_implements(
+        induction, task.programs["induction"], task, at_least=0.95, config=CompareConfig(n_inputs=60), seed=2
+    )
+    assert evidence == [("induction", {"task": task, "n_inputs": 60, "seed": 2, "vocabulary": None})]
 
 
 def test_a_model_that_learned_nothing_implements_nothing_and_every_axis_is_shown(noise, induction, task, evidence):
@@ -80,12 +85,12 @@ def test_an_axis_below_what_was_asked_is_named(noise, induction, task, evidence)
 
 def test_another_program_with_the_same_answers_is_not_implemented(offset, task):
     with pytest.raises(AssertionError, match="variable 'previous': does not"):
-        assert_implements(offset, task.programs["induction"], task, n_inputs=40)
+        assert_implements(offset, task.programs["induction"], task, config=CompareConfig(n_inputs=40))
 
 
 def test_a_disguised_program_is_still_implemented(hidden, induction, task):
-    model, interface = hidden
-    assert_implements(model, induction, task, interface=interface, n_inputs=40)
+    model, vocabulary = hidden
+    assert_implements(model, induction, task, vocabulary=vocabulary, config=CompareConfig(n_inputs=40))
 
 
 def test_a_head_attends_as_its_selector_says(induction, task):
@@ -96,10 +101,10 @@ def test_a_head_attends_as_its_selector_says(induction, task):
 
 
 def test_a_disguised_head_attends_as_before(hidden, task):
-    model, interface = hidden
-    assert_head_attends(model, 0, 0, one_back, task, interface=interface)
+    model, vocabulary = hidden
+    assert_head_attends(model, 0, 0, one_back, task, vocabulary=vocabulary)
     with pytest.raises(AssertionError, match="worst input"):
-        assert_head_attends(model, 0, 0, two_back, task, interface=interface)
+        assert_head_attends(model, 0, 0, two_back, task, vocabulary=vocabulary)
 
 
 def test_a_wrong_claim_of_a_head_shows_score_chance_and_the_worst_row(offset, task):
@@ -150,8 +155,8 @@ def test_a_variable_is_not_encoded_before_it_is_written(induction, task):
 
 
 def test_a_disguised_variable_is_encoded_and_in_noise_it_is_not(hidden, noise, induction, task):
-    model, interface = hidden
-    assert_variable_encoded(model, induction, "previous", task, interface=interface)
+    model, vocabulary = hidden
+    assert_variable_encoded(model, induction, "previous", task, vocabulary=vocabulary)
     with pytest.raises(AssertionError, match="'previous' is not encoded at"):
         assert_variable_encoded(noise, induction, "previous", task)
 
@@ -181,11 +186,11 @@ def test_an_edge_that_is_critical_is_not_passed_off_as_idle(offset, task):
 
 
 def test_a_disguised_edge_is_critical_as_before(induction, hidden, task):
-    model, interface = hidden
+    model, vocabulary = hidden
     assert_edge_critical(induction, 1, "6", "4", task)
-    assert_edge_critical(model, 1, "6", "4", task, interface=interface)
+    assert_edge_critical(model, 1, "6", "4", task, vocabulary=vocabulary)
     with pytest.raises(AssertionError, match="L1 6→5"):
-        assert_edge_critical(model, 1, "6", "5", task, interface=interface)
+        assert_edge_critical(model, 1, "6", "5", task, vocabulary=vocabulary)
 
 
 BAD = {
@@ -193,7 +198,10 @@ BAD = {
     "idle": (lambda m, p, t: assert_head_attends(m, 0, 1, one_back, t), "its heads are L0H0, L1H0"),
     "query": (lambda m, p, t: assert_head_attends(m, 0, 0, one_back, t, queries=["x"]), "has no position 'x'"),
     "share": (lambda m, p, t: assert_head_attends(m, 0, 0, one_back, t, at_least=2.0), "at_least must be between"),
-    "n": (lambda m, p, t: assert_head_attends(m, 0, 0, one_back, t, n_inputs=1), "n_inputs must be at least 2"),
+    "n": (
+        lambda m, p, t: assert_head_attends(m, 0, 0, one_back, t, config=CompareConfig(n_inputs=1)),
+        "n_inputs must be at least 2",
+    ),
     "variable": (lambda m, p, t: assert_variable_encoded(m, p, "x", t), "no variable 'x'; it has 'tokens', "),
     "point": (
         lambda m, p, t: assert_variable_encoded(m, p, "previous", t, point="x"),

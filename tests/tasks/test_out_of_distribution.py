@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rasplens.tasks import get_task
-from rasplens.tasks.out_of_distribution import POOL, varied
+from rasplens.tasks.out_of_distribution import POOL, out_of_distribution_inputs
 
 TASKS = {
     "copy": get_task("copy", n_letters=8, block=3, length=9),
@@ -22,7 +22,7 @@ def allowed(task):
 
 @pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
 def test_every_position_keeps_to_its_tokens(task):
-    ids = varied(task, np.random.default_rng(0), 400)
+    ids = out_of_distribution_inputs(task, np.random.default_rng(0), 400)
     assert ids.shape == (400, task.n_ctx)
     for column, tokens in zip(ids.T.tolist(), allowed(task), strict=True):
         assert set(column) <= tokens
@@ -36,7 +36,7 @@ def test_an_input_is_made_of_few_tokens(task):
     everything = set().union(*tokens)
     choice = [position for position, column in enumerate(allowed(task)) if column == everything]
     assert choice
-    ids = varied(task, np.random.default_rng(0), 200)[:, choice]
+    ids = out_of_distribution_inputs(task, np.random.default_rng(0), 200)[:, choice]
     counts = np.array([len(set(row)) for row in ids.tolist()])
     assert counts.max() <= POOL
     assert len(np.unique(ids)) > POOL  # not one pool for all
@@ -45,7 +45,10 @@ def test_an_input_is_made_of_few_tokens(task):
 def test_no_token_follows_from_another():
     """In the copy task every letter is that of a block before; in varied inputs only now and then."""
     task = TASKS["copy"]
-    own, ids = task.sample(np.random.default_rng(0), 500), varied(task, np.random.default_rng(0), 500)
+    own, ids = (
+        task.sample(np.random.default_rng(0), 500),
+        out_of_distribution_inputs(task, np.random.default_rng(0), 500),
+    )
     assert (own[:, 3:] == own[:, :-3]).all()
     agree = (ids[:, 3:] == ids[:, :-3]).mean(axis=0)
     assert (agree > 1 / POOL - 0.1).all()  # a pool of three repeats itself often
@@ -54,6 +57,6 @@ def test_no_token_follows_from_another():
 
 def test_the_seed_says_which_inputs_they_are():
     task = TASKS["sort"]
-    first, again, other = (varied(task, np.random.default_rng(seed), 50) for seed in (0, 0, 1))
+    first, again, other = (out_of_distribution_inputs(task, np.random.default_rng(seed), 50) for seed in (0, 0, 1))
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)

@@ -12,8 +12,9 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from rasplens.compare.models.relevance import live_rows
-from rasplens.compare.models.studied_model import BATCH, Subject, pattern_point
+from rasplens.compare.config import CompareConfig
+from rasplens.compare.models.relevance import relevant_rows
+from rasplens.compare.models.studied_model import BATCH, StudiedModel, pattern_point
 from rasplens.model import HookedModel
 
 ATTENDED = 1e-3
@@ -47,63 +48,69 @@ class Edited:
     answers: Sequence[int]
 
 
-def attended_edges(subject: Subject) -> list[Edge]:
+def attended_edges(studied: StudiedModel, relevance_inputs: int = CompareConfig.relevance_inputs) -> list[Edge]:
     """The edges that get attention on some input, from a head whose row reaches an answer.
 
     Returns:
         In the order of layer, query and key.
     """
-    live = live_rows(subject)
+    relevant = relevant_rows(studied, relevance_inputs)
     edges = []
-    for layer in range(subject.n_layers):
-        attended = np.zeros((subject.n_pos, subject.n_pos), dtype=bool)
-        for head in subject.heads_of(layer):
-            rows = live[layer, head]
-            attended[rows] |= subject.pattern(layer)[:, head].max(axis=0)[rows] > ATTENDED
+    for layer in range(studied.n_layers):
+        attended = np.zeros((studied.n_pos, studied.n_pos), dtype=bool)
+        for head in studied.heads_of(layer):
+            rows = relevant[layer, head]
+            attended[rows] |= studied.pattern(layer)[:, head].max(axis=0)[rows] > ATTENDED
         edges += [Edge(layer, int(query), int(key)) for query, key in np.argwhere(attended)]
     return edges
 
 
-def mean_attention(subject: Subject, edge: Edge) -> float:
+def mean_attention(studied: StudiedModel, edge: Edge) -> float:
     """What the heads of the layer give to an edge."""
-    heads = subject.heads_of(edge.layer)
-    return float(subject.pattern(edge.layer)[:, heads, edge.query, edge.key].mean())
+    heads = studied.heads_of(edge.layer)
+    return float(studied.pattern(edge.layer)[:, heads, edge.query, edge.key].mean())
 
 
-def without_edges(subject: Subject, edges: Sequence[Edge], others: Mapping[int, Attention]) -> Iterator[Edited]:
+def without_edges(
+    studied: StudiedModel, edges: Sequence[Edge], others: Mapping[int, Attention]
+) -> Iterator[Edited]:
     """A model's answers after each edge alone got another attention, in the order of the edges.
 
     Args:
-        subject: The model.
+        studied: The model.
         edges: Those of a layer and a query stand together, as `attended_edges` gives them.
         others: By layer, the attention that an edge gets instead; the rest of its row shares what is left.
     """
     for (layer, query), row in itertools.groupby(edges, key=lambda edge: (edge.layer, edge.query)):
         keys = [edge.key for edge in row]
         wanted = torch.as_tensor(np.ascontiguousarray(others[layer][:, :, query, keys]))
-        last = layer == subject.n_layers - 1
-        n = len(keys) if last else max(1, BATCH // subject.n_inputs)
+        last = layer == studied.n_layers - 1
+        n = len(keys) if last else max(1, BATCH // studied.n_inputs)
         for start in range(0, len(keys), n):
             part = slice(start, start + n)
             with torch.no_grad():
-                logits = _with_rows(subject, layer, query, keys[part], wanted[..., part])
-            answers = list(range(len(subject.answer_places)))
+                logits = _with_rows(studied, layer, query, keys[part], wanted[..., part])
+            answers = list(range(len(studied.answer_places)))
             if last:
                 # Behind the last attention nothing passes between positions.
-                answers = [i for i, place in enumerate(subject.task.loss_positions) if place == query]
+                answers = [i for i, place in enumerate(studied.task.loss_positions) if place == query]
             yield Edited(logits.numpy(), answers)
 
 
 def _with_rows(
-    subject: Subject, layer: int, query: int, keys: Sequence[int], wanted: Float[torch.Tensor, "input head edge"]
+    studied: StudiedModel,
+    layer: int,
+    query: int,
+    keys: Sequence[int],
+    wanted: Float[torch.Tensor, "input head edge"],
 ) -> Float[torch.Tensor, "edge input answer logit"]:
     """Logits after each of one row's edges got the wanted attention."""
-    place = subject.at(query)
-    row = torch.as_tensor(subject.whole_pattern(layer)[:, :, place])
-    rows = replaced_attention(row, [subject.at(key) for key in keys], wanted.to(row.dtype))
-    last = layer == subject.n_layers - 1
-    if isinstance(subject.model, HookedModel) and not subject.model.is_hooked:
-        return _computed(subject, layer, place, rows, last)
+    place = studied.at(query)
+    row = torch.as_tensor(studied.whole_pattern(layer)[:, :, place])
+    rows = replaced_attention(row, [studied.at(key) for key in keys], wanted.to(row.dtype))
+    last = layer == studied.n_layers - 1
+    if isinstance(studied.model, HookedModel) and not studied.model.is_hooked:
+        return _computed(studied, layer, place, rows, last)
     n_edits = len(keys)
 
     def edit(pattern: torch.Tensor, hook: object) -> torch.Tensor:
@@ -111,25 +118,25 @@ def _with_rows(
         pattern[:, :, place] = rows.permute(2, 0, 1, 3).flatten(0, 1).to(pattern)
         return pattern
 
-    logits = subject.run(subject.tokens.repeat(n_edits, 1), [(pattern_point(layer), edit)])
+    logits = studied.run(studied.tokens.repeat(n_edits, 1), [(pattern_point(layer), edit)])
     logits = logits.unflatten(0, (n_edits, -1)).cpu()
-    return logits[:, :, [i for i, at in enumerate(subject.answer_places) if at == place]] if last else logits
+    return logits[:, :, [i for i, at in enumerate(studied.answer_places) if at == place]] if last else logits
 
 
 def _computed(
-    subject: Subject, layer: int, place: int, rows: Float[torch.Tensor, "input head edge key"], last: bool
+    studied: StudiedModel, layer: int, place: int, rows: Float[torch.Tensor, "input head edge key"], last: bool
 ) -> Float[torch.Tensor, "edge input answer logit"]:
     """The logits of a `HookedModel` with other rows of attention: what comes before them is known."""
-    values, residual = torch.as_tensor(subject.whole_values(layer)), torch.as_tensor(subject.whole_residual(layer))
+    values, residual = torch.as_tensor(studied.whole_values(layer)), torch.as_tensor(studied.whole_residual(layer))
     n_edits = rows.shape[2]
     changed = (rows @ values.permute(0, 2, 1, 3)).permute(2, 0, 1, 3).flatten(0, 1)
     if last:
         residual, gathered, read = residual[:, place : place + 1], changed[:, None], [0]
     else:
-        gathered = torch.as_tensor(subject.whole_gathered(layer)).repeat(n_edits, 1, 1, 1)
+        gathered = torch.as_tensor(studied.whole_gathered(layer)).repeat(n_edits, 1, 1, 1)
         gathered[:, place] = changed
-        read = subject.answer_places
-    logits = subject.model.forward_from(layer, residual.repeat(n_edits, 1, 1), gathered)
+        read = studied.answer_places
+    logits = studied.model.forward_from(layer, residual.repeat(n_edits, 1, 1), gathered)
     return logits[:, read].unflatten(0, (n_edits, -1))
 
 

@@ -7,9 +7,8 @@ import pandas as pd
 from jaxtyping import Bool, Float
 from scipy.stats import hypergeom, permutation_test
 
-from rasplens.compare.evidence.ablation.effects import WAYS, Effects
-
-PERMUTATIONS = 1_000
+from rasplens.compare.evidence.ablation.effects import METHODS, Effects, Method
+from rasplens.model import random_streams
 
 SHUFFLES = 50
 """The same for the cosine, which is computed for every bootstrap sample."""
@@ -56,54 +55,63 @@ class Overlap:
     p: float
 
 
-def edge_profile(effects: pd.DataFrame, way: str) -> pd.Series:
+def edge_profile(effects: pd.DataFrame, method: Method) -> pd.Series:
     """The effect of each (query, key), the largest over layers."""
-    return effects.groupby(["query", "key"])[way].max()
+    return effects.groupby(["query", "key"])[method].max()
 
 
-def profiles(compiled: pd.DataFrame, learned: pd.DataFrame, way: str) -> pd.DataFrame:
+def profiles(compiled: pd.DataFrame, learned: pd.DataFrame, method: Method) -> pd.DataFrame:
     """Both profiles over the edges that either model attends to; an edge without attention is worth nothing."""
-    both = pd.concat({"compiled": edge_profile(compiled, way), "learned": edge_profile(learned, way)}, axis=1)
+    both = pd.concat(
+        {"compiled": edge_profile(compiled, method), "learned": edge_profile(learned, method)}, axis=1
+    )
     return both.fillna(0.0).sort_index()
 
 
-def correlate(compiled: pd.DataFrame, learned: pd.DataFrame, way: str, seed: int) -> Correlation | None:
+def correlate(
+    compiled: pd.DataFrame, learned: pd.DataFrame, method: Method, seed: int, permutations: int
+) -> Correlation | None:
     """The rank correlation of two edge tables; None if either is constant, which says nothing."""
-    both = profiles(compiled, learned, way)
+    both = profiles(compiled, learned, method)
     if len(both) < 3 or (both.nunique() < 2).any():
         return None
-    rng = np.random.default_rng([seed, 4])
+    rng = random_streams.rng(seed, "ablation profiles")
     queries = both.index.get_level_values("query").to_numpy()
     compiled_ranks, learned_ranks = (both[side].rank().to_numpy() for side in ("compiled", "learned"))
     rho = float(np.corrcoef(compiled_ranks, learned_ranks)[0, 1])
-    null = np.empty(PERMUTATIONS)
-    for i in range(PERMUTATIONS):
+    null = np.empty(permutations)
+    for i in range(permutations):
         order = np.lexsort((rng.random(len(queries)), queries))
         null[i] = np.corrcoef(compiled_ranks[order], learned_ranks)[0, 1]
     reached = int((null >= rho - ROUNDING).sum())
-    return Correlation(rho, float(null.mean()), (1 + reached) / (1 + PERMUTATIONS), len(both))
+    return Correlation(rho, float(null.mean()), (1 + reached) / (1 + permutations), len(both))
 
 
-MATCHED_COLUMNS = ("variable", "compiled", "learned", "way", "rho", "unmatched", "p", "n")
+MATCHED_COLUMNS = ("variable", "compiled", "learned", "method", "rho", "unmatched", "p", "n")
 
 
-def matched_profiles(matched: pd.DataFrame, compiled: pd.DataFrame, learned: pd.DataFrame) -> pd.DataFrame:
+def matched_profiles(
+    matched: pd.DataFrame, compiled: pd.DataFrame, learned: pd.DataFrame, seed: int, permutations: int
+) -> pd.DataFrame:
     """Whether heads that attend alike are worth something at the same positions.
 
     Args:
         matched: Pairs of a compiled and a learned head, from `head_similarities`.
         compiled: The compiled model's heads by position, from `head_position_effects`.
         learned: The learned model's.
+        seed: Of the permutations.
+        permutations: How many at most.
 
     Returns:
-        One row per pair and way: `rho`, Spearman's over positions; `unmatched`, the mean of the same with the
+        One row per pair and method: `rho`, Spearman's over positions; `unmatched`, the mean of the same with the
         other learned heads (NaN if there are none that vary); `p` of rho, from permuted positions; `n` positions.
         Pairs of which one is worth the same at every position have no row: their correlation is not defined.
     """
     rows: list[dict[str, object]] = []
-    for way in WAYS if len(matched) else ():
+    for method in METHODS if len(matched) else ():
         ours, theirs = (
-            frame.pivot(index="position", columns=["layer", "head"], values=way) for frame in (compiled, learned)
+            frame.pivot(index="position", columns=["layer", "head"], values=method)
+            for frame in (compiled, learned)
         )
         theirs = theirs.loc[:, theirs.nunique() > 1]
         for pair in matched.itertuples():
@@ -118,19 +126,19 @@ def matched_profiles(matched: pd.DataFrame, compiled: pd.DataFrame, learned: pd.
                     "variable": pair.variable,
                     "compiled": f"L{first[0]}H{first[1]}",
                     "learned": f"L{second[0]}H{second[1]}",
-                    "way": way,
+                    "method": method,
                     "rho": rho[second],
                     "unmatched": others.mean(),
-                    "p": _permutation_p(ranks.to_numpy(), theirs[second].rank().to_numpy()),
+                    "p": _permutation_p(ranks.to_numpy(), theirs[second].rank().to_numpy(), seed, permutations),
                     "n": len(ours),
                 }
             )
     return pd.DataFrame(rows, columns=list(MATCHED_COLUMNS))
 
 
-def critical_overlap(compiled: pd.DataFrame, learned: pd.DataFrame, way: str) -> Overlap:
+def critical_overlap(compiled: pd.DataFrame, learned: pd.DataFrame, method: Method) -> Overlap:
     """The critical edges of both models, of those that either attends to."""
-    critical = profiles(compiled, learned, way) > CRITICAL
+    critical = profiles(compiled, learned, method) > CRITICAL
     first, second = (int(critical[side].sum()) for side in ("compiled", "learned"))
     shared, n = int(critical.all(axis=1).sum()), len(critical)
     p = float(hypergeom.sf(shared - 1, n, first, second)) if n else 1.0
@@ -140,7 +148,7 @@ def critical_overlap(compiled: pd.DataFrame, learned: pd.DataFrame, way: str) ->
 def resampled_similarity(
     compiled: Effects,
     learned: Effects,
-    way: str,
+    method: Method,
     weights: Float[np.ndarray, "draw input"],
     visible: Bool[np.ndarray, "query key"],
     seed: int,
@@ -152,31 +160,33 @@ def resampled_similarity(
     is explained by *which rows* matter. Both are NaN where a profile is all zero.
     """
     index = pd.MultiIndex.from_arrays(np.argwhere(visible).T, names=["query", "key"])
-    first, second = (_weighted_profile(effects, way, weights, index) for effects in (compiled, learned))
-    rng, queries = np.random.default_rng([seed, 15]), index.get_level_values("query").to_numpy()
+    first, second = (_weighted_profile(effects, method, weights, index) for effects in (compiled, learned))
+    rng, queries = random_streams.rng(seed, "ablation edge controls"), index.get_level_values("query").to_numpy()
     orders = [np.lexsort((rng.random(len(queries)), queries)) for _ in range(SHUFFLES)]
     return np.stack([_cosine(first, second), np.mean([_cosine(first, second[order]) for order in orders], axis=0)])
 
 
-def _permutation_p(first: Float[np.ndarray, " position"], second: Float[np.ndarray, " position"]) -> float:
+def _permutation_p(
+    first: Float[np.ndarray, " position"], second: Float[np.ndarray, " position"], seed: int, permutations: int
+) -> float:
     """How many permutations correlate as much."""
     found = permutation_test(
         (first,),
         lambda ranks: float(np.corrcoef(ranks, second)[0, 1]),
         permutation_type="pairings",
         alternative="greater",
-        n_resamples=PERMUTATIONS,
-        rng=np.random.default_rng(0),
+        n_resamples=permutations,
+        rng=random_streams.rng(seed, "permutation test"),
     )
     return float(found.pvalue)
 
 
 def _weighted_profile(
-    effects: Effects, way: str, weights: np.ndarray, index: pd.MultiIndex
+    effects: Effects, method: Method, weights: np.ndarray, index: pd.MultiIndex
 ) -> Float[np.ndarray, "edge draw"]:
-    lost, keys = effects.lost[way], ["query", "key"]
-    weights = weights[:, : lost.shape[1]]
-    values = lost @ weights.T / np.maximum(1e-12, weights.sum(axis=1))
+    drops, keys = effects.drops[method], ["query", "key"]
+    weights = weights[:, : drops.shape[1]]
+    values = drops @ weights.T / np.maximum(1e-12, weights.sum(axis=1))
     profile = np.zeros((len(index), len(weights)))
     np.maximum.at(profile, index.get_indexer(pd.MultiIndex.from_frame(effects.table[keys])), values)
     return profile

@@ -3,11 +3,11 @@
 Attention is compared row by row, only where the compiled head acts: where it selects something, and what
 it writes there reaches an answer. A row's similarity is 1 minus the Jensen-Shannon divergence in bits, in
 [0, 1]. Much of it comes from position alone; so it stands beside the same score with every learned row
-held against the compiled row of *another* input, and the difference is what content explains.
+held against the compiled row of *another* input, and the difference is its input dependence.
 
 Rows on which the compiled head selects nothing have no similarity; a head that attends there as everywhere
 would not be told from one that attends only where it should. So there is a second score, over inputs: the
-contrast says how closely the attention from one position to another rises and falls with the compiled head's.
+concordance says how closely the attention from one position to another rises and falls with the compiled head's.
 """
 
 from collections.abc import Sequence
@@ -19,17 +19,15 @@ from jaxtyping import Bool, Float
 from scipy.optimize import linear_sum_assignment
 from scipy.special import rel_entr
 
-from rasplens.compare.evidence.attention.concordance import contrast, moments
+from rasplens.compare.evidence.attention.concordance import concordance, moments
 from rasplens.compare.evidence.derangements import derangement
 from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.models.relevance import live_rows
-from rasplens.compare.models.studied_model import Head, Subject
+from rasplens.compare.models.relevance import relevant_rows
+from rasplens.compare.models.studied_model import Head, StudiedModel
+from rasplens.model import random_streams
 
 SELECTS = 1e-3
 """The least attention to the sequence that counts as selecting something (the rest is on the BOS)."""
-
-N_SHUFFLED, PERMUTATIONS = 5, 39
-"""Shuffles of inputs: for every pair of heads, and for the p-values of matched ones."""
 
 SPLIT_GAIN = 0.02
 """How much more similar two heads together have to be than the better one for a head to count as split."""
@@ -38,8 +36,8 @@ Rows = Float[np.ndarray, "input query key"]
 
 
 COLUMNS = (
-    "compiled_layer", "compiled_head", "variable", "layer", "head", "rows", "similarity", "shuffled", "content",
-    "contrast", "p", "untrained",
+    "compiled_layer", "compiled_head", "variable", "layer", "head", "rows", "similarity", "shuffled",
+    "input_dependence", "concordance", "p", "untrained",
 )  # fmt: skip
 """What is said of each pair of heads."""
 
@@ -52,16 +50,17 @@ class ActiveHead:
         head: Its layer and index.
         variable: The s-op that it computes.
         pattern: Its attention over the sequence; each row adds up to 1, or is zero where it selects nothing.
-        acts: The rows on which it selects something that reaches an answer.
-        idle: The rows on which it could have, but selects nothing; that, too, has a meaning for the program.
+        active_rows: The query rows on which it selects something that reaches an answer.
+        inactive_rows: The query rows on which it could have, but selects nothing; that, too, has a meaning for the
+            program.
         attention: Its attention as it is, without what a BOS takes.
     """
 
     head: Head
     variable: str
     pattern: Rows
-    acts: Bool[np.ndarray, "input query"]
-    idle: Bool[np.ndarray, "input query"]
+    active_rows: Bool[np.ndarray, "input query"]
+    inactive_rows: Bool[np.ndarray, "input query"]
     attention: Rows
 
 
@@ -72,7 +71,7 @@ class ByInput:
     Attributes:
         similarity: The mean over rows; NaN where the compiled head acts on no row.
         uniform: The same of a head that attends to everything it may see alike.
-        moments: What the contrast is made of, see `rasplens.compare.evidence.attention.concordance`.
+        moments: What the concordance is made of, see `rasplens.compare.evidence.attention.concordance`.
     """
 
     similarity: Float[np.ndarray, " input"]
@@ -86,12 +85,12 @@ class HeadSimilarities:
 
     Attributes:
         table: One row per pair of a compiled head that acts somewhere and a learned head: columns `COLUMNS`.
-            `shuffled` is the similarity with other inputs' compiled rows, `content` what is above that,
-            `contrast` how closely attention changes over inputs with the compiled head's (1: alike, 0: not at
+            `shuffled` is the similarity with other inputs' compiled rows, `input_dependence` what is above that,
+            `concordance` how closely attention changes over inputs with the compiled head's (1: alike, 0: not at
             all; NaN where that attends alike on all inputs), and `matched` whether the two are joined by the
-            one-to-one assignment with the most similarity and contrast. For matched pairs, `p` is the share of
-            `PERMUTATIONS` shuffles that reach the similarity, and `untrained` that of the most similar head of an
-            untrained model; NaN for others.
+            one-to-one assignment with the most similarity and concordance. For matched pairs, `p` is the share of
+            `attention_permutations` shuffles that reach the similarity, and `untrained` that of the most similar
+            head of an untrained model; NaN for others.
         by_input: The same for every matched compiled head on each input.
     """
 
@@ -101,12 +100,12 @@ class HeadSimilarities:
 
 def head_similarities(pairing: Pairing, seed: int) -> HeadSimilarities:
     """The similarity of every compiled head with every learned head."""
-    rng = np.random.default_rng([seed, 3])
-    shuffles = [derangement(pairing.n_inputs, rng) for _ in range(PERMUTATIONS)]
+    config, rng = pairing.config, random_streams.rng(seed, "attention heads")
+    shuffles = [derangement(pairing.n_inputs, rng) for _ in range(config.attention_permutations)]
     active = active_heads(pairing)
     frame = pd.DataFrame(
         [
-            _compare(one, pairing.learned, head, shuffles[:N_SHUFFLED])
+            _compare(one, pairing.learned, head, shuffles[: config.attention_shuffles])
             for one in active
             for head in pairing.learned.heads
         ],
@@ -124,14 +123,14 @@ def head_similarities(pairing: Pairing, seed: int) -> HeadSimilarities:
         by_input[one.head] = ByInput(
             similarity=_by_input(one, learned),
             uniform=_by_input(one, _uniform(pairing)),
-            moments=moments(one.attention, learned, one.acts, one.idle),
+            moments=moments(one.attention, learned, one.active_rows, one.inactive_rows),
         )
         row = keys.index((*one.head, *joined[one.head]))
         same = frame.loc[row, "similarity"]
         reached = sum(_shuffled(one, pairing.learned, joined[one.head], order) >= same for order in shuffles)
-        frame.loc[row, "p"] = (1 + reached) / (1 + PERMUTATIONS)
+        frame.loc[row, "p"] = (1 + reached) / (1 + config.attention_permutations)
         frame.loc[row, "untrained"] = max(
-            _mean_similarity(one.pattern, pairing.untrained.pattern(layer)[:, index], one.acts)
+            _mean_similarity(one.pattern, pairing.untrained.pattern(layer)[:, index], one.active_rows)
             for layer, index in pairing.untrained.heads
         )
     return HeadSimilarities(frame, by_input)
@@ -156,7 +155,7 @@ def split_heads(pairing: Pairing, found: HeadSimilarities) -> pd.DataFrame:
         patterns = pairing.learned.pattern(layer)
         for other in pairing.learned.heads_of(layer):
             both = (patterns[:, head] + patterns[:, other]) / 2
-            gain = _mean_similarity(one.pattern, both, one.acts) - own["similarity"]
+            gain = _mean_similarity(one.pattern, both, one.active_rows) - own["similarity"]
             if other != head and gain > SPLIT_GAIN:
                 rows.append(("split", one.variable, f"L{layer}H{head}+{other}", gain))
     return pd.DataFrame(rows, columns=["kind", "compiled", "learned", "gain"])
@@ -164,9 +163,9 @@ def split_heads(pairing: Pairing, found: HeadSimilarities) -> pd.DataFrame:
 
 def active_heads(pairing: Pairing) -> list[ActiveHead]:
     """The compiled heads that act on some row of some input."""
-    rows = live_rows(pairing.reference)
+    rows = relevant_rows(pairing.reference, pairing.config.relevance_inputs)
     found = (_active_head(pairing, head, name, rows[head]) for head, name in pairing.compiled.heads.items())
-    return [active for active in found if active.acts.any()]
+    return [active for active in found if active.active_rows.any()]
 
 
 def _active_head(pairing: Pairing, head: Head, variable: str, live: list[int]) -> ActiveHead:
@@ -195,32 +194,34 @@ def similarity(
 
 
 def _compare(
-    active: ActiveHead, subject: Subject, head: Head, shuffles: Sequence[np.ndarray]
+    active: ActiveHead, studied: StudiedModel, head: Head, shuffles: Sequence[np.ndarray]
 ) -> dict[str, object]:
     layer, index = head
-    learned = subject.pattern(layer)[:, index]
-    same = _mean_similarity(active.pattern, learned, active.acts)
-    other = float(np.mean([_shuffled(active, subject, head, order) for order in shuffles])) if shuffles else np.nan
+    learned = studied.pattern(layer)[:, index]
+    same = _mean_similarity(active.pattern, learned, active.active_rows)
+    other = float(np.mean([_shuffled(active, studied, head, order) for order in shuffles])) if shuffles else np.nan
     return {
         "compiled_layer": active.head[0],
         "compiled_head": active.head[1],
         "variable": active.variable,
         "layer": layer,
         "head": index,
-        "rows": int(active.acts.sum()),
+        "rows": int(active.active_rows.sum()),
         "similarity": same,
         "shuffled": other,
-        "content": same - other,
-        "contrast": float(contrast(moments(active.attention, learned, active.acts, active.idle).sum(axis=1))),
+        "input_dependence": same - other,
+        "concordance": float(
+            concordance(moments(active.attention, learned, active.active_rows, active.inactive_rows).sum(axis=1))
+        ),
         "p": np.nan,
         "untrained": np.nan,
     }
 
 
-def _shuffled(active: ActiveHead, subject: Subject, head: Head, order: np.ndarray) -> float:
+def _shuffled(active: ActiveHead, studied: StudiedModel, head: Head, order: np.ndarray) -> float:
     """The similarity with the compiled rows of other inputs."""
-    learned = subject.pattern(head[0])[:, head[1]]
-    return _mean_similarity(active.pattern[order], learned, active.acts[order])
+    learned = studied.pattern(head[0])[:, head[1]]
+    return _mean_similarity(active.pattern[order], learned, active.active_rows[order])
 
 
 def _uniform(pairing: Pairing) -> Rows:
@@ -231,9 +232,9 @@ def _uniform(pairing: Pairing) -> Rows:
 
 
 def _by_input(active: ActiveHead, rows: Rows) -> Float[np.ndarray, " input"]:
-    scores = np.zeros(active.acts.shape)
-    scores[active.acts] = _similarities(active.pattern, rows, active.acts)
-    n_rows = active.acts.sum(axis=1)
+    scores = np.zeros(active.active_rows.shape)
+    scores[active.active_rows] = _similarities(active.pattern, rows, active.active_rows)
+    n_rows = active.active_rows.sum(axis=1)
     return np.where(n_rows > 0, scores.sum(axis=1) / np.maximum(1, n_rows), np.nan)
 
 
@@ -252,10 +253,10 @@ def _similarities(compiled: Rows, learned: Rows, acts: np.ndarray) -> Float[np.n
 
 
 def _assignment(frame: pd.DataFrame) -> dict[Head, Head]:
-    """The one-to-one assignment of compiled to learned heads with the most similarity and contrast in total."""
+    """The one-to-one assignment of compiled to learned heads with the most similarity and concordance in total."""
     if frame.empty:
         return {}
-    worth = frame.assign(worth=frame["similarity"] + frame["contrast"].fillna(0))
+    worth = frame.assign(worth=frame["similarity"] + frame["concordance"].fillna(0))
     table = worth.pivot_table(index=["compiled_layer", "compiled_head"], columns=["layer", "head"], values="worth")
     rows, columns = table.index.tolist(), table.columns.tolist()
     chosen = zip(*linear_sum_assignment(table.to_numpy(), maximize=True), strict=True)

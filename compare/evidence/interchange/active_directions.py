@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from rasplens.compare.models.studied_model import Subject
+from rasplens.compare.models.studied_model import StudiedModel
 
 N_INPUTS = 32
 """Inputs on which it is asked what is read: layer norms read other directions on each."""
@@ -33,7 +33,7 @@ SMALLEST = 1e-3
 
 
 def read_directions(
-    subject: Subject, point: str, positions: list[int], seed: int
+    studied: StudiedModel, point: str, positions: list[int], seed: int
 ) -> dict[int, Float[np.ndarray, "d_model read"]]:
     """Orthonormal bases of what is read of the stream, by position.
 
@@ -42,12 +42,12 @@ def read_directions(
     saturated to move with its queries makes no difference.
 
     Args:
-        subject: The model.
+        studied: The model.
         point: A hook point of its residual stream.
         positions: Of the task.
         seed: Of the random readings.
     """
-    few, changes, readings = subject.first(N_INPUTS), [], []
+    few, changes, readings = studied.first(N_INPUTS), [], []
 
     def change(stream: torch.Tensor, hook: object) -> torch.Tensor:
         changes.append(torch.zeros_like(stream, requires_grad=True))
@@ -74,7 +74,7 @@ def read_directions(
     rounds = -(-TIMES * changed.shape[-1] // few.n_inputs) if read else 0
     found = [back(*zip(*read, strict=True)) for _ in range(rounds)]
     rows = torch.cat(found).numpy() if found else np.zeros((1, *changed.shape[1:]))
-    rows = np.moveaxis(rows[:, [subject.at(position) for position in positions]], 1, 0)
+    rows = np.moveaxis(rows[:, [studied.at(position) for position in positions]], 1, 0)
     strongest = np.linalg.norm(rows, axis=-1).max(axis=-1)[:, None, None]
     shares = rows / np.where(strongest > 0, strongest, 1)
     return {position: _span(share.T, WEAKEST) for position, share in zip(positions, shares, strict=True)}
@@ -113,13 +113,13 @@ def _span(columns: Float[np.ndarray, "d_model column"], least: float) -> Float[n
     return directions[:, sizes > least]
 
 
-def _reading_points(subject: Subject) -> list[str]:
+def _reading_points(studied: StudiedModel) -> list[str]:
     """The hook points of what a model reads: queries, keys, values, and neurons, or what these come to."""
-    points = subject.model.hook_dict
+    points = studied.model.hook_dict
     read = [
-        f"blocks.{layer}.attn.hook_{name}" for layer, name in itertools.product(range(subject.n_layers), "qkv")
+        f"blocks.{layer}.attn.hook_{name}" for layer, name in itertools.product(range(studied.n_layers), "qkv")
     ]
-    for layer in range(subject.n_layers):
+    for layer in range(studied.n_layers):
         pre = f"blocks.{layer}.mlp.hook_pre"
         read.append(pre if pre in points else f"blocks.{layer}.hook_mlp_out")
     return [name for name in read if name in points]

@@ -5,18 +5,14 @@ Representations" (DAS). The map is an orthogonal projection, one at each positio
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from jaxtyping import Float
 
-from rasplens.compare.models.studied_model import Subject
-
-if TYPE_CHECKING:
-    from rasplens.compare.evidence.interchange.accuracy import Swaps
-
-STEPS = 50
+from rasplens.compare.evidence.interchange.pairs import InterchangePairs
+from rasplens.compare.models.studied_model import StudiedModel
+from rasplens.model import random_streams
 
 RATE = 0.05
 
@@ -27,8 +23,13 @@ USED = 0.01
 """A stream varies along a direction if its spread there is at least this share of that along the widest."""
 
 
-def learn_subspaces(
-    subject: Subject, swapped: "Swaps", point: str, start: Mapping[int, np.ndarray], seed: int
+def distributed_alignment_search(
+    studied: StudiedModel,
+    pairs: InterchangePairs,
+    point: str,
+    start: Mapping[int, np.ndarray],
+    seed: int,
+    steps: int,
 ) -> dict[int, np.ndarray]:
     """Subspaces whose interchange makes the model answer as the program does.
 
@@ -37,35 +38,36 @@ def learn_subspaces(
     interchange brings to life (Makelov et al. 2023, "Is This the Subspace You Are Looking for?").
 
     Args:
-        subject: The model; it has to answer by logits.
-        swapped: The pairs to learn on.
+        studied: The model; it has to answer by logits.
+        pairs: The pairs to learn on.
         point: A hook point of the residual stream.
         start: Where to start, by position; positions without a subspace start at random.
         seed: Of that.
+        steps: Of gradient descent.
     """
-    columns = subject.interface.columns
+    columns = studied.vocabulary.columns
     assert columns is not None
-    stream = subject.residual(point)
-    axes = {position: principal_axes(stream[:, position]) for position in sorted({*swapped.positions, *start})}
+    stream = studied.residual(point)
+    axes = {position: principal_axes(stream[:, position]) for position in sorted({*pairs.positions, *start})}
     axes = {position: directions for position, directions in axes.items() if directions.shape[1]}
     positions = list(axes)
     if not positions:
         return {}
-    source = torch.as_tensor(stream[swapped.source][:, positions])
-    taken = torch.as_tensor(swapped.taken[:, positions], dtype=source.dtype)[..., None]
+    source = torch.as_tensor(stream[pairs.source][:, positions])
+    intervened = torch.as_tensor(pairs.intervened[:, positions], dtype=source.dtype)[..., None]
     directions, coordinates = (torch.tensor(part, dtype=source.dtype) for part in _start(start, axes, seed))
     coordinates.requires_grad_()
-    wanted = torch.as_tensor(columns[swapped.expected])
-    places, tokens = [subject.at(position) for position in positions], subject.tokens[swapped.base]
+    wanted = torch.as_tensor(columns[pairs.expected])
+    places, tokens = [studied.at(position) for position in positions], studied.tokens[pairs.base]
 
     def take(stream: torch.Tensor, hook: object) -> torch.Tensor:
         bases, base = directions @ torch.linalg.qr(coordinates)[0], stream[:, places]
-        shift = torch.einsum("bpd,pdk,pek->bpe", (source - base) * taken, bases, bases)
+        shift = torch.einsum("bpd,pdk,pek->bpe", (source - base) * intervened, bases, bases)
         return stream.index_copy(1, torch.tensor(places), base + shift)
 
     optimiser = torch.optim.Adam([coordinates], lr=RATE)
-    for _ in range(STEPS):
-        logits = subject.run(tokens, [(point, take)])
+    for _ in range(steps):
+        logits = studied.run(tokens, [(point, take)])
         loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), wanted.flatten())
         (coordinates.grad,) = torch.autograd.grad(loss, [coordinates])
         optimiser.step()
@@ -86,7 +88,7 @@ def _start(
     start: Mapping[int, np.ndarray], axes: Mapping[int, np.ndarray], seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """The axes `[position, d_model, axis]`, and in them the map's subspaces, filled up at random to one rank."""
-    rng = np.random.default_rng([seed, 8])
+    rng = random_streams.rng(seed, "distributed alignment")
     counts = [directions.shape[1] for directions in axes.values()]
     ranks = [start[position].shape[1] for position in axes if position in start]
     rank, width = min([*counts, max([RANK, *ranks])]), max(counts)

@@ -18,6 +18,7 @@ from rasplens.compare.evidence.subspaces.representations import varies
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compile import Variable
 from rasplens.compile.rasp import Encoding
+from rasplens.model import random_streams
 
 CONTROLS = ("chance", "shuffled", "untrained")
 
@@ -48,7 +49,7 @@ def decodability(pairing: Pairing, seed: int) -> Decodability:
     """Where in the learned residual stream each variable of the program can be read off."""
     # Probes are small: with more threads, the BLAS libraries of numpy and scipy wait for each other.
     with threadpool_limits(limits=1, user_api="blas"):
-        rows = list(_rows(pairing, np.random.default_rng([seed, 2])))
+        rows = list(_rows(pairing, random_streams.rng(seed, "subspace decodability")))
     table = pd.DataFrame([row[:-1] for row in rows], columns=list(COLUMNS))
     return Decodability(table, tuple(row[-1] for row in rows))
 
@@ -70,7 +71,7 @@ def _rows(pairing: Pairing, rng: np.random.Generator) -> Iterator[tuple]:
         if variable.is_auxiliary:  # a step of the compiler's own: nothing that a learned model should hold
             continue
         is_number = variable.encoding is Encoding.NUMERICAL
-        for position in pairing.live(name):
+        for position in pairing.relevant_positions(name):
             fitted, codes = (part.codes[name][:, position] for part in (fitting, pairing))
             if not (varies(codes) and varies(fitted)):
                 continue

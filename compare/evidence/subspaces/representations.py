@@ -79,8 +79,8 @@ def representations(pairing: Pairing, side: str = "learned") -> dict[Place, Repr
 
 def _at_position(pairing: Pairing, side: str, position: int) -> dict[Place, Representation]:
     assert pairing.fitting is not None
-    assert pairing.varied is not None
-    columns, present, parts = [], {}, (pairing.fitting, pairing.varied, pairing)
+    assert pairing.out_of_distribution is not None
+    columns, present, parts = [], {}, (pairing.fitting, pairing.out_of_distribution, pairing)
     all_codes = {
         name: np.concatenate([part.codes[name][:, position] for part in parts])
         for name, variable in pairing.compiled.variables.items()
@@ -93,19 +93,22 @@ def _at_position(pairing: Pairing, side: str, position: int) -> dict[Place, Repr
         if varies(codes) and not follows:
             block, present[name] = _columns(pairing.compiled.variables[name], codes)
             columns.append(block)
-    if not any(name in shown and position in pairing.live(name) for name in present):
+    if not any(name in shown and position in pairing.relevant_positions(name) for name in present):
         return {}
     ends = np.cumsum([block.shape[1] for block in columns])
     own = {
         name: np.arange(end - block.shape[1], end) for name, block, end in zip(present, columns, ends, strict=True)
     }
-    fit = pairing.fitting.n_inputs + pairing.varied.n_inputs
+    fit = pairing.fitting.n_inputs + pairing.out_of_distribution.n_inputs
     features = np.hstack(columns)
     features = features - features[:fit].mean(axis=0)
-    subjects = [getattr(part, side) for part in parts]
-    points = subjects[0].residual_points
+    studied_models = [getattr(part, side) for part in parts]
+    points = studied_models[0].residual_points
     streams = np.concatenate(
-        [np.stack([subject.residual(point)[:, position] for point in points], axis=1) for subject in subjects]
+        [
+            np.stack([studied.residual(point)[:, position] for point in points], axis=1)
+            for studied in studied_models
+        ]
     ).astype(np.float64)
     streams -= streams[:fit].mean(axis=0)
     n, n_points, width = streams.shape
@@ -117,7 +120,7 @@ def _at_position(pairing: Pairing, side: str, position: int) -> dict[Place, Repr
     test, target = features[fit:], flat[fit:]
     total, error = _errors(np.zeros_like(target), target, n_points), _errors(test @ whole, target, n_points)
     found: dict[Place, Representation] = {}
-    for name in (name for name in own if name in shown and position in pairing.live(name)):
+    for name in (name for name in own if name in shown and position in pairing.relevant_positions(name)):
         mine = own[name]
         others = np.setdiff1d(np.arange(features.shape[1]), mine)
         left = target - test[:, others] @ whole[others]

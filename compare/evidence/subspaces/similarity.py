@@ -10,9 +10,7 @@ from jaxtyping import Float
 from scipy.linalg import orthogonal_procrustes
 
 from rasplens.compare.models.pairing import Pairing
-
-N_ROWS = 500
-"""Rows (an input at a position) that streams are compared on."""
+from rasplens.model import random_streams
 
 KEPT = 0.99
 """The share of variance that is kept of each stream for CCA: the rest is noise that correlates by chance."""
@@ -29,13 +27,13 @@ def stream_similarity(pairing: Pairing, seed: int) -> pd.DataFrame:
         correlation of the directions that hold 99 % of the variance), procrustes (distance after the best
         rotation, of streams scaled to size 1; 0 to 2), and each with inputs shuffled.
     """
-    rng = np.random.default_rng([seed, 12])
+    rng = random_streams.rng(seed, "subspace similarity")
     answers = list(pairing.task.loss_positions)
-    rows = rng.permutation(pairing.n_inputs * len(answers))[:N_ROWS]
+    rows = rng.permutation(pairing.n_inputs * len(answers))[: pairing.config.similarity_rows]
     order = rng.permutation(len(rows))
     sides = {
-        side: {point: _rows(subject.residual(point)[:, answers], rows) for point in subject.residual_points}
-        for side, subject in (("compiled", pairing.reference), ("learned", pairing.learned))
+        side: {point: _rows(studied.residual(point)[:, answers], rows) for point in studied.residual_points}
+        for side, studied in (("compiled", pairing.reference), ("learned", pairing.learned))
     }
     table = []
     for first, x in sides["compiled"].items():

@@ -1,4 +1,4 @@
-"""Pairs of programs that give the same answers in different ways: what the calibration's models are made of."""
+"""Pairs of programs that give the same answers in different methods: what the calibration's models are made of."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,13 +27,13 @@ class Circuit:
         name: For tables.
         task: Builds the task.
         program: Builds the program.
-        rival: Builds another with the same answers.
+        alternative: Builds another with the same answers.
     """
 
     name: str
     task: Callable[[], Task]
     program: Callable[[], SOp]
-    rival: Callable[[], SOp]
+    alternative: Callable[[], SOp]
 
 
 def gather(offset: int, of: SOp, name: str) -> SOp:
@@ -175,7 +175,7 @@ def rank_by_higher() -> SOp:
 
 
 def swap_at_once() -> SOp:
-    """Every two neighbours swapped in a sequence of 6, in one step."""
+    """Every two neighbours pairs in a sequence of 6, in one step."""
     return Aggregate(Select(indices, indices, lambda k, q: k == q ^ 1), tokens).named("swap_at_once")
 
 
@@ -204,9 +204,9 @@ def _copy_task() -> Task:
 
 
 def _of_program(
-    name: str, vocab: str, program: Callable[[], SOp], rival: Callable[[], SOp], length: int = 5
+    name: str, vocab: str, program: Callable[[], SOp], alternative: Callable[[], SOp], length: int = 5
 ) -> Circuit:
-    return Circuit(name, lambda: program_task(program(), vocab, length), program, rival)
+    return Circuit(name, lambda: program_task(program(), vocab, length), program, alternative)
 
 
 _ALL = (

@@ -1,4 +1,4 @@
-"""Calibration: the mapping from evidence to a verdict, fitted on known pairs and measured on others."""
+"""Calibration: the mapping from evidence to a verdict, fitted on labelled pairs and measured on others."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -12,16 +12,17 @@ from scipy.special import expit, logit
 from sklearn.metrics import roc_auc_score
 
 from rasplens import __version__
+from rasplens.compare.config import CompareConfig
 from rasplens.compare.evidence.axes import AXES, Axis, above
 from rasplens.compare.evidence.behaviour import discriminate
+from rasplens.compare.evidence.collection import collect_evidence
 from rasplens.compare.models.pairing import pair
-from rasplens.compare.pipeline import gather
 from rasplens.compare.verdict.calibration.circuits import CIRCUITS, FITTED_ON
-from rasplens.compare.verdict.calibration.labelled_pairs import KnownPair, known_pairs, narrowing
+from rasplens.compare.verdict.calibration.labelled_pairs import LabelledPair, labelled_pairs, narrowing
 from rasplens.compare.verdict.verdict import Calibration, Verdict, features, probability, shipped, verdict
 
-N_INPUTS = 200
-"""Held-out inputs of each pair."""
+CONFIG = CompareConfig(n_inputs=200)
+"""Of the comparison of each pair."""
 
 PENALTY = 0.02
 """On the squared weights of the mapping: with separable pairs they would grow without end."""
@@ -35,7 +36,7 @@ Progress = Callable[[str, int], None]
 
 @dataclass(frozen=True)
 class Observation:
-    """A known pair and what was observed of it.
+    """A labelled pair and what was observed of it.
 
     Attributes:
         circuit: The circuit's name.
@@ -68,17 +69,19 @@ class Observation:
         }
 
 
-def observe(known: KnownPair, seed: int = 0) -> Observation:
-    """The evidence on one known pair."""
-    pairing = pair(known.reference, known.model, known.task, N_INPUTS, seed, known.interface)
-    telling = discriminate(known.reference.program, known.rival.program, known.task, seed=seed)
-    found = gather(pairing, {known.rival.output: telling}, seed)
+def observe(labelled: LabelledPair, seed: int = 0, config: CompareConfig = CONFIG) -> Observation:
+    """The evidence on one labelled pair."""
+    pairing = pair(labelled.reference, labelled.model, labelled.task, config, seed, labelled.vocabulary)
+    distinguishing = discriminate(
+        labelled.reference.program, labelled.alternative.program, labelled.task, seed=seed
+    )
+    found = collect_evidence(pairing, {labelled.alternative.output: distinguishing}, seed)
     scores = [above(one.accuracy.score, one.control) for one in found.interchanged]
     return Observation(
-        known.circuit,
-        known.program,
-        known.kind,
-        known.same,
+        labelled.circuit,
+        labelled.program,
+        labelled.kind,
+        labelled.same,
         found.axes,
         verdict(found.axes, found.interchanged, pairing),
         tuple(float(score) for score in scores),
@@ -86,19 +89,19 @@ def observe(known: KnownPair, seed: int = 0) -> Observation:
 
 
 def observations(circuits: Iterable[str], seed: int = 0, progress: Progress | None = None) -> list[Observation]:
-    """The evidence on every known pair of some circuits."""
+    """The evidence on every labelled pair of some circuits."""
     found: list[Observation] = []
     for name in circuits:
-        for known in known_pairs(CIRCUITS[name], seed):
+        for labelled in labelled_pairs(CIRCUITS[name], seed):
             if progress is not None:
-                progress(f"{known.program}: {known.kind}", len(found))
-            found.append(observe(known, seed))
+                progress(f"{labelled.program}: {labelled.kind}", len(found))
+            found.append(observe(labelled, seed))
     return found
 
 
 def fading(circuits: Iterable[str], seed: int = 0) -> list[Observation]:
     """The evidence on programs that are compressed more and more."""
-    return [observe(known, seed) for name in circuits for known in narrowing(CIRCUITS[name], seed)]
+    return [observe(labelled, seed) for name in circuits for labelled in narrowing(CIRCUITS[name], seed)]
 
 
 def calibrate(
@@ -171,12 +174,12 @@ def _middle(highest: float, lowest: float) -> float:
 
 
 def table(found: Iterable[Observation]) -> pd.DataFrame:
-    """One row per known pair."""
+    """One row per labelled pair."""
     return pd.DataFrame([one.row() for one in found])
 
 
 def measures(found: Sequence[Observation]) -> dict[str, float]:
-    """How the shipped mapping does on known pairs.
+    """How the shipped mapping does on labelled pairs.
 
     Returns:
         auc (ROC, of the probability), false_implements (share of the different pairs that are said to implement),
@@ -204,12 +207,12 @@ def invariance(found: Sequence[Observation]) -> pd.DataFrame:
     """How far every axis of a disguised model is from that of the compiled model that it is a disguise of.
 
     Returns:
-        One row per reference and model (the program itself, or its rival): program, model, and the axes.
+        One row per reference and model (the program itself, or its alternative): program, model, and the axes.
     """
     by_kind = {(one.program, one.kind): one for one in found}
     rows = []
     for (program, kind), one in by_kind.items():
-        bare = {"disguised": "itself", "rival, disguised": "rival, itself"}.get(kind)
+        bare = {"disguised": "itself", "alternative, disguised": "alternative, itself"}.get(kind)
         if bare is not None:
             own = {axis.name: axis.score for axis in by_kind[program, bare].axes}
             changes = {axis.name: abs(axis.score - own[axis.name]) for axis in one.axes}

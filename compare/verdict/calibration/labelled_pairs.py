@@ -1,9 +1,9 @@
 """Pairs of models whose relation is known: what a comparison is calibrated on, and measured on.
 
-Each of the `circuits` is a program with a rival that gives the same answers in another way. Known
+Each of the `circuits` is a program with a alternative that gives the same answers in another method. Known
 to be the same as a program: the compiled model, its disguises, a noisy one, one compiled without any optimisation,
 one whose features share a somewhat narrower residual stream, and one trained to imitate what the compiled model
-does inside. Known to be different: all of these for the rival, an untrained model, and the program's own
+does inside. Known to be different: all of these for the alternative, an untrained model, and the program's own
 architecture trained on answers that were shuffled.
 """
 
@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from rasplens.compare.models.vocabulary import Interface, compiled_interface, task_interface
+from rasplens.compare.models.vocabulary import Vocabulary, task_vocabulary, vocabulary_of
 from rasplens.compare.verdict.calibration.circuits import Circuit
 from rasplens.compile import CompiledModel, compile_program
 from rasplens.learned import Architecture, CompressedModel, Recipe, compress, train, untrained_like
@@ -22,14 +22,14 @@ from rasplens.learned.compressor.evaluation import evaluate
 from rasplens.learned.distillation import imitate
 from rasplens.model import Transformer, disguise
 from rasplens.tasks import Task
-from rasplens.tasks.out_of_distribution import varied
+from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
 
 NOISE = 0.02
 """The most that the noise of a noisy model changes a logit: answers are a hundredth or more apart."""
 
 
 @dataclass(frozen=True, eq=False)
-class KnownPair:
+class LabelledPair:
     """A reference and a model of which it is known whether it implements the reference.
 
     Attributes:
@@ -38,10 +38,10 @@ class KnownPair:
         kind: What the model is.
         same: Whether it implements the reference; None for a model that does so less and less.
         reference: The compiled program.
-        rival: The other one.
+        alternative: The other one.
         model: The model.
         task: What both are asked.
-        interface: The model's words for it.
+        vocabulary: The model's vocabulary for it.
     """
 
     circuit: str
@@ -49,10 +49,10 @@ class KnownPair:
     kind: str
     same: bool | None
     reference: CompiledModel
-    rival: CompiledModel
+    alternative: CompiledModel
     model: CompiledModel | Transformer
     task: Task
-    interface: Interface
+    vocabulary: Vocabulary
 
 
 COMPRESSED_TO, FAITHFUL_FROM = 0.9, 0.99
@@ -79,7 +79,7 @@ FAITHFUL = CompressionRecipe(
 _SHUFFLED = Recipe(Architecture(2, 2, 16, 8), 128, 400, 1e-2, 0.01, warmup=50, clip=1.0)
 
 
-def known_pairs(circuit: Circuit, seed: int = 0) -> Iterator[KnownPair]:
+def labelled_pairs(circuit: Circuit, seed: int = 0) -> Iterator[LabelledPair]:
     """The known pairs of a circuit: each of its programs once as the reference.
 
     Args:
@@ -89,21 +89,23 @@ def known_pairs(circuit: Circuit, seed: int = 0) -> Iterator[KnownPair]:
     task = circuit.task()
     sides = [
         compile_program(build(), task.vocab, task.n_ctx, mask=task.visible)
-        for build in (circuit.program, circuit.rival)
+        for build in (circuit.program, circuit.alternative)
     ]
     faces = [_Face(compiled, task, seed + i) for i, compiled in enumerate(sides)]
     shuffled = train(_with_shuffled_answers(task, seed), _SHUFFLED, seed).transformer
     for own, other in (faces, faces[::-1]):
         names = circuit.name, own.compiled.output
         both = own.compiled, other.compiled
-        for kind, model, words in own.models:
-            yield KnownPair(*names, kind, True, *both, model, task, words)
-        for kind, model, words in other.models:
-            yield KnownPair(*names, f"rival, {kind}", False, *both, model, task, words)
+        for kind, model, vocabulary in own.models:
+            yield LabelledPair(*names, kind, True, *both, model, task, vocabulary)
+        for kind, model, vocabulary in other.models:
+            yield LabelledPair(*names, f"alternative, {kind}", False, *both, model, task, vocabulary)
         weights = own.compiled.transformer
         floor = untrained_like(weights.config, weights.mask, seed + 17)
-        yield KnownPair(*names, "untrained", False, *both, floor, task, own.words)
-        yield KnownPair(*names, "trained on shuffled answers", False, *both, shuffled, task, task_interface(task))
+        yield LabelledPair(*names, "untrained", False, *both, floor, task, own.vocabulary)
+        yield LabelledPair(
+            *names, "trained on shuffled answers", False, *both, shuffled, task, task_vocabulary(task)
+        )
 
 
 def faithfully_compressed(compiled: CompiledModel, seed: int = 0) -> CompressedModel:
@@ -125,18 +127,18 @@ def faithfully_compressed(compiled: CompiledModel, seed: int = 0) -> CompressedM
     raise ValueError(f"No compression of {compiled.output!r} is faithful enough to be known as the same.")
 
 
-def narrowing(circuit: Circuit, seed: int = 0) -> Iterator[KnownPair]:
-    """A circuit's rival program against itself in ever narrower residual streams."""
+def narrowing(circuit: Circuit, seed: int = 0) -> Iterator[LabelledPair]:
+    """A circuit's alternative program against itself in ever narrower residual streams."""
     task = circuit.task()
     other, own = (
         compile_program(build(), task.vocab, task.n_ctx, mask=task.visible)
-        for build in (circuit.program, circuit.rival)
+        for build in (circuit.program, circuit.alternative)
     )
     wide = own.transformer.config.d_model
     for width in sorted({max(1, round(share * wide)) for share in NARROWER}, reverse=True):
         model = compress(own, width, FAITHFUL, seed)
         names = circuit.name, own.output, f"{width} of {wide} directions"
-        yield KnownPair(*names, None, own, other, model, task, compiled_interface(own, task))
+        yield LabelledPair(*names, None, own, other, model, task, vocabulary_of(own, task))
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,33 +150,33 @@ class _Face:
     seed: int
 
     @cached_property
-    def words(self) -> Interface:
-        return compiled_interface(self.compiled, self.task)
+    def vocabulary(self) -> Vocabulary:
+        return vocabulary_of(self.compiled, self.task)
 
     @cached_property
     def tokens(self) -> np.ndarray:
         rng = np.random.default_rng([self.seed, 14])
-        ids = np.concatenate([self.task.sample(rng, 1_000), varied(self.task, rng, 1_000)])
-        return self.words.tokens(ids)
+        ids = np.concatenate([self.task.sample(rng, 1_000), out_of_distribution_inputs(self.task, rng, 1_000)])
+        return self.vocabulary.tokens(ids)
 
     @cached_property
-    def models(self) -> tuple[tuple[str, CompiledModel | Transformer, Interface], ...]:
-        """Kind, model, and the model's words; made once, though they are compared with both programs."""
+    def models(self) -> tuple[tuple[str, CompiledModel | Transformer, Vocabulary], ...]:
+        """Kind, model, and the model's vocabulary; made once, though they are compared with both programs."""
         return tuple(self._made())
 
-    def _made(self) -> Iterator[tuple[str, CompiledModel | Transformer, Interface]]:
+    def _made(self) -> Iterator[tuple[str, CompiledModel | Transformer, Vocabulary]]:
         weights = self.compiled.transformer
-        yield "itself", self.compiled, self.words
-        yield "disguised", disguise(weights, self.seed, extra_width=3), self.words
+        yield "itself", self.compiled, self.vocabulary
+        yield "disguised", disguise(weights, self.seed, extra_width=3), self.vocabulary
         noisy = disguise(weights, self.seed + 1, extra_width=5, noise=NOISE, tokens=self.tokens[:200])
-        yield "disguised, with noise", noisy, self.words
+        yield "disguised, with noise", noisy, self.vocabulary
         inputs = self.compiled.inputs
         plain = compile_program(
             self.compiled.program, inputs.vocab, inputs.max_len, mask=self.task.visible, optimize=False
         )
-        yield "compiled without optimisation", plain, compiled_interface(plain, self.task)
-        yield "compressed", faithfully_compressed(self.compiled, self.seed), self.words
-        yield "imitation", imitate(weights, self.tokens, self.seed), self.words
+        yield "compiled without optimisation", plain, vocabulary_of(plain, self.task)
+        yield "compressed", faithfully_compressed(self.compiled, self.seed), self.vocabulary
+        yield "imitation", imitate(weights, self.tokens, self.seed), self.vocabulary
 
 
 def _with_shuffled_answers(task: Task, seed: int) -> Task:

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rasplens.compare import as_subject
+from rasplens.compare import as_studied_model
 from rasplens.compare.analyses import logit_terms
 from rasplens.learned import Architecture
 from rasplens.model import Config
@@ -21,19 +21,19 @@ ARCHITECTURES = {
 @pytest.mark.parametrize("architecture", ARCHITECTURES.values(), ids=ARCHITECTURES)
 def test_the_terms_add_up_to_the_logits(random_transformer, task, architecture, biases):
     model = random_transformer(architecture.config(task), biases=biases)
-    found = logit_terms(as_subject(model, task, task.held_out[:5]))
+    found = logit_terms(as_studied_model(model, task, task.held_out[:5]))
     np.testing.assert_allclose(found.terms.sum(axis=2), found.logits, rtol=0, atol=1e-10)
     assert found.difference < 1e-10
     assert found.terms.shape == (5, len(task.loss_positions), len(found.sources), len(task.outputs))
 
 
 def test_terms_that_are_exchanged_between_inputs_do_not(random_transformer, task):
-    found = logit_terms(as_subject(random_transformer(SIZES.config(task)), task, task.held_out[:5]))
+    found = logit_terms(as_studied_model(random_transformer(SIZES.config(task)), task, task.held_out[:5]))
     assert np.linalg.norm(found.terms[::-1].sum(axis=2) - found.logits, axis=-1).mean() > 0.1
 
 
 def test_of_a_compiled_copier_each_answer_comes_from_one_position(offset, task):
-    found = logit_terms(as_subject(offset, task, task.held_out[:5]))
+    found = logit_terms(as_studied_model(offset, task, task.held_out[:5]))
     assert found.difference < 1e-4
     spread = found.terms.max(axis=-1) - found.terms.min(axis=-1)
     decisive = np.argsort(-spread[:, 0], axis=-1)[:, 0]
@@ -43,4 +43,4 @@ def test_of_a_compiled_copier_each_answer_comes_from_one_position(offset, task):
 def test_layer_norm_is_refused(random_transformer, task):
     config: Config = replace(SIZES, normalization="LN").config(task)
     with pytest.raises(ValueError, match="no sum of what its positions contribute"):
-        logit_terms(as_subject(random_transformer(config), task, task.held_out[:5]))
+        logit_terms(as_studied_model(random_transformer(config), task, task.held_out[:5]))

@@ -17,8 +17,8 @@ from rasplens.compare.evidence.axes import (
     behaviour_axis,
     bootstrapped,
     interchange_axis,
-    silent,
     subspaces_axis,
+    without_score,
 )
 from rasplens.compare.evidence.behaviour import behaviour
 from rasplens.compare.evidence.interchange.accuracy import Agreement, Interchange
@@ -79,10 +79,10 @@ def test_the_seed_gives_the_interval_and_not_the_score():
 
 def test_an_axis_without_a_score_is_silent():
     axis = mean_axis(np.full(20, np.nan))
-    assert not axis.speaks
+    assert not axis.has_score
     assert axis.to_dict()["score"] is None
-    assert silent("attention", "why").note == "why"
-    assert Axis("behaviour", 0.0, 0.0, 0.0, "").speaks
+    assert without_score("attention", "why").note == "why"
+    assert Axis("behaviour", 0.0, 0.0, 0.0, "").has_score
 
 
 def test_behaviour_by_hand(with_noise):
@@ -96,8 +96,8 @@ def test_behaviour_by_hand(with_noise):
 def interchange(changed, kept, random=0.0, untrained=0.0, name="x"):
     pairs = Agreement(np.array(changed, dtype=float), np.array(kept, dtype=float))
     return Interchange(
-        variable=name, point="", method="map", rank=1.0, accuracy=pairs, active=0.0, dormant=0.0,
-        random=random, untrained=untrained, everything=0.0, ablated=0.0, ablated_random=0.0,
+        variable=name, point="", method="linear map", rank=1.0, accuracy=pairs, active=0.0, dormant=0.0,
+        random=random, untrained=untrained, full_stream=0.0, ablated=0.0, ablated_random=0.0,
     )  # fmt: skip
 
 
@@ -110,7 +110,7 @@ def test_interchange_is_that_of_the_worst_variable_above_its_best_control():
     assert interchange_axis([replace(one, untrained=0.75)], 0).score == 0
     spoiled = interchange([1] * 10, [0] * 10)
     assert interchange_axis([spoiled], 0).score == 0  # everything changes, also what must not
-    assert not interchange_axis([], 0).speaks
+    assert not interchange_axis([], 0).has_score
 
 
 def test_variables_with_different_numbers_of_pairs_are_drawn_each_from_its_own():
@@ -131,7 +131,7 @@ def test_a_variable_whose_control_leaves_no_room_is_named_as_left_out():
     assert axis.note == (
         "the least interchange of x, above its best control; a control does as well as can be for y"
     )
-    assert not interchange_axis([untold], 0).speaks
+    assert not interchange_axis([untold], 0).has_score
 
 
 def test_attention_is_that_of_the_worst_head_and_nothing_without_a_match(with_itself):
@@ -167,9 +167,9 @@ def test_ablation_is_a_cosine_above_that_of_permuted_rows(with_itself):
     unlike = ablation_axis(with_itself, own, other, 0)
     assert unlike.score < 0.3
     assert unlike.low <= unlike.score <= unlike.high
-    nothing = Effects(own.table, {"zero": np.zeros_like(own.lost["zero"])})
+    nothing = Effects(own.table, {"zero": np.zeros_like(own.drops["zero"])})
     assert ablation_axis(with_itself, own, nothing, 0).score == 0
-    assert not ablation_axis(with_itself, nothing, own, 0).speaks
+    assert not ablation_axis(with_itself, nothing, own, 0).has_score
 
 
 def test_subspaces_by_hand(with_noise):
@@ -181,7 +181,7 @@ def test_subspaces_by_hand(with_noise):
     control = max(best.chance, best.shuffled, best.untrained)
     assert axis.score == pytest.approx(max(0, (best.score - control) / (1 - control)))
     assert axis.low <= axis.score <= axis.high
-    assert not subspaces_axis(found, [], 0).speaks
+    assert not subspaces_axis(found, [], 0).has_score
 
 
 def test_subspaces_of_a_model_against_itself_are_at_the_ceiling(with_itself):

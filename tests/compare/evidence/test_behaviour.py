@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rasplens.compare import as_subject, discriminate
+from rasplens.compare import as_studied_model, discriminate
 from rasplens.compare.evidence.behaviour import behaviour
 from rasplens.compile.rasp import Aggregate, Map, Select, indices, tokens
 from rasplens.tasks import answers
@@ -18,29 +18,31 @@ STEP_BY_STEP = Aggregate(back(1), Aggregate(back(1), tokens).named("one_back")).
 
 
 @pytest.fixture(scope="module")
-def telling(task):
+def distinguishing(task):
     return discriminate(task.programs["offset"], task.programs["induction"], task, n=50)
 
 
-def test_rival_programs_are_told_apart_by_their_answers(telling, task):
-    assert telling.by == "answers"
-    assert len(telling) == 50
-    offset, induction = (answers(task, task.programs[name], telling.ids) for name in ("offset", "induction"))
-    np.testing.assert_allclose((offset != induction).mean(axis=1), telling.difference)
-    assert (telling.difference > 0).all()
-    assert (np.diff(telling.difference) <= 0).all()  # the most telling first
+def test_rival_programs_are_told_apart_by_their_answers(distinguishing, task):
+    assert distinguishing.by == "answers"
+    assert len(distinguishing) == 50
+    offset, induction = (
+        answers(task, task.programs[name], distinguishing.ids) for name in ("offset", "induction")
+    )
+    np.testing.assert_allclose((offset != induction).mean(axis=1), distinguishing.difference)
+    assert (distinguishing.difference > 0).all()
+    assert (np.diff(distinguishing.difference) <= 0).all()  # the most distinguishing first
     plain = task.sample(np.random.default_rng(0), 200)
     ordinary = answers(task, task.programs["offset"], plain) != answers(task, task.programs["induction"], plain)
-    assert ordinary.mean() < telling.difference.min()
+    assert ordinary.mean() < distinguishing.difference.min()
 
 
-def test_inputs_are_distinct_and_the_seeds(telling, task):
-    assert len(np.unique(telling.ids, axis=0)) == 50
+def test_inputs_are_distinct_and_the_seeds(distinguishing, task):
+    assert len(np.unique(distinguishing.ids, axis=0)) == 50
     again, other = (
         discriminate(task.programs["offset"], task.programs["induction"], task, n=50, seed=seed) for seed in (0, 1)
     )
-    np.testing.assert_array_equal(again.ids, telling.ids)
-    assert not np.array_equal(other.ids, telling.ids)
+    np.testing.assert_array_equal(again.ids, distinguishing.ids)
+    assert not np.array_equal(other.ids, distinguishing.ids)
 
 
 def test_programs_with_the_same_answers_are_told_apart_by_what_they_read(task):
@@ -72,8 +74,8 @@ def test_at_least_one_input_is_asked_for(task):
         discriminate(AT_ONCE, STEP_BY_STEP, task, n=0)
 
 
-def test_a_model_agrees_with_itself_everywhere(with_itself, telling):
-    found = behaviour(with_itself, {"offset": telling}, seed=0)
+def test_a_model_agrees_with_itself_everywhere(with_itself, distinguishing):
+    found = behaviour(with_itself, {"offset": distinguishing}, seed=0)
     assert found.table["inputs"].tolist() == ["held out", "against offset", "varied"]
     assert (found.table["agreement"] == 1).all()
     assert found.table["untrained"].max() < 0.4
@@ -83,14 +85,14 @@ def test_a_model_agrees_with_itself_everywhere(with_itself, telling):
     assert found.table["right"][1:].isna().all()
 
 
-def test_a_rival_agrees_on_the_task_and_not_where_they_differ(induction, offset, task, telling):
+def test_a_rival_agrees_on_the_task_and_not_where_they_differ(induction, offset, task, distinguishing):
     from rasplens.compare import pair
 
-    found = behaviour(pair(induction, offset, task, 96, 0), {"offset": telling}, seed=0)
+    found = behaviour(pair(induction, offset, task, 96, 0), {"offset": distinguishing}, seed=0)
     share = found.table.set_index("inputs")["agreement"]
     assert share["held out"] > 0.75
     assert share["against offset"] < 0.5
-    asked, said = (as_subject(model, task, telling.ids).answers() for model in (induction, offset))
+    asked, said = (as_studied_model(model, task, distinguishing.ids).answers() for model in (induction, offset))
     defined = asked >= 0
     expected = ((asked == said) & defined).sum(axis=1) / np.maximum(1, defined.sum(axis=1))
     assert share["against offset"] == pytest.approx(expected[defined.any(axis=1)].mean())

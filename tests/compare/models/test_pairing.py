@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from rasplens.compare import as_subject, pair
+from rasplens.compare import as_studied_model, pair
 from rasplens.compare.models.pairing import N_FITTING, untrained_control, variable_codes
 from rasplens.compile import compile_program, run
 from rasplens.learned import Architecture, LearnedModel, untrained
@@ -44,13 +44,13 @@ def test_the_control_has_the_learned_models_shape_and_other_weights(with_noise):
 
 def test_every_kind_of_model_can_be_the_learned_side(noise, induction, task):
     ids = task.held_out[:5]
-    answers = as_subject(noise, task, ids).answers()
+    answers = as_studied_model(noise, task, ids).answers()
     learned = LearnedModel(noise, task.name, {"origin": "nowhere"})
     for model in (learned, HookedModel(noise)):
-        np.testing.assert_array_equal(as_subject(model, task, ids).answers(), answers)
-    assert as_subject(induction, task, ids).interface.positions[0] == 1
+        np.testing.assert_array_equal(as_studied_model(model, task, ids).answers(), answers)
+    assert as_studied_model(induction, task, ids).vocabulary.positions[0] == 1
     with pytest.raises(TypeError, match=r"The learned side must be a LearnedModel, .* got 'sort'"):
-        as_subject("sort", task, ids)
+        as_studied_model("sort", task, ids)
 
 
 def test_models_that_do_not_fit_are_refused(induction, noise, task):
@@ -69,25 +69,25 @@ def test_what_is_fitted_on_is_never_held_out(with_noise, task):
     assert fitting.n_inputs == N_FITTING
     assert not task.is_held_out(fitting.ids).any()
     assert task.is_held_out(with_noise.ids).all()  # the negative control
-    assert with_noise.varied.n_inputs == N_FITTING
-    assert not (with_noise.varied.ids[:, 3:] == with_noise.varied.ids[:, :-3]).all()
+    assert with_noise.out_of_distribution.n_inputs == N_FITTING
+    assert not (with_noise.out_of_distribution.ids[:, 3:] == with_noise.out_of_distribution.ids[:, :-3]).all()
 
 
 def test_other_inputs_are_of_the_same_models(with_noise):
-    for part in (with_noise.fitting, with_noise.varied):
+    for part in (with_noise.fitting, with_noise.out_of_distribution):
         for side in ("reference", "learned", "untrained"):
             assert getattr(part, side).model is getattr(with_noise, side).model
             assert getattr(part, side).ids is part.ids
         expected = variable_codes(with_noise.compiled, with_noise.task, part.ids[:20])
         for name, codes in expected.items():
             np.testing.assert_array_equal(part.codes[name][:20], codes)
-    assert with_noise.fitting.fitting is with_noise.fitting.varied is None
+    assert with_noise.fitting.fitting is with_noise.fitting.out_of_distribution is None
 
 
 def test_a_variable_is_live_where_the_compiled_model_uses_it(with_noise, task):
-    assert with_noise.live("induction") == task.loss_positions
-    assert with_noise.live("tokens") == tuple(range(task.n_ctx - 1))
-    assert 0 not in with_noise.live("previous")
+    assert with_noise.relevant_positions("induction") == task.loss_positions
+    assert with_noise.relevant_positions("tokens") == tuple(range(task.n_ctx - 1))
+    assert 0 not in with_noise.relevant_positions("previous")
 
 
 def test_the_programs_answers_are_the_interpreters(with_noise, task, induction):

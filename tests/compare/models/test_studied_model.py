@@ -1,56 +1,56 @@
 import numpy as np
 import pytest
 
-from rasplens.compare import as_subject
+from rasplens.compare import as_studied_model
 from rasplens.learned.compressor.compressed_model import compressed_by
 from rasplens.model import HookedModel
 
 
 def test_a_models_own_bos_is_left_out_throughout(offset, task):
-    subject = as_subject(offset, task, task.held_out[:20])
-    assert subject.interface.positions[0] == 1
-    assert subject.tokens.shape == (20, task.n_ctx + 1)
-    assert subject.n_pos == task.n_ctx
-    assert subject.residual("blocks.0.hook_resid_pre").shape[:2] == (20, task.n_ctx)
-    pattern = subject.pattern(0)
+    studied = as_studied_model(offset, task, task.held_out[:20])
+    assert studied.vocabulary.positions[0] == 1
+    assert studied.tokens.shape == (20, task.n_ctx + 1)
+    assert studied.n_pos == task.n_ctx
+    assert studied.residual("blocks.0.hook_resid_pre").shape[:2] == (20, task.n_ctx)
+    pattern = studied.pattern(0)
     assert pattern.shape == (20, 1, task.n_ctx, task.n_ctx)
     np.testing.assert_allclose(pattern[:, 0, 2, 0], 1, atol=1e-6)  # position 2 reads two back
     np.testing.assert_allclose(pattern[:, 0, 1], 0, atol=1e-6)  # there is nothing two back: it looks at the BOS
 
 
 def test_a_model_without_a_bos_keeps_all_its_positions(noise, task):
-    subject = as_subject(noise, task, task.held_out[:20])
-    assert subject.interface.positions[0] == 0
-    np.testing.assert_allclose(subject.pattern(1).sum(axis=-1), 1, atol=1e-5)
+    studied = as_studied_model(noise, task, task.held_out[:20])
+    assert studied.vocabulary.positions[0] == 0
+    np.testing.assert_allclose(studied.pattern(1).sum(axis=-1), 1, atol=1e-5)
 
 
 def test_a_compressed_model_keeps_the_words_and_the_heads_of_its_program(offset, task):
     projection = np.eye(offset.transformer.config.d_model)
-    subject = as_subject(compressed_by(offset, projection), task, task.held_out[:20])
-    assert subject.right().all()
-    assert subject.heads == tuple(offset.heads)
-    blind = as_subject(compressed_by(offset, 0 * projection), task, task.held_out[:20])
+    studied = as_studied_model(compressed_by(offset, projection), task, task.held_out[:20])
+    assert studied.right().all()
+    assert studied.heads == tuple(offset.heads)
+    blind = as_studied_model(compressed_by(offset, 0 * projection), task, task.held_out[:20])
     assert not blind.right().all()
 
 
 def test_answers_are_in_the_tasks_codes(offset, noise, task):
     ids = task.held_out[:50]
-    assert as_subject(offset, task, ids).right().all()
-    subject = as_subject(noise, task, ids)
+    assert as_studied_model(offset, task, ids).right().all()
+    studied = as_studied_model(noise, task, ids)
     expected = noise(ids)[:, list(task.loss_positions)].argmax(-1)
-    np.testing.assert_array_equal(subject.answers(), expected)
-    np.testing.assert_array_equal(subject.right(), expected == task.target(ids))
+    np.testing.assert_array_equal(studied.answers(), expected)
+    np.testing.assert_array_equal(studied.right(), expected == task.target(ids))
 
 
 def test_only_heads_that_compute_something_are_listed(induction, noise, task):
-    assert as_subject(induction, task, task.held_out[:2]).heads == ((0, 0), (1, 0))
-    subject = as_subject(noise, task, task.held_out[:2])
-    assert subject.heads == ((0, 0), (0, 1), (1, 0), (1, 1))
-    assert subject.heads_of(1) == [0, 1]
+    assert as_studied_model(induction, task, task.held_out[:2]).heads == ((0, 0), (1, 0))
+    studied = as_studied_model(noise, task, task.held_out[:2])
+    assert studied.heads == ((0, 0), (0, 1), (1, 0), (1, 1))
+    assert studied.heads_of(1) == [0, 1]
 
 
 def test_each_state_of_the_residual_stream_is_listed_once(noise, induction, task):
-    assert as_subject(noise, task, task.held_out[:2]).residual_points == [
+    assert as_studied_model(noise, task, task.held_out[:2]).residual_points == [
         "blocks.0.hook_resid_pre",
         "blocks.0.hook_resid_post",
         "blocks.1.hook_resid_post",
@@ -58,39 +58,39 @@ def test_each_state_of_the_residual_stream_is_listed_once(noise, induction, task
 
 
 def test_the_first_inputs_are_the_same_inputs(noise, task):
-    subject = as_subject(noise, task, task.held_out[:20])
-    first = subject.first(3)
+    studied = as_studied_model(noise, task, task.held_out[:20])
+    first = studied.first(3)
     assert first.n_inputs == 3
-    np.testing.assert_array_equal(first.answers(), subject.answers()[:3])
-    np.testing.assert_allclose(first.pattern(0), subject.pattern(0)[:3], atol=1e-6)
+    np.testing.assert_array_equal(first.answers(), studied.answers()[:3])
+    np.testing.assert_allclose(first.pattern(0), studied.pattern(0)[:3], atol=1e-6)
 
 
 def test_edits_are_seen_in_batches_and_only_while_they_last(noise, task, monkeypatch):
     monkeypatch.setattr("rasplens.compare.models.studied_model.BATCH", 7)
-    subject = as_subject(noise, task, task.held_out[:20])
+    studied = as_studied_model(noise, task, task.held_out[:20])
     sizes = []
 
     def silence(pattern, hook):
         sizes.append(len(pattern))
         return pattern * 0
 
-    edited = subject.edited_answers([("blocks.0.attn.hook_pattern", silence)])
+    edited = studied.edited_answers([("blocks.0.attn.hook_pattern", silence)])
     assert sizes == [7, 7, 6]
-    assert edited.shape == subject.answers().shape
-    assert (edited != subject.answers()).any()
-    np.testing.assert_array_equal(subject.on(subject.ids).answers(), subject.answers())
+    assert edited.shape == studied.answers().shape
+    assert (edited != studied.answers()).any()
+    np.testing.assert_array_equal(studied.on(studied.ids).answers(), studied.answers())
 
 
 def test_a_model_without_the_hook_points_is_refused(noise, task):
     model = HookedModel(noise)
     del model.hook_dict["blocks.1.attn.hook_pattern"]
     with pytest.raises(ValueError, match=r"no hook point 'blocks.1.attn.hook_pattern', which comparisons read"):
-        as_subject(model, task, task.held_out[:5])
+        as_studied_model(model, task, task.held_out[:5])
 
 
 def test_the_residual_stream_is_that_of_the_tasks_positions(offset, task):
-    subject = as_subject(offset, task, task.held_out[:6])
-    _, cache = offset.transformer.run_with_cache(subject.tokens.numpy())
-    for point in subject.residual_points:
-        np.testing.assert_allclose(subject.residual(point), cache[point][:, 1:], atol=1e-5)
-    assert not np.allclose(subject.residual(point), cache[point][:, :-1], atol=1e-2)
+    studied = as_studied_model(offset, task, task.held_out[:6])
+    _, cache = offset.transformer.run_with_cache(studied.tokens.numpy())
+    for point in studied.residual_points:
+        np.testing.assert_allclose(studied.residual(point), cache[point][:, 1:], atol=1e-5)
+    assert not np.allclose(studied.residual(point), cache[point][:, :-1], atol=1e-2)

@@ -5,31 +5,31 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rasplens.compare import Interface, as_subject, token_interface
-from rasplens.compare.models.vocabulary import compiled_interface, task_interface
+from rasplens.compare import Vocabulary, as_studied_model, token_vocabulary
+from rasplens.compare.models.vocabulary import task_vocabulary, vocabulary_of
 from rasplens.compile import compile_program
 from rasplens.compile.rasp import Aggregate, Map, Select, indices, numerical, tokens
 from rasplens.model import Transformer
 from rasplens.tasks import get_task
 
 WIDE = 30
-"""The vocabulary of a model with words of its own."""
+"""The vocabulary of a model with vocabulary of its own."""
 
 
 @pytest.fixture
-def words(task):
+def vocabulary(task):
     """Its id of every token, in no order."""
     return dict(zip(task.vocab, np.random.default_rng(0).permutation(WIDE)[:8].tolist(), strict=True))
 
 
 @pytest.fixture
-def foreign(noise, task, words):
+def foreign(noise, task, vocabulary):
     """The same function as `noise` for a model with other ids, a BOS, and the task's positions far apart.
 
     Nothing but the task's positions is seen, so that they compute what they did.
     """
     rng, places = np.random.default_rng(1), list(places_of(task))
-    ids, size = [words[token] for token in task.vocab], places[-1] + 1
+    ids, size = [vocabulary[token] for token in task.vocab], places[-1] + 1
     width = noise.config.d_model
     embed, unembed = rng.normal(size=(WIDE, width)), np.zeros((width, WIDE))
     embed[ids], unembed[:, ids] = noise.W_E, noise.W_U
@@ -47,18 +47,18 @@ def places_of(task):
 
 
 def test_a_model_of_the_task_has_its_words(task):
-    interface = task_interface(task)
+    vocabulary = task_vocabulary(task)
     ids = task.held_out[:4]
-    np.testing.assert_array_equal(interface.tokens(ids), ids)
-    assert interface.positions == tuple(range(9))
-    assert interface.codes(np.eye(8)[[3, 0]]).tolist() == [3, 0]
-    np.testing.assert_array_equal(interface.columns, np.arange(8))
+    np.testing.assert_array_equal(vocabulary.tokens(ids), ids)
+    assert vocabulary.positions == tuple(range(9))
+    assert vocabulary.codes(np.eye(8)[[3, 0]]).tolist() == [3, 0]
+    np.testing.assert_array_equal(vocabulary.columns, np.arange(8))
 
 
-def test_a_model_with_words_of_its_own_is_read_as_the_same_model(noise, foreign, task, words):
-    interface = token_interface(task, words, prefix=[29, 29], positions=places_of(task))
+def test_a_model_with_words_of_its_own_is_read_as_the_same_model(noise, foreign, task, vocabulary):
+    vocabulary = token_vocabulary(task, vocabulary, prefix=[29, 29], positions=places_of(task))
     ids = task.held_out[:50]
-    own, other = as_subject(noise, task, ids), as_subject(foreign, task, ids, interface)
+    own, other = as_studied_model(noise, task, ids), as_studied_model(foreign, task, ids, vocabulary)
     np.testing.assert_array_equal(other.answers(), own.answers())
     for layer in (0, 1):
         np.testing.assert_allclose(other.pattern(layer), own.pattern(layer), atol=1e-5)
@@ -68,61 +68,61 @@ def test_a_model_with_words_of_its_own_is_read_as_the_same_model(noise, foreign,
     assert other.tokens.shape == (50, 19)
 
 
-def test_other_words_give_other_answers(noise, foreign, task, words):
+def test_other_words_give_other_answers(noise, foreign, task, vocabulary):
     """The negative controls: a token, an answer or a position taken for another."""
     ids = task.held_out[:50]
-    answers = as_subject(noise, task, ids).answers()
-    swapped = {**words, "A": words["B"], "B": words["A"]}
+    answers = as_studied_model(noise, task, ids).answers()
+    pairs = {**vocabulary, "A": vocabulary["B"], "B": vocabulary["A"]}
     wrong = [
-        token_interface(task, swapped, words, prefix=[29, 29], positions=places_of(task)),
-        token_interface(task, words, swapped, prefix=[29, 29], positions=places_of(task)),
-        token_interface(task, words, prefix=[29, 29], positions=range(3, 12)),
+        token_vocabulary(task, pairs, vocabulary, prefix=[29, 29], positions=places_of(task)),
+        token_vocabulary(task, vocabulary, pairs, prefix=[29, 29], positions=places_of(task)),
+        token_vocabulary(task, vocabulary, prefix=[29, 29], positions=range(3, 12)),
     ]
-    for interface in wrong:
-        assert (as_subject(foreign, task, ids, interface).answers() != answers).any()
+    for vocabulary in wrong:
+        assert (as_studied_model(foreign, task, ids, vocabulary).answers() != answers).any()
 
 
-def test_ids_stand_behind_the_prefix_one_by_one(task, words):
-    interface = token_interface(task, words, prefix=[25, 26])
+def test_ids_stand_behind_the_prefix_one_by_one(task, vocabulary):
+    vocabulary = token_vocabulary(task, vocabulary, prefix=[25, 26])
     ids = task.held_out[:3]
-    rows = interface.tokens(ids)
-    assert interface.positions == tuple(range(2, 11))
+    rows = vocabulary.tokens(ids)
+    assert vocabulary.positions == tuple(range(2, 11))
     np.testing.assert_array_equal(rows[:, :2], [[25, 26]] * 3)
-    assert rows[:, 2:].tolist() == [[words[task.vocab[i]] for i in row] for row in ids.tolist()]
+    assert rows[:, 2:].tolist() == [[vocabulary[task.vocab[i]] for i in row] for row in ids.tolist()]
 
 
-def test_gaps_are_filled_with_the_last_of_the_prefix(task, words):
-    rows = token_interface(task, words, prefix=[25, 26], positions=places_of(task)).tokens(task.held_out[:1])
+def test_gaps_are_filled_with_the_last_of_the_prefix(task, vocabulary):
+    rows = token_vocabulary(task, vocabulary, prefix=[25, 26], positions=places_of(task)).tokens(task.held_out[:1])
     assert (rows[0, 3::2] == 26).all()
-    rows = token_interface(task, words, positions=range(1, 10)).tokens(task.held_out[:1])
-    assert rows[0, 0] == words["A"]  # without a prefix, the first token
+    rows = token_vocabulary(task, vocabulary, positions=range(1, 10)).tokens(task.held_out[:1])
+    assert rows[0, 0] == vocabulary["A"]  # without a prefix, the first token
 
 
-def test_answers_are_those_of_the_task_alone(task, words):
+def test_answers_are_those_of_the_task_alone(task, vocabulary):
     """A logit that stands for no answer is not looked at, however high."""
-    interface = token_interface(task, words)
+    vocabulary = token_vocabulary(task, vocabulary)
     logits = np.zeros((2, WIDE))
-    logits[0, words["C"]], logits[1, words["F"]] = 1, 1
-    unused = next(i for i in range(WIDE) if i not in words.values())
+    logits[0, vocabulary["C"]], logits[1, vocabulary["F"]] = 1, 1
+    unused = next(i for i in range(WIDE) if i not in vocabulary.values())
     logits[:, unused] = 9
-    assert interface.codes(logits).tolist() == [2, 5]
+    assert vocabulary.codes(logits).tolist() == [2, 5]
     assert logits.argmax(axis=-1).tolist() == [unused, unused]
 
 
 def test_no_answer_is_an_answer_that_such_a_model_cannot_give(task):
     undefined = replace(task, outputs=(*task.outputs[:-1], None))
-    interface = token_interface(undefined, {letter: i for i, letter in enumerate(task.vocab)})
-    assert interface.columns.tolist() == [0, 1, 2, 3, 4, 5, 6, -1]
-    assert interface.codes(np.full((1, 8), -5.0) - np.arange(8)).tolist() == [0]
+    vocabulary = token_vocabulary(undefined, {letter: i for i, letter in enumerate(task.vocab)})
+    assert vocabulary.columns.tolist() == [0, 1, 2, 3, 4, 5, 6, -1]
+    assert vocabulary.codes(np.full((1, 8), -5.0) - np.arange(8)).tolist() == [0]
 
 
-def test_what_is_missing_is_named(task, words):
-    without = {token: i for token, i in words.items() if token != "C"}
+def test_what_is_missing_is_named(task, vocabulary):
+    without = {token: i for token, i in vocabulary.items() if token != "C"}
     with pytest.raises(ValueError, match=r"no id for 'C' of the task 'copy': give one for every token and every"):
-        token_interface(task, without)
+        token_vocabulary(task, without)
     with pytest.raises(ValueError, match="no id for 'C'"):
-        token_interface(task, words, without)
-    assert isinstance(token_interface(task, words, words), Interface)
+        token_vocabulary(task, vocabulary, without)
+    assert isinstance(token_vocabulary(task, vocabulary, vocabulary), Vocabulary)
 
 
 @pytest.mark.parametrize(
@@ -130,36 +130,36 @@ def test_what_is_missing_is_named(task, words):
     [range(8), range(1, 11), [0, 1, 2, 3, 4, 5, 6, 8, 7], [1, 1, 2, 3, 4, 5, 6, 7, 8], range(9)],
     ids=["too few", "too many", "descending", "twice", "in the prefix"],
 )
-def test_positions_are_one_for_each_behind_the_prefix(task, words, positions):
+def test_positions_are_one_for_each_behind_the_prefix(task, vocabulary, positions):
     with pytest.raises(
         ValueError, match="positions must be 9 different ones in ascending order, behind the prefix"
     ):
-        token_interface(task, words, prefix=[29], positions=positions)
+        token_vocabulary(task, vocabulary, prefix=[29], positions=positions)
 
 
 def test_a_compiled_models_logits_stand_for_the_tasks_answers(offset, task):
     """Both have the same letters, in whatever order."""
-    interface = compiled_interface(offset, task)
+    vocabulary = vocabulary_of(offset, task)
     ids = task.held_out[:20]
-    logits = offset.transformer(interface.tokens(ids))[:, [interface.positions[p] for p in task.loss_positions]]
-    np.testing.assert_array_equal(interface.codes(logits), task.target(ids))
-    np.testing.assert_array_equal(logits[..., interface.columns].argmax(axis=-1), task.target(ids))
+    logits = offset.transformer(vocabulary.tokens(ids))[:, [vocabulary.positions[p] for p in task.loss_positions]]
+    np.testing.assert_array_equal(vocabulary.codes(logits), task.target(ids))
+    np.testing.assert_array_equal(logits[..., vocabulary.columns].argmax(axis=-1), task.target(ids))
     values = offset.variables[offset.output].values
-    assert [values[column] for column in interface.columns] == list(task.outputs)
+    assert [values[column] for column in vocabulary.columns] == list(task.outputs)
 
 
 def test_answers_in_another_order_are_translated(offset, task):
     order = np.array([3, 1, 0, 2, 7, 6, 5, 4])
     outputs = tuple(task.outputs[i] for i in order)
     other = replace(task, outputs=outputs, target=lambda ids: np.argsort(order)[task.target(ids)])
-    assert as_subject(offset, other, task.held_out[:20]).right().all()
-    as_before = as_subject(offset, task, task.held_out[:20]).answers()
+    assert as_studied_model(offset, other, task.held_out[:20]).right().all()
+    as_before = as_studied_model(offset, task, task.held_out[:20]).answers()
     assert (as_before != other.target(task.held_out[:20])).any()
 
 
 def test_undefined_is_no_answer(offset, task):
     everywhere = replace(task, loss_positions=tuple(range(9)), target=lambda ids: ids)
-    answers = as_subject(offset, everywhere, task.held_out[:5]).answers()
+    answers = as_studied_model(offset, everywhere, task.held_out[:5]).answers()
     assert (answers[:, :2] == -1).all()
     assert (answers[:, 2:] >= 0).all()
 
@@ -168,7 +168,7 @@ def test_numbers_have_no_columns(task):
     earlier = Select(indices, indices, lambda key, query: key <= query)
     mean = numerical(Aggregate(earlier, numerical(Map(ord, tokens)))).named("mean")
     compiled = compile_program(mean, task.vocab, task.n_ctx, mask=task.visible)
-    assert compiled_interface(compiled, task).columns is None
+    assert vocabulary_of(compiled, task).columns is None
 
 
 def test_a_model_for_shorter_inputs_is_refused(task):
@@ -176,10 +176,10 @@ def test_a_model_for_shorter_inputs_is_refused(task):
     with pytest.raises(
         ValueError, match=r"compiled for max_len=5; inputs of 'copy' have 9 tokens\. Compile it with"
     ):
-        compiled_interface(short, task)
+        vocabulary_of(short, task)
 
 
 def test_a_model_of_another_task_needs_words(noise):
     sort = get_task("sort")
     with pytest.raises(ValueError, match="does not fit the task 'sort'"):
-        as_subject(noise, sort, sort.held_out[:3])
+        as_studied_model(noise, sort, sort.held_out[:3])

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rasplens.compare import compare
+from rasplens.compare import CompareConfig, compare
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.report.figures import EXAMPLES, best_matches, figures
 from rasplens.learned import Architecture, untrained
@@ -22,7 +22,7 @@ OVERLAPS = pd.DataFrame(
 
 @pytest.fixture(scope="module")
 def made(induction, noise, task):
-    comparison = compare(induction, noise, task=task, n_inputs=60)
+    comparison = compare(induction, noise, task=task, config=CompareConfig(n_inputs=60))
     return comparison, figures(comparison)
 
 
@@ -36,8 +36,12 @@ def cells(trace):
 
 def test_every_figure_is_there(made):
     _, shown = made
-    ways = ["zero", "mean", "resample"]
-    ablated = ["heads", *(f"head_positions_{way}" for way in ways), *(f"edges_{way}" for way in ways)]
+    methods = ["zero", "mean", "resample"]
+    ablated = [
+        "heads",
+        *(f"head_positions_{method}" for method in methods),
+        *(f"edges_{method}" for method in methods),
+    ]
     first = ["evidence", "program", "interchange", "attention", *ablated, "decodability"]
     last = ["similarity", "ov", "qk", "residual_stream"]
     assert [name for name in shown if name != "overlaps"] == [*first, *last]
@@ -56,7 +60,7 @@ def test_a_loaded_comparison_has_the_figures_that_need_no_model(made, tmp_path):
 def test_the_evidence_is_every_axis_with_its_interval(made):
     comparison, shown = made
     points = shown["evidence"].data[0]
-    speaking = [axis for axis in comparison.axes if axis.speaks]
+    speaking = [axis for axis in comparison.axes if axis.has_score]
     assert sorted(points.y) == sorted(axis.name for axis in speaking)
     for name, x, up, down in zip(points.y, points.x, points.error_x.array, points.error_x.arrayminus, strict=True):
         axis = comparison.axis(name)
@@ -111,11 +115,11 @@ def test_head_positions_are_the_tables(made):
 
 def test_edges_are_the_largest_over_layers(made):
     comparison, shown = made
-    for way in ("zero", "mean", "resample"):
+    for method in ("zero", "mean", "resample"):
         table = comparison.tables["edges_learned"]
-        row = table.loc[table[way].idxmax()]
-        assert cells(shown[f"edges_{way}"].data[1])[int(row["query"]), int(row["key"])] == pytest.approx(
-            row[way], abs=1e-4
+        row = table.loc[table[method].idxmax()]
+        assert cells(shown[f"edges_{method}"].data[1])[int(row["query"]), int(row["key"])] == pytest.approx(
+            row[method], abs=1e-4
         )
 
 

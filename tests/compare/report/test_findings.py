@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rasplens.compare import compare
+from rasplens.compare import CompareConfig, compare
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.evidence.ablation.profiles import Overlap
 from rasplens.compare.report.findings import depth_of, findings, last_overlaps, paragraphs
@@ -13,12 +13,12 @@ from rasplens.compare.verdict.verdict import Verdict
 
 @pytest.fixture(scope="module")
 def ceiling(induction, task):
-    return compare(induction, induction, task=task, n_inputs=60)
+    return compare(induction, induction, task=task, config=CompareConfig(n_inputs=60))
 
 
 @pytest.fixture(scope="module")
 def floor(offset, noise, task):
-    return compare(offset, noise, task=task, n_inputs=60)
+    return compare(offset, noise, task=task, config=CompareConfig(n_inputs=60))
 
 
 def about(comparison, name):
@@ -101,7 +101,7 @@ def test_every_sentence_has_the_numbers_it_comes_from(ceiling):
     )
     attention = about(ceiling, "attention")
     assert "The compiled head for 'induction' is matched with the learned L1H0: similarity 1.00 of 1" in attention
-    assert "when inputs are swapped (p = 0.025)" in attention
+    assert "when inputs are pairs (p = 0.025)" in attention
     zero = ceiling.overlaps["zero"]
     ablation = about(ceiling, "ablation")
     assert "correlates at rank 1.00 between the models" in ablation

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import pandas as pd
 import pytest
 
-from rasplens.compare import compare
+from rasplens.compare import CompareConfig, compare
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.report.page import MOST_ROWS, SECTIONS, render
 from rasplens.compile import compile_program
@@ -25,7 +25,9 @@ def comparison():
     task = get_task("copy", n_letters=3, block=3, length=9)
     task = replace(task, vocab=(EVIL, "<b>bold</b>", "a & b"), outputs=(EVIL, "<b>bold</b>", "a & b"))
     compiled = compile_program(task.programs["offset"], task.vocab, task.n_ctx, mask=task.visible)
-    return compare(compiled, untrained(Architecture(1, 2, 8, 4), task, 0), task=task, n_inputs=60)
+    return compare(
+        compiled, untrained(Architecture(1, 2, 8, 4), task, 0), task=task, config=CompareConfig(n_inputs=60)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +68,9 @@ def test_every_section_has_its_figures(page, elements):
     expected = [section.name for section in SECTIONS if section.name not in optional]
     assert [name for name in anchors if name not in optional] == ["findings", *expected]
     figures = ["evidence", "program", "attention", "heads", "decodability", "similarity", "ov", "qk"]
-    figures += [f"{name}_{way}" for name in ("edges", "head_positions") for way in ("zero", "mean", "resample")]
+    figures += [
+        f"{name}_{method}" for name in ("edges", "head_positions") for method in ("zero", "mean", "resample")
+    ]
     for name in [*figures, "residual_stream"]:
         assert f'id="figure-{name}"' in page
 

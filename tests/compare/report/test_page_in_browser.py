@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rasplens.compare import compare
+from rasplens.compare import CompareConfig, compare
 from rasplens.compile import compile_program
 from rasplens.learned import Architecture, untrained
 from rasplens.tasks import get_task
@@ -25,7 +25,9 @@ def report(tmp_path_factory) -> Path:
     task = get_task("copy", n_letters=3, block=3, length=9)
     task = replace(task, vocab=(EVIL, "<b>bold</b>", "a & b"), outputs=(EVIL, "<b>bold</b>", "a & b"))
     compiled = compile_program(task.programs["offset"], task.vocab, task.n_ctx, mask=task.visible)
-    comparison = compare(compiled, untrained(Architecture(1, 2, 8, 4), task, 0), task=task, n_inputs=60)
+    comparison = compare(
+        compiled, untrained(Architecture(1, 2, 8, 4), task, 0), task=task, config=CompareConfig(n_inputs=60)
+    )
     path = tmp_path_factory.mktemp("report") / "report.html"
     comparison.report(path)
     return path

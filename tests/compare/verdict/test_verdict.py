@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rasplens.compare.evidence.axes import AXES, Axis, silent
+from rasplens.compare.evidence.axes import AXES, Axis, without_score
 from rasplens.compare.evidence.interchange.accuracy import Agreement, Interchange
 from rasplens.compare.verdict.verdict import (
     AGREES,
@@ -30,7 +30,7 @@ MAPPING = Calibration((4.0, 4.0, 2.0), -6.0, 0.9, 0.5, 0.8, {})
 def axes(score, margin=0.0, **others):
     scores = dict.fromkeys(AXES, score) | others
     return [
-        silent(name, "nothing")
+        without_score(name, "nothing")
         if value is None
         else Axis(name, value, max(0.0, value - margin), min(1.0, value + margin), "a note")
         for name, value in scores.items()
@@ -40,8 +40,8 @@ def axes(score, margin=0.0, **others):
 def interchanged(score, name="x", random=0.0, untrained=0.0, active=None):
     pairs = Agreement(np.full(10, score), np.ones(10))
     return Interchange(
-        variable=name, point="", method="map", rank=1.0, accuracy=pairs, random=random, untrained=untrained,
-        active=score if active is None else active, dormant=0.0, everything=0.0, ablated=0.0, ablated_random=0.0,
+        variable=name, point="", method="linear map", rank=1.0, accuracy=pairs, random=random, untrained=untrained,
+        active=score if active is None else active, dormant=0.0, full_stream=0.0, ablated=0.0, ablated_random=0.0,
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from rasplens.compare import as_subject
+from rasplens.compare import as_studied_model
 from rasplens.compare.evidence.ablation.edges import Edge, attended_edges, replaced_attention, without_edges
 from rasplens.compare.evidence.ablation.effects import EDGE_ANSWERS, edge_effects
 from rasplens.learned import Architecture
@@ -27,13 +27,13 @@ def transformer(request, random_transformer, task):
 
 
 @pytest.fixture
-def subject(transformer, task):
-    return as_subject(transformer, task, task.held_out[:10])
+def studied(transformer, task):
+    return as_studied_model(transformer, task, task.held_out[:10])
 
 
-def test_edges_are_those_that_get_attention_and_reach_an_answer(transformer, subject, task):
-    last = subject.n_layers - 1
-    cache = transformer.run_with_cache(subject.ids)[1]
+def test_edges_are_those_that_get_attention_and_reach_an_answer(transformer, studied, task):
+    last = studied.n_layers - 1
+    cache = transformer.run_with_cache(studied.ids)[1]
     attended = [cache[f"blocks.{layer}.attn.hook_pattern"].max(axis=(0, 1)) > 1e-3 for layer in range(last + 1)]
     expected = [
         Edge(layer, query, key)
@@ -42,15 +42,15 @@ def test_edges_are_those_that_get_attention_and_reach_an_answer(transformer, sub
         for key in range(query + 1)
         if attended[layer][query, key]
     ]
-    assert attended_edges(subject) == expected
-    effects = edge_effects(subject).table
+    assert attended_edges(studied) == expected
+    effects = edge_effects(studied).table
     mean = [cache[f"blocks.{e.layer}.attn.hook_pattern"][:, :, e.query, e.key].mean() for e in expected]
     np.testing.assert_allclose(effects["attention"], mean, atol=1e-12)
 
 
-def test_what_an_edge_changes_is_computed_as_a_hook_would_have_it(transformer, subject, task, monkeypatch):
+def test_what_an_edge_changes_is_computed_as_a_hook_would_have_it(transformer, studied, task, monkeypatch):
     model = HookedModel(transformer)
-    hooked = as_subject(model, task, subject.ids)
+    hooked = as_studied_model(model, task, studied.ids)
     seen = []
     point = model.hook_dict["blocks.0.attn.hook_pattern"]
     point.add_hook(lambda value, hook: seen.append(len(value)), is_permanent=True)
@@ -58,7 +58,7 @@ def test_what_an_edge_changes_is_computed_as_a_hook_would_have_it(transformer, s
     forwarded = []
     computed = HookedModel.forward_from
     monkeypatch.setattr(HookedModel, "forward_from", lambda *given: forwarded.append(1) or computed(*given))
-    ours = edge_effects(subject)
+    ours = edge_effects(studied)
     assert forwarded
     forwarded.clear()
     theirs = edge_effects(hooked)
@@ -68,14 +68,14 @@ def test_what_an_edge_changes_is_computed_as_a_hook_would_have_it(transformer, s
     assert ours.table["resample_kl"].max() > 1e-3
 
 
-def test_many_inputs_at_once_or_few_are_the_same(subject, task):
-    edges = attended_edges(subject)
+def test_many_inputs_at_once_or_few_are_the_same(studied, task):
+    edges = attended_edges(studied)
     most = EDGE_ANSWERS // len(task.loss_positions)
-    many = subject.on(task.held_out[:most])
+    many = studied.on(task.held_out[:most])
     others = {layer: np.zeros_like(many.pattern(layer)) for layer in range(many.n_layers)}
     few = {layer: zeros[:10] for layer, zeros in others.items()}
     together = [edited.logits[:, :10] for edited in without_edges(many, edges, others)]
-    alone = [edited.logits for edited in without_edges(subject, edges, few)]
+    alone = [edited.logits for edited in without_edges(studied, edges, few)]
     assert len(together) >= len(alone)
     flat = [[one for part in parts for one in part] for parts in (together, alone)]
     assert len(flat[0]) == len(flat[1]) == len(edges)
@@ -83,15 +83,15 @@ def test_many_inputs_at_once_or_few_are_the_same(subject, task):
         np.testing.assert_allclose(one, other, atol=1e-12)
 
 
-def test_the_last_layer_reaches_the_answer_of_its_own_row_only(subject):
-    others = {layer: np.zeros_like(subject.pattern(layer)) for layer in range(subject.n_layers)}
-    edges, reached = attended_edges(subject), []
-    for edited in without_edges(subject, edges, others):
+def test_the_last_layer_reaches_the_answer_of_its_own_row_only(studied):
+    others = {layer: np.zeros_like(studied.pattern(layer)) for layer in range(studied.n_layers)}
+    edges, reached = attended_edges(studied), []
+    for edited in without_edges(studied, edges, others):
         assert edited.logits.shape[1:3] == (10, len(edited.answers))
         reached += [list(edited.answers)] * len(edited.logits)
     for edge, answers in zip(edges, reached, strict=True):
-        places = [subject.task.loss_positions[i] for i in answers]
-        assert places == (list(subject.task.loss_positions) if edge.layer < subject.n_layers - 1 else [edge.query])
+        places = [studied.task.loss_positions[i] for i in answers]
+        assert places == (list(studied.task.loss_positions) if edge.layer < studied.n_layers - 1 else [edge.query])
 
 
 def test_a_row_keeps_its_sum_and_its_proportions():

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from rasplens.compare import as_subject
+from rasplens.compare import as_studied_model
 from rasplens.compare.evidence.ablation.effects import (
+    METHODS,
     MOST_NEURONS,
-    WAYS,
     edge_effects,
     head_effects,
     head_position_effects,
@@ -34,28 +34,28 @@ def model(random_transformer, task):
 
 
 @pytest.fixture(scope="module")
-def subject(model, task):
+def studied(model, task):
     """A random model asked for its own answers: whatever an ablation changes is lost."""
     own = replace(task, target=lambda ids: model(ids)[:, list(task.loss_positions)].argmax(-1))
-    return as_subject(model, own, task.held_out[:N])
+    return as_studied_model(model, own, task.held_out[:N])
 
 
-def by_hand(subject, model, edits):
+def by_hand(studied, model, edits):
     """Answers' logits by the numpy reference, with edits by hook name, and the accuracy lost on each input."""
 
     def hook(name, value):
         return edits[name](np.array(value)) if name in edits else value
 
-    logits = forward(model.weights, model.mask, model.config, subject.ids, hook)
-    logits = logits[:, list(subject.task.loss_positions)]
-    return logits, 1 - (logits.argmax(-1) == subject.targets).mean(axis=1)
+    logits = forward(model.weights, model.mask, model.config, studied.ids, hook)
+    logits = logits[:, list(studied.task.loss_positions)]
+    return logits, 1 - (logits.argmax(-1) == studied.targets).mean(axis=1)
 
 
-def instead(activation, way):
+def instead(activation, method):
     """What takes an activation's place."""
-    if way == "resample":
+    if method == "resample":
         return activation[derangement(len(activation), np.random.default_rng(0))]
-    return {"zero": 0 * activation, "mean": 0 * activation + activation.mean(axis=0)}[way]
+    return {"zero": 0 * activation, "mean": 0 * activation + activation.mean(axis=0)}[method]
 
 
 def put(place, wanted):
@@ -69,7 +69,7 @@ def put(place, wanted):
 
 
 def test_the_only_head_is_worth_everything(offset, task):
-    effects = head_effects(as_subject(offset, task, task.held_out[:100])).table
+    effects = head_effects(as_studied_model(offset, task, task.held_out[:100])).table
     assert effects[["layer", "head"]].to_numpy().tolist() == [[0, 0]]
     assert effects["zero"].item() == 1.0
     assert effects["mean"].item() > 0.6  # the mean over inputs sometimes favours the right letter
@@ -77,76 +77,76 @@ def test_the_only_head_is_worth_everything(offset, task):
 
 
 def test_each_edge_of_a_head_by_position_is_worth_its_own_answer(offset, task):
-    effects = edge_effects(as_subject(offset, task, task.held_out[:100])).table
+    effects = edge_effects(as_studied_model(offset, task, task.held_out[:100])).table
     worth = {(row.layer, row.query, row.key): row.zero for row in effects.itertuples()}
     share = 1 / len(task.loss_positions)
     assert worth == pytest.approx({(0, query, query - 2): share for query in task.loss_positions})
-    for way in ("mean", "resample"):  # the attention is the same on every input
-        np.testing.assert_allclose(effects[way], 0, atol=1e-9)
-        np.testing.assert_allclose(effects[f"{way}_kl"], 0, atol=1e-6)
+    for method in ("mean", "resample"):  # the attention is the same on every input
+        np.testing.assert_allclose(effects[method], 0, atol=1e-9)
+        np.testing.assert_allclose(effects[f"{method}_kl"], 0, atol=1e-6)
     np.testing.assert_allclose(effects["attention"], 1, atol=1e-6)
 
 
 def test_an_edge_that_matters_on_some_inputs_shows_it_in_every_way(induction, task):
     few_letters = task.draw(np.random.default_rng(0), 200) % 3  # so that blocks repeat letters
-    effects = edge_effects(as_subject(induction, task, few_letters)).table
+    effects = edge_effects(as_studied_model(induction, task, few_letters)).table
     second = effects[effects["layer"] == 1]
     assert ((second["attention"] > 0) & (second["attention"] < 1)).any()
-    for way in WAYS:
-        assert (second[way] > 0.01).any()
+    for method in METHODS:
+        assert (second[method] > 0.01).any()
 
 
 def test_edges_of_rows_that_reach_no_answer_are_left_out():
     task = get_task("compression", n_digits=6)
     compiled = compile_program(task.programs["slots"], task.vocab, task.n_ctx, mask=task.visible)
-    effects = edge_effects(as_subject(compiled, task, task.held_out)).table
+    effects = edge_effects(as_studied_model(compiled, task, task.held_out)).table
     edges = {(row.layer, row.query, row.key): row.zero for row in effects.itertuples()}
     assert edges == pytest.approx({(0, 2, 0): 0.5, (0, 2, 1): 0.5, (1, 3, 2): 0.5, (1, 4, 2): 0.5})
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_head_by_hand(subject, model, way):
-    clean = model.run_with_cache(subject.ids)[1]["blocks.0.attn.hook_z"]
+@pytest.mark.parametrize("method", METHODS)
+def test_a_head_by_hand(studied, model, method):
+    clean = model.run_with_cache(studied.ids)[1]["blocks.0.attn.hook_z"]
     logits, lost = by_hand(
-        subject, model, {"blocks.0.attn.hook_z": put((slice(None), 1), instead(clean[:, :, 1], way))}
+        studied, model, {"blocks.0.attn.hook_z": put((slice(None), 1), instead(clean[:, :, 1], method))}
     )
-    found = head_effects(subject, 10_000)
+    found = head_effects(studied, 10_000)
     row = found.table.index[(found.table["layer"] == 0) & (found.table["head"] == 1)].item()
-    np.testing.assert_allclose(found.lost[way][row], lost, atol=1e-9)
+    np.testing.assert_allclose(found.drops[method][row], lost, atol=1e-9)
     assert lost.mean() > 0.05
-    assert found.table.loc[row, way] == pytest.approx(lost.mean())
-    before, after = log_softmax(subject.clean_logits, axis=-1), log_softmax(logits, axis=-1)
+    assert found.table.loc[row, method] == pytest.approx(lost.mean())
+    before, after = log_softmax(studied.clean_logits, axis=-1), log_softmax(logits, axis=-1)
     kl = (np.exp(before) * (before - after)).sum(axis=-1).mean()
-    assert found.table.loc[row, f"{way}_kl"] == pytest.approx(kl)
-    at = np.take_along_axis(np.exp(before) - np.exp(after), subject.targets[..., None], axis=-1)
-    assert found.table.loc[row, f"{way}_probability"] == pytest.approx(at.mean())
-    others = found.table.drop(index=row)[f"{way}_kl"]
+    assert found.table.loc[row, f"{method}_kl"] == pytest.approx(kl)
+    at = np.take_along_axis(np.exp(before) - np.exp(after), studied.targets[..., None], axis=-1)
+    assert found.table.loc[row, f"{method}_probability"] == pytest.approx(at.mean())
+    others = found.table.drop(index=row)[f"{method}_kl"]
     assert (np.abs(others - kl) > 1e-6).all()  # the negative control: no other head's
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_head_at_one_position_by_hand(subject, model, way):
-    clean = model.run_with_cache(subject.ids)[1]["blocks.1.attn.hook_z"]
-    _, lost = by_hand(subject, model, {"blocks.1.attn.hook_z": put((4, 0), instead(clean[:, 4, 0], way))})
-    found = head_position_effects(subject, 10_000)
+@pytest.mark.parametrize("method", METHODS)
+def test_a_head_at_one_position_by_hand(studied, model, method):
+    clean = model.run_with_cache(studied.ids)[1]["blocks.1.attn.hook_z"]
+    _, lost = by_hand(studied, model, {"blocks.1.attn.hook_z": put((4, 0), instead(clean[:, 4, 0], method))})
+    found = head_position_effects(studied, 10_000)
     row = found.table.index[found.table[["layer", "head", "position"]].eq([1, 0, 4]).all(axis=1)].item()
-    np.testing.assert_allclose(found.lost[way][row], lost, atol=1e-9)
+    np.testing.assert_allclose(found.drops[method][row], lost, atol=1e-9)
     assert lost.any()
-    unread = found.table[(found.table["layer"] == 1) & ~found.table["position"].isin(subject.task.loss_positions)]
-    assert (unread[f"{way}_kl"] == 0).all()  # in the last layer only positions that are read count
-    assert len(unread) == 2 * (subject.n_pos - len(subject.task.loss_positions))
+    unread = found.table[(found.table["layer"] == 1) & ~found.table["position"].isin(studied.task.loss_positions)]
+    assert (unread[f"{method}_kl"] == 0).all()  # in the last layer only positions that are read count
+    assert len(unread) == 2 * (studied.n_pos - len(studied.task.loss_positions))
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_an_edge_by_hand_renormalises_the_row(subject, model, way):
+@pytest.mark.parametrize("method", METHODS)
+def test_an_edge_by_hand_renormalises_the_row(studied, model, method):
     """Every edge that costs something, not an edge alone: the rest of the row is scaled to what is left."""
-    found = edge_effects(subject, 10_000)
+    found = edge_effects(studied, 10_000)
     costly = found.table[(found.table["key"] < found.table["query"]) & (found.table["query"] > 2)]
-    best = costly[way].idxmax()
+    best = costly[method].idxmax()
     layer, query, key = (int(found.table.loc[best, name]) for name in ("layer", "query", "key"))
     point = f"blocks.{layer}.attn.hook_pattern"
-    clean = model.run_with_cache(subject.ids)[1][point]
-    wanted = instead(clean[:, :, query, key], way)
+    clean = model.run_with_cache(studied.ids)[1][point]
+    wanted = instead(clean[:, :, query, key], method)
 
     def renormalised(pattern):
         row = pattern[:, :, query].copy()
@@ -157,42 +157,42 @@ def test_an_edge_by_hand_renormalises_the_row(subject, model, way):
         pattern[:, :, query] = row
         return pattern
 
-    _, lost = by_hand(subject, model, {point: renormalised})
-    np.testing.assert_allclose(found.lost[way][best], lost, atol=1e-9)
+    _, lost = by_hand(studied, model, {point: renormalised})
+    np.testing.assert_allclose(found.drops[method][best], lost, atol=1e-9)
     assert lost.mean() > 0.01
-    _, bare = by_hand(subject, model, {point: put((slice(None), query, key), wanted)})
+    _, bare = by_hand(studied, model, {point: put((slice(None), query, key), wanted)})
     assert not np.allclose(bare, lost)  # the negative control: the rest of the row left as it was
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_two_heads_at_once_by_hand(subject, model, way):
-    cache = model.run_with_cache(subject.ids)[1]
-    points = {head: f"blocks.{head[0]}.attn.hook_z" for head in subject.heads}
-    found = joint_effects(subject, 10_000).set_index(["first", "second"])
+@pytest.mark.parametrize("method", METHODS)
+def test_two_heads_at_once_by_hand(studied, model, method):
+    cache = model.run_with_cache(studied.ids)[1]
+    points = {head: f"blocks.{head[0]}.attn.hook_z" for head in studied.heads}
+    found = joint_effects(studied, 10_000).set_index(["first", "second"])
     assert len(found) == 6
 
     def lost(heads):
         def edit(value, layer):
             for _, index in (head for head in heads if head[0] == layer):
-                value[:, :, index] = instead(cache[f"blocks.{layer}.attn.hook_z"][:, :, index], way)
+                value[:, :, index] = instead(cache[f"blocks.{layer}.attn.hook_z"][:, :, index], method)
             return value
 
         edits = {points[head]: lambda value, layer=head[0]: edit(value, layer) for head in heads}
-        return by_hand(subject, model, edits)[1].mean()
+        return by_hand(studied, model, edits)[1].mean()
 
     repaired = []
-    for first, second in combinations(subject.heads, 2):
+    for first, second in combinations(studied.heads, 2):
         row = found.loc[f"L{first[0]}H{first[1]}", f"L{second[0]}H{second[1]}"]
         both = lost([first, second])
-        assert row[way] == pytest.approx(both)
+        assert row[method] == pytest.approx(both)
         repaired.append(both - lost([first]) - lost([second]))
-        assert row[f"{way}_repaired"] == pytest.approx(repaired[-1], abs=1e-9)
+        assert row[f"{method}_repaired"] == pytest.approx(repaired[-1], abs=1e-9)
     assert np.abs(repaired).max() > 0.01
 
 
 def test_heads_that_stand_in_for_each_other_are_worth_something_only_together(offset, task):
     """The same head twice, each with all of the answer: either is enough."""
-    from rasplens.compare.models.vocabulary import compiled_interface
+    from rasplens.compare.models.vocabulary import vocabulary_of
     from rasplens.model import Transformer
 
     one = offset.transformer
@@ -201,46 +201,46 @@ def test_heads_that_stand_in_for_each_other_are_worth_something_only_together(of
         for name, array in one.weights.items()
     }
     twice = Transformer(replace(one.config, n_heads=2), weights, one.mask)
-    subject = as_subject(twice, task, task.held_out[:30], compiled_interface(offset, task))
-    assert subject.right().all()
-    (row,) = joint_effects(subject, 10_000).to_dict(orient="records")
+    studied = as_studied_model(twice, task, task.held_out[:30], vocabulary_of(offset, task))
+    assert studied.right().all()
+    (row,) = joint_effects(studied, 10_000).to_dict(orient="records")
     assert row["zero"] == 1
     assert row["zero_repaired"] == 1  # alone, neither costs anything
-    assert (head_effects(subject).table["zero"] == 0).all()
+    assert (head_effects(studied).table["zero"] == 0).all()
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_neuron_by_hand(subject, model, way):
-    found = neuron_effects(subject, 10_000)
+@pytest.mark.parametrize("method", METHODS)
+def test_a_neuron_by_hand(studied, model, method):
+    found = neuron_effects(studied, 10_000)
     assert found.table[["layer", "neuron"]].to_numpy().tolist() == [
         [layer, i] for layer in (0, 1) for i in range(5)
     ]
-    best = found.table[way].idxmax()
+    best = found.table[method].idxmax()
     layer, i = int(found.table.loc[best, "layer"]), int(found.table.loc[best, "neuron"])
     point = f"blocks.{layer}.mlp.hook_post"
-    clean = model.run_with_cache(subject.ids)[1][point]
-    _, lost = by_hand(subject, model, {point: put((slice(None), i), instead(clean[:, :, i], way))})
-    np.testing.assert_allclose(found.lost[way][best], lost, atol=1e-9)
+    clean = model.run_with_cache(studied.ids)[1][point]
+    _, lost = by_hand(studied, model, {point: put((slice(None), i), instead(clean[:, :, i], method))})
+    np.testing.assert_allclose(found.drops[method][best], lost, atol=1e-9)
     assert lost.mean() > 0.01
     other = by_hand(
-        subject, model, {point: put((slice(None), (i + 1) % 5), instead(clean[:, :, (i + 1) % 5], way))}
+        studied, model, {point: put((slice(None), (i + 1) % 5), instead(clean[:, :, (i + 1) % 5], method))}
     )
     assert not np.allclose(other[1], lost)
 
 
 def test_without_neurons_or_with_too_many_there_is_no_row(noise, random_transformer, task):
-    assert neuron_effects(as_subject(noise, task, task.held_out[:5])).table.empty
+    assert neuron_effects(as_studied_model(noise, task, task.held_out[:5])).table.empty
     wide = random_transformer(replace(SIZES, d_mlp=MOST_NEURONS // 2 + 1).config(task))
-    found = neuron_effects(as_subject(wide, task, task.held_out[:5]))
+    found = neuron_effects(as_studied_model(wide, task, task.held_out[:5]))
     assert found.table.empty
     assert list(found.table)[:2] == ["layer", "neuron"]
-    assert found.lost["zero"].shape == (0, 5)
+    assert found.drops["zero"].shape == (0, 5)
 
 
-def test_fewer_inputs_are_the_first_ones(subject):
-    few = head_effects(subject, most_answers=10 * len(subject.task.loss_positions))
-    assert few.lost["zero"].shape == (4, 10)
-    np.testing.assert_allclose(few.lost["zero"], head_effects(subject, 10_000).lost["zero"][:, :10], atol=1e-9)
+def test_fewer_inputs_are_the_first_ones(studied):
+    few = head_effects(studied, most_answers=10 * len(studied.task.loss_positions))
+    assert few.drops["zero"].shape == (4, 10)
+    np.testing.assert_allclose(few.drops["zero"], head_effects(studied, 10_000).drops["zero"][:, :10], atol=1e-9)
 
 
 def test_a_model_that_answers_with_numbers_has_no_probabilities(task):
@@ -249,7 +249,7 @@ def test_a_model_that_answers_with_numbers_has_no_probabilities(task):
     earlier = Select(indices, indices, lambda key, query: key <= query)
     mean = numerical(Aggregate(earlier, numerical(Map(ord, tokens)))).named("mean")
     compiled = compile_program(mean, task.vocab, task.n_ctx, mask=task.visible)
-    table = head_effects(as_subject(compiled, task, task.held_out[:5])).table
+    table = head_effects(as_studied_model(compiled, task, task.held_out[:5])).table
     assert table[["zero_probability", "zero_kl"]].isna().all().all()
     assert table["zero"].notna().all()
 
@@ -261,17 +261,17 @@ def test_a_program_that_gives_none_of_the_tasks_answers_has_nothing_to_lose(task
     compiled = compile_program(
         Map(str.lower, Aggregate(back, tokens)).named("lower"), task.vocab, task.n_ctx, mask=task.visible
     )
-    table = head_effects(as_subject(compiled, task, task.held_out[:5])).table
-    assert (table[list(WAYS)] == 0).all().all()
+    table = head_effects(as_studied_model(compiled, task, task.held_out[:5])).table
+    assert (table[list(METHODS)] == 0).all().all()
     assert table[["zero_probability", "zero_kl"]].isna().all().all()
 
 
-def test_edges_of_the_last_layer_count_each_alone(subject, model):
+def test_edges_of_the_last_layer_count_each_alone(studied, model):
     """Against one forward pass for each edge."""
-    table = edge_effects(subject, 10_000).table.set_index(["layer", "query", "key"])
+    table = edge_effects(studied, 10_000).table.set_index(["layer", "query", "key"])
     late = table.loc[1]
     assert (late["zero"].abs() > 0).any()
-    clean = subject.right().mean()
+    clean = studied.right().mean()
     for (query, key), row in late.iterrows():
 
         def silence(pattern, hook, query=query, key=key):
@@ -281,15 +281,15 @@ def test_edges_of_the_last_layer_count_each_alone(subject, model):
             pattern[:, :, query] = (pattern[:, :, query] / total).where(total > 1e-6, 0)  # else nothing is left
             return pattern
 
-        answers = subject.edited_answers([("blocks.1.attn.hook_pattern", silence)])
-        assert row["zero"] == pytest.approx(clean - (answers == subject.targets).mean(), abs=1e-9)
+        answers = studied.edited_answers([("blocks.1.attn.hook_pattern", silence)])
+        assert row["zero"] == pytest.approx(clean - (answers == studied.targets).mean(), abs=1e-9)
 
 
-def test_a_model_that_is_very_sure_has_a_finite_divergence(model, subject, task):
+def test_a_model_that_is_very_sure_has_a_finite_divergence(model, studied, task):
     """A probability that underflows to zero was infinitely far from any other, which JSON cannot hold."""
     sure = Transformer(
         model.config, {**model.weights, "unembed.W_U": 1e4 * model.weights["unembed.W_U"]}, model.mask
     )
-    table = head_effects(as_subject(sure, subject.task, subject.ids)).table
+    table = head_effects(as_studied_model(sure, studied.task, studied.ids)).table
     assert np.isfinite(table.filter(like="_kl").to_numpy()).all()
     assert table["zero_kl"].max() > 745  # a number whose negative exponential is zero

@@ -195,7 +195,7 @@ RISING, WAVES = np.arange(8.0), np.sin(np.arange(8.0) * 2)
 
 def test_matched_heads_are_compared_with_each_other_and_with_the_others():
     found = matched_profiles(MATCHED, heads_by_position(RISING), heads_by_position(WAVES, RISING**2, -RISING))
-    zero = found.set_index("way").loc["zero"]
+    zero = found.set_index("method").loc["zero"]
     assert (zero["compiled"], zero["learned"], zero["n"]) == ("L0H0", "L0H1", 8)
     assert zero["rho"] == pytest.approx(1)  # only ranks count
     others = [spearmanr(RISING, other).statistic for other in (WAVES, -RISING)]
@@ -204,7 +204,9 @@ def test_matched_heads_are_compared_with_each_other_and_with_the_others():
 
 
 def test_a_match_whose_positions_differ_does_not_correlate():
-    found = matched_profiles(MATCHED, heads_by_position(RISING), heads_by_position(RISING, WAVES)).set_index("way")
+    found = matched_profiles(MATCHED, heads_by_position(RISING), heads_by_position(RISING, WAVES)).set_index(
+        "method"
+    )
     assert found.loc["zero", "rho"] == pytest.approx(spearmanr(RISING, WAVES).statistic)
     assert found.loc["zero", "p"] > 0.05
     assert found.loc["zero", "unmatched"] == pytest.approx(1)

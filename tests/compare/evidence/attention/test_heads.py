@@ -7,7 +7,7 @@ from rasplens.compare import pair
 from rasplens.compare.evidence.attention.concordance import contrast, moments
 from rasplens.compare.evidence.attention.heads import active_heads, head_similarities, similarity, split_heads
 from rasplens.compare.models.pairing import _on
-from rasplens.compare.models.vocabulary import compiled_interface
+from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compile import compile_program
 from rasplens.compile.rasp import Aggregate, Map, Select, SequenceMap, indices, numerical, tokens
 from rasplens.learned import Architecture, untrained
@@ -47,33 +47,33 @@ def test_a_model_is_matched_head_by_head_with_itself(with_itself):
 
 def test_content_is_what_swapping_inputs_takes_away(with_itself):
     table = head_similarities(with_itself, seed=0).table
-    content = table[table["matched"]].set_index("variable")["content"]
+    content = table[table["matched"]].set_index("variable")["input_dependence"]
     assert content["previous"] == pytest.approx(0, abs=1e-6)  # it attends by position alone
     assert content["induction"] > 0.1  # where it attends depends on the letters
-    np.testing.assert_allclose(table["content"], table["similarity"] - table["shuffled"])
+    np.testing.assert_allclose(table["input_dependence"], table["similarity"] - table["shuffled"])
 
 
 def test_an_untrained_model_has_no_content(with_noise):
     table = head_similarities(with_noise, seed=0).table
     assert (table["similarity"] < 0.8).all()
-    assert (table["content"].abs() < 0.05).all()
+    assert (table["input_dependence"].abs() < 0.05).all()
 
 
 def test_rows_count_only_where_the_head_acts(with_noise):
     previous, induction = active_heads(with_noise)
     assert previous.variable == "previous"
-    assert not induction.acts[:, [0, 1, 8]].any()  # there no answer is asked
+    assert not induction.active_rows[:, [0, 1, 8]].any()  # there no answer is asked
     has_match = with_noise.codes["induction"] >= 0
-    assert (induction.acts[:, 2:8] == has_match[:, 2:8]).all()
-    assert not previous.acts[:, 0].any()
+    assert (induction.active_rows[:, 2:8] == has_match[:, 2:8]).all()
+    assert not previous.active_rows[:, 0].any()
     rows = head_similarities(with_noise, seed=0).table.groupby("variable")["rows"].first()
-    assert rows["induction"] == induction.acts.sum()
+    assert rows["induction"] == induction.active_rows.sum()
 
 
 def test_patterns_leave_the_bos_out_and_add_up_to_one_or_nothing(with_noise):
     for active in active_heads(with_noise):
         total = active.pattern.sum(axis=-1)
-        np.testing.assert_allclose(total[active.acts], 1, atol=1e-5)
+        np.testing.assert_allclose(total[active.active_rows], 1, atol=1e-5)
         assert ((np.abs(total - 1) < 1e-5) | (total == 0)).all()
 
 
@@ -97,7 +97,7 @@ def test_each_matched_head_stands_beside_its_controls_input_by_input(with_itself
     bits = [
         similarity(np.eye(9)[:1], np.where(np.arange(9) <= query, 1 / (query + 1), 0)[None]) for query in range(9)
     ]
-    rows = np.flatnonzero(previous.acts[0])  # it attends to one position, uniform attention to all before
+    rows = np.flatnonzero(previous.active_rows[0])  # it attends to one position, uniform attention to all before
     assert found.by_input[previous.head].uniform[0] == pytest.approx(
         np.mean([bits[query] for query in rows]), abs=1e-5
     )
@@ -112,7 +112,7 @@ def test_inputs_on_which_a_head_acts_nowhere_have_no_similarity(with_noise):
     pairing = _on(with_noise, np.concatenate([with_noise.ids[:30], once]))
     found = head_similarities(pairing, seed=0)
     induction = active_heads(pairing)[1]
-    acts = induction.acts.any(axis=1)
+    acts = induction.active_rows.any(axis=1)
     assert acts.tolist() == [True] * 30 + [False] * 2
     np.testing.assert_array_equal(~np.isnan(found.by_input[induction.head].similarity), acts)
 
@@ -180,12 +180,12 @@ def test_contrast_is_a_concordance_of_deviations():
 def test_a_head_that_attends_by_position_alone_has_no_contrast(with_itself, with_noise):
     for pairing in (with_itself, with_noise):
         table = head_similarities(pairing, seed=0).table
-        assert table[table["variable"] == "previous"]["contrast"].isna().all()
-        assert table[table["variable"] == "induction"]["contrast"].notna().all()
+        assert table[table["variable"] == "previous"]["concordance"].isna().all()
+        assert table[table["variable"] == "induction"]["concordance"].notna().all()
     own = head_similarities(with_itself, seed=0).table.query("matched and variable == 'induction'")
-    assert own["contrast"].item() == pytest.approx(1, abs=1e-6)
+    assert own["concordance"].item() == pytest.approx(1, abs=1e-6)
     other = head_similarities(with_noise, seed=0).table.query("variable == 'induction'")
-    assert (other["contrast"].abs() < 0.2).all()
+    assert (other["concordance"].abs() < 0.2).all()
 
 
 def looking_and_reading(task):
@@ -204,23 +204,23 @@ def looking_and_reading(task):
 
 
 def test_a_head_that_attends_everywhere_is_told_from_one_that_attends_where_it_should():
-    """Where the compiled head selects something both attend alike; the rival does so on all other inputs, too."""
+    """Where the compiled head selects something both attend alike; the alternative does so on all inputs."""
     task = program_task(Map(lambda token: token == "a", tokens).named("is_a"), "abcd", 5)
     looking, reading = looking_and_reading(task)
 
     def matched(model):
-        pairing = pair(looking, model, task, 200, 0, compiled_interface(model, task))
+        pairing = pair(looking, model, task, 200, 0, vocabulary_of(model, task))
         return head_similarities(pairing, seed=0).table.query("matched").iloc[0]
 
     assert matched(reading)["similarity"] == pytest.approx(1, abs=1e-5)
-    assert matched(reading)["contrast"] < 0.01
-    assert matched(looking)["contrast"] == pytest.approx(1, abs=1e-6)
+    assert matched(reading)["concordance"] < 0.01
+    assert matched(looking)["concordance"] == pytest.approx(1, abs=1e-6)
 
 
 def test_rows_without_a_meaning_are_not_idle(with_noise):
     """An induction head that finds nothing has no value: what another head does there says nothing."""
     _, induction = active_heads(with_noise)
-    assert not induction.idle.any()
+    assert not induction.inactive_rows.any()
     assert (with_noise.codes["induction"] < 0).any()
 
 
@@ -228,8 +228,8 @@ def test_a_sink_that_takes_the_same_share_everywhere_does_not_lower_the_contrast
     _, induction = active_heads(with_itself)
     pattern = with_itself.reference.pattern(1)[:, 0]
     for share in (0.9, 0.3):
-        found = moments(induction.attention, share * pattern, induction.acts, induction.idle)
+        found = moments(induction.attention, share * pattern, induction.active_rows, induction.inactive_rows)
         assert float(contrast(found.sum(axis=1))) == pytest.approx(1, abs=1e-5)
     scattered = pattern * np.random.default_rng(0).uniform(0.2, 1, size=(len(pattern), 1, 1))
-    found = moments(induction.attention, scattered, induction.acts, induction.idle)
+    found = moments(induction.attention, scattered, induction.active_rows, induction.inactive_rows)
     assert float(contrast(found.sum(axis=1))) < 0.95  # the negative control

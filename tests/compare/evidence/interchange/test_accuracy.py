@@ -8,15 +8,15 @@ from rasplens.compare.evidence.interchange import accuracy as interchange
 from rasplens.compare.evidence.interchange.accuracy import (
     COLUMNS,
     Agreement,
-    Swaps,
+    InterchangePairs,
     agreement,
     best_site,
     counterfactual,
+    interchange_pairs,
     interchange_table,
+    interchangeable_positions,
     interchanges,
     mapped_subspaces,
-    swappable,
-    swaps,
 )
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compile import compile_program, run
@@ -34,7 +34,7 @@ def found(with_itself):
 
 @pytest.fixture(scope="module")
 def pairs(with_itself):
-    return swaps(with_itself, "previous", swappable(with_itself, "previous"), seed=0)
+    return interchange_pairs(with_itself, "previous", interchangeable_positions(with_itself, "previous"), seed=0)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_pairs_say_what_the_program_says_with_the_variable_set(with_itself, pair
     for i in range(20):
         base, source = (task.sequences(with_itself.ids[[row[i]]])[0] for row in (pairs.base, pairs.source))
         own, other = ([None, *tokens[:-1]] for tokens in (base, source))
-        values = [b if t else a for a, b, t in zip(own, other, pairs.taken[i], strict=True)]
+        values = [b if t else a for a, b, t in zip(own, other, pairs.intervened[i], strict=True)]
         answers = run(induction.program, base, causal=True, set={"previous": values})
         expected = [task.outputs[code] for code in pairs.expected[i]]
         assert expected == [answers[position] for position in task.loss_positions]
@@ -73,16 +73,17 @@ def test_only_pairs_whose_answer_changes_are_kept(pairs, with_itself):
 
 
 def test_some_take_the_variable_everywhere_and_some_at_one_position(pairs, with_itself):
-    counts = pairs.taken.sum(axis=1)
-    live = len(with_itself.live("previous"))
+    counts = pairs.intervened.sum(axis=1)
+    live = len(with_itself.relevant_positions("previous"))
     assert set(counts) == {1, live}
     assert 5 <= (counts == live).sum() <= 95
-    assert set(pairs.positions) == set(with_itself.live("previous"))
+    assert set(pairs.positions) == set(with_itself.relevant_positions("previous"))
 
 
 def test_pairs_are_the_seeds(with_itself, pairs):
     again, other = (
-        swaps(with_itself, "previous", swappable(with_itself, "previous"), seed=seed) for seed in (0, 1)
+        interchange_pairs(with_itself, "previous", interchangeable_positions(with_itself, "previous"), seed=seed)
+        for seed in (0, 1)
     )
     np.testing.assert_array_equal(again.base, pairs.base)
     np.testing.assert_array_equal(again.expected, pairs.expected)
@@ -91,9 +92,15 @@ def test_pairs_are_the_seeds(with_itself, pairs):
 
 def test_a_variable_that_changes_no_answer_has_no_pairs(with_itself, monkeypatch):
     monkeypatch.setattr("rasplens.compare.evidence.interchange.accuracy.MOST_TRIED", 12)
-    assert swaps(with_itself, "previous", swappable(with_itself, "previous"), seed=0) is None  # too few tried
-    monkeypatch.setattr("rasplens.compare.models.pairing.Pairing.live", lambda self, name: ())
-    assert swaps(with_itself, "previous", swappable(with_itself, "previous"), seed=0) is None
+    assert (
+        interchange_pairs(with_itself, "previous", interchangeable_positions(with_itself, "previous"), seed=0)
+        is None
+    )  # too few tried
+    monkeypatch.setattr("rasplens.compare.models.pairing.Pairing.relevant_positions", lambda self, name: ())
+    assert (
+        interchange_pairs(with_itself, "previous", interchangeable_positions(with_itself, "previous"), seed=0)
+        is None
+    )
 
 
 def test_nothing_taken_changes_no_answer(with_itself):
@@ -115,17 +122,17 @@ def test_answers_that_the_program_does_not_have_are_none(with_itself, pairs):
     ]
     assert any(undefined)
     assert (
-        counterfactual(with_itself, "previous", int(pairs.base[0]), int(pairs.source[0]), pairs.taken[0])
+        counterfactual(with_itself, "previous", int(pairs.base[0]), int(pairs.source[0]), pairs.intervened[0])
         is not None
     )
 
 
 def test_a_compiled_model_holds_its_own_variable_at_its_own_place(tested):
     (one,) = tested
-    assert (one.variable, one.point, one.method) == ("previous", POINT, "map")
+    assert (one.variable, one.point, one.method) == ("previous", POINT, "linear map")
     assert one.accuracy.score >= 0.95
     assert one.rank == 7
-    assert max(one.random, one.untrained, one.everything) < 0.6
+    assert max(one.random, one.untrained, one.full_stream) < 0.6
 
 
 def test_a_model_that_learned_nothing_does_not(with_noise):
@@ -170,9 +177,11 @@ def test_the_whole_stream_takes_too_much(with_itself, pairs, found):
 
 
 def test_the_best_site_is_where_the_score_is_highest(with_itself, found):
-    chosen = swaps(with_itself.fitting, "previous", swappable(with_itself, "previous"), seed=0)
+    chosen = interchange_pairs(
+        with_itself.fitting, "previous", interchangeable_positions(with_itself, "previous"), seed=0
+    )
     point, method, subspaces = best_site(with_itself.fitting.learned, chosen, found, seed=0)
-    assert (point, method) == (POINT, "map")
+    assert (point, method) == (POINT, "linear map")
     assert subspaces.keys() == mapped_subspaces(found, "previous", POINT).keys()
 
 
@@ -182,8 +191,10 @@ def test_agreement_counts_what_changes_and_what_does_not(with_itself):
 
     expected = np.array([[0, 1, 2, 3, 4, 5], [1, 1, 1, 1, 1, 1]])
     changes = np.array([[True, False, False, False, False, False], [True] * 6])
-    swapped = Swaps("x", np.array([0, 1]), np.array([1, 0]), np.ones((2, 9), dtype=bool), expected, changes)
-    found = _agreement(np.array([[0, 1, 2, 0, 0, 5], [1, 1, 1, 0, 0, 0]]), swapped)
+    pairs = InterchangePairs(
+        "x", np.array([0, 1]), np.array([1, 0]), np.ones((2, 9), dtype=bool), expected, changes
+    )
+    found = _agreement(np.array([[0, 1, 2, 0, 0, 5], [1, 1, 1, 0, 0, 0]]), pairs)
     np.testing.assert_allclose(found.changed, [1, 0.5])
     np.testing.assert_allclose(found.kept, [3 / 5, 1])
     assert found.score == 0.75
@@ -195,7 +206,7 @@ def test_the_table_has_a_row_for_each_variable(tested):
     assert tuple(table) == COLUMNS
     row = table.iloc[0]
     assert row["pairs"] == 100
-    assert row["score"] == min(row["changed"], row["kept"])
+    assert row["score"] == min(row["iia"], row["specificity"])
     assert interchange_table([]).empty
 
 
@@ -217,7 +228,12 @@ def test_a_variable_that_follows_from_the_token_is_not_taken_there():
     task = program_task(program, "abcd", 5)
     compiled = compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
     pairing = pair(compiled, compiled, task, 100, 0)
-    assert 0 in pairing.live("first")
-    assert swaps(pairing, "first", swappable(pairing, "first"), seed=0).positions == [1, 2, 3, 4]
+    assert 0 in pairing.relevant_positions("first")
+    assert interchange_pairs(pairing, "first", interchangeable_positions(pairing, "first"), seed=0).positions == [
+        1,
+        2,
+        3,
+        4,
+    ]
     (own,) = interchanges(pairing, representations(pairing), representations(pairing, "untrained"), seed=0)
     assert own.accuracy.score == 1

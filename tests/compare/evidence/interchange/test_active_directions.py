@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 import torch
 
-from rasplens.compare import as_subject, pair
+from rasplens.compare import as_studied_model, pair
 from rasplens.compare.evidence.interchange.accuracy import (
     agreement,
+    interchange_pairs,
+    interchangeable_positions,
     interchanges,
     mapped_subspaces,
-    swappable,
-    swaps,
 )
 from rasplens.compare.evidence.interchange.active_directions import read_directions, split
 from rasplens.compare.evidence.subspaces.representations import representations
-from rasplens.compare.models.vocabulary import compiled_interface
+from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compare.verdict.calibration.circuits import CIRCUITS
 from rasplens.compile import compile_program
 from rasplens.model import Transformer, disguise
@@ -34,13 +34,13 @@ def projector(basis):
 
 
 @pytest.fixture(scope="module")
-def subject(with_itself):
+def studied(with_itself):
     return with_itself.learned
 
 
 @pytest.fixture(scope="module")
-def read(subject):
-    return read_directions(subject, POINT, EVERYWHERE, seed=0)
+def read(studied):
+    return read_directions(studied, POINT, EVERYWHERE, seed=0)
 
 
 @pytest.fixture(scope="module")
@@ -77,15 +77,15 @@ def planted(induction, task):
 @pytest.fixture(scope="module")
 def paths(planted, induction, task):
     """That model with pairs of inputs, and the illusory subspaces: half of each direction unread, half dormant."""
-    pairing = pair(induction, planted, task, 200, 0, compiled_interface(induction, task))
-    chosen = swaps(pairing, "previous", swappable(pairing, "previous"), seed=0)
+    pairing = pair(induction, planted, task, 200, 0, vocabulary_of(induction, task))
+    chosen = interchange_pairs(pairing, "previous", interchangeable_positions(pairing, "previous"), seed=0)
     width, n = induction.transformer.config.d_model, len(induction.variables["previous"].directions)
     both = np.zeros((width + 2 * n, n))
     both[width : width + n], both[width + n :] = np.eye(n) / np.sqrt(2), np.eye(n) / np.sqrt(2)
     return pairing, chosen, dict.fromkeys(chosen.positions, both)
 
 
-def test_what_is_read_is_the_row_space_of_the_weights_that_read(subject, read, induction):
+def test_what_is_read_is_the_row_space_of_the_weights_that_read(studied, read, induction):
     """By hand: behind the first layer, the second one's queries, keys and values, and the unembedding."""
     weights = induction.transformer.weights
     heads = [weights[f"blocks.1.attn.W_{letter}"] for letter in "QKV"]
@@ -96,30 +96,30 @@ def test_what_is_read_is_the_row_space_of_the_weights_that_read(subject, read, i
     bases, sizes, _ = np.linalg.svd(rows / np.linalg.norm(rows, axis=0), full_matrices=False)
     expected = bases[:, sizes > 1e-6]
     assert 0 < expected.shape[1] < len(expected)
-    at = subject.task.loss_positions[0]  # one that answers, and that later ones see
+    at = studied.task.loss_positions[0]  # one that answers, and that later ones see
     np.testing.assert_allclose(projector(read[at]), projector(expected), atol=1e-4)
 
 
 @pytest.mark.parametrize(("wanted", "changes"), [("read", True), ("the rest", False)])
-def test_what_is_read_changes_answers_and_the_rest_does_not(subject, read, wanted, changes):
-    shift = torch.zeros(subject.model.cfg.n_ctx, subject.model.cfg.d_model)
+def test_what_is_read_changes_answers_and_the_rest_does_not(studied, read, wanted, changes):
+    shift = torch.zeros(studied.model.cfg.n_ctx, studied.model.cfg.d_model)
     for position, basis in read.items():
         whole = np.random.default_rng(position).normal(size=len(basis))
         inside = projector(basis) @ whole
-        shift[subject.at(position)] = torch.tensor(inside if wanted == "read" else whole - inside)
-    edited = subject.logits(subject.tokens, [(POINT, lambda stream, hook: stream + shift)])
-    assert (np.abs(edited - subject.clean_logits).max() > 0.1) == changes
+        shift[studied.at(position)] = torch.tensor(inside if wanted == "read" else whole - inside)
+    edited = studied.logits(studied.tokens, [(POINT, lambda stream, hook: stream + shift)])
+    assert (np.abs(edited - studied.clean_logits).max() > 0.1) == changes
 
 
-def test_nothing_is_read_where_no_answer_comes_from(subject, task):
-    last = read_directions(subject, "blocks.1.hook_resid_post", EVERYWHERE, seed=0)
+def test_nothing_is_read_where_no_answer_comes_from(studied, task):
+    last = read_directions(studied, "blocks.1.hook_resid_post", EVERYWHERE, seed=0)
     assert {position for position, basis in last.items() if basis.shape[1]} == set(task.loss_positions)
 
 
-def test_it_goes_with_the_basis_of_the_stream(induction, task, read, subject):
+def test_it_goes_with_the_basis_of_the_stream(induction, task, read, studied):
     """In a disguise it is another space, of the same size at every position, that holds as much of the stream."""
     hidden = disguise(induction.transformer, seed=1, extra_width=5)
-    other = as_subject(hidden, task, subject.ids, compiled_interface(induction, task))
+    other = as_studied_model(hidden, task, studied.ids, vocabulary_of(induction, task))
     found = read_directions(other, POINT, EVERYWHERE, seed=0)
     assert {at: basis.shape[1] for at, basis in found.items()} == {
         at: basis.shape[1] for at, basis in read.items()
@@ -127,13 +127,13 @@ def test_it_goes_with_the_basis_of_the_stream(induction, task, read, subject):
     for position in EVERYWHERE:
         lengths = [
             np.linalg.norm(one.residual(POINT)[:, position] @ bases[position], axis=1)
-            for one, bases in ((subject, read), (other, found))
+            for one, bases in ((studied, read), (other, found))
         ]
         np.testing.assert_allclose(*lengths, rtol=1e-3, atol=1e-3)
 
 
-def test_it_is_the_same_in_a_bridge(induction, task, read, subject):
-    bridge = as_subject(induction.to_bridge(), task, subject.ids, compiled_interface(induction, task))
+def test_it_is_the_same_in_a_bridge(induction, task, read, studied):
+    bridge = as_studied_model(induction.to_bridge(), task, studied.ids, vocabulary_of(induction, task))
     found = read_directions(bridge, POINT, EVERYWHERE, seed=0)
     for position, basis in read.items():
         np.testing.assert_allclose(projector(found[position]), projector(basis), atol=1e-4)

@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
-from rasplens.compare.evidence.interchange.accuracy import agreement, mapped_subspaces, swappable, swaps
-from rasplens.compare.evidence.interchange.das import RANK, _start, learn_subspaces, principal_axes
+from rasplens.compare.evidence.interchange.accuracy import (
+    agreement,
+    interchange_pairs,
+    interchangeable_positions,
+    mapped_subspaces,
+)
+from rasplens.compare.evidence.interchange.das import RANK, _start, distributed_alignment_search, principal_axes
 from rasplens.compare.evidence.subspaces.representations import representations
 
 POINT = "blocks.0.hook_resid_post"
@@ -12,16 +17,18 @@ POINT = "blocks.0.hook_resid_post"
 
 @pytest.fixture(scope="module")
 def pairs(with_itself):
-    return swaps(with_itself.fitting, "previous", swappable(with_itself, "previous"), seed=0)
+    return interchange_pairs(
+        with_itself.fitting, "previous", interchangeable_positions(with_itself, "previous"), seed=0
+    )
 
 
 @pytest.fixture(scope="module")
 def learned(with_itself, pairs):
-    return learn_subspaces(with_itself.fitting.learned, pairs, POINT, {}, seed=0)
+    return distributed_alignment_search(with_itself.fitting.learned, pairs, POINT, {}, seed=0)
 
 
-def random_start(pairs, subject):
-    stream = subject.residual(POINT)
+def random_start(pairs, studied):
+    stream = studied.residual(POINT)
     axes = {position: principal_axes(stream[:, position]) for position in pairs.positions}
     directions, coordinates = _start({}, axes, 0)
     bases = directions @ np.linalg.qr(coordinates)[0]
@@ -29,12 +36,12 @@ def random_start(pairs, subject):
 
 
 def test_what_is_learned_is_better_than_where_it_started(with_itself, pairs, learned):
-    subject = with_itself.fitting.learned
-    start = random_start(pairs, subject)
-    before, after = (agreement(subject, pairs, POINT, bases).score for bases in (start, learned))
+    studied = with_itself.fitting.learned
+    start = random_start(pairs, studied)
+    before, after = (agreement(studied, pairs, POINT, bases).score for bases in (start, learned))
     assert after > before + 0.1
     assert after > 0.65
-    unseen = swaps(with_itself, "previous", swappable(with_itself, "previous"), seed=0)
+    unseen = interchange_pairs(with_itself, "previous", interchangeable_positions(with_itself, "previous"), seed=0)
     assert agreement(with_itself.learned, unseen, POINT, learned).score > before + 0.05
 
 
@@ -47,24 +54,26 @@ def test_bases_are_orthonormal(learned, pairs, with_itself):
 
 def test_where_the_variable_is_not_nothing_is_learned(with_noise):
     """The negative control: an untrained model, however long one searches."""
-    pairs = swaps(with_noise.fitting, "previous", swappable(with_noise, "previous"), seed=0)
-    subject = with_noise.fitting.learned
-    found = learn_subspaces(subject, pairs, POINT, {}, seed=0)
-    assert agreement(subject, pairs, POINT, found).score < 0.4
+    pairs = interchange_pairs(
+        with_noise.fitting, "previous", interchangeable_positions(with_noise, "previous"), seed=0
+    )
+    studied = with_noise.fitting.learned
+    found = distributed_alignment_search(studied, pairs, POINT, {}, seed=0)
+    assert agreement(studied, pairs, POINT, found).score < 0.4
 
 
 def test_a_subspace_that_is_right_already_is_not_lost(with_itself, pairs):
     start = mapped_subspaces(representations(with_itself), "previous", POINT)
-    subject = with_itself.fitting.learned
-    found = learn_subspaces(subject, pairs, POINT, start, seed=0)
-    assert agreement(subject, pairs, POINT, found).score > 0.85
+    studied = with_itself.fitting.learned
+    found = distributed_alignment_search(studied, pairs, POINT, start, seed=0)
+    assert agreement(studied, pairs, POINT, found).score > 0.85
 
 
 def test_the_model_stays_as_it_is(with_itself, pairs):
-    subject = with_itself.fitting.learned
-    before = {name: value.clone() for name, value in subject.model.named_parameters()}
-    learn_subspaces(subject, pairs, POINT, {}, seed=0)
-    for name, value in subject.model.named_parameters():
+    studied = with_itself.fitting.learned
+    before = {name: value.clone() for name, value in studied.model.named_parameters()}
+    distributed_alignment_search(studied, pairs, POINT, {}, seed=0)
+    for name, value in studied.model.named_parameters():
         assert (value == before[name]).all()
         assert value.grad is None
 
@@ -88,9 +97,9 @@ def test_a_start_is_filled_up_to_one_rank():
 
 def test_nothing_is_sought_where_the_stream_does_not_vary(with_itself, pairs, learned):
     """Directions that nothing is ever written to would come to life by the interchange alone."""
-    subject = with_itself.fitting.learned
+    studied = with_itself.fitting.learned
     for position, basis in learned.items():
-        stream = subject.residual(POINT)[:, position].astype(np.float64)
+        stream = studied.residual(POINT)[:, position].astype(np.float64)
         axes = principal_axes(stream)
         assert axes.shape[1] < basis.shape[0]
         np.testing.assert_allclose(axes @ (axes.T @ basis), basis, atol=1e-5)
@@ -112,7 +121,9 @@ def test_principal_axes_turn_with_the_stream():
 
 
 def test_the_seed_says_where_it_starts(with_itself, pairs, learned):
-    again, other = (learn_subspaces(with_itself.fitting.learned, pairs, POINT, {}, seed=s) for s in (0, 1))
+    again, other = (
+        distributed_alignment_search(with_itself.fitting.learned, pairs, POINT, {}, seed=s) for s in (0, 1)
+    )
     position = pairs.positions[0]
     np.testing.assert_allclose(again[position], learned[position], atol=1e-6)
     assert not np.allclose(other[position], learned[position], atol=1e-2)

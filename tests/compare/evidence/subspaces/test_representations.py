@@ -15,7 +15,7 @@ from rasplens.compare.evidence.subspaces.representations import (
     representations,
     varies,
 )
-from rasplens.compare.models.vocabulary import compiled_interface
+from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compile import compile_program
 from rasplens.learned import load_pretrained
 from rasplens.model import Transformer
@@ -73,8 +73,10 @@ def test_bases_are_orthonormal(found, with_noise):
 def test_only_positions_at_which_a_variable_is_used_have_one(found, with_itself):
     for name in own_variables(with_itself):
         places = {place[2] for place in found if place[0] == name}
-        assert places <= set(with_itself.live(name))
-    assert {place[2] for place in found if place[0] == "induction"} == set(with_itself.live("induction"))
+        assert places <= set(with_itself.relevant_positions(name))
+    assert {place[2] for place in found if place[0] == "induction"} == set(
+        with_itself.relevant_positions("induction")
+    )
 
 
 def test_a_model_without_the_variables_holds_little_of_them(found, with_noise):
@@ -121,7 +123,7 @@ def sharing(induction, task):
     moved = np.zeros_like(output)
     moved[..., variables["tokens"].directions] = 2 * output[..., variables["previous"].directions]
     shared = Transformer(model.config, {**model.weights, name: moved}, model.mask)
-    return pair(induction, shared, task, 96, 0, compiled_interface(induction, task))
+    return pair(induction, shared, task, 96, 0, vocabulary_of(induction, task))
 
 
 def test_variables_that_share_directions_are_told_so(sharing):
@@ -147,7 +149,7 @@ def synthetic(first: np.ndarray, second: np.ndarray) -> pd.Series:
 
 
 def test_an_overlap_by_hand():
-    """Two lines at 60 degrees, the second three times as long and the other way round."""
+    """Two lines at 60 degrees, the second three times as long and the other method round."""
     step = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
     slanted = 3 * np.array([[0.5, np.sqrt(0.75), 0.0], [0.0, 0.0, 0.0]])
     row = synthetic(step, slanted)

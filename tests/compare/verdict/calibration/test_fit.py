@@ -51,10 +51,10 @@ def test_measures_count_what_the_verdicts_say():
 
 def test_invariance_is_measured_against_the_model_that_was_disguised():
     pairs = [observed(True, 1.0), observed(True, 0.9, "disguised")]
-    pairs += [observed(False, 0.3, "rival, itself"), observed(False, 0.3, "rival, disguised")]
+    pairs += [observed(False, 0.3, "alternative, itself"), observed(False, 0.3, "alternative, disguised")]
     table = invariance(pairs).set_index("model")
     assert table.loc["disguised", "attention"] == pytest.approx(0.1)
-    assert table.loc["rival, disguised", "attention"] == 0
+    assert table.loc["alternative, disguised", "attention"] == 0
 
 
 def test_the_shipped_mapping_says_where_it_comes_from_and_follows_the_evidence():

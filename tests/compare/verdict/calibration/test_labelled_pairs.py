@@ -15,7 +15,7 @@ def test_the_mapping_is_measured_on_other_circuits_than_it_is_fitted_on():
 def test_rivals_give_the_same_answers_on_every_held_out_input(name):
     circuit = CIRCUITS[name]
     task = circuit.task()
-    first, second = (answers(task, build(), task.held_out) for build in (circuit.program, circuit.rival))
+    first, second = (answers(task, build(), task.held_out) for build in (circuit.program, circuit.alternative))
     np.testing.assert_array_equal(first, second)
     np.testing.assert_array_equal(first, task.target(task.held_out))
 
@@ -26,7 +26,7 @@ def test_rivals_differ_inside(name):
     task = circuit.task()
     first, second = (
         compile_program(build(), task.vocab, task.n_ctx, mask=task.visible).transformer
-        for build in (circuit.program, circuit.rival)
+        for build in (circuit.program, circuit.alternative)
     )
     alike = first.config == second.config and all(
         np.array_equal(array, second.weights[name]) for name, array in first.weights.items()

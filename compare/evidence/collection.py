@@ -1,0 +1,88 @@
+"""All evidence of a comparison, axis by axis in the order in which it is read."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from rasplens.compare.evidence.ablation.effects import Effects, edge_effects
+from rasplens.compare.evidence.attention.heads import HeadSimilarities, head_similarities
+from rasplens.compare.evidence.axes import (
+    Axis,
+    ablation_axis,
+    attention_axis,
+    behaviour_axis,
+    interchange_axis,
+    subspaces_axis,
+)
+from rasplens.compare.evidence.behaviour import Behaviour, DistinguishingInputs, behaviour
+from rasplens.compare.evidence.interchange.accuracy import Interchange, interchanges, tested_variables
+from rasplens.compare.evidence.subspaces.decodability import Decodability, decodability
+from rasplens.compare.evidence.subspaces.representations import Place, Representation, representations
+from rasplens.compare.models.pairing import Pairing
+
+STAGES = ("residual subspaces", "attention", "interchange", "edge ablations", "behaviour")
+
+Progress = Callable[[str], None]
+"""Called with the name of each stage as it begins."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What the axes of a comparison are made of.
+
+    Attributes:
+        decodability: Of the variables in the learned residual stream.
+        representations: How that represents them.
+        attention: How heads attend.
+        interchanged: What the variables do there.
+        edges: The ablation effects of attention edges, by side.
+        behaviour: How the model answers.
+        axes: All of it on one scale.
+    """
+
+    decodability: Decodability
+    representations: dict[Place, Representation]
+    attention: HeadSimilarities
+    interchanged: list[Interchange]
+    edges: Mapping[str, Effects]
+    behaviour: Behaviour
+    axes: tuple[Axis, ...]
+
+
+def collect_evidence(
+    pairing: Pairing,
+    distinguishing: Mapping[str, DistinguishingInputs],
+    seed: int,
+    progress: Progress | None = None,
+) -> Evidence:
+    """The evidence that a verdict needs.
+
+    Args:
+        pairing: The models on the same inputs.
+        distinguishing: By the alternative's name, inputs that tell it from the reference.
+        seed: Of pairs, shuffles and bootstrap.
+        progress: Called as each stage begins.
+    """
+    begin, config = progress or (lambda stage: None), pairing.config
+    draws = config.bootstrap_draws
+    begin("residual subspaces")
+    decoded = decodability(pairing, seed)
+    held, floor = representations(pairing), representations(pairing, "untrained")
+    begin("attention")
+    attention = head_similarities(pairing, seed)
+    begin("interchange")
+    interchanged = interchanges(pairing, held, floor, seed)
+    begin("edge ablations")
+    edges = {
+        "compiled": edge_effects(pairing.reference, config, seed),
+        "learned": edge_effects(pairing.learned, config, seed),
+    }
+    begin("behaviour")
+    behaved = behaviour(pairing, distinguishing, seed)
+    axes = (
+        behaviour_axis(behaved, seed, draws),
+        interchange_axis(interchanged, seed, draws),
+        attention_axis(pairing, attention, seed),
+        ablation_axis(pairing, edges["compiled"], edges["learned"], seed),
+        subspaces_axis(decoded, tested_variables(pairing), seed, draws),
+    )
+    return Evidence(decoded, held, attention, interchanged, edges, behaved, axes)
