@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rasplens.compare import CompareConfig, Ranking, compare, comparison_table, replicates
+from rasplens.compare import CompareConfig, Ranking, comparison_table, replicates
 from rasplens.compare.ranking import NONE
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN
 
