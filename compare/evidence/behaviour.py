@@ -16,7 +16,7 @@ from rasplens.compile import UndefinedValue, rasp, run
 from rasplens.compile.rasp import SOp
 from rasplens.compile.rasp.interpreter import expressions
 from rasplens.model import random_streams
-from rasplens.tasks import Task, answers
+from rasplens.tasks import Task
 from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
 from rasplens.tasks.task import NO_ANSWER, Ids
 
@@ -65,7 +65,7 @@ def discriminate(first: SOp, second: SOp, task: Task, n: int = 200, seed: int = 
     rng = random_streams.rng(seed, "distinguishing inputs")
     half = N_CANDIDATES // 2
     ids = np.unique(np.concatenate([task.sample(rng, half), out_of_distribution_inputs(task, rng, half)]), axis=0)
-    said = [answers(task, program, ids) for program in (first, second)]
+    said = [task.answers(program, ids) for program in (first, second)]
     known = (said[0] != NO_ANSWER) | (said[1] != NO_ANSWER)
     by, difference = "answers", ((said[0] != said[1]) & known).mean(axis=1)
     if not difference.any():

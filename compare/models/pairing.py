@@ -16,7 +16,7 @@ from rasplens.compare.models.vocabulary import Vocabulary
 from rasplens.compile import CompiledModel
 from rasplens.learned import untrained_like
 from rasplens.model.hooked import HookedModel
-from rasplens.tasks import Task, answers
+from rasplens.tasks import Task
 from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
 
 _TRACE_BATCH = 256
@@ -72,7 +72,7 @@ class Pairing:
     def program_answers(self, i: int) -> Int[np.ndarray, " answer"]:
         """What the program answers on one input, by the interpreter, as the task's codes."""
         if i not in self._program_answers:
-            self._program_answers[i] = answers(self.task, self.compiled.program, self.ids[i : i + 1])[0]
+            self._program_answers[i] = self.task.answers(self.compiled.program, self.ids[i : i + 1])[0]
         return self._program_answers[i]
 
     @cached_property

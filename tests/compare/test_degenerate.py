@@ -7,13 +7,13 @@ from rasplens.compare import CompareConfig, compare, pair
 from rasplens.compare.verdict.verdict import verdict
 from rasplens.compile import compile_program, rasp
 from rasplens.learned import Architecture, untrained
-from rasplens.tasks.from_program import program_task
+from rasplens.tasks import task_from_program
 
 
 def test_a_program_with_nothing_between_input_and_output_cannot_be_told():
     """A map of each token: no head, no edge, no variable on the way."""
     program = rasp.Map(str.upper, rasp.tokens).named("upper")
-    task = program_task(program, "abc", 5)
+    task = task_from_program(program, "abc", 5)
     compiled = compile_program(program, task.vocab, task.n_ctx)
     found = compare(compiled, compiled, task=task, config=CompareConfig(n_inputs=40))
     assert found.verdict.answer == "cannot tell"
@@ -37,6 +37,6 @@ def test_too_few_inputs_for_the_dimensions_are_a_reservation(induction, task):
 
 
 def test_vocabularies_that_do_not_match_are_refused(induction, task):
-    other = program_task(rasp.Map(str.upper, rasp.tokens).named("upper"), "xyz", 5)
+    other = task_from_program(rasp.Map(str.upper, rasp.tokens).named("upper"), "xyz", 5)
     with pytest.raises(ValueError, match="not in the vocabulary"):
         compare(induction, induction, task=other)

@@ -15,8 +15,7 @@ from rasplens.compile.rasp import (
     numerical,
     tokens,
 )
-from rasplens.tasks import Task, get_task
-from rasplens.tasks.from_program import program_task
+from rasplens.tasks import Task, get_task, task_from_program
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +205,7 @@ def _copy_task() -> Task:
 def _of_program(
     name: str, vocab: str, program: Callable[[], SOp], alternative: Callable[[], SOp], length: int = 5
 ) -> Circuit:
-    return Circuit(name, lambda: program_task(program(), vocab, length), program, alternative)
+    return Circuit(name, lambda: task_from_program(program(), vocab, length), program, alternative)
 
 
 _ALL = (

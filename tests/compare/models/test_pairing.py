@@ -7,7 +7,7 @@ from rasplens.compare.models.pairing import N_FITTING, untrained_control, variab
 from rasplens.compile import compile_program, run
 from rasplens.learned import Architecture, LearnedModel, untrained
 from rasplens.model import HookedModel
-from rasplens.tasks import answers, get_task
+from rasplens.tasks import get_task
 
 SIZES = Architecture(n_layers=2, n_heads=2, d_model=12, d_head=6)
 
@@ -93,7 +93,7 @@ def test_a_variable_is_live_where_the_compiled_model_uses_it(with_noise, task):
 def test_the_programs_answers_are_the_interpreters(with_noise, task, induction):
     for i in (0, 5):
         np.testing.assert_array_equal(
-            with_noise.program_answers(i), answers(task, induction.program, with_noise.ids[i : i + 1])[0]
+            with_noise.program_answers(i), task.answers(induction.program, with_noise.ids[i : i + 1])[0]
         )
     assert any((with_noise.program_answers(0) != with_noise.program_answers(i)).any() for i in range(1, 5))
     assert with_noise.program_answers(0) is with_noise.program_answers(0)  # asked once

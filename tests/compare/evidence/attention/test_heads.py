@@ -12,7 +12,7 @@ from rasplens.compile import compile_program
 from rasplens.compile.rasp import Aggregate, Map, Select, SequenceMap, indices, numerical, tokens
 from rasplens.learned import Architecture, untrained
 from rasplens.model import Transformer
-from rasplens.tasks.from_program import program_task
+from rasplens.tasks import task_from_program
 
 
 def test_similarity_has_the_laws_of_one():
@@ -205,7 +205,7 @@ def looking_and_reading(task):
 
 def test_a_head_that_attends_everywhere_is_told_from_one_that_attends_where_it_should():
     """Where the compiled head selects something both attend alike; the alternative does so on all inputs."""
-    task = program_task(Map(lambda token: token == "a", tokens).named("is_a"), "abcd", 5)
+    task = task_from_program(Map(lambda token: token == "a", tokens).named("is_a"), "abcd", 5)
     looking, reading = looking_and_reading(task)
 
     def matched(model):

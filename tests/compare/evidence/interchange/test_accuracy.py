@@ -21,7 +21,7 @@ from rasplens.compare.evidence.interchange.accuracy import (
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compile import compile_program, run
 from rasplens.compile.rasp import Aggregate, Select, SequenceMap, indices, tokens
-from rasplens.tasks.from_program import program_task
+from rasplens.tasks import task_from_program
 
 POINT = "blocks.0.hook_resid_post"
 """Where a compiled induction head has the letter before, and has not yet used it."""
@@ -225,7 +225,7 @@ def test_a_variable_that_follows_from_the_token_is_not_taken_there():
     """The first token, read everywhere: at the first position no directions hold it without the token itself."""
     first = Aggregate(Select(indices, indices, lambda key, query: key == 0), tokens).named("first")
     program = SequenceMap(lambda own, other: own == other, tokens, first).named("same_as_first")
-    task = program_task(program, "abcd", 5)
+    task = task_from_program(program, "abcd", 5)
     compiled = compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
     pairing = pair(compiled, compiled, task, 100, 0)
     assert 0 in pairing.relevant_positions("first")

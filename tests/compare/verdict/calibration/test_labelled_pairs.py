@@ -3,7 +3,6 @@ import pytest
 
 from rasplens.compare.verdict.calibration.circuits import CIRCUITS, FITTED_ON, MEASURED_ON
 from rasplens.compile import compile_program
-from rasplens.tasks import answers
 
 
 def test_the_mapping_is_measured_on_other_circuits_than_it_is_fitted_on():
@@ -15,7 +14,7 @@ def test_the_mapping_is_measured_on_other_circuits_than_it_is_fitted_on():
 def test_rivals_give_the_same_answers_on_every_held_out_input(name):
     circuit = CIRCUITS[name]
     task = circuit.task()
-    first, second = (answers(task, build(), task.held_out) for build in (circuit.program, circuit.alternative))
+    first, second = (task.answers(build(), task.held_out) for build in (circuit.program, circuit.alternative))
     np.testing.assert_array_equal(first, second)
     np.testing.assert_array_equal(first, task.target(task.held_out))
 
