@@ -16,6 +16,7 @@ from jaxtyping import Int
 from rasplens.learned.initialisation import untrained_like
 from rasplens.model import Transformer, bias_shapes, disguise
 from rasplens.model.forward import forward
+from rasplens.model.random_streams import rng
 
 BATCH, RATE, WARMUP = 128, 1e-2, 100
 
@@ -60,7 +61,7 @@ def imitate(
         return (optax.apply_updates(weights, updates), moments), None
 
     weights = {name: jnp.asarray(array) for name, array in student.weights.items()}
-    drawn = np.random.default_rng([seed, 13]).integers(0, len(tokens), (steps, min(BATCH, len(tokens))))
+    drawn = rng(seed, "distillation").integers(0, len(tokens), (steps, min(BATCH, len(tokens))))
     rows = jnp.asarray(drawn)
     (weights, _), _ = jax.jit(lambda state: jax.lax.scan(step, state, rows))((weights, optimiser.init(weights)))
     return Transformer(student.config, {name: np.asarray(array) for name, array in weights.items()}, model.mask)

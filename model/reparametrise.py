@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float, Int
 
+from rasplens.model import random_streams
 from rasplens.model.change_of_basis import on_residual
 from rasplens.model.transformer import Transformer
 
@@ -58,7 +59,7 @@ def disguise(
             to be rotated or widened: its directions are privileged.
     """
     _check(model, kinds, extra_width, noise)
-    rng = np.random.default_rng([seed, 5])
+    rng = random_streams.rng(seed, "disguise")
     weights = {name: array.astype(np.float64) for name, array in model.weights.items()}
     config = model.config
     if kinds or extra_width or noise:  # what was the identity no longer is

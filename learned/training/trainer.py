@@ -17,6 +17,7 @@ from rasplens.learned.recipes import Recipe, get_recipe
 from rasplens.learned.training.state import Report, TrainingState, append_history, load_state, save_state
 from rasplens.learned.training.steps import Steps, build_steps, usable_devices
 from rasplens.model import Transformer
+from rasplens.model.random_streams import rng
 from rasplens.tasks import TASKS, Task, get_task
 
 CHUNK = 100
@@ -137,7 +138,7 @@ def _first_state(steps: Steps, starts: Sequence[Transformer], seeds: tuple[int, 
     frozen = starts[0].config.frozen
     names = [name for name in starts[0].weights if name not in frozen]
     weights = {name: jnp.stack([start.weights[name] for start in starts]) for name in names}
-    generators = tuple(np.random.default_rng([seed, 1]).bit_generator.state for seed in seeds)
+    generators = tuple(rng(seed, "training inputs").bit_generator.state for seed in seeds)
     return TrainingState((weights, steps.begin(weights)), generators, tuple(() for _ in seeds), 0.0)
 
 
@@ -168,11 +169,11 @@ def _chunk(
     targets = np.zeros((*ids.shape[:3], len(objective.loss_positions)), dtype=np.int32)
     generators = list(state.generators)
     for i in np.flatnonzero(active):
-        rng = np.random.default_rng()
-        rng.bit_generator.state = generators[i]
-        drawn = task.sample(rng, size * recipe.batch_size)
+        generator = np.random.default_rng()
+        generator.bit_generator.state = generators[i]
+        drawn = task.sample(generator, size * recipe.batch_size)
         ids[i], targets[i] = drawn.reshape(ids.shape[1:]), objective.target(drawn).reshape(targets.shape[1:])
-        generators[i] = rng.bit_generator.state
+        generators[i] = generator.bit_generator.state
     arrays, losses = steps.run(state.arrays, active, ids, targets)
     mean_losses = np.asarray(losses).mean(axis=1)
     for i in np.flatnonzero(active & ~np.isfinite(mean_losses)):

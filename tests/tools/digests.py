@@ -126,7 +126,7 @@ def compressed() -> Iterator[tuple[str, str]]:
 
     try:
         from rasplens.learned import compress
-        from rasplens.learned.compress.recipe import RECIPES
+        from rasplens.learned.compressor.recipe import RECIPES
     except ImportError:
         from rasplens.compile import compress
         from rasplens.compile.compression.recipe import RECIPES

@@ -1,0 +1,53 @@
+"""Independent random numbers from one seed: a stream of its own for everything that is drawn.
+
+What two parts draw from one seed must not depend on each other, so each has a number of its own, which goes into the
+generator beside the seed. The numbers are part of every published result: one that is given is never changed, and
+never given again.
+
+What is the same whatever the seed, such as which inputs a task holds out, is drawn from `default_rng(0)`.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+STREAMS: Mapping[str, int] = MappingProxyType(
+    {
+        "initial weights": 0,  # the generator of the bare seed
+        "training inputs": 1,
+        "subspace decodability": 2,
+        "attention heads": 3,
+        "ablation profiles": 4,
+        "disguise": 5,
+        "interchange pairs": 6,
+        "interchange controls": 7,
+        "distributed alignment": 8,
+        "telling inputs": 9,
+        "varied inputs": 10,
+        "axis intervals": 11,
+        "subspace similarity": 12,
+        "distillation": 13,
+        "labelled pairs": 14,
+        "ablation edge controls": 15,
+        "separability": 16,
+        "resample ablation": 17,
+        "permutation test": 18,
+    }
+)
+"""The number of each stream, by what is drawn from it."""
+
+
+def rng(seed: int, stream: str) -> np.random.Generator:
+    """The generator of one stream of a seed.
+
+    Args:
+        seed: What a user chose.
+        stream: What is drawn, one of `STREAMS`.
+
+    Raises:
+        ValueError: If there is no such stream.
+    """
+    if stream not in STREAMS:
+        raise ValueError(f"There is no random stream {stream!r}. There are {', '.join(STREAMS)}.")
+    return np.random.default_rng([seed, STREAMS[stream]])
