@@ -1,8 +1,8 @@
 """Independent random numbers from one seed: a stream of its own for everything that is drawn.
 
-What two parts draw from one seed must not depend on each other, so each has a number of its own, which goes into the
-generator beside the seed. The numbers are part of every published result: one that is given is never changed, and
-never given again.
+What two parts draw from one seed must not depend on each other, so each has a number of its own, which goes into
+the generator beside the seed. The numbers are part of every published result: one that is given is never changed,
+and never given again.
 
 What is the same whatever the seed, such as which inputs a task holds out, is drawn from `default_rng(0)`.
 """

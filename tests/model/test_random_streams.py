@@ -22,5 +22,5 @@ def test_weights_come_from_the_bare_seed(seed):
 
 
 def test_an_unknown_stream_is_refused_with_those_that_there_are():
-    with pytest.raises(ValueError, match="no random stream 'noise'.*training inputs, .*permutation test"):
+    with pytest.raises(ValueError, match=r"no random stream 'noise'.*training inputs, .*permutation test"):
         rng(0, "noise")

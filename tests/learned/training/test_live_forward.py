@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rasplens.learned import get_recipe, untrained
-from rasplens.learned import live_forward as module
+from rasplens.learned.training import live_forward as module
 from rasplens.learned.training.live_forward import carries_logits, live_forward
 from rasplens.model import Config, bidirectional_mask, causal_mask
 from rasplens.model.jax_forward import jax_forward

@@ -14,8 +14,8 @@ from rasplens.tasks import get_task
 SHARED = """
 import numpy as np
 from dataclasses import replace
-from rasplens.learned import get_recipe, train, use_all_cores
-from rasplens.learned.training import steps
+from rasplens.learned import TrainConfig, get_recipe, train, use_all_cores
+from rasplens.learned.training.steps import usable_devices
 from rasplens.tasks import get_task
 
 use_all_cores()
@@ -23,9 +23,9 @@ task = get_task("copy", n_letters=5, block=2, length=6)
 recipe = replace(get_recipe("copy", "fast"), steps=50, warmup=5)
 weights = {}
 for worth in (0, 10**9):
-    steps.WORTH_SHARING = worth
-    weights[worth] = train(task, recipe).transformer.weights
-    print(steps.usable_devices(task, recipe))
+    config = TrainConfig(worth_sharing=worth)
+    weights[worth] = train(task, recipe, config=config).transformer.weights
+    print(usable_devices(task, recipe, config))
 print(max(float(np.abs(weights[0][name] - weights[10**9][name]).max()) for name in weights[0]))
 """
 
