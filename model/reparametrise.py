@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 
 from rasplens.model import random_streams
 from rasplens.model.change_of_basis import on_residual
-from rasplens.model.transformer import Transformer
+from rasplens.model.transformer import HasTransformer, Transformer
 
 KINDS = ("residual", "heads", "neurons")
 """What a disguise changes: the basis of the residual stream, order and inner bases of heads, neurons."""
@@ -31,7 +31,7 @@ Arrays = dict[str, np.ndarray]
 
 
 def disguise(
-    model: Transformer,
+    model: HasTransformer,
     seed: int = 0,
     *,
     kinds: Collection[str] = KINDS,
@@ -45,7 +45,7 @@ def disguise(
     sinusoids fix; their values and outputs change.
 
     Args:
-        model: What to disguise.
+        model: The transformer to disguise, or a model that has one.
         seed: Of everything random.
         kinds: What to change, of `KINDS`.
         extra_width: Directions to add to the residual stream; with `"residual"` they hold a share of
@@ -58,6 +58,7 @@ def disguise(
         ValueError: If a kind is unknown, a size negative, or the residual stream of a model with layer norm is
             to be rotated or widened: its directions are privileged.
     """
+    model = model.transformer
     _check(model, kinds, extra_width, noise)
     rng = random_streams.rng(seed, "disguise")
     weights = {name: array.astype(np.float64) for name, array in model.weights.items()}

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 
 from rasplens.compile import CompiledModel, UndefinedValue, run
 from rasplens.compile.rasp import SOp, Value
-from rasplens.model import Transformer
+from rasplens.model import transformer_of
 from rasplens.tasks.task import NO_ANSWER, Ids, Task
 
 _BATCH = 1_024
@@ -39,13 +39,13 @@ def answers(task: Task, model: Any, ids: Ids) -> Int[np.ndarray, "batch loss_pos
 
 def logits(task: Task, model: Any, ids: Ids) -> Float[np.ndarray, "batch loss_pos answer"]:
     """The logits of a transformer at the task's loss positions."""
-    transformer = getattr(model, "transformer", model)
-    if isinstance(transformer, Transformer):
+    transformer = transformer_of(model)
+    if transformer is not None:
         return transformer(ids)[:, list(task.loss_positions)]
     import torch
 
     with torch.no_grad():
-        return transformer(torch.as_tensor(ids)).cpu().numpy()[:, list(task.loss_positions)]
+        return model(torch.as_tensor(ids)).cpu().numpy()[:, list(task.loss_positions)]
 
 
 def _interpreted(task: Task, program: SOp, tokens: list[Value]) -> Int[np.ndarray, " loss_pos"]:

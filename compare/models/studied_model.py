@@ -12,9 +12,9 @@ from jaxtyping import Bool, Float, Int
 
 from rasplens.compare.models.vocabulary import Interface, compiled_interface, task_interface
 from rasplens.compile import CompiledModel
-from rasplens.learned import CompressedModel, LearnedModel
+from rasplens.learned import CompressedModel
 from rasplens.learned.importers.checkpoint import check_fits
-from rasplens.model import Transformer
+from rasplens.model import transformer_of
 from rasplens.model.hooked import HookedModel
 from rasplens.tasks import Task
 from rasplens.tasks.task import Ids
@@ -227,14 +227,12 @@ def as_subject(model: Any, task: Task, ids: Ids, interface: Interface | None = N
     """
     if isinstance(model, CompiledModel):
         words = interface or compiled_interface(model, task)
-        return Subject(HookedModel(model.transformer), task, ids, words, tuple(model.heads))
+        return Subject(HookedModel(model), task, ids, words, tuple(model.heads))
     if isinstance(model, CompressedModel):
         words = interface or compiled_interface(model.compiled, task)
         return Subject(HookedModel(model), task, ids, words, tuple(model.compiled.heads))
-    if isinstance(model, LearnedModel):
-        model = model.transformer
-    if isinstance(model, Transformer):
-        model = HookedModel(model)
+    if (transformer := transformer_of(model)) is not None:
+        model = HookedModel(transformer)
     if not (hasattr(model, "run_with_hooks") and hasattr(model, "hook_dict")):
         raise TypeError(
             "The learned side must be a LearnedModel, Transformer, HookedModel, TransformerBridge, "

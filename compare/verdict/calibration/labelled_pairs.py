@@ -20,7 +20,7 @@ from rasplens.learned import Architecture, CompressedModel, Recipe, compress, tr
 from rasplens.learned.compressor import CompressionRecipe
 from rasplens.learned.compressor.evaluation import evaluate
 from rasplens.learned.distillation import imitate
-from rasplens.model import Transformer, disguise
+from rasplens.model import HasTransformer, disguise
 from rasplens.tasks import Task
 from rasplens.tasks.out_of_distribution import varied
 
@@ -50,7 +50,7 @@ class KnownPair:
     same: bool | None
     reference: CompiledModel
     rival: CompiledModel
-    model: CompiledModel | Transformer
+    model: HasTransformer
     task: Task
     interface: Interface
 
@@ -158,11 +158,11 @@ class _Face:
         return self.words.tokens(ids)
 
     @cached_property
-    def models(self) -> tuple[tuple[str, CompiledModel | Transformer, Interface], ...]:
+    def models(self) -> tuple[tuple[str, HasTransformer, Interface], ...]:
         """Kind, model, and the model's words; made once, though they are compared with both programs."""
         return tuple(self._made())
 
-    def _made(self) -> Iterator[tuple[str, CompiledModel | Transformer, Interface]]:
+    def _made(self) -> Iterator[tuple[str, HasTransformer, Interface]]:
         weights = self.compiled.transformer
         yield "itself", self.compiled, self.words
         yield "disguised", disguise(weights, self.seed, extra_width=3), self.words

@@ -40,7 +40,7 @@ def test_several_widths_and_seeds_come_out_as_if_each_were_alone(frac):
     assert [(model.d, model.seed) for model in models] == [(3, 0), (3, 1), (5, 0), (5, 1)]
     np.testing.assert_allclose(models[1].projection, compress(frac, 3, SHORT, seed=1).projection, atol=1e-5)
     assert not np.allclose(models[0].projection, models[1].projection)
-    assert [model.config.d_model for model in models] == [3, 3, 5, 5]
+    assert [model.transformer.config.d_model for model in models] == [3, 3, 5, 5]
     again = compress_many(frac, [3, 5], [0, 1], SHORT)
     for one, other in zip(models, again, strict=True):
         np.testing.assert_array_equal(one.projection, other.projection)
