@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from rasplens.learned.architecture import Architecture
 from rasplens.learned.compressor import (
     CompressedModel,
     CompressionRecipe,
@@ -13,7 +14,7 @@ from rasplens.learned.config import TrainConfig
 from rasplens.learned.importers.checkpoint import import_checkpoint
 from rasplens.learned.initialisation import untrained, untrained_like
 from rasplens.learned.learned_model import LearnedModel, load_learned
-from rasplens.learned.recipes import RECIPES, Architecture, Recipe, get_recipe
+from rasplens.learned.recipes import RECIPES, Recipe, get_recipe
 from rasplens.learned.zoo import load_pretrained, pretrained_names
 
 if TYPE_CHECKING:

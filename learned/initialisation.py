@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rasplens.learned.recipes import Architecture
+from rasplens.learned.architecture import Architecture
 from rasplens.model import Config, Transformer, bias_shapes, weight_shapes
 from rasplens.model.random_streams import rng
 from rasplens.tasks import Task
@@ -10,8 +10,8 @@ from rasplens.tasks import Task
 INIT_SCALE = 0.8
 """Weights are normal with standard deviation INIT_SCALE / √d_model.
 
-Source: HookedTransformer's default (`initializer_range`), with which the seeds trained; other libraries
-use 0.02, which trains these models differently.
+Source: HookedTransformer's default (`initializer_range`), with which the published models were trained; other
+libraries use 0.02, which trains these models differently.
 """
 
 

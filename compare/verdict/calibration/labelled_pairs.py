@@ -2,8 +2,8 @@
 
 Each of the `circuits` is a program with a rival that gives the same answers in another way. Known
 to be the same as a program: the compiled model, its disguises, a noisy one, one compiled without any optimisation,
-one whose features share a somewhat narrower residual stream, and one trained to imitate what the compiled model
-does inside. Known to be different: all of these for the rival, an untrained model, and the program's own
+one whose features share a somewhat narrower residual stream, and one distilled to match the
+activations of the compiled model. Known to be different: all of these for the rival, an untrained model, and the program's own
 architecture trained on answers that were shuffled.
 """
 
@@ -19,7 +19,7 @@ from rasplens.compile import CompiledModel, compile_program
 from rasplens.learned import Architecture, CompressedModel, Recipe, compress, train, untrained_like
 from rasplens.learned.compressor import CompressionRecipe
 from rasplens.learned.compressor.evaluation import evaluate
-from rasplens.learned.distillation import imitate
+from rasplens.learned.distillation import distill_activations
 from rasplens.model import HasTransformer, disguise
 from rasplens.tasks import Task
 from rasplens.tasks.out_of_distribution import varied
@@ -84,7 +84,7 @@ def known_pairs(circuit: Circuit, seed: int = 0) -> Iterator[KnownPair]:
 
     Args:
         circuit: Two programs for one task.
-        seed: Of disguises, noise, imitations and trainings.
+        seed: Of disguises, noise, distillations and trainings.
     """
     task = circuit.task()
     sides = [
@@ -174,7 +174,7 @@ class _Face:
         )
         yield "compiled without optimisation", plain, compiled_interface(plain, self.task)
         yield "compressed", faithfully_compressed(self.compiled, self.seed), self.words
-        yield "imitation", imitate(weights, self.tokens, self.seed), self.words
+        yield "distilled", distill_activations(weights, self.tokens, self.seed), self.words
 
 
 def _with_shuffled_answers(task: Task, seed: int) -> Task:

@@ -63,7 +63,7 @@ def test_one_device_does_all_where_there_is_one():
 
 @pytest.mark.parametrize("warmup", [0, 3])
 def test_the_rate_is_constant_or_rises_and_falls(warmup):
-    recipe = replace(get_recipe("sort", "seed"), steps=10, warmup=warmup, weight_decay=0.0)
+    recipe = replace(get_recipe("sort", "published"), steps=10, warmup=warmup, weight_decay=0.0)
     optimiser = build_optimiser(recipe)
     weights = {"w": jnp.zeros(1)}
     state, sizes = optimiser.init(weights), []
