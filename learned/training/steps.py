@@ -23,12 +23,15 @@ from rasplens.learned.initialisation import untrained
 from rasplens.learned.recipes import Recipe
 from rasplens.learned.training.layer_plan import plan_layers
 from rasplens.learned.training.live_forward import live_forward
-from rasplens.model.jax_forward import for_members
+from rasplens.model import Config
+from rasplens.model.jax_forward import JaxWeights, for_members
 from rasplens.tasks import Task
 
 Weights = dict[str, jax.Array]
 State = tuple[Weights, Any]
 """Trained weights and the optimiser's state; every array has the members of the ensemble as its first axis."""
+
+ForwardBuilder = Callable[[Config, np.ndarray, tuple[int, ...]], Callable[[JaxWeights, jax.Array], jax.Array]]
 
 _AT_ONCE = 256
 """Inputs that are evaluated together: more would not fit into a core's cache."""
@@ -54,17 +57,18 @@ class Steps:
 
 
 @lru_cache(maxsize=8)
-def build_steps(task: Task, recipe: Recipe, n_devices: int) -> Steps:
+def build_steps(task: Task, recipe: Recipe, n_devices: int, forward: ForwardBuilder = live_forward) -> Steps:
     """The programs that train a recipe's architecture on a task; those built last are kept.
 
     Args:
         task: What is trained, and where its answers are read.
         recipe: How to train.
         n_devices: Among how many of JAX's devices the inputs of a step are shared out.
+        forward: From config, mask and positions, the function (weights, tokens) → logits there.
     """
     start = untrained(recipe.architecture, task, 0)
-    logits = live_forward(start.config, start.mask, recipe.objective(task).loss_positions)
-    answers = live_forward(start.config, start.mask, task.loss_positions)
+    logits = forward(start.config, start.mask, recipe.objective(task).loss_positions)
+    answers = forward(start.config, start.mask, task.loss_positions)
     frozen = {name: jnp.asarray(start.weights[name]) for name in start.config.frozen}
     optimiser = build_optimiser(recipe)
 

@@ -2,8 +2,8 @@
 
 Each of the `circuits` is a program with a rival that gives the same answers in another way. Known
 to be the same as a program: the compiled model, its disguises, a noisy one, one compiled without any optimisation,
-one whose features share a somewhat narrower residual stream, and one distilled to match the
-activations of the compiled model. Known to be different: all of these for the rival, an untrained model, and the program's own
+one whose features share a somewhat narrower residual stream, and one distilled to match the activations of the
+compiled model. Known to be different: all of these for the rival, an untrained model, and the program's own
 architecture trained on answers that were shuffled.
 """
 
