@@ -290,7 +290,7 @@ REPRODUCTIONS: Mapping[str, Reproduction] = {
         ),
         Reproduction(
             "copy", CG80499, "1 layer, 4 heads, d=32, sinusoids on queries and keys only, weight decay 1",
-            "copy", "seed", 0,
+            "copy", "published", 0,
             _copy_findings(
                 {
                     "ABCDEF": "ECECECECECECECECEC",

@@ -173,7 +173,7 @@ def train_and_show(task_name: str, recipe: str, seeds: list[int], out: Path, jso
     Raises:
         ValueError: If there is no place to write to (before training, not after).
     """
-    from rasplens.learned import get_recipe, train, use_all_cores
+    from rasplens.learned import get_recipe, train_many, use_all_cores
 
     task = get_task(task_name)
     steps = get_recipe(task.name, recipe).steps
@@ -186,7 +186,7 @@ def train_and_show(task_name: str, recipe: str, seeds: list[int], out: Path, jso
     use_all_cores()
     with show.progress(f"training {task.name}") as advance:
         report = _training_report(steps, len(seeds), advance)
-        models = train(task, recipe, seeds=seeds, progress=report, state_path=state)
+        models = train_many(task, recipe, seeds, progress=report, state_path=state)
     for model, path in zip(models, paths, strict=True):
         model.save(path)
     state.unlink()

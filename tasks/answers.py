@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from rasplens.compile import CompiledModel, UndefinedValue, run
 from rasplens.compile.rasp import SOp, Value
-from rasplens.model import Transformer
+from rasplens.model import transformer_of
 
 BATCH = 1_024
 """Inputs that run at once."""
@@ -41,15 +41,14 @@ def logits(
     model: Any, ids: Int[np.ndarray, "batch pos"], positions: Sequence[int]
 ) -> Float[np.ndarray, "batch answer logit"]:
     """The logits at some positions: of a transformer, of what has one, or of a torch module of token ids."""
-    transformer = getattr(model, "transformer", model)
     parts = np.split(ids, range(BATCH, len(ids), BATCH))
-    return np.concatenate([_logits(transformer, part)[:, list(positions)] for part in parts])
+    return np.concatenate([_logits(model, part)[:, list(positions)] for part in parts])
 
 
-def _logits(transformer: Any, ids: Int[np.ndarray, "batch pos"]) -> Float[np.ndarray, "batch pos logit"]:
-    if isinstance(transformer, Transformer):
+def _logits(model: Any, ids: Int[np.ndarray, "batch pos"]) -> Float[np.ndarray, "batch pos logit"]:
+    if (transformer := transformer_of(model)) is not None:
         return transformer(ids)
     import torch
 
     with torch.no_grad():
-        return np.asarray(transformer(torch.as_tensor(ids)).cpu().numpy())
+        return np.asarray(model(torch.as_tensor(ids)).cpu().numpy())

@@ -12,9 +12,9 @@ from jaxtyping import Bool, Float, Int
 
 from rasplens.compare.models.vocabulary import Vocabulary, task_vocabulary, vocabulary_of
 from rasplens.compile import CompiledModel
-from rasplens.learned import CompressedModel, LearnedModel
+from rasplens.learned import CompressedModel
 from rasplens.learned.importers.checkpoint import check_fits
-from rasplens.model import Transformer
+from rasplens.model import transformer_of
 from rasplens.model.hooked import HookedModel
 from rasplens.tasks import Task
 from rasplens.tasks.task import Ids
@@ -231,10 +231,8 @@ def as_studied_model(model: Any, task: Task, ids: Ids, vocabulary: Vocabulary | 
     if isinstance(model, CompressedModel):
         vocabulary = vocabulary or vocabulary_of(model.compiled, task)
         return StudiedModel(HookedModel(model), task, ids, vocabulary, tuple(model.compiled.heads))
-    if isinstance(model, LearnedModel):
-        model = model.transformer
-    if isinstance(model, Transformer):
-        model = HookedModel(model)
+    if (transformer := transformer_of(model)) is not None:
+        model = HookedModel(transformer)
     if not (hasattr(model, "run_with_hooks") and hasattr(model, "hook_dict")):
         raise TypeError(
             "The learned side must be a LearnedModel, Transformer, HookedModel, TransformerBridge, "

@@ -20,12 +20,11 @@ _KIND = "compressed program"
 
 
 @dataclass(frozen=True, eq=False)
-class CompressedModel(Transformer):
+class CompressedModel:
     """A compiled model behind one linear map: a transformer with d directions, in which features share them.
 
-    It runs, is hooked, disguised and compared like any transformer.
-
     Attributes:
+        transformer: What it runs as: hooked, disguised and compared like any other.
         compiled: The model that was compressed.
         projection: The map W, `[D, d]`: row i is where the residual direction i of the compiled model went.
         recipe: How it was found; None for a map from elsewhere, such as principal components.
@@ -34,6 +33,7 @@ class CompressedModel(Transformer):
             the one at the step where their mean was least.
     """
 
+    transformer: Transformer
     compiled: CompiledModel
     projection: Float[np.ndarray, "D d"]
     recipe: CompressionRecipe | None = None
@@ -49,11 +49,6 @@ class CompressedModel(Transformer):
     def origin(self) -> str:
         """Where it comes from."""
         return f"{self.compiled.output!r}, compressed to {self.d} of {len(self.projection)} directions"
-
-    @property
-    def transformer(self) -> Transformer:
-        """Itself: compiled and learned models have a transformer, this one is one."""
-        return self
 
     @property
     def labels(self) -> list[str]:
@@ -72,7 +67,7 @@ class CompressedModel(Transformer):
             ValueError: If a sequence does not fit the model, or the lengths differ.
         """
         output = self.compiled.variables[self.compiled.output]
-        logits = self(self.compiled.encode(sequences))[:, self.compiled.offset :]
+        logits = self.transformer(self.compiled.encode(sequences))[:, self.compiled.offset :]
         return [[(*output.values, None)[code] for code in row] for row in best_codes(output, logits)]
 
     def save(self, path: str | Path) -> None:
@@ -93,7 +88,7 @@ class CompressedModel(Transformer):
             "seed": self.seed,
             "history": self.history,
         }
-        save(self, path, provenance)
+        save(self.transformer, path, provenance)
 
     def __repr__(self) -> str:
         wide = self.compiled.transformer.config.d_model
@@ -113,8 +108,7 @@ def compressed_by(compiled: CompiledModel, projection: Float[np.ndarray, "D d"],
         projection: The map.
         more: Where it comes from: `recipe`, `seed` and `history`.
     """
-    made = narrow(compiled.transformer, projection)
-    return CompressedModel(made.config, made.weights, made.mask, compiled, projection, **more)
+    return CompressedModel(narrow(compiled.transformer, projection), compiled, projection, **more)
 
 
 def is_compressed(path: str | Path) -> bool:
@@ -140,9 +134,7 @@ def load_compressed(path: str | Path) -> CompressedModel:
     recipe = None if found["recipe"] is None else CompressionRecipe.from_dict(found["recipe"])
     history = tuple((step, output, layers) for step, output, layers in found["history"])
     projection = np.array(found["projection"])
-    return CompressedModel(
-        made.config, made.weights, made.mask, compiled, projection, recipe, found["seed"], history
-    )
+    return CompressedModel(made, compiled, projection, recipe, found["seed"], history)
 
 
 def _sparse(array: np.ndarray) -> Mapping[str, Any]:

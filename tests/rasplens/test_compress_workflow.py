@@ -1,14 +1,16 @@
 """`rasplens compress`, in process."""
 
 import json
+from functools import partial
 
 import pytest
 
+from rasplens import compress_workflow
 from rasplens.cli import main
-from rasplens.learned import load_compressed
-from rasplens.learned.compressor import CompressionRecipe, loop
+from rasplens.learned import TrainConfig, load_compressed
+from rasplens.learned.compressor import CompressionRecipe, compress_many
 from rasplens.learned.compressor.recipe import RECIPES
-from rasplens.learned.training import run_files as run_state
+from rasplens.learned.training import loop
 
 
 @pytest.fixture(autouse=True)
@@ -57,11 +59,11 @@ def test_without_optimiser_every_variable_keeps_its_directions(capsys):
 
 
 def test_what_was_interrupted_goes_on(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "CHUNK", 20)
-    monkeypatch.setattr(loop, "SAVE_EVERY", 0.0)
+    often = partial(compress_many, config=TrainConfig(map_chunk=20, save_every=0.0))
+    monkeypatch.setattr(compress_workflow, "compress_many", often)
     whole = json.loads(call(capsys, "length", "--d", "3", "--json")[1])[0]
     (tmp_path / "compressed.safetensors").unlink()
-    saved, count = run_state.save_run, []
+    saved, count = loop.save_run, []
 
     def stop(*arguments):
         saved(*arguments)

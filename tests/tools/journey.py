@@ -3,9 +3,9 @@
     python tests/tools/journey.py
 
 A compiled model is followed through `compare`, a program through `compile_program`: every function that it is
-handed to, itself or inside what carries it (a pairing, a studied model), in the order of the first calls. A stay is
-a run of such calls in one module; a return is a stay in a module that had been left before. What an object is asked
-itself, by its own methods, is no journey.
+handed to, itself or inside what carries it (a pairing, a studied model), in the order of the first calls. A stay
+is a run of such calls in one module; a return is a stay in a module that had been left before. What an object is
+asked itself, by its own methods, is no journey.
 """
 
 import inspect
@@ -65,7 +65,7 @@ def through_compile() -> list[str]:
 
 
 def follow(work: Callable[[], object], package: str, is_followed: Callable[[object], bool]) -> list[str]:
-    """The modules of the functions that are handed what is followed, as stays, in the order of their first calls."""
+    """The modules of the functions that are handed what is followed, in the order of their first calls."""
     seen: set[CodeType] = set()
     stays: list[str] = []
 
