@@ -13,15 +13,17 @@ from rasplens.compile.analysis.table_evaluation import trace
 from rasplens.compile.backend.assembly import Assembly, Places, assemble
 from rasplens.compile.backend.residual_layout import Layout, lay_out
 from rasplens.compile.backend.schedule import ATTENTION, schedule
-from rasplens.compile.compiled import CompiledModel, Variable
+from rasplens.compile.compiled import CompiledModel
 from rasplens.compile.errors import CausalWarning, CompileError
 from rasplens.compile.frontend.undefined_inputs import defined_program, searched
+from rasplens.compile.ir import Graph
 from rasplens.compile.passes import ALL_PASSES, FOLD
 from rasplens.compile.passes import optimize as run_passes
 from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.input_space import InputSpace, input_space
 from rasplens.compile.rasp.interpreter import expressions
 from rasplens.compile.rasp.values import value_key
+from rasplens.compile.variable import Variable
 
 
 def compile_program(
@@ -68,7 +70,8 @@ def compile_program(
         raise ValueError(f'partial must be "forbid" or "allow"; got {partial!r}.')
     if pad and mask is not None:
         raise ValueError("With a mask of its own, a position may see nothing but padding. Compile without `pad`.")
-    _, finite = defined_program(program, inputs, partial)
+    graph, finite = defined_program(program, inputs, partial)
+    arguments = _arguments(program, graph, finite)
     gaps = finite if partial == "allow" else None
     if causal and mask is None and not program.annotations.get("causal"):
         _warn_where_causality_matters(program, finite, inputs)
@@ -77,7 +80,16 @@ def compile_program(
     places = schedule(layout)
     assembly = assemble(layout, places, inputs)
     compiled = _with_anatomy(program, inputs, layout, places, assembly)
-    return replace(compiled, partial=gaps)
+    return replace(compiled, partial=gaps, arguments=arguments)
+
+
+def _arguments(program: rasp.SOp, graph: Graph, finite: Finite) -> dict[int, tuple[Value, ...]]:
+    """By place among the expressions of the program, what the values of every s-op are."""
+    return {
+        place: tuple(finite.nodes[graph.node_of[id(expr)]].raw_values)
+        for place, expr in enumerate(expressions(program))
+        if isinstance(expr, rasp.SOp)
+    }
 
 
 def _passes(chosen: bool | Collection[str]) -> Collection[str]:

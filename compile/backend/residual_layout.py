@@ -18,6 +18,7 @@ from jaxtyping import Float
 
 from rasplens.compile import ir as ops
 from rasplens.compile.analysis.domains import UNDEFINED, Finite, FiniteNode
+from rasplens.compile.analysis.views import is_view
 from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.values import exact, value_key
 
@@ -199,14 +200,6 @@ def lay_out(finite: Finite, has_bos: bool, fold: bool, has_pad: bool = False) ->
     bos = width if has_bos else None
     pad = width + has_bos if has_pad else None
     return Layout(finite, width + has_bos + has_pad, written, slices, maps, bos, one, pad)
-
-
-def is_view(finite: Finite, variable: int) -> bool:
-    """Whether a variable is linear in what it reads: a map of a categorical one, or a form of numbers."""
-    node = finite.nodes[variable]
-    if isinstance(node.op, ops.Apply):
-        return len(node.inputs) == 1 and not finite.nodes[node.inputs[0]].is_numerical
-    return isinstance(node.op, ops.Linear) and not node.is_partial
 
 
 def n_directions(node: FiniteNode) -> int:

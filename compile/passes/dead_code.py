@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from rasplens.compile.analysis.domains import Finite
-from rasplens.compile.backend.residual_layout import is_view
+from rasplens.compile.analysis.views import is_view
 from rasplens.compile.rasp.input_space import InputSpace
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from rasplens.compile import ir as ops
 from rasplens.compile.analysis.domains import Finite, FiniteNode
-from rasplens.compile.backend.residual_layout import is_view
+from rasplens.compile.analysis.views import is_view
 from rasplens.compile.passes.rewriting import Rewriting, no_function, rewrite
 from rasplens.compile.rasp.input_space import InputSpace
 
