@@ -4,6 +4,7 @@ from rasplens.compile import rasp
 from rasplens.compile.compiled import CompiledModel, load_compiled
 from rasplens.compile.compiler import compile_program
 from rasplens.compile.errors import CausalWarning, CompileError, UndefinedValue
+from rasplens.compile.limits import CompileLimits
 from rasplens.compile.rasp import programs
 from rasplens.compile.rasp.interpreter import run
 from rasplens.compile.tracr_import import from_tracr, from_tracr_program
@@ -13,6 +14,7 @@ from rasplens.compile.verify import Verification, verify
 __all__ = [
     "CausalWarning",
     "CompileError",
+    "CompileLimits",
     "CompiledModel",
     "UndefinedValue",
     "Variable",

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from rasplens.compile import rasp
-from rasplens.compile.analysis.domains import Finite
+from rasplens.compile.ir import FiniteGraph
 from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.rasp.input_space import InputSpace
 from rasplens.compile.variable import TOLERANCE, Variable
@@ -45,7 +45,7 @@ class Anatomy:
     output: str
     heads: Mapping[tuple[int, int], str]
     neurons: Mapping[tuple[int, int, int], str]
-    partial: Finite | None = None
+    partial: FiniteGraph | None = None
     arguments: Mapping[int, tuple[Value, ...]] = field(default_factory=dict)
 
     @property

@@ -13,7 +13,8 @@ from jaxtyping import Int
 from rasplens.compile.analysis.table_evaluation import trace
 from rasplens.compile.anatomy import Anatomy
 from rasplens.compile.errors import UndefinedValue
-from rasplens.compile.ground_truth_circuit import circuit
+from rasplens.compile.ground_truth_circuit import Granularity, circuit
+from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
 from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.input_space import batches
 from rasplens.compile.rasp.interpreter import run
@@ -98,9 +99,14 @@ class CompiledModel(Anatomy):
         """
         save_anatomy(self, path)
 
-    def circuit(self, granularity: str = "head", positions: Sequence[int] | None = None) -> nx.DiGraph:
+    def circuit(
+        self,
+        granularity: Granularity = "head",
+        positions: Sequence[int] | None = None,
+        limits: CompileLimits = DEFAULT_LIMITS,
+    ) -> nx.DiGraph:
         """The connections that the answers depend on; see `rasplens.compile.ground_truth_circuit.circuit`."""
-        return circuit(self, granularity, positions)
+        return circuit(self, granularity, positions, limits)
 
     def to_bridge(self) -> "TransformerBridge":
         """The model as a native TransformerLens bridge, for token ids as `encode` gives them.

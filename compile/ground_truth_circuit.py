@@ -12,20 +12,22 @@ another.
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import networkx as nx
 import numpy as np
 from jaxtyping import Float, Int
 
 from rasplens.compile.anatomy import Anatomy
+from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
 from rasplens.compile.variable import nearest
 from rasplens.model.forward import forward, masked_softmax
 
-TRIED = 500
-"""Inputs on which connections are tried, where there are more."""
-
 TOKENS, POSITIONS, LOGITS = "tokens", "positions", "logits"
 """The parts of a model that are neither heads nor neurons: its two embeddings and its unembedding."""
+
+Granularity = Literal["head", "edge"]
+"""Connections between heads and neurons, or attention edges between positions."""
 
 Residual = Float[np.ndarray, "batch pos d_model"]
 
@@ -51,7 +53,12 @@ Cut = tuple[str, str]
 """The names of the part that writes and of the one that no longer reads it."""
 
 
-def circuit(compiled: Anatomy, granularity: str = "head", positions: Sequence[int] | None = None) -> nx.DiGraph:
+def circuit(
+    compiled: Anatomy,
+    granularity: Granularity = "head",
+    positions: Sequence[int] | None = None,
+    limits: CompileLimits = DEFAULT_LIMITS,
+) -> nx.DiGraph:
     """The connections that the model's answers depend on.
 
     Args:
@@ -60,6 +67,7 @@ def circuit(compiled: Anatomy, granularity: str = "head", positions: Sequence[in
             that one reads what the other writes. `"edge"`: nodes are (layer, position) of the residual
             stream, and an edge from (l, key) to (l + 1, query) is attention in layer l.
         positions: Where answers count; by default everywhere.
+        limits: On how many inputs to try connections.
 
     Returns:
         A graph whose `graph` attributes say which ablation it is the truth for, on how many inputs, and
@@ -68,17 +76,17 @@ def circuit(compiled: Anatomy, granularity: str = "head", positions: Sequence[in
     Raises:
         ValueError: If the granularity is unknown or a position is outside the sequence.
     """
-    if granularity not in ("head", "edge"):
+    if granularity not in get_args(Granularity):
         raise ValueError(f'granularity must be "head" or "edge"; got {granularity!r}.')
     n = compiled.inputs.max_len
     counted = list(range(n)) if positions is None else list(positions)
     if outside := [position for position in counted if not 0 <= position < n]:
         raise ValueError(f"Positions {outside} lie outside the {n} positions of the longest sequence.")
-    batches = list(_tried(compiled))
+    batches = list(_tried(compiled, limits.circuit_inputs))
     graph = nx.DiGraph(
         ablation="zero, attention renormalised" if granularity == "edge" else "zero",
         inputs=sum(len(ids) for ids in batches),
-        exhaustive=compiled.inputs.size <= TRIED,
+        exhaustive=compiled.inputs.size <= limits.circuit_inputs,
     )
     candidates: Iterator[Cut | AttentionEdge] = _attention_edges(compiled)
     if granularity == "head":
@@ -205,7 +213,7 @@ def _ends(candidate: Cut | AttentionEdge) -> tuple[object, object]:
     return candidate
 
 
-def _tried(compiled: Anatomy) -> Iterator[np.ndarray]:
+def _tried(compiled: Anatomy, most: int) -> Iterator[np.ndarray]:
     """All inputs where there are few enough, else a sample."""
     space = compiled.inputs
-    yield from space.all_ids() if space.size <= TRIED else space.sampled_ids(TRIED, seed=0)
+    yield from space.all_ids() if space.size <= most else space.sampled_ids(most, seed=0)
