@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from rasplens.compile import CompiledModel
-from rasplens.compile.compiled import nearest
 from rasplens.compile.rasp import Encoding, Value
+from rasplens.compile.variable import nearest
 from rasplens.tasks import Task
 from rasplens.tasks.task import Ids
 

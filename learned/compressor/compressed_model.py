@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from rasplens.compile.compiled import CompiledModel, Variable, nearest
+from rasplens.compile.compiled import CompiledModel
 from rasplens.compile.drawing import direction_labels
 from rasplens.compile.rasp import Encoding, Value
-from rasplens.compile.storage import anatomy, from_anatomy
+from rasplens.compile.storage import anatomy_from_json, anatomy_to_json
+from rasplens.compile.variable import Variable, nearest
 from rasplens.learned.compressor.projection import narrow
 from rasplens.learned.compressor.recipe import CompressionRecipe
 from rasplens.model import Config, StorageError, Transformer, load, load_provenance, save
@@ -79,7 +80,7 @@ class CompressedModel:
         source = self.compiled.transformer
         provenance = {
             "kind": _KIND,
-            "anatomy": anatomy(self.compiled),
+            "anatomy": anatomy_to_json(self.compiled),
             "config": source.config.to_dict(),
             "weights": {name: _sparse(array) for name, array in source.weights.items()},
             "dtype": source.dtype.name,
@@ -130,7 +131,8 @@ def load_compressed(path: str | Path) -> CompressedModel:
         raise StorageError(f"{path} holds a model, but not a compressed program: no map in it.")
     made, dtype = load(path), np.dtype(found["dtype"])
     weights = {name: _dense(array, dtype) for name, array in found["weights"].items()}
-    compiled = from_anatomy(found["anatomy"], Transformer(Config.from_dict(found["config"]), weights, made.mask))
+    transformer = Transformer(Config.from_dict(found["config"]), weights, made.mask)
+    compiled = CompiledModel.of(anatomy_from_json(found["anatomy"], transformer))
     recipe = None if found["recipe"] is None else CompressionRecipe.from_dict(found["recipe"])
     history = tuple((step, output, layers) for step, output, layers in found["history"])
     projection = np.array(found["projection"])
