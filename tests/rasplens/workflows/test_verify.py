@@ -6,7 +6,7 @@ from rasplens.compile import CompileError
 from rasplens.model import Transformer
 from rasplens.sources import reference
 from rasplens.tasks import get_task
-from rasplens.workflow import verify_for_task
+from rasplens.workflows.verify import verify_for_task
 
 
 def test_nothing_is_compared_with_a_reference_that_is_wrong():
