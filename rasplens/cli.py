@@ -3,6 +3,7 @@
 import sys
 import time
 import warnings
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +21,15 @@ app = typer.Typer(
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
+
+
+class Preset(StrEnum):
+    """The presets of a comparison, by name; `rasplens.compare.PRESETS` says what they mean."""
+
+    quick = "quick"
+    standard = "standard"
+    thorough = "thorough"
+
 
 TaskName = Annotated[str, typer.Argument(metavar="TASK", help="sort, copy, compression or compression_notebook.")]
 Source = Annotated[
@@ -39,9 +49,7 @@ Learned = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts, and no progress.")]
 Seed = Annotated[int, typer.Option(help="Of everything random.")]
-Config = Annotated[
-    str, typer.Option("--config", help="How much a comparison looks at: quick, standard or thorough.")
-]
+Config = Annotated[Preset, typer.Option(help="How much a comparison looks at: less time, or more precision.")]
 Inputs = Annotated[
     int | None, typer.Option(min=50, help="How many held-out inputs to compare on, if not the config's.")
 ]
@@ -65,7 +73,7 @@ def run(
     learned: Learned = None,
     program: ProgramName = None,
     out: Annotated[Path | None, typer.Option(help="The folder to write to; runs/TASK by default.")] = None,
-    config: Config = "standard",
+    config: Config = Preset.standard,
     inputs: Inputs = None,
     seed: Seed = 0,
     json: Json = False,
@@ -219,7 +227,7 @@ def compare(
         list[str] | None, typer.Option(help="A program to compare with; say it again for more.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="A folder for one report per model and program.")] = None,
-    config: Config = "standard",
+    config: Config = Preset.standard,
     inputs: Inputs = None,
     seed: Seed = 0,
     json: Json = False,
@@ -233,11 +241,11 @@ def compare(
     compare_and_show(task, learned or [], program, _compare_config(config, inputs), seed, out, json)
 
 
-def _compare_config(preset: Any, inputs: int | None) -> Any:
+def _compare_config(preset: Preset, inputs: int | None) -> Any:
     """The config of a comparison by its name, with a number of inputs if one is given."""
     from rasplens.compare.config import get_config
 
-    return get_config(preset) if inputs is None else get_config(preset, n_inputs=inputs)
+    return get_config(preset.value) if inputs is None else get_config(preset.value, n_inputs=inputs)
 
 
 def main(arguments: list[str] | None = None) -> None:
