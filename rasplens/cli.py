@@ -3,6 +3,7 @@
 import sys
 import time
 import warnings
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +21,15 @@ app = typer.Typer(
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
+
+
+class Preset(StrEnum):
+    """The presets of a comparison, by name; `rasplens.compare.PRESETS` says what they mean."""
+
+    quick = "quick"
+    standard = "standard"
+    thorough = "thorough"
+
 
 TaskName = Annotated[str, typer.Argument(metavar="TASK", help="sort, copy, compression or compression_notebook.")]
 Source = Annotated[
@@ -39,7 +49,10 @@ Learned = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts, and no progress.")]
 Seed = Annotated[int, typer.Option(help="Of everything random.")]
-Inputs = Annotated[int, typer.Option(min=50, help="How many held-out inputs to compare on.")]
+Config = Annotated[Preset, typer.Option(help="How much a comparison looks at: less time, or more precision.")]
+Inputs = Annotated[
+    int | None, typer.Option(min=50, help="How many held-out inputs to compare on, if not the config's.")
+]
 Vocab = Annotated[str | None, typer.Option(help="For your own program: its tokens, such as a,b,c or 0..9.")]
 MaxLen = Annotated[int | None, typer.Option(min=1, help="For your own program: the longest sequence.")]
 Causal = Annotated[bool, typer.Option("--causal", help="For your own program: positions see only the past.")]
@@ -60,7 +73,8 @@ def run(
     learned: Learned = None,
     program: ProgramName = None,
     out: Annotated[Path | None, typer.Option(help="The folder to write to; runs/TASK by default.")] = None,
-    inputs: Inputs = 1_000,
+    config: Config = Preset.standard,
+    inputs: Inputs = None,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
@@ -68,9 +82,9 @@ def run(
 
     Example: rasplens run sort --learned my_model.pt
     """
-    from rasplens.workflow import Sample, run_task
+    from rasplens.workflows.run import run_task
 
-    run_task(task, learned, program, out or Path("runs") / task, Sample(inputs, seed), json)
+    run_task(task, learned, program, out or Path("runs") / task, _compare_config(config, inputs), seed, json)
 
 
 @app.command("compile")
@@ -89,7 +103,7 @@ def compile_(
     Example: rasplens compile my_program.py:histogram --vocab a,b,c --max-len 5 --input b,a,b
     """
     from rasplens.sources import Sizes
-    from rasplens.workflow import compile_and_show
+    from rasplens.workflows.compile import compile_and_show
 
     compile_and_show(source, program, Sizes(vocab, max_len, causal), out, run_on, json)
 
@@ -117,8 +131,8 @@ def compress(
 
     Example: rasplens compress frac_prevs --d 6
     """
-    from rasplens.compress_workflow import compress_and_show
     from rasplens.sources import Sizes
+    from rasplens.workflows.compress import compress_and_show
 
     seeds = list(range(seed, seed + models))
     compress_and_show(source, program, Sizes(vocab, max_len, causal), not plain, d, recipe, seeds, out, json)
@@ -142,7 +156,7 @@ def verify(
     Example: rasplens verify my_program.py:histogram --vocab a,b,c --max-len 5
     """
     from rasplens.sources import Sizes
-    from rasplens.workflow import verify_and_show
+    from rasplens.workflows.verify import verify_and_show
 
     verify_and_show(source, program, Sizes(vocab, max_len, causal), samples, seed, json)
 
@@ -177,7 +191,7 @@ def train(
 
     Example: rasplens train copy --recipe smeared --out copy.safetensors
     """
-    from rasplens.workflow import train_and_show
+    from rasplens.workflows.train import train_and_show
 
     train_and_show(task, recipe, list(range(seed, seed + models)), out or Path(f"{task}.safetensors"), json)
 
@@ -200,7 +214,7 @@ def reproduce(
 
     Example: rasplens reproduce copy_smeared
     """
-    from rasplens.workflow import reproduce_and_show
+    from rasplens.workflows.reproduce import reproduce_and_show
 
     reproduce_and_show(name, out, json)
 
@@ -213,7 +227,8 @@ def compare(
         list[str] | None, typer.Option(help="A program to compare with; say it again for more.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="A folder for one report per model and program.")] = None,
-    inputs: Inputs = 1_000,
+    config: Config = Preset.standard,
+    inputs: Inputs = None,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
@@ -221,9 +236,16 @@ def compare(
 
     Example: rasplens compare copy --learned a.safetensors --learned b.safetensors
     """
-    from rasplens.workflow import Sample, compare_and_show
+    from rasplens.workflows.compare import compare_and_show
 
-    compare_and_show(task, learned or [], program, Sample(inputs, seed), out, json)
+    compare_and_show(task, learned or [], program, _compare_config(config, inputs), seed, out, json)
+
+
+def _compare_config(preset: Preset, inputs: int | None) -> Any:
+    """The config of a comparison by its name, with a number of inputs if one is given."""
+    from rasplens.compare.config import get_config
+
+    return get_config(preset.value) if inputs is None else get_config(preset.value, n_inputs=inputs)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -1,22 +1,22 @@
 import json
 
-from rasplens import terminal as show
+from rasplens import terminal
 from rasplens.compile import compile_program
 from rasplens.compile.rasp import Comparison, Select, SelectorWidth, tokens
 
 
 def test_figures_in_tables():
-    assert [show.figure(value) for value in (0.12345, 12_345, "x", None)] == ["0.123", "12,345", "x", "None"]
+    assert [terminal.figure(value) for value in (0.12345, 12_345, "x", None)] == ["0.123", "12,345", "x", "None"]
 
 
 def test_json_is_printed_alone(capsys):
-    show.as_json({"a": [1, None]})
+    terminal.as_json({"a": [1, None]})
     assert json.loads(capsys.readouterr().out) == {"a": [1, None]}
 
 
 def test_the_anatomy_says_what_computes_each_variable():
     compiled = compile_program(SelectorWidth(Select(tokens, tokens, Comparison.EQ)).named("hist"), ["a", "b"], 3)
-    rows = {row["variable"]: row for row in show.anatomy(compiled)}
+    rows = {row["variable"]: row for row in terminal.anatomy(compiled)}
     assert rows["tokens"]["computed by"] == "embedding"
     assert rows["tokens"]["directions"] == "0-1"
     assert rows["hist (BOS share)"]["computed by"] == "L0H0"
@@ -24,6 +24,6 @@ def test_the_anatomy_says_what_computes_each_variable():
 
 
 def test_progress_goes_to_the_error_stream(capsys):
-    with show.progress("working") as advance:
+    with terminal.progress("working") as advance:
         advance("half", 1, 2)
     assert capsys.readouterr().out == ""

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from rasplens.learned import get_recipe, load_pretrained
-from rasplens.reproductions import PROMPTS, REPRODUCTIONS, completion
+from rasplens.reproductions import REPRODUCTIONS
+from rasplens.reproductions.copying import PROMPTS, completion
 from rasplens.tasks import get_task
 
 

@@ -1,3 +1,6 @@
+"""`rasplens verify`, in process, and the check before every comparison."""
+
+import json
 from dataclasses import replace
 
 import pytest
@@ -6,7 +9,7 @@ from rasplens.compile import CompileError
 from rasplens.model import Transformer
 from rasplens.sources import reference
 from rasplens.tasks import get_task
-from rasplens.workflow import verify_for_task
+from rasplens.workflows.verify import verify_for_task
 
 
 def test_nothing_is_compared_with_a_reference_that_is_wrong():
@@ -19,3 +22,12 @@ def test_nothing_is_compared_with_a_reference_that_is_wrong():
     wrong = replace(compiled, transformer=Transformer(model.config, weights, model.mask))
     with pytest.raises(CompileError, match=r"'offset' is WRONG: on \[.*\] the program says"):
         verify_for_task(wrong, task)
+
+
+def test_verify_says_how_much_was_checked(cli, own_program):
+    code, text, _ = cli("verify", "mine.py:histogram", "--vocab", "0..2", "--max-len", "4")
+    assert code == 0
+    assert "equal on all 120 inputs" in text
+    code, text, _ = cli("verify", "copy", "--program", "induction", "--samples", "20", "--json")
+    values = json.loads(text)
+    assert (values["ok"], values["checked"], values["exhaustive"]) == (True, 20, False)

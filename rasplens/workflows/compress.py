@@ -1,10 +1,10 @@
-"""What `rasplens compress` does."""
+"""`rasplens compress`: a compiled program in fewer directions, and what it kept."""
 
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rasplens import terminal as show
+from rasplens import terminal
 from rasplens.learned.compressor import CompressedModel, CompressionReport, compress_many
 from rasplens.learned.compressor.evaluation import Evaluation, baseline, evaluate
 from rasplens.learned.compressor.examples import examples
@@ -35,7 +35,7 @@ def compress_and_show(
         raise ValueError(f"Cannot write {out}: the folder {out.parent} does not exist. Create it first.")
     compiled = compile_source(source, program, sizes, optimize)
     state = out.with_suffix(".compression.safetensors")
-    with show.progress("trying first maps") as advance:
+    with terminal.progress("trying first maps") as advance:
 
         def report(now: CompressionReport) -> None:
             left = now.seconds / now.step * (now.of - now.step)
@@ -53,20 +53,20 @@ def compress_and_show(
         model.save(path)
     state.unlink(missing_ok=True)
     if json:
-        show.as_json([_values(path, *one) for path, one in zip(paths, found, strict=True)])
+        terminal.as_json([_values(path, *one) for path, one in zip(paths, found, strict=True)])
         return
     rows: list[list[object]] = []
     for model, ours, principal in found:
         name = f"d={model.d} seed {model.seed}"
         rows += [[name, *_cells(ours)], [f"  {model.d} principal components", *_cells(principal)]]
     inputs = "all" if on.exhaustive else "a sample of"
-    show.table(f"{compiled!r}\non {inputs} {len(on.tokens):,} inputs", HEADINGS, rows)
+    terminal.table(f"{compiled!r}\non {inputs} {len(on.tokens):,} inputs", HEADINGS, rows)
     if len(models) == 1:
         features = found[0][1].features
-        show.table("Features", list(features), features.to_numpy().tolist())
+        terminal.table("Features", list(features), features.to_numpy().tolist())
         variables = found[0][1].variables
-        show.table("Variables that a layer writes", list(variables), variables.to_numpy().tolist())
-    show.out.print(f"Models: {', '.join(map(str, paths))}")
+        terminal.table("Variables that a layer writes", list(variables), variables.to_numpy().tolist())
+    terminal.out.print(f"Models: {', '.join(map(str, paths))}")
 
 
 def model_path(out: Path, model: CompressedModel, alone: bool) -> Path:

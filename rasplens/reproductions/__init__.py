@@ -1,0 +1,6 @@
+"""What the published documents trained and found, again: one entry for each, with their figures beside ours."""
+
+from rasplens.reproductions.catalogue import REPRODUCTIONS
+from rasplens.reproductions.reproduction import Finding, Reproduction
+
+__all__ = ["REPRODUCTIONS", "Finding", "Reproduction"]

@@ -1,0 +1,61 @@
+"""`rasplens reproduce`: a published model trained anew, and what was found in it."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+from rasplens import terminal
+from rasplens.learned import get_recipe, published_grid, use_all_cores
+from rasplens.reproductions import REPRODUCTIONS
+from rasplens.tasks import get_task
+from rasplens.workflows.training_progress import training_report
+
+
+def reproduce_and_show(name: str, out: Path, json: bool) -> None:
+    """Trains a published model anew, and shows its figures beside the published ones.
+
+    Raises:
+        ValueError: If there is no such model.
+    """
+    use_all_cores()
+    if name == "grid":
+        _grid_and_show(out, json)
+        return
+    if name not in REPRODUCTIONS:
+        raise ValueError(f"There is no reproduction {name!r}. There are {', '.join(REPRODUCTIONS)} and grid.")
+    entry = REPRODUCTIONS[name]
+    out.mkdir(parents=True, exist_ok=True)
+    path, state = out / f"{name}.safetensors", out / f"{name}.training.safetensors"
+    with terminal.progress(f"training {name}") as advance:
+        report = training_report(get_recipe(entry.task, entry.recipe).steps, 1, advance)
+        learned = entry.train(progress=report, state_path=state)
+    learned.save(path)
+    state.unlink()
+    findings = entry.check(learned)
+    figures = entry.write_figures(learned, out)
+    if json:
+        values = [asdict(finding) for finding in findings]
+        terminal.as_json(
+            {"name": name, "model": str(path), "figures": [str(f) for f in figures], "findings": values}
+        )
+        return
+    rows: list[list[object]] = [[f.measure, f.theirs, f.ours, _mark(f.holds)] for f in findings]
+    terminal.table(f"{entry.model}: {entry.source}", ["", "theirs", "ours", "holds"], rows)
+    terminal.out.print(f"Model: {path}   Figures: {', '.join(str(figure) for figure in figures)}")
+
+
+def _grid_and_show(out: Path, json: bool) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    with terminal.progress("training the grid") as advance:
+        table = published_grid.train_grid(
+            get_task("compression_notebook"), published_grid.GRID, published_grid.STEPS, progress=advance
+        )
+    table.to_csv(out / "grid.csv", index=False)
+    if json:
+        terminal.as_json(table.to_dict("records"))
+        return
+    terminal.table("The notebook's grid, on held-out pairs", list(table), table.to_numpy().tolist())
+    terminal.out.print(f"Table: {out / 'grid.csv'}")
+
+
+def _mark(holds: bool | None) -> str:
+    return {True: "yes", False: "NO", None: ""}[holds]

@@ -1,0 +1,73 @@
+"""A comparison in tables on the terminal."""
+
+import re
+
+from rasplens import terminal
+from rasplens.compare import Comparison
+from rasplens.compare.evidence.subspaces.decodability import best_points
+from rasplens.compile import CompiledModel, Verification
+from rasplens.sources import Studied
+
+
+def show_models(
+    compiled: CompiledModel,
+    learned: Studied,
+    comparison: Comparison,
+    checks: dict[str, Verification],
+) -> None:
+    """Prints the size and the accuracy of both models, and how the compiled one was checked."""
+    rows = []
+    for side, model in (("compiled", compiled.transformer), ("learned", learned.transformer)):
+        accuracy = comparison.accuracies[side]
+        rows.append([side, *terminal.shape(model).values(), accuracy.token, accuracy.sequence])
+    headings = ["", *terminal.shape(compiled.transformer), "answers right", "inputs right"]
+    terminal.table(f"{comparison.task}: {learned.origin} against {compiled.output!r}", headings, rows)
+    for name, check in checks.items():
+        terminal.out.print(f"Compiled program against interpreter, {name}: {check}")
+    terminal.out.print()
+
+
+def show_comparison(comparison: Comparison) -> None:
+    """Prints the axes of evidence, the best row of each table, and the findings in words."""
+    rows: list[list[object]] = [
+        [axis.name, axis.score, axis.low, axis.high, axis.note]
+        if axis.has_score
+        else [axis.name, "-", "-", "-", axis.note]
+        for axis in comparison.axes
+    ]
+    terminal.table(
+        "Evidence: 0 is what controls reach, 1 the compiled model", ["axis", "score", "low", "high", ""], rows
+    )
+    decoded = comparison.tables["decodability"]
+    if len(decoded):
+        best = best_points(decoded)
+        best["point"] = best["point"].map(_short)
+        columns = ["variable", "point", "measure", "score", "chance", "shuffled", "untrained"]
+        terminal.table(
+            "Residual subspaces: best hook point per variable", columns, best[columns].to_numpy().tolist()
+        )
+    interchanged = comparison.tables["interchange"]
+    if len(interchanged):
+        columns = ["variable", "point", "pairs", "iia", "specificity", "random", "untrained"]
+        interchanged = interchanged.assign(point=interchanged["point"].map(_short))
+        title = "Interchange: a variable of another input put into the learned model"
+        terminal.table(title, columns, interchanged[columns].to_numpy(dtype=object).tolist())
+    attention = comparison.tables["attention"]
+    matched = attention[attention["matched"]]
+    columns = ["similarity", "shuffled", "input_dependence", "concordance", "p", "untrained"]
+    cells = [[row["variable"], f"L{row['layer']}H{row['head']}", *row[columns]] for _, row in matched.iterrows()]
+    terminal.table("Attention: matched heads", ["compiled head for", "learned head", *columns], cells)
+    correlated = [
+        [method, c.rho, c.within_rows, f"{c.p:.3f}", c.n]
+        for method, c in comparison.correlations.items()
+        if c is not None
+    ]
+    headings = ["ablation", "rank correlation", "keys permuted", "p", "edges"]
+    terminal.table("Ablation: the worth of attention edges in both models", headings, correlated)
+    for sentence in comparison.findings:
+        terminal.out.print(sentence + "\n")
+
+
+def _short(point: str) -> str:
+    """A hook point of the residual stream in few letters: "L0 resid_post"."""
+    return re.sub(r"blocks\.(\d+)\.hook_", r"L\1 ", point)

@@ -1,0 +1,44 @@
+"""`rasplens train`: models of a task, one for each seed."""
+
+from pathlib import Path
+
+from rasplens import terminal
+from rasplens.learned import get_recipe, train_many, use_all_cores
+from rasplens.tasks import get_task
+from rasplens.workflows.training_progress import training_report
+
+
+def train_and_show(task_name: str, recipe: str, seeds: list[int], out: Path, json: bool) -> None:
+    """Trains a model for each seed and stores it; a training that was interrupted goes on where it was.
+
+    Raises:
+        ValueError: If there is no place to write to (before training, not after).
+    """
+    task = get_task(task_name)
+    steps = get_recipe(task.name, recipe).steps
+    if out.is_dir():
+        raise ValueError(f"{out} is a folder. Name a file in it, such as {out / f'{task.name}.safetensors'}.")
+    if not out.resolve().parent.is_dir():
+        raise ValueError(f"Cannot write {out}: the folder {out.parent} does not exist. Create it first.")
+    paths = [out] if len(seeds) == 1 else [out.with_stem(f"{out.stem}-{seed}") for seed in seeds]
+    state = out.with_suffix(".training.safetensors")
+    use_all_cores()
+    with terminal.progress(f"training {task.name}") as advance:
+        report = training_report(steps, len(seeds), advance)
+        models = train_many(task, recipe, seeds, progress=report, state_path=state)
+    for model, path in zip(models, paths, strict=True):
+        model.save(path)
+    state.unlink()
+    if json:
+        values = [
+            {"task": task.name, "path": str(path), **model.provenance}
+            for model, path in zip(models, paths, strict=True)
+        ]
+        terminal.as_json(values[0] if len(seeds) == 1 else values)
+        return
+    for model, path in zip(models, paths, strict=True):
+        accuracy = model.provenance["accuracy"]
+        terminal.out.print(
+            f"{task.name}: {accuracy['token']:.4f} of the answers and {accuracy['sequence']:.4f} of the inputs "
+            f"right on held-out inputs after {model.provenance['steps']:,} steps. Model: {path}"
+        )

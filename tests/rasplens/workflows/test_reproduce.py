@@ -1,0 +1,30 @@
+"""`rasplens reproduce`, in process, by recipes of a few steps."""
+
+import json
+from dataclasses import replace
+
+from rasplens.learned import RECIPES, published_grid, recipes
+
+
+def test_reproduce_shows_published_figures_beside_ours(cli, folder, monkeypatch):
+    short = {**RECIPES["copy"], "smeared": replace(RECIPES["copy"]["smeared"], steps=30)}
+    monkeypatch.setattr(recipes, "RECIPES", {**RECIPES, "copy": short})
+    code, text, _ = cli("reproduce", "copy_smeared", "--out", "again")
+    assert code == 0
+    assert "theirs" in text
+    assert "NO" in text  # after thirty steps nothing is completed
+    names = sorted(path.name for path in (folder / "again").iterdir())
+    assert names == ["copy_smeared.safetensors", "copy_smeared.training.jsonl", "copy_smeared_attention.html"]
+    code, text, _ = cli("reproduce", "copy_smeared", "--out", "again", "--json")
+    values = json.loads(text)
+    assert values["name"] == "copy_smeared"
+    assert {"measure", "theirs", "ours", "holds"} == set(values["findings"][0])
+
+
+def test_reproduce_grid_writes_its_table(cli, folder, monkeypatch):
+    monkeypatch.setattr(published_grid, "GRID", {"d8": published_grid.GRID["d8"]})
+    monkeypatch.setattr(published_grid, "STEPS", 20)
+    code, text, _ = cli("reproduce", "grid", "--out", "again", "--json")
+    assert code == 0
+    assert [row["name"] for row in json.loads(text)] == ["d8"]
+    assert (folder / "again" / "grid.csv").read_text().startswith("name,layers,d_model,layer_norm,bias,frozen")

@@ -1,0 +1,75 @@
+"""`rasplens run`, in process, on the smallest task with the quick config: one comparison for many assertions."""
+
+import json
+from contextlib import redirect_stdout
+from io import StringIO
+
+import pytest
+
+from rasplens.cli import main
+from rasplens.learned import load_pretrained
+
+QUICK = ("--config", "quick", "--inputs", "50")
+
+
+@pytest.fixture(scope="module")
+def copy_run(tmp_path_factory):
+    """What `rasplens run copy` prints, and the folder that it writes to."""
+    out, text = tmp_path_factory.mktemp("runs") / "copy", StringIO()
+    with redirect_stdout(text), pytest.raises(SystemExit) as stop:
+        main(["run", "copy", *QUICK, "--out", str(out)])
+    assert stop.value.code == 0
+    return text.getvalue(), out
+
+
+def test_it_prints_a_summary(copy_run):
+    text, out = copy_run
+    for part in ("compiled", "learned", "Residual subspaces", "Attention", "Ablation", "Evidence", "does not"):
+        assert part in text
+    assert "smallest margin 0.500" in text
+    assert f"Report: {out}/report.html" in text
+
+
+def test_it_writes_a_page(copy_run):
+    page = (copy_run[1] / "report.html").read_text()
+    assert page.startswith("<!DOCTYPE html>")
+
+
+def test_it_writes_the_figures(copy_run):
+    values = json.loads((copy_run[1] / "comparison.json").read_text())
+    assert (values["task"], values["program"], values["n_inputs"]) == ("copy", "offset", 50)
+    assert values["learned"] == load_pretrained("copy").origin
+    assert values["accuracies"]["compiled"] == {"token": 1.0, "sequence": 1.0}
+
+
+def test_another_model_another_program_another_folder_as_json(cli, folder):
+    load_pretrained("copy").save(folder / "own.safetensors")
+    arguments = ("--learned", "own.safetensors", "--program", "induction", "--out", "x/y", "--json")
+    code, text, errors = cli("run", "copy", *QUICK, *arguments)
+    assert (code, errors) == (0, "")
+    values = json.loads(text)
+    assert (values["program"], values["learned"]) == ("induction", load_pretrained("copy").origin)
+    assert values["verification"]["task inputs"]["ok"] is True
+    assert values["report"] == "x/y/report.html"
+    assert (folder / "x/y/report.html").is_file()
+    assert (folder / "x/y/comparison.json").is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["compression", "sort"])
+def test_the_other_tasks_at_full_size(cli, folder, task):
+    code, text, _ = cli("run", task, "--json")
+    assert code == 0
+    values = json.loads(text)
+    assert values["n_inputs"] == 1_000
+    assert values["accuracies"]["compiled"] == {"token": 1.0, "sequence": 1.0}
+    assert values["accuracies"]["learned"]["token"] > 0.9
+    assert (folder / f"runs/{task}/report.html").is_file()
+
+
+def test_a_report_that_cannot_be_written_fails_before_the_work(cli, folder):
+    (folder / "taken").write_text("a file")
+    code, _, errors = cli("run", "copy", "--out", "taken")
+    assert code == 2
+    assert "taken" in errors
+    assert (folder / "taken").read_text() == "a file"
