@@ -2,7 +2,7 @@
 
 import pytest
 
-from rasplens.compare import CompareConfig, compare, testing
+from rasplens.compare import CompareConfig, testing
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compare.testing import (
     assert_edge_critical,
@@ -39,12 +39,9 @@ def hidden(induction, task):
 
 
 @pytest.fixture(scope="module")
-def compared(induction, noise, task):
-    """The comparisons behind two claims, made once: by the model, the evidence."""
-    return {
-        model: compare(induction, model, task=task, config=CompareConfig(n_inputs=40))
-        for model in (induction, noise)
-    }
+def compared(induction, noise, ceiling, floor):
+    """The comparisons behind two claims: by the model, the evidence."""
+    return {induction: ceiling, noise: floor}
 
 
 @pytest.fixture
@@ -63,7 +60,9 @@ def test_a_compiled_program_implements_itself(induction, task, evidence):
     assert_implements(
         induction, task.programs["induction"], task, at_least=0.95, config=CompareConfig(n_inputs=60), seed=2
     )
-    assert evidence == [("induction", {"task": task, "n_inputs": 60, "seed": 2, "vocabulary": None})]
+    assert evidence == [
+        ("induction", {"task": task, "config": CompareConfig(n_inputs=60), "seed": 2, "vocabulary": None})
+    ]
 
 
 def test_a_model_that_learned_nothing_implements_nothing_and_every_axis_is_shown(noise, induction, task, evidence):
@@ -83,14 +82,14 @@ def test_an_axis_below_what_was_asked_is_named(noise, induction, task, evidence)
         assert_implements(noise, induction, task, at_least=0.9)
 
 
-def test_another_program_with_the_same_answers_is_not_implemented(offset, task):
+def test_another_program_with_the_same_answers_is_not_implemented(offset, task, quick):
     with pytest.raises(AssertionError, match="variable 'previous': does not"):
-        assert_implements(offset, task.programs["induction"], task, config=CompareConfig(n_inputs=40))
+        assert_implements(offset, task.programs["induction"], task, config=quick)
 
 
-def test_a_disguised_program_is_still_implemented(hidden, induction, task):
+def test_a_disguised_program_is_still_implemented(hidden, induction, task, quick):
     model, vocabulary = hidden
-    assert_implements(model, induction, task, vocabulary=vocabulary, config=CompareConfig(n_inputs=40))
+    assert_implements(model, induction, task, vocabulary=vocabulary, config=quick)
 
 
 def test_a_head_attends_as_its_selector_says(induction, task):
@@ -200,7 +199,7 @@ BAD = {
     "share": (lambda m, p, t: assert_head_attends(m, 0, 0, one_back, t, at_least=2.0), "at_least must be between"),
     "n": (
         lambda m, p, t: assert_head_attends(m, 0, 0, one_back, t, config=CompareConfig(n_inputs=1)),
-        "n_inputs must be at least 2",
+        "n_inputs of a CompareConfig must be a whole number of at least 10; got 1",
     ),
     "variable": (lambda m, p, t: assert_variable_encoded(m, p, "x", t), "no variable 'x'; it has 'tokens', "),
     "point": (

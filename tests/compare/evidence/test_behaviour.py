@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rasplens.compare import as_studied_model, discriminate
+from rasplens.compare import CompareConfig, as_studied_model, discriminate
 from rasplens.compare.evidence.behaviour import behaviour
 from rasplens.compile.rasp import Aggregate, Map, Select, indices, tokens
 from rasplens.tasks import answers
@@ -88,7 +88,9 @@ def test_a_model_agrees_with_itself_everywhere(with_itself, distinguishing):
 def test_a_rival_agrees_on_the_task_and_not_where_they_differ(induction, offset, task, distinguishing):
     from rasplens.compare import pair
 
-    found = behaviour(pair(induction, offset, task, 96, 0), {"offset": distinguishing}, seed=0)
+    found = behaviour(
+        pair(induction, offset, task, CompareConfig(n_inputs=96), 0), {"offset": distinguishing}, seed=0
+    )
     share = found.table.set_index("inputs")["agreement"]
     assert share["held out"] > 0.75
     assert share["against offset"] < 0.5

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rasplens.compare import CompareConfig, compare
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.evidence.ablation.profiles import Overlap
 from rasplens.compare.report.findings import depth_of, findings, last_overlaps, paragraphs
@@ -12,13 +11,8 @@ from rasplens.compare.verdict.verdict import Verdict
 
 
 @pytest.fixture(scope="module")
-def ceiling(induction, task):
-    return compare(induction, induction, task=task, config=CompareConfig(n_inputs=60))
-
-
-@pytest.fixture(scope="module")
-def floor(offset, noise, task):
-    return compare(offset, noise, task=task, config=CompareConfig(n_inputs=60))
+def floor(one_head):
+    return one_head
 
 
 def about(comparison, name):
@@ -106,8 +100,7 @@ def test_every_sentence_has_the_numbers_it_comes_from(ceiling):
     ablation = about(ceiling, "ablation")
     assert "correlates at rank 1.00 between the models" in ablation
     assert (
-        f"{zero.either} edges cost more than 0.01 of accuracy in one of the models, {zero.shared} of them"
-        in ablation
+        f"{zero.either} edges cost more than 0.01 of accuracy in either model, {zero.shared} of them" in ablation
     )
     assert f"{zero.expected:.1f} would by chance (p" in ablation
     assert "(accuracy 1.00, best control" in about(ceiling, "subspaces")

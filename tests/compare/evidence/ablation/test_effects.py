@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from rasplens.compare import as_studied_model
+from rasplens.compare import CompareConfig, as_studied_model
 from rasplens.compare.evidence.ablation.effects import (
     METHODS,
-    MOST_NEURONS,
     edge_effects,
     head_effects,
     head_position_effects,
@@ -20,9 +19,12 @@ from rasplens.compare.evidence.ablation.effects import (
 from rasplens.compare.evidence.derangements import derangement
 from rasplens.compile import compile_program
 from rasplens.learned import Architecture
-from rasplens.model import Transformer
+from rasplens.model import Transformer, random_streams
 from rasplens.model.forward import forward
 from rasplens.tasks import get_task
+
+WHOLE = CompareConfig(head_answers=10_000, edge_answers=10_000, neuron_answers=10_000)
+"""Ablations on every input that there is."""
 
 SIZES = Architecture(n_layers=2, n_heads=2, d_model=12, d_head=6, d_mlp=5, bias=True)
 N = 40
@@ -54,7 +56,7 @@ def by_hand(studied, model, edits):
 def instead(activation, method):
     """What takes an activation's place."""
     if method == "resample":
-        return activation[derangement(len(activation), np.random.default_rng(0))]
+        return activation[derangement(len(activation), random_streams.rng(0, "resample ablation"))]
     return {"zero": 0 * activation, "mean": 0 * activation + activation.mean(axis=0)}[method]
 
 
@@ -110,7 +112,7 @@ def test_a_head_by_hand(studied, model, method):
     logits, lost = by_hand(
         studied, model, {"blocks.0.attn.hook_z": put((slice(None), 1), instead(clean[:, :, 1], method))}
     )
-    found = head_effects(studied, 10_000)
+    found = head_effects(studied, WHOLE)
     row = found.table.index[(found.table["layer"] == 0) & (found.table["head"] == 1)].item()
     np.testing.assert_allclose(found.drops[method][row], lost, atol=1e-9)
     assert lost.mean() > 0.05
@@ -128,7 +130,7 @@ def test_a_head_by_hand(studied, model, method):
 def test_a_head_at_one_position_by_hand(studied, model, method):
     clean = model.run_with_cache(studied.ids)[1]["blocks.1.attn.hook_z"]
     _, lost = by_hand(studied, model, {"blocks.1.attn.hook_z": put((4, 0), instead(clean[:, 4, 0], method))})
-    found = head_position_effects(studied, 10_000)
+    found = head_position_effects(studied, WHOLE)
     row = found.table.index[found.table[["layer", "head", "position"]].eq([1, 0, 4]).all(axis=1)].item()
     np.testing.assert_allclose(found.drops[method][row], lost, atol=1e-9)
     assert lost.any()
@@ -140,7 +142,7 @@ def test_a_head_at_one_position_by_hand(studied, model, method):
 @pytest.mark.parametrize("method", METHODS)
 def test_an_edge_by_hand_renormalises_the_row(studied, model, method):
     """Every edge that costs something, not an edge alone: the rest of the row is scaled to what is left."""
-    found = edge_effects(studied, 10_000)
+    found = edge_effects(studied, WHOLE)
     costly = found.table[(found.table["key"] < found.table["query"]) & (found.table["query"] > 2)]
     best = costly[method].idxmax()
     layer, query, key = (int(found.table.loc[best, name]) for name in ("layer", "query", "key"))
@@ -168,7 +170,7 @@ def test_an_edge_by_hand_renormalises_the_row(studied, model, method):
 def test_two_heads_at_once_by_hand(studied, model, method):
     cache = model.run_with_cache(studied.ids)[1]
     points = {head: f"blocks.{head[0]}.attn.hook_z" for head in studied.heads}
-    found = joint_effects(studied, 10_000).set_index(["first", "second"])
+    found = joint_effects(studied, WHOLE).set_index(["first", "second"])
     assert len(found) == 6
 
     def lost(heads):
@@ -203,7 +205,7 @@ def test_heads_that_stand_in_for_each_other_are_worth_something_only_together(of
     twice = Transformer(replace(one.config, n_heads=2), weights, one.mask)
     studied = as_studied_model(twice, task, task.held_out[:30], vocabulary_of(offset, task))
     assert studied.right().all()
-    (row,) = joint_effects(studied, 10_000).to_dict(orient="records")
+    (row,) = joint_effects(studied, WHOLE).to_dict(orient="records")
     assert row["zero"] == 1
     assert row["zero_repaired"] == 1  # alone, neither costs anything
     assert (head_effects(studied).table["zero"] == 0).all()
@@ -211,7 +213,7 @@ def test_heads_that_stand_in_for_each_other_are_worth_something_only_together(of
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_neuron_by_hand(studied, model, method):
-    found = neuron_effects(studied, 10_000)
+    found = neuron_effects(studied, WHOLE)
     assert found.table[["layer", "neuron"]].to_numpy().tolist() == [
         [layer, i] for layer in (0, 1) for i in range(5)
     ]
@@ -230,17 +232,19 @@ def test_a_neuron_by_hand(studied, model, method):
 
 def test_without_neurons_or_with_too_many_there_is_no_row(noise, random_transformer, task):
     assert neuron_effects(as_studied_model(noise, task, task.held_out[:5])).table.empty
-    wide = random_transformer(replace(SIZES, d_mlp=MOST_NEURONS // 2 + 1).config(task))
-    found = neuron_effects(as_studied_model(wide, task, task.held_out[:5]))
+    wide = random_transformer(replace(SIZES, d_mlp=6).config(task))
+    studied = as_studied_model(wide, task, task.held_out[:5])
+    assert len(neuron_effects(studied, CompareConfig(most_neurons=12)).table) == 12
+    found = neuron_effects(studied, CompareConfig(most_neurons=11))
     assert found.table.empty
     assert list(found.table)[:2] == ["layer", "neuron"]
     assert found.drops["zero"].shape == (0, 5)
 
 
 def test_fewer_inputs_are_the_first_ones(studied):
-    few = head_effects(studied, most_answers=10 * len(studied.task.loss_positions))
+    few = head_effects(studied, CompareConfig(head_answers=10 * len(studied.task.loss_positions)))
     assert few.drops["zero"].shape == (4, 10)
-    np.testing.assert_allclose(few.drops["zero"], head_effects(studied, 10_000).drops["zero"][:, :10], atol=1e-9)
+    np.testing.assert_allclose(few.drops["zero"], head_effects(studied, WHOLE).drops["zero"][:, :10], atol=1e-9)
 
 
 def test_a_model_that_answers_with_numbers_has_no_probabilities(task):
@@ -268,7 +272,7 @@ def test_a_program_that_gives_none_of_the_tasks_answers_has_nothing_to_lose(task
 
 def test_edges_of_the_last_layer_count_each_alone(studied, model):
     """Against one forward pass for each edge."""
-    table = edge_effects(studied, 10_000).table.set_index(["layer", "query", "key"])
+    table = edge_effects(studied, WHOLE).table.set_index(["layer", "query", "key"])
     late = table.loc[1]
     assert (late["zero"].abs() > 0).any()
     clean = studied.right().mean()

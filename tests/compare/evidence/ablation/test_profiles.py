@@ -1,3 +1,4 @@
+from functools import partial
 from math import comb
 
 import numpy as np
@@ -5,14 +6,12 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
+from rasplens.compare.evidence.ablation import profiles
 from rasplens.compare.evidence.ablation.effects import Effects
-from rasplens.compare.evidence.ablation.profiles import (
-    correlate,
-    critical_overlap,
-    edge_profile,
-    matched_profiles,
-    resampled_similarity,
-)
+from rasplens.compare.evidence.ablation.profiles import critical_overlap, edge_profile, resampled_similarity
+
+correlate = partial(profiles.correlate, permutations=1_000)
+matched_profiles = partial(profiles.matched_profiles, seed=0, permutations=1_000)
 
 
 def edges(values, layer=0) -> pd.DataFrame:
