@@ -163,8 +163,8 @@ def test_the_untrained_control_of_a_bridge_is_another_model(bridge, task):
     twin = untrained_control(model, 5)
     control = as_studied_model(twin, task, ids, vocabulary)
     assert np.abs(control.clean_logits - before).max() > 0.1
-    silenced = control.logits(control.tokens, [(z_point(1), lambda value, hook: torch.zeros_like(value))])
-    assert np.abs(silenced - control.clean_logits).max() > 1e-4
+    ablated = control.logits(control.tokens, [(z_point(1), lambda value, hook: torch.zeros_like(value))])
+    assert np.abs(ablated - control.clean_logits).max() > 1e-4
     np.testing.assert_array_equal(as_studied_model(model, task, ids, vocabulary).clean_logits, before)
 
 
@@ -196,7 +196,7 @@ def test_a_language_model_is_compared_along_every_axis(language, vocabulary, ind
     assert set(result.tables["heads_learned"]["head"]) == {0, 1}
 
 
-def test_a_vocabulary_of_its_own_needs_an_interface(language, task):
+def test_a_vocabulary_of_its_own_needs_a_vocabulary(language, task):
     with pytest.raises(ValueError, match=r"its d_vocab is 20, the task's 8.*token_vocabulary"):
         as_studied_model(language, task, task.held_out[:10])
 

@@ -2,10 +2,19 @@
 
 from dataclasses import FrozenInstanceError, fields
 
+import jaxtyping
 import pytest
 
 from rasplens.compare import PRESETS, CompareConfig
 from rasplens.compare.config import LEAST, get_config
+
+
+@pytest.fixture
+def unchecked():
+    """Calls as scripts make them: without the annotations that only pytest checks."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def test_a_preset_comes_by_its_name_and_a_config_as_it_is():
@@ -25,8 +34,8 @@ def test_more_time_never_looks_at_less():
         assert values == sorted(values), field.name
 
 
-def test_a_preset_that_is_not_there_is_refused():
-    with pytest.raises(ValueError, match="There is no preset 'fast' .* There are quick, standard, thorough"):
+def test_a_preset_that_is_not_there_is_refused(unchecked):
+    with pytest.raises(ValueError, match=r"There is no preset 'fast' .* There are quick, standard, thorough"):
         get_config("fast")
 
 
@@ -39,7 +48,7 @@ def test_each_field_has_a_least_value(field):
 
 
 @pytest.mark.parametrize("value", [1.5, "10", True, None])
-def test_a_field_that_is_no_whole_number_is_refused(value):
+def test_a_field_that_is_no_whole_number_is_refused(value, unchecked):
     with pytest.raises(ValueError, match=f"n_inputs .* got {value!r}"):
         CompareConfig(n_inputs=value)
 

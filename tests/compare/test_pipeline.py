@@ -144,7 +144,7 @@ def test_the_same_seed_gives_the_same_comparison(offset, noise, task, brief):
 
 
 def test_what_a_program_of_one_head_lacks_is_said(offset, task, brief):
-    """Nothing lies between its input and its output: two axes are silent, the others suffice."""
+    """Nothing lies between its input and its output: two axes have no score, the others suffice."""
     result = compare(offset, offset, task=task, config=brief)
     assert {axis.name for axis in result.axes if not axis.has_score} == {"interchange", "subspaces"}
     assert result.tables["interchange"].empty
@@ -152,11 +152,11 @@ def test_what_a_program_of_one_head_lacks_is_said(offset, task, brief):
 
 
 def test_a_program_without_heads_is_compared_all_the_same(task, noise, brief):
-    """No head acts and nothing can be ablated: the tables are empty, and everything that reads them copes."""
+    """No head is active and nothing can be ablated: the tables are empty, and everything that reads them copes."""
     compiled = compile_program(Map(str.lower, tokens).named("lower"), task.vocab, task.n_ctx)
     result = compare(compiled, noise, task=task, config=brief)
     assert result.tables["attention"].empty
-    assert result.axis("attention").note == "no compiled head acts on a row that could look elsewhere"
+    assert result.axis("attention").note == "no compiled head has an active query row that sees more than one key"
     assert result.findings
 
 
@@ -182,8 +182,3 @@ def test_a_program_that_is_not_compiled_is_refused(task, noise):
         TypeError, match="The reference must be a CompiledModel, as compile_program returns it; got "
     ):
         compare(task.programs["offset"], noise, task=task)
-
-
-def test_a_preset_that_is_not_there_is_refused(task, offset, noise):
-    with pytest.raises(ValueError, match="There is no preset 'fast' of a comparison"):
-        compare(offset, noise, task=task, config="fast")

@@ -27,7 +27,7 @@ def test_the_right_program_comes_first(rankings, name):
     assert ranking.comparisons[1].verdict.answer != IMPLEMENTS
 
 
-def test_rivals_are_told_apart_on_inputs_on_which_they_differ(rankings):
+def test_alternatives_are_told_apart_on_inputs_on_which_they_differ(rankings):
     for ranking in rankings.values():
         for one in ranking.comparisons:
             (alternative,) = {"offset", "induction"} - {one.program}
@@ -66,7 +66,7 @@ def with_answers(ranking, *answers):
         ((NOT, NOT, NOT), NONE),
     ],
 )
-def test_the_verdict_over_rivals(rankings, answers, verdict):
+def test_the_verdict_over_alternatives(rankings, answers, verdict):
     assert with_answers(rankings["offset"], *answers).verdict == verdict
 
 

@@ -69,7 +69,9 @@ def test_a_model_that_learned_nothing_implements_nothing_and_every_axis_is_shown
     with pytest.raises(AssertionError) as failed:
         assert_implements(noise, induction, task)
     first, *rest = str(failed.value).splitlines()
-    assert first.startswith("Does the model implement 'induction' of task 'copy'? The verdict: does not (p = 0.00")
+    assert first.startswith(
+        "Does the model implement 'induction' of task 'copy'? The verdict: does not (P(implements) = 0.00"
+    )
     assert "hardly better than an untrained model's" in rest[0]
     axes = [line.strip().split(":")[0] for line in rest[1:6]]
     assert axes == ["behaviour", "interchange", "attention", "ablation", "subspaces"]
@@ -170,16 +172,16 @@ def test_a_wrong_claim_of_an_edge_shows_the_edges_that_are_critical(offset, task
     with pytest.raises(AssertionError) as failed:
         assert_edge_critical(offset, 0, "4", "3", task)
     first, second, header, mine, *others = str(failed.value).splitlines()
-    assert first == "Without the edge L0 4→3, 0.000 of the answers are lost, less than at_least=0.01."
+    assert first == "Without the edge L0 4→3, token accuracy drops by 0.000, less than at_least=0.01."
     assert second.startswith("Of all answers 1.000 are right.")
     assert header.split() == ["attention", "zero", "mean", "resample"]
     assert mine.split() == ["L0", "4→3", "0.000", "0.000", "0.000", "0.000"]
     assert others[0].split()[:4] == ["L0", "2→0", "1.000", "0.167"]
 
 
-def test_an_edge_that_is_critical_is_not_passed_off_as_idle(offset, task):
+def test_an_edge_that_is_critical_is_not_passed_off_as_dispensable(offset, task):
     with pytest.raises(
-        AssertionError, match=r"edge L0 4→2, 0\.167 of the answers are lost, more than at_most=0\.01"
+        AssertionError, match=r"edge L0 4→2, token accuracy drops by 0\.167, more than at_most=0\.01"
     ):
         assert_edge_not_critical(offset, 0, "4", "2", task)
 
@@ -194,7 +196,7 @@ def test_a_disguised_edge_is_critical_as_before(induction, hidden, task):
 
 BAD = {
     "head": (lambda m, p, t: assert_head_attends(m, 2, 0, one_back, t), "No head L2H0 computes anything"),
-    "idle": (lambda m, p, t: assert_head_attends(m, 0, 1, one_back, t), "its heads are L0H0, L1H0"),
+    "unused": (lambda m, p, t: assert_head_attends(m, 0, 1, one_back, t), "its heads are L0H0, L1H0"),
     "query": (lambda m, p, t: assert_head_attends(m, 0, 0, one_back, t, queries=["x"]), "has no position 'x'"),
     "share": (lambda m, p, t: assert_head_attends(m, 0, 0, one_back, t, at_least=2.0), "at_least must be between"),
     "n": (

@@ -1,10 +1,10 @@
 """Pairs of models whose relation is known: what a comparison is calibrated on, and measured on.
 
-Each of the `circuits` is a program with a alternative that gives the same answers in another method. Known
-to be the same as a program: the compiled model, its disguises, a noisy one, one compiled without any optimisation,
-one whose features share a somewhat narrower residual stream, and one trained to imitate what the compiled model
-does inside. Known to be different: all of these for the alternative, an untrained model, and the program's own
-architecture trained on answers that were shuffled.
+Each of the `circuits` is a program with an alternative program that gives the same answers by another computation.
+Known to be the same as a program: the compiled model, its disguises, a noisy one, one compiled without any
+optimisation, one whose features share a somewhat narrower residual stream, and a distilled one, trained from random
+weights to match the activations of the compiled model. Known to be different: all of these for the alternative
+program, an untrained model, and the program's own architecture trained on answers that were shuffled.
 """
 
 from collections.abc import Iterator
@@ -80,11 +80,11 @@ _SHUFFLED = Recipe(Architecture(2, 2, 16, 8), 128, 400, 1e-2, 0.01, warmup=50, c
 
 
 def labelled_pairs(circuit: Circuit, seed: int = 0) -> Iterator[LabelledPair]:
-    """The known pairs of a circuit: each of its programs once as the reference.
+    """The labelled pairs of a circuit: each of its programs once as the reference.
 
     Args:
         circuit: Two programs for one task.
-        seed: Of disguises, noise, imitations and trainings.
+        seed: Of disguises, noise, distillations and trainings.
     """
     task = circuit.task()
     sides = [
@@ -176,7 +176,7 @@ class _Face:
         )
         yield "compiled without optimisation", plain, vocabulary_of(plain, self.task)
         yield "compressed", faithfully_compressed(self.compiled, self.seed), self.vocabulary
-        yield "imitation", imitate(weights, self.tokens, self.seed), self.vocabulary
+        yield "distilled", imitate(weights, self.tokens, self.seed), self.vocabulary
 
 
 def _with_shuffled_answers(task: Task, seed: int) -> Task:

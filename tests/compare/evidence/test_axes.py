@@ -83,7 +83,7 @@ def test_the_seed_gives_the_interval_and_not_the_score():
     assert (other.low, other.high) != (first.low, first.high)
 
 
-def test_an_axis_without_a_score_is_silent():
+def test_an_axis_without_a_score_has_no_score():
     axis = mean_axis(np.full(20, np.nan))
     assert not axis.has_score
     assert axis.to_dict()["score"] is None
@@ -99,8 +99,8 @@ def test_behaviour_by_hand(with_noise):
     assert axis.score < 0.15
 
 
-def interchange(changed, kept, random=0.0, untrained=0.0, name="x"):
-    pairs = Agreement(np.array(changed, dtype=float), np.array(kept, dtype=float))
+def interchange(iia, specificity, random=0.0, untrained=0.0, name="x"):
+    pairs = Agreement(np.array(iia, dtype=float), np.array(specificity, dtype=float))
     return Interchange(
         variable=name, point="", method="linear map", rank=1.0, accuracy=pairs, active=0.0, dormant=0.0,
         random=random, untrained=untrained, full_stream=0.0, ablated=0.0, ablated_random=0.0,
@@ -131,13 +131,13 @@ def test_variables_with_different_numbers_of_pairs_are_drawn_each_from_its_own()
 
 
 def test_a_variable_whose_control_leaves_no_room_is_named_as_left_out():
-    told, untold = interchange([1] * 10, [1] * 10), interchange([1] * 10, [1] * 10, random=0.995, name="y")
-    axis = interchange_axis([told, untold], 0, DRAWS)
+    scored, without = interchange([1] * 10, [1] * 10), interchange([1] * 10, [1] * 10, random=0.995, name="y")
+    axis = interchange_axis([scored, without], 0, DRAWS)
     assert axis.score == 1
     assert axis.note == (
         "the least interchange of x, above its best control; a control does as well as can be for y"
     )
-    assert not interchange_axis([untold], 0, DRAWS).has_score
+    assert not interchange_axis([without], 0, DRAWS).has_score
 
 
 def test_attention_is_that_of_the_worst_head_and_nothing_without_a_match(with_itself):
@@ -151,7 +151,7 @@ def test_attention_is_that_of_the_worst_head_and_nothing_without_a_match(with_it
     assert worst.score == pytest.approx(0.5, abs=1e-5)
 
 
-def test_attention_that_does_not_change_with_the_compiled_heads_is_worth_nothing(with_itself):
+def test_attention_that_does_not_change_with_the_compiled_heads_scores_nothing(with_itself):
     found = head_similarities(with_itself, 0)
     own = found.by_input[1, 0]
     still = replace(own, moments=own.moments * np.array([[0.0], [1.0], [0.0]]))
@@ -161,10 +161,10 @@ def test_attention_that_does_not_change_with_the_compiled_heads_is_worth_nothing
     assert axis.score == pytest.approx(0.8)
 
 
-def effects(lost):
-    n = len(lost)
-    table = pd.DataFrame({"query": np.arange(n), "key": np.zeros(n, dtype=int), "zero": np.mean(lost, axis=1)})
-    return Effects(table, {"zero": np.asarray(lost, dtype=float)})
+def effects(drop):
+    n = len(drop)
+    table = pd.DataFrame({"query": np.arange(n), "key": np.zeros(n, dtype=int), "zero": np.mean(drop, axis=1)})
+    return Effects(table, {"zero": np.asarray(drop, dtype=float)})
 
 
 def test_ablation_is_a_cosine_above_that_of_permuted_rows(with_itself):

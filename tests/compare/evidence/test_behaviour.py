@@ -22,7 +22,7 @@ def distinguishing(task):
     return discriminate(task.programs["offset"], task.programs["induction"], task, n=50)
 
 
-def test_rival_programs_are_told_apart_by_their_answers(distinguishing, task):
+def test_alternative_programs_are_told_apart_by_their_answers(distinguishing, task):
     assert distinguishing.by == "answers"
     assert len(distinguishing) == 50
     offset, induction = (

@@ -84,7 +84,7 @@ def test_other_inputs_are_of_the_same_models(with_noise):
     assert with_noise.fitting.fitting is with_noise.fitting.out_of_distribution is None
 
 
-def test_a_variable_is_live_where_the_compiled_model_uses_it(with_noise, task):
+def test_a_variable_is_causally_relevant_where_the_compiled_model_uses_it(with_noise, task):
     assert with_noise.relevant_positions("induction") == task.loss_positions
     assert with_noise.relevant_positions("tokens") == tuple(range(task.n_ctx - 1))
     assert 0 not in with_noise.relevant_positions("previous")

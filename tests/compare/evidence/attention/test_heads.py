@@ -45,21 +45,21 @@ def test_a_model_is_matched_head_by_head_with_itself(with_itself):
     np.testing.assert_allclose(matched["similarity"], 1, atol=1e-5)
 
 
-def test_content_is_what_swapping_inputs_takes_away(with_itself):
+def test_input_dependence_is_what_other_inputs_rows_take_away(with_itself):
     table = head_similarities(with_itself, seed=0).table
-    content = table[table["matched"]].set_index("variable")["input_dependence"]
-    assert content["previous"] == pytest.approx(0, abs=1e-6)  # it attends by position alone
-    assert content["induction"] > 0.1  # where it attends depends on the letters
+    dependence = table[table["matched"]].set_index("variable")["input_dependence"]
+    assert dependence["previous"] == pytest.approx(0, abs=1e-6)  # it attends by position alone
+    assert dependence["induction"] > 0.1  # where it attends depends on the letters
     np.testing.assert_allclose(table["input_dependence"], table["similarity"] - table["shuffled"])
 
 
-def test_an_untrained_model_has_no_content(with_noise):
+def test_an_untrained_model_has_no_input_dependence(with_noise):
     table = head_similarities(with_noise, seed=0).table
     assert (table["similarity"] < 0.8).all()
     assert (table["input_dependence"].abs() < 0.05).all()
 
 
-def test_rows_count_only_where_the_head_acts(with_noise):
+def test_rows_count_only_where_the_head_is_active(with_noise):
     previous, induction = active_heads(with_noise)
     assert previous.variable == "previous"
     assert not induction.active_rows[:, [0, 1, 8]].any()  # there no answer is asked
@@ -107,14 +107,14 @@ def test_each_matched_head_stands_beside_its_controls_input_by_input(with_itself
     assert head_similarities(with_noise, seed=0).table.query("~matched")[["p", "untrained"]].isna().all().all()
 
 
-def test_inputs_on_which_a_head_acts_nowhere_have_no_similarity(with_noise):
+def test_inputs_on_which_a_head_is_active_nowhere_have_no_similarity(with_noise):
     once = np.array([[*range(8), 0], [*range(7, -1, -1), 7]])  # no letter comes again where an answer is asked
     pairing = _on(with_noise, np.concatenate([with_noise.ids[:30], once]))
     found = head_similarities(pairing, seed=0)
     induction = active_heads(pairing)[1]
-    acts = induction.active_rows.any(axis=1)
-    assert acts.tolist() == [True] * 30 + [False] * 2
-    np.testing.assert_array_equal(~np.isnan(found.by_input[induction.head].similarity), acts)
+    active = induction.active_rows.any(axis=1)
+    assert active.tolist() == [True] * 30 + [False] * 2
+    np.testing.assert_array_equal(~np.isnan(found.by_input[induction.head].similarity), active)
 
 
 def test_one_head_for_two_is_called_merged(induction, task, with_itself):
@@ -217,7 +217,7 @@ def test_a_head_that_attends_everywhere_is_told_from_one_that_attends_where_it_s
     assert matched(looking)["concordance"] == pytest.approx(1, abs=1e-6)
 
 
-def test_rows_without_a_meaning_are_not_idle(with_noise):
+def test_rows_without_a_meaning_are_not_inactive(with_noise):
     """An induction head that finds nothing has no value: what another head does there says nothing."""
     _, induction = active_heads(with_noise)
     assert not induction.inactive_rows.any()

@@ -78,9 +78,9 @@ def test_only_pairs_whose_answer_changes_are_kept(pairs, with_itself):
 
 def test_some_take_the_variable_everywhere_and_some_at_one_position(pairs, with_itself):
     counts = pairs.intervened.sum(axis=1)
-    live = len(with_itself.relevant_positions("previous"))
-    assert set(counts) == {1, live}
-    assert 5 <= (counts == live).sum() <= 95
+    relevant = len(with_itself.relevant_positions("previous"))
+    assert set(counts) == {1, relevant}
+    assert 5 <= (counts == relevant).sum() <= 95
     assert set(pairs.positions) == set(with_itself.relevant_positions("previous"))
 
 
@@ -105,7 +105,7 @@ def test_a_variable_that_changes_no_answer_has_no_pairs(with_itself, monkeypatch
     )
 
 
-def test_nothing_taken_changes_no_answer(with_itself):
+def test_an_empty_intervention_mask_changes_no_answer(with_itself):
     nowhere = np.zeros(with_itself.task.n_ctx, dtype=bool)
     plain = [with_itself.program_answers(i) for i in range(with_itself.n_inputs)]
     defined = [i for i, answer in enumerate(plain) if (answer >= 0).all()]
@@ -165,14 +165,12 @@ def test_a_subspace_that_holds_another_variable_does_not_do_it(with_itself, pair
     assert max(other.score, used.score) < 0.5
 
 
-def test_the_whole_stream_takes_too_much(with_itself, pairs, found):
+def test_full_stream_patching_changes_too_much(with_itself, pairs, found):
     """What must change changes, if at all, along with what must not."""
     whole = agreement(with_itself.learned, pairs, POINT, None)
     own = agreement(with_itself.learned, pairs, POINT, mapped_subspaces(found, "previous", POINT))
-    everything = {
-        position: np.eye(with_itself.compiled.transformer.config.d_model) for position in pairs.positions
-    }
-    same = agreement(with_itself.learned, pairs, POINT, everything)
+    identity = {position: np.eye(with_itself.compiled.transformer.config.d_model) for position in pairs.positions}
+    same = agreement(with_itself.learned, pairs, POINT, identity)
     np.testing.assert_array_equal(whole.iia, same.iia)
     np.testing.assert_array_equal(whole.specificity, same.specificity)
     assert whole.score < own.score - 0.3
@@ -212,7 +210,7 @@ def test_the_table_has_a_row_for_each_variable(tested):
     assert interchange_table([]).empty
 
 
-def test_holding_a_subspace_at_its_mean_costs_what_the_variable_is_worth(with_itself):
+def test_holding_a_subspace_at_its_mean_drops_accuracy(with_itself):
     found = interchange.interchanges(
         with_itself, representations(with_itself), representations(with_itself, "untrained"), 0
     )
@@ -220,7 +218,7 @@ def test_holding_a_subspace_at_its_mean_costs_what_the_variable_is_worth(with_it
     assert one.variable == "previous"
     assert one.ablated > 0.3
     assert one.ablated_random < one.ablated
-    assert interchange.lost_without(with_itself.learned, one.point, {}) == 0
+    assert interchange.accuracy_drop_without(with_itself.learned, one.point, {}) == 0
 
 
 def test_a_variable_that_follows_from_the_token_is_not_taken_there():
