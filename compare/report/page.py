@@ -114,9 +114,9 @@ SECTIONS = (
         "subspaces",
         "Residual subspaces",
         "Where a linear probe reads each variable of the program from the learned residual stream, at the "
-        "positions where it is causally relevant in the compiled model. Colour is the held-out score minus its best control "
-        "(commonest value, shuffled labels, an untrained model of the same shape): blue is above the controls, "
-        "white is what they explain. Decodable is not the same as used.",
+        "positions where it is causally relevant in the compiled model. Colour is the held-out score minus its best "
+        "control (commonest value, shuffled labels, an untrained model of the same shape): blue is above the "
+        "controls, white is what they explain. Decodable is not the same as used.",
         ("decodability",),
         ("decodability", "representations"),
     ),

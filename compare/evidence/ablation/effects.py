@@ -1,11 +1,11 @@
 """Third axis: the ablation effects of heads, neurons and attention edges.
 
-An ablation effect is the accuracy that a model loses without a part. There are three ablation methods. *Zero* takes
-an output or an edge's attention away. *Mean* replaces it by its mean over inputs. *Resample* replaces it by that of
-another input. What happens to the rest of an attention row is the same in all three: it keeps its proportions and the
-row its sum (Farrell et al. 2025). An ablation is a lower bound on importance where other parts repair the damage
-(McGrath et al. 2023, "The Hydra Effect"): `joint_effects` shows that. What is critical depends on the method; all are
-reported.
+An ablation effect is the accuracy that a model loses without a part. There are three ablation methods. *Zero*
+takes an output or an edge's attention away. *Mean* replaces it by its mean over inputs. *Resample* replaces it by
+that of another input. What happens to the rest of an attention row is the same in all three: it keeps its
+proportions and the row its sum (Farrell et al. 2025). An ablation is a lower bound on importance where other parts
+repair the damage (McGrath et al. 2023, "The Hydra Effect"): `joint_effects` shows that. What is critical depends
+on the method; all are reported.
 """
 
 import itertools

@@ -1,14 +1,14 @@
 """Second axis: which learned head attends like which compiled head.
 
 Attention is compared on the compiled head's active query rows: where it selects something, and what it writes
-reaches an answer. A row's similarity is 1 minus the Jensen-Shannon divergence in bits, in
-[0, 1]. Much of it comes from position alone; so it stands beside the same score with every learned row
-held against the compiled row of *another* input, and the difference is its input dependence.
+reaches an answer. A row's similarity is 1 minus the Jensen-Shannon divergence in bits, in [0, 1]. Much of it comes
+from position alone; so it stands beside the same score with every learned row held against the compiled row of
+*another* input, and the difference is its input dependence.
 
 On inactive query rows the compiled head selects nothing, and there is no similarity. By similarity alone, a head
-that attends there too could not be told from one that attends only where it should. So there is a second
-score, over inputs. Concordance (Lin 1989) says how closely the attention between two positions rises and falls with
-the compiled head's.
+that attends there too could not be told from one that attends only where it should. So there is a second score,
+over inputs. Concordance (Lin 1989) says how closely the attention between two positions rises and falls with the
+compiled head's.
 """
 
 from collections.abc import Sequence

@@ -2,9 +2,9 @@
 
 Each of the `circuits` is a program with an alternative program that gives the same answers by another computation.
 Known to be the same as a program: the compiled model, its disguises, a noisy one, one compiled without any
-optimisation, one whose features share a somewhat narrower residual stream, and a distilled one, trained from random
-weights to match the activations of the compiled model. Known to be different: all of these for the alternative
-program, an untrained model, and the program's own architecture trained on answers that were shuffled.
+optimisation, one whose features share a somewhat narrower residual stream, and a distilled one, trained from
+random weights to match the activations of the compiled model. Known to be different: all of these for the
+alternative program, an untrained model, and the program's own architecture trained on answers that were shuffled.
 """
 
 from collections.abc import Iterator

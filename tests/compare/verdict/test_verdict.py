@@ -149,7 +149,8 @@ def test_reasons_name_every_axis_the_weakest_first_and_those_without_a_score_las
     assert len(found.reasons) == 5
     assert found.reasons[0].startswith("attention 0.20 (0.15 to 0.25): a note")
     assert found.reasons[-1] == "ablation: no score (nothing)"
-    assert str(found) == f"{found.answer} (P(implements) = {found.probability:.2f}, {found.low:.2f} to {found.high:.2f})"
+    interval = f"{found.low:.2f} to {found.high:.2f}"
+    assert str(found) == f"{found.answer} (P(implements) = {found.probability:.2f}, {interval})"
 
 
 def test_a_mapping_survives_json():

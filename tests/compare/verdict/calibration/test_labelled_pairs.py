@@ -34,6 +34,7 @@ def test_alternatives_differ_inside(name):
     assert not alike
 
 
+@pytest.mark.slow
 def test_a_program_is_compressed_more_and_more(monkeypatch):
     from dataclasses import replace
 
@@ -48,6 +49,7 @@ def test_a_program_is_compressed_more_and_more(monkeypatch):
     assert {pair.same for pair in pairs} == {None}
 
 
+@pytest.mark.slow
 def test_a_compressed_model_is_the_same_only_if_its_layers_still_are(monkeypatch):
     from dataclasses import replace
 
@@ -60,9 +62,8 @@ def test_a_compressed_model_is_the_same_only_if_its_layers_still_are(monkeypatch
     still = replace(labelled_pairs.FAITHFUL, steps=2, warmup=1, starts=1, fitted=0, rates=(1.0,))
     still = replace(still, learning_rate=1e-9, final_learning_rate=1e-9)
     monkeypatch.setattr(labelled_pairs, "FAITHFUL", still)
-    assert (
-        labelled_pairs.faithfully_compressed(compiled).d == wide
-    )  # without training, only all directions keep it
+    # Without training, only all directions keep it.
+    assert labelled_pairs.faithfully_compressed(compiled).d == wide
     monkeypatch.setattr(labelled_pairs, "FAITHFUL_FROM", -1.0)
     assert labelled_pairs.faithfully_compressed(compiled).d == round(0.9 * wide)
     monkeypatch.setattr(labelled_pairs, "FAITHFUL_FROM", 1.1)
