@@ -1,4 +1,4 @@
-"""Fifth axis: does the model answer as the program does, wherever that can be told?
+"""Fifth axis: does the model answer as the program does?
 
 On a task's own inputs several programs may be right. So models are also asked on inputs on which alternative
 programs differ, and on inputs outside the task's distribution.
@@ -6,6 +6,7 @@ programs differ, and on inputs outside the task's distribution.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -36,7 +37,7 @@ class DistinguishingInputs:
     """
 
     ids: Ids
-    by: str
+    by: Literal["answers", "attention"]
     difference: Float[np.ndarray, " input"]
 
     def __len__(self) -> int:
@@ -67,7 +68,8 @@ def discriminate(first: SOp, second: SOp, task: Task, n: int = 200, seed: int = 
     ids = np.unique(np.concatenate([task.sample(rng, half), out_of_distribution_inputs(task, rng, half)]), axis=0)
     said = [task.answers(program, ids) for program in (first, second)]
     known = (said[0] != NO_ANSWER) | (said[1] != NO_ANSWER)
-    by, difference = "answers", ((said[0] != said[1]) & known).mean(axis=1)
+    by: Literal["answers", "attention"] = "answers"
+    difference = ((said[0] != said[1]) & known).mean(axis=1)
     if not difference.any():
         by, difference = "attention", _reading_difference(first, second, task, ids)
     order = np.argsort(-difference, kind="stable")[:n]

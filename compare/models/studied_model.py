@@ -39,7 +39,7 @@ class StudiedModel:
         task: What it is asked.
         ids: The inputs, as the task's ids.
         vocabulary: The model's vocabulary for the task.
-        heads: The heads that compute something; a compiled model may have idle ones.
+        heads: The heads that compute something; a compiled model may have unused ones.
     """
 
     model: Any
@@ -142,7 +142,7 @@ class StudiedModel:
     def run(
         self, tokens: torch.Tensor, hooks: Sequence[FwdHook] = ()
     ) -> Float[torch.Tensor, "batch answer logit"]:
-        """The same as a tensor through which gradients flow."""
+        """`logits` as a tensor through which gradients flow."""
         whole = [part for hook in hooks for part in self._whole(hook)]
         return self.model.run_with_hooks(tokens, fwd_hooks=whole)[:, self.answer_places]
 
@@ -219,7 +219,7 @@ def as_studied_model(model: Any, task: Task, ids: Ids, vocabulary: Vocabulary | 
             `TransformerBridge`.
         task: What it is asked.
         ids: The inputs.
-        vocabulary: Its vocabulary for the task, if they are not the task's own.
+        vocabulary: Its vocabulary for the task, if it is not the task's own.
 
     Raises:
         ValueError: If the model does not fit the task, or lacks a hook point that comparisons need.

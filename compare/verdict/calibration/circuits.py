@@ -1,4 +1,4 @@
-"""Pairs of programs that give the same answers in different methods: what the calibration's models are made of."""
+"""Pairs of programs with the same answers by different computations: what calibration compiles."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -174,7 +174,7 @@ def rank_by_higher() -> SOp:
 
 
 def swap_at_once() -> SOp:
-    """Every two neighbours pairs in a sequence of 6, in one step."""
+    """Every two neighbours swapped in a sequence of 6, in one step."""
     return Aggregate(Select(indices, indices, lambda k, q: k == q ^ 1), tokens).named("swap_at_once")
 
 

@@ -1,10 +1,10 @@
 """Pairs of models whose relation is known: what a comparison is calibrated on, and measured on.
 
-Each of the `circuits` is a program with an alternative that gives the same answers in another way. Known
-to be the same as a program: the compiled model, its disguises, a noisy one, one compiled without any optimisation,
-one whose features share a somewhat narrower residual stream, and one distilled to match the activations of the
-compiled model. Known to be different: all of these for the alternative, an untrained model, and the program's own
-architecture trained on answers that were shuffled.
+Each of the `circuits` is a program with an alternative program that gives the same answers by another computation.
+Known to be the same as a program: the compiled model, its disguises, a noisy one, one compiled without any
+optimisation, one whose features share a somewhat narrower residual stream, and a distilled one, trained from
+random weights to match the activations of the compiled model. Known to be different: all of these for the
+alternative program, an untrained model, and the program's own architecture trained on answers that were shuffled.
 """
 
 from collections.abc import Iterator
@@ -80,7 +80,7 @@ _SHUFFLED = Recipe(Architecture(2, 2, 16, 8), 128, 400, 1e-2, 0.01, warmup=50, c
 
 
 def labelled_pairs(circuit: Circuit, seed: int = 0) -> Iterator[LabelledPair]:
-    """The known pairs of a circuit: each of its programs once as the reference.
+    """The labelled pairs of a circuit: each of its programs once as the reference.
 
     Args:
         circuit: Two programs for one task.

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rasplens.compare import as_studied_model, discriminate
+from rasplens.compare import CompareConfig, as_studied_model, discriminate
 from rasplens.compare.evidence.behaviour import behaviour
 from rasplens.compile.rasp import Aggregate, Map, Select, indices, tokens
 
@@ -21,7 +21,7 @@ def distinguishing(task):
     return discriminate(task.programs["offset"], task.programs["induction"], task, n=50)
 
 
-def test_rival_programs_are_told_apart_by_their_answers(distinguishing, task):
+def test_alternative_programs_are_told_apart_by_their_answers(distinguishing, task):
     assert distinguishing.by == "answers"
     assert len(distinguishing) == 50
     offset, induction = (task.answers(task.programs[name], distinguishing.ids) for name in ("offset", "induction"))
@@ -85,7 +85,9 @@ def test_a_model_agrees_with_itself_everywhere(with_itself, distinguishing):
 def test_a_rival_agrees_on_the_task_and_not_where_they_differ(induction, offset, task, distinguishing):
     from rasplens.compare import pair
 
-    found = behaviour(pair(induction, offset, task, 96, 0), {"offset": distinguishing}, seed=0)
+    found = behaviour(
+        pair(induction, offset, task, CompareConfig(n_inputs=96), 0), {"offset": distinguishing}, seed=0
+    )
     share = found.table.set_index("inputs")["agreement"]
     assert share["held out"] > 0.75
     assert share["against offset"] < 0.5
