@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from rasplens.compare.comparison import Comparison
-from rasplens.compare.evidence.ablation.effects import METHODS, Method
+from rasplens.compare.evidence.ablation.measurement import METHODS, Method
 from rasplens.compare.evidence.ablation.profiles import edge_profile
 from rasplens.compare.evidence.attention.heads import ActiveHead, active_heads
 from rasplens.compare.evidence.axes import AXES

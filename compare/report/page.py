@@ -14,7 +14,7 @@ from plotly.offline import get_plotlyjs
 
 from rasplens import __version__
 from rasplens.compare.comparison import Comparison
-from rasplens.compare.evidence.ablation.effects import METHODS
+from rasplens.compare.evidence.ablation.measurement import METHODS
 from rasplens.compare.report.figures import figures
 from rasplens.compare.report.findings import paragraphs, table
 from rasplens.model.storage import write_atomically
@@ -114,8 +114,8 @@ SECTIONS = (
         "subspaces",
         "Residual subspaces",
         "Where a linear probe reads each variable of the program from the learned residual stream, at the "
-        "positions where it is causally relevant in the compiled model. Colour is the held-out score minus its best "
-        "control (commonest value, shuffled labels, an untrained model of the same shape): blue is above the "
+        "positions where it is causally relevant in the compiled model. Colour is the held-out score minus its "
+        "best control (commonest value, shuffled labels, an untrained model of the same shape): blue is above the "
         "controls, white is what they explain. Decodable is not the same as used.",
         ("decodability",),
         ("decodability", "representations"),

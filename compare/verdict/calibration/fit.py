@@ -216,5 +216,5 @@ def invariance(found: Sequence[Observation]) -> pd.DataFrame:
         if bare is not None:
             own = {axis.name: axis.score for axis in by_kind[program, bare].axes}
             changes = {axis.name: abs(axis.score - own[axis.name]) for axis in one.axes}
-            rows.append({"program": program, "model": kind, **changes})
+            rows.append(dict[str, Any](program=program, model=kind, **changes))
     return pd.DataFrame(rows)

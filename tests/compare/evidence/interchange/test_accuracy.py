@@ -7,21 +7,15 @@ import pytest
 
 from rasplens.compare import CompareConfig, pair
 from rasplens.compare.evidence.interchange import accuracy as interchange
-from rasplens.compare.evidence.interchange.accuracy import (
-    COLUMNS,
-    Agreement,
-    agreement,
-    best_site,
-    interchange_table,
-    interchanges,
-    mapped_subspaces,
-)
+from rasplens.compare.evidence.interchange.accuracy import COLUMNS, interchange_table, interchanges
 from rasplens.compare.evidence.interchange.pairs import (
     InterchangePairs,
     counterfactual,
     interchange_pairs,
     interchangeable_positions,
 )
+from rasplens.compare.evidence.interchange.patching import Agreement, agreement
+from rasplens.compare.evidence.interchange.sites import best_site, mapped_subspaces
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compile import compile_program, run
 from rasplens.compile.rasp import Aggregate, Select, SequenceMap, indices, tokens
