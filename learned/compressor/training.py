@@ -158,7 +158,7 @@ def build_training(
         return State(maps, jax.vmap(optimiser.init)(maps), rates, at_first, at_first, maps)
 
     @partial(jax.jit, static_argnames="size")
-    def run(state: State, start: int, seeds: jax.Array, size: int) -> tuple[State, jax.Array, jax.Array]:
+    def run(state: State, start: int | jax.Array, seeds: jax.Array, size: int) -> tuple[State, jax.Array, jax.Array]:
         def of_member(own: State, seed: jax.Array) -> tuple[State, tuple[jax.Array, jax.Array]]:
             keys = jax.vmap(lambda i: jax.random.fold_in(jax.random.key(seed), i))(start + jnp.arange(size))
             return jax.lax.scan(step, own, keys)
