@@ -1,7 +1,7 @@
 """Measures the verdict on pairs of models whose relation is known and which the mapping was not fitted on.
 
 python benchmarks/calibration.py --write docs/calibration.md    # measure, and write the page
-python benchmarks/calibration.py --fit                          # fit anew: compare/verdict.json
+python benchmarks/calibration.py --fit                          # fit anew: compare/verdict/verdict.json
 """
 
 import argparse
@@ -18,7 +18,7 @@ from rasplens.compare.verdict.calibration.circuits import CIRCUITS, FITTED_ON, M
 from rasplens.compare.verdict.calibration.fit import Observation, fading, fit, invariance, measures, observations
 from rasplens.compare.verdict.verdict import shipped
 
-MAPPING = Path(__file__).parent.parent / "compare" / "verdict.json"
+MAPPING = Path(__file__).parent.parent / "compare" / "verdict" / "verdict.json"
 
 TO_REACH = {"auc": "≥ 0.99", "false_implements": "≤ 0.01", "recognised": "1"}
 
@@ -83,7 +83,7 @@ def _fading() -> str:
         [row["program"], row["model"], *(_score(row[name]) for name in (*axes, "probability")), row["verdict"]]
         for _, row in frame.iterrows()
     ]
-    headings = ["program", "compressed to", *axes, "p", "verdict"]
+    headings = ["program", "compressed to", *axes, "P(implements)", "verdict"]
     return f"### Programs that are compressed more and more\n\n{table(headings, rows)}"
 
 
@@ -103,7 +103,7 @@ def _pairs(found: list[Observation]) -> str:
         scores = [_score(row[name]) for name in (*axes, "probability")]
         known = "same" if row["same"] else "different"
         rows.append([row["program"], row["model"], known, *scores, _said(row)])
-    headings = ["program", "model", "known to be", *axes, "p", "verdict"]
+    headings = ["program", "model", "known to be", *axes, "P(implements)", "verdict"]
     return f"### Every pair\n\n{table(headings, rows)}"
 
 

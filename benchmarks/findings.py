@@ -62,7 +62,7 @@ def _section(name: str, origin: str, ranking: Ranking) -> str:
     axis_names = [axis.name for axis in ranking.best.axes]
     blocks = [
         f"### {name}, {origin}: {ranking.verdict}",
-        table(["program", "verdict", "p", *axis_names], rows),
+        table(["program", "verdict", "P(implements)", *axis_names], rows),
         *(_details(one) for one in ranking.comparisons),
     ]
     return "\n\n".join(block for block in blocks if block)

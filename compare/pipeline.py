@@ -29,7 +29,7 @@ from rasplens.compare.ranking import Ranking
 from rasplens.compare.report.findings import findings
 from rasplens.compare.verdict.verdict import verdict
 from rasplens.compile import CompiledModel
-from rasplens.tasks import Accuracy, Task, answers
+from rasplens.tasks import Accuracy, Task
 
 STAGES = (*collection.STAGES, "descriptions")
 """What `progress` is called with, in order."""
@@ -171,7 +171,7 @@ def _tables(pairing: Pairing, found: Evidence, seed: int) -> dict[str, pd.DataFr
 def _accuracies(pairing: Pairing) -> dict[str, Accuracy]:
     task, target = pairing.task, pairing.task.target(pairing.ids)
     rights = {
-        "program": answers(task, pairing.compiled.program, pairing.ids) == target,
+        "program": task.answers(pairing.compiled.program, pairing.ids) == target,
         "compiled": pairing.reference.right(),
         "learned": pairing.learned.right(),
         "untrained": pairing.untrained.right(),

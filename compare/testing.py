@@ -2,7 +2,17 @@
 
 Every message shows the evidence, with its controls. A claim that fails is an AssertionError; one that makes no
 sense, such as of a head that does not exist, a ValueError.
+
+All assertions share these parameters:
+    model: Anything that `compare` takes as a learned model.
+    program: An s-op, or a `CompiledModel`.
+    task: What the model is asked.
+    config: How much to look at; for most assertions the number of held-out inputs.
+    seed: Of the choice of inputs and of the controls.
+    vocabulary: The model's vocabulary for the task, if it is not the task's own.
 """
+
+# ruff: noqa: D417 - the parameters that all assertions share are documented once, above
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -54,13 +64,7 @@ def assert_implements(
     """Asserts that a model implements a program, by the verdict of `compare`.
 
     Args:
-        model: Anything that `compare` takes as a learned model.
-        program: An s-op, or a `CompiledModel`.
-        task: What both are asked.
-        at_least: What every axis that has something to say must score besides.
-        config: How much to look at; for most assertions the number of held-out inputs.
-        seed: Of the choice of inputs and of the controls.
-        vocabulary: The model's vocabulary for the task, if they are not the task's own.
+        at_least: What every axis that has a score must reach besides.
 
     Raises:
         AssertionError: If the verdict is another, or an axis scores less; with all the evidence.
@@ -100,17 +104,12 @@ def assert_head_attends(
     everything that the task lets the row see. Chance is the share of the visible keys that it selects there.
 
     Args:
-        model: Anything that `compare` takes as a learned model.
         layer: The head's layer.
         head: Its index there.
         rule: A selector, or a function that says of a key's position, a query's and the tokens whether the
             query is to attend to the key.
-        task: Whose inputs to use.
         queries: The positions that are to attend so; by default all.
         at_least: The least score; it has to be above chance too.
-        config: How much to look at; for most assertions the number of held-out inputs.
-        seed: Of their choice.
-        vocabulary: The model's vocabulary for the task, if they are not the task's own.
 
     Raises:
         AssertionError: If the head does not attend so; with score, chance and the worst row.
@@ -170,16 +169,10 @@ def assert_variable_encoded(
     The score is the probe's on held-out inputs, on the scale from its best control (0) to right (1).
 
     Args:
-        model: Anything that `compare` takes as a learned model.
-        program: An s-op, or a `CompiledModel`.
         variable: The name of one of its s-ops.
-        task: What both are asked.
         point: The hook point; by default the best one, chosen on other inputs.
         position: The position; by default all at which the variable reaches an answer, their mean.
         at_least: The least score.
-        config: How much to look at; for most assertions the number of held-out inputs.
-        seed: Of the choice of inputs and of the controls.
-        vocabulary: The model's vocabulary for the task, if they are not the task's own.
 
     Raises:
         AssertionError: If the variable is not encoded so; with the scores and controls at every hook point.
@@ -233,30 +226,24 @@ def assert_edge_critical(
     seed: int = 0,
     vocabulary: Vocabulary | None = None,
 ) -> None:
-    """Asserts that a model needs an attention edge: without it, answers are lost.
+    """Asserts that an attention edge is critical: zero-ablating it drops token accuracy.
 
-    The edge is that of all heads of the layer together, by zero ablation, see
-    `rasplens.compare.evidence.ablation.effects`.
+    The edge is that of all heads of the layer together, see `rasplens.compare.evidence.ablation.effects`.
 
     Args:
-        model: Anything that `compare` takes as a learned model.
         layer: The edge's layer.
         query: The position that attends, by its place or its name.
         key: The one attended to.
-        task: What the model is asked.
-        at_least: The least token accuracy that has to be lost.
-        config: How much to look at; for most assertions the number of held-out inputs.
-        seed: Of their choice.
-        vocabulary: The model's vocabulary for the task, if they are not the task's own.
+        at_least: The least accuracy drop.
 
     Raises:
-        AssertionError: If less is lost; with what is lost in every method, and the most critical edges.
+        AssertionError: If accuracy drops by less; with the effects by every method, and the most critical edges.
         ValueError: If there is no such layer or edge.
     """
     __tracebackhide__ = True
     _check_share("at_least", at_least)
-    lost, evidence = _without_edge(model, layer, query, key, task, config, seed, vocabulary)
-    if lost < at_least:
+    drop, evidence = _without_edge(model, layer, query, key, task, config, seed, vocabulary)
+    if drop < at_least:
         raise AssertionError(f"{evidence[0]}, less than at_least={at_least}.\n{evidence[1]}")
 
 
@@ -272,27 +259,22 @@ def assert_edge_not_critical(
     seed: int = 0,
     vocabulary: Vocabulary | None = None,
 ) -> None:
-    """Asserts that a model can do without an attention edge; see `assert_edge_critical`.
+    """Asserts that an attention edge is not critical; see `assert_edge_critical`.
 
     Args:
-        model: Anything that `compare` takes as a learned model.
         layer: The edge's layer.
         query: The position that attends, by its place or its name.
         key: The one attended to.
-        task: What the model is asked.
-        at_most: The most token accuracy that may be lost.
-        config: How much to look at; for most assertions the number of held-out inputs.
-        seed: Of their choice.
-        vocabulary: The model's vocabulary for the task, if they are not the task's own.
+        at_most: The largest accuracy drop.
 
     Raises:
-        AssertionError: If more is lost; with what is lost in every method, and the most critical edges.
+        AssertionError: If accuracy drops by more; with the effects by every method, and the most critical edges.
         ValueError: If there is no such layer or edge.
     """
     __tracebackhide__ = True
     _check_share("at_most", at_most)
-    lost, evidence = _without_edge(model, layer, query, key, task, config, seed, vocabulary)
-    if lost > at_most:
+    drop, evidence = _without_edge(model, layer, query, key, task, config, seed, vocabulary)
+    if drop > at_most:
         raise AssertionError(f"{evidence[0]}, more than at_most={at_most}.\n{evidence[1]}")
 
 
@@ -306,7 +288,7 @@ def _without_edge(
     seed: int,
     vocabulary: Vocabulary | None,
 ) -> tuple[float, tuple[str, str]]:
-    """The accuracy that an edge is worth, and how a message begins and goes on."""
+    """The accuracy drop of zero-ablating an edge, and how a message begins and goes on."""
     studied = _studied(model, task, config, seed, vocabulary)
     if not 0 <= layer < studied.n_layers:
         raise ValueError(f"The model has no layer {layer}; its layers are 0 to {studied.n_layers - 1}.")
@@ -326,13 +308,13 @@ def _without_edge(
     name = _edge_name(task, layer, at, to)
     if name not in table.index:  # it gets no attention on any input: taking it away changes nothing
         table.loc[name] = 0.0
-    lost = float(table.loc[name, "zero"])
+    drop = float(table.loc[name, "zero"])
     shown = table.loc[list(dict.fromkeys([name, *table.index[:SHOWN]]))]
     right = float(studied.right().mean())
-    return lost, (
-        f"Without the edge {name}, {lost:.3f} of the answers are lost",
-        f"Of all answers {right:.3f} are right. Lost by ablation, after mean attention; this edge, and the most "
-        f"critical ones:\n{_shown(shown)}",
+    return drop, (
+        f"Without the edge {name}, token accuracy drops by {drop:.3f}",
+        f"Of all answers {right:.3f} are right. Mean attention, and the accuracy drop by each ablation method, of "
+        f"this edge and the most critical ones:\n{_shown(shown)}",
     )
 
 
@@ -396,7 +378,7 @@ def _named(task: Task, position: int, tokens: Sequence[Value]) -> str:
 
 
 def _line(axis: Axis) -> str:
-    scores = f"{axis.score:.2f} ({axis.low:.2f} to {axis.high:.2f})" if axis.has_score else "nothing to say"
+    scores = f"{axis.score:.2f} ({axis.low:.2f} to {axis.high:.2f})" if axis.has_score else "no score"
     return f"  {axis.name}: {scores}: {axis.note}"
 
 

@@ -1,18 +1,20 @@
 """RASP programs and the transformers that compute them: the ground truth of a comparison."""
 
 from rasplens.compile import rasp
-from rasplens.compile.compiled import CompiledModel, Variable
+from rasplens.compile.compiled import CompiledModel, load_compiled
 from rasplens.compile.compiler import compile_program
 from rasplens.compile.errors import CausalWarning, CompileError, UndefinedValue
+from rasplens.compile.limits import CompileLimits
 from rasplens.compile.rasp import programs
 from rasplens.compile.rasp.interpreter import run
-from rasplens.compile.storage import load_compiled
 from rasplens.compile.tracr_import import from_tracr, from_tracr_program
+from rasplens.compile.variable import Variable
 from rasplens.compile.verify import Verification, verify
 
 __all__ = [
     "CausalWarning",
     "CompileError",
+    "CompileLimits",
     "CompiledModel",
     "UndefinedValue",
     "Variable",

@@ -7,7 +7,7 @@ import networkx as nx
 import numpy as np
 
 from rasplens.compile import rasp
-from rasplens.compile.compiled import CompiledModel
+from rasplens.compile.anatomy import Anatomy
 from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.rasp.interpreter import expressions
 
@@ -60,7 +60,7 @@ def program_graph(program: rasp.RASPExpr) -> nx.DiGraph:
     return graph
 
 
-def draw_residual_stream(compiled: CompiledModel, tokens: Sequence[Value]) -> "go.Figure":
+def draw_residual_stream(compiled: Anatomy, tokens: Sequence[Value]) -> "go.Figure":
     """What every direction holds at every position of one input, layer by layer.
 
     Source: Lindner et al. 2023, figure 2.
@@ -93,7 +93,7 @@ def draw_residual_stream(compiled: CompiledModel, tokens: Sequence[Value]) -> "g
     return figure
 
 
-def residual_points(compiled: CompiledModel) -> list[str]:
+def residual_points(compiled: Anatomy) -> list[str]:
     """The hook points of the residual stream: before the first layer, and after every part of each."""
     config = compiled.transformer.config
     kinds = ("post",) if config.attn_only else ("mid", "post")
@@ -101,7 +101,7 @@ def residual_points(compiled: CompiledModel) -> list[str]:
     return ["blocks.0.hook_resid_pre", *after]
 
 
-def direction_labels(compiled: CompiledModel) -> list[str]:
+def direction_labels(compiled: Anatomy) -> list[str]:
     """What each direction of the residual stream stands for, as `variable:value`; numbers by their name."""
     labels = ["one"] * compiled.transformer.config.d_model
     if compiled.has_bos:

@@ -12,19 +12,22 @@ another.
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import networkx as nx
 import numpy as np
 from jaxtyping import Float, Int
 
-from rasplens.compile.compiled import CompiledModel, nearest
+from rasplens.compile.anatomy import Anatomy
+from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
+from rasplens.compile.variable import nearest
 from rasplens.model.forward import forward, masked_softmax
-
-TRIED = 500
-"""Inputs on which connections are tried, where there are more."""
 
 TOKENS, POSITIONS, LOGITS = "tokens", "positions", "logits"
 """The parts of a model that are neither heads nor neurons: its two embeddings and its unembedding."""
+
+Granularity = Literal["head", "edge"]
+"""Connections between heads and neurons, or attention edges between positions."""
 
 Residual = Float[np.ndarray, "batch pos d_model"]
 
@@ -51,7 +54,10 @@ Cut = tuple[str, str]
 
 
 def circuit(
-    compiled: CompiledModel, granularity: str = "head", positions: Sequence[int] | None = None
+    compiled: Anatomy,
+    granularity: Granularity = "head",
+    positions: Sequence[int] | None = None,
+    limits: CompileLimits = DEFAULT_LIMITS,
 ) -> nx.DiGraph:
     """The connections that the model's answers depend on.
 
@@ -61,6 +67,7 @@ def circuit(
             that one reads what the other writes. `"edge"`: nodes are (layer, position) of the residual
             stream, and an edge from (l, key) to (l + 1, query) is attention in layer l.
         positions: Where answers count; by default everywhere.
+        limits: On how many inputs to try connections.
 
     Returns:
         A graph whose `graph` attributes say which ablation it is the truth for, on how many inputs, and
@@ -69,17 +76,17 @@ def circuit(
     Raises:
         ValueError: If the granularity is unknown or a position is outside the sequence.
     """
-    if granularity not in ("head", "edge"):
+    if granularity not in get_args(Granularity):
         raise ValueError(f'granularity must be "head" or "edge"; got {granularity!r}.')
     n = compiled.inputs.max_len
     counted = list(range(n)) if positions is None else list(positions)
     if outside := [position for position in counted if not 0 <= position < n]:
         raise ValueError(f"Positions {outside} lie outside the {n} positions of the longest sequence.")
-    batches = list(_tried(compiled))
+    batches = list(_tried(compiled, limits.circuit_inputs))
     graph = nx.DiGraph(
         ablation="zero, attention renormalised" if granularity == "edge" else "zero",
         inputs=sum(len(ids) for ids in batches),
-        exhaustive=compiled.inputs.size <= TRIED,
+        exhaustive=compiled.inputs.size <= limits.circuit_inputs,
     )
     candidates: Iterator[Cut | AttentionEdge] = _attention_edges(compiled)
     if granularity == "head":
@@ -100,7 +107,7 @@ class AttentionEdge:
     key: int
 
 
-def parts(compiled: CompiledModel) -> list[Part]:
+def parts(compiled: Anatomy) -> list[Part]:
     """Everything that reads or writes, in the order in which it does."""
     config = compiled.transformer.config
     found = [Part(TOKENS)] + ([Part(POSITIONS)] if config.positions == "learned" else [])
@@ -114,7 +121,7 @@ def parts(compiled: CompiledModel) -> list[Part]:
     return [*found, Part(LOGITS, config.n_layers)]
 
 
-def run_parts(compiled: CompiledModel, ids: Int[np.ndarray, "batch pos"], cut: Cut | None = None) -> np.ndarray:
+def run_parts(compiled: Anatomy, ids: Int[np.ndarray, "batch pos"], cut: Cut | None = None) -> np.ndarray:
     """The logits at the sequence's positions, part by part, with one connection cut."""
     model, tokens = compiled.transformer, compiled.with_bos(ids)
     nothing = np.zeros((*tokens.shape, model.config.d_model), dtype=model.dtype)
@@ -135,7 +142,7 @@ def _stage(part: Part) -> tuple[int, bool]:
     return part.layer, part.head is None
 
 
-def _write(compiled: CompiledModel, part: Part, read: Residual, tokens: np.ndarray) -> Residual:
+def _write(compiled: Anatomy, part: Part, read: Residual, tokens: np.ndarray) -> Residual:
     """What one part adds to the residual stream."""
     weights, n = compiled.transformer.weights, tokens.shape[1]
     if part.name == TOKENS:
@@ -152,7 +159,7 @@ def _write(compiled: CompiledModel, part: Part, read: Residual, tokens: np.ndarr
     return masked_softmax(scores) @ value @ weights[f"blocks.{part.layer}.attn.W_O"][part.head]
 
 
-def _run_without(compiled: CompiledModel, ids: np.ndarray, edge: AttentionEdge) -> np.ndarray:
+def _run_without(compiled: Anatomy, ids: np.ndarray, edge: AttentionEdge) -> np.ndarray:
     """The logits with an attention edge taken away and the rest of its row renormalised."""
 
     def edit(name: str, value: np.ndarray) -> np.ndarray:
@@ -169,9 +176,7 @@ def _run_without(compiled: CompiledModel, ids: np.ndarray, edge: AttentionEdge) 
     return forward(model.weights, model.mask, model.config, compiled.with_bos(ids), edit)[:, compiled.offset :]
 
 
-def _matters(
-    compiled: CompiledModel, ids: np.ndarray, candidate: Cut | AttentionEdge, counted: Sequence[int]
-) -> bool:
+def _matters(compiled: Anatomy, ids: np.ndarray, candidate: Cut | AttentionEdge, counted: Sequence[int]) -> bool:
     """Whether cutting a connection changes an answer on some of the inputs."""
     length = ids.shape[1]
     if isinstance(candidate, AttentionEdge):
@@ -187,14 +192,14 @@ def _matters(
     return bool(((after != before) | (errors > compiled.tolerance(output))).any())
 
 
-def _connections(compiled: CompiledModel) -> Iterator[Cut]:
+def _connections(compiled: Anatomy) -> Iterator[Cut]:
     """Every pair of parts of which the second comes after the first."""
     for writer, reader in itertools.combinations(parts(compiled), 2):
         if _stage(writer) < _stage(reader) and reader.layer >= 0:
             yield writer.name, reader.name
 
 
-def _attention_edges(compiled: CompiledModel) -> Iterator[AttentionEdge]:
+def _attention_edges(compiled: Anatomy) -> Iterator[AttentionEdge]:
     mask = compiled.transformer.mask[:, compiled.offset :, compiled.offset :]
     active = {layer for layer, _ in compiled.heads}
     for layer, query, key in np.argwhere(mask).tolist():
@@ -208,7 +213,7 @@ def _ends(candidate: Cut | AttentionEdge) -> tuple[object, object]:
     return candidate
 
 
-def _tried(compiled: CompiledModel) -> Iterator[np.ndarray]:
+def _tried(compiled: Anatomy, most: int) -> Iterator[np.ndarray]:
     """All inputs where there are few enough, else a sample."""
     space = compiled.inputs
-    yield from space.all_ids() if space.size <= TRIED else space.sampled_ids(TRIED, seed=0)
+    yield from space.all_ids() if space.size <= most else space.sampled_ids(most, seed=0)

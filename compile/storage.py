@@ -5,9 +5,9 @@ values: their results are stored, and the program that is loaded looks them up. 
 called, verified, intervened on and compared like the one that was saved, without the program's source.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import singledispatch
+from functools import cached_property, singledispatch
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,49 +15,51 @@ from typing import Any
 import numpy as np
 
 from rasplens.compile import rasp
-from rasplens.compile.compiled import CompiledModel, Variable
+from rasplens.compile.anatomy import Anatomy
 from rasplens.compile.frontend.undefined_inputs import defined_program
 from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.rasp.input_space import InputSpace
 from rasplens.compile.rasp.interpreter import expressions
 from rasplens.compile.rasp.values import plain, value_key
+from rasplens.compile.variable import Variable
 from rasplens.model import StorageError, Transformer, load, load_provenance, save
 
 _KIND = "compiled program"
 
 Json = dict[str, Any]
 
-_PRIMITIVES = {"TokensType": rasp.tokens, "IndicesType": rasp.indices, "LengthType": rasp.length}
+Values = Callable[[rasp.SOp], Sequence[Value]]
+"""The values of an s-op, as functions meet them."""
 
 
-def save_compiled(compiled: CompiledModel, path: str | Path) -> None:
+def save_anatomy(anatomy: Anatomy, path: str | Path) -> None:
     """Writes a compiled model to one file, which `rasplens.model.load` reads as a transformer, too.
 
     Raises:
         StorageError: If the folder does not exist.
     """
-    save(compiled.transformer, path, {"kind": _KIND, **anatomy(compiled)})
+    save(anatomy.transformer, path, {"kind": _KIND, **anatomy_to_json(anatomy)})
 
 
-def anatomy(compiled: CompiledModel) -> Json:
+def anatomy_to_json(anatomy: Anatomy) -> Json:
     """All of a compiled model but its weights, in JSON values."""
-    space = compiled.inputs
+    space = anatomy.inputs
     return {
         "vocab": [_to_json(token) for token in space.vocab],
         "visible": space.visible.astype(int).tolist(),
-        "has_bos": compiled.has_bos,
-        "has_pad": compiled.has_pad,
-        "is_partial": compiled.partial is not None,
-        "output": compiled.output,
-        "variables": [_variable_to_json(variable) for variable in compiled.variables.values()],
-        "heads": [[*place, name] for place, name in compiled.heads.items()],
-        "neurons": [[*place, name] for place, name in compiled.neurons.items()],
-        "program": _program_to_json(compiled.program, space),
+        "has_bos": anatomy.has_bos,
+        "has_pad": anatomy.has_pad,
+        "is_partial": anatomy.partial is not None,
+        "output": anatomy.output,
+        "variables": [_variable_to_json(variable) for variable in anatomy.variables.values()],
+        "heads": [[*place, name] for place, name in anatomy.heads.items()],
+        "neurons": [[*place, name] for place, name in anatomy.neurons.items()],
+        "program": _program_to_json(anatomy.program, anatomy.arguments),
     }
 
 
-def load_compiled(path: str | Path) -> CompiledModel:
-    """The compiled model that `save_compiled` wrote.
+def load_anatomy(path: str | Path) -> Anatomy:
+    """The anatomy that `save_anatomy` wrote, with the weights.
 
     Raises:
         StorageError: If the file is missing, truncated, edited, foreign, or holds no compiled program.
@@ -65,17 +67,17 @@ def load_compiled(path: str | Path) -> CompiledModel:
     found = load_provenance(path)
     if found.get("kind") != _KIND:
         raise StorageError(f"{path} holds a model, but not a compiled program: no anatomy in it.")
-    return from_anatomy(found, load(path))
+    return anatomy_from_json(found, load(path))
 
 
-def from_anatomy(found: Json, transformer: Transformer) -> CompiledModel:
-    """The compiled model of an `anatomy` and its weights."""
+def anatomy_from_json(found: Json, transformer: Transformer) -> Anatomy:
+    """The anatomy that `anatomy_to_json` stored, of a transformer."""
     visible = np.array(found["visible"], dtype=bool)
     visible.flags.writeable = False
     space = InputSpace(tuple(_from_json(token) for token in found["vocab"]), len(visible), visible)
     variables = [_variable_from_json(variable, transformer.config.d_model) for variable in found["variables"]]
     program = _program_from_json(found["program"])
-    return CompiledModel(
+    return Anatomy(
         program=program,
         inputs=space,
         transformer=transformer,
@@ -94,21 +96,25 @@ class Lookup:
     """A function of one or two values, known by its results.
 
     Attributes:
-        results: By the keys of the arguments.
+        rows: The arguments and the result, wherever there is one.
     """
 
-    results: Mapping[tuple[Any, ...], Value]
+    rows: tuple[tuple[Value, ...], ...]
+
+    @cached_property
+    def _results(self) -> dict[tuple[Any, ...], Value]:
+        return {tuple(map(value_key, arguments)): result for *arguments, result in self.rows}
 
     def __call__(self, *arguments: Value) -> Value:
         """The result.
 
         Raises:
-            KeyError: If the program that was stored has no value there.
+            KeyError: If the program that was stored is undefined there.
         """
         key = tuple(value_key(argument) for argument in arguments)
-        if key not in self.results:
+        if key not in self._results:
             raise KeyError(f"no value for {', '.join(map(repr, arguments))} was stored")
-        return self.results[key]
+        return self._results[key]
 
 
 def _variable_to_json(variable: Variable) -> Json:
@@ -142,14 +148,18 @@ def _variable_from_json(found: Json, d_model: int) -> Variable:
     )
 
 
-def _program_to_json(program: rasp.SOp, space: InputSpace) -> list[Json]:
-    """Every expression after what it reads, by place; the program is the last."""
-    graph, finite = defined_program(program, space, "allow")
+def _program_to_json(program: rasp.SOp, arguments: Mapping[int, Sequence[Value]]) -> list[Json]:
+    """Every expression after what it reads, by place; the program is the last.
+
+    Args:
+        program: The program.
+        arguments: By place, the values of every s-op, with which functions that are no tables are called.
+    """
     ordered = expressions(program)
     place = {id(expr): i for i, expr in enumerate(ordered)}
 
-    def values(sop: rasp.SOp) -> list[Value]:
-        return finite.nodes[graph.node_of[id(sop)]].raw_values
+    def values(sop: rasp.SOp) -> Sequence[Value]:
+        return arguments[place[id(sop)]]
 
     stored = []
     for expr in ordered:
@@ -168,59 +178,65 @@ def _annotation(value: Any) -> Any:
 
 
 @singledispatch
-def _content(expr: rasp.RASPExpr, values: Any) -> Json:
+def _content(expr: rasp.RASPExpr, values: Values) -> Json:
     """What an expression is beside what it reads."""
     return {}
 
 
 @_content.register
-def _(expr: rasp.Map, values: Any) -> Json:
-    return {"table": _table(expr.f, [values(expr.inner)])}
+def _(expr: rasp.Map, values: Values) -> Json:
+    return {"table": _table(expr.f, (expr.inner,), values)}
 
 
 @_content.register
-def _(expr: rasp.SequenceMap, values: Any) -> Json:
-    return {"table": _table(expr.f, [values(expr.fst), values(expr.snd)])}
+def _(expr: rasp.SequenceMap, values: Values) -> Json:
+    return {"table": _table(expr.f, (expr.fst, expr.snd), values)}
 
 
 @_content.register
-def _(expr: rasp.LinearSequenceMap, values: Any) -> Json:
+def _(expr: rasp.LinearSequenceMap, values: Values) -> Json:
     return {"factors": [expr.fst_fac, expr.snd_fac]}
 
 
 @_content.register(rasp.Select)
 @_content.register(rasp.SelectBest)
-def _(expr: rasp.Select | rasp.SelectBest, values: Any) -> Json:
-    return {"table": _table(lambda k, q: bool(expr.predicate(k, q)), [values(expr.keys), values(expr.queries)])}
+def _(expr: rasp.Select | rasp.SelectBest, values: Values) -> Json:
+    predicate = expr.predicate
+    is_table = isinstance(predicate, Lookup)
+    function = predicate if is_table else lambda key, query: bool(predicate(key, query))
+    return {"table": _table(function, (expr.keys, expr.queries), values)}
 
 
 @_content.register
-def _(expr: rasp.Full, values: Any) -> Json:
+def _(expr: rasp.Full, values: Values) -> Json:
     return {"fill": _to_json(expr.fill)}
 
 
 @_content.register(rasp.ConstantSOp)
 @_content.register(rasp.ConstantSelector)
-def _(expr: rasp.ConstantSOp | rasp.ConstantSelector, values: Any) -> Json:
+def _(expr: rasp.ConstantSOp | rasp.ConstantSelector, values: Values) -> Json:
     return {"value": _to_json(tuple(expr.value)), "check_length": expr.check_length}
 
 
 @_content.register
-def _(expr: rasp.Aggregate, values: Any) -> Json:
+def _(expr: rasp.Aggregate, values: Values) -> Json:
     return {"default": _to_json(expr.default)}
 
 
-def _table(function: Any, arguments: Sequence[Sequence[Value]]) -> list[Any]:
+def _table(function: Callable[..., Value], inputs: Sequence[rasp.SOp], values: Values) -> list[Any]:
     """Arguments and result wherever the function has one."""
-    return [[*map(_to_json, at), _to_json(result)] for at, result in _results(function, arguments)]
+    if isinstance(function, Lookup):
+        return [[_to_json(value) for value in row] for row in function.rows]
+    rows = _rows(function, [values(sop) for sop in inputs])
+    return [[_to_json(value) for value in row] for row in rows]
 
 
-def _results(function: Any, arguments: Sequence[Sequence[Value]]) -> Iterator[tuple[tuple[Value, ...], Value]]:
+def _rows(function: Callable[..., Value], arguments: Sequence[Sequence[Value]]) -> Iterator[tuple[Value, ...]]:
     for at in product(*arguments):
         try:
-            yield at, plain(function(*at))
+            yield *at, plain(function(*at))
         except Exception:
-            continue  # the program has no value there, and neither has what is stored
+            continue  # the program is undefined there, and so is what is stored
 
 
 def _program_from_json(stored: Sequence[Json]) -> rasp.SOp:
@@ -260,8 +276,7 @@ def _expression(node: Json, reads: list[Any], annotations: Json) -> rasp.RASPExp
 
 
 def _lookup(node: Json) -> Lookup:
-    rows = [[_from_json(value) for value in row] for row in node["table"]]
-    return Lookup({tuple(map(value_key, arguments)): result for *arguments, result in rows})
+    return Lookup(tuple(tuple(_from_json(value) for value in row) for row in node["table"]))
 
 
 def _to_json(value: Value) -> Any:

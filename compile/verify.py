@@ -1,22 +1,21 @@
 """Proof that a compiled model computes its program: on every input, or on a sample of too many."""
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from rasplens.compile.compiled import CompiledModel, Variable, nearest
+from rasplens.compile.compiled import CompiledModel
 from rasplens.compile.errors import UndefinedValue
 from rasplens.compile.rasp import Value
+from rasplens.compile.rasp.input_space import batches
+from rasplens.compile.variable import Variable, nearest
 
 EXHAUSTIVE_LIMIT = 1_000_000
 """Input spaces of at most this many sequences are checked in full."""
 
 SAMPLES = 2_000
 """How many sequences of a larger input space are checked."""
-
-_BATCH = 2_048
 
 Progress = Callable[[int, int], None]
 """Called with (checked, to check)."""
@@ -102,7 +101,7 @@ def verify(
         raise ValueError("There is no sequence to check: give some inputs, or at least one sample.")
     checked, undefined, margin = 0, 0, 0.5
     found = None
-    for batch in _batches(sequences):
+    for batch in batches(sequences):
         outcomes = _check(compiled, batch)
         checked += len(batch)
         undefined += sum(outcome.expected is None for outcome in outcomes)
@@ -145,14 +144,16 @@ def _is_same(output: Variable, expected: Value, got: Value) -> bool:
         return False
 
 
-def _check(compiled: CompiledModel, batch: Sequence[tuple[Value, ...]]) -> list[_Outcome]:
+def _check(compiled: CompiledModel, batch: Sequence[Sequence[Value]]) -> list[_Outcome]:
     output = compiled.variables[compiled.output]
     codes, errors = nearest(output, compiled.outputs(compiled.encode(batch)))
     values = (*output.values, None)
     answers = [[values[code] for code in row] for row in codes]
     margins = 0.5 - errors.max(axis=-1)
     return [
-        _Outcome(tokens, _expected(compiled, tokens), got, float(margin), output, compiled.tolerance(output))
+        _Outcome(
+            tuple(tokens), _expected(compiled, tokens), got, float(margin), output, compiled.tolerance(output)
+        )
         for tokens, got, margin in zip(batch, answers, margins, strict=True)
     ]
 
@@ -195,13 +196,6 @@ def _sample(compiled: CompiledModel, samples: int, seed: int) -> Iterator[tuple[
     vocab = compiled.inputs.vocab
     for length in rng.integers(1, compiled.inputs.max_len + 1, samples):
         yield tuple(vocab[i] for i in rng.integers(len(vocab), size=length))
-
-
-def _batches(sequences: Iterator[tuple[Value, ...]]) -> Iterator[list[tuple[Value, ...]]]:
-    """Batches of sequences of one length each."""
-    for _, same_length in itertools.groupby(sequences, key=len):
-        while batch := list(itertools.islice(same_length, _BATCH)):
-            yield batch
 
 
 def _count(number: int) -> str:

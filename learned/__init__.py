@@ -1,13 +1,25 @@
-"""Models that learned a task: trained here, shipped, or imported."""
+"""Models that learned a task: trained here, shipped, or imported; and compressed ones."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rasplens.learned.compressor import CompressedModel, CompressionRecipe, compress, load_compressed
+from rasplens.learned.architecture import Architecture
+from rasplens.learned.compressor import (
+    CompressedModel,
+    CompressionRecipe,
+    compress,
+    compress_many,
+    load_compressed,
+)
+from rasplens.learned.config import TrainConfig
 from rasplens.learned.importers.checkpoint import import_checkpoint
 from rasplens.learned.initialisation import untrained, untrained_like
 from rasplens.learned.learned_model import LearnedModel, load_learned
-from rasplens.learned.recipes import RECIPES, Architecture, Recipe, get_recipe
+from rasplens.learned.recipes import RECIPES, Recipe, get_recipe
 from rasplens.learned.zoo import load_pretrained, pretrained_names
+
+if TYPE_CHECKING:
+    from rasplens.learned.training.steps import use_all_cores
+    from rasplens.learned.training.trainer import train, train_many
 
 __all__ = [
     "RECIPES",
@@ -16,7 +28,9 @@ __all__ = [
     "CompressionRecipe",
     "LearnedModel",
     "Recipe",
+    "TrainConfig",
     "compress",
+    "compress_many",
     "get_recipe",
     "import_checkpoint",
     "load_compressed",
@@ -24,6 +38,7 @@ __all__ = [
     "load_pretrained",
     "pretrained_names",
     "train",
+    "train_many",
     "untrained",
     "untrained_like",
     "use_all_cores",
@@ -31,11 +46,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Imports JAX where it is used: loading a model does not need it."""
-    if name == "train":
-        from rasplens.learned.training.trainer import train
+    """A name that needs JAX, imported where it is used: loading a model does not need it."""
+    if name in ("train", "train_many"):
+        from rasplens.learned.training import trainer
 
-        return train
+        return getattr(trainer, name)
     if name == "use_all_cores":
         from rasplens.learned.training.steps import use_all_cores
 

@@ -1,7 +1,7 @@
-"""Models trained to do what another one does inside: its attention, and its residual stream in another basis.
+"""Activation-matched distillation: a model trained to do what another one does inside.
 
-What a compiled model computes is known, and so is what its imitation computes; but the imitation's weights are
-learned, noisy and spread out.
+It matches the attention, and the residual stream in another basis. What a compiled model computes is known, and so
+is what a model distilled from it computes; but that one's weights are learned, noisy and spread out.
 """
 
 from collections.abc import Callable
@@ -16,6 +16,7 @@ from jaxtyping import Int
 from rasplens.learned.initialisation import untrained_like
 from rasplens.model import Transformer, bias_shapes, disguise
 from rasplens.model.forward import forward
+from rasplens.model.random_streams import rng
 
 BATCH, RATE, WARMUP = 128, 1e-2, 100
 
@@ -25,16 +26,16 @@ WIDER = 4
 Weights = dict[str, jax.Array]
 
 
-def imitate(
+def distill_activations(
     model: Transformer, tokens: Int[np.ndarray, "input pos"], seed: int = 0, steps: int = 3_000
 ) -> Transformer:
-    """A model of the same shape, but for more neurons, trained to copy attention, residual stream and logits.
+    """A model of the same shape, but for more neurons, trained to match attention, residual stream and logits.
 
-    The residual stream is copied in a random rotation of its basis. Errors are relative to the variance of what
-    is copied, so that every hook point counts alike.
+    The residual stream is matched in a random rotation of its basis. Errors are relative to the variance of what
+    is matched, so that every hook point counts alike.
 
     Args:
-        model: What to imitate; without layer norm.
+        model: The teacher; without layer norm.
         tokens: Inputs to train on.
         seed: Of the rotation, the weights and the order of inputs.
         steps: Of Adam, with a rate that rises and then falls to zero.
@@ -60,14 +61,14 @@ def imitate(
         return (optax.apply_updates(weights, updates), moments), None
 
     weights = {name: jnp.asarray(array) for name, array in student.weights.items()}
-    drawn = np.random.default_rng([seed, 13]).integers(0, len(tokens), (steps, min(BATCH, len(tokens))))
+    drawn = rng(seed, "distillation").integers(0, len(tokens), (steps, min(BATCH, len(tokens))))
     rows = jnp.asarray(drawn)
     (weights, _), _ = jax.jit(lambda state: jax.lax.scan(step, state, rows))((weights, optimiser.init(weights)))
     return Transformer(student.config, {name: np.asarray(array) for name, array in weights.items()}, model.mask)
 
 
 def _observer(model: Transformer) -> Callable[[Weights, jax.Array], dict[str, jax.Array]]:
-    """What there is to copy, from weights and tokens: residual stream, patterns, logits."""
+    """What there is to match, from weights and tokens: residual stream, patterns, logits."""
     mask, config = jnp.asarray(model.mask), model.config
 
     def observe(weights: Weights, tokens: jax.Array) -> dict[str, jax.Array]:

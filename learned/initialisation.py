@@ -2,15 +2,16 @@
 
 import numpy as np
 
-from rasplens.learned.recipes import Architecture
+from rasplens.learned.architecture import Architecture
 from rasplens.model import Config, Transformer, bias_shapes, weight_shapes
+from rasplens.model.random_streams import rng
 from rasplens.tasks import Task
 
 INIT_SCALE = 0.8
 """Weights are normal with standard deviation INIT_SCALE / √d_model.
 
-Source: HookedTransformer's default (`initializer_range`), with which the seeds trained; other libraries
-use 0.02, which trains these models differently.
+Source: HookedTransformer's default (`initializer_range`), with which the published models were trained; other
+libraries use 0.02, which trains these models differently.
 """
 
 
@@ -26,10 +27,10 @@ def untrained(architecture: Architecture, task: Task, seed: int) -> Transformer:
 
 def untrained_like(config: Config, mask: np.ndarray, seed: int) -> Transformer:
     """A randomly initialised model of a config: no biases, keys smeared half and half."""
-    rng = np.random.default_rng(seed)
+    generator = rng(seed, "initial weights")
     weights = {}
     for name, shape in weight_shapes(config).items():
-        drawn = rng.normal(0, INIT_SCALE / np.sqrt(config.d_model), shape)
+        drawn = generator.normal(0, INIT_SCALE / np.sqrt(config.d_model), shape)
         weights[name] = _start(config, name, shape, drawn).astype(np.float32)
     return Transformer(config, weights, mask)
 

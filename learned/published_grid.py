@@ -9,7 +9,8 @@ from dataclasses import replace
 
 import pandas as pd
 
-from rasplens.learned.recipes import Architecture, get_recipe
+from rasplens.learned.architecture import Architecture
+from rasplens.learned.recipes import get_recipe
 from rasplens.learned.training.trainer import train
 from rasplens.tasks import Task
 
@@ -73,7 +74,7 @@ def train_grid(
         One row per architecture: name, layers, d_model, layer_norm, bias, frozen, steps, token and sequence
         (held-out accuracies).
     """
-    published = replace(get_recipe("compression_notebook", "seed"), steps=steps)
+    published = replace(get_recipe("compression_notebook", "published"), steps=steps)
     rows = []
     for done, (name, architecture) in enumerate(grid.items()):
         if progress is not None:

@@ -1,53 +1,15 @@
 """How models are trained: an architecture and an optimisation, by task and name.
 
-The `seed` recipes have the published hyperparameters; the `fast` ones reach the same in fewer steps, by
-warm-up, cosine decay and clipping.
+The `published` recipes have the hyperparameters of the published models; the `fast` ones reach the same in fewer
+steps, by warm-up, cosine decay and clipping.
 """
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rasplens.model import Config
+from rasplens.learned.architecture import Architecture
 from rasplens.tasks import Task
-
-
-@dataclass(frozen=True)
-class Architecture:
-    """A transformer, but for what the task decides; see `rasplens.model.Config`.
-
-    Attributes:
-        bias: Whether biases are trained.
-    """
-
-    n_layers: int
-    n_heads: int
-    d_model: int
-    d_head: int
-    positions: str = "learned"
-    smeared_keys: bool = False
-    identity_v: bool = False
-    identity_o: bool = False
-    normalization: str = "none"
-    d_mlp: int = 0
-    bias: bool = False
-
-    def __str__(self) -> str:
-        parts = [f"{self.n_layers}L{self.n_heads}H", f"d_model={self.d_model}"]
-        parts += [f"MLPs of {self.d_mlp}"] if self.d_mlp else []
-        parts += ["smeared keys"] if self.smeared_keys else []
-        frozen = [
-            name for name, is_identity in (("W_V", self.identity_v), ("W_O", self.identity_o)) if is_identity
-        ]
-        parts += [f"{' = '.join(frozen)} = I"] if frozen else []
-        parts += [self.normalization] if self.normalization != "none" else []
-        parts += ["biases"] if self.bias else []
-        return ", ".join(parts)
-
-    def config(self, task: Task) -> Config:
-        """The config of this architecture for a task."""
-        fields = {name: value for name, value in asdict(self).items() if name != "bias"}
-        return Config(n_ctx=task.n_ctx, d_vocab=len(task.vocab), d_vocab_out=len(task.outputs), **fields)
 
 
 @dataclass(frozen=True)
@@ -112,21 +74,21 @@ _SMEARED = Architecture(n_layers=1, n_heads=4, d_model=32, d_head=8, positions="
 RECIPES: Mapping[str, Mapping[str, Recipe]] = {
     "sort": {
         "fast": Recipe(_SORT, 256, 3_000, 1e-2, 0.01, b2=0.98, warmup=200, clip=1.0),
-        "seed": Recipe(_SORT, 256, 10_000, 1e-3, 0.01),
+        "published": Recipe(_SORT, 256, 10_000, 1e-3, 0.01),
     },
     "copy": {
         "fast": Recipe(_SMEARED, 256, 3_000, 1e-2, 0.01, b2=0.98, warmup=200, clip=1.0),
-        "seed": Recipe(_COPY, 256, 10_000, 1e-3, 1.0, every_position=True),
+        "published": Recipe(_COPY, 256, 10_000, 1e-3, 1.0, every_position=True),
         "smeared": Recipe(_SMEARED, 256, 10_000, 1e-3, 1.0, every_position=True),
     },
     "compression": {
         "fast": Recipe(_TWO_LAYERS, 2048, 16_000, 5e-3, 0.03, warmup=200, clip=1.0, stop_at=0.999),
-        "seed": Recipe(_TWO_LAYERS, 2048, 50_000, 1e-3, 0.01, stop_at=0.999),
+        "published": Recipe(_TWO_LAYERS, 2048, 50_000, 1e-3, 0.01, stop_at=0.999),
         "three_layers": Recipe(_THREE_LAYERS, 2048, 4_000, 2e-3, 0.01, warmup=200, clip=1.0, stop_at=0.9999),
     },
     "compression_notebook": {
         "fast": Recipe(_NARROW, 1024, 10_000, 5e-3, 0.03, warmup=500, clip=1.0, stop_at=2.0),
-        "seed": Recipe(_NARROW, 128, 300_000, 1e-3, 0.01, stop_at=0.999),
+        "published": Recipe(_NARROW, 128, 300_000, 1e-3, 0.01, stop_at=0.999),
     },
 }
 """The recipes of each task; the first is the default."""

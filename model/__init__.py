@@ -7,10 +7,11 @@ from rasplens.model.config import Config, bias_shapes, hook_names, weight_shapes
 from rasplens.model.mask import bidirectional_mask, causal_mask
 from rasplens.model.reparametrise import disguise
 from rasplens.model.storage import StorageError, load, load_provenance, save
-from rasplens.model.transformer import Transformer
+from rasplens.model.transformer import HasTransformer, Transformer, transformer_of
 
 __all__ = [
     "Config",
+    "HasTransformer",
     "HookedModel",
     "StorageError",
     "Transformer",
@@ -23,6 +24,7 @@ __all__ = [
     "load_provenance",
     "save",
     "to_bridge",
+    "transformer_of",
     "weight_shapes",
 ]
 

@@ -11,7 +11,7 @@ from transformer_lens.hook_points import HookPoint
 
 from rasplens.model.config import hook_names
 from rasplens.model.forward import forward, forward_from
-from rasplens.model.transformer import Transformer, check_tokens
+from rasplens.model.transformer import HasTransformer, Transformer, check_tokens
 
 
 class HookedModel(HookedRootModule):
@@ -21,12 +21,13 @@ class HookedModel(HookedRootModule):
     there reaches the logits.
 
     Args:
-        transformer: The model to wrap; its weights are copied.
+        model: The transformer to wrap, or a model that has one; its weights are copied.
         dtype: Of the parameters; by default the transformer's own.
     """
 
-    def __init__(self, transformer: Transformer, dtype: torch.dtype | None = None) -> None:
+    def __init__(self, model: HasTransformer, dtype: torch.dtype | None = None) -> None:
         super().__init__()
+        transformer = model.transformer
         self.cfg = transformer.config
         self.register_buffer("mask", torch.tensor(transformer.mask), persistent=False)
         for name, array in transformer.weights.items():

@@ -12,8 +12,9 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float, Int
 
+from rasplens.model import random_streams
 from rasplens.model.change_of_basis import on_residual
-from rasplens.model.transformer import Transformer
+from rasplens.model.transformer import HasTransformer, Transformer
 
 KINDS = ("residual", "heads", "neurons")
 """What a disguise changes: the basis of the residual stream, order and inner bases of heads, neurons."""
@@ -30,7 +31,7 @@ Arrays = dict[str, np.ndarray]
 
 
 def disguise(
-    model: Transformer,
+    model: HasTransformer,
     seed: int = 0,
     *,
     kinds: Collection[str] = KINDS,
@@ -44,7 +45,7 @@ def disguise(
     sinusoids fix; their values and outputs change.
 
     Args:
-        model: What to disguise.
+        model: The transformer to disguise, or a model that has one.
         seed: Of everything random.
         kinds: What to change, of `KINDS`.
         extra_width: Directions to add to the residual stream; with `"residual"` they hold a share of
@@ -57,8 +58,9 @@ def disguise(
         ValueError: If a kind is unknown, a size negative, or the residual stream of a model with layer norm is
             to be rotated or widened: its directions are privileged.
     """
+    model = model.transformer
     _check(model, kinds, extra_width, noise)
-    rng = np.random.default_rng([seed, 5])
+    rng = random_streams.rng(seed, "disguise")
     weights = {name: array.astype(np.float64) for name, array in model.weights.items()}
     config = model.config
     if kinds or extra_width or noise:  # what was the identity no longer is

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -12,6 +13,15 @@ from rasplens.model.forward import Array, forward
 
 Weights = Mapping[str, np.ndarray]
 Cache = dict[str, np.ndarray]
+
+
+@runtime_checkable
+class HasTransformer(Protocol):
+    """A compiled, learned or compressed model, or a `Transformer` itself."""
+
+    @property
+    def transformer(self) -> "Transformer":
+        """Its weights, and how they run."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +55,11 @@ class Transformer:
             array.flags.writeable = False
         object.__setattr__(self, "weights", MappingProxyType(weights))
         object.__setattr__(self, "mask", mask)
+
+    @property
+    def transformer(self) -> "Transformer":
+        """Itself, so that it can stand wherever a model that has a transformer can."""
+        return self
 
     @property
     def dtype(self) -> np.dtype:
@@ -103,6 +118,12 @@ class Transformer:
             f"Transformer({c.n_layers} layers × {c.n_heads} heads, d_model={c.d_model}, {kind}, "
             f"{c.d_vocab} tokens → {c.d_vocab_out} logits, {self.n_params:,} parameters)"
         )
+
+
+def transformer_of(model: Any) -> Transformer | None:
+    """The transformer of a model that has one; None of anything else, such as a torch module."""
+    found = getattr(model, "transformer", None)
+    return found if isinstance(found, Transformer) else None
 
 
 def check_tokens(config: Config, tokens: Array) -> None:

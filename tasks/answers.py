@@ -1,72 +1,54 @@
-"""What a model answers on a task's inputs, whatever kind of model it is."""
+"""What each kind of model says on inputs: a program its values, a compiled model its own, others their logits."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from rasplens.compile import CompiledModel, UndefinedValue, run
 from rasplens.compile.rasp import SOp, Value
-from rasplens.model import Transformer
-from rasplens.tasks.task import NO_ANSWER, Ids, Task
+from rasplens.model import transformer_of
 
-_BATCH = 1_024
-
-
-def answers(task: Task, model: Any, ids: Ids) -> Int[np.ndarray, "batch loss_pos"]:
-    """The model's answers at the loss positions, as indices into `task.outputs`; -1 where it has none.
-
-    Args:
-        task: The task.
-        model: A RASP program (interpreted), a `CompiledModel`, a `Transformer`, anything that has one
-            as its `transformer`, or a torch module from token ids to logits.
-        ids: Inputs.
-
-    Raises:
-        ValueError: If the model's vocabulary does not fit the task.
-    """
-    if isinstance(model, SOp):
-        return np.stack([_interpreted(task, model, tokens) for tokens in task.sequences(ids)])
-    if isinstance(model, CompiledModel):
-        return np.concatenate([_compiled(task, model, batch) for batch in _batches(ids)])
-    scores = np.concatenate([logits(task, model, batch) for batch in _batches(ids)])
-    if scores.shape[-1] != len(task.outputs):
-        raise ValueError(
-            f"The model has {scores.shape[-1]} logits; task {task.name!r} has {len(task.outputs)} answers."
-        )
-    return scores.argmax(axis=-1)
+BATCH = 1_024
+"""Inputs that run at once."""
 
 
-def logits(task: Task, model: Any, ids: Ids) -> Float[np.ndarray, "batch loss_pos answer"]:
-    """The logits of a transformer at the task's loss positions."""
-    transformer = getattr(model, "transformer", model)
-    if isinstance(transformer, Transformer):
-        return transformer(ids)[:, list(task.loss_positions)]
+def program_values(
+    program: SOp, sequences: Sequence[Sequence[Value]], visible: Bool[np.ndarray, "query key"]
+) -> list[list[Value] | None]:
+    """The values of a program on each sequence, by the interpreter; None where it is undefined."""
+
+    def values(tokens: Sequence[Value]) -> list[Value] | None:
+        try:
+            return run(program, tokens, mask=visible)
+        except UndefinedValue:
+            return None
+
+    return [values(tokens) for tokens in sequences]
+
+
+def compiled_codes(
+    compiled: CompiledModel, sequences: Sequence[Sequence[Value]], positions: Sequence[int]
+) -> Int[np.ndarray, "batch answer"]:
+    """The codes of a compiled model's result at some positions; -1 where it is undefined."""
+    output, tokens = compiled.variables[compiled.output], compiled.encode(sequences)
+    parts = np.split(tokens, range(BATCH, len(tokens), BATCH))
+    return np.concatenate([output.decode(compiled.outputs(part)[:, list(positions)]) for part in parts])
+
+
+def logits(
+    model: Any, ids: Int[np.ndarray, "batch pos"], positions: Sequence[int]
+) -> Float[np.ndarray, "batch answer logit"]:
+    """The logits at some positions: of a transformer, of what has one, or of a torch module of token ids."""
+    parts = np.split(ids, range(BATCH, len(ids), BATCH))
+    return np.concatenate([_logits(model, part)[:, list(positions)] for part in parts])
+
+
+def _logits(model: Any, ids: Int[np.ndarray, "batch pos"]) -> Float[np.ndarray, "batch pos logit"]:
+    if (transformer := transformer_of(model)) is not None:
+        return transformer(ids)
     import torch
 
     with torch.no_grad():
-        return transformer(torch.as_tensor(ids)).cpu().numpy()[:, list(task.loss_positions)]
-
-
-def _interpreted(task: Task, program: SOp, tokens: list[Value]) -> Int[np.ndarray, " loss_pos"]:
-    try:
-        values = run(program, tokens, mask=task.visible)
-    except UndefinedValue:
-        return np.full(len(task.loss_positions), NO_ANSWER)
-    return np.array([task.answer_code(values[p]) for p in task.loss_positions])
-
-
-def _compiled(task: Task, model: CompiledModel, ids: Ids) -> Int[np.ndarray, "batch loss_pos"]:
-    output = model.variables[model.output]
-    tokens = model.encode(task.sequences(ids))
-    return answer_codes(task, model)[output.decode(model.outputs(tokens)[:, list(task.loss_positions)])]
-
-
-def answer_codes(task: Task, model: CompiledModel) -> Int[np.ndarray, " code"]:
-    """The task's answer for every code of a compiled model's result, the last for undefined."""
-    values = (*model.variables[model.output].values, None)
-    return np.array([task.answer_code(value) for value in values])
-
-
-def _batches(ids: Ids) -> list[np.ndarray]:
-    return np.split(ids, range(_BATCH, len(ids), _BATCH))
+        return np.asarray(model(torch.as_tensor(ids)).cpu().numpy())

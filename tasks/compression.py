@@ -1,4 +1,4 @@
-"""Pass two digits through one position (seed: Farrell et al. 2025, "Order by Scale").
+"""Pass two digits through one position (Farrell et al. 2025, "Order by Scale").
 
 `[d1, d2, SEP, o1, o2]`: the outputs may attend to the separator and to each other but never to the
 digits, so the model must pack both into the separator's residual stream and unpack them again.

@@ -2,7 +2,7 @@
 
 A random block is repeated to the full length; every position from the end of the first block on
 predicts the next letter. Letters of a block may repeat, so that the letter before does not always say
-which comes next. Seed: "Attempting to reverse engineer one-layer transformers".
+which comes next. Source: "Attempting to reverse engineer one-layer transformers".
 """
 
 import numpy as np

@@ -13,7 +13,7 @@ from rasplens.tasks.task import Ids, Task
 N_HELD_OUT = 500
 
 
-def program_task(program: SOp, vocab: Sequence[Value], max_len: int, *, causal: bool = False) -> Task:
+def task_from_program(program: SOp, vocab: Sequence[Value], max_len: int, *, causal: bool = False) -> Task:
     """The task of computing a program on sequences of `max_len` tokens, at every position.
 
     Inputs are uniform; one in five is held out, by a hash of its tokens. Where the program is undefined

@@ -1,4 +1,4 @@
-"""Sort a list of fixed length (seed: Kissane, "Interpreting a toy model trained to sort lists").
+"""Sort a list of fixed length (Kissane, "Interpreting a toy model trained to sort lists").
 
 `[BOS, a1 … an, MID, b1 … bn]`: after MID, every position predicts the next element of the sorted list.
 """

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Int
 
+from rasplens.compile import CompiledModel
 from rasplens.compile.rasp import Encoding, SOp, Value
 from rasplens.compile.rasp.values import value_key, values_agree
+from rasplens.tasks.answers import compiled_codes, logits, program_values
 
 Ids = Int[np.ndarray, "batch pos"]
 
@@ -67,13 +69,6 @@ class Task:
             raise ValueError("A task needs held-out inputs to be evaluated on.")
         if not self.is_held_out(self.held_out).all():
             raise ValueError("Every held-out input must be one that `is_held_out` names.")
-
-    @staticmethod
-    def from_program(program: SOp, vocab: Sequence[Value], max_len: int, *, causal: bool = False) -> "Task":
-        """Any RASP program as a task; see `rasplens.tasks.from_program.program_task`."""
-        from rasplens.tasks.from_program import program_task
-
-        return program_task(program, vocab, max_len, causal=causal)
 
     @property
     def n_ctx(self) -> int:
@@ -142,15 +137,46 @@ class Task:
     def _answer_codes(self) -> Mapping[tuple[Any, ...], int]:
         return {value_key(value): code for code, value in enumerate(self.outputs)}
 
+    def codes_of(self, compiled: CompiledModel) -> Int[np.ndarray, " code"]:
+        """The task's answer for every code of a compiled model's result, the last for undefined."""
+        values = (*compiled.variables[compiled.output].values, None)
+        return np.array([self.answer_code(value) for value in values])
+
+    def answers(self, model: Any, ids: Ids) -> Int[np.ndarray, "batch loss_pos"]:
+        """A model's answers at the loss positions, as indices into `outputs`; `NO_ANSWER` where it has none.
+
+        Args:
+            model: A RASP program (interpreted), a `CompiledModel`, a `Transformer`, anything that has one as its
+                `transformer`, or a torch module from token ids to logits.
+            ids: Inputs.
+
+        Raises:
+            ValueError: If the model's vocabulary does not fit the task.
+        """
+        if isinstance(model, SOp):
+            values = program_values(model, self.sequences(ids), self.visible)
+            return np.stack([self._codes_at_loss_positions(row) for row in values])
+        if isinstance(model, CompiledModel):
+            return self.codes_of(model)[compiled_codes(model, self.sequences(ids), self.loss_positions)]
+        scores = logits(model, ids, self.loss_positions)
+        if scores.shape[-1] != len(self.outputs):
+            raise ValueError(
+                f"The model has {scores.shape[-1]} logits; task {self.name!r} has {len(self.outputs)} answers."
+            )
+        return scores.argmax(axis=-1)
+
+    def _codes_at_loss_positions(self, values: Sequence[Value] | None) -> Int[np.ndarray, " loss_pos"]:
+        if values is None:
+            return np.full(len(self.loss_positions), NO_ANSWER)
+        return np.array([self.answer_code(values[position]) for position in self.loss_positions])
+
     def accuracy(self, model: Any, ids: Ids | None = None) -> Accuracy:
         """How often a model, a compiled model or a program is right.
 
         Args:
-            model: Anything that `rasplens.tasks.answers` understands.
+            model: Anything that `answers` understands.
             ids: The inputs; by default the held-out ones.
         """
-        from rasplens.tasks.answers import answers
-
         ids = self.held_out if ids is None else ids
-        right = answers(self, model, ids) == self.target(ids)
+        right = self.answers(model, ids) == self.target(ids)
         return Accuracy(float(right.mean()), float(right.all(axis=1).mean()))

@@ -25,7 +25,7 @@ class AveragedAttention:
 
 
 def average_attention(studied: StudiedModel) -> AveragedAttention:
-    """Accuracy with every attention pattern replaced by its mean over the studied's inputs.
+    """Accuracy with every attention pattern replaced by its mean over the model's inputs.
 
     Source: Farrell et al. 2025, training notebook. The means are those of the unedited model.
     """

@@ -12,7 +12,7 @@ from rasplens.compare.evidence.ablation.effects import edge_effects
 from rasplens.compare.models.studied_model import FwdHook, StudiedModel, pattern_point
 
 TOLERANCE = 0.01
-"""The token accuracy that losing an edge costs at least, for the edge to be critical."""
+"""An edge is critical if ablating it drops token accuracy by more than this."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,8 +20,8 @@ class CriticalEdges:
     """The edges that a model needs, and whether they are enough.
 
     Attributes:
-        table: Every edge with attention: columns layer, query, key, attention, zero (token accuracy lost without
-            it), mean, critical.
+        table: Every edge with attention: columns layer, query, key, attention, zero (the accuracy drop
+            under zero ablation), mean, resample, critical.
         clean: Token accuracy as it is.
         without_others: Token accuracy with all edges but the critical ones ablated at the same time. Far below
             `clean`, it shows that edges which are dispensable one by one stand in for each other.
@@ -33,7 +33,7 @@ class CriticalEdges:
 
 
 def critical_edges(studied: StudiedModel, tolerance: float = TOLERANCE) -> CriticalEdges:
-    """The edges whose loss alone costs more than the tolerance, and the accuracy on those edges alone.
+    """The edges whose ablation drops accuracy by more than the tolerance, and the accuracy on those edges alone.
 
     An ablated edge's attention is shared out among the rest of its row (Farrell et al. 2025).
 
@@ -53,7 +53,7 @@ def critical_edges(studied: StudiedModel, tolerance: float = TOLERANCE) -> Criti
 
 
 def accuracy_without(studied: StudiedModel, edges: Sequence[Edge]) -> float:
-    """Token accuracy with several edges ablated at the same time; a row that loses all of them stays silent."""
+    """Token accuracy with several edges ablated at the same time; a row that loses all its edges is masked."""
     hooks: list[FwdHook] = []
     for layer in range(studied.n_layers):
         gone = [edge for edge in edges if edge.layer == layer]

@@ -1,4 +1,4 @@
-"""The information-flow figure: which position's content goes where, layer by layer, on one input."""
+"""The information-flow figure: where attention moves what, layer by layer, on one input."""
 
 import numpy as np
 import pandas as pd
@@ -15,15 +15,15 @@ LEAST = 0.05
 MARGIN = 0.16
 """Between a node and the arrows that end there."""
 
-ARROW, IDLE, STEP = "#b03a2e", "#e6bfb9", "#c8ccd0"
+ARROW, DISPENSABLE, STEP = "#b03a2e", "#e6bfb9", "#c8ccd0"
 
 
 def flow_figure(studied: StudiedModel, example: int = 0, effects: pd.DataFrame | None = None) -> go.Figure:
     """Nodes are positions before and after each layer; arrows are attention on one input.
 
     The lowest nodes show the tokens, the others the answer that the logit lens reads there. An arrow is as thick
-    as the attention is strong, pale where losing the edge costs nothing, and says what ablating its edge costs in
-    token accuracy over all inputs.
+    as the attention is strong, pale where the edge has no ablation effect, and says its accuracy drop over all
+    inputs.
     Source: Farrell et al. 2025, figure 1.
 
     Args:
@@ -33,7 +33,7 @@ def flow_figure(studied: StudiedModel, example: int = 0, effects: pd.DataFrame |
     """
     task = studied.task
     effects = edge_effects(studied).table if effects is None else effects
-    lost = {(edge.layer, edge.query, edge.key): float(edge.zero) for edge in effects.itertuples()}
+    drops = {(edge.layer, edge.query, edge.key): float(edge.zero) for edge in effects.itertuples()}
     figure = go.Figure()
     for layer in range(studied.n_layers):
         attention = studied.pattern(layer)[example, studied.heads_of(layer)].max(axis=0, initial=0.0)
@@ -42,10 +42,10 @@ def flow_figure(studied: StudiedModel, example: int = 0, effects: pd.DataFrame |
         for query, key in np.argwhere(attention > LEAST).tolist():
             weight = float(attention[query, key])
             note = f"{task.positions[key]} → {task.positions[query]}: attention {weight:.2f}"
-            if (layer, query, key) in lost:
-                note += f", accuracy without it −{lost[layer, query, key]:.3f}"
-            effect = lost.get((layer, query, key))
-            _arrow(figure, layer, key, query, ARROW if effect else IDLE, 1 + 4 * weight, note, effect)
+            if (layer, query, key) in drops:
+                note += f", accuracy drop {drops[layer, query, key]:.3f}"
+            effect = drops.get((layer, query, key))
+            _arrow(figure, layer, key, query, ARROW if effect else DISPENSABLE, 1 + 4 * weight, note, effect)
     rows = [[task.token_names[i] for i in studied.ids[example].tolist()]]
     for layer in range(studied.n_layers):
         codes = lens_codes(studied, f"blocks.{layer}.hook_resid_post")[example]
@@ -87,7 +87,7 @@ def _arrow(
     colour: str,
     width: float,
     note: str,
-    lost: float | None = None,
+    drop: float | None = None,
 ) -> None:
     """From a key before a layer to a query after it."""
     figure.add_annotation(
@@ -104,7 +104,7 @@ def _arrow(
         text="",
     )
     if note:
-        shown = "" if lost is None else f"−{lost:.2f}"
+        shown = "" if drop is None else f"−{drop:.2f}"
         middle = {"x": [0.5 * (key + query)], "y": [layer + 0.5]}
         figure.add_trace(
             go.Scatter(

@@ -5,7 +5,7 @@ Every score comes with an interval: inputs are drawn anew (bootstrap, percentile
 
 from collections.abc import Callable
 from dataclasses import asdict, astuple, dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from jaxtyping import Float
@@ -20,10 +20,12 @@ from rasplens.compare.evidence.subspaces.decodability import Decodability, best_
 from rasplens.compare.models.pairing import Pairing
 from rasplens.model import random_streams
 
-AXES = ("behaviour", "interchange", "attention", "ablation", "subspaces")
+AxisName = Literal["behaviour", "interchange", "attention", "ablation", "subspaces"]
+
+AXES: tuple[AxisName, ...] = get_args(AxisName)
 
 ROOM = 0.01
-"""What a control has to leave for a score above it to say anything."""
+"""A control within this of the ceiling leaves no room for a score."""
 
 LEVEL = 0.95
 """Of the intervals."""
@@ -35,13 +37,13 @@ class Axis:
 
     Attributes:
         name: One of `AXES`.
-        score: In [0, 1]: 0 is no more than the controls reach, 1 the ceiling. NaN if the axis has nothing to say.
+        score: In [0, 1]: 0 is no more than the controls reach, 1 the ceiling. NaN if the axis has no score.
         low: The lower end of its 95 % interval over inputs.
         high: The upper end.
         note: Why there is no score, or what it is made of.
     """
 
-    name: str
+    name: AxisName
     score: float
     low: float
     high: float
@@ -64,7 +66,7 @@ def above(score: Any, control: Any) -> Any:
 
 
 def bootstrapped(
-    name: str,
+    name: AxisName,
     note: str,
     n: int,
     statistic: Callable[[Float[np.ndarray, "draw input"]], np.ndarray],
@@ -91,8 +93,8 @@ def bootstrapped(
     return Axis(name, score, float(min(low, score)), float(max(high, score)), note)
 
 
-def without_score(name: str, why: str) -> Axis:
-    """An axis that has nothing to say."""
+def without_score(name: AxisName, why: str) -> Axis:
+    """An axis without a score, and why."""
     return Axis(name, float("nan"), float("nan"), float("nan"), why)
 
 
@@ -132,23 +134,23 @@ def interchange_axis(found: list[Interchange], seed: int, draws: int) -> Axis:
         scores = [above(_means(pairs, weights[:, : pairs.shape[1]]).min(axis=0), c) for _, pairs, c in parts]
         return np.min(scores, axis=0)
 
-    told = [name for name, *_ in parts]
-    untold = [one.variable for one in found if one.variable not in told]
-    note = f"the least interchange of {', '.join(told)}, above its best control"
-    if untold:
-        note += f"; a control does as well as can be for {', '.join(untold)}"
+    scored = [name for name, *_ in parts]
+    without = [one.variable for one in found if one.variable not in scored]
+    note = f"the least interchange of {', '.join(scored)}, above its best control"
+    if without:
+        note += f"; a control does as well as can be for {', '.join(without)}"
     return bootstrapped("interchange", note, max(pairs.shape[1] for _, pairs, _ in parts), statistic, seed, draws)
 
 
 def attention_axis(pairing: Pairing, found: HeadSimilarities, seed: int) -> Axis:
-    """What the compiled head that is matched worst reaches; 0 if one is not matched at all.
+    """The score of the compiled head that is matched worst; 0 if one is not matched at all.
 
     A head attends like the one it is matched with as far as both hold: its rows are similar, above uniform
-    attention, and it changes over inputs as that does. A head that attends uniformly itself says nothing.
+    attention, and it changes over inputs as that does. A compiled head that attends uniformly itself has no score.
     """
     heads = active_heads(pairing)
     if not heads:
-        return without_score("attention", "no compiled head acts on a row that could look elsewhere")
+        return without_score("attention", "no compiled head has an active query row that sees more than one key")
 
     def alike(one: ByInput, weights: np.ndarray) -> np.ndarray:
         similar = above(*_means(np.stack([one.similarity, one.uniform]), weights))
@@ -168,17 +170,17 @@ def attention_axis(pairing: Pairing, found: HeadSimilarities, seed: int) -> Axis
 
 
 def ablation_axis(pairing: Pairing, compiled: Effects, learned: Effects, seed: int) -> Axis:
-    """Similarity of what edges are worth, above that with the keys of each row permuted."""
+    """The cosine of the ablation effects of edges, above that with the keys of each row permuted."""
     n = min(effects.drops["zero"].shape[1] for effects in (compiled, learned))
     if not (compiled.drops["zero"] > 0).any():
-        return without_score("ablation", "no edge of the compiled model is worth anything on these inputs")
+        return without_score("ablation", "no edge of the compiled model has an ablation effect on these inputs")
 
     def statistic(weights: np.ndarray) -> np.ndarray:
         found = resampled_similarity(compiled, learned, "zero", weights, pairing.task.visible, seed)
         similarity, floor = np.clip(np.nan_to_num(found), 0, 1)
         return above(similarity, floor)
 
-    note = "cosine of what attention edges are worth, above that with the keys of each row permuted"
+    note = "cosine of the ablation effects of attention edges, above that with the keys of each row permuted"
     return bootstrapped("ablation", note, n, statistic, seed, pairing.config.bootstrap_draws)
 
 

@@ -1,4 +1,4 @@
-"""Fifth axis: does the model answer as the program does, wherever that can be told?
+"""Fifth axis: does the model answer as the program does?
 
 On a task's own inputs several programs may be right. So models are also asked on inputs on which alternative
 programs differ, and on inputs outside the task's distribution.
@@ -6,6 +6,7 @@ programs differ, and on inputs outside the task's distribution.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from rasplens.compile import UndefinedValue, rasp, run
 from rasplens.compile.rasp import SOp
 from rasplens.compile.rasp.interpreter import expressions
 from rasplens.model import random_streams
-from rasplens.tasks import Task, answers
+from rasplens.tasks import Task
 from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
 from rasplens.tasks.task import NO_ANSWER, Ids
 
@@ -36,7 +37,7 @@ class DistinguishingInputs:
     """
 
     ids: Ids
-    by: str
+    by: Literal["answers", "attention"]
     difference: Float[np.ndarray, " input"]
 
     def __len__(self) -> int:
@@ -65,9 +66,10 @@ def discriminate(first: SOp, second: SOp, task: Task, n: int = 200, seed: int = 
     rng = random_streams.rng(seed, "distinguishing inputs")
     half = N_CANDIDATES // 2
     ids = np.unique(np.concatenate([task.sample(rng, half), out_of_distribution_inputs(task, rng, half)]), axis=0)
-    said = [answers(task, program, ids) for program in (first, second)]
+    said = [task.answers(program, ids) for program in (first, second)]
     known = (said[0] != NO_ANSWER) | (said[1] != NO_ANSWER)
-    by, difference = "answers", ((said[0] != said[1]) & known).mean(axis=1)
+    by: Literal["answers", "attention"] = "answers"
+    difference = ((said[0] != said[1]) & known).mean(axis=1)
     if not difference.any():
         by, difference = "attention", _reading_difference(first, second, task, ids)
     order = np.argsort(-difference, kind="stable")[:n]

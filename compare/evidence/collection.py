@@ -27,7 +27,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What the axes of a comparison are made of.
+    """The evidence behind the axes of a comparison.
 
     Attributes:
         decodability: Of the variables in the learned residual stream.
@@ -58,7 +58,7 @@ def collect_evidence(
 
     Args:
         pairing: The models on the same inputs.
-        distinguishing: By the alternative's name, inputs that tell it from the reference.
+        distinguishing: By the alternative program's name, inputs that distinguish it from the reference.
         seed: Of pairs, shuffles and bootstrap.
         progress: Called as each stage begins.
     """

@@ -3,7 +3,7 @@
 import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -16,8 +16,10 @@ from rasplens.compare.models.vocabulary import Vocabulary
 from rasplens.compile import CompiledModel
 from rasplens.learned import untrained_like
 from rasplens.model.hooked import HookedModel
-from rasplens.tasks import Task, answers
+from rasplens.tasks import Task
 from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
+
+Side = Literal["reference", "learned", "untrained"]
 
 _TRACE_BATCH = 256
 
@@ -30,8 +32,8 @@ class Pairing:
         task: The task.
         ids: The inputs, as the task's ids.
         compiled: The compiled model, for its anatomy.
-        reference: The compiled model as a studied.
-        learned: The learned model as a studied.
+        reference: The compiled model on these inputs.
+        learned: The learned model on these inputs.
         untrained: A randomly initialised model of the learned one's shape: the floor.
         codes: By variable, its code at every position (-1: undefined), read from the compiled model.
         config: How much is looked at.
@@ -72,7 +74,7 @@ class Pairing:
     def program_answers(self, i: int) -> Int[np.ndarray, " answer"]:
         """What the program answers on one input, by the interpreter, as the task's codes."""
         if i not in self._program_answers:
-            self._program_answers[i] = answers(self.task, self.compiled.program, self.ids[i : i + 1])[0]
+            self._program_answers[i] = self.task.answers(self.compiled.program, self.ids[i : i + 1])[0]
         return self._program_answers[i]
 
     @cached_property
@@ -96,7 +98,7 @@ def pair(
         task: What both are asked.
         config: How much to look at; of inputs at most the number that the task holds out.
         seed: Of the choice, and of the untrained control.
-        vocabulary: The learned model's vocabulary for the task, if they are not the task's own.
+        vocabulary: The learned model's vocabulary for the task, if it is not the task's own.
 
     Raises:
         ValueError: If a model does not fit the task, or the inputs are too few.
@@ -132,7 +134,7 @@ def _on(pairing: Pairing, ids: np.ndarray) -> Pairing:
 
 
 def untrained_control(model: Any, seed: int) -> Any:
-    """A model of the same shape that knows nothing.
+    """An untrained model of the same shape.
 
     It is initialised anew, or, for a model that is not ours, has the entries of each of its parameters shuffled,
     which keeps their sizes.

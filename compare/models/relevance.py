@@ -18,43 +18,43 @@ CHANGE = 1e-3
 
 def relevant_rows(studied: StudiedModel, n_inputs: int) -> dict[Head, list[int]]:
     """For each head, the causally relevant positions of what it writes."""
-    return {head: _relevant_positions(studied, n_inputs, *_silence_head(head)) for head in studied.heads}
+    return {head: _relevant_positions(studied, n_inputs, *_zero_head(head)) for head in studied.heads}
 
 
 def relevant_positions(studied: StudiedModel, variable: Variable, n_inputs: int) -> list[int]:
     """The positions at which a compiled variable is causally relevant."""
 
-    def silence(residual: torch.Tensor, position: int) -> None:
+    def zero(residual: torch.Tensor, position: int) -> None:
         residual[:, position, variable.directions] = 0
 
-    return _relevant_positions(studied, n_inputs, variable.written_at, silence)
+    return _relevant_positions(studied, n_inputs, variable.written_at, zero)
 
 
-def _silence_head(head: Head) -> tuple[str, Callable[[torch.Tensor, int], None]]:
+def _zero_head(head: Head) -> tuple[str, Callable[[torch.Tensor, int], None]]:
     layer, index = head
 
-    def silence(gathered: torch.Tensor, position: int) -> None:
+    def zero(gathered: torch.Tensor, position: int) -> None:
         gathered[:, position, index] = 0
 
-    return f"blocks.{layer}.attn.hook_z", silence
+    return f"blocks.{layer}.attn.hook_z", zero
 
 
 def _relevant_positions(
-    studied: StudiedModel, n_inputs: int, point: str, silence: Callable[[torch.Tensor, int], None]
+    studied: StudiedModel, n_inputs: int, point: str, zero: Callable[[torch.Tensor, int], None]
 ) -> list[int]:
-    """The task's positions at which silencing an activation changes an answer."""
+    """The task's positions at which zeroing an activation changes an answer."""
     studied = studied.first(n_inputs)
     clean = studied.logits(studied.tokens)
 
     def change(groups: Sequence[Sequence[int]]) -> Float[np.ndarray, "group answer"]:
-        """How much the logits change when each group of positions is silenced."""
+        """How much the logits change when each group of positions is zeroed."""
         n = studied.n_inputs
 
         def edit(activation: torch.Tensor, hook: object) -> torch.Tensor:
             activation = activation.clone()
             for i, positions in enumerate(groups):
                 for position in positions:
-                    silence(activation[i * n : (i + 1) * n], studied.at(position))
+                    zero(activation[i * n : (i + 1) * n], studied.at(position))
             return activation
 
         edited = studied.logits(studied.tokens.repeat(len(groups), 1), [(point, edit)])

@@ -12,9 +12,9 @@ from jaxtyping import Bool, Float, Int
 
 from rasplens.compare.models.vocabulary import Vocabulary, task_vocabulary, vocabulary_of
 from rasplens.compile import CompiledModel
-from rasplens.learned import CompressedModel, LearnedModel
+from rasplens.learned import CompressedModel
 from rasplens.learned.importers.checkpoint import check_fits
-from rasplens.model import Transformer
+from rasplens.model import transformer_of
 from rasplens.model.hooked import HookedModel
 from rasplens.tasks import Task
 from rasplens.tasks.task import Ids
@@ -39,7 +39,7 @@ class StudiedModel:
         task: What it is asked.
         ids: The inputs, as the task's ids.
         vocabulary: The model's vocabulary for the task.
-        heads: The heads that compute something; a compiled model may have idle ones.
+        heads: The heads that compute something; a compiled model may have unused ones.
     """
 
     model: Any
@@ -142,7 +142,7 @@ class StudiedModel:
     def run(
         self, tokens: torch.Tensor, hooks: Sequence[FwdHook] = ()
     ) -> Float[torch.Tensor, "batch answer logit"]:
-        """The same as a tensor through which gradients flow."""
+        """`logits` as a tensor through which gradients flow."""
         whole = [part for hook in hooks for part in self._whole(hook)]
         return self.model.run_with_hooks(tokens, fwd_hooks=whole)[:, self.answer_places]
 
@@ -219,7 +219,7 @@ def as_studied_model(model: Any, task: Task, ids: Ids, vocabulary: Vocabulary | 
             `TransformerBridge`.
         task: What it is asked.
         ids: The inputs.
-        vocabulary: Its vocabulary for the task, if they are not the task's own.
+        vocabulary: Its vocabulary for the task, if it is not the task's own.
 
     Raises:
         ValueError: If the model does not fit the task, or lacks a hook point that comparisons need.
@@ -231,10 +231,8 @@ def as_studied_model(model: Any, task: Task, ids: Ids, vocabulary: Vocabulary | 
     if isinstance(model, CompressedModel):
         vocabulary = vocabulary or vocabulary_of(model.compiled, task)
         return StudiedModel(HookedModel(model), task, ids, vocabulary, tuple(model.compiled.heads))
-    if isinstance(model, LearnedModel):
-        model = model.transformer
-    if isinstance(model, Transformer):
-        model = HookedModel(model)
+    if (transformer := transformer_of(model)) is not None:
+        model = HookedModel(transformer)
     if not (hasattr(model, "run_with_hooks") and hasattr(model, "hook_dict")):
         raise TypeError(
             "The learned side must be a LearnedModel, Transformer, HookedModel, TransformerBridge, "

@@ -7,10 +7,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from rasplens.compile import CompiledModel
-from rasplens.compile.compiled import nearest
 from rasplens.compile.rasp import Encoding, Value
+from rasplens.compile.variable import nearest
 from rasplens.tasks import Task
-from rasplens.tasks.answers import answer_codes
 from rasplens.tasks.task import Ids
 
 
@@ -55,7 +54,7 @@ def vocabulary_of(compiled: CompiledModel, task: Task) -> Vocabulary:
             f"{task.n_ctx} tokens. Compile it with max_len={task.n_ctx}."
         )
     output = compiled.variables[compiled.output]
-    translation = answer_codes(task, compiled)
+    translation = task.codes_of(compiled)
     columns = None
     if output.encoding is Encoding.CATEGORICAL:
         columns = np.full(len(task.outputs), -1)

@@ -33,17 +33,17 @@ def evidence_figure(comparison: Comparison) -> go.Figure:
     """The five axes on one scale, each with its interval."""
     by_name = {axis.name: axis for axis in comparison.axes}
     axes = [by_name[name] for name in AXES if name in by_name]
-    speaking = [axis for axis in axes if axis.has_score]
+    scored = [axis for axis in axes if axis.has_score]
     points = go.Scatter(
-        x=[axis.score for axis in speaking],
-        y=[axis.name for axis in speaking],
+        x=[axis.score for axis in scored],
+        y=[axis.name for axis in scored],
         error_x={
-            "array": [axis.high - axis.score for axis in speaking],
-            "arrayminus": [axis.score - axis.low for axis in speaking],
+            "array": [axis.high - axis.score for axis in scored],
+            "arrayminus": [axis.score - axis.low for axis in scored],
             "symmetric": False,
             "thickness": 2,
         },
-        text=[f"{axis.score:.2f} ({axis.low:.2f} to {axis.high:.2f}): {escape(axis.note)}" for axis in speaking],
+        text=[f"{axis.score:.2f} ({axis.low:.2f} to {axis.high:.2f}): {escape(axis.note)}" for axis in scored],
         hovertemplate="%{text}<extra></extra>",
         mode="markers",
         marker={"size": 11, "color": DARK},
@@ -64,13 +64,13 @@ def evidence_figure(comparison: Comparison) -> go.Figure:
 
 
 def interchange_figure(comparison: Comparison) -> go.Figure | None:
-    """How often each variable, taken from another input, brings the program's answers, beside the controls."""
+    """The interchange score of each variable, beside its controls."""
     found = table(comparison, "interchange")
     if found.empty:
         return None
     labels = [escape(name) for name in found["variable"]]
     notes = [
-        f"{row.point}, {row.method}, rank {row.rank:.1f}: changed {row.iia:.2f}, kept {row.specificity:.2f}; "
+        f"{row.point}, {row.method}, rank {row.rank:.1f}: IIA {row.iia:.2f}, specificity {row.specificity:.2f}; "
         f"dormant part {row.dormant:.2f}"
         for row in found.itertuples()
     ]
@@ -78,7 +78,7 @@ def interchange_figure(comparison: Comparison) -> go.Figure | None:
     for column, title, colour in (
         ("score", "learned model", DARK),
         ("active", "its active part", ACTIVE),
-        ("full_stream", "its whole stream", MIDDLE),
+        ("full_stream", "full-stream patching", MIDDLE),
         ("random", "random subspaces", LIGHT),
         ("untrained", "untrained model", GREY),
     ):
@@ -87,7 +87,7 @@ def interchange_figure(comparison: Comparison) -> go.Figure | None:
             hover = f"%{{x}}, {title}: %{{y:.2f}}<extra></extra>"
         bars = go.Bar(x=labels, y=found[column], name=title, marker_color=colour, customdata=notes)
         figure.add_trace(bars.update(hovertemplate=hover))
-    figure.update_yaxes(range=[0, 1], title_text="interchange accuracy")
+    figure.update_yaxes(range=[0, 1], title_text="score: the smaller of IIA and specificity")
     figure.update_xaxes(type="category")
     return figure.update_layout(**LAYOUT, height=340, legend=LEGEND)
 
@@ -103,7 +103,7 @@ def decodability_figure(comparison: Comparison) -> go.Figure | None:
     panels = []
     for point in dict.fromkeys(found["point"]):
         cells = np.full((len(variables), len(positions)), np.nan)
-        notes = np.full(cells.shape, "constant or unused", dtype=object)
+        notes = np.full(cells.shape, "constant or not causally relevant", dtype=object)
         for entry in found[found["point"] == point].itertuples():
             at = variables.index(entry.variable), entry.position
             cells[at] = entry.selectivity
@@ -243,7 +243,7 @@ def _show_example(example: int, panels: list[Panel], n_examples: int) -> dict[st
 
 
 def head_figure(comparison: Comparison) -> go.Figure | None:
-    """The accuracy that each head is worth, in both models."""
+    """The ablation effect of each head, in both models."""
     sides = _with_rows(comparison, "heads")
     if not sides:
         return None
@@ -253,12 +253,12 @@ def head_figure(comparison: Comparison) -> go.Figure | None:
         for method, colour in zip(METHODS, (DARK, MIDDLE, LIGHT), strict=True):
             bars = go.Bar(x=labels, y=frame[method], name=method, marker_color=colour, showlegend=column == 1)
             figure.add_trace(bars, row=1, col=column)
-    figure.update_yaxes(title_text="accuracy lost", col=1)
+    figure.update_yaxes(title_text="accuracy drop", col=1)
     return figure.update_layout(**LAYOUT, height=340, legend={**LEGEND, "y": 1.1})
 
 
 def head_position_figure(comparison: Comparison, method: Method) -> go.Figure | None:
-    """The accuracy that each head is worth at each position, in both models."""
+    """The ablation effect of each head at each position, in both models."""
     positions = _positions(comparison)
     panels = []
     for side, frame in _with_rows(comparison, "head_positions").items():
@@ -266,27 +266,27 @@ def head_position_figure(comparison: Comparison, method: Method) -> go.Figure | 
         cells = np.full((len(heads), len(positions)), np.nan)
         for label, position, effect in zip(_heads(frame), frame["position"], frame[method], strict=True):
             cells[heads.index(label), position] = effect
-        panels.append(_lost_panel(side, cells, heads, positions, ("", "position")))
+        panels.append(_drop_panel(side, cells, heads, positions, ("", "position")))
     most = max((len(panel.rows) for panel in panels), default=0)
     return grid(panels, columns=2, panel_height=160 + 24 * most) if panels else None
 
 
 def edge_figure(comparison: Comparison, method: Method) -> go.Figure | None:
-    """The accuracy that each attention edge is worth, the largest over layers, in both models."""
+    """The ablation effect of each attention edge, the largest over layers, in both models."""
     positions = _positions(comparison)
     panels = []
     for side, frame in _with_rows(comparison, "edges").items():
         cells = np.full((len(positions), len(positions)), np.nan)
         for (query, key), effect in edge_profile(frame, method).items():
             cells[query, key] = effect
-        panels.append(_lost_panel(side, cells, positions, positions, ("query", "key")))
+        panels.append(_drop_panel(side, cells, positions, positions, ("query", "key")))
     return grid(panels, columns=2, panel_height=400) if panels else None
 
 
-def _lost_panel(
+def _drop_panel(
     side: str, cells: np.ndarray, rows: Sequence[str], columns: Sequence[str], axes: tuple[str, str]
 ) -> Panel:
-    """Accuracy lost, on a scale of its own: models differ in how much they have to lose."""
+    """Accuracy drops, on a scale of their own: models differ in how far they can fall."""
     darkest = float(np.nanmax(cells, initial=1e-3))
     return Panel(f"{side}: darkest = {darkest:.2f}", cells, rows, columns, axes, limits=(0.0, darkest))
 

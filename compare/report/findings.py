@@ -104,7 +104,7 @@ def _verdict(comparison: Comparison) -> list[str]:
     verdict = comparison.verdict
     sentence = f"On the task {comparison.task!r}, " + SAID[verdict.answer].format(repr(comparison.program))
     if not math.isnan(verdict.probability):
-        sentence += f" (probability {verdict.probability:.2f}, {verdict.low:.2f} to {verdict.high:.2f})"
+        sentence += f" (P(implements) = {verdict.probability:.2f}, {verdict.low:.2f} to {verdict.high:.2f})"
     sentences = [f"{sentence}."]
     sentences += [reason for reason in verdict.reasons if not reason.startswith(AXES)]
     by_answer: dict[str, list[str]] = {}
@@ -185,7 +185,8 @@ def _attention(comparison: Comparison) -> list[str]:
     for row in matched.sort_values("input_dependence", ascending=False).itertuples():
         sentences.append(
             f"The compiled head for {row.variable!r} is matched with the learned L{row.layer}H{row.head}: "
-            f"similarity {row.similarity:.2f} of 1, {row.shuffled:.2f} when inputs are pairs ({_p(row.p)}), "
+            f"similarity {row.similarity:.2f} of 1, "
+            f"{row.shuffled:.2f} with the rows of other inputs ({_p(row.p)}), "
             f"{row.untrained:.2f} for the most similar head of an untrained model." + _concordance(row.concordance)
         )
     heads = found.groupby(["compiled_layer", "compiled_head"])
@@ -203,8 +204,8 @@ def _attention(comparison: Comparison) -> list[str]:
 
 def _concordance(found: float) -> str:
     if math.isnan(found):
-        return " It attends alike on all inputs."
-    return f" With the input it changes like that one at a concordance of {found:.2f}; 1 is alike, 0 not at all."
+        return " The compiled head attends alike on all inputs."
+    return f" Its attention changes over inputs like the compiled head's at a concordance of {found:.2f}."
 
 
 def _ablation(comparison: Comparison) -> list[str]:
@@ -215,9 +216,9 @@ def _ablation(comparison: Comparison) -> list[str]:
             continue
         worst = heads.loc[heads["zero"].idxmax()]
         sentences.append(
-            f"In the {side} model, L{worst['layer']:.0f}H{worst['head']:.0f} is worth most: without it accuracy "
-            f"falls by {worst['zero']:.2f} (by {worst['mean']:.2f} with its mean in place, by "
-            f"{worst['resample']:.2f} with another input's output)."
+            f"In the {side} model, L{worst['layer']:.0f}H{worst['head']:.0f} has the largest ablation effect: "
+            f"accuracy drops by {worst['zero']:.2f} (by {worst['mean']:.2f} under mean ablation, by "
+            f"{worst['resample']:.2f} under resample ablation)."
         )
     sentences += [_correlated(method, found) for method, found in comparison.correlations.items()]
     sentences += [_critical(method, found) for method, found in comparison.overlaps.items() if found.either]
@@ -251,8 +252,8 @@ def _matched(comparison: Comparison) -> list[str]:
         if row.method == "zero":
             others = "" if math.isnan(row.unmatched) else f"; with the other learned heads at {row.unmatched:.2f}"
             sentences.append(
-                f"What the head for {row.variable!r} is worth at each position correlates with what its match "
-                f"{row.learned} is worth at {row.rho:.2f} ({_p(row.p)}){others}."
+                f"Over positions, the ablation effect of the head for {row.variable!r} correlates with that of "
+                f"its match {row.learned} at rank {row.rho:.2f} ({_p(row.p)}){others}."
             )
     return sentences
 
@@ -267,7 +268,7 @@ def _repaired(comparison: Comparison) -> list[str]:
     pairs = [f"{row.first} and {row.second} {row.zero_repaired:.2f}" for row in found.head(3).itertuples()]
     return [
         f"{len(found)} of the {len(joint)} pairs of learned heads cost more accuracy together than the sum of "
-        f"both alone, as where one repairs the loss of the other: {'; '.join(pairs)} more"
+        f"both alone, as where one repairs the damage of the other: {'; '.join(pairs)} more"
         f"{', and others' if len(found) > len(pairs) else ''}."
     ]
 

@@ -59,8 +59,8 @@ SECTIONS = (
     Section(
         "behaviour",
         "Behaviour",
-        "How often the learned model answers as the program does: on held-out inputs, on those that tell "
-        "alternative programs apart, and on inputs outside the task's distribution (independent tokens).",
+        "How often the learned model answers as the program does. Inputs are held-out ones, those that "
+        "distinguish alternative programs, and out-of-distribution ones (independent tokens).",
         (),
         ("behaviour",),
     ),
@@ -73,11 +73,11 @@ SECTIONS = (
     Section(
         "interchange",
         "Interchange interventions",
-        "A variable's subspace of the learned stream is taken from another input. The score is how often the "
-        "answers are then the program's: those that must change, or those that must stay, whichever is lower. "
-        "Beside it, the same by those directions alone that the model reads and the variable itself moves (the "
-        "active part: where it is lower, the interchange may be an illusion), with the whole stream, with random "
-        "subspaces of the same rank, and in an untrained model.",
+        "A variable's subspace of the learned residual stream is patched from another input. <i>IIA</i> is the "
+        "share of the answers that must change and are then the program's. <i>Specificity</i> is the share of the "
+        "other answers that stay right. The score is the smaller of the two. The controls are full-stream "
+        "patching, random subspaces of the same rank, and an untrained model. The <i>active part</i> is what the "
+        "model reads and the variable itself moves: where its score is lower, the interchange may be an illusion.",
         ("interchange",),
         ("interchange",),
     ),
@@ -85,10 +85,10 @@ SECTIONS = (
         "attention",
         "Attention",
         "Every compiled head beside the learned head that it is matched with. Scores are 1 minus the "
-        "Jensen-Shannon divergence in bits, on rows where the compiled head acts; <i>shuffled</i> compares "
+        "Jensen-Shannon divergence in bits, on the compiled head's active query rows; <i>shuffled</i> compares "
         "with another input's rows, and <i>input dependence</i> is what is left above that. "
         "<i>Concordance</i> (Lin 1989) says how closely attention changes over inputs with the compiled "
-        "head's, also on rows where that selects nothing. "
+        "head's, also on its inactive query rows. "
         "The axis is the smaller of similarity (above uniform attention) and concordance, of the worst head.",
         ("attention",),
         ("attention", "shared_heads"),
@@ -96,11 +96,11 @@ SECTIONS = (
     Section(
         "ablation",
         "Ablation",
-        "Token accuracy lost when a head's output, at all positions or at one, is set to zero, to its mean over "
-        "inputs, or to what it is on another input; and when one query may attend to one key as little, no more "
-        "than on average, or as on another input (all heads of a layer; the rest of the row keeps its "
-        "proportions; the largest over layers; blank edges get no attention). A lower bound where other parts "
-        "repair the damage.",
+        "An ablation effect is the drop in token accuracy. <i>Zero</i> ablation sets a head's output to zero, "
+        "<i>mean</i> ablation to its mean over inputs, <i>resample</i> ablation to that of another input. An edge "
+        "is the attention of all heads of a layer from one query to one key. Its row keeps its proportions "
+        "otherwise. The maps show the largest effect over layers; blank edges get no attention. An effect is a "
+        "lower bound where other parts repair the damage.",
         ("heads",),
         (
             *(f"{name}_{side}" for name in ("heads", "head_positions", "joint", "edges")
@@ -114,9 +114,9 @@ SECTIONS = (
         "subspaces",
         "Residual subspaces",
         "Where a linear probe reads each variable of the program from the learned residual stream, at the "
-        "positions where the compiled model uses it. Colour is the held-out score minus its best control "
-        "(commonest value, shuffled labels, an untrained model of the same shape): blue is above the controls, "
-        "white is what they explain. Decodable is not the same as used.",
+        "positions where it is causally relevant in the compiled model. Colour is the held-out score minus its best "
+        "control (commonest value, shuffled labels, an untrained model of the same shape): blue is above the "
+        "controls, white is what they explain. Decodable is not the same as used.",
         ("decodability",),
         ("decodability", "representations"),
     ),

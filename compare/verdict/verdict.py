@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Final, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -19,7 +19,12 @@ from rasplens.compare.evidence.axes import Axis, above
 from rasplens.compare.evidence.interchange.accuracy import Interchange
 from rasplens.compare.models.pairing import Pairing
 
-IMPLEMENTS, PARTLY, NOT, UNKNOWN = "implements", "partly", "does not", "cannot tell"
+Answer = Literal["implements", "partly", "does not", "cannot tell"]
+
+IMPLEMENTS: Final = "implements"
+PARTLY: Final = "partly"
+NOT: Final = "does not"
+UNKNOWN: Final = "cannot tell"
 
 NEEDED = ("interchange", "attention", "ablation", "subspaces")
 """Without any of these axes nothing is known about how a model comes to its answers."""
@@ -63,29 +68,30 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a comparison says, and how sure it is.
+    """The answer of a comparison, and its probability.
 
     Attributes:
         answer: "implements", "partly", "does not" or "cannot tell".
-        probability: That the model implements the program, by the calibrated mapping; NaN if it cannot be told.
+        probability: P(implements): that the model implements the program, by the calibrated mapping; NaN if it
+            cannot be told.
         low: The same with every axis at the lower end of its interval.
         high: The same with every axis at the upper end.
         variables: By variable between input and output, its own verdict.
         reasons: Why, in plain sentences.
     """
 
-    answer: str
+    answer: Answer
     probability: float
     low: float
     high: float
-    variables: Mapping[str, str]
+    variables: Mapping[str, Answer]
     reasons: tuple[str, ...]
 
     def __str__(self) -> str:
         sure = (
             ""
             if np.isnan(self.probability)
-            else f" (p = {self.probability:.2f}, {self.low:.2f} to {self.high:.2f})"
+            else f" (P(implements) = {self.probability:.2f}, {self.low:.2f} to {self.high:.2f})"
         )
         return f"{self.answer}{sure}"
 
@@ -96,7 +102,9 @@ def shipped() -> Calibration:
     return Calibration.from_dict(json.loads((files("rasplens.compare.verdict") / "verdict.json").read_text()))
 
 
-def features(axes: Sequence[Axis], end: str = "score") -> Float[np.ndarray, "3"] | None:
+def features(
+    axes: Sequence[Axis], end: Literal["score", "low", "high"] = "score"
+) -> Float[np.ndarray, "3"] | None:
     """What the mapping sees: the lowest axis, the mean of all, and behaviour; None if the axes do not suffice.
 
     Args:
@@ -157,7 +165,7 @@ def verdict(
     return Verdict(UNKNOWN, p, low, high, variables, reasons)
 
 
-def variable_verdict(one: Interchange, calibration: Calibration) -> str:
+def variable_verdict(one: Interchange, calibration: Calibration) -> Answer:
     """Whether a model implements one variable: its interchange, above the controls, and the active part of it."""
     score, active = (float(above(part, one.control)) for part in (one.accuracy.score, one.active))
     if min(score, active) >= calibration.variable:
@@ -179,5 +187,5 @@ def _reservations(pairing: Pairing) -> tuple[str, ...]:
 
 def _reason(axis: Axis) -> str:
     if not axis.has_score:
-        return f"{axis.name}: nothing to say ({axis.note})"
+        return f"{axis.name}: no score ({axis.note})"
     return f"{axis.name} {axis.score:.2f} ({axis.low:.2f} to {axis.high:.2f}): {axis.note}"

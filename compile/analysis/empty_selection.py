@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+Positions = tuple[np.ndarray, np.ndarray]
+"""The codes of keys and of queries, `[length - 1, position]`."""
+
 
 @dataclass(frozen=True, eq=False)
 class Conjunct:
@@ -21,7 +24,7 @@ class Conjunct:
     table: np.ndarray
     occurring: np.ndarray
     is_same: bool
-    positions: tuple[np.ndarray, np.ndarray] | None
+    positions: Positions | None
 
     @property
     def always_holds(self) -> bool:
@@ -50,7 +53,8 @@ def may_be_empty(conjuncts: Sequence[Conjunct], visible: np.ndarray) -> bool:
     sees_itself = bool(visible.diagonal()[visible.any(axis=1)].all())
     if sees_itself and all(conjunct.holds_of_itself for conjunct in conjuncts):
         return False
-    return not all(c.positions for c in conjuncts) or _some_row_is_empty(conjuncts, visible)
+    known = [(conjunct.table, conjunct.positions) for conjunct in conjuncts if conjunct.positions is not None]
+    return len(known) < len(conjuncts) or _some_row_is_empty(known, visible)
 
 
 def some_position_sees_nothing(visible: np.ndarray) -> bool:
@@ -58,14 +62,14 @@ def some_position_sees_nothing(visible: np.ndarray) -> bool:
     return not all(visible[query, : query + 1].any() for query in range(len(visible)))
 
 
-def _some_row_is_empty(conjuncts: Sequence[Conjunct], visible: np.ndarray) -> bool:
+def _some_row_is_empty(tables: Sequence[tuple[np.ndarray, Positions]], visible: np.ndarray) -> bool:
+    """Whether predicates of length and position alone leave some position nothing of what it sees."""
     for length in range(1, len(visible) + 1):
         seen = visible[:length, :length]
         selected = seen
-        for conjunct in conjuncts:
-            assert conjunct.positions is not None
-            keys, queries = (codes[length - 1, :length] for codes in conjunct.positions)
-            selected = selected & conjunct.table[keys[None, :], queries[:, None]]
+        for table, positions in tables:
+            keys, queries = (codes[length - 1, :length] for codes in positions)
+            selected = selected & table[keys[None, :], queries[:, None]]
         if (seen.any(axis=1) & ~selected.any(axis=1)).any():
             return True
     return False

@@ -8,36 +8,49 @@ a program is finite, and its Python functions are not called again.
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
-from rasplens.compile import ir as ops
-from rasplens.compile.analysis.domains import (
-    MAX_VALUES,
-    UNDEFINED,
-    Finite,
-    FiniteNode,
-    coder,
-    finish,
-    held_number,
-    make_domain,
-)
+from rasplens.compile import ir, rasp
+from rasplens.compile.analysis.domains import coder, held_number, make_domain
 from rasplens.compile.analysis.empty_selection import Conjunct, may_be_empty, some_position_sees_nothing
 from rasplens.compile.errors import CompileError
-from rasplens.compile.ir import Graph, Node
-from rasplens.compile.rasp import Encoding, Value
+from rasplens.compile.ir import (
+    UNDEFINED,
+    AggregateNode,
+    BosAttentionNode,
+    ConjunctionNode,
+    Domain,
+    FiniteGraph,
+    FiniteNode,
+    Graph,
+    IndicesNode,
+    LinearNode,
+    LookupNode,
+    LoweredSelector,
+    LoweredVariable,
+    Node,
+    PredicateNode,
+    SelectBestNode,
+    SelectorNode,
+    TokensNode,
+    VariableNode,
+    WhereNode,
+    predicates_at,
+    selector_at,
+    variable_at,
+)
+from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
+from rasplens.compile.rasp import Encoding, Predicate, Value
 from rasplens.compile.rasp.input_space import InputSpace
 from rasplens.compile.rasp.values import exact, plain, value_key
 
-MAX_COMBINATIONS = 2_000_000
-"""The most combinations of values that an operation of two variables, or a selector, may meet."""
 
-
-def reachable_values(graph: Graph, inputs: InputSpace) -> Finite:
+def reachable_values(graph: Graph, inputs: InputSpace, limits: CompileLimits = DEFAULT_LIMITS) -> FiniteGraph:
     """The graph with the values and tables of every node.
 
     Raises:
@@ -47,9 +60,9 @@ def reachable_values(graph: Graph, inputs: InputSpace) -> Finite:
     """
     nodes: list[FiniteNode] = []
     for node in graph.nodes:
-        nodes.append(_analyse(node.op, node, _Analysis(inputs, nodes)))
-    names = {node.name: i for i, node in enumerate(nodes) if not node.is_selector}
-    return Finite(tuple(nodes), graph.output, names)
+        nodes.append(_analyse(node.op, node, _Analysis(inputs, limits, nodes)))
+    names = {node.name: i for i, node in enumerate(nodes) if isinstance(node, VariableNode)}
+    return FiniteGraph(tuple(nodes), graph.output, names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +70,20 @@ class _Analysis:
     """What has been found before a node."""
 
     space: InputSpace
+    limits: CompileLimits
     nodes: list[FiniteNode]
 
-    def inputs(self, node: Node) -> list[FiniteNode]:
-        """What a node reads."""
-        return [self.nodes[i] for i in node.inputs]
+    def variables(self, ids: Sequence[int]) -> list[VariableNode]:
+        """The variables with some ids."""
+        return [variable_at(self.nodes, i) for i in ids]
+
+    def selector(self, i: int) -> SelectorNode:
+        """The selector with an id."""
+        return selector_at(self.nodes, i)
+
+    def domain(self, node: LoweredVariable, values: Iterable[Value], is_partial: bool) -> Domain:
+        """The domain of some values, within the limits."""
+        return make_domain(node, values, is_partial, self.limits.max_values)
 
     @property
     def widest(self) -> int:
@@ -74,27 +96,32 @@ class _Analysis:
         return np.tri(self.space.max_len, dtype=bool)
 
 
+def _facts(node: LoweredVariable) -> tuple[tuple[int, ...], str, rasp.RASPExpr, Encoding]:
+    """What a finite variable has in common with the lowered one."""
+    return node.inputs, node.name, node.expr, node.encoding
+
+
 @singledispatch
-def _analyse(op: object, node: Node, analysis: _Analysis) -> FiniteNode:
+def _analyse(op: object, node: Any, analysis: _Analysis) -> FiniteNode:
     raise AssertionError(f"no analysis of {op}")
 
 
 @_analyse.register
-def _(op: ops.Tokens, node: Node, analysis: _Analysis) -> FiniteNode:
-    return finish(node, domain=make_domain(node, analysis.space.vocab, is_partial=False))
+def _(op: ir.Tokens, node: LoweredVariable, analysis: _Analysis) -> FiniteNode:
+    return TokensNode(*_facts(node), analysis.domain(node, analysis.space.vocab, is_partial=False))
 
 
 @_analyse.register
-def _(op: ops.Indices, node: Node, analysis: _Analysis) -> FiniteNode:
+def _(op: ir.Indices, node: LoweredVariable, analysis: _Analysis) -> FiniteNode:
     n = analysis.space.max_len
     codes = np.where(analysis.exists, np.arange(n), UNDEFINED)
-    return finish(node, domain=make_domain(node, range(n), is_partial=False), by_layout=codes)
+    return IndicesNode(*_facts(node), analysis.domain(node, range(n), is_partial=False), by_layout=codes)
 
 
 @_analyse.register
-def _(op: ops.Apply, node: Node, analysis: _Analysis) -> FiniteNode:
-    inputs = analysis.inputs(node)
-    _check_combinations(node, inputs)
+def _(op: ir.Apply, node: LoweredVariable, analysis: _Analysis) -> FiniteNode:
+    inputs = analysis.variables(node.inputs)
+    _check_combinations(node, inputs, analysis.limits)
     sizes = [len(source.values) + 1 for source in inputs]
     met = _met(node, inputs, sizes, analysis)
     if not op.takes_none:
@@ -116,26 +143,23 @@ def _(op: ops.Apply, node: Node, analysis: _Analysis) -> FiniteNode:
             f"The function of {node.name!r} always fails: {type(failure).__name__}: {failure}.", node.expr
         )
     can_fail = len(values) < len(results) or (not op.takes_none and any(source.is_partial for source in inputs))
-    domain = make_domain(node, values, can_fail)
+    domain = analysis.domain(node, values, can_fail)
     code_of = coder(node, domain)
     table = np.full(sizes, UNDEFINED)
     for at, result in results.items():
         table[at] = UNDEFINED if result is None else code_of(result)
-    return finish(
-        node,
-        domain=domain,
-        table=table,
-        met=met,
-        raises=raises,
-        by_layout=_table_by_layout(table, inputs, analysis),
-    )
+    by_layout = _table_by_layout(table, inputs, analysis)
+    return LookupNode(*_facts(node), domain, table, met, raises, by_layout=by_layout)
 
 
-def _met(node: Node, inputs: Sequence[FiniteNode], sizes: Sequence[int], analysis: _Analysis) -> np.ndarray:
+def _met(
+    node: LoweredVariable, inputs: Sequence[VariableNode], sizes: Sequence[int], analysis: _Analysis
+) -> np.ndarray:
     """Which combinations of inputs can meet, as far as that is known without running the program."""
-    if all(source.by_layout is not None for source in inputs):
+    by_layout = _known_by_layout(inputs)
+    if by_layout is not None:
         met = np.zeros(sizes, dtype=bool)
-        met[tuple(source.by_layout[analysis.exists] for source in inputs if source.by_layout is not None)] = True
+        met[tuple(codes[analysis.exists] for codes in by_layout)] = True
         return met
     met = np.ones(sizes, dtype=bool)
     for axis, source in enumerate(inputs):
@@ -146,26 +170,32 @@ def _met(node: Node, inputs: Sequence[FiniteNode], sizes: Sequence[int], analysi
     return met
 
 
-def _table_by_layout(table: np.ndarray, inputs: Sequence[FiniteNode], analysis: _Analysis) -> np.ndarray | None:
-    if any(source.by_layout is None for source in inputs):
-        return None
-    return np.where(analysis.exists, table[tuple(source.by_layout for source in inputs)], UNDEFINED)
+def _table_by_layout(table: np.ndarray, inputs: Sequence[VariableNode], analysis: _Analysis) -> np.ndarray | None:
+    by_layout = _known_by_layout(inputs)
+    return None if by_layout is None else np.where(analysis.exists, table[tuple(by_layout)], UNDEFINED)
+
+
+def _known_by_layout(variables: Sequence[VariableNode]) -> list[np.ndarray] | None:
+    """The codes of variables by length and position; None if one of them depends on anything else."""
+    known = [variable.by_layout for variable in variables if variable.by_layout is not None]
+    return known if len(known) == len(variables) else None
 
 
 @_analyse.register
-def _(op: ops.Linear, node: Node, analysis: _Analysis) -> FiniteNode:
-    fst, snd = analysis.inputs(node)
-    _check_combinations(node, (fst, snd))
+def _(op: ir.Linear, node: LoweredVariable, analysis: _Analysis) -> FiniteNode:
+    fst, snd = analysis.variables(node.inputs)
+    _check_combinations(node, (fst, snd), analysis.limits)
     factors = [_factor(node, factor) for factor in (op.fst_fac, op.snd_fac)]
     terms = [
         {factor * exact(held_number(source, value)) for value in source.raw_values}
         for factor, source in zip(factors, (fst, snd), strict=True)
     ]
     sums = {x + y for x in terms[0] for y in terms[1]}
-    return finish(node, domain=make_domain(node, sums, fst.is_partial or snd.is_partial))
+    domain = analysis.domain(node, sums, fst.is_partial or snd.is_partial)
+    return LinearNode(*_facts(node), domain, op.fst_fac, op.snd_fac)
 
 
-def _factor(node: Node, factor: Any) -> Fraction:
+def _factor(node: LoweredVariable, factor: Any) -> Fraction:
     factor = plain(factor)
     if not isinstance(factor, int | float | Fraction) or not math.isfinite(factor):
         raise CompileError(f"A factor of {node.name!r} is {factor!r}; it must be a finite number.", node.expr)
@@ -173,8 +203,8 @@ def _factor(node: Node, factor: Any) -> Fraction:
 
 
 @_analyse.register
-def _(op: ops.Choose, node: Node, analysis: _Analysis) -> FiniteNode:
-    condition, then, otherwise = analysis.inputs(node)
+def _(op: ir.Where, node: LoweredVariable, analysis: _Analysis) -> FiniteNode:
+    condition, then, otherwise = analysis.variables(node.inputs)
     branches = [
         branch
         for branch, wanted in ((then, True), (otherwise, False))
@@ -182,25 +212,25 @@ def _(op: ops.Choose, node: Node, analysis: _Analysis) -> FiniteNode:
     ]
     values = itertools.chain.from_iterable(branch.values for branch in branches)
     is_partial = condition.is_partial or any(branch.is_partial for branch in branches)
-    return finish(node, domain=make_domain(node, values, is_partial))
+    return WhereNode(*_facts(node), analysis.domain(node, values, is_partial))
 
 
 @_analyse.register
-def _(op: ops.Gather, node: Node, analysis: _Analysis) -> FiniteNode:
-    selector, source = analysis.inputs(node)
+def _(op: ir.Aggregate, node: LoweredVariable, analysis: _Analysis) -> FiniteNode:
+    selector, (source,) = analysis.selector(node.inputs[0]), analysis.variables(node.inputs[1:])
     reached: Iterable[Value] = source.values
     if node.encoding is Encoding.NUMERICAL:
-        reached = _means(node, [held_number(node, value) for value in source.raw_values], analysis.widest)
+        reached = _means(node, [held_number(node, value) for value in source.raw_values], analysis)
     is_silent = selector.may_be_empty or some_position_sees_nothing(analysis.space.visible)
     fallbacks = (op.default,) if is_silent else ()
     defaults = [value for value in fallbacks if value is not None]
-    domain = make_domain(node, itertools.chain(reached, defaults), source.is_partial or None in fallbacks)
-    return finish(node, domain=domain, fallbacks=fallbacks)
+    domain = analysis.domain(node, itertools.chain(reached, defaults), source.is_partial or None in fallbacks)
+    return AggregateNode(*_facts(node), domain, fallbacks)
 
 
 @_analyse.register
-def _(op: ops.BosShare, node: Node, analysis: _Analysis) -> FiniteNode:
-    (selector,) = analysis.inputs(node)
+def _(op: ir.BosAttention, node: LoweredVariable, analysis: _Analysis) -> FiniteNode:
+    selector = analysis.selector(node.inputs[0])
     visible = analysis.space.visible
     if op.of_length and not visible.all():
         raise CompileError(
@@ -208,100 +238,110 @@ def _(op: ops.BosShare, node: Node, analysis: _Analysis) -> FiniteNode:
             "seen instead: SelectorWidth(Select(tokens, tokens, Comparison.TRUE)).",
             node.expr,
         )
-    selected = _selected_by_layout(selector, analysis)
+    selected = _selected_by_layout(node.inputs[0], analysis)
     if selected is None:
         least = 0 if selector.may_be_empty or some_position_sees_nothing(visible) else 1
         shares = [Fraction(1, 1 + width) for width in range(least, analysis.widest + 1)]
-        return finish(node, domain=make_domain(node, shares, is_partial=False), fallbacks=(1.0,))
+        return BosAttentionNode(*_facts(node), analysis.domain(node, shares, is_partial=False), (1.0,))
     widths = selected.sum(axis=-1)
-    domain = make_domain(node, (Fraction(1, 1 + int(w)) for w in np.unique(widths[analysis.exists])), False)
+    domain = analysis.domain(node, (Fraction(1, 1 + int(w)) for w in np.unique(widths[analysis.exists])), False)
     code_of = coder(node, domain)
     codes = np.array(
         [[code_of(1 / (1 + int(w))) for w in row] for row in np.where(analysis.exists, widths, widths[0, 0])]
     )
-    return finish(node, domain=domain, fallbacks=(1.0,), by_layout=np.where(analysis.exists, codes, UNDEFINED))
+    by_layout = np.where(analysis.exists, codes, UNDEFINED)
+    return BosAttentionNode(*_facts(node), domain, (1.0,), by_layout=by_layout)
 
 
-@_analyse.register(ops.Match)
-@_analyse.register(ops.MatchBest)
-def _(op: ops.Match | ops.MatchBest, node: Node, analysis: _Analysis) -> FiniteNode:
-    keys, queries, *score = analysis.inputs(node)
-    _check_combinations(node, (keys, queries))
+@_analyse.register
+def _(op: ir.Select, node: LoweredSelector, analysis: _Analysis) -> FiniteNode:
+    table, raises = _predicate_table(op.predicate, op.takes_none, node, analysis)
+    return _predicate(PredicateNode(node.inputs, node.name, node.expr, True, table, raises), analysis)
+
+
+@_analyse.register
+def _(op: ir.SelectBest, node: LoweredSelector, analysis: _Analysis) -> FiniteNode:
+    table, raises = _predicate_table(op.predicate, False, node, analysis)
+    (score,) = analysis.variables(node.inputs[2:])
+    _check_order(node, score)
+    found = SelectBestNode(node.inputs, node.name, node.expr, True, table, raises)
+    return found if score.is_partial else _predicate(found, analysis)
+
+
+@_analyse.register
+def _(op: ir.Conjunction, node: LoweredSelector, analysis: _Analysis) -> FiniteNode:
+    predicates = [part for i in node.inputs for part in predicates_at(analysis.nodes, i)]
+    conjuncts = [_conjunct(part, analysis) for part in predicates]
+    is_empty = may_be_empty(conjuncts, analysis.space.visible)
+    return ConjunctionNode(node.inputs, node.name, node.expr, is_empty)
+
+
+def _predicate(node: PredicateNode, analysis: _Analysis) -> PredicateNode:
+    """The predicate with what is known of whether it may select nothing."""
+    return replace(node, may_be_empty=may_be_empty([_conjunct(node, analysis)], analysis.space.visible))
+
+
+def _predicate_table(
+    predicate: Predicate, takes_none: bool, node: LoweredSelector, analysis: _Analysis
+) -> tuple[np.ndarray, dict[tuple[int, ...], Exception]]:
+    """A predicate's table, and where it raises what."""
+    keys, queries = analysis.variables(node.inputs[:2])
+    _check_combinations(node, (keys, queries), analysis.limits)
     table = np.zeros((len(keys.values) + 1, len(queries.values) + 1), dtype=bool)
     raises: dict[tuple[int, ...], Exception] = {}
-    takes_none = isinstance(op, ops.Match) and op.takes_none
     for at in itertools.product(*(_argument_codes(source, takes_none) for source in (keys, queries))):
         try:
             variants = [keys.domain.variants(at[0]), queries.domain.variants(at[1])]
-            table[at] = _call(node, lambda key, query: bool(op.predicate(key, query)), variants)
+            table[at] = _call(node, lambda key, query: bool(predicate(key, query)), variants)
         except CompileError:
             raise
         except Exception as error:
             raises[at] = error
-    if raises and len(raises) == len(keys.values) * len(queries.values):
-        failure = next(iter(raises.values()))
-        raise CompileError(
-            f"The predicate of {node.name!r} always fails: {type(failure).__name__}: {failure}.", node.expr
-        )
-    if score:
-        _check_order(node, score[0])
-    found = finish(node, table=table, raises=raises)
-    visible = analysis.space.visible
-    has_no_score = bool(score) and score[0].is_partial
-    is_empty = has_no_score or may_be_empty([_conjunct(found, analysis)], visible)
-    return finish(node, table=table, raises=raises, may_be_empty=is_empty)
+    return table, raises
 
 
-@_analyse.register
-def _(op: ops.Both, node: Node, analysis: _Analysis) -> FiniteNode:
-    conjuncts = [_conjunct(part, analysis) for part in analysis.inputs(node)]
-    return finish(node, may_be_empty=may_be_empty(conjuncts, analysis.space.visible))
-
-
-def _argument_codes(source: FiniteNode, takes_none: bool) -> range:
+def _argument_codes(source: VariableNode, takes_none: bool) -> range:
     return range(len(source.values) + (takes_none and source.is_partial))
 
 
-def _conjunct(match: FiniteNode, analysis: _Analysis) -> Conjunct:
+def _conjunct(predicate: PredicateNode, analysis: _Analysis) -> Conjunct:
     """A predicate as the question whether it may be empty sees it."""
-    keys, queries = analysis.inputs(match)[:2]
+    keys, queries = analysis.variables(predicate.inputs[:2])
     positions = None
     if keys.by_layout is not None and queries.by_layout is not None:
         positions = keys.by_layout, queries.by_layout
     occur = tuple(slice(len(source.values) + source.is_partial) for source in (keys, queries))
-    assert match.table is not None
-    return Conjunct(match.table, match.table[occur], match.inputs[0] == match.inputs[1], positions)
+    is_same = predicate.keys == predicate.queries
+    return Conjunct(predicate.table, predicate.table[occur], is_same, positions)
 
 
-def _selected_by_layout(selector: FiniteNode, analysis: _Analysis) -> np.ndarray | None:
+def _selected_by_layout(selector: int, analysis: _Analysis) -> np.ndarray | None:
     """What is selected, `[length - 1, query, key]`, where that follows from the length alone."""
-    parts = analysis.inputs(selector) if isinstance(selector.op, ops.Both) else [selector]
     n = analysis.space.max_len
     selected = analysis.space.visible[None] & analysis.exists[:, None, :] & analysis.exists[:, :, None]
-    for part in parts:
-        keys, queries = analysis.inputs(part)[:2]
-        assert part.table is not None
+    for part in predicates_at(analysis.nodes, selector):
+        keys, queries = analysis.variables(part.inputs[:2])
         if part.table[: len(keys.values), : len(queries.values)].all() and not (
             keys.is_partial or queries.is_partial
         ):
             continue
-        if isinstance(part.op, ops.MatchBest) or keys.by_layout is None or queries.by_layout is None:
+        if isinstance(part, SelectBestNode) or keys.by_layout is None or queries.by_layout is None:
             return None
         selected = selected & part.table[keys.by_layout[:, None, :], queries.by_layout[:, :, None]]
     return np.broadcast_to(selected, (n, n, n))
 
 
-def _check_combinations(node: Node, inputs: Sequence[FiniteNode]) -> None:
-    if math.prod(len(source.values) for source in inputs) > MAX_COMBINATIONS:
+def _check_combinations(node: Node, inputs: Sequence[VariableNode], limits: CompileLimits) -> None:
+    if math.prod(len(source.values) for source in inputs) > limits.max_combinations:
         sizes = " and ".join(f"{len(source.values):,}" for source in inputs)
         raise CompileError(
-            f"{node.name!r} combines variables of {sizes} values: more than {MAX_COMBINATIONS:,} pairs. "
-            "Reduce the vocabulary or max_len, or round the values.",
+            f"{node.name!r} combines variables of {sizes} values: more than {limits.max_combinations:,} pairs. "
+            "Reduce the vocabulary or max_len, round the values, or raise max_combinations of CompileLimits.",
             node.expr,
         )
 
 
-def _check_order(node: Node, score: FiniteNode) -> None:
+def _check_order(node: Node, score: VariableNode) -> None:
     try:
         has_nan = any(value != value for value in score.values)
         sorted(score.values)
@@ -343,19 +383,20 @@ def _check_value(node: Node, value: Value) -> None:
             )
 
 
-def _means(node: Node, values: Sequence[Value], most: int) -> set[Fraction]:
-    """Every mean of 1 to `most` of the numbers.
+def _means(node: Node, values: Sequence[Value], analysis: _Analysis) -> set[Fraction]:
+    """Every mean of as many of the numbers as a position may see.
 
     Raises:
         CompileError: If there are too many.
     """
+    most, limits = analysis.widest, analysis.limits
     numbers = {exact(value) for value in values}
     unit = math.lcm(*(number.denominator for number in numbers))
     steps = np.array(sorted(int(number * unit) for number in numbers), dtype=object)
     means: set[Fraction] = set()
     sums = np.zeros(1, dtype=object)
     for count in range(1, most + 1):
-        if len(sums) * len(steps) > MAX_COMBINATIONS:
+        if len(sums) * len(steps) > limits.max_combinations:
             raise CompileError(
                 f"{node.name!r} averages up to {most} of {len(steps):,} numbers: too many means to list. "
                 "Reduce the vocabulary or max_len, or round the values.",
@@ -363,6 +404,6 @@ def _means(node: Node, values: Sequence[Value], most: int) -> set[Fraction]:
             )
         sums = np.unique(sums[:, None] + steps[None, :])
         means.update(Fraction(int(total), count * unit) for total in sums)
-        if len(means) > MAX_VALUES:
+        if len(means) > limits.max_values:
             break  # `make_domain` refuses them by name
     return means

@@ -10,8 +10,24 @@ from functools import singledispatch
 import numpy as np
 from jaxtyping import Bool, Int
 
-from rasplens.compile import ir as ops
-from rasplens.compile.analysis.domains import UNDEFINED, Finite, FiniteNode, coder
+from rasplens.compile.analysis.domains import coder
+from rasplens.compile.ir import (
+    UNDEFINED,
+    AggregateNode,
+    BosAttentionNode,
+    ConjunctionNode,
+    FiniteGraph,
+    IndicesNode,
+    LinearNode,
+    LookupNode,
+    PredicateNode,
+    SelectBestNode,
+    SelectorNode,
+    TokensNode,
+    VariableNode,
+    WhereNode,
+)
+from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.values import value_key
 
 Codes = Int[np.ndarray, "batch pos"]
@@ -25,7 +41,7 @@ class Trace:
         visible: What positions see: boolean `[query, key]`.
         codes: By node id, the codes of every variable.
         selected: By node id, what every selector selects: boolean `[batch, query, key]`.
-        failures: By node id, on which sequences it has no value: an average of what cannot be averaged,
+        failures: By node id, on which sequences it is undefined because of an average of what cannot be averaged,
             or an error in a function or predicate.
     """
 
@@ -35,74 +51,69 @@ class Trace:
     failures: dict[int, Bool[np.ndarray, " batch"]] = field(default_factory=dict)
 
     def fails(self) -> Bool[np.ndarray, " batch"]:
-        """On which sequences the program has no value somewhere."""
+        """The sequences on which the program has no value somewhere."""
         first = next(iter(self.codes.values()))
         return np.logical_or.reduce([np.zeros(len(first), dtype=bool), *self.failures.values()])
 
 
-def trace(finite: Finite, ids: Codes, visible: np.ndarray) -> Trace:
+def trace(graph: FiniteGraph, ids: Codes, visible: np.ndarray) -> Trace:
     """The variables and selectors of a graph on sequences of one length, given as codes of the tokens."""
     found = Trace(visible[: ids.shape[1], : ids.shape[1]])
-    for i, node in enumerate(finite.nodes):
-        if isinstance(node.op, ops.Tokens):
+    for i, node in enumerate(graph.nodes):
+        if isinstance(node, TokensNode):
             found.codes[i] = ids
-        elif node.is_selector:
-            found.selected[i] = _select(node.op, i, finite, found) & found.visible
+        elif isinstance(node, SelectorNode):
+            found.selected[i] = _select(node, i, graph, found) & found.visible
         else:
-            found.codes[i] = _compute(node.op, i, finite, found)
+            found.codes[i] = _compute(node, i, graph, found)
     return found
 
 
 @singledispatch
-def _compute(op: object, i: int, finite: Finite, found: Trace) -> Codes:
-    raise AssertionError(f"no trace of {op}")
+def _compute(node: VariableNode, i: int, graph: FiniteGraph, found: Trace) -> Codes:
+    raise AssertionError(f"no trace of {node}")
 
 
 @_compute.register
-def _(op: ops.Indices, i: int, finite: Finite, found: Trace) -> Codes:
+def _(node: IndicesNode, i: int, graph: FiniteGraph, found: Trace) -> Codes:
     batch, n = found.codes[0].shape
     return np.broadcast_to(np.arange(n), (batch, n))
 
 
 @_compute.register
-def _(op: ops.Apply, i: int, finite: Finite, found: Trace) -> Codes:
-    node = finite.nodes[i]
+def _(node: LookupNode, i: int, graph: FiniteGraph, found: Trace) -> Codes:
     at = tuple(found.codes[source] for source in node.inputs)
     _note_errors(i, node, at, found)
-    assert node.table is not None
     return node.table[at]
 
 
 @_compute.register
-def _(op: ops.Linear, i: int, finite: Finite, found: Trace) -> Codes:
-    fst, snd = (numbers(finite.nodes[source]) for source in finite.nodes[i].inputs)
-    x, y = (found.codes[source] for source in finite.nodes[i].inputs)
-    total = float(op.fst_fac) * fst[x] + float(op.snd_fac) * snd[y]
-    return np.where((x == UNDEFINED) | (y == UNDEFINED), UNDEFINED, nearest_codes(finite.nodes[i], total))
+def _(node: LinearNode, i: int, graph: FiniteGraph, found: Trace) -> Codes:
+    fst, snd = (numbers(graph.variable(source)) for source in node.inputs)
+    x, y = (found.codes[source] for source in node.inputs)
+    total = float(node.fst_fac) * fst[x] + float(node.snd_fac) * snd[y]
+    return np.where((x == UNDEFINED) | (y == UNDEFINED), UNDEFINED, nearest_codes(node, total))
 
 
 @_compute.register
-def _(op: ops.Choose, i: int, finite: Finite, found: Trace) -> Codes:
-    condition, then, otherwise = (found.codes[source] for source in finite.nodes[i].inputs)
-    truth = np.array([*(bool(value) for value in finite.inputs(i)[0].values), False])[condition]
-    first, second = (recode(finite.inputs(i)[k], finite.nodes[i]) for k in (1, 2))
+def _(node: WhereNode, i: int, graph: FiniteGraph, found: Trace) -> Codes:
+    condition, then, otherwise = (found.codes[source] for source in node.inputs)
+    asked, *branches = (graph.variable(source) for source in node.inputs)
+    truth = np.array([*(bool(value) for value in asked.values), False])[condition]
+    first, second = (recode(branch, node) for branch in branches)
     chosen = np.where(truth, first[then], second[otherwise])
     return np.where(condition == UNDEFINED, UNDEFINED, chosen)
 
 
 @_compute.register
-def _(op: ops.Gather, i: int, finite: Finite, found: Trace) -> Codes:
-    node = finite.nodes[i]
+def _(node: AggregateNode, i: int, graph: FiniteGraph, found: Trace) -> Codes:
     result = np.full(found.codes[0].shape, UNDEFINED)
     is_empty = np.ones(result.shape, dtype=bool)
-    for selector, source in zip(node.inputs[::2], node.inputs[1::2], strict=True):
+    for selector, source in node.pairs:
         selected, codes = found.selected[selector], found.codes[source]
         count = selected.sum(axis=-1)
-        if node.is_numerical:
-            gathered = _average(i, node, finite.nodes[source], selected, codes, found)
-        else:
-            gathered = _gather(i, node, finite.nodes[source], selected, codes, found)
-        result = np.where(count > 0, gathered, result)
+        read = _average if node.is_numerical else _gather
+        result = np.where(count > 0, read(i, node, graph.variable(source), selected, codes, found), result)
         is_empty &= count == 0
     fallback = node.fallbacks[0] if node.fallbacks else None
     code = UNDEFINED if fallback is None else coder(node, node.domain)(fallback)
@@ -110,13 +121,13 @@ def _(op: ops.Gather, i: int, finite: Finite, found: Trace) -> Codes:
 
 
 @_compute.register
-def _(op: ops.BosShare, i: int, finite: Finite, found: Trace) -> Codes:
-    width = found.selected[finite.nodes[i].inputs[0]].sum(axis=-1)
-    return nearest_codes(finite.nodes[i], 1 / (1 + width))
+def _(node: BosAttentionNode, i: int, graph: FiniteGraph, found: Trace) -> Codes:
+    width = found.selected[node.inputs[0]].sum(axis=-1)
+    return nearest_codes(node, 1 / (1 + width))
 
 
 def _gather(
-    i: int, node: FiniteNode, source: FiniteNode, selected: np.ndarray, codes: Codes, found: Trace
+    i: int, node: VariableNode, source: VariableNode, selected: np.ndarray, codes: Codes, found: Trace
 ) -> Codes:
     """The one value that is selected; a failure where there are several."""
     of_keys = np.broadcast_to(codes[:, None, :], selected.shape)
@@ -124,13 +135,12 @@ def _gather(
     highest = np.where(selected, np.where(of_keys == UNDEFINED, most, of_keys), -1).max(axis=-1)
     lowest = np.where(selected, np.where(of_keys == UNDEFINED, most, of_keys), unset).min(axis=-1)
     _note_failure(i, ((highest != lowest) & (highest >= 0)).any(axis=-1), found)
-    return np.append(recode(source, node), UNDEFINED)[
-        np.where(highest == most, UNDEFINED, np.maximum(lowest, 0) % unset)
-    ]
+    at = np.where(highest == most, UNDEFINED, np.maximum(lowest, 0) % unset)
+    return np.append(recode(source, node), UNDEFINED)[at]
 
 
 def _average(
-    i: int, node: FiniteNode, source: FiniteNode, selected: np.ndarray, codes: Codes, found: Trace
+    i: int, node: VariableNode, source: VariableNode, selected: np.ndarray, codes: Codes, found: Trace
 ) -> Codes:
     """The mean of what is selected; a failure where some of it is undefined and some is not."""
     is_defined = (codes != UNDEFINED)[:, None, :] & selected
@@ -141,50 +151,46 @@ def _average(
 
 
 @singledispatch
-def _select(op: object, i: int, finite: Finite, found: Trace) -> np.ndarray:
-    raise AssertionError(f"no trace of {op}")
+def _select(node: SelectorNode, i: int, graph: FiniteGraph, found: Trace) -> np.ndarray:
+    raise AssertionError(f"no trace of {node}")
 
 
 @_select.register
-def _(op: ops.Match, i: int, finite: Finite, found: Trace) -> np.ndarray:
-    node = finite.nodes[i]
-    keys, queries = (found.codes[source] for source in node.inputs)
-    at = np.broadcast_arrays(keys[:, None, :], queries[:, :, None])
-    _note_errors(i, node, tuple(at), found)
-    assert node.table is not None
-    return node.table[tuple(at)]
+def _(node: PredicateNode, i: int, graph: FiniteGraph, found: Trace) -> np.ndarray:
+    keys, queries = found.codes[node.keys], found.codes[node.queries]
+    at = tuple(np.broadcast_arrays(keys[:, None, :], queries[:, :, None]))
+    _note_errors(i, node, at, found)
+    return node.table[at]
 
 
 @_select.register
-def _(op: ops.MatchBest, i: int, finite: Finite, found: Trace) -> np.ndarray:
-    node = finite.nodes[i]
+def _(node: SelectBestNode, i: int, graph: FiniteGraph, found: Trace) -> np.ndarray:
     keys, queries, scores = (found.codes[source] for source in node.inputs)
-    at = np.broadcast_arrays(keys[:, None, :], queries[:, :, None])
-    _note_errors(i, node, tuple(at), found)
-    assert node.table is not None
-    ranks = np.append(ranking(finite.nodes[node.inputs[2]].values), UNDEFINED)[scores]
-    candidates = np.where(node.table[tuple(at)], ranks[:, None, :], UNDEFINED)
+    at = tuple(np.broadcast_arrays(keys[:, None, :], queries[:, :, None]))
+    _note_errors(i, node, at, found)
+    ranks = np.append(ranking(graph.variable(node.score).values), UNDEFINED)[scores]
+    candidates = np.where(node.table[at], ranks[:, None, :], UNDEFINED)
     candidates = np.where(found.visible, candidates, UNDEFINED)
     return (candidates == candidates.max(axis=-1, keepdims=True)) & (candidates != UNDEFINED)
 
 
 @_select.register
-def _(op: ops.Both, i: int, finite: Finite, found: Trace) -> np.ndarray:
-    return np.logical_and.reduce([found.selected[part] for part in finite.nodes[i].inputs])
+def _(node: ConjunctionNode, i: int, graph: FiniteGraph, found: Trace) -> np.ndarray:
+    return np.logical_and.reduce([found.selected[part] for part in node.inputs])
 
 
-def ranking(values: tuple) -> np.ndarray:
+def ranking(values: tuple[Value, ...]) -> np.ndarray:
     """The rank of every score, from 0; equal scores share one."""
     ascending = sorted(set(values))
     return np.array([ascending.index(value) for value in values])
 
 
-def numbers(node: FiniteNode) -> np.ndarray:
+def numbers(node: VariableNode) -> np.ndarray:
     """The values of a variable as floats; at the last place, for undefined, 0."""
     return np.array([*(float(value) for value in node.values), 0.0])
 
 
-def recode(source: FiniteNode, target: FiniteNode) -> np.ndarray:
+def recode(source: VariableNode, target: VariableNode) -> np.ndarray:
     """The target's code for every code of the source, undefined last; undefined where it lacks the value."""
     if target.is_numerical:
         return np.append(nearest_codes(target, numbers(source)[:-1]), UNDEFINED)
@@ -192,7 +198,7 @@ def recode(source: FiniteNode, target: FiniteNode) -> np.ndarray:
     return np.array([*(known.get(value_key(value), UNDEFINED) for value in source.values), UNDEFINED])
 
 
-def nearest_codes(node: FiniteNode, found: np.ndarray) -> np.ndarray:
+def nearest_codes(node: VariableNode, found: np.ndarray) -> np.ndarray:
     """The codes of numbers that are values of the variable up to rounding."""
     values = numbers(node)[:-1]
     right = np.clip(np.searchsorted(values, found), 1, max(1, len(values) - 1))
@@ -201,10 +207,9 @@ def nearest_codes(node: FiniteNode, found: np.ndarray) -> np.ndarray:
     return np.where(np.abs(found - values[right - 1]) <= np.abs(found - values[right]), right - 1, right)
 
 
-def _note_errors(i: int, node: FiniteNode, at: tuple[np.ndarray, ...], found: Trace) -> None:
+def _note_errors(i: int, node: LookupNode | PredicateNode, at: tuple[np.ndarray, ...], found: Trace) -> None:
     if not node.raises:
         return
-    assert node.table is not None
     failing = np.zeros(node.table.shape, dtype=bool)
     for place in node.raises:
         failing[place] = True

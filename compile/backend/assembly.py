@@ -4,15 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rasplens.compile import ir as ops
 from rasplens.compile.backend.attention_heads import Head, build_heads, sharpness
 from rasplens.compile.backend.neurons import Neurons, build_neurons
 from rasplens.compile.backend.residual_layout import Layout
-from rasplens.compile.backend.schedule import ATTENTION, n_layers
+from rasplens.compile.backend.schedule import ATTENTION, Places, n_layers
+from rasplens.compile.ir import IndicesNode, TokensNode
 from rasplens.compile.rasp.input_space import InputSpace
 from rasplens.model import Config, Transformer
-
-Places = dict[int, tuple[int, int] | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +74,7 @@ def _embeddings(layout: Layout, inputs: InputSpace, config: Config) -> dict[str,
     """Tokens by id, after them the BOS and padding."""
     tokens = np.zeros((config.d_vocab, config.d_model))
     for variable in layout.written:
-        if isinstance(layout.finite.nodes[variable].op, ops.Tokens):
+        if isinstance(layout.graph.nodes[variable], TokensNode):
             tokens[: len(inputs.vocab)] = layout.encodings(variable)[:-1] @ layout.write(variable)
     if layout.one is not None:
         tokens[: len(inputs.vocab), layout.one] = 1
@@ -94,14 +92,14 @@ def _position_embedding(layout: Layout, inputs: InputSpace) -> np.ndarray:
     offset = int(layout.bos is not None)
     positions = np.zeros((inputs.max_len + offset, layout.d_model))
     for variable in layout.written:
-        if isinstance(layout.finite.nodes[variable].op, ops.Indices):
+        if isinstance(layout.graph.nodes[variable], IndicesNode):
             positions[offset:] = layout.encodings(variable)[:-1] @ layout.write(variable)
     return positions
 
 
 def _unembedding(layout: Layout) -> np.ndarray:
     """Reads the result: one logit per value, or the number itself (and whether it is defined)."""
-    return layout.reading(layout.finite.output)
+    return layout.reading(layout.graph.output)
 
 
 def _attention_weights(layer: int, heads: list[Head], config: Config) -> dict[str, np.ndarray]:

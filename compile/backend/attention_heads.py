@@ -1,4 +1,4 @@
-"""From a gather or a width to one attention head.
+"""From an aggregate or a selector width to attention heads.
 
 The score of a key for a query is an integer, its *level*: a predicate that holds gives 2, so that the
 selected keys reach `2 · number of predicates` and every other key is at least 2 below. Where nothing may
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from rasplens.compile import ir as ops
 from rasplens.compile.analysis.table_evaluation import ranking, recode
 from rasplens.compile.backend.residual_layout import Columns, Layout, sides_read
+from rasplens.compile.ir import AggregateNode, AttentionNode, PredicateNode, SelectBestNode
 
 LEAK = 1e-11
 """The most attention that all unselected positions together may keep."""
@@ -42,26 +42,26 @@ def sharpness(n_ctx: int) -> int:
 
 
 def build_heads(variable: int, layout: Layout, scale: int) -> list[Head]:
-    """The heads that compute a `Gather` or a `BosShare`, with attention scores of `scale` per level."""
-    node = layout.finite.nodes[variable]
-    if isinstance(node.op, ops.BosShare):
+    """The heads that compute an `AttentionNode`, with attention scores of `scale` per level."""
+    node = layout.graph.variable(variable)
+    if not isinstance(node, AggregateNode):  # the attention that the BOS itself gets
         queries, keys = _scores(node.inputs[0], layout, counts=True)
         return [Head(queries * scale, keys, layout.is_bos(), layout.write(variable))]
     heads = []
-    for selector, source in zip(node.inputs[::2], node.inputs[1::2], strict=True):
+    for selector, source in node.pairs:
         queries, keys = _scores(selector, layout, counts=False)
-        heads.append(Head(queries * scale, keys, _values(variable, source, layout), layout.write(variable)))
+        heads.append(Head(queries * scale, keys, _values(node, variable, source, layout), layout.write(variable)))
     return heads
 
 
 def _scores(selector: int, layout: Layout, counts: bool) -> tuple[Columns, Columns]:
     """Query and key columns whose products add up to the level of each key."""
-    node = layout.finite.nodes[selector]
-    if isinstance(node.op, ops.MatchBest):
-        pairs, bos_level, ranks = _best_scores(selector, layout)
+    node = layout.graph.selector(selector)
+    if isinstance(node, SelectBestNode):
+        pairs, bos_level, ranks = _best_scores(node, layout)
         highest = 2 * bos_level
     else:
-        parts = node.inputs if isinstance(node.op, ops.Both) else (selector,)
+        parts = layout.graph.predicates(selector)
         pairs = [_predicate(part, layout, 2) for part in parts]
         bos_level = 2 * len(parts) - (0 if counts else 1)
         ranks = np.zeros((layout.d_model, 1))
@@ -76,28 +76,25 @@ def _scores(selector: int, layout: Layout, counts: bool) -> tuple[Columns, Colum
     return _narrowed(np.concatenate(queries, axis=1), np.concatenate(keys, axis=1))
 
 
-def _best_scores(selector: int, layout: Layout) -> tuple[list[tuple[Columns, Columns]], int, Columns]:
+def _best_scores(node: SelectBestNode, layout: Layout) -> tuple[list[tuple[Columns, Columns]], int, Columns]:
     """The predicate, the level of the BOS, and what every key adds for its rank.
 
     With ranks 2, 4, …, 2R for scores in ascending order and 2(R + 1) for the predicate, a key that
     satisfies the predicate and has a score reaches at least 2(R + 1) + 2, and any other at most 2(R + 1):
     the BOS stands in between.
     """
-    score = layout.finite.nodes[selector].inputs[2]
-    ranks = 2.0 * (ranking(layout.finite.nodes[score].values) + 1)
+    ranks = 2.0 * (ranking(layout.graph.variable(node.score).values) + 1)
     weight = int(ranks.max()) + 2
-    return [_predicate(selector, layout, weight)], weight + 1, layout.onehot(score) @ ranks[:, None]
+    return [_predicate(node, layout, weight)], weight + 1, layout.onehot(node.score) @ ranks[:, None]
 
 
-def _predicate(selector: int, layout: Layout, weight: int) -> tuple[Columns, Columns]:
+def _predicate(node: PredicateNode, layout: Layout, weight: int) -> tuple[Columns, Columns]:
     """Columns whose product is `weight` where the predicate holds.
 
     A side that makes no difference is read as the mere presence of a position.
     """
-    node = layout.finite.nodes[selector]
-    assert node.table is not None
-    keys, queries = node.inputs[:2]
-    reads_key, reads_query = sides_read(node, layout.finite)
+    keys, queries = node.keys, node.queries
+    reads_key, reads_query = sides_read(node, layout.graph)
     table = weight * node.table.astype(float)
     if not reads_query:
         return layout.position(), _read_side(keys, table[:, :1], layout)
@@ -110,7 +107,9 @@ def _predicate(selector: int, layout: Layout, weight: int) -> tuple[Columns, Col
 
 def _read_side(variable: int, rows: np.ndarray, layout: Layout) -> Columns:
     """Columns that read a row for every value of a variable, the last where it is undefined."""
-    return layout.onehot_or_none(variable) @ rows if rows[-1].any() else layout.onehot(variable) @ rows[:-1]
+    if rows[-1].any():
+        return layout.onehot_or_none(variable) @ rows
+    return layout.onehot(variable) @ rows[:-1]
 
 
 def _narrowed(queries: Columns, keys: Columns) -> tuple[Columns, Columns]:
@@ -139,9 +138,9 @@ def _kinds(columns: Columns) -> tuple[np.ndarray, Columns]:
     return rows[order], indicator
 
 
-def _values(variable: int, source: int, layout: Layout) -> Columns:
+def _values(node: AttentionNode, variable: int, source: int, layout: Layout) -> Columns:
     """What is read at each position, in the coordinates of the result; the fallback at the BOS."""
-    node, read = layout.finite.nodes[variable], layout.finite.nodes[source]
+    read = layout.graph.variable(source)
     if node.is_numerical:
         columns = layout.number(source)
         if node.is_partial:

@@ -12,10 +12,9 @@ from functools import singledispatch
 import numpy as np
 from jaxtyping import Float
 
-from rasplens.compile import ir as ops
-from rasplens.compile.analysis.domains import UNDEFINED, FiniteNode
 from rasplens.compile.analysis.table_evaluation import recode
 from rasplens.compile.backend.residual_layout import Columns, Layout
+from rasplens.compile.ir import UNDEFINED, LinearNode, LookupNode, VariableNode, WhereNode
 from rasplens.compile.rasp.values import exact
 
 RAMP = 4.0
@@ -38,9 +37,8 @@ class Neurons:
 
 
 def build_neurons(variable: int, layout: Layout) -> Neurons:
-    """The neurons that compute an `Apply`, `Linear` or `Choose`."""
-    node = layout.finite.nodes[variable]
-    columns, rows = _build(node.op, node, variable, layout)
+    """The neurons that compute a `LookupNode`, `LinearNode` or `WhereNode`."""
+    columns, rows = _build(layout.graph.variable(variable), variable, layout)
     used = rows.any(axis=1)
     columns = columns[:, used]
     if layout.pad is not None:  # at padding the position's own embedding must not set anything off
@@ -49,31 +47,31 @@ def build_neurons(variable: int, layout: Layout) -> Neurons:
 
 
 @singledispatch
-def _build(op: object, node: FiniteNode, variable: int, layout: Layout) -> tuple[Columns, Rows]:
-    raise AssertionError(f"no neurons compute {op}")
+def _build(node: VariableNode, variable: int, layout: Layout) -> tuple[Columns, Rows]:
+    raise AssertionError(f"no neurons compute {node}")
 
 
 @_build.register
-def _(op: ops.Apply, node: FiniteNode, variable: int, layout: Layout) -> tuple[Columns, Rows]:
+def _(node: LookupNode, variable: int, layout: Layout) -> tuple[Columns, Rows]:
     if len(node.inputs) == 2:
         return _pairs(node, variable, layout)
     (source,) = node.inputs
-    if layout.finite.nodes[source].is_numerical:
+    if layout.graph.variable(source).is_numerical:
         return _steps(source, _results(node, variable, layout)[:-1], layout)
     return layout.onehot_or_none(source), _results(node, variable, layout)
 
 
 @_build.register
-def _(op: ops.Linear, node: FiniteNode, variable: int, layout: Layout) -> tuple[Columns, Rows]:
-    factors = [float(exact(factor)) for factor in (op.fst_fac, op.snd_fac)]
+def _(node: LinearNode, variable: int, layout: Layout) -> tuple[Columns, Rows]:
+    factors = [float(exact(factor)) for factor in (node.fst_fac, node.snd_fac)]
     terms = [factor * layout.number(source) for factor, source in zip(factors, node.inputs, strict=True)]
-    most = sum(abs(f) * _largest(layout.finite.nodes[i]) for f, i in zip(factors, node.inputs, strict=True))
-    gates = [layout.defined(source) for source in node.inputs if layout.finite.nodes[source].is_partial]
+    most = sum(abs(f) * _largest(layout.graph.variable(i)) for f, i in zip(factors, node.inputs, strict=True))
+    gates = [layout.defined(source) for source in node.inputs if layout.graph.variable(source).is_partial]
     return _gated_number(terms[0] + terms[1], most, gates, node, layout)
 
 
 @_build.register
-def _(op: ops.Choose, node: FiniteNode, variable: int, layout: Layout) -> tuple[Columns, Rows]:
+def _(node: WhereNode, variable: int, layout: Layout) -> tuple[Columns, Rows]:
     condition, *branches = node.inputs
     columns, rows = [], []
     for branch, wanted in zip(branches, (True, False), strict=True):
@@ -86,7 +84,7 @@ def _(op: ops.Choose, node: FiniteNode, variable: int, layout: Layout) -> tuple[
 
 def _branch(branch: int, gate: Columns, variable: int, layout: Layout) -> tuple[Columns, Rows]:
     """Neurons that hand a variable on where the gate is 1, and are silent where it is 0."""
-    source, node = layout.finite.nodes[branch], layout.finite.nodes[variable]
+    source, node = layout.graph.variable(branch), layout.graph.variable(variable)
     if node.is_numerical:
         gates = [gate, layout.defined(branch)] if source.is_partial else [gate]
         return _gated_number(layout.number(branch), _largest(source), gates, node, layout)
@@ -95,7 +93,7 @@ def _branch(branch: int, gate: Columns, variable: int, layout: Layout) -> tuple[
     return columns, layout.encodings(variable)[recode(source, node)[:-1]]
 
 
-def _pairs(node: FiniteNode, variable: int, layout: Layout) -> tuple[Columns, Rows]:
+def _pairs(node: LookupNode, variable: int, layout: Layout) -> tuple[Columns, Rows]:
     """A function of two variables, one value per pair, in the cheapest of three forms.
 
     Plainly, one neuron per pair: relu(x + y - 1) is 1 where both are present, else 0. Or one per value
@@ -103,14 +101,12 @@ def _pairs(node: FiniteNode, variable: int, layout: Layout) -> tuple[Columns, Ro
     that; or the same by values of the second. Values that give the same results throughout are one.
     """
     table, met = node.table, node.met
-    assert table is not None
-    assert met is not None
     written = layout.encodings(variable)
     fst, snd = (layout.onehot_or_none(source) for source in node.inputs)
     forms = [_plainly(fst, snd, np.where(met, table, UNDEFINED), written, layout)]
-    if not layout.finite.nodes[node.inputs[1]].is_partial:
+    if not layout.graph.variable(node.inputs[1]).is_partial:
         forms.append(_with_exceptions(fst, snd, table, met, written, layout))
-    if not layout.finite.nodes[node.inputs[0]].is_partial:
+    if not layout.graph.variable(node.inputs[0]).is_partial:
         forms.append(_with_exceptions(snd, fst, table.T, met.T, written, layout))
     return min(forms, key=lambda form: int(form[1].any(axis=1).sum()))
 
@@ -157,7 +153,7 @@ def _steps(source: int, results: Rows, layout: Layout) -> tuple[Columns, Rows]:
     does the indicator that stands in for the bias. Each step runs towards the nearer end of the domain,
     because its two neurons grow beyond the step, and the rounding error of their difference with them.
     """
-    numbers = np.array([float(value) for value in layout.finite.nodes[source].values])
+    numbers = np.array([float(value) for value in layout.graph.variable(source).values])
     number, defined = layout.number(source), layout.defined(source)
     base = results[0].copy()
     columns, rows = [], []
@@ -174,7 +170,7 @@ def _steps(source: int, results: Rows, layout: Layout) -> tuple[Columns, Rows]:
 
 
 def _gated_number(
-    number: Columns, most: float, gates: Sequence[Columns], node: FiniteNode, layout: Layout
+    number: Columns, most: float, gates: Sequence[Columns], node: VariableNode, layout: Layout
 ) -> tuple[Columns, Rows]:
     """relu(x) - relu(-x), both shut by -M where a gate is 0, with M the most that |x| can be.
 
@@ -186,11 +182,10 @@ def _gated_number(
     return columns, rows if node.is_partial else rows[:, :1]
 
 
-def _results(node: FiniteNode, variable: int, layout: Layout) -> np.ndarray:
+def _results(node: LookupNode, variable: int, layout: Layout) -> np.ndarray:
     """What is written for every code of the inputs, undefined last: `[code, …, width]`."""
-    assert node.table is not None
     return layout.encodings(variable)[node.table]
 
 
-def _largest(node: FiniteNode) -> float:
+def _largest(node: VariableNode) -> float:
     return max(abs(float(value)) for value in node.values)

@@ -16,8 +16,17 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from rasplens.compile import ir as ops
-from rasplens.compile.analysis.domains import UNDEFINED, Finite, FiniteNode
+from rasplens.compile.analysis.views import is_map_of_class, is_view
+from rasplens.compile.ir import (
+    UNDEFINED,
+    AttentionNode,
+    FiniteGraph,
+    LinearNode,
+    PredicateNode,
+    SelectBestNode,
+    SelectorNode,
+    VariableNode,
+)
 from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.values import exact, value_key
 
@@ -29,7 +38,7 @@ class Layout:
     """Where everything is in the residual stream.
 
     Attributes:
-        finite: The variables themselves.
+        graph: The variables themselves.
         d_model: The number of directions.
         written: By id of what a head, neurons or the embedding compute: the variables that are written.
         slices: By id of a written variable, its directions.
@@ -40,7 +49,7 @@ class Layout:
         pad: The direction of padding; None if the model knows none.
     """
 
-    finite: Finite
+    graph: FiniteGraph
     d_model: int
     written: dict[int, tuple[int, ...]]
     slices: dict[int, slice]
@@ -53,14 +62,14 @@ class Layout:
         """Whether the residual stream holds a variable, as such or as a view."""
         if variable in self.slices or variable in self.maps:
             return True
-        node = self.finite.nodes[variable]
+        node = self.graph.variable(variable)
         return variable not in self.written and all(self.can_read(source) for source in node.inputs)
 
     def reading(self, variable: int) -> Columns:
         """Reads a variable in the coordinates of its encoding; zeros where it is undefined, and at the BOS."""
         if variable in self.slices:
             return self._blank(np.eye(self.d_model)[:, self.slices[variable]])
-        node = self.finite.nodes[variable]
+        node = self.graph.variable(variable)
         if variable in self.maps:
             source, codes = self.maps[variable]
             encodings = _encodings(node)[codes]
@@ -68,25 +77,27 @@ class Layout:
             if encodings[-1].any():
                 columns = columns + (self.position() - self.defined(source)) @ encodings[-1:]
             return columns
-        assert isinstance(node.op, ops.Linear)
+        if not isinstance(node, LinearNode):
+            raise ValueError(f"The residual stream does not hold {node.name!r}.")
         fst, snd = (self.number(source) for source in node.inputs)
-        return float(exact(node.op.fst_fac)) * fst + float(exact(node.op.snd_fac)) * snd
+        return float(exact(node.fst_fac)) * fst + float(exact(node.snd_fac)) * snd
 
     def onehot(self, variable: int) -> Columns:
         """Reads a categorical variable: one column per value."""
-        assert not self.finite.nodes[variable].is_numerical
+        if self.graph.variable(variable).is_numerical:
+            raise ValueError(f"{self.graph.variable(variable).name!r} is a number, and has no column per value.")
         return self.reading(variable)
 
     def number(self, variable: int) -> Columns:
         """Reads a variable as a number, in one column: 0 where it is undefined."""
-        node = self.finite.nodes[variable]
+        node = self.graph.variable(variable)
         if node.is_numerical:
             return self.reading(variable)[:, :1]
         return self.onehot(variable) @ np.array([float(value) for value in node.values])[:, None]
 
     def defined(self, variable: int) -> Columns:
         """Reads whether a variable is defined, in one column: 1 or 0."""
-        node = self.finite.nodes[variable]
+        node = self.graph.variable(variable)
         if not node.is_partial:
             return self.position()
         reading = self.reading(variable)
@@ -94,7 +105,7 @@ class Layout:
 
     def truth(self, variable: int, wanted: bool) -> Columns:
         """Reads whether a categorical variable is true (or false, if that is wanted), in one column: 1 or 0."""
-        holds = [bool(value) is wanted for value in self.finite.nodes[variable].values]
+        holds = [bool(value) is wanted for value in self.graph.variable(variable).values]
         return self.onehot(variable) @ np.array(holds, dtype=float)[:, None]
 
     def onehot_or_none(self, variable: int) -> Columns:
@@ -105,13 +116,13 @@ class Layout:
         """Reads 1 at every position of the sequence and 0 at the BOS."""
         if self.one is not None:
             return np.eye(self.d_model)[:, [self.one]]
-        return self.onehot(_always_there(self.finite, self.written)[0]).sum(axis=1, keepdims=True)
+        return self.onehot(_always_there(self.graph, self.written)[0]).sum(axis=1, keepdims=True)
 
     def largest(self) -> Float[np.ndarray, " d_model"]:
         """The most that each direction holds: 1, or of a number the largest."""
         most = np.ones(self.d_model)
         for variable, directions in self.slices.items():
-            node = self.finite.nodes[variable]
+            node = self.graph.variable(variable)
             if node.is_numerical:
                 most[directions.start] = max(1.0, *(abs(float(value)) for value in node.values))
         return most
@@ -133,10 +144,10 @@ class Layout:
 
     def encode(self, variable: int, value: Value) -> Float[np.ndarray, " width"]:
         """What is written for a value of a variable; zeros for None."""
-        nodes = self.finite.nodes
+        node = self.graph.variable(variable)
         if self.written[variable] == (variable,):
-            return encode(nodes[variable], value)
-        code = UNDEFINED if value is None else nodes[variable].domain.codes()[value_key(value)]
+            return encode(node, value)
+        code = UNDEFINED if value is None else node.domain.codes()[value_key(value)]
         return self.encodings(variable)[code]
 
     def encodings(self, variable: int) -> Float[np.ndarray, "code width"]:
@@ -145,15 +156,15 @@ class Layout:
 
     @cached_property
     def _written_encodings(self) -> dict[int, np.ndarray]:
-        derived = _derived(self.finite)
-        nodes = self.finite.nodes
+        derived = _derived(self.graph)
         found = {}
         for variable, parts in self.written.items():
+            node = self.graph.variable(variable)
             if parts == (variable,):
-                found[variable] = _encodings(nodes[variable])
+                found[variable] = _encodings(node)
             else:
-                nothing = np.zeros((len(nodes[variable].values) + 1, 0))
-                encodings = [_encodings(nodes[i])[derived[i][1]] for i in parts]
+                nothing = np.zeros((len(node.values) + 1, 0))
+                encodings = [_encodings(self.graph.variable(i))[derived[i][1]] for i in parts]
                 found[variable] = np.concatenate([nothing, *encodings], axis=1)
         return found
 
@@ -165,7 +176,8 @@ class Layout:
         """
         content = np.zeros(self.d_model)
         for variable in self.written:
-            for fallback in self.finite.nodes[variable].fallbacks:
+            node = self.graph.variable(variable)
+            for fallback in node.fallbacks if isinstance(node, AttentionNode) else ():
                 content = content + self.encode(variable, fallback) @ self.write(variable)
         return content
 
@@ -176,47 +188,39 @@ class Layout:
         return columns
 
 
-def lay_out(finite: Finite, has_bos: bool, fold: bool, has_pad: bool = False) -> Layout:
+def lay_out(graph: FiniteGraph, has_bos: bool, fold: bool, has_pad: bool = False) -> Layout:
     """Directions for every variable, in the order of the graph.
 
     Args:
-        finite: The variables.
+        graph: The variables.
         has_bos: Whether there is a beginning-of-sequence position.
         has_pad: Whether there is a token for padding.
         fold: Whether what is linear becomes a view; otherwise every variable has directions of its own.
     """
-    bases = [i for i in finite.variables if not (fold and is_view(finite, i))]
-    derived, read = _derived(finite), _read(finite, bases)
-    written = {base: _to_write(finite, base, read, derived) if fold else (base,) for base in bases}
+    bases = [i for i in graph.variables if not (fold and is_view(graph, i))]
+    derived, read = _derived(graph), _read(graph, bases)
+    written = {base: _to_write(graph, base, read, derived) if fold else (base,) for base in bases}
     slices, width = {}, 0
     for parts in written.values():
         for part in parts:
-            slices[part] = slice(width, width + n_directions(finite.nodes[part]))
+            slices[part] = slice(width, width + n_directions(graph.variable(part)))
             width = slices[part].stop
-    one = None if _always_there(finite, written) else width
+    one = None if _always_there(graph, written) else width
     width += one is not None
-    maps = _maps(finite, written, derived) if fold else {}
+    maps = _maps(graph, written, derived) if fold else {}
     bos = width if has_bos else None
     pad = width + has_bos if has_pad else None
-    return Layout(finite, width + has_bos + has_pad, written, slices, maps, bos, one, pad)
+    return Layout(graph, width + has_bos + has_pad, written, slices, maps, bos, one, pad)
 
 
-def is_view(finite: Finite, variable: int) -> bool:
-    """Whether a variable is linear in what it reads: a map of a categorical one, or a form of numbers."""
-    node = finite.nodes[variable]
-    if isinstance(node.op, ops.Apply):
-        return len(node.inputs) == 1 and not finite.nodes[node.inputs[0]].is_numerical
-    return isinstance(node.op, ops.Linear) and not node.is_partial
-
-
-def n_directions(node: FiniteNode) -> int:
+def n_directions(node: VariableNode) -> int:
     """How many directions a variable takes."""
     if node.is_numerical:
         return 2 if node.is_partial else 1
     return len(node.values)
 
 
-def encode(node: FiniteNode, value: Value) -> Float[np.ndarray, " width"]:
+def encode(node: VariableNode, value: Value) -> Float[np.ndarray, " width"]:
     """A value in the coordinates of a variable's encoding; zeros for None."""
     vector = np.zeros(n_directions(node))
     if value is None:
@@ -229,7 +233,7 @@ def encode(node: FiniteNode, value: Value) -> Float[np.ndarray, " width"]:
     return vector
 
 
-def _encodings(node: FiniteNode) -> Float[np.ndarray, "code width"]:
+def _encodings(node: VariableNode) -> Float[np.ndarray, "code width"]:
     """The encoding of every code, zeros for undefined last."""
     if not node.is_numerical:
         return np.eye(len(node.values) + 1, len(node.values))
@@ -239,71 +243,69 @@ def _encodings(node: FiniteNode) -> Float[np.ndarray, "code width"]:
     return numbers
 
 
-def _identity(node: FiniteNode) -> np.ndarray:
+def _identity(node: VariableNode) -> np.ndarray:
     return np.array([*range(len(node.values)), UNDEFINED])
 
 
-def _derived(finite: Finite) -> dict[int, tuple[int, np.ndarray]]:
+def _derived(graph: FiniteGraph) -> dict[int, tuple[int, np.ndarray]]:
     """By variable: the categorical base that it is a function of, and its code for every code of that."""
     derived: dict[int, tuple[int, np.ndarray]] = {}
-    for i in finite.variables:
-        node = finite.nodes[i]
-        if is_view(finite, i) and isinstance(node.op, ops.Apply):
+    for i in graph.variables:
+        node = graph.variable(i)
+        if is_map_of_class(node, graph):
             base, codes = derived[node.inputs[0]]
-            assert node.table is not None
             derived[i] = base, node.table[codes]
-        elif not isinstance(node.op, ops.Linear) or not is_view(finite, i):
+        elif not is_view(graph, i):
             derived[i] = i, _identity(node)
     return derived
 
 
-def _read(finite: Finite, bases: Iterable[int]) -> set[int]:
+def _read(graph: FiniteGraph, bases: Iterable[int]) -> set[int]:
     """The variables whose directions heads, neurons or the unembedding read."""
-    waiting = [source for base in bases for source in finite.nodes[base].inputs] + [finite.output]
+    waiting = [source for base in bases for source in graph.nodes[base].inputs] + [graph.output]
     read: set[int] = set()
     while waiting:
         i = waiting.pop()
-        node = finite.nodes[i]
-        if isinstance(node.op, ops.Match):
+        node = graph.nodes[i]
+        if isinstance(node, PredicateNode) and not isinstance(node, SelectBestNode):
             waiting += [
-                source for source, is_read in zip(node.inputs, sides_read(node, finite), strict=True) if is_read
+                source for source, is_read in zip(node.inputs, sides_read(node, graph), strict=True) if is_read
             ]
-        elif node.is_selector or (isinstance(node.op, ops.Linear) and is_view(finite, i)):
+        elif isinstance(node, SelectorNode) or (isinstance(node, LinearNode) and is_view(graph, i)):
             waiting += node.inputs
         else:
             read.add(i)
     return read
 
 
-def sides_read(node: FiniteNode, finite: Finite) -> tuple[bool, bool]:
+def sides_read(node: PredicateNode, graph: FiniteGraph) -> tuple[bool, bool]:
     """Whether a predicate depends on its key, and on its query, rather than on the other alone."""
-    keys, queries = (finite.nodes[i] for i in node.inputs[:2])
-    assert node.table is not None
+    keys, queries = (graph.variable(i) for i in node.inputs[:2])
     table = node.table[: len(keys.values) + keys.is_partial, : len(queries.values) + queries.is_partial]
     depends_on_query = bool((table != table[:, :1]).any())
     return bool((table != table[:1]).any()) or not depends_on_query, depends_on_query
 
 
 def _to_write(
-    finite: Finite, base: int, read: set[int], derived: dict[int, tuple[int, np.ndarray]]
+    graph: FiniteGraph, base: int, read: set[int], derived: dict[int, tuple[int, np.ndarray]]
 ) -> tuple[int, ...]:
     """What is written of a base: itself, or if it takes fewer directions, all that is read of it."""
-    node = finite.nodes[base]
+    node = graph.variable(base)
     wanted = [i for i in derived if derived[i][0] == base and i in read]
     if node.is_numerical or base in wanted:
         return (base,)
-    wanted.sort(key=lambda i: (finite.nodes[i].is_numerical, -n_directions(finite.nodes[i]), i))
+    wanted.sort(key=lambda i: (graph.variable(i).is_numerical, -n_directions(graph.variable(i)), i))
     chosen: list[int] = []
     for i in wanted:
-        if not any(_function_of(finite, derived, i, source) is not None for source in chosen):
+        if not any(_function_of(graph, derived, i, source) is not None for source in chosen):
             chosen.append(i)
     is_zero_where_undefined = not node.is_partial or all(derived[i][1][-1] == UNDEFINED for i in chosen)
-    width = sum(n_directions(finite.nodes[i]) for i in chosen)
+    width = sum(n_directions(graph.variable(i)) for i in chosen)
     return tuple(sorted(chosen)) if is_zero_where_undefined and width <= n_directions(node) else (base,)
 
 
 def _maps(
-    finite: Finite, written: dict[int, tuple[int, ...]], derived: dict[int, tuple[int, np.ndarray]]
+    graph: FiniteGraph, written: dict[int, tuple[int, ...]], derived: dict[int, tuple[int, np.ndarray]]
 ) -> dict[int, tuple[int, np.ndarray]]:
     """For every variable that is not written but follows from one that is: how."""
     maps = {}
@@ -311,7 +313,7 @@ def _maps(
         if i in written[base]:
             continue
         for source in written[base]:
-            codes = _function_of(finite, derived, i, source)
+            codes = _function_of(graph, derived, i, source)
             if codes is not None:
                 maps[i] = source, codes
                 break
@@ -319,19 +321,19 @@ def _maps(
 
 
 def _function_of(
-    finite: Finite, derived: dict[int, tuple[int, np.ndarray]], variable: int, source: int
+    graph: FiniteGraph, derived: dict[int, tuple[int, np.ndarray]], variable: int, source: int
 ) -> np.ndarray | None:
     """The variable's code for every code of a categorical source, if the source determines it."""
-    if finite.nodes[source].is_numerical:
+    if graph.variable(source).is_numerical:
         return None
     (base, targets), (_, given) = derived[variable], derived[source]
-    occurring = slice(None) if finite.nodes[base].is_partial else slice(-1)
-    codes = np.full(len(finite.nodes[source].values) + 1, UNDEFINED)
+    occurring = slice(None) if graph.variable(base).is_partial else slice(-1)
+    codes = np.full(len(graph.variable(source).values) + 1, UNDEFINED)
     codes[given[occurring]] = targets[occurring]
     return codes if (codes[given[occurring]] == targets[occurring]).all() else None
 
 
-def _always_there(finite: Finite, written: dict[int, tuple[int, ...]]) -> list[int]:
+def _always_there(graph: FiniteGraph, written: dict[int, tuple[int, ...]]) -> list[int]:
     """Embedded variables of which every position of the sequence, and not the BOS, holds one value."""
-    embedded = [part for base, parts in written.items() if not finite.nodes[base].inputs for part in parts]
-    return [i for i in embedded if not finite.nodes[i].is_partial and not finite.nodes[i].is_numerical]
+    embedded = [part for base, parts in written.items() if not graph.variable(base).inputs for part in parts]
+    return [i for i in embedded if not graph.variable(i).is_partial and not graph.variable(i).is_numerical]

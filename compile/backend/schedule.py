@@ -5,25 +5,29 @@ first place that comes after the inputs gives the fewest layers for the dependen
 no limit on how many operations share them.
 """
 
-from rasplens.compile import ir as ops
 from rasplens.compile.backend.residual_layout import Layout
+from rasplens.compile.ir import AttentionNode
 
 ATTENTION, MLP = 0, 1
 
 
-def schedule(layout: Layout) -> dict[int, tuple[int, int] | None]:
+Places = dict[int, tuple[int, int] | None]
+"""By id of a variable: the layer, and ATTENTION or MLP, that computes it; None for what is embedded."""
+
+
+def schedule(layout: Layout) -> Places:
     """The place (layer, ATTENTION or MLP) from which on each variable is there; None for what is embedded."""
     last: list[int] = []
-    for i, node in enumerate(layout.finite.nodes):
+    for i, node in enumerate(layout.graph.nodes):
         ready = max((last[source] for source in node.inputs), default=-1)
         if i not in layout.written or not node.inputs:
             last.append(ready)
             continue
-        kind = ATTENTION if isinstance(node.op, ops.Gather | ops.BosShare) else MLP
+        kind = ATTENTION if isinstance(node, AttentionNode) else MLP
         last.append(ready + 1 if (ready + 1) % 2 == kind else ready + 2)
-    return {i: None if last[i] < 0 else divmod(last[i], 2) for i in layout.finite.variables}
+    return {i: None if last[i] < 0 else divmod(last[i], 2) for i in layout.graph.variables}
 
 
-def n_layers(places: dict[int, tuple[int, int] | None]) -> int:
+def n_layers(places: Places) -> int:
     """The number of layers that the places need; one at least, so that there is a residual stream."""
     return max((place[0] for place in places.values() if place is not None), default=0) + 1

@@ -8,25 +8,11 @@ value and the variable is a number, a lookup in between makes it categorical.
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import singledispatch
-from typing import Any
 
-from rasplens.compile import rasp
+from rasplens.compile import ir, rasp
 from rasplens.compile.errors import CompileError
 from rasplens.compile.frontend.selector_formula import And, Atom, Formula, Not, conjuncts, holds, sources, together
-from rasplens.compile.ir import (
-    Apply,
-    BosShare,
-    Both,
-    Choose,
-    Gather,
-    Graph,
-    Indices,
-    Linear,
-    Match,
-    MatchBest,
-    Node,
-    Tokens,
-)
+from rasplens.compile.ir import Apply, Graph, LoweredSelector, LoweredVariable, SelectorOp, VariableOp
 from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.rasp.interpreter import expressions
 from rasplens.compile.rasp.values import canonical
@@ -57,7 +43,7 @@ class _Builder:
     """The nodes so far, and which expressions they stand for."""
 
     averaged: Collection[int]
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[LoweredVariable | LoweredSelector] = field(default_factory=list)
     lowered: dict[int, int] = field(default_factory=dict)
     casts: dict[tuple[int, Encoding], int] = field(default_factory=dict)
     pairs: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -71,19 +57,29 @@ class _Builder:
             self.kept_alive.append(expr)  # so that no later expression can take over its id
         return self.lowered[id(expr)]
 
-    def add(self, op: Any, inputs: tuple[int, ...], expr: rasp.RASPExpr, name: str | None = None) -> int:
-        """A new node, encoded as its expression says."""
-        encoding = expr.encoding if isinstance(expr, rasp.SOp) else None
-        return self.append(Node(op, inputs, self.unique(name or expr.name), encoding, expr))
+    def variable(self, op: VariableOp, inputs: tuple[int, ...], expr: rasp.SOp) -> int:
+        """A new variable, encoded as its expression says."""
+        return self.append(LoweredVariable(inputs, self.unique(expr.name), expr, expr.encoding, op))
+
+    def selector(self, op: SelectorOp, inputs: tuple[int, ...], expr: rasp.Selector) -> int:
+        """A new selector."""
+        return self.append(LoweredSelector(inputs, self.unique(expr.name), expr, op))
+
+    def encoding(self, node: int) -> Encoding:
+        """The encoding of the variable with an id."""
+        found = self.nodes[node]
+        if not isinstance(found, LoweredVariable):
+            raise TypeError(f"{found.name!r} is a selector where a variable is needed")
+        return found.encoding
 
     def cast(self, node: int, encoding: Encoding) -> int:
         """The variable in the given encoding: itself, or a lookup from it."""
         source = self.nodes[node]
-        if source.encoding is encoding:
+        if self.encoding(node) is encoding:
             return node
         if (node, encoding) not in self.casts:
             name = self.unique(f"{source.name} as {encoding.value}")
-            cast = Node(Apply(_identity), (node,), name, encoding, source.expr)
+            cast = LoweredVariable((node,), name, source.expr, encoding, Apply(_identity))
             self.casts[node, encoding] = self.append(cast)
         return self.casts[node, encoding]
 
@@ -91,7 +87,7 @@ class _Builder:
         """The node of an expression with one direction per value."""
         return self.cast(self.lower(expr), Encoding.CATEGORICAL)
 
-    def append(self, node: Node) -> int:
+    def append(self, node: LoweredVariable | LoweredSelector) -> int:
         self.nodes.append(node)
         return len(self.nodes) - 1
 
@@ -115,18 +111,18 @@ def _lower(expr: rasp.RASPExpr, builder: _Builder) -> int:
 
 @_lower.register
 def _(expr: rasp.TokensType, builder: _Builder) -> int:
-    return _primitive(Tokens(), rasp.tokens, expr, builder)
+    return _primitive(ir.Tokens(), rasp.tokens, expr, builder)
 
 
 @_lower.register
 def _(expr: rasp.IndicesType, builder: _Builder) -> int:
-    return _primitive(Indices(), rasp.indices, expr, builder)
+    return _primitive(ir.Indices(), rasp.indices, expr, builder)
 
 
-def _primitive(op: Any, plain: rasp.SOp, expr: rasp.SOp, builder: _Builder) -> int:
+def _primitive(op: VariableOp, plain: rasp.SOp, expr: rasp.SOp, builder: _Builder) -> int:
     """Tokens and indices are embedded one direction per value; an annotated copy is a lookup from that."""
     if expr is plain:
-        return builder.add(op, (), expr)
+        return builder.variable(op, (), expr)
     source = builder.lower(plain)
     if expr.encoding is Encoding.CATEGORICAL:
         return source
@@ -141,40 +137,40 @@ def _(expr: rasp.LengthType, builder: _Builder) -> int:
 @_lower.register
 def _(expr: rasp.Full, builder: _Builder) -> int:
     fill = expr.fill
-    return builder.add(Apply(lambda token: fill), (builder.lower(rasp.tokens),), expr)
+    return builder.variable(Apply(lambda token: fill), (builder.lower(rasp.tokens),), expr)
 
 
 @_lower.register
 def _(expr: rasp.ConstantSOp, builder: _Builder) -> int:
     values = expr.value
     read = Apply(lambda index: values[index] if index < len(values) else None)
-    return builder.add(read, (builder.lower(rasp.indices),), expr)
+    return builder.variable(read, (builder.lower(rasp.indices),), expr)
 
 
 @_lower.register
 def _(expr: rasp.Map, builder: _Builder) -> int:
-    return builder.add(Apply(expr.f), (builder.lower(expr.inner),), expr)
+    return builder.variable(Apply(expr.f), (builder.lower(expr.inner),), expr)
 
 
 @_lower.register
 def _(expr: rasp.SequenceMap, builder: _Builder) -> int:
-    return builder.add(Apply(expr.f), (builder.categorical(expr.fst), builder.categorical(expr.snd)), expr)
+    return builder.variable(Apply(expr.f), (builder.categorical(expr.fst), builder.categorical(expr.snd)), expr)
 
 
 @_lower.register
 def _(expr: rasp.LinearSequenceMap, builder: _Builder) -> int:
     if expr.encoding is Encoding.CATEGORICAL:
         inputs = builder.categorical(expr.fst), builder.categorical(expr.snd)
-        return builder.add(Apply(expr.f), inputs, expr)
+        return builder.variable(Apply(expr.f), inputs, expr)
     inputs = builder.lower(expr.fst), builder.lower(expr.snd)
-    return builder.add(Linear(expr.fst_fac, expr.snd_fac), inputs, expr)
+    return builder.variable(ir.Linear(expr.fst_fac, expr.snd_fac), inputs, expr)
 
 
 @_lower.register
 def _(expr: rasp.Where, builder: _Builder) -> int:
     branch = builder.categorical if expr.encoding is Encoding.CATEGORICAL else builder.lower
     inputs = builder.categorical(expr.condition), branch(expr.then), branch(expr.otherwise)
-    return builder.add(Choose(), inputs, expr)
+    return builder.variable(ir.Where(), inputs, expr)
 
 
 @_lower.register
@@ -186,8 +182,8 @@ def _width(expr: rasp.SOp, selector: rasp.Selector, builder: _Builder) -> int:
     counted = _conjunction(_formula(selector, builder), selector, builder)
     share = rasp.numerical(expr).named(f"{expr.name} (BOS share)")
     of_length = isinstance(expr, rasp.LengthType)
-    attended = builder.add(BosShare(of_length), (counted,), share)
-    return builder.add(Apply(_width_of_share), (attended,), expr)
+    attended = builder.variable(ir.BosAttention(of_length), (counted,), share)
+    return builder.variable(Apply(_width_of_share), (attended,), expr)
 
 
 def _width_of_share(share: float) -> int:
@@ -197,12 +193,14 @@ def _width_of_share(share: float) -> int:
 @_lower.register
 def _(expr: rasp.Aggregate, builder: _Builder) -> int:
     selector, values = builder.lower(expr.selector), builder.lower(expr.sop)
-    mixes = builder.nodes[values].encoding is Encoding.NUMERICAL or id(expr) in builder.averaged
+    mixes = builder.encoding(values) is Encoding.NUMERICAL or id(expr) in builder.averaged
     if mixes and expr.encoding is Encoding.CATEGORICAL:
         _check_default_of_mean(expr)
         mean = rasp.numerical(expr).named(f"{expr.name} (mean)")
-        return builder.cast(builder.add(Gather(expr.default), (selector, values), mean), Encoding.CATEGORICAL)
-    return builder.add(Gather(expr.default), (selector, values), expr)
+        return builder.cast(
+            builder.variable(ir.Aggregate(expr.default), (selector, values), mean), Encoding.CATEGORICAL
+        )
+    return builder.variable(ir.Aggregate(expr.default), (selector, values), expr)
 
 
 def _check_default_of_mean(expr: rasp.Aggregate) -> None:
@@ -220,7 +218,7 @@ def _check_default_of_mean(expr: rasp.Aggregate) -> None:
 @_lower.register
 def _(expr: rasp.SelectBest, builder: _Builder) -> int:
     inputs = tuple(builder.categorical(part) for part in (expr.keys, expr.queries, expr.score))
-    return builder.add(MatchBest(expr.predicate), inputs, expr)
+    return builder.selector(ir.SelectBest(expr.predicate), inputs, expr)
 
 
 @_lower.register
@@ -231,7 +229,7 @@ def _(expr: rasp.Selector, builder: _Builder) -> int:
 def _conjunction(formula: Formula, expr: rasp.Selector, builder: _Builder) -> int:
     """The selector of a formula: levels of attention add up, so `and` costs no more than its parts."""
     matches = [_match(part, expr, builder) for part in together(conjuncts(formula))]
-    return matches[0] if len(matches) == 1 else builder.add(Both(), tuple(matches), expr)
+    return matches[0] if len(matches) == 1 else builder.selector(ir.Conjunction(), tuple(matches), expr)
 
 
 def _match(formula: Formula, expr: rasp.Selector, builder: _Builder) -> int:
@@ -245,7 +243,7 @@ def _match(formula: Formula, expr: rasp.Selector, builder: _Builder) -> int:
         return holds(formula, found, asked)
 
     takes_none = not isinstance(formula, Atom)
-    return builder.add(Match(predicate, takes_none), (key, query), expr)
+    return builder.selector(ir.Select(predicate, takes_none), (key, query), expr)
 
 
 def _combination(parts: list[int], expr: rasp.Selector, builder: _Builder) -> int:
@@ -256,7 +254,8 @@ def _combination(parts: list[int], expr: rasp.Selector, builder: _Builder) -> in
             is_first = whole == parts[0]
             op = Apply((lambda x, y: (x, y)) if is_first else (lambda x, y: (*x, y)), takes_none=True)
             names = [builder.nodes[i].name for i in (whole, part)]
-            pair = Node(op, (whole, part), builder.unique(" × ".join(names)), Encoding.CATEGORICAL, expr)
+            name = builder.unique(" × ".join(names))
+            pair = LoweredVariable((whole, part), name, expr, Encoding.CATEGORICAL, op)
             builder.pairs[whole, part] = builder.append(pair)
         whole = builder.pairs[whole, part]
     return whole
@@ -286,7 +285,7 @@ def _(expr: rasp.SelectBest, builder: _Builder) -> Formula:
     ranked = rasp.Map(canonical, expr.score).named(f"{expr.score.name} (as a score)")
     scores = builder.categorical(ranked)
     best = rasp.Aggregate(expr, ranked).named(f"{expr.score.name} of {expr.name}")
-    highest = builder.add(Gather(None), (builder.lower(expr), scores), best)
+    highest = builder.variable(ir.Aggregate(None), (builder.lower(expr), scores), best)
     predicate = Atom(builder.categorical(expr.keys), builder.categorical(expr.queries), expr.predicate)
     return And((predicate, Atom(scores, highest, rasp.Comparison.EQ)))
 

@@ -1,85 +1,105 @@
 """Values that no input reaches, found by running all inputs."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rasplens.compile import ir as ops
-from rasplens.compile.analysis.domains import UNDEFINED, Domain, Finite, FiniteNode
 from rasplens.compile.analysis.empty_selection import some_position_sees_nothing
 from rasplens.compile.analysis.table_evaluation import trace
+from rasplens.compile.ir import (
+    UNDEFINED,
+    AggregateNode,
+    Domain,
+    FiniteGraph,
+    FiniteNode,
+    LookupNode,
+    PredicateNode,
+    SelectorNode,
+)
+from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
 from rasplens.compile.passes.rewriting import Rewriting, rewrite
 from rasplens.compile.rasp.input_space import InputSpace
 
-REACHED_LIMIT = 20_000
-"""Input spaces of at most this many sequences are run in full to see which values occur."""
 
-
-def reached(finite: Finite, space: InputSpace) -> Finite:
-    """Without values that no input reaches, where the inputs can be enumerated.
+def prune_values(graph: FiniteGraph, space: InputSpace, limits: CompileLimits = DEFAULT_LIMITS) -> FiniteGraph:
+    """The graph without values that no input reaches, where the inputs can be enumerated.
 
     A variable is then as wide as it need be, a function of two knows which pairs meet, and a selector
     that never comes out empty needs no BOS.
     """
-    if space.size > REACHED_LIMIT:
-        return finite
-    if any(trace(finite, ids, space.visible).fails().any() for ids in space.all_ids()):
-        return finite  # where the program has no value, the model is to notice
-    seen = [np.zeros(0 if node.is_selector else len(node.values) + 1, dtype=bool) for node in finite.nodes]
-    met = {i: np.zeros_like(node.table, dtype=bool) for i, node in enumerate(finite.nodes) if node.met is not None}
-    may_be_empty = np.zeros(len(finite.nodes), dtype=bool)
+    if space.size > limits.executed_inputs:
+        return graph
+    if any(trace(graph, ids, space.visible).fails().any() for ids in space.all_ids()):
+        return graph  # where the program is undefined, the model is to notice
+    return _restricted(graph, space, _execute(graph, space))
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """What happens on all inputs together.
+
+    Attributes:
+        codes: By variable, which of its codes occur, undefined last.
+        met: By lookup, which places of its table are met.
+        is_empty: Which selectors select nothing at a position that sees something.
+    """
+
+    codes: dict[int, np.ndarray]
+    met: dict[int, np.ndarray]
+    is_empty: np.ndarray
+
+
+def _execute(graph: FiniteGraph, space: InputSpace) -> _Seen:
+    """What happens in a graph on all inputs."""
+    codes = {i: np.zeros(len(graph.variable(i).values) + 1, dtype=bool) for i in graph.variables}
+    met = {
+        i: np.zeros(node.table.shape, bool) for i, node in enumerate(graph.nodes) if isinstance(node, LookupNode)
+    }
+    is_empty = np.zeros(len(graph.nodes), dtype=bool)
     for ids in space.all_ids():
-        found = trace(finite, ids, space.visible)
+        found = trace(graph, ids, space.visible)
         sees = found.visible.any(axis=1)
-        for i, node in enumerate(finite.nodes):
-            if node.is_selector:
-                may_be_empty[i] |= bool((~found.selected[i].any(axis=-1) & sees).any())
-                continue
-            seen[i][found.codes[i]] = True
-            if i in met:
-                met[i][tuple(found.codes[source] for source in node.inputs)] = True
-    return _restricted(finite, space, seen, met, may_be_empty)
+        for i, selected in found.selected.items():
+            is_empty[i] |= bool((~selected.any(axis=-1) & sees).any())
+        for i, of_variable in found.codes.items():
+            codes[i][of_variable] = True
+        for i, places in met.items():
+            places[tuple(found.codes[source] for source in graph.nodes[i].inputs)] = True
+    return _Seen(codes, met, is_empty)
 
 
-def _restricted(
-    finite: Finite,
-    space: InputSpace,
-    seen: Sequence[np.ndarray],
-    met: dict[int, np.ndarray],
-    may_be_empty: np.ndarray,
-) -> Finite:
+def _restricted(graph: FiniteGraph, space: InputSpace, seen: _Seen) -> FiniteGraph:
     """The graph over the values that were seen."""
-    kept = [np.append(np.flatnonzero(mask[:-1]), len(mask) - 1) if len(mask) else mask for mask in seen]
+    kept = {i: _kept(codes) for i, codes in seen.codes.items()}
+    may_be_silent = some_position_sees_nothing(space.visible)
+
+    def axes(sources: Sequence[int]) -> tuple[np.ndarray, ...]:
+        return np.ix_(*(kept[source] for source in sources))
 
     def change(i: int, node: FiniteNode, rewriting: Rewriting) -> int:
-        old = finite.nodes[i]
-        axes = np.ix_(*(kept[source] for source in old.inputs)) if node.table is not None else ()
-        if isinstance(node.op, ops.Match | ops.MatchBest):
-            assert node.table is not None
-            axes = np.ix_(*(kept[source] for source in old.inputs[:2]))
-            return rewriting.add(
-                replace(node, table=node.table[axes], raises={}, may_be_empty=bool(may_be_empty[i]))
-            )
-        if node.is_selector:
-            return rewriting.add(replace(node, may_be_empty=bool(may_be_empty[i])))
-        if len(kept[i]) == 1:  # never defined, but still there: keep one value for its encoding
-            kept[i] = np.array([0, len(seen[i]) - 1])
-        values = tuple(node.values[code] for code in kept[i][:-1])
-        domain = Domain(values, bool(seen[i][-1]))
-        fallbacks = node.fallbacks
-        if isinstance(node.op, ops.Gather):
-            selectors = [rewriting.nodes[selector] for selector in node.inputs[::2]]
-            is_silent = any(s.may_be_empty for s in selectors) or some_position_sees_nothing(space.visible)
-            fallbacks = fallbacks if is_silent else ()
-        if node.table is None:
-            return rewriting.add(replace(node, domain=domain, fallbacks=fallbacks, by_layout=None))
-        new_code = np.full(len(old.values) + 1, UNDEFINED)
-        new_code[kept[i][:-1]] = np.arange(len(values))
-        return rewriting.add(
-            replace(
-                node, domain=domain, table=new_code[node.table[axes]], met=met[i][axes], raises={}, by_layout=None
-            )
-        )
+        sources = graph.nodes[i].inputs
+        if isinstance(node, SelectorNode):
+            node = replace(node, may_be_empty=bool(seen.is_empty[i]))
+            if isinstance(node, PredicateNode):
+                node = replace(node, table=node.table[axes(sources[:2])], raises={})
+            return rewriting.add(node)
+        codes = kept[i][:-1]
+        domain = Domain(tuple(node.values[code] for code in codes), bool(seen.codes[i][-1]))
+        if isinstance(node, LookupNode):
+            new_code = np.full(len(node.values) + 1, UNDEFINED)
+            new_code[codes] = np.arange(len(codes))
+            at = axes(sources)
+            node = replace(node, table=new_code[node.table[at]], met=seen.met[i][at], raises={})
+        elif isinstance(node, AggregateNode):
+            is_empty = any(rewriting.selector(selector).may_be_empty for selector, _ in node.pairs)
+            node = replace(node, fallbacks=node.fallbacks if is_empty or may_be_silent else ())
+        return rewriting.add(replace(node, domain=domain, by_layout=None))
 
-    return rewrite(finite, change)
+    return rewrite(graph, change)
+
+
+def _kept(seen: np.ndarray) -> np.ndarray:
+    """The codes that are kept, and the place for undefined; of what is never defined one, for its encoding."""
+    codes = np.flatnonzero(seen[:-1])
+    return np.append(codes if len(codes) else [0], len(seen) - 1)

@@ -1,7 +1,7 @@
 """The inputs of a program: which tokens, how many of them, and which positions see which."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -104,3 +104,10 @@ def input_space(
     visible = visibility(max_len, causal, mask)
     visible.flags.writeable = False
     return InputSpace(tuple(plain(token) for token in vocab), max_len, visible)
+
+
+def batches(sequences: Iterable[Sequence[Value]]) -> Iterator[list[Sequence[Value]]]:
+    """The sequences in batches of one length each, in their order; those of one length must follow each other."""
+    for _, same_length in itertools.groupby(sequences, key=len):
+        while batch := list(itertools.islice(same_length, BATCH)):
+            yield batch

@@ -5,7 +5,6 @@ Lindner et al. 2023, "Tracr", section 5 and appendix E.
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import overload
 
 import numpy as np
 
@@ -17,15 +16,11 @@ from rasplens.learned.compressor.recipe import (
     CROSS_ENTROPY,
     SQUARED_ERROR,
     CompressionRecipe,
+    OutputLoss,
     get_recipe,
 )
 from rasplens.learned.compressor.report import Progress
-
-MOST_NUMBERS = 50_000_000
-"""The layers' outputs on all inputs of the pool may take as many numbers: 200 MB."""
-
-POOL = 20_000
-"""Inputs to draw from, where there are too many to list."""
+from rasplens.learned.config import DEFAULTS, TrainConfig
 
 NEARLY = 0.01
 """Of two ends whose shares of right answers differ by no more, that with less loss is the better one."""
@@ -34,41 +29,16 @@ TRAINING_SEED = 1_000_003
 """Keeps the inputs of the training apart from those that a model is judged on."""
 
 
-@overload
 def compress(
     compiled: CompiledModel,
     d: int,
     recipe: CompressionRecipe | str = "fast",
     seed: int = 0,
     *,
+    config: TrainConfig = DEFAULTS,
     progress: Progress | None = None,
     state_path: str | Path | None = None,
-) -> CompressedModel: ...
-
-
-@overload
-def compress(
-    compiled: CompiledModel,
-    d: Sequence[int],
-    recipe: CompressionRecipe | str = "fast",
-    seed: int = 0,
-    *,
-    seeds: Iterable[int] | None = None,
-    progress: Progress | None = None,
-    state_path: str | Path | None = None,
-) -> list[CompressedModel]: ...
-
-
-def compress(
-    compiled: CompiledModel,
-    d: int | Sequence[int],
-    recipe: CompressionRecipe | str = "fast",
-    seed: int = 0,
-    *,
-    seeds: Iterable[int] | None = None,
-    progress: Progress | None = None,
-    state_path: str | Path | None = None,
-) -> CompressedModel | list[CompressedModel]:
+) -> CompressedModel:
     """A compiled model with a residual stream of d directions, in which its features share directions.
 
     One map `W [D, d]` is trained and everything else stays: what the model writes goes through `W`, what it reads
@@ -77,47 +47,80 @@ def compress(
 
     Args:
         compiled: The model.
-        d: The width, or several of them: these are trained in one program.
+        d: The width.
         recipe: How to train, or the name of a recipe: `"fast"`, or `"paper"` with its 300,000 steps.
         seed: Of the first maps and of the inputs.
-        seeds: With several widths, several seeds for each of them.
-        progress: Called for every model after every chunk of steps.
-        state_path: A `.safetensors` file to keep the state in. If it is there already, the run goes on from it.
-
-    Returns:
-        The model; for several widths a list, in the order of widths and then seeds.
+        config: How to go about it.
+        progress: Called after every chunk of steps.
+        state_path: A `.safetensors` file to keep the state in, with its history beside it as `.jsonl`. If it is
+            there already, the run goes on from it.
 
     Raises:
-        ValueError: If a width is below 1 or above the width of the compiled model, or the loss does not fit the
+        ValueError: If the width is below 1 or above the width of the compiled model, or the loss does not fit the
             encoding of the output.
         TrainingError: If the loss becomes infinite or NaN, at whatever rate it was tried.
         StorageError: If the state cannot be written, is damaged, or is that of another run.
     """
-    from rasplens.learned.compressor.loop import train_maps
+    members = (d,), (seed,)
+    return compress_many(compiled, *members, recipe, config=config, progress=progress, state_path=state_path)[0]
+
+
+def compress_many(
+    compiled: CompiledModel,
+    widths: Iterable[int],
+    seeds: Iterable[int] = (0,),
+    recipe: CompressionRecipe | str = "fast",
+    *,
+    config: TrainConfig = DEFAULTS,
+    progress: Progress | None = None,
+    state_path: str | Path | None = None,
+) -> list[CompressedModel]:
+    """A compressed model for each width and seed, in this order, trained in one program; see `compress`.
+
+    Args:
+        compiled: The model.
+        widths: Different ones.
+        seeds: Different ones.
+        recipe: As for `compress`.
+        config: As for `compress`.
+        progress: Called for every model after every chunk of steps.
+        state_path: As for `compress`, for all of them together.
+
+    Raises:
+        ValueError: As for `compress`; or if there is no width or no seed, or one twice.
+        TrainingError: If the loss becomes infinite or NaN, at whatever rate it was tried.
+        StorageError: If the state cannot be written, is damaged, or is that of another run.
+    """
+    from rasplens.learned.compressor.trainer import MapTraining
+    from rasplens.learned.training import loop
 
     if not isinstance(compiled, CompiledModel):
         raise TypeError(f"compress takes a CompiledModel, as compile_program returns it; got {compiled!r}.")
     recipe = get_recipe(recipe) if isinstance(recipe, str) else recipe
-    widths = tuple(d) if isinstance(d, Iterable) else (d,)
-    members = [(width, own) for width in widths for own in ((seed,) if seeds is None else tuple(seeds))]
+    seeds = tuple(seeds)
+    members = [(width, seed) for width in widths for seed in seeds]
     _check_members(compiled, members)
-    output_loss, pool = fitting_loss(compiled, recipe), training_pool(compiled)
-    maps, losses, histories = train_maps(
-        compiled, members, recipe, output_loss, pool, progress, None if state_path is None else Path(state_path)
-    )
+    output_loss, pool = fitting_loss(compiled, recipe), training_pool(compiled, config)
+    job = MapTraining(compiled, members, recipe, output_loss, pool, config.map_chunk)
+    at = loop.run(job, progress, None if state_path is None else Path(state_path), config.save_every)
     runs = [member for member in members for _ in recipe.heats]
     ends = [
         compressed_by(
-            compiled, projection[:, :width].astype(np.float64), recipe=recipe, seed=own, history=tuple(history)
+            compiled,
+            projection[:, :width].astype(np.float64),
+            recipe=recipe,
+            seed=seed,
+            history=tuple((step, output, layers) for step, output, layers in history),
         )
-        for (width, own), projection, history in zip(runs, maps, histories, strict=True)
+        for (width, seed), projection, history in zip(
+            runs, np.asarray(at.arrays.best), at.notes["histories"], strict=True
+        )
     ]
-    n = len(recipe.heats)
-    models = [_better(ends[i : i + n], losses[i : i + n]) for i in range(0, len(ends), n)]
-    return models if isinstance(d, Iterable) or seeds is not None else models[0]
+    n, losses = len(recipe.heats), np.asarray(at.arrays.least).tolist()
+    return [better_end(ends[i : i + n], losses[i : i + n]) for i in range(0, len(ends), n)]
 
 
-def fitting_loss(compiled: CompiledModel, recipe: CompressionRecipe) -> str:
+def fitting_loss(compiled: CompiledModel, recipe: CompressionRecipe) -> OutputLoss:
     """The loss of the answers: the recipe's, or the one that fits the encoding of the output.
 
     Raises:
@@ -134,14 +137,15 @@ def fitting_loss(compiled: CompiledModel, recipe: CompressionRecipe) -> str:
     return SQUARED_ERROR
 
 
-def training_pool(compiled: CompiledModel) -> Examples:
+def training_pool(compiled: CompiledModel, config: TrainConfig = DEFAULTS) -> Examples:
     """The inputs from which those of every step are drawn."""
-    config = compiled.transformer.config
-    per_input = 2 * config.n_layers * config.n_ctx * config.d_model
-    return examples(compiled, max(1_000, min(POOL, MOST_NUMBERS // max(1, per_input))), TRAINING_SEED)
+    shape = compiled.transformer.config
+    per_input = 2 * shape.n_layers * shape.n_ctx * shape.d_model
+    n = max(1_000, min(config.pool, config.most_numbers // max(1, per_input)))
+    return examples(compiled, n, TRAINING_SEED)
 
 
-def _better(ends: Sequence[CompressedModel], losses: Sequence[float]) -> CompressedModel:
+def better_end(ends: Sequence[CompressedModel], losses: Sequence[float]) -> CompressedModel:
     """What a member's heats ended with: of the models with (nearly) the most right answers that of least loss."""
     if len(ends) == 1:
         return ends[0]

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from rasplens.compile.compiled import CompiledModel, Variable, nearest
+from rasplens.compile.compiled import CompiledModel
 from rasplens.compile.drawing import direction_labels
 from rasplens.compile.rasp import Encoding, Value
-from rasplens.compile.storage import anatomy, from_anatomy
+from rasplens.compile.storage import anatomy_from_json, anatomy_to_json
+from rasplens.compile.variable import Variable, nearest
 from rasplens.learned.compressor.projection import narrow
 from rasplens.learned.compressor.recipe import CompressionRecipe
 from rasplens.model import Config, StorageError, Transformer, load, load_provenance, save
@@ -20,12 +21,11 @@ _KIND = "compressed program"
 
 
 @dataclass(frozen=True, eq=False)
-class CompressedModel(Transformer):
+class CompressedModel:
     """A compiled model behind one linear map: a transformer with d directions, in which features share them.
 
-    It runs, is hooked, disguised and compared like any transformer.
-
     Attributes:
+        transformer: What it runs as: hooked, disguised and compared like any other.
         compiled: The model that was compressed.
         projection: The map W, `[D, d]`: row i is where the residual direction i of the compiled model went.
         recipe: How it was found; None for a map from elsewhere, such as principal components.
@@ -34,6 +34,7 @@ class CompressedModel(Transformer):
             the one at the step where their mean was least.
     """
 
+    transformer: Transformer
     compiled: CompiledModel
     projection: Float[np.ndarray, "D d"]
     recipe: CompressionRecipe | None = None
@@ -49,11 +50,6 @@ class CompressedModel(Transformer):
     def origin(self) -> str:
         """Where it comes from."""
         return f"{self.compiled.output!r}, compressed to {self.d} of {len(self.projection)} directions"
-
-    @property
-    def transformer(self) -> Transformer:
-        """Itself: compiled and learned models have a transformer, this one is one."""
-        return self
 
     @property
     def labels(self) -> list[str]:
@@ -72,7 +68,7 @@ class CompressedModel(Transformer):
             ValueError: If a sequence does not fit the model, or the lengths differ.
         """
         output = self.compiled.variables[self.compiled.output]
-        logits = self(self.compiled.encode(sequences))[:, self.compiled.offset :]
+        logits = self.transformer(self.compiled.encode(sequences))[:, self.compiled.offset :]
         return [[(*output.values, None)[code] for code in row] for row in best_codes(output, logits)]
 
     def save(self, path: str | Path) -> None:
@@ -84,7 +80,7 @@ class CompressedModel(Transformer):
         source = self.compiled.transformer
         provenance = {
             "kind": _KIND,
-            "anatomy": anatomy(self.compiled),
+            "anatomy": anatomy_to_json(self.compiled),
             "config": source.config.to_dict(),
             "weights": {name: _sparse(array) for name, array in source.weights.items()},
             "dtype": source.dtype.name,
@@ -93,7 +89,7 @@ class CompressedModel(Transformer):
             "seed": self.seed,
             "history": self.history,
         }
-        save(self, path, provenance)
+        save(self.transformer, path, provenance)
 
     def __repr__(self) -> str:
         wide = self.compiled.transformer.config.d_model
@@ -113,8 +109,7 @@ def compressed_by(compiled: CompiledModel, projection: Float[np.ndarray, "D d"],
         projection: The map.
         more: Where it comes from: `recipe`, `seed` and `history`.
     """
-    made = narrow(compiled.transformer, projection)
-    return CompressedModel(made.config, made.weights, made.mask, compiled, projection, **more)
+    return CompressedModel(narrow(compiled.transformer, projection), compiled, projection, **more)
 
 
 def is_compressed(path: str | Path) -> bool:
@@ -136,13 +131,12 @@ def load_compressed(path: str | Path) -> CompressedModel:
         raise StorageError(f"{path} holds a model, but not a compressed program: no map in it.")
     made, dtype = load(path), np.dtype(found["dtype"])
     weights = {name: _dense(array, dtype) for name, array in found["weights"].items()}
-    compiled = from_anatomy(found["anatomy"], Transformer(Config.from_dict(found["config"]), weights, made.mask))
+    transformer = Transformer(Config.from_dict(found["config"]), weights, made.mask)
+    compiled = CompiledModel.of(anatomy_from_json(found["anatomy"], transformer))
     recipe = None if found["recipe"] is None else CompressionRecipe.from_dict(found["recipe"])
     history = tuple((step, output, layers) for step, output, layers in found["history"])
     projection = np.array(found["projection"])
-    return CompressedModel(
-        made.config, made.weights, made.mask, compiled, projection, recipe, found["seed"], history
-    )
+    return CompressedModel(made, compiled, projection, recipe, found["seed"], history)
 
 
 def _sparse(array: np.ndarray) -> Mapping[str, Any]:

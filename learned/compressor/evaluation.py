@@ -9,8 +9,8 @@ from scipy.linalg import svd
 from scipy.special import log_softmax
 from scipy.stats import spearmanr
 
-from rasplens.compile.compiled import Variable, nearest
 from rasplens.compile.rasp import Encoding
+from rasplens.compile.variable import Variable, nearest
 from rasplens.learned.compressor.compressed_model import CompressedModel, best_codes, compressed_by
 from rasplens.learned.compressor.examples import Examples, examples
 from rasplens.learned.compressor.projection import layer_outputs, principal_components, run_through

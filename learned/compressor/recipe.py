@@ -2,9 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, Literal
 
-CROSS_ENTROPY, SQUARED_ERROR = "cross_entropy", "squared_error"
+OutputLoss = Literal["cross_entropy", "squared_error"]
+"""The loss of the answers: of classes, or of numbers."""
+
+CROSS_ENTROPY: Final = "cross_entropy"
+SQUARED_ERROR: Final = "squared_error"
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class CompressionRecipe:
     rates: tuple[float, ...] = (1.0,)
     trial: int = 1_000
     layer_weight: float = 1.0
-    output_loss: str | None = None
+    output_loss: OutputLoss | None = None
 
     def __post_init__(self) -> None:
         if self.steps < 1 or self.batch_size < 1 or not 0 <= self.warmup < self.steps:

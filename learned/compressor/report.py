@@ -24,7 +24,7 @@ class CompressionReport:
     of: int
     output_loss: float
     layer_loss: float
-    seconds: float
+    seconds: float = 0.0
 
 
 Progress = Callable[[CompressionReport], None]

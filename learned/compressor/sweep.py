@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from rasplens.compile.compiled import CompiledModel
-from rasplens.learned.compressor.compress_model import compress
+from rasplens.learned.compressor.compress_model import compress_many
 from rasplens.learned.compressor.evaluation import baseline, evaluate
 from rasplens.learned.compressor.examples import examples
 from rasplens.learned.compressor.recipe import CompressionRecipe
@@ -43,7 +43,7 @@ def sweep(
     chosen = list(dict.fromkeys(widths or spread(wide)))
     on = examples(compiled)
     rows = []
-    for model in compress(compiled, chosen, recipe, seed, progress=progress):
+    for model in compress_many(compiled, chosen, (seed,), recipe, progress=progress):
         found, principal = evaluate(model, on), evaluate(baseline(model, on), on)
         fates = found.features["fate"].value_counts()
         rows.append(

@@ -1,7 +1,8 @@
 """A long run on disk: the arrays that it needs to go on as if nothing had happened, and which run it is."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def save_run(path: Path, arrays: Any, run: Mapping[str, Any], progress: Mapping[
     try:
         write_atomically(path, safetensors.numpy.save(tensors, metadata={_HEADER_KEY: header}))
     except OSError as error:
-        raise no_room(path, error) from None
+        raise _no_room(path, error) from None
 
 
 def load_run(path: Path, first: Any, run: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -40,7 +41,7 @@ def load_run(path: Path, first: Any, run: Mapping[str, Any]) -> tuple[Any, dict[
 
     Args:
         path: The file.
-        first: The tree of arrays before the first step.
+        first: A tree of arrays of the same shapes, or of these shapes.
         run: What tells this run from others.
 
     Raises:
@@ -54,12 +55,18 @@ def load_run(path: Path, first: Any, run: Mapping[str, Any]) -> tuple[Any, dict[
     return jax.tree.unflatten(structure, leaves), header["progress"]
 
 
-def no_room(path: Path, error: OSError) -> StorageError:
-    """What to say if the state of a run cannot be written."""
-    return StorageError(
-        f"Cannot write {path}: {error.strerror}. The last state of the training is unharmed: make room and run "
-        "the same again, and it goes on from there."
-    )
+def append_history(state_path: Path, reports: Sequence[Any], anew: bool = False) -> None:
+    """Adds reports to the history beside a state, one JSON object per line.
+
+    Raises:
+        StorageError: If it cannot be written.
+    """
+    path = state_path.with_suffix(".jsonl")
+    try:
+        with path.open("w" if anew else "a") as file:
+            file.writelines(json.dumps(asdict(report)) + "\n" for report in reports)
+    except OSError as error:
+        raise _no_room(path, error) from None
 
 
 def _read(path: Path) -> tuple[dict[str, Any], list[np.ndarray]]:
@@ -69,6 +76,13 @@ def _read(path: Path) -> tuple[dict[str, Any], list[np.ndarray]]:
             return header, [file.get_tensor(name) for name in sorted(file.keys())]
     except (safetensors.SafetensorError, OSError, KeyError, json.JSONDecodeError) as error:
         raise StorageError(f"{path} is no state of a training ({error}). Delete it to start afresh.") from None
+
+
+def _no_room(path: Path, error: OSError) -> StorageError:
+    return StorageError(
+        f"Cannot write {path}: {error.strerror}. The last state of the training is unharmed: make room and run "
+        "the same again, and it goes on from there."
+    )
 
 
 def _check_same(path: Path, stored: Mapping[str, Any], run: Mapping[str, Any]) -> None:

@@ -18,25 +18,23 @@ import optax
 from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from rasplens.learned.config import DEFAULTS, TrainConfig
 from rasplens.learned.initialisation import untrained
 from rasplens.learned.recipes import Recipe
 from rasplens.learned.training.layer_plan import plan_layers
 from rasplens.learned.training.live_forward import live_forward
-from rasplens.model.jax_forward import for_members
+from rasplens.model import Config
+from rasplens.model.jax_forward import JaxWeights, for_members
 from rasplens.tasks import Task
 
 Weights = dict[str, jax.Array]
 State = tuple[Weights, Any]
 """Trained weights and the optimiser's state; every array has the members of the ensemble as its first axis."""
 
-WORTH_SHARING = 200_000
-"""The scores of a layer, or the logits, from which sharing a step out is faster; half as many are not."""
+ForwardBuilder = Callable[[Config, np.ndarray, tuple[int, ...]], Callable[[JaxWeights, jax.Array], jax.Array]]
 
 _AT_ONCE = 256
 """Inputs that are evaluated together: more would not fit into a core's cache."""
-
-MOST_DEVICES = 4
-"""Cores among which a step is shared out at most: its inputs are few, and sharing has its price."""
 
 EVERYWHERE, BY_INPUT = PartitionSpec(), PartitionSpec(None, None, "inputs")
 
@@ -59,17 +57,18 @@ class Steps:
 
 
 @lru_cache(maxsize=8)
-def build_steps(task: Task, recipe: Recipe, n_devices: int) -> Steps:
+def build_steps(task: Task, recipe: Recipe, n_devices: int, forward: ForwardBuilder = live_forward) -> Steps:
     """The programs that train a recipe's architecture on a task; those built last are kept.
 
     Args:
         task: What is trained, and where its answers are read.
         recipe: How to train.
         n_devices: Among how many of JAX's devices the inputs of a step are shared out.
+        forward: From config, mask and positions, the function (weights, tokens) → logits there.
     """
     start = untrained(recipe.architecture, task, 0)
-    logits = live_forward(start.config, start.mask, recipe.objective(task).loss_positions)
-    answers = live_forward(start.config, start.mask, task.loss_positions)
+    logits = forward(start.config, start.mask, recipe.objective(task).loss_positions)
+    answers = forward(start.config, start.mask, task.loss_positions)
     frozen = {name: jnp.asarray(start.weights[name]) for name in start.config.frozen}
     optimiser = build_optimiser(recipe)
 
@@ -108,26 +107,27 @@ def build_optimiser(recipe: Recipe) -> optax.GradientTransformation:
     return optax.chain(optax.clip_by_global_norm(recipe.clip), adamw) if recipe.clip else adamw
 
 
-def use_all_cores() -> None:
+def use_all_cores(config: TrainConfig = DEFAULTS) -> None:
     """Lets training share the inputs of a step out among cores: up to twice the speed on two of them.
 
     Call it before anything runs in JAX, as the command line does; where JAX runs already, it stays as it is.
     A training that goes on from a state on disk needs as many devices as it began with.
     """
     with contextlib.suppress(RuntimeError):
-        jax.config.update("jax_num_cpu_devices", min(MOST_DEVICES, os.cpu_count() or 1))
+        jax.config.update("jax_num_cpu_devices", min(config.most_devices, os.cpu_count() or 1))
 
 
-def usable_devices(task: Task, recipe: Recipe) -> int:
+def usable_devices(task: Task, recipe: Recipe, config: TrainConfig = DEFAULTS) -> int:
     """Among how many of JAX's devices the inputs of a step are shared out: evenly, and where it is worth it."""
-    config = recipe.architecture.config(task)
+    shape = recipe.architecture.config(task)
     read = recipe.objective(task).loss_positions
-    plans = plan_layers(task.mask(config.n_layers), read, config.smeared_keys)
-    scores = [config.n_heads * len(plan.free) * len(plan.keys) for plan in plans]
-    largest = recipe.batch_size * max(*scores, len(read) * config.d_vocab_out, 0)
-    if largest < WORTH_SHARING:
+    plans = plan_layers(task.mask(shape.n_layers), read, shape.smeared_keys)
+    scores = [shape.n_heads * len(plan.free) * len(plan.keys) for plan in plans]
+    largest = recipe.batch_size * max(*scores, len(read) * shape.d_vocab_out, 0)
+    if largest < config.worth_sharing:
         return 1
-    return max(n for n in range(1, len(jax.devices()) + 1) if recipe.batch_size % n == 0)
+    most = min(config.most_devices, len(jax.devices()))
+    return max(n for n in range(1, most + 1) if recipe.batch_size % n == 0)
 
 
 def _shared_out(run: Callable[..., Any], n_devices: int) -> Callable[..., Any]:

@@ -1,68 +1,38 @@
-"""Training: one model or an ensemble of seeds, that can be killed at any moment and goes on where it was."""
+"""Training on a task: one model, or several seeds in one program."""
 
 import hashlib
-import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
+from rasplens.learned.config import DEFAULTS, TrainConfig
 from rasplens.learned.errors import TrainingError
 from rasplens.learned.initialisation import untrained
 from rasplens.learned.learned_model import LearnedModel
 from rasplens.learned.recipes import Recipe, get_recipe
-from rasplens.learned.training.state import Report, TrainingState, append_history, load_state, save_state
+from rasplens.learned.training import loop
+from rasplens.learned.training.loop import Job, Standing
+from rasplens.learned.training.report import Progress, Report
 from rasplens.learned.training.steps import Steps, build_steps, usable_devices
 from rasplens.model import Transformer
+from rasplens.model.random_streams import rng
 from rasplens.tasks import TASKS, Task, get_task
 
-CHUNK = 100
-"""Steps between two looks at the accuracy."""
-
-N_MONITORED = 1_000
-"""Inputs of the fixed sample that early stopping looks at; none of them is held out."""
-
-SAVE_EVERY = 5.0
-"""Seconds between two states on disk."""
-
-
-Progress = Callable[[Report], None]
-
-
-@overload
-def train(
-    task: Task | str,
-    recipe: Recipe | str = "fast",
-    seed: int = 0,
-    *,
-    progress: Progress | None = None,
-    state_path: str | Path | None = None,
-) -> LearnedModel: ...
-
-
-@overload
-def train(
-    task: Task | str,
-    recipe: Recipe | str = "fast",
-    *,
-    seeds: Iterable[int],
-    progress: Progress | None = None,
-    state_path: str | Path | None = None,
-) -> list[LearnedModel]: ...
-
 
 def train(
     task: Task | str,
     recipe: Recipe | str = "fast",
     seed: int = 0,
     *,
-    seeds: Iterable[int] | None = None,
+    config: TrainConfig = DEFAULTS,
     progress: Progress | None = None,
     state_path: str | Path | None = None,
-) -> LearnedModel | list[LearnedModel]:
+) -> LearnedModel:
     """A model trained on a task; the same seed gives the same model on the same machine.
 
     Held-out inputs are never trained on and decide nothing: early stopping looks at a fixed sample of the
@@ -72,169 +42,191 @@ def train(
         task: The task or its name.
         recipe: The recipe, or its name among the task's `RECIPES`.
         seed: Of the initial weights and of the inputs.
-        seeds: Several seeds instead: one model for each, trained together in one program. Each comes out as
-            if it were trained alone, to rounding.
-        progress: Called for every model after every chunk of steps.
+        config: How to go about it.
+        progress: Called after every chunk of steps.
         state_path: A `.safetensors` file to keep the state of the training in, with its history beside it as
             `.jsonl`. If it is there already, the training goes on from it, and ends with the very weights that
             it would have had without the interruption.
 
     Raises:
-        ValueError: If there is no such task or recipe, or no seed.
+        ValueError: If there is no such task or recipe.
+        TrainingError: If the loss becomes infinite or NaN.
+        StorageError: If the state cannot be written, is damaged, or is that of another training.
+    """
+    return train_many(task, recipe, (seed,), config=config, progress=progress, state_path=state_path)[0]
+
+
+def train_many(
+    task: Task | str,
+    recipe: Recipe | str,
+    seeds: Iterable[int],
+    *,
+    config: TrainConfig = DEFAULTS,
+    progress: Progress | None = None,
+    state_path: str | Path | None = None,
+) -> list[LearnedModel]:
+    """A model for each seed, trained together in one program; each as if it were trained alone, to rounding.
+
+    Args:
+        task: The task or its name.
+        recipe: The recipe, or its name among the task's `RECIPES`.
+        seeds: Different ones.
+        config: As for `train`.
+        progress: Called for every model after every chunk of steps.
+        state_path: As for `train`, for all of them together.
+
+    Raises:
+        ValueError: If there is no such task or recipe, no seed, or one twice.
         TrainingError: If the loss becomes infinite or NaN.
         StorageError: If the state cannot be written, is damaged, or is that of another training.
     """
     task = get_task(task) if isinstance(task, str) else task
     name, recipe = (recipe, get_recipe(task.name, recipe)) if isinstance(recipe, str) else (None, recipe)
-    members = (seed,) if seeds is None else tuple(seeds)
+    members = tuple(seeds)
     if not members or len(set(members)) < len(members):
         raise ValueError(f"Training needs one seed or several different ones; got {members}.")
-    starts = [untrained(recipe.architecture, task, member) for member in members]
-    end = _train(task, recipe, starts, members, progress, None if state_path is None else Path(state_path))
-    models = [
-        _learned(
-            task, recipe, name, start, {key: np.asarray(array[i]) for key, array in end.arrays[0].items()}, history
-        )
-        for i, (start, history) in enumerate(zip(starts, end.histories, strict=True))
+    job = _Training(task, recipe, members, config)
+    end = loop.run(job, progress, None if state_path is None else Path(state_path), config.save_every)
+    return [
+        _learned(job, name, i, {key: np.asarray(array[i]) for key, array in end.arrays[0].items()}, end.reports)
+        for i in range(len(members))
     ]
-    return models[0] if seeds is None else models
 
 
-def _train(
-    task: Task,
-    recipe: Recipe,
-    starts: Sequence[Transformer],
-    seeds: tuple[int, ...],
-    progress: Progress | None,
-    path: Path | None,
-) -> TrainingState:
-    """The state at the end, of a training that goes on from the state at `path` if there is one."""
-    n_devices = usable_devices(task, recipe)
-    steps, run = (
-        build_steps(task, recipe, n_devices),
-        _told_by(task, recipe, seeds, n_devices),
-    )
-    state = _first_state(steps, starts, seeds)
-    if path is not None:
-        state = load_state(path, state, run)
-        append_history(path, state.reports(), anew=True)
-    saved_at = time.perf_counter()
-    while _active(state, recipe).any():
-        state = _chunk(task, recipe, steps, state, seeds)
-        reports = [report for report in state.reports() if report.seconds == state.seconds]
-        if progress is not None:
-            for report in reports:
-                progress(report)
-        if path is not None:
-            append_history(path, reports)
-            if time.perf_counter() - saved_at > SAVE_EVERY or not _active(state, recipe).any():
-                save_state(state, path, run)
-                saved_at = time.perf_counter()
-    return state
+@dataclass(frozen=True, eq=False)
+class _Training(Job[Report]):
+    """The training of some seeds.
 
-
-def _first_state(steps: Steps, starts: Sequence[Transformer], seeds: tuple[int, ...]) -> TrainingState:
-    frozen = starts[0].config.frozen
-    names = [name for name in starts[0].weights if name not in frozen]
-    weights = {name: jnp.stack([start.weights[name] for start in starts]) for name in names}
-    generators = tuple(np.random.default_rng([seed, 1]).bit_generator.state for seed in seeds)
-    return TrainingState((weights, steps.begin(weights)), generators, tuple(() for _ in seeds), 0.0)
-
-
-def _active(state: TrainingState, recipe: Recipe) -> np.ndarray:
-    """Which members are still training: `[member]`."""
-    return np.array(
-        [
-            not history or (history[-1].step < recipe.steps and history[-1].training_token < recipe.stop_at)
-            for history in state.histories
-        ]
-    )
-
-
-def _chunk(
-    task: Task, recipe: Recipe, steps: Steps, state: TrainingState, seeds: tuple[int, ...]
-) -> TrainingState:
-    """The state after a chunk of steps of every active member.
-
-    Raises:
-        TrainingError: If a loss is no finite number.
+    The standing's arrays are the trained weights and the optimiser's state, `[member, ...]`; its notes the state
+    of each member's random generator.
     """
-    began = time.perf_counter()
-    active = _active(state, recipe)
-    done = max(history[-1].step if history else 0 for history in state.histories)
-    objective = recipe.objective(task)
-    size = min(CHUNK, recipe.steps - done)
-    ids = np.zeros((len(seeds), size, recipe.batch_size, task.n_ctx), dtype=np.int32)
-    targets = np.zeros((*ids.shape[:3], len(objective.loss_positions)), dtype=np.int32)
-    generators = list(state.generators)
-    for i in np.flatnonzero(active):
-        rng = np.random.default_rng()
-        rng.bit_generator.state = generators[i]
-        drawn = task.sample(rng, size * recipe.batch_size)
-        ids[i], targets[i] = drawn.reshape(ids.shape[1:]), objective.target(drawn).reshape(targets.shape[1:])
-        generators[i] = rng.bit_generator.state
-    arrays, losses = steps.run(state.arrays, active, ids, targets)
-    mean_losses = np.asarray(losses).mean(axis=1)
-    for i in np.flatnonzero(active & ~np.isfinite(mean_losses)):
-        raise TrainingError(
-            f"The loss became {mean_losses[i]} before step {done + size} (seed {seeds[i]}). Lower the learning "
-            f"rate ({recipe.learning_rate:g}) or clip the gradients."
-        )
-    monitored = task.sample(np.random.default_rng(0), N_MONITORED)
-    looked_at = np.concatenate([monitored, task.held_out])
-    right = np.asarray(steps.right(arrays[0], looked_at, task.target(looked_at)))
-    on_monitored, on_held_out = np.split(right, [N_MONITORED], axis=1)
-    seconds = state.seconds + time.perf_counter() - began
-    histories = list(state.histories)
-    for i in np.flatnonzero(active):
-        histories[i] += (
+
+    task: Task
+    recipe: Recipe
+    seeds: tuple[int, ...]
+    config: TrainConfig
+    report = Report
+
+    @cached_property
+    def n_devices(self) -> int:
+        return usable_devices(self.task, self.recipe, self.config)
+
+    @cached_property
+    def steps(self) -> Steps:
+        return build_steps(self.task, self.recipe, self.n_devices)
+
+    @cached_property
+    def starts(self) -> list[Transformer]:
+        return [untrained(self.recipe.architecture, self.task, seed) for seed in self.seeds]
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        digest = hashlib.sha256(np.ascontiguousarray(self.task.held_out).tobytes()).hexdigest()[:12]
+        return {
+            "task": f"{self.task.name} (held-out inputs {digest})",
+            "recipe": self.recipe.to_dict(),
+            "seeds": list(self.seeds),
+            "devices": self.n_devices,
+            "chunk": self.config.chunk,
+            "monitored inputs": self.config.n_monitored,
+        }
+
+    def layout(self) -> Any:
+        return self.first().arrays
+
+    def first(self) -> Standing[Report]:
+        frozen = self.starts[0].config.frozen
+        names = [name for name in self.starts[0].weights if name not in frozen]
+        weights = {name: jnp.stack([start.weights[name] for start in self.starts]) for name in names}
+        generators = [rng(seed, "training inputs").bit_generator.state for seed in self.seeds]
+        return Standing((weights, self.steps.begin(weights)), {"generators": generators})
+
+    def is_done(self, at: Standing[Report]) -> bool:
+        return not self._active(at).any()
+
+    def chunk(self, at: Standing[Report]) -> Standing[Report]:
+        """The standing after a chunk of steps of every active member, with a report for each of them.
+
+        Raises:
+            TrainingError: If a loss is no finite number.
+        """
+        active, done = self._active(at), max((report.step for report in at.reports), default=0)
+        done_then = done + min(self.config.chunk, self.recipe.steps - done)
+        ids, targets, generators = self._drawn(at, active, done_then - done)
+        arrays, losses = self.steps.run(at.arrays, active, ids, targets)
+        mean_losses = np.asarray(losses).mean(axis=1)
+        for i in np.flatnonzero(active & ~np.isfinite(mean_losses)):
+            raise TrainingError(
+                f"The loss became {mean_losses[i]} before step {done_then} (seed {self.seeds[i]}). Lower the "
+                f"learning rate ({self.recipe.learning_rate:g}) or clip the gradients."
+            )
+        on_monitored, on_held_out = self._looked_at(arrays[0])
+        new = [
             Report(
-                seed=seeds[i],
-                step=done + size,
+                seed=self.seeds[i],
+                step=done_then,
                 loss=float(mean_losses[i]),
                 training_token=float(on_monitored[i].mean()),
                 token=float(on_held_out[i].mean()),
                 sequence=float(on_held_out[i].all(axis=1).mean()),
-                seconds=seconds,
-            ),
+            )
+            for i in np.flatnonzero(active)
+        ]
+        return Standing(arrays, {"generators": generators}, (*at.reports, *new))
+
+    def _active(self, at: Standing[Report]) -> np.ndarray:
+        """Which members are still training: `[member]`."""
+        last = {report.seed: report for report in at.reports}
+        recipe = self.recipe
+        return np.array(
+            [
+                seed not in last or (last[seed].step < recipe.steps and last[seed].training_token < recipe.stop_at)
+                for seed in self.seeds
+            ]
         )
-    return TrainingState(arrays, tuple(generators), tuple(histories), seconds)
 
+    def _drawn(
+        self, at: Standing[Report], active: np.ndarray, size: int
+    ) -> tuple[np.ndarray, np.ndarray, list[Mapping[str, Any]]]:
+        """Inputs and targets of a chunk, `[member, step, batch, ...]`, and the generators' states after it."""
+        objective = self.recipe.objective(self.task)
+        ids = np.zeros((len(self.seeds), size, self.recipe.batch_size, self.task.n_ctx), dtype=np.int32)
+        targets = np.zeros((*ids.shape[:3], len(objective.loss_positions)), dtype=np.int32)
+        generators = list(at.notes["generators"])
+        for i in np.flatnonzero(active):
+            generator = np.random.default_rng()
+            generator.bit_generator.state = generators[i]
+            drawn = self.task.sample(generator, size * self.recipe.batch_size)
+            ids[i], targets[i] = drawn.reshape(ids.shape[1:]), objective.target(drawn).reshape(targets.shape[1:])
+            generators[i] = generator.bit_generator.state
+        return ids, targets, generators
 
-def _told_by(task: Task, recipe: Recipe, seeds: tuple[int, ...], n_devices: int) -> dict[str, Any]:
-    """What tells one training from another, in JSON values."""
-    digest = hashlib.sha256(np.ascontiguousarray(task.held_out).tobytes()).hexdigest()[:12]
-    return {
-        "task": f"{task.name} (held-out inputs {digest})",
-        "recipe": recipe.to_dict(),
-        "seeds": list(seeds),
-        "devices": n_devices,
-    }
+    def _looked_at(self, weights: Any) -> list[np.ndarray]:
+        """Which answers are right, on the monitored and on the held-out inputs: `[member, input, loss_pos]`."""
+        monitored = self.task.sample(np.random.default_rng(0), self.config.n_monitored)
+        inputs = np.concatenate([monitored, self.task.held_out])
+        right = np.asarray(self.steps.right(weights, inputs, self.task.target(inputs)))
+        return np.split(right, [self.config.n_monitored], axis=1)
 
 
 def _learned(
-    task: Task,
-    recipe: Recipe,
-    name: str | None,
-    start: Transformer,
-    trained: dict[str, np.ndarray],
-    history: tuple[Report, ...],
+    job: _Training, name: str | None, member: int, trained: dict[str, np.ndarray], reports: tuple[Report, ...]
 ) -> LearnedModel:
     """A member at the end of its training, with where it comes from."""
-    weights = {**start.weights, **trained}
-    transformer = Transformer(start.config, weights, start.mask)
-    last, accuracy = history[-1], task.accuracy(transformer)
+    task, seed, start = job.task, job.seeds[member], job.starts[member]
+    transformer = Transformer(start.config, {**start.weights, **trained}, start.mask)
+    history = [asdict(report) for report in reports if report.seed == seed]
     provenance: dict[str, Any] = {
-        "origin": f"trained by {_how(name)} with seed {last.seed}",
-        "recipe": recipe.to_dict(),
+        "origin": f"trained by {_how(name)} with seed {seed}",
+        "recipe": job.recipe.to_dict(),
         "recipe_name": name,
-        "seed": last.seed,
-        "steps": last.step,
-        "accuracy": accuracy._asdict(),
-        "history": [asdict(report) for report in history],
+        "seed": seed,
+        "steps": history[-1]["step"],
+        "accuracy": task.accuracy(transformer)._asdict(),
+        "history": history,
     }
     if name is not None and task.name in TASKS and np.array_equal(get_task(task.name).held_out, task.held_out):
-        provenance["command"] = f"rasplens train {task.name} --recipe {name} --seed {last.seed}"
+        provenance["command"] = f"rasplens train {task.name} --recipe {name} --seed {seed}"
     return LearnedModel(transformer, task.name, provenance)
 
 

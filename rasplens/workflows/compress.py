@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from rasplens import terminal
-from rasplens.learned.compressor import CompressedModel, CompressionReport, compress
+from rasplens.learned.compressor import CompressedModel, CompressionReport, compress_many
 from rasplens.learned.compressor.evaluation import Evaluation, baseline, evaluate
 from rasplens.learned.compressor.examples import examples
 from rasplens.learned.compressor.recipe import get_recipe
@@ -42,7 +42,7 @@ def compress_and_show(
             losses = f"answers {now.output_loss:.4f}  layers {now.layer_loss:.4f}"
             advance(f"d={now.d} seed {now.seed}  {losses}  {left:.0f} s left", now.step, now.of)
 
-        models = compress(compiled, widths, recipe, seeds=seeds, progress=report, state_path=state)
+        models = compress_many(compiled, widths, seeds, recipe, progress=report, state_path=state)
         on = examples(compiled)
         found: list[tuple[CompressedModel, Evaluation, Evaluation]] = []
         for model in models:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from rasplens import terminal
-from rasplens.learned import get_recipe, train, use_all_cores
+from rasplens.learned import get_recipe, train_many, use_all_cores
 from rasplens.tasks import get_task
 from rasplens.workflows.training_progress import training_report
 
@@ -25,7 +25,7 @@ def train_and_show(task_name: str, recipe: str, seeds: list[int], out: Path, jso
     use_all_cores()
     with terminal.progress(f"training {task.name}") as advance:
         report = training_report(steps, len(seeds), advance)
-        models = train(task, recipe, seeds=seeds, progress=report, state_path=state)
+        models = train_many(task, recipe, seeds, progress=report, state_path=state)
     for model, path in zip(models, paths, strict=True):
         model.save(path)
     state.unlink()

@@ -1,8 +1,13 @@
-"""Small pairs of models whose comparison is known: a compiled model against itself and against noise."""
+"""Small pairs of models whose comparison is known: a compiled model against itself and against noise.
+
+The comparisons that many tests only look at are made once a session.
+"""
+
+from dataclasses import replace
 
 import pytest
 
-from rasplens.compare import CompareConfig, pair
+from rasplens.compare import CompareConfig, compare, pair
 from rasplens.compile import compile_program
 from rasplens.learned import Architecture, untrained
 from rasplens.tasks import get_task
@@ -37,3 +42,48 @@ def with_itself(induction, task):
 @pytest.fixture(scope="session")
 def with_noise(induction, noise, task):
     return pair(induction, noise, task, config=CompareConfig(n_inputs=300), seed=0)
+
+
+@pytest.fixture(scope="session")
+def quick():
+    """As little of everything as the small models need."""
+    return CompareConfig(
+        n_inputs=60,
+        n_fitting=300,
+        relevance_inputs=24,
+        interchange_pairs=50,
+        das_steps=10,
+        random_subspaces=3,
+        head_answers=360,
+        edge_answers=180,
+        profile_permutations=199,
+        bootstrap_draws=200,
+        similarity_rows=200,
+    )
+
+
+@pytest.fixture(scope="session")
+def ceiling(induction, task, quick):
+    """The induction program against itself."""
+    return compare(induction, induction, task=task, config=quick)
+
+
+@pytest.fixture(scope="session")
+def floor(induction, noise, task, quick):
+    """The induction program against noise."""
+    return compare(induction, noise, task=task, config=quick)
+
+
+@pytest.fixture(scope="session")
+def one_head(offset, noise, task, quick):
+    """The program of one head, with nothing between input and output, against noise."""
+    return compare(offset, noise, task=task, config=quick)
+
+
+@pytest.fixture(scope="session")
+def markup(quick):
+    """A comparison on a task whose tokens are markup."""
+    tokens = ("<script>alert(1)</script>", "<b>bold</b>", "a & b")
+    task = replace(get_task("copy", n_letters=3, block=3, length=9), vocab=tokens, outputs=tokens)
+    compiled = compile_program(task.programs["offset"], task.vocab, task.n_ctx, mask=task.visible)
+    return compare(compiled, untrained(Architecture(1, 2, 8, 4), task, 0), task=task, config=quick)

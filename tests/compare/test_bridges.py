@@ -6,7 +6,7 @@ import torch
 import transformers
 from transformer_lens.model_bridge.sources import build_bridge_from_module
 
-from rasplens.compare import CompareConfig, as_studied_model, compare, pair, token_vocabulary
+from rasplens.compare import as_studied_model, compare, pair, token_vocabulary
 from rasplens.compare.evidence.ablation.effects import (
     edge_effects,
     head_effects,
@@ -15,10 +15,9 @@ from rasplens.compare.evidence.ablation.effects import (
 )
 from rasplens.compare.evidence.interchange.accuracy import (
     agreement,
-    interchange_pairs,
-    interchangeable_positions,
     interchanges,
 )
+from rasplens.compare.evidence.interchange.pairs import interchange_pairs, interchangeable_positions
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.models.pairing import untrained_control
 from rasplens.compare.models.studied_model import pattern_point, z_point
@@ -164,40 +163,40 @@ def test_the_untrained_control_of_a_bridge_is_another_model(bridge, task):
     twin = untrained_control(model, 5)
     control = as_studied_model(twin, task, ids, vocabulary)
     assert np.abs(control.clean_logits - before).max() > 0.1
-    silenced = control.logits(control.tokens, [(z_point(1), lambda value, hook: torch.zeros_like(value))])
-    assert np.abs(silenced - control.clean_logits).max() > 1e-4
+    ablated = control.logits(control.tokens, [(z_point(1), lambda value, hook: torch.zeros_like(value))])
+    assert np.abs(ablated - control.clean_logits).max() > 1e-4
     np.testing.assert_array_equal(as_studied_model(model, task, ids, vocabulary).clean_logits, before)
 
 
-def test_variables_are_interchanged_in_a_bridge(bridge, induction, task):
+def test_variables_are_interchanged_in_a_bridge(bridge, induction, task, quick):
     model, vocabulary = bridge
-    pairing = pair(induction, model, task, config=CompareConfig(n_inputs=60), seed=0, vocabulary=vocabulary)
+    pairing = pair(induction, model, task, quick, seed=0, vocabulary=vocabulary)
     pairs = interchange_pairs(pairing, "previous", interchangeable_positions(pairing, "previous"), seed=0)
     for point in pairing.learned.residual_points:
         whole = agreement(pairing.learned, pairs, point, None)
-        assert np.isfinite(whole.changed).all()
+        assert np.isfinite(whole.iia).all()
     (one,) = interchanges(pairing, representations(pairing), representations(pairing, "untrained"), 0)
     assert one.variable == "previous"
     assert 0 <= one.accuracy.score <= 1
 
 
-def test_a_native_bridge_of_a_compiled_program_implements_it(native, induction, task):
+def test_a_native_bridge_of_a_compiled_program_implements_it(native, induction, task, quick):
     vocabulary = vocabulary_of(induction, task)
-    result = compare(induction, native, task=task, config=CompareConfig(n_inputs=60), vocabulary=vocabulary)
+    result = compare(induction, native, task=task, config=quick, vocabulary=vocabulary)
     assert result.verdict.answer == "implements"
     for axis in result.axes:
         assert axis.score > 0.99, axis
 
 
-def test_a_language_model_is_compared_along_every_axis(language, vocabulary, induction, task):
-    result = compare(induction, language, task=task, config=CompareConfig(n_inputs=60), vocabulary=vocabulary)
+def test_a_language_model_is_compared_along_every_axis(language, vocabulary, induction, task, quick):
+    result = compare(induction, language, task=task, config=quick, vocabulary=vocabulary)
     for axis in result.axes:
         assert 0 <= axis.low <= axis.score <= axis.high <= 1, axis
     assert result.accuracies["learned"].token > result.accuracies["untrained"].token
     assert set(result.tables["heads_learned"]["head"]) == {0, 1}
 
 
-def test_a_vocabulary_of_its_own_needs_an_interface(language, task):
+def test_a_vocabulary_of_its_own_needs_a_vocabulary(language, task):
     with pytest.raises(ValueError, match=r"its d_vocab is 20, the task's 8.*token_vocabulary"):
         as_studied_model(language, task, task.held_out[:10])
 

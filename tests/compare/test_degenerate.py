@@ -7,36 +7,35 @@ from rasplens.compare import CompareConfig, compare, pair
 from rasplens.compare.verdict.verdict import verdict
 from rasplens.compile import compile_program, rasp
 from rasplens.learned import Architecture, untrained
-from rasplens.tasks.from_program import program_task
+from rasplens.tasks import task_from_program
 
 
-def test_a_program_with_nothing_between_input_and_output_cannot_be_told():
+def test_a_program_with_nothing_between_input_and_output_cannot_be_told(quick):
     """A map of each token: no head, no edge, no variable on the way."""
     program = rasp.Map(str.upper, rasp.tokens).named("upper")
-    task = program_task(program, "abc", 5)
+    task = task_from_program(program, "abc", 5)
     compiled = compile_program(program, task.vocab, task.n_ctx)
-    found = compare(compiled, compiled, task=task, config=CompareConfig(n_inputs=40))
+    found = compare(compiled, compiled, task=task, config=quick)
     assert found.verdict.answer == "cannot tell"
     assert np.isnan(found.verdict.probability)
     assert [axis.name for axis in found.axes if axis.has_score] == ["behaviour"]
 
 
-def test_a_model_that_is_never_right_implements_nothing(induction, task):
+def test_a_model_that_is_never_right_implements_nothing(induction, task, quick):
     model = untrained(Architecture(n_layers=2, n_heads=2, d_model=12, d_head=6), task, seed=3)
-    found = compare(induction, model, task=task, config=CompareConfig(n_inputs=60))
+    found = compare(induction, model, task=task, config=quick)
     assert found.verdict.answer == "does not"
     assert "hardly better than an untrained model" in found.verdict.reasons[0]
 
 
-def test_too_few_inputs_for_the_dimensions_are_a_reservation(induction, task):
+def test_too_few_inputs_for_the_dimensions_are_a_reservation(induction, task, ceiling):
     wide = untrained(Architecture(n_layers=1, n_heads=1, d_model=600, d_head=6), task, seed=3)
-    pairing = pair(induction, wide, task, 20, 0)
-    axes = compare(induction, induction, task=task, config=CompareConfig(n_inputs=60)).axes
-    (reservation,) = [why for why in verdict(axes, [], pairing).reasons if "dimensions" in why]
+    pairing = pair(induction, wide, task, CompareConfig(n_inputs=20), 0)
+    (reservation,) = [why for why in verdict(ceiling.axes, [], pairing).reasons if "dimensions" in why]
     assert "in 600 dimensions: held-out scores are biased downwards" in reservation
 
 
 def test_vocabularies_that_do_not_match_are_refused(induction, task):
-    other = program_task(rasp.Map(str.upper, rasp.tokens).named("upper"), "xyz", 5)
+    other = task_from_program(rasp.Map(str.upper, rasp.tokens).named("upper"), "xyz", 5)
     with pytest.raises(ValueError, match="not in the vocabulary"):
         compare(induction, induction, task=other)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rasplens.compare import CompareConfig, Comparison, Ranking, compare, pair
+from rasplens.compare import Comparison, Ranking, compare, pair, rank
 from rasplens.compare.evidence.attention.heads import head_similarities
 from rasplens.compare.evidence.axes import attention_axis, behaviour_axis, interchange_axis
 from rasplens.compare.evidence.behaviour import behaviour
@@ -19,32 +19,17 @@ from rasplens.model import Transformer
 from rasplens.model.reparametrise import disguise
 
 
-@pytest.fixture(scope="module", autouse=True)
-def small():
-    """Fewer inputs to fit on, which these models do not need."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rasplens.compare.models.pairing.N_FITTING", 300)
-        patch.setattr("rasplens.compare.evidence.interchange.das.STEPS", 10)
-        yield
+@pytest.fixture(scope="module")
+def brief(quick):
+    """Less than that, where the scores do not matter."""
+    return replace(quick, n_inputs=40, n_fitting=100, interchange_pairs=20, das_steps=1, edge_answers=60)
 
 
 @pytest.fixture(scope="module")
-def as_compiled(induction, task):
+def as_compiled(induction, task, quick):
     """Compares other weights with the program, for the inputs and answers of the compiled model."""
     vocabulary = vocabulary_of(induction, task)
-    return lambda model: compare(
-        induction, model, task=task, config=CompareConfig(n_inputs=300), vocabulary=vocabulary
-    )
-
-
-@pytest.fixture(scope="module")
-def ceiling(induction, task):
-    return compare(induction, induction, task=task, config=CompareConfig(n_inputs=300))
-
-
-@pytest.fixture(scope="module")
-def floor(induction, noise, task):
-    return compare(induction, noise, task=task, config=CompareConfig(n_inputs=300))
+    return lambda model: compare(induction, model, task=task, config=quick, vocabulary=vocabulary)
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +107,7 @@ def test_a_head_that_moves_nothing_is_noticed(as_compiled, induction, ceiling, d
     assert disguised.verdict.answer == "implements"
 
 
-def test_the_same_evidence_for_a_model_that_is_only_half_right(induction, task):
+def test_the_same_evidence_for_a_model_that_is_only_half_right(induction, task, quick):
     """Where scores are neither 0 nor 1 they do not move under a disguise either.
 
     All but that of edges, whose control is an untrained model of another width.
@@ -132,11 +117,11 @@ def test_the_same_evidence_for_a_model_that_is_only_half_right(induction, task):
     faint = Transformer(model.config, {**model.weights, name: 0.7 * model.weights[name]}, model.mask)
 
     def evidence(one):
-        pairing = pair(induction, one, task, 300, 0, vocabulary_of(induction, task))
+        pairing = pair(induction, one, task, quick, 0, vocabulary_of(induction, task))
         held = [representations(pairing, side) for side in ("learned", "untrained")]
         return (
-            behaviour_axis(behaviour(pairing, {}, 0), 0),
-            interchange_axis(interchanges(pairing, *held, 0), 0),
+            behaviour_axis(behaviour(pairing, {}, 0), 0, 200),
+            interchange_axis(interchanges(pairing, *held, 0), 0, 200),
             attention_axis(pairing, head_similarities(pairing, 0), 0),
         )
 
@@ -146,54 +131,54 @@ def test_the_same_evidence_for_a_model_that_is_only_half_right(induction, task):
         assert second.score == pytest.approx(first.score, abs=0.03)  # controls are other untrained models
 
 
-def test_every_stage_is_announced(offset, noise, task):
+def test_every_stage_is_announced(offset, noise, task, brief):
     stages = []
-    compare(offset, noise, task=task, config=CompareConfig(n_inputs=60), progress=stages.append)
+    compare(offset, noise, task=task, config=brief, progress=stages.append)
     assert stages == list(STAGES)
 
 
-def test_the_same_seed_gives_the_same_comparison(offset, noise, task):
-    first, again, other = (
-        compare(offset, noise, task=task, config=CompareConfig(n_inputs=60), seed=s) for s in (0, 0, 1)
-    )
+def test_the_same_seed_gives_the_same_comparison(offset, noise, task, brief):
+    first, again, other = (compare(offset, noise, task=task, config=brief, seed=s) for s in (0, 0, 1))
     assert first.to_json() == again.to_json()
     assert first.to_json() != other.to_json()
 
 
-def test_what_a_program_of_one_head_lacks_is_said(offset, task):
-    """Nothing lies between its input and its output: two axes are silent, the others suffice."""
-    result = compare(offset, offset, task=task, config=CompareConfig(n_inputs=60))
+def test_what_a_program_of_one_head_lacks_is_said(offset, task, brief):
+    """Nothing lies between its input and its output: two axes have no score, the others suffice."""
+    result = compare(offset, offset, task=task, config=brief)
     assert {axis.name for axis in result.axes if not axis.has_score} == {"interchange", "subspaces"}
     assert result.tables["interchange"].empty
     assert result.verdict.answer == "implements"
 
 
-def test_a_program_without_heads_is_compared_all_the_same(task, noise):
-    """No head acts and nothing can be ablated: the tables are empty, and everything that reads them copes."""
+def test_a_program_without_heads_is_compared_all_the_same(task, noise, brief):
+    """No head is active and nothing can be ablated: the tables are empty, and everything that reads them copes."""
     compiled = compile_program(Map(str.lower, tokens).named("lower"), task.vocab, task.n_ctx)
-    result = compare(compiled, noise, task=task, config=CompareConfig(n_inputs=40))
+    result = compare(compiled, noise, task=task, config=brief)
     assert result.tables["attention"].empty
-    assert result.axis("attention").note == "no compiled head acts on a row that could look elsewhere"
+    assert result.axis("attention").note == "no compiled head has an active query row that sees more than one key"
     assert result.findings
 
 
-def test_a_program_between_whose_input_and_output_nothing_is_seen_cannot_be_told(task):
+def test_a_program_between_whose_input_and_output_nothing_is_seen_cannot_be_told(task, brief):
     """The identity, on the task of giving back what stands there."""
     same = replace(task, target=lambda ids: ids[:, list(task.loss_positions)], programs={})
     compiled = compile_program(Map(lambda letter: letter, tokens).named("same"), task.vocab, task.n_ctx)
-    result = compare(compiled, compiled, task=same, config=CompareConfig(n_inputs=40))
+    result = compare(compiled, compiled, task=same, config=brief)
     assert result.accuracies["learned"].token == 1
     assert result.verdict.answer == "cannot tell"
     assert [axis.name for axis in result.axes if axis.has_score] == ["behaviour"]
 
 
-def test_one_reference_in_a_list_is_a_ranking(offset, task):
-    found = rank([offset], offset, task=task, config=CompareConfig(n_inputs=40))
+def test_one_reference_in_a_list_is_a_ranking(offset, task, brief):
+    found = rank([offset], offset, task=task, config=brief)
     assert isinstance(found, Ranking)
     assert isinstance(found.best, Comparison)
     assert found.verdict == "offset"
 
 
-def test_too_few_inputs_are_refused(task, induction, noise):
-    with pytest.raises(ValueError, match="at least 10 inputs for its probes; got 3"):
-        compare(induction, noise, task=task, config=CompareConfig(n_inputs=3))
+def test_a_program_that_is_not_compiled_is_refused(task, noise):
+    with pytest.raises(
+        TypeError, match="The reference must be a CompiledModel, as compile_program returns it; got "
+    ):
+        compare(task.programs["offset"], noise, task=task)

@@ -1,31 +1,19 @@
-"""Rival programs in order, and seeds as replicates."""
+"""Alternative programs in order, and seeds as replicates."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from rasplens.compare import CompareConfig, Ranking, comparison_table, replicates
-from rasplens.compare.ranking import NONE
+from rasplens.compare import Ranking, comparison_table, rank
+from rasplens.compare.ranking import NONE, replicates
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN
 
 
-@pytest.fixture(scope="module", autouse=True)
-def small():
-    """Fewer inputs to fit on, which these models do not need."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rasplens.compare.models.pairing.N_FITTING", 300)
-        patch.setattr("rasplens.compare.evidence.interchange.das.STEPS", 10)
-        yield
-
-
 @pytest.fixture(scope="module")
-def rankings(offset, induction, task):
+def rankings(offset, induction, task, quick):
     models = {"offset": offset, "induction": induction}
-    return {
-        name: rank([offset, induction], model, task=task, config=CompareConfig(n_inputs=60))
-        for name, model in models.items()
-    }
+    return {name: rank([offset, induction], model, task=task, config=quick) for name, model in models.items()}
 
 
 @pytest.mark.parametrize("name", ["offset", "induction"])
@@ -39,7 +27,7 @@ def test_the_right_program_comes_first(rankings, name):
     assert ranking.comparisons[1].verdict.answer != IMPLEMENTS
 
 
-def test_rivals_are_told_apart_on_inputs_on_which_they_differ(rankings):
+def test_alternatives_are_told_apart_on_inputs_on_which_they_differ(rankings):
     for ranking in rankings.values():
         for one in ranking.comparisons:
             (alternative,) = {"offset", "induction"} - {one.program}
@@ -47,8 +35,8 @@ def test_rivals_are_told_apart_on_inputs_on_which_they_differ(rankings):
             assert (share[f"against {alternative}"] > 0.99) == (one.program == ranking.best.program)
 
 
-def test_the_order_of_the_references_does_not_matter(rankings, offset, induction, task):
-    again = rank([induction, offset], offset, task=task, config=CompareConfig(n_inputs=60))
+def test_the_order_of_the_references_does_not_matter(rankings, offset, induction, task, quick):
+    again = rank([induction, offset], offset, task=task, config=quick)
     assert [one.to_json() for one in again.comparisons] == [
         one.to_json() for one in rankings["offset"].comparisons
     ]
@@ -78,7 +66,7 @@ def with_answers(ranking, *answers):
         ((NOT, NOT, NOT), NONE),
     ],
 )
-def test_the_verdict_over_rivals(rankings, answers, verdict):
+def test_the_verdict_over_alternatives(rankings, answers, verdict):
     assert with_answers(rankings["offset"], *answers).verdict == verdict
 
 

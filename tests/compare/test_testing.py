@@ -2,7 +2,7 @@
 
 import pytest
 
-from rasplens.compare import CompareConfig, compare, testing
+from rasplens.compare import CompareConfig, testing
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compare.testing import (
     assert_edge_critical,
@@ -39,12 +39,9 @@ def hidden(induction, task):
 
 
 @pytest.fixture(scope="module")
-def compared(induction, noise, task):
-    """The comparisons behind two claims, made once: by the model, the evidence."""
-    return {
-        model: compare(induction, model, task=task, config=CompareConfig(n_inputs=40))
-        for model in (induction, noise)
-    }
+def compared(induction, noise, ceiling, floor):
+    """The comparisons behind two claims: by the model, the evidence."""
+    return {induction: ceiling, noise: floor}
 
 
 @pytest.fixture
@@ -63,14 +60,18 @@ def test_a_compiled_program_implements_itself(induction, task, evidence):
     assert_implements(
         induction, task.programs["induction"], task, at_least=0.95, config=CompareConfig(n_inputs=60), seed=2
     )
-    assert evidence == [("induction", {"task": task, "n_inputs": 60, "seed": 2, "vocabulary": None})]
+    assert evidence == [
+        ("induction", {"task": task, "config": CompareConfig(n_inputs=60), "seed": 2, "vocabulary": None})
+    ]
 
 
 def test_a_model_that_learned_nothing_implements_nothing_and_every_axis_is_shown(noise, induction, task, evidence):
     with pytest.raises(AssertionError) as failed:
         assert_implements(noise, induction, task)
     first, *rest = str(failed.value).splitlines()
-    assert first.startswith("Does the model implement 'induction' of task 'copy'? The verdict: does not (p = 0.00")
+    assert first.startswith(
+        "Does the model implement 'induction' of task 'copy'? The verdict: does not (P(implements) = 0.00"
+    )
     assert "hardly better than an untrained model's" in rest[0]
     axes = [line.strip().split(":")[0] for line in rest[1:6]]
     assert axes == ["behaviour", "interchange", "attention", "ablation", "subspaces"]
@@ -83,14 +84,14 @@ def test_an_axis_below_what_was_asked_is_named(noise, induction, task, evidence)
         assert_implements(noise, induction, task, at_least=0.9)
 
 
-def test_another_program_with_the_same_answers_is_not_implemented(offset, task):
+def test_another_program_with_the_same_answers_is_not_implemented(offset, task, quick):
     with pytest.raises(AssertionError, match="variable 'previous': does not"):
-        assert_implements(offset, task.programs["induction"], task, config=CompareConfig(n_inputs=40))
+        assert_implements(offset, task.programs["induction"], task, config=quick)
 
 
-def test_a_disguised_program_is_still_implemented(hidden, induction, task):
+def test_a_disguised_program_is_still_implemented(hidden, induction, task, quick):
     model, vocabulary = hidden
-    assert_implements(model, induction, task, vocabulary=vocabulary, config=CompareConfig(n_inputs=40))
+    assert_implements(model, induction, task, vocabulary=vocabulary, config=quick)
 
 
 def test_a_head_attends_as_its_selector_says(induction, task):
@@ -171,16 +172,16 @@ def test_a_wrong_claim_of_an_edge_shows_the_edges_that_are_critical(offset, task
     with pytest.raises(AssertionError) as failed:
         assert_edge_critical(offset, 0, "4", "3", task)
     first, second, header, mine, *others = str(failed.value).splitlines()
-    assert first == "Without the edge L0 4→3, 0.000 of the answers are lost, less than at_least=0.01."
+    assert first == "Without the edge L0 4→3, token accuracy drops by 0.000, less than at_least=0.01."
     assert second.startswith("Of all answers 1.000 are right.")
     assert header.split() == ["attention", "zero", "mean", "resample"]
     assert mine.split() == ["L0", "4→3", "0.000", "0.000", "0.000", "0.000"]
     assert others[0].split()[:4] == ["L0", "2→0", "1.000", "0.167"]
 
 
-def test_an_edge_that_is_critical_is_not_passed_off_as_idle(offset, task):
+def test_an_edge_that_is_critical_is_not_passed_off_as_dispensable(offset, task):
     with pytest.raises(
-        AssertionError, match=r"edge L0 4→2, 0\.167 of the answers are lost, more than at_most=0\.01"
+        AssertionError, match=r"edge L0 4→2, token accuracy drops by 0\.167, more than at_most=0\.01"
     ):
         assert_edge_not_critical(offset, 0, "4", "2", task)
 
@@ -195,12 +196,12 @@ def test_a_disguised_edge_is_critical_as_before(induction, hidden, task):
 
 BAD = {
     "head": (lambda m, p, t: assert_head_attends(m, 2, 0, one_back, t), "No head L2H0 computes anything"),
-    "idle": (lambda m, p, t: assert_head_attends(m, 0, 1, one_back, t), "its heads are L0H0, L1H0"),
+    "unused": (lambda m, p, t: assert_head_attends(m, 0, 1, one_back, t), "its heads are L0H0, L1H0"),
     "query": (lambda m, p, t: assert_head_attends(m, 0, 0, one_back, t, queries=["x"]), "has no position 'x'"),
     "share": (lambda m, p, t: assert_head_attends(m, 0, 0, one_back, t, at_least=2.0), "at_least must be between"),
     "n": (
         lambda m, p, t: assert_head_attends(m, 0, 0, one_back, t, config=CompareConfig(n_inputs=1)),
-        "n_inputs must be at least 2",
+        "n_inputs of a CompareConfig must be a whole number of at least 10; got 1",
     ),
     "variable": (lambda m, p, t: assert_variable_encoded(m, p, "x", t), "no variable 'x'; it has 'tokens', "),
     "point": (

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from rasplens.compile import UndefinedValue, compile_program, rasp
-from rasplens.compile.compiled import Variable, nearest
 from rasplens.compile.rasp import Comparison, Encoding, Map, Select, SelectorWidth, numerical, tokens
+from rasplens.compile.variable import Variable, nearest
 
 HIST = SelectorWidth(Select(tokens, tokens, Comparison.EQ)).named("hist")
 CLASSES = Variable("c", Encoding.CATEGORICAL, ("x", "y", "z"), np.eye(3), np.arange(3), "blocks.0.hook_resid_post")

@@ -55,7 +55,7 @@ def test_functions_fail_where_they_did(tmp_path):
     found = verify(load_compiled(tmp_path / "m.safetensors"))
     assert (found.checked, found.undefined) == (6, 4)
     with pytest.raises(KeyError, match="no value for 0 was stored"):
-        Lookup({})(0)
+        Lookup(())(0)
 
 
 def test_another_model_is_refused(tmp_path):

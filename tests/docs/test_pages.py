@@ -11,13 +11,20 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+SLOW = {"compression.md", "training.md", "compare_two_programs.py"}
+"""What compiles trainings, or compares at full size."""
 
 
 def code_of(page):
     return "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.S))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if code_of(page)], ids=lambda path: path.name)
+def each(paths):
+    """Parameters, of which some are slow."""
+    return [pytest.param(path, marks=pytest.mark.slow if path.name in SLOW else (), id=path.name) for path in paths]
+
+
+@pytest.mark.parametrize("page", each(page for page in PAGES if code_of(page)))
 def test_the_code_of_a_page_runs(page, monkeypatch):
     """In this process, where what is heavy is imported already, in a namespace of its own."""
     monkeypatch.chdir(ROOT)
@@ -35,7 +42,7 @@ def test_the_readme_runs_in_an_interpreter_of_its_own():
     subprocess.run([sys.executable, "-c", code_of(ROOT / "README.md")], check=True, capture_output=True, cwd=ROOT)
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+@pytest.mark.parametrize("example", each(EXAMPLES))
 def test_an_example_runs_and_is_short(example, capsys):
     assert len(example.read_text().splitlines()) <= 60
     runpy.run_path(str(example), run_name="__main__")

@@ -5,14 +5,14 @@ from rasplens.tasks import get_task
 
 
 def test_weights_have_hooked_transformers_spread():
-    model = untrained(get_recipe("sort", "seed").architecture, get_task("sort"), seed=0)
+    model = untrained(get_recipe("sort", "published").architecture, get_task("sort"), seed=0)
     for array in model.weights.values():
         assert abs(array.std() / (0.8 / np.sqrt(128)) - 1) < 0.05
         assert abs(array.mean()) < 0.01
 
 
 def test_frozen_matrices_start_as_the_identity_and_keys_unmixed():
-    model = untrained(get_recipe("compression", "seed").architecture, get_task("compression"), seed=0)
+    model = untrained(get_recipe("compression", "published").architecture, get_task("compression"), seed=0)
     np.testing.assert_array_equal(model.weights["blocks.1.attn.W_V"][0], np.eye(64))
     smeared = untrained(get_recipe("copy", "smeared").architecture, get_task("copy"), seed=0)
     assert not smeared.weights["blocks.0.attn.smear"].any()
@@ -26,7 +26,7 @@ def test_the_seed_decides():
 
 
 def test_the_control_has_the_shape_and_the_mask_of_the_model_it_stands_beside():
-    model = untrained(get_recipe("compression", "seed").architecture, get_task("compression"), seed=0)
+    model = untrained(get_recipe("compression", "published").architecture, get_task("compression"), seed=0)
     control = untrained_like(model.config, model.mask, seed=1)
     assert control.config == model.config
     np.testing.assert_array_equal(control.mask, model.mask)

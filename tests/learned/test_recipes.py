@@ -10,7 +10,7 @@ def test_every_task_has_recipes_whose_architecture_fits_it():
     assert set(RECIPES) == set(TASKS)
     for name, recipes in RECIPES.items():
         task = get_task(name)
-        assert {"fast", "seed"} <= set(recipes)
+        assert {"fast", "published"} <= set(recipes)
         for recipe in recipes.values():
             config = recipe.architecture.config(task)
             assert (config.n_ctx, config.d_vocab, config.d_vocab_out) == (
@@ -21,7 +21,7 @@ def test_every_task_has_recipes_whose_architecture_fits_it():
 
 
 def test_the_published_hyperparameters():
-    sort, copy, compression = (get_recipe(name, "seed") for name in ("sort", "copy", "compression"))
+    sort, copy, compression = (get_recipe(name, "published") for name in ("sort", "copy", "compression"))
     assert (sort.architecture.d_model, sort.architecture.n_layers, sort.architecture.n_heads) == (128, 1, 1)
     assert (copy.learning_rate, copy.weight_decay, copy.steps, copy.batch_size) == (1e-3, 1.0, 10_000, 256)
     assert copy.architecture.positions == "sinusoidal_qk"
@@ -35,11 +35,11 @@ def test_the_published_copy_model_has_5760_parameters():
     from rasplens.learned import untrained
 
     task = get_task("copy")
-    assert untrained(get_recipe("copy", "seed").architecture, task, 0).n_params == 5_760
+    assert untrained(get_recipe("copy", "published").architecture, task, 0).n_params == 5_760
 
 
 def test_an_unknown_recipe_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match=r"Task 'sort' has no recipe 'slow'\. It has fast, seed\."):
+    with pytest.raises(ValueError, match=r"Task 'sort' has no recipe 'slow'\. It has fast, published\."):
         get_recipe("sort", "slow")
     with pytest.raises(ValueError, match=r"Task 'hist' has no recipe 'fast'\. It has none: build a Recipe"):
         get_recipe("hist", "fast")
@@ -56,4 +56,4 @@ def test_an_unknown_recipe_is_refused_with_the_known_ones():
 )
 def test_what_cannot_be_trained_is_refused(change, message):
     with pytest.raises(ValueError, match=message):
-        replace(get_recipe("sort", "seed"), **change)
+        replace(get_recipe("sort", "published"), **change)

@@ -1,7 +1,9 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from rasplens.model import Config, Transformer, causal_mask, hook_names
+from rasplens.model import Config, HasTransformer, Transformer, causal_mask, hook_names, transformer_of
 from rasplens.model.transformer import check_tokens
 
 CONFIG = Config(n_layers=1, n_heads=1, d_model=3, d_head=3, n_ctx=4, d_vocab=5, d_vocab_out=2)
@@ -92,3 +94,11 @@ def test_the_number_of_parameters_is_counted_by_hand(model):
 def test_the_summary_is_one_line(model):
     expected = "Transformer(1 layers × 1 heads, d_model=3, attention-only, 5 tokens → 2 logits, 69 parameters)"
     assert repr(model) == expected
+
+
+def test_a_transformer_stands_for_itself_and_a_model_for_its_transformer(model):
+    assert model.transformer is model
+    assert transformer_of(SimpleNamespace(transformer=model)) is model
+    assert transformer_of(SimpleNamespace(transformer="a module of that name")) is None
+    assert isinstance(model, HasTransformer)
+    assert not isinstance(3, HasTransformer)

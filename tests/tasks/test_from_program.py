@@ -12,14 +12,14 @@ from rasplens.compile.rasp import (
     numerical,
     tokens,
 )
-from rasplens.tasks import Task
+from rasplens.tasks import task_from_program
 
 HIST = SelectorWidth(Select(tokens, tokens, Comparison.EQ)).named("hist")
 SHIFT = Aggregate(Select(indices, indices, lambda key, query: key == query - 1), tokens).named("shift")
 
 
 def test_the_interpreter_gives_the_answers():
-    task = Task.from_program(HIST, ["a", "b", "c"], 5)
+    task = task_from_program(HIST, ["a", "b", "c"], 5)
     ids = task.draw(np.random.default_rng(0), 20)
     values = [[task.outputs[code] for code in row] for row in task.target(ids)]
     assert values == [HIST(tokens) for tokens in task.sequences(ids)]
@@ -29,19 +29,19 @@ def test_the_interpreter_gives_the_answers():
 
 
 def test_undefined_is_an_answer_of_its_own():
-    task = Task.from_program(SHIFT, ["a", "b"], 5, causal=True)
+    task = task_from_program(SHIFT, ["a", "b"], 5, causal=True)
     assert task.outputs[-1] is None
     assert (task.target(task.held_out)[:, 0] == len(task.outputs) - 1).all()
     assert task.accuracy(SHIFT).token == 1
 
 
 def test_the_mask_follows_the_mode():
-    assert Task.from_program(HIST, ["a", "b"], 5).mask(2).all()
-    assert not Task.from_program(HIST, ["a", "b"], 5, causal=True).mask(2)[:, 0, 1:].any()
+    assert task_from_program(HIST, ["a", "b"], 5).mask(2).all()
+    assert not task_from_program(HIST, ["a", "b"], 5, causal=True).mask(2)[:, 0, 1:].any()
 
 
 def test_held_out_inputs_are_distinct_and_not_sampled():
-    task = Task.from_program(HIST, ["a", "b", "c"], 4)
+    task = task_from_program(HIST, ["a", "b", "c"], 4)
     held_out = {tuple(row) for row in task.held_out.tolist()}
     assert len(held_out) == len(task.held_out)
     assert not held_out & {tuple(row) for row in task.sample(np.random.default_rng(1), 500).tolist()}
@@ -49,7 +49,7 @@ def test_held_out_inputs_are_distinct_and_not_sampled():
 
 def test_an_input_space_too_small_to_split_is_refused():
     with pytest.raises(ValueError, match="too few different inputs"):
-        Task.from_program(HIST, ["a"], 1)
+        task_from_program(HIST, ["a"], 1)
 
 
 def test_fractions_reached_by_different_sums_are_one_answer():
@@ -57,6 +57,6 @@ def test_fractions_reached_by_different_sums_are_one_answer():
     everything = Select(tokens, tokens, Comparison.TRUE)
     opening, closing = (numerical(Aggregate(everything, numerical(tokens == sign))) for sign in "()")
     balance = numerical(LinearSequenceMap(opening, closing, 1, -1)).named("balance")
-    task = Task.from_program(balance, ["(", ")", "x"], 6, causal=True)
+    task = task_from_program(balance, ["(", ")", "x"], 6, causal=True)
     assert task.accuracy(balance) == (1, 1)
     assert task.accuracy(compile_program(rasp.causal(balance), ["(", ")", "x"], 6, causal=True)) == (1, 1)

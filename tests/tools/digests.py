@@ -75,12 +75,9 @@ def entries(prefix: str) -> Iterator[tuple[str, str]]:
 
 def compiled() -> Iterator[tuple[str, str]]:
     from rasplens.compile import compile_program
+    from rasplens.compile.rasp.programs.catalogue import CATALOGUE
     from rasplens.tasks import TASKS, get_task
 
-    try:
-        from rasplens.compile.rasp.programs.catalogue import CATALOGUE
-    except ImportError:
-        from rasplens.compile.programs.catalogue import CATALOGUE
     warnings.simplefilter("ignore")
     for name, entry in CATALOGUE.items():
         for optimize in (True, False):
@@ -123,13 +120,9 @@ def compressed() -> Iterator[tuple[str, str]]:
 
     from rasplens.compile import compile_program
     from rasplens.compile import programs as library
+    from rasplens.learned import compress
+    from rasplens.learned.compressor import RECIPES
 
-    try:
-        from rasplens.learned import compress
-        from rasplens.learned.compress.recipe import RECIPES
-    except ImportError:
-        from rasplens.compile import compress
-        from rasplens.compile.compression.recipe import RECIPES
     recipe = replace(RECIPES["fast"], steps=300, trial=60, warmup=20)
     made = compile_program(library.histogram(), "abc", 4)
     for width in (6, 8):
@@ -142,13 +135,12 @@ def compared() -> Iterator[tuple[str, str]]:
     from rasplens.compile import programs as library
     from rasplens.learned import load_pretrained
     from rasplens.model import disguise
-    from rasplens.tasks import get_task
+    from rasplens.tasks import get_task, task_from_program
 
-    from_program = _from_program()
-    task = from_program(library.reverse(), "abcd", 5)
+    task = task_from_program(library.reverse(), "abcd", 5)
     first = rasp.Aggregate(rasp.Select(rasp.indices, rasp.indices, lambda k, q: k == 0), rasp.tokens)
     same = rasp.SequenceMap(lambda x, y: x == y, rasp.tokens, first.named("first")).named("same_as_first")
-    other = from_program(same, "abcd", 4)
+    other = task_from_program(same, "abcd", 4)
     pairs = [("reverse with itself", task, library.reverse()), ("same_as_first with itself", other, same)]
     for name, asked, program in pairs:
         reference = compile_program(program, asked.vocab, asked.n_ctx, mask=asked.visible)
@@ -163,24 +155,10 @@ def compared() -> Iterator[tuple[str, str]]:
         yield from digests_of(name, _compare(reference, load_pretrained(name), asked, 60))
 
 
-def _from_program() -> object:
-    try:
-        from rasplens.tasks import task_from_program
-    except ImportError:
-        from rasplens.tasks.program_task import program_task as task_from_program
-    return task_from_program
-
-
 def _compare(reference: object, model: object, task: object, n: int) -> object:
-    from dataclasses import replace
+    from rasplens.compare import CompareConfig, compare
 
-    from rasplens.compare import compare
-
-    try:
-        from rasplens.compare import PRESETS
-    except ImportError:
-        return compare(reference, model, task=task, n_inputs=n, seed=2)
-    return compare(reference, model, task=task, config=replace(PRESETS["standard"], n_inputs=n), seed=2)
+    return compare(reference, model, task=task, config=CompareConfig(n_inputs=n), seed=2)
 
 
 def digests_of(name: str, found: object) -> Iterator[tuple[str, str]]:

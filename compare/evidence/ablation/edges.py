@@ -18,7 +18,7 @@ from rasplens.compare.models.studied_model import BATCH, StudiedModel, pattern_p
 from rasplens.model import HookedModel
 
 ATTENDED = 1e-3
-"""The least attention on some input that makes an edge worth trying."""
+"""The least attention on some input that makes it an edge to ablate."""
 
 ROUNDING = 1e-6
 """Attention below this is a rounding error."""
@@ -37,7 +37,7 @@ class Edge:
 
 @dataclass(frozen=True, eq=False)
 class Edited:
-    """What a model says after each of some edits alone.
+    """A model's logits after each of some edits alone.
 
     Attributes:
         logits: Those at the answers that an edit can reach.
@@ -66,7 +66,7 @@ def attended_edges(studied: StudiedModel, relevance_inputs: int = CompareConfig.
 
 
 def mean_attention(studied: StudiedModel, edge: Edge) -> float:
-    """What the heads of the layer give to an edge."""
+    """The attention of the heads of the layer to an edge, averaged over heads and inputs."""
     heads = studied.heads_of(edge.layer)
     return float(studied.pattern(edge.layer)[:, heads, edge.query, edge.key].mean())
 

@@ -1,10 +1,11 @@
-"""Third axis: what heads, neurons and attention edges are worth, by taking them away.
+"""Third axis: the ablation effects of heads, neurons and attention edges.
 
-Three methods: *zero* takes an output or an edge's attention away, *mean* replaces it by its mean over inputs,
-*resample* by that of another input. What happens to the rest of an attention row is the same in all three: it
-keeps its proportions and the row its sum (Farrell et al. 2025). An ablation is a lower bound on importance where
-other parts repair the damage (McGrath et al. 2023, "The Hydra Effect"): `joint_effects` shows that. What is
-critical depends on the method; all are reported.
+An ablation effect is the accuracy that a model loses without a part. There are three ablation methods. *Zero*
+takes an output or an edge's attention away. *Mean* replaces it by its mean over inputs. *Resample* replaces it by
+that of another input. What happens to the rest of an attention row is the same in all three: it keeps its
+proportions and the row its sum (Farrell et al. 2025). An ablation is a lower bound on importance where other parts
+repair the damage (McGrath et al. 2023, "The Hydra Effect"): `joint_effects` shows that. What is critical depends
+on the method; all are reported.
 """
 
 import itertools
@@ -36,13 +37,13 @@ Edit = Callable[[torch.Tensor, slice], None]
 
 @dataclass(frozen=True, eq=False)
 class Effects:
-    """What ablations cost.
+    """Ablation effects.
 
     Attributes:
-        table: One row per thing ablated. For every method: its name, the token accuracy lost;
-            `method_probability`, the probability of the right answer lost; `method_kl`, the divergence of the
-            answers from what they were, in nats. Both are NaN for a model that answers with numbers.
-        drops: By method, the share of right answers lost on each input: `[row, input]`.
+        table: One row per thing ablated. For every method: under its name, the drop in token accuracy;
+            `method_probability`, the drop in the probability of the right answer; `method_kl`, the divergence of
+            the answers from what they were, in nats. Both are NaN for a model that answers with numbers.
+        drops: By method, the accuracy drop on each input: `[row, input]`.
     """
 
     table: pd.DataFrame
@@ -50,7 +51,7 @@ class Effects:
 
 
 def head_effects(studied: StudiedModel, config: CompareConfig = STANDARD, seed: int = 0) -> Effects:
-    """The worth of each head: rows layer, head."""
+    """The ablation effect of each head: rows layer, head."""
     studied = _fewer(studied, config.head_answers)
     keys = [{"layer": layer, "head": head} for layer, head in studied.heads]
 
@@ -61,7 +62,7 @@ def head_effects(studied: StudiedModel, config: CompareConfig = STANDARD, seed: 
 
 
 def head_position_effects(studied: StudiedModel, config: CompareConfig = STANDARD, seed: int = 0) -> Effects:
-    """The worth of each head at each position: rows layer, head, position."""
+    """The ablation effect of each head at each position: rows layer, head, position."""
     studied = _fewer(studied, config.edge_answers)
     cells = list(itertools.product(studied.heads, range(studied.n_pos)))
     keys = [{"layer": head[0], "head": head[1], "position": position} for head, position in cells]
@@ -73,26 +74,26 @@ def head_position_effects(studied: StudiedModel, config: CompareConfig = STANDAR
 
 
 def joint_effects(studied: StudiedModel, config: CompareConfig = STANDARD, seed: int = 0) -> pd.DataFrame:
-    """Heads ablated in pairs.
+    """The ablation effects of pairs of heads.
 
     Returns:
-        Columns first, second, and for every method the accuracy lost, and that beyond the sum of both alone
-        (`method_repaired`): above 0, each stands in for the other.
+        Columns first, second, and for every method the accuracy drop, and how much larger it is than the sum of
+        both alone (`method_repaired`): above 0, each head stands in for the other.
     """
     studied = _fewer(studied, config.edge_answers)
     right = float(studied.right().mean())
 
-    def lost(heads: Sequence[Head], method: Method) -> float:
+    def drop(heads: Sequence[Head], method: Method) -> float:
         hooks = [(z_point(head[0]), _whole_batch(_head_edit(studied, head, method, seed))) for head in heads]
         edited = studied.vocabulary.codes(studied.logits(studied.tokens, hooks))
         return right - float((edited == studied.targets).mean())
 
-    alone = {(head, method): lost([head], method) for head in studied.heads for method in METHODS}
+    alone = {(head, method): drop([head], method) for head in studied.heads for method in METHODS}
     rows = []
     for first, second in itertools.combinations(studied.heads, 2):
         row: dict[str, object] = {"first": f"L{first[0]}H{first[1]}", "second": f"L{second[0]}H{second[1]}"}
         for method in METHODS:
-            row[method] = both = lost([first, second], method)
+            row[method] = both = drop([first, second], method)
             row[f"{method}_repaired"] = both - alone[first, method] - alone[second, method]
         rows.append(row)
     columns = ["first", "second", *(f"{method}{end}" for method in METHODS for end in ("", "_repaired"))]
@@ -100,7 +101,7 @@ def joint_effects(studied: StudiedModel, config: CompareConfig = STANDARD, seed:
 
 
 def neuron_effects(studied: StudiedModel, config: CompareConfig = STANDARD, seed: int = 0) -> Effects:
-    """The worth of each neuron: rows layer, neuron. None for models without neurons, or too many of them."""
+    """The ablation effect of each neuron: rows layer, neuron; none for a model without neurons, or too many."""
     studied = _fewer(studied, config.neuron_answers)
     points = {layer: f"blocks.{layer}.mlp.hook_post" for layer in range(studied.n_layers)}
     points = {layer: point for layer, point in points.items() if point in studied.model.hook_dict}
@@ -118,7 +119,7 @@ def neuron_effects(studied: StudiedModel, config: CompareConfig = STANDARD, seed
 
 
 def edge_effects(studied: StudiedModel, config: CompareConfig = STANDARD, seed: int = 0) -> Effects:
-    """The worth of each attention edge: rows layer, query, key, and attention (its mean)."""
+    """The ablation effect of each attention edge: rows layer, query, key, and attention (its mean)."""
     studied = _fewer(studied, config.edge_answers)
     edges = attended_edges(studied, config.relevance_inputs)
     keys = [{**vars(edge), "attention": mean_attention(studied, edge)} for edge in edges]

@@ -1,4 +1,4 @@
-"""The ablation profiles of both models side by side: do the same edges, and matched heads' positions, matter?"""
+"""How the ablation profiles of two models agree: over edges, and over the positions of matched heads."""
 
 from dataclasses import dataclass
 
@@ -11,13 +11,13 @@ from rasplens.compare.evidence.ablation.effects import METHODS, Effects, Method
 from rasplens.model import random_streams
 
 SHUFFLES = 50
-"""The same for the cosine, which is computed for every bootstrap sample."""
+"""Permutations behind the control of the cosine, which is computed for every bootstrap sample."""
 
 ROUNDING = 1e-9
 """Correlations that differ by less are tied: sparse profiles have many permutations that change nothing."""
 
 CRITICAL = 0.01
-"""The token accuracy that losing an edge costs at least, for it to be critical."""
+"""An edge is critical if ablating it drops token accuracy by more than this."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def edge_profile(effects: pd.DataFrame, method: Method) -> pd.Series:
 
 
 def profiles(compiled: pd.DataFrame, learned: pd.DataFrame, method: Method) -> pd.DataFrame:
-    """Both profiles over the edges that either model attends to; an edge without attention is worth nothing."""
+    """Both profiles over the edges that either model attends to; an edge without attention has no effect."""
     both = pd.concat(
         {"compiled": edge_profile(compiled, method), "learned": edge_profile(learned, method)}, axis=1
     )
@@ -93,7 +93,7 @@ MATCHED_COLUMNS = ("variable", "compiled", "learned", "method", "rho", "unmatche
 def matched_profiles(
     matched: pd.DataFrame, compiled: pd.DataFrame, learned: pd.DataFrame, seed: int, permutations: int
 ) -> pd.DataFrame:
-    """Whether heads that attend alike are worth something at the same positions.
+    """How the ablation effects of matched heads correlate over positions.
 
     Args:
         matched: Pairs of a compiled and a learned head, from `head_similarities`.
@@ -105,7 +105,7 @@ def matched_profiles(
     Returns:
         One row per pair and method: `rho`, Spearman's over positions; `unmatched`, the mean of the same with the
         other learned heads (NaN if there are none that vary); `p` of rho, from permuted positions; `n` positions.
-        Pairs of which one is worth the same at every position have no row: their correlation is not defined.
+        Pairs of which one head has the same effect at every position have no row: no correlation is defined.
     """
     rows: list[dict[str, object]] = []
     for method in METHODS if len(matched) else ():
@@ -155,7 +155,7 @@ def resampled_similarity(
 ) -> Float[np.ndarray, "2 draw"]:
     """The cosine of the two profiles, with every input weighted anew, and its control.
 
-    Unlike a rank correlation it does not depend on how many edges are worth nothing at all. The control is its
+    Unlike a rank correlation it does not depend on how many edges have no effect at all. The control is its
     mean after the keys within each query's row were permuted, among all that the task lets the query see: what
     is explained by *which rows* matter. Both are NaN where a profile is all zero.
     """

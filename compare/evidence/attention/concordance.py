@@ -1,6 +1,6 @@
-"""How closely a head's attention changes over inputs with that of a compiled head.
+"""Concordance: how closely a head's attention changes over inputs with that of a compiled head.
 
-It is told from pairs of positions between which the compiled head attends on some inputs and not on others, also
+Computed from pairs of positions between which the compiled head attends on some inputs and not on others, also
 on rows where it selects nothing. A learned head without a BOS has to attend to something there; what it attends to
 does not count, as long as it is not what the compiled head attends to on other inputs.
 """
@@ -35,7 +35,10 @@ def concordance(moments: Float[np.ndarray, "3 *draw"]) -> Float[np.ndarray, "*dr
 
 
 def moments(
-    compiled: Rows, learned: Rows, acts: Bool[np.ndarray, "input query"], idle: Bool[np.ndarray, "input query"]
+    compiled: Rows,
+    learned: Rows,
+    active: Bool[np.ndarray, "input query"],
+    inactive: Bool[np.ndarray, "input query"],
 ) -> Float[np.ndarray, "3 input"]:
     """Covariance and variances of two heads' attention over inputs: what each input adds to them.
 
@@ -44,14 +47,14 @@ def moments(
     Args:
         compiled: The compiled head's attention, without what a BOS takes.
         learned: The learned head's.
-        acts: The rows on which the compiled head selects something.
-        idle: Those on which it could have, and does not.
+        active: The query rows on which the compiled head selects something.
+        inactive: Those on which it could have, and does not.
     """
-    counted = (acts | idle)[..., None]
+    counted = (active | inactive)[..., None]
     n = np.maximum(1, counted.sum(axis=0))
 
     def scaled(rows: Rows) -> Rows:
-        share = (rows.sum(axis=-1, dtype=np.float64) * acts).sum(axis=0) / np.maximum(1, acts.sum(axis=0))
+        share = (rows.sum(axis=-1, dtype=np.float64) * active).sum(axis=0) / np.maximum(1, active.sum(axis=0))
         return rows / np.where(share > TAKES, share, 1)[:, None] * counted
 
     ours, theirs = scaled(compiled), scaled(learned)

@@ -1,13 +1,14 @@
 """Second axis: which learned head attends like which compiled head.
 
-Attention is compared row by row, only where the compiled head acts: where it selects something, and what
-it writes there reaches an answer. A row's similarity is 1 minus the Jensen-Shannon divergence in bits, in
-[0, 1]. Much of it comes from position alone; so it stands beside the same score with every learned row
-held against the compiled row of *another* input, and the difference is its input dependence.
+Attention is compared on the compiled head's active query rows: where it selects something, and what it writes
+reaches an answer. A row's similarity is 1 minus the Jensen-Shannon divergence in bits, in [0, 1]. Much of it comes
+from position alone; so it stands beside the same score with every learned row held against the compiled row of
+*another* input, and the difference is its input dependence.
 
-Rows on which the compiled head selects nothing have no similarity; a head that attends there as everywhere
-would not be told from one that attends only where it should. So there is a second score, over inputs: the
-concordance says how closely the attention from one position to another rises and falls with the compiled head's.
+On inactive query rows the compiled head selects nothing, and there is no similarity. By similarity alone, a head
+that attends there too could not be told from one that attends only where it should. So there is a second score,
+over inputs. Concordance (Lin 1989) says how closely the attention between two positions rises and falls with the
+compiled head's.
 """
 
 from collections.abc import Sequence
@@ -44,15 +45,14 @@ COLUMNS = (
 
 @dataclass(frozen=True, eq=False)
 class ActiveHead:
-    """A compiled head and the rows on which it acts.
+    """A compiled head and its active query rows.
 
     Attributes:
         head: Its layer and index.
         variable: The s-op that it computes.
         pattern: Its attention over the sequence; each row adds up to 1, or is zero where it selects nothing.
         active_rows: The query rows on which it selects something that reaches an answer.
-        inactive_rows: The query rows on which it could have, but selects nothing; that, too, has a meaning for the
-            program.
+        inactive_rows: The query rows on which it selects nothing although it could, and its variable has a value.
         attention: Its attention as it is, without what a BOS takes.
     """
 
@@ -66,10 +66,10 @@ class ActiveHead:
 
 @dataclass(frozen=True, eq=False)
 class ByInput:
-    """How a compiled head attends like the learned head it is matched with, input by input.
+    """The similarity of a compiled head and its match, input by input.
 
     Attributes:
-        similarity: The mean over rows; NaN where the compiled head acts on no row.
+        similarity: The mean over rows; NaN where the compiled head has no active query row.
         uniform: The same of a head that attends to everything it may see alike.
         moments: What the concordance is made of, see `rasplens.compare.evidence.attention.concordance`.
     """
@@ -81,10 +81,10 @@ class ByInput:
 
 @dataclass(frozen=True, eq=False)
 class HeadSimilarities:
-    """How compiled heads attend like learned ones.
+    """The similarity of compiled and learned heads, and which are matched.
 
     Attributes:
-        table: One row per pair of a compiled head that acts somewhere and a learned head: columns `COLUMNS`.
+        table: One row per pair of a compiled head with active query rows and a learned head: columns `COLUMNS`.
             `shuffled` is the similarity with other inputs' compiled rows, `input_dependence` what is above that,
             `concordance` how closely attention changes over inputs with the compiled head's (1: alike, 0: not at
             all; NaN where that attends alike on all inputs), and `matched` whether the two are joined by the
@@ -162,25 +162,25 @@ def split_heads(pairing: Pairing, found: HeadSimilarities) -> pd.DataFrame:
 
 
 def active_heads(pairing: Pairing) -> list[ActiveHead]:
-    """The compiled heads that act on some row of some input."""
+    """The compiled heads with an active query row on some input."""
     rows = relevant_rows(pairing.reference, pairing.config.relevance_inputs)
     found = (_active_head(pairing, head, name, rows[head]) for head, name in pairing.compiled.heads.items())
     return [active for active in found if active.active_rows.any()]
 
 
-def _active_head(pairing: Pairing, head: Head, variable: str, live: list[int]) -> ActiveHead:
+def _active_head(pairing: Pairing, head: Head, variable: str, relevant: list[int]) -> ActiveHead:
     layer, index = head
     pattern = pairing.reference.pattern(layer)[:, index]
     total = pattern.sum(axis=-1)
-    acts = np.zeros(total.shape, dtype=bool)
-    acts[:, live] = total[:, live] > SELECTS
+    active = np.zeros(total.shape, dtype=bool)
+    active[:, relevant] = total[:, relevant] > SELECTS
     # A row that can only see one position attends to it whatever the model does.
-    acts &= (pairing.task.visible.sum(axis=-1) > 1)[None]
+    active &= (pairing.task.visible.sum(axis=-1) > 1)[None]
     selects = (total > SELECTS)[..., None]
     # Nothing selected has a meaning where the variable has a value all the same: a default, or a count of 0.
-    idle = acts.any(axis=0) & ~selects[..., 0] & (pairing.codes[variable] >= 0)
+    inactive = active.any(axis=0) & ~selects[..., 0] & (pairing.codes[variable] >= 0)
     rows = np.where(selects, pattern / np.where(selects, total[..., None], 1), 0)
-    return ActiveHead(head, variable, rows, acts, idle, pattern)
+    return ActiveHead(head, variable, rows, active, inactive, pattern)
 
 
 def similarity(
@@ -238,26 +238,26 @@ def _by_input(active: ActiveHead, rows: Rows) -> Float[np.ndarray, " input"]:
     return np.where(n_rows > 0, scores.sum(axis=1) / np.maximum(1, n_rows), np.nan)
 
 
-def _mean_similarity(compiled: Rows, learned: Rows, acts: np.ndarray) -> float:
-    return float(_similarities(compiled, learned, acts).mean())
+def _mean_similarity(compiled: Rows, learned: Rows, active: np.ndarray) -> float:
+    return float(_similarities(compiled, learned, active).mean())
 
 
-def _similarities(compiled: Rows, learned: Rows, acts: np.ndarray) -> Float[np.ndarray, " row"]:
-    rows = learned[acts]
+def _similarities(compiled: Rows, learned: Rows, active: np.ndarray) -> Float[np.ndarray, " row"]:
+    rows = learned[active]
     total = rows.sum(axis=-1, keepdims=True)
     # What a row gives to positions that the task does not know, such as a BOS, is left out on both sides. A row
-    # that gives them everything, or that the model's mask keeps silent, is unlike any other.
+    # that gives them everything, or that the mask leaves nothing to attend to, is unlike any other.
     attends = total > SELECTS
     shares = np.where(attends, rows / np.where(attends, total, 1), 1.0)
-    return np.where(attends[:, 0], similarity(compiled[acts], shares), 0.0)
+    return np.where(attends[:, 0], similarity(compiled[active], shares), 0.0)
 
 
 def _assignment(frame: pd.DataFrame) -> dict[Head, Head]:
     """The one-to-one assignment of compiled to learned heads with the most similarity and concordance in total."""
     if frame.empty:
         return {}
-    worth = frame.assign(worth=frame["similarity"] + frame["concordance"].fillna(0))
-    table = worth.pivot_table(index=["compiled_layer", "compiled_head"], columns=["layer", "head"], values="worth")
+    total = frame.assign(total=frame["similarity"] + frame["concordance"].fillna(0))
+    table = total.pivot_table(index=["compiled_layer", "compiled_head"], columns=["layer", "head"], values="total")
     rows, columns = table.index.tolist(), table.columns.tolist()
     chosen = zip(*linear_sum_assignment(table.to_numpy(), maximize=True), strict=True)
     return {rows[row]: columns[column] for row, column in chosen}

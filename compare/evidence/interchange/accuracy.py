@@ -9,11 +9,12 @@ answers that change; answers that must not change are counted beside it.
 Maps are linear: with powerful ones anything can be found in any network (Sutter et al. 2025). Where to look, and
 in which subspace, is chosen on some pairs and scored on others. The controls are random subspaces of the same
 rank, and the same search in an untrained model. Whether an interchange needs a path that the variable itself
-never takes is seen from the parts of what it changes (see `reading`).
+never takes is seen from the parts of what it changes (see `active_directions`).
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -37,10 +38,12 @@ from rasplens.compare.models.studied_model import StudiedModel
 from rasplens.model import random_streams
 
 GOOD_ENOUGH = 0.95
-"""Subspaces of the map that score as high are not learned in another method."""
+"""Where the subspaces of the linear map score this high, DAS is not run."""
 
 EMBEDDED = "blocks.0.hook_resid_pre"
 """Where variables are that the embedding holds."""
+
+SiteMethod = Literal["linear map", "DAS"]
 
 Subspaces = Mapping[int, Float[np.ndarray, "d_model rank"]]
 """By the task's position, an orthonormal basis."""
@@ -71,7 +74,7 @@ def agreement(
     subspaces: Subspaces | None,
     into: Subspaces | None = None,
 ) -> Agreement:
-    """How a model answers with a variable's subspaces, at one hook point, taken from the source.
+    """The agreement of a model's answers after one interchange, at one hook point.
 
     Args:
         studied: The model, on the pairing's inputs.
@@ -103,8 +106,8 @@ def agreement(
     return _agreement(studied.vocabulary.codes(logits), pairs)
 
 
-def lost_without(studied: StudiedModel, point: str, subspaces: Subspaces) -> float:
-    """The token accuracy that a model loses when subspaces are held at their means over its inputs."""
+def accuracy_drop_without(studied: StudiedModel, point: str, subspaces: Subspaces) -> float:
+    """The accuracy drop of a model when subspaces are held at their means over its inputs."""
     means = {position: studied.residual(point)[:, position].mean(axis=0) for position in subspaces}
 
     def hold(stream: torch.Tensor, hook: object) -> torch.Tensor:
@@ -128,12 +131,12 @@ def _agreement(answers: np.ndarray, pairs: InterchangePairs) -> Agreement:
 
 @dataclass(frozen=True, eq=False)
 class Interchange:
-    """What interchanging one variable says of a learned model.
+    """The result of interchanging one variable in a learned model.
 
     Attributes:
         variable: Its name.
         point: The hook point that was chosen.
-        method: "linear map" (the subspace of the linear map) or "DAS" (learned, see `alignment`).
+        method: "linear map" (the subspace of the linear map) or "DAS" (learned, see `das`).
         rank: The subspace's dimension, the mean over positions.
         accuracy: Interchange-intervention accuracy on the pairs to score on, per pair.
         active: The score of what it changes along directions which are read and move with the variable.
@@ -141,13 +144,13 @@ class Interchange:
         random: The score of random subspaces of the same rank there.
         untrained: The score of the same search in an untrained model.
         full_stream: The score of full-stream patching there: it changes what must stay.
-        ablated: The token accuracy lost when the subspace is held at its mean over inputs.
+        ablated: The accuracy drop when the subspace is held at its mean over inputs.
         ablated_random: The same for random subspaces.
     """
 
     variable: str
     point: str
-    method: str
+    method: SiteMethod
     rank: float
     accuracy: Agreement
     active: float
@@ -243,8 +246,8 @@ def _interchange(
         random=float(np.mean([agreement(studied, scored, point, other).score for other in others])),
         untrained=agreement(control, scored, there, theirs).score,
         full_stream=agreement(studied, scored, point, None).score,
-        ablated=lost_without(studied, point, subspaces),
-        ablated_random=float(np.mean([lost_without(studied, point, other) for other in others])),
+        ablated=accuracy_drop_without(studied, point, subspaces),
+        ablated_random=float(np.mean([accuracy_drop_without(studied, point, other) for other in others])),
     )
 
 
@@ -254,16 +257,16 @@ def best_site(
     found: Mapping[Place, Representation],
     seed: int,
     das_steps: int,
-) -> tuple[str, str, dict[int, np.ndarray]]:
+) -> tuple[str, SiteMethod, dict[int, np.ndarray]]:
     """The hook point, the method and the subspaces with the highest score on the pairs to choose on.
 
-    Subspaces are learned only where those of the map leave something to be desired, and never in 0 steps.
+    DAS runs only where the subspaces of the map score below `GOOD_ENOUGH`, and not with 0 steps.
     """
     points = studied.residual_points
     maps = [mapped_subspaces(found, chosen.variable, point) for point in points]
     scores = [agreement(studied, chosen, point, bases).score for point, bases in zip(points, maps, strict=True)]
     best = int(np.argmax(scores))
-    mapped = points[best], "linear map", maps[best]
+    mapped: tuple[str, SiteMethod, dict[int, np.ndarray]] = points[best], "linear map", maps[best]
     if not das_steps or scores[best] >= GOOD_ENOUGH or studied.vocabulary.columns is None:
         return mapped
     # With nothing to start from, the middle is where a variable between input and output has to be.

@@ -18,7 +18,7 @@ from rasplens.compile import UndefinedValue, run
 from rasplens.model import random_streams
 
 OFTEN = 5
-"""How often tokens have to come, on average, for a variable to be seen to follow from them."""
+"""A variable can be seen to follow from a token only if each token occurs this often, on average."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ def interchangeable_positions(pairing: Pairing, variable: str) -> list[int]:
     return [
         position
         for position in pairing.relevant_positions(variable)
-        if varies(codes[:, position]) and not _says_what_the_token_says(pairing, variable, position)
+        if varies(codes[:, position]) and not _is_fixed_by_the_token(pairing, variable, position)
     ]
 
 
@@ -93,10 +93,10 @@ def interchange_pairs(
     return InterchangePairs(variable, *(np.stack(part) for part in zip(*found, strict=True)))
 
 
-def _says_what_the_token_says(pairing: Pairing, variable: str, position: int) -> bool:
-    """Whether a variable says at a position what the token there says, as the first token does at the first one.
+def _is_fixed_by_the_token(pairing: Pairing, variable: str, position: int) -> bool:
+    """Whether variable and token at a position determine each other, as "the first token" does at position 0.
 
-    On no input does one come without the other then, and neither can be taken from elsewhere alone.
+    Then no input has one without the other, and neither can be interchanged alone.
     """
     parts = [part for part in (pairing.fitting, pairing.out_of_distribution) if part is not None] or [pairing]
     tokens = np.concatenate([part.ids[:, position] for part in parts])

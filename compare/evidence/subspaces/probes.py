@@ -36,7 +36,7 @@ def fit_discriminant(features: Features, labels: Int[np.ndarray, " input"]) -> D
     With class means μ, class shares π and the within-class covariance Σ, the log-odds of Gaussian
     classes are linear: x · Σ⁻¹μ - ½ μ · Σ⁻¹μ + log π. As scikit-learn's
     `LinearDiscriminantAnalysis(solver="lsqr", shrinkage=...)`, which takes a covariance per class and is a hundred
-    times slower here; but it shrinks towards `typical_variance`, so that idle directions change nothing.
+    times slower here; but it shrinks towards `typical_variance`, so that unused directions change nothing.
 
     Args:
         features: One row per input.
@@ -104,7 +104,7 @@ def majority_share(labels: Int[np.ndarray, " fitted"], wanted: Int[np.ndarray, "
 def typical_variance(covariance: Float[np.ndarray, "feature feature"]) -> float:
     """The variance along a direction that the data use: the mean of the spectrum, weighted by itself.
 
-    Unlike the mean over coordinates it does not depend on how many directions are idle.
+    Unlike the mean over coordinates it does not depend on how many directions are unused.
     """
     total = float(np.trace(covariance))
     return float((covariance**2).sum()) / total if total > 0 else 0.0

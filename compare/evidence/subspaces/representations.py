@@ -16,7 +16,7 @@ from jaxtyping import Float
 from scipy.linalg import cho_factor, cho_solve, subspace_angles
 from threadpoolctl import threadpool_limits
 
-from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.models.pairing import Pairing, Side
 from rasplens.compile import Variable
 from rasplens.compile.rasp import Encoding
 
@@ -42,7 +42,7 @@ class Representation:
         rows: What each of its values writes: `[column, d_model]`.
         basis: Orthonormal directions that hold it: `[d_model, rank]`; none if it explains nothing.
         explained: The share of the stream's variance at the position that only this variable explains: what is
-            lost on held-out inputs when it is left out of the map.
+            no longer explained on held-out inputs when it is left out of the map.
         present: The codes that the rows stand for; empty if the variable enters as a number.
     """
 
@@ -68,7 +68,7 @@ def varies(codes: np.ndarray) -> bool:
     return bool(counts.max() <= MOST_COMMON * len(codes))
 
 
-def representations(pairing: Pairing, side: str = "learned") -> dict[Place, Representation]:
+def representations(pairing: Pairing, side: Side = "learned") -> dict[Place, Representation]:
     """How one side of a pairing represents every variable, at the positions where it varies and is used."""
     found: dict[Place, Representation] = {}
     with threadpool_limits(limits=1, user_api="blas"):
@@ -77,7 +77,7 @@ def representations(pairing: Pairing, side: str = "learned") -> dict[Place, Repr
     return found
 
 
-def _at_position(pairing: Pairing, side: str, position: int) -> dict[Place, Representation]:
+def _at_position(pairing: Pairing, side: Side, position: int) -> dict[Place, Representation]:
     assert pairing.fitting is not None
     assert pairing.out_of_distribution is not None
     columns, present, parts = [], {}, (pairing.fitting, pairing.out_of_distribution, pairing)
@@ -102,13 +102,10 @@ def _at_position(pairing: Pairing, side: str, position: int) -> dict[Place, Repr
     fit = pairing.fitting.n_inputs + pairing.out_of_distribution.n_inputs
     features = np.hstack(columns)
     features = features - features[:fit].mean(axis=0)
-    studied_models = [getattr(part, side) for part in parts]
-    points = studied_models[0].residual_points
+    models = [getattr(part, side) for part in parts]
+    points = models[0].residual_points
     streams = np.concatenate(
-        [
-            np.stack([studied.residual(point)[:, position] for point in points], axis=1)
-            for studied in studied_models
-        ]
+        [np.stack([studied.residual(point)[:, position] for point in points], axis=1) for studied in models]
     ).astype(np.float64)
     streams -= streams[:fit].mean(axis=0)
     n, n_points, width = streams.shape

@@ -1,4 +1,4 @@
-"""Pairs of programs that give the same answers in different methods: what the calibration's models are made of."""
+"""Pairs of programs with the same answers by different computations: what calibration compiles."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,8 +15,7 @@ from rasplens.compile.rasp import (
     numerical,
     tokens,
 )
-from rasplens.tasks import Task, get_task
-from rasplens.tasks.from_program import program_task
+from rasplens.tasks import Task, get_task, task_from_program
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +174,7 @@ def rank_by_higher() -> SOp:
 
 
 def swap_at_once() -> SOp:
-    """Every two neighbours pairs in a sequence of 6, in one step."""
+    """Every two neighbours swapped in a sequence of 6, in one step."""
     return Aggregate(Select(indices, indices, lambda k, q: k == q ^ 1), tokens).named("swap_at_once")
 
 
@@ -206,7 +205,7 @@ def _copy_task() -> Task:
 def _of_program(
     name: str, vocab: str, program: Callable[[], SOp], alternative: Callable[[], SOp], length: int = 5
 ) -> Circuit:
-    return Circuit(name, lambda: program_task(program(), vocab, length), program, alternative)
+    return Circuit(name, lambda: task_from_program(program(), vocab, length), program, alternative)
 
 
 _ALL = (

@@ -107,7 +107,7 @@ def fading(circuits: Iterable[str], seed: int = 0) -> list[Observation]:
 def calibrate(
     circuits: Sequence[str] = FITTED_ON, seed: int = 0, progress: Progress | None = None
 ) -> tuple[Calibration, pd.DataFrame]:
-    """Runs the battery and fits the mapping from evidence to the verdict.
+    """The mapping from evidence to the verdict, fitted on the labelled calibration set.
 
     Args:
         circuits: Of `CIRCUITS`.
@@ -146,8 +146,8 @@ def fit(found: Sequence[Observation], origin: dict[str, Any]) -> Calibration:
     best = minimize(loss, np.zeros(x.shape[1] + 1), bounds=bounds, method="L-BFGS-B").x
     p = expit(x @ best[:-1] + best[-1])
     highest, lowest = p[~same].max(), p[same].min()
-    carried = [score for _, one in usable if one.same for score in one.variables] or [1.0]
-    idle = [
+    implemented = [score for _, one in usable if one.same for score in one.variables] or [1.0]
+    controls = [
         score
         for _, one in usable
         if one.kind in ("untrained", "trained on shuffled answers")
@@ -158,7 +158,7 @@ def fit(found: Sequence[Observation], origin: dict[str, Any]) -> Calibration:
         intercept=float(best[-1]),
         implements=float(max(IMPLEMENTS_AT_LEAST, _middle(highest, lowest))),
         does_not=float(min(DOES_NOT_AT_MOST, lowest)),
-        variable=float((np.quantile(carried, 0.05) + np.quantile(idle or [0.0], 0.95)) / 2),
+        variable=float((np.quantile(implemented, 0.05) + np.quantile(controls or [0.0], 0.95)) / 2),
         provenance={
             **origin,
             "rasplens": __version__,

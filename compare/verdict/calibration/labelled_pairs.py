@@ -1,10 +1,10 @@
 """Pairs of models whose relation is known: what a comparison is calibrated on, and measured on.
 
-Each of the `circuits` is a program with a alternative that gives the same answers in another method. Known
-to be the same as a program: the compiled model, its disguises, a noisy one, one compiled without any optimisation,
-one whose features share a somewhat narrower residual stream, and one trained to imitate what the compiled model
-does inside. Known to be different: all of these for the alternative, an untrained model, and the program's own
-architecture trained on answers that were shuffled.
+Each of the `circuits` is a program with an alternative program that gives the same answers by another computation.
+Known to be the same as a program: the compiled model, its disguises, a noisy one, one compiled without any
+optimisation, one whose features share a somewhat narrower residual stream, and a distilled one, trained from
+random weights to match the activations of the compiled model. Known to be different: all of these for the
+alternative program, an untrained model, and the program's own architecture trained on answers that were shuffled.
 """
 
 from collections.abc import Iterator
@@ -19,8 +19,8 @@ from rasplens.compile import CompiledModel, compile_program
 from rasplens.learned import Architecture, CompressedModel, Recipe, compress, train, untrained_like
 from rasplens.learned.compressor import CompressionRecipe
 from rasplens.learned.compressor.evaluation import evaluate
-from rasplens.learned.distillation import imitate
-from rasplens.model import Transformer, disguise
+from rasplens.learned.distillation import distill_activations
+from rasplens.model import HasTransformer, disguise
 from rasplens.tasks import Task
 from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
 
@@ -50,7 +50,7 @@ class LabelledPair:
     same: bool | None
     reference: CompiledModel
     alternative: CompiledModel
-    model: CompiledModel | Transformer
+    model: HasTransformer
     task: Task
     vocabulary: Vocabulary
 
@@ -80,11 +80,11 @@ _SHUFFLED = Recipe(Architecture(2, 2, 16, 8), 128, 400, 1e-2, 0.01, warmup=50, c
 
 
 def labelled_pairs(circuit: Circuit, seed: int = 0) -> Iterator[LabelledPair]:
-    """The known pairs of a circuit: each of its programs once as the reference.
+    """The labelled pairs of a circuit: each of its programs once as the reference.
 
     Args:
         circuit: Two programs for one task.
-        seed: Of disguises, noise, imitations and trainings.
+        seed: Of disguises, noise, distillations and trainings.
     """
     task = circuit.task()
     sides = [
@@ -160,11 +160,11 @@ class _Face:
         return self.vocabulary.tokens(ids)
 
     @cached_property
-    def models(self) -> tuple[tuple[str, CompiledModel | Transformer, Vocabulary], ...]:
+    def models(self) -> tuple[tuple[str, HasTransformer, Vocabulary], ...]:
         """Kind, model, and the model's vocabulary; made once, though they are compared with both programs."""
         return tuple(self._made())
 
-    def _made(self) -> Iterator[tuple[str, CompiledModel | Transformer, Vocabulary]]:
+    def _made(self) -> Iterator[tuple[str, HasTransformer, Vocabulary]]:
         weights = self.compiled.transformer
         yield "itself", self.compiled, self.vocabulary
         yield "disguised", disguise(weights, self.seed, extra_width=3), self.vocabulary
@@ -176,7 +176,7 @@ class _Face:
         )
         yield "compiled without optimisation", plain, vocabulary_of(plain, self.task)
         yield "compressed", faithfully_compressed(self.compiled, self.seed), self.vocabulary
-        yield "imitation", imitate(weights, self.tokens, self.seed), self.vocabulary
+        yield "distilled", distill_activations(weights, self.tokens, self.seed), self.vocabulary
 
 
 def _with_shuffled_answers(task: Task, seed: int) -> Task:

@@ -39,8 +39,14 @@ def test_a_control_at_the_ceiling_leaves_no_room():
     assert above(0.999, 1.0) == 0
 
 
+DRAWS = 400
+"""Bootstrap samples of each interval."""
+
+
 def mean_axis(values, seed=0):
-    return bootstrapped("behaviour", "", len(values), lambda weights: weights @ values / weights.sum(axis=1), seed)
+    return bootstrapped(
+        "behaviour", "", len(values), lambda weights: weights @ values / weights.sum(axis=1), seed, DRAWS
+    )
 
 
 def test_an_interval_covers_its_score_and_shrinks_with_inputs():
@@ -77,7 +83,7 @@ def test_the_seed_gives_the_interval_and_not_the_score():
     assert (other.low, other.high) != (first.low, first.high)
 
 
-def test_an_axis_without_a_score_is_silent():
+def test_an_axis_without_a_score_has_no_score():
     axis = mean_axis(np.full(20, np.nan))
     assert not axis.has_score
     assert axis.to_dict()["score"] is None
@@ -87,14 +93,14 @@ def test_an_axis_without_a_score_is_silent():
 
 def test_behaviour_by_hand(with_noise):
     found = behaviour(with_noise, {}, seed=0)
-    axis = behaviour_axis(found, seed=0)
+    axis = behaviour_axis(found, 0, DRAWS)
     learned, untrained = found.agrees.mean(axis=1)
     assert axis.score == pytest.approx(max(0, (learned - untrained) / (1 - untrained)))
     assert axis.score < 0.15
 
 
-def interchange(changed, kept, random=0.0, untrained=0.0, name="x"):
-    pairs = Agreement(np.array(changed, dtype=float), np.array(kept, dtype=float))
+def interchange(iia, specificity, random=0.0, untrained=0.0, name="x"):
+    pairs = Agreement(np.array(iia, dtype=float), np.array(specificity, dtype=float))
     return Interchange(
         variable=name, point="", method="linear map", rank=1.0, accuracy=pairs, active=0.0, dormant=0.0,
         random=random, untrained=untrained, full_stream=0.0, ablated=0.0, ablated_random=0.0,
@@ -104,13 +110,13 @@ def interchange(changed, kept, random=0.0, untrained=0.0, name="x"):
 def test_interchange_is_that_of_the_worst_variable_above_its_best_control():
     one = interchange([1, 1, 1, 0] * 5, [1] * 20, random=0.5, untrained=0.25)
     two = interchange([1] * 10, [1] * 10, name="y")
-    assert interchange_axis([one], 0).score == pytest.approx(0.5)
-    assert interchange_axis([one, two], 0).score == pytest.approx(0.5)
-    assert interchange_axis([two], 0).score == 1
-    assert interchange_axis([replace(one, untrained=0.75)], 0).score == 0
+    assert interchange_axis([one], 0, DRAWS).score == pytest.approx(0.5)
+    assert interchange_axis([one, two], 0, DRAWS).score == pytest.approx(0.5)
+    assert interchange_axis([two], 0, DRAWS).score == 1
+    assert interchange_axis([replace(one, untrained=0.75)], 0, DRAWS).score == 0
     spoiled = interchange([1] * 10, [0] * 10)
-    assert interchange_axis([spoiled], 0).score == 0  # everything changes, also what must not
-    assert not interchange_axis([], 0).has_score
+    assert interchange_axis([spoiled], 0, DRAWS).score == 0  # everything changes, also what must not
+    assert not interchange_axis([], 0, DRAWS).has_score
 
 
 def test_variables_with_different_numbers_of_pairs_are_drawn_each_from_its_own():
@@ -118,20 +124,20 @@ def test_variables_with_different_numbers_of_pairs_are_drawn_each_from_its_own()
     rng = np.random.default_rng(0)
     short = interchange((rng.random(12) < 0.5).astype(float), np.ones(12))
     long = interchange((rng.random(100) < 0.5).astype(float), np.ones(100), name="y")
-    axis = interchange_axis([short, long], 0)
+    axis = interchange_axis([short, long], 0, DRAWS)
     assert axis.low <= axis.score <= axis.high
-    assert axis.score == min(interchange_axis([one], 0).score for one in (short, long))
+    assert axis.score == min(interchange_axis([one], 0, DRAWS).score for one in (short, long))
     assert axis.low < axis.high
 
 
 def test_a_variable_whose_control_leaves_no_room_is_named_as_left_out():
-    told, untold = interchange([1] * 10, [1] * 10), interchange([1] * 10, [1] * 10, random=0.995, name="y")
-    axis = interchange_axis([told, untold], 0)
+    scored, without = interchange([1] * 10, [1] * 10), interchange([1] * 10, [1] * 10, random=0.995, name="y")
+    axis = interchange_axis([scored, without], 0, DRAWS)
     assert axis.score == 1
     assert axis.note == (
         "the least interchange of x, above its best control; a control does as well as can be for y"
     )
-    assert not interchange_axis([untold], 0).has_score
+    assert not interchange_axis([without], 0, DRAWS).has_score
 
 
 def test_attention_is_that_of_the_worst_head_and_nothing_without_a_match(with_itself):
@@ -145,7 +151,7 @@ def test_attention_is_that_of_the_worst_head_and_nothing_without_a_match(with_it
     assert worst.score == pytest.approx(0.5, abs=1e-5)
 
 
-def test_attention_that_does_not_change_with_the_compiled_heads_is_worth_nothing(with_itself):
+def test_attention_that_does_not_change_with_the_compiled_heads_scores_nothing(with_itself):
     found = head_similarities(with_itself, 0)
     own = found.by_input[1, 0]
     still = replace(own, moments=own.moments * np.array([[0.0], [1.0], [0.0]]))
@@ -155,10 +161,10 @@ def test_attention_that_does_not_change_with_the_compiled_heads_is_worth_nothing
     assert axis.score == pytest.approx(0.8)
 
 
-def effects(lost):
-    n = len(lost)
-    table = pd.DataFrame({"query": np.arange(n), "key": np.zeros(n, dtype=int), "zero": np.mean(lost, axis=1)})
-    return Effects(table, {"zero": np.asarray(lost, dtype=float)})
+def effects(drop):
+    n = len(drop)
+    table = pd.DataFrame({"query": np.arange(n), "key": np.zeros(n, dtype=int), "zero": np.mean(drop, axis=1)})
+    return Effects(table, {"zero": np.asarray(drop, dtype=float)})
 
 
 def test_ablation_is_a_cosine_above_that_of_permuted_rows(with_itself):
@@ -176,16 +182,16 @@ def test_subspaces_by_hand(with_noise):
     found = decodability(with_noise, 0)
     from rasplens.compare.evidence.subspaces.decodability import best_points
 
-    axis = subspaces_axis(found, ["previous"], 0)
+    axis = subspaces_axis(found, ["previous"], 0, DRAWS)
     (best,) = best_points(found.table[found.table["variable"] == "previous"]).itertuples()
     control = max(best.chance, best.shuffled, best.untrained)
     assert axis.score == pytest.approx(max(0, (best.score - control) / (1 - control)))
     assert axis.low <= axis.score <= axis.high
-    assert not subspaces_axis(found, [], 0).has_score
+    assert not subspaces_axis(found, [], 0, DRAWS).has_score
 
 
 def test_subspaces_of_a_model_against_itself_are_at_the_ceiling(with_itself):
-    assert subspaces_axis(decodability(with_itself, 0), ["previous"], 0).score == 1
+    assert subspaces_axis(decodability(with_itself, 0), ["previous"], 0, DRAWS).score == 1
 
 
 def test_there_are_five_axes():

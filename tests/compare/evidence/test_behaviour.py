@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from rasplens.compare import as_studied_model, discriminate
+from rasplens.compare import CompareConfig, as_studied_model, discriminate
 from rasplens.compare.evidence.behaviour import behaviour
 from rasplens.compile.rasp import Aggregate, Map, Select, indices, tokens
-from rasplens.tasks import answers
 
 
 def back(steps):
@@ -22,17 +21,15 @@ def distinguishing(task):
     return discriminate(task.programs["offset"], task.programs["induction"], task, n=50)
 
 
-def test_rival_programs_are_told_apart_by_their_answers(distinguishing, task):
+def test_alternative_programs_are_told_apart_by_their_answers(distinguishing, task):
     assert distinguishing.by == "answers"
     assert len(distinguishing) == 50
-    offset, induction = (
-        answers(task, task.programs[name], distinguishing.ids) for name in ("offset", "induction")
-    )
+    offset, induction = (task.answers(task.programs[name], distinguishing.ids) for name in ("offset", "induction"))
     np.testing.assert_allclose((offset != induction).mean(axis=1), distinguishing.difference)
     assert (distinguishing.difference > 0).all()
     assert (np.diff(distinguishing.difference) <= 0).all()  # the most distinguishing first
     plain = task.sample(np.random.default_rng(0), 200)
-    ordinary = answers(task, task.programs["offset"], plain) != answers(task, task.programs["induction"], plain)
+    ordinary = task.answers(task.programs["offset"], plain) != task.answers(task.programs["induction"], plain)
     assert ordinary.mean() < distinguishing.difference.min()
 
 
@@ -47,7 +44,7 @@ def test_inputs_are_distinct_and_the_seeds(distinguishing, task):
 
 def test_programs_with_the_same_answers_are_told_apart_by_what_they_read(task):
     found = discriminate(AT_ONCE, STEP_BY_STEP, task, n=20)
-    np.testing.assert_array_equal(answers(task, AT_ONCE, found.ids), answers(task, STEP_BY_STEP, found.ids))
+    np.testing.assert_array_equal(task.answers(AT_ONCE, found.ids), task.answers(STEP_BY_STEP, found.ids))
     assert found.by == "attention"
     assert len(found) == 20
     np.testing.assert_allclose(found.difference, 1)  # two back against one back: nothing in common
@@ -64,7 +61,7 @@ def test_no_more_inputs_than_differ_are_given(task):
     """Programs that differ on one letter alone."""
     other = Map(lambda letter: "B" if letter == "A" else letter, AT_ONCE).named("other")
     found = discriminate(AT_ONCE, other, task, n=10_000)
-    same = answers(task, AT_ONCE, found.ids) == answers(task, other, found.ids)
+    same = task.answers(AT_ONCE, found.ids) == task.answers(other, found.ids)
     assert 0 < len(found) < 600
     assert not same.all(axis=1).any()
 
@@ -88,7 +85,9 @@ def test_a_model_agrees_with_itself_everywhere(with_itself, distinguishing):
 def test_a_rival_agrees_on_the_task_and_not_where_they_differ(induction, offset, task, distinguishing):
     from rasplens.compare import pair
 
-    found = behaviour(pair(induction, offset, task, 96, 0), {"offset": distinguishing}, seed=0)
+    found = behaviour(
+        pair(induction, offset, task, CompareConfig(n_inputs=96), 0), {"offset": distinguishing}, seed=0
+    )
     share = found.table.set_index("inputs")["agreement"]
     assert share["held out"] > 0.75
     assert share["against offset"] < 0.5

@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 import torch
 
-from rasplens.compare import as_studied_model, pair
-from rasplens.compare.models.pairing import N_FITTING, untrained_control, variable_codes
+from rasplens.compare import CompareConfig, as_studied_model, pair
+from rasplens.compare.models.pairing import untrained_control, variable_codes
 from rasplens.compile import compile_program, run
 from rasplens.learned import Architecture, LearnedModel, untrained
 from rasplens.model import HookedModel
-from rasplens.tasks import answers, get_task
+from rasplens.tasks import get_task
 
 SIZES = Architecture(n_layers=2, n_heads=2, d_model=12, d_head=6)
 
@@ -21,7 +21,7 @@ def test_both_sides_see_the_same_held_out_inputs(with_noise, task):
 
 
 def test_the_seed_chooses_the_inputs(induction, noise, task):
-    first, again, other = (pair(induction, noise, task, 50, seed) for seed in (0, 0, 1))
+    first, again, other = (pair(induction, noise, task, CompareConfig(n_inputs=50), seed) for seed in (0, 0, 1))
     np.testing.assert_array_equal(first.ids, again.ids)
     assert not np.array_equal(first.ids, other.ids)
 
@@ -55,21 +55,21 @@ def test_every_kind_of_model_can_be_the_learned_side(noise, induction, task):
 
 def test_models_that_do_not_fit_are_refused(induction, noise, task):
     with pytest.raises(ValueError, match="The learned model does not fit the task 'sort'"):
-        pair(induction, noise, get_task("sort"), 10, 0)
+        pair(induction, noise, get_task("sort"), CompareConfig(n_inputs=10), 0)
     short = compile_program(task.programs["offset"], task.vocab, 5, causal=True)
     with pytest.raises(ValueError, match="compiled for max_len=5; inputs of 'copy' have 9 tokens"):
-        pair(short, noise, task, 10, 0)
+        pair(short, noise, task, CompareConfig(n_inputs=10), 0)
     other = compile_program(task.programs["offset"], ["A", "B"], 9, causal=True)
     with pytest.raises(ValueError, match="is not in the vocabulary"):
-        pair(other, noise, task, 10, 0)
+        pair(other, noise, task, CompareConfig(n_inputs=10), 0)
 
 
 def test_what_is_fitted_on_is_never_held_out(with_noise, task):
     fitting = with_noise.fitting
-    assert fitting.n_inputs == N_FITTING
+    assert fitting.n_inputs == with_noise.config.n_fitting
     assert not task.is_held_out(fitting.ids).any()
     assert task.is_held_out(with_noise.ids).all()  # the negative control
-    assert with_noise.out_of_distribution.n_inputs == N_FITTING
+    assert with_noise.out_of_distribution.n_inputs == with_noise.config.n_fitting
     assert not (with_noise.out_of_distribution.ids[:, 3:] == with_noise.out_of_distribution.ids[:, :-3]).all()
 
 
@@ -84,7 +84,7 @@ def test_other_inputs_are_of_the_same_models(with_noise):
     assert with_noise.fitting.fitting is with_noise.fitting.out_of_distribution is None
 
 
-def test_a_variable_is_live_where_the_compiled_model_uses_it(with_noise, task):
+def test_a_variable_is_causally_relevant_where_the_compiled_model_uses_it(with_noise, task):
     assert with_noise.relevant_positions("induction") == task.loss_positions
     assert with_noise.relevant_positions("tokens") == tuple(range(task.n_ctx - 1))
     assert 0 not in with_noise.relevant_positions("previous")
@@ -93,7 +93,7 @@ def test_a_variable_is_live_where_the_compiled_model_uses_it(with_noise, task):
 def test_the_programs_answers_are_the_interpreters(with_noise, task, induction):
     for i in (0, 5):
         np.testing.assert_array_equal(
-            with_noise.program_answers(i), answers(task, induction.program, with_noise.ids[i : i + 1])[0]
+            with_noise.program_answers(i), task.answers(induction.program, with_noise.ids[i : i + 1])[0]
         )
     assert any((with_noise.program_answers(0) != with_noise.program_answers(i)).any() for i in range(1, 5))
     assert with_noise.program_answers(0) is with_noise.program_answers(0)  # asked once
@@ -101,7 +101,7 @@ def test_the_programs_answers_are_the_interpreters(with_noise, task, induction):
 
 def test_the_control_differs_from_the_learned_model_even_where_seeds_agree(induction, task):
     model = untrained(SIZES, task, seed=0)
-    pairing = pair(induction, model, task, 20, seed=0)
+    pairing = pair(induction, model, task, CompareConfig(n_inputs=20), 0)
     difference = pairing.untrained.model.embed.W_E - pairing.learned.model.embed.W_E
     assert difference.abs().max() > 0.1
 

@@ -4,22 +4,22 @@ from rasplens.compile import compile_program
 from rasplens.tasks import get_task
 
 
-def test_a_head_is_live_where_its_output_reaches_an_answer(offset, task):
+def test_a_head_is_causally_relevant_where_its_output_reaches_an_answer(offset, task):
     studied = as_studied_model(offset, task, task.held_out[:30])
-    assert relevant_rows(studied) == {(0, 0): list(task.loss_positions)}
+    assert relevant_rows(studied, 48) == {(0, 0): list(task.loss_positions)}
 
 
-def test_a_variable_is_live_where_the_model_reads_it(offset, task):
+def test_a_variable_is_causally_relevant_where_the_model_reads_it(offset, task):
     studied = as_studied_model(offset, task, task.held_out[:30])
-    assert relevant_positions(studied, offset.variables["tokens"]) == list(range(task.n_ctx - 3))
-    assert relevant_positions(studied, offset.variables["offset"]) == list(task.loss_positions)
+    assert relevant_positions(studied, offset.variables["tokens"], 48) == list(range(task.n_ctx - 3))
+    assert relevant_positions(studied, offset.variables["offset"], 48) == list(task.loss_positions)
 
 
 def test_each_position_counts_alone():
     task = get_task("compression", n_digits=6)
     compiled = compile_program(task.programs["slots"], task.vocab, task.n_ctx, mask=task.visible)
     studied = as_studied_model(compiled, task, task.held_out)
-    rows = {compiled.heads[head]: live for head, live in relevant_rows(studied).items()}
+    rows = {compiled.heads[head]: rows for head, rows in relevant_rows(studied, 48).items()}
     assert rows == {"first": [2], "second": [2], "slots": [4]}  # two heads write it: [3] and [4]
-    assert relevant_positions(studied, compiled.variables["first"]) == [2]
-    assert relevant_positions(studied, compiled.variables["slots"]) == [3, 4]
+    assert relevant_positions(studied, compiled.variables["first"], 48) == [2]
+    assert relevant_positions(studied, compiled.variables["slots"], 48) == [3, 4]

@@ -70,11 +70,11 @@ def test_edits_are_seen_in_batches_and_only_while_they_last(noise, task, monkeyp
     studied = as_studied_model(noise, task, task.held_out[:20])
     sizes = []
 
-    def silence(pattern, hook):
+    def zeroed(pattern, hook):
         sizes.append(len(pattern))
         return pattern * 0
 
-    edited = studied.edited_answers([("blocks.0.attn.hook_pattern", silence)])
+    edited = studied.edited_answers([("blocks.0.attn.hook_pattern", zeroed)])
     assert sizes == [7, 7, 6]
     assert edited.shape == studied.answers().shape
     assert (edited != studied.answers()).any()

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rasplens.compare import CompareConfig, compare
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.report.figures import EXAMPLES, best_matches, figures
 from rasplens.learned import Architecture, untrained
@@ -21,9 +20,8 @@ OVERLAPS = pd.DataFrame(
 
 
 @pytest.fixture(scope="module")
-def made(induction, noise, task):
-    comparison = compare(induction, noise, task=task, config=CompareConfig(n_inputs=60))
-    return comparison, figures(comparison)
+def made(floor):
+    return floor, figures(floor)
 
 
 def with_tables(comparison, **tables):

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rasplens.compare import CompareConfig, compare
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.evidence.ablation.profiles import Overlap
 from rasplens.compare.report.findings import depth_of, findings, last_overlaps, paragraphs
@@ -12,13 +11,8 @@ from rasplens.compare.verdict.verdict import Verdict
 
 
 @pytest.fixture(scope="module")
-def ceiling(induction, task):
-    return compare(induction, induction, task=task, config=CompareConfig(n_inputs=60))
-
-
-@pytest.fixture(scope="module")
-def floor(offset, noise, task):
-    return compare(offset, noise, task=task, config=CompareConfig(n_inputs=60))
+def floor(one_head):
+    return one_head
 
 
 def about(comparison, name):
@@ -40,7 +34,7 @@ def test_every_axis_has_a_paragraph_with_its_score_and_interval(ceiling):
 
 def test_the_verdict_comes_first(ceiling):
     verdict = ceiling.verdict
-    expected = f"(probability {verdict.probability:.2f}, {verdict.low:.2f} to {verdict.high:.2f})"
+    expected = f"(P(implements) = {verdict.probability:.2f}, {verdict.low:.2f} to {verdict.high:.2f})"
     assert findings(ceiling)[0].startswith(
         "On the task 'copy', the learned model implements the program 'induction'"
     )
@@ -51,12 +45,12 @@ def test_the_verdict_comes_first(ceiling):
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        ("implements", "the learned model implements the program 'offset' (probability 0.50"),
-        ("partly", "the learned model implements the program 'offset' in part (probability 0.50"),
-        ("does not", "the learned model does not implement the program 'offset' (probability 0.50"),
+        ("implements", "the learned model implements the program 'offset' (P(implements) = 0.50"),
+        ("partly", "the learned model implements the program 'offset' in part (P(implements) = 0.50"),
+        ("does not", "the learned model does not implement the program 'offset' (P(implements) = 0.50"),
         (
             "cannot tell",
-            "whether the learned model implements the program 'offset' cannot be told (probability 0.50",
+            "whether the learned model implements the program 'offset' cannot be told (P(implements) = 0.50",
         ),
     ],
 )
@@ -72,7 +66,7 @@ def test_a_verdict_that_rests_on_no_axis_says_why_and_no_probability_that_it_has
     text = about(
         replace(floor, verdict=Verdict("cannot tell", nan, nan, nan, {}, ("Nothing is seen.",))), "evidence"
     )
-    assert "probability" not in text
+    assert "P(implements)" not in text
     assert text.endswith("cannot be told. Nothing is seen.")
 
 
@@ -101,13 +95,12 @@ def test_every_sentence_has_the_numbers_it_comes_from(ceiling):
     )
     attention = about(ceiling, "attention")
     assert "The compiled head for 'induction' is matched with the learned L1H0: similarity 1.00 of 1" in attention
-    assert "when inputs are pairs (p = 0.025)" in attention
+    assert "with the rows of other inputs (p = 0.025)" in attention
     zero = ceiling.overlaps["zero"]
     ablation = about(ceiling, "ablation")
-    assert "correlates at rank 1.00 between the models" in ablation
+    assert "correlate at rank 1.00 between the models" in ablation
     assert (
-        f"{zero.either} edges cost more than 0.01 of accuracy in one of the models, {zero.shared} of them"
-        in ablation
+        f"{zero.either} edges cost more than 0.01 of accuracy in either model, {zero.shared} of them" in ablation
     )
     assert f"{zero.expected:.1f} would by chance (p" in ablation
     assert "(accuracy 1.00, best control" in about(ceiling, "subspaces")

@@ -9,25 +9,15 @@ from urllib.parse import unquote
 import pandas as pd
 import pytest
 
-from rasplens.compare import CompareConfig, compare
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.report.page import MOST_ROWS, SECTIONS, render
-from rasplens.compile import compile_program
-from rasplens.learned import Architecture, untrained
-from rasplens.tasks import get_task
 
 EVIL = "<script>alert(1)</script>"
 
 
 @pytest.fixture(scope="module")
-def comparison():
-    """One on a task whose tokens are markup."""
-    task = get_task("copy", n_letters=3, block=3, length=9)
-    task = replace(task, vocab=(EVIL, "<b>bold</b>", "a & b"), outputs=(EVIL, "<b>bold</b>", "a & b"))
-    compiled = compile_program(task.programs["offset"], task.vocab, task.n_ctx, mask=task.visible)
-    return compare(
-        compiled, untrained(Architecture(1, 2, 8, 4), task, 0), task=task, config=CompareConfig(n_inputs=60)
-    )
+def comparison(markup):
+    return markup
 
 
 @pytest.fixture(scope="module")

@@ -1,15 +1,11 @@
 """The page as a browser shows it: drawn, quiet, readable on a phone, and with tokens that stay text."""
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from rasplens.compare import CompareConfig, compare
-from rasplens.compile import compile_program
-from rasplens.learned import Architecture, untrained
-from rasplens.tasks import get_task
+from rasplens.compare import write_report
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -20,16 +16,10 @@ PHONE, DESKTOP = {"width": 390, "height": 800}, {"width": 1200, "height": 900}
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory) -> Path:
+def report(tmp_path_factory, markup) -> Path:
     """The report on a task whose tokens are markup."""
-    task = get_task("copy", n_letters=3, block=3, length=9)
-    task = replace(task, vocab=(EVIL, "<b>bold</b>", "a & b"), outputs=(EVIL, "<b>bold</b>", "a & b"))
-    compiled = compile_program(task.programs["offset"], task.vocab, task.n_ctx, mask=task.visible)
-    comparison = compare(
-        compiled, untrained(Architecture(1, 2, 8, 4), task, 0), task=task, config=CompareConfig(n_inputs=60)
-    )
     path = tmp_path_factory.mktemp("report") / "report.html"
-    comparison.report(path)
+    write_report(markup, path)
     return path
 
 

@@ -144,12 +144,13 @@ def test_more_evidence_is_never_less_likely(with_itself):
             assert greater >= less
 
 
-def test_reasons_name_every_axis_the_weakest_first_and_silent_ones_last(with_itself):
+def test_reasons_name_every_axis_the_weakest_first_and_those_without_a_score_last(with_itself):
     found = verdict(axes(0.9, 0.05, attention=0.2, ablation=None), [], with_itself, MAPPING)
     assert len(found.reasons) == 5
     assert found.reasons[0].startswith("attention 0.20 (0.15 to 0.25): a note")
-    assert found.reasons[-1] == "ablation: nothing to say (nothing)"
-    assert str(found) == f"{found.answer} (p = {found.probability:.2f}, {found.low:.2f} to {found.high:.2f})"
+    assert found.reasons[-1] == "ablation: no score (nothing)"
+    interval = f"{found.low:.2f} to {found.high:.2f}"
+    assert str(found) == f"{found.answer} (P(implements) = {found.probability:.2f}, {interval})"
 
 
 def test_a_mapping_survives_json():

@@ -5,19 +5,18 @@ import torch
 from rasplens.compile import load_compiled
 from rasplens.learned import load_compressed
 from rasplens.learned.compressor.examples import examples
-from rasplens.model import HookedModel, StorageError, Transformer, disguise, load, save
+from rasplens.model import HookedModel, StorageError, disguise, load, save
 
 
 @pytest.mark.parametrize("which", ["narrow_frac", "narrow_unique"])
-def test_it_is_a_transformer_that_runs_hooked_and_can_be_disguised(which, request):
+def test_its_transformer_runs_hooked_and_can_be_disguised(which, request):
     model = request.getfixturevalue(which)
-    assert isinstance(model, Transformer)
     ids = examples(model.compiled).tokens[-10:]
     with torch.no_grad():
         logits, cache = HookedModel(model).run_with_cache(torch.tensor(ids))
-    np.testing.assert_allclose(logits, model(ids), atol=1e-3)
+    np.testing.assert_allclose(logits, model.transformer(ids), atol=1e-3)
     assert cache["blocks.0.hook_resid_pre"].shape[-1] == model.d
-    np.testing.assert_allclose(disguise(model, seed=1)(ids), model(ids), rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(disguise(model, seed=1)(ids), model.transformer(ids), rtol=1e-3, atol=1e-3)
 
 
 def test_every_direction_of_the_compiled_model_has_a_label_and_a_row(narrow_frac):
@@ -25,9 +24,9 @@ def test_every_direction_of_the_compiled_model_has_a_label_and_a_row(narrow_frac
     assert (
         len(narrow_frac.labels) == len(narrow_frac.projection) == narrow_frac.compiled.transformer.config.d_model
     )
-    row = narrow_frac.labels.index("tokens:x")
+    row, embedding = narrow_frac.labels.index("tokens:x"), narrow_frac.transformer.W_E
     np.testing.assert_allclose(
-        narrow_frac.W_E[2] - narrow_frac.W_E[0], narrow_frac.projection[row] - narrow_frac.projection[0], atol=1e-5
+        embedding[2] - embedding[0], narrow_frac.projection[row] - narrow_frac.projection[0], atol=1e-5
     )
     np.testing.assert_allclose(narrow_frac.overlap, narrow_frac.projection @ narrow_frac.projection.T)
 
@@ -38,8 +37,8 @@ def test_what_was_saved_is_loaded_again_with_its_map_and_its_program(which, requ
     path = tmp_path / "model.safetensors"
     model.save(path)
     again = load_compressed(path)
-    for name, array in model.weights.items():
-        np.testing.assert_array_equal(again.weights[name], array)
+    for name, array in model.transformer.weights.items():
+        np.testing.assert_array_equal(again.transformer.weights[name], array)
     np.testing.assert_array_equal(again.projection, model.projection)
     assert (again.recipe, again.seed, again.history, again.labels) == (
         model.recipe, model.seed, model.history, model.labels,
@@ -49,13 +48,13 @@ def test_what_was_saved_is_loaded_again_with_its_map_and_its_program(which, requ
     sequence = model.compiled.inputs.vocab[:2]
     assert again.compiled(sequence) == model.compiled(sequence)
     assert again.answers([sequence]) == model.answers([sequence])
-    assert load(path).config == model.config  # as any transformer
+    assert load(path).config == model.transformer.config  # as any transformer
     with pytest.raises(StorageError, match="not a compiled program"):
         load_compiled(path)
 
 
 def test_another_model_is_no_compressed_one(narrow_frac, tmp_path):
-    save(narrow_frac, tmp_path / "plain.safetensors")
+    save(narrow_frac.transformer, tmp_path / "plain.safetensors")
     with pytest.raises(StorageError, match="not a compressed program"):
         load_compressed(tmp_path / "plain.safetensors")
 

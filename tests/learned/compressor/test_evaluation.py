@@ -45,14 +45,14 @@ def test_what_a_program_needs_is_enough_and_without_it_the_program_fails(frac):
 def test_the_loss_of_a_layer_is_the_mean_squared_error_of_what_it_writes(narrow_frac):
     on = examples(narrow_frac.compiled)
     full = on.real.all(axis=1)  # inputs of full length need no mask of their own
-    small, wide = narrow_frac, narrow_frac.compiled.transformer
+    small, wide = narrow_frac.transformer, narrow_frac.compiled.transformer
     _, ours = small.run_with_cache(on.tokens[full])
     _, theirs = wide.run_with_cache(on.tokens[full])
     point = "blocks.1.attn.hook_z"
     output = wide.weights["blocks.1.attn.W_O"][0]
     off = (ours[point][:, :, 0] - theirs[point][:, :, 0]) @ output
     on_full = type(on)(on.tokens[full], on.real[full], False)
-    found = evaluate(small, on_full).layers.set_index("point")
+    found = evaluate(narrow_frac, on_full).layers.set_index("point")
     assert found.loc["blocks.1.hook_attn_out", "loss"] == pytest.approx((off**2).sum(axis=-1).mean(), rel=1e-3)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from rasplens.compile import compile_program
 from rasplens.compile.rasp.programs.catalogue import CATALOGUE
-from rasplens.learned import compress
+from rasplens.learned import compress, compress_many
 from rasplens.learned.compressor.evaluation import baseline, evaluate
 from rasplens.learned.compressor.recipe import get_recipe
 
@@ -29,7 +29,7 @@ def cosine(model, first, second):
 @pytest.fixture(scope="module")
 def as_published():
     """`frac_prevs` as the paper has it: without a causal mask, so that the head has to tell positions apart."""
-    three, four, six = compress(compiled("frac_prevs", causal=False, optimize=False, bos=True), [3, 4, 6])
+    three, four, six = compress_many(compiled("frac_prevs", causal=False, optimize=False, bos=True), [3, 4, 6])
     return {3: three, 4: four, 6: six}
 
 
@@ -52,7 +52,7 @@ def test_positions_share_directions_where_there_are_too_few(as_published):
 
 def test_under_a_causal_mask_frac_prevs_needs_no_positions():
     program = compiled("frac_prevs", optimize=False, bos=True)
-    one, four, six = compress(program, [1, 4, 6])
+    one, four, six = compress_many(program, [1, 4, 6])
     for model in (four, six):
         found = evaluate(model)
         assert found.exhaustive
@@ -94,5 +94,5 @@ def test_programs_with_steep_neurons_keep_their_answers(name):
     """A large learning rate alone led away from every good map, even at full width."""
     program = compiled(name)
     wide = program.transformer.config.d_model
-    for model in compress(program, [wide - 2, wide]):
+    for model in compress_many(program, [wide - 2, wide]):
         assert evaluate(model).token > 0.99

@@ -1,6 +1,6 @@
 import pytest
 
-from rasplens.learned.compressor import CompressionRecipe, compress
+from rasplens.learned.compressor import CompressionRecipe, compress_many
 from rasplens.learned.compressor.evaluation import evaluate
 from rasplens.learned.compressor.sweep import KEPT, spread, sweep
 
@@ -18,7 +18,7 @@ def test_there_is_a_row_for_each_width_in_order(table, frac):
     assert table["d"].tolist() == [1, 3, WIDE]
     assert (table["D"] == WIDE).all()
     assert frac.transformer.config.d_model == WIDE
-    own = evaluate(compress(frac, [WIDE, 1, 3], SHORT, seed=1)[2])
+    own = evaluate(compress_many(frac, [WIDE, 1, 3], (1,), SHORT)[2])
     assert table.loc[1, "token"] == own.token
     assert table.loc[1, "cosine"] == own.cosine
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rasplens.learned import get_recipe, untrained
-from rasplens.learned import live_forward as module
+from rasplens.learned.training import live_forward as module
 from rasplens.learned.training.live_forward import carries_logits, live_forward
 from rasplens.model import Config, bidirectional_mask, causal_mask
 from rasplens.model.jax_forward import jax_forward
@@ -90,7 +90,7 @@ def test_loss_and_gradients_are_those_of_the_plain_forward_pass(random_transform
 def test_in_single_precision_too_on_the_tasks_themselves(name):
     """To 1e-5 in the loss, and to 1e-5 of the largest slope of each weight."""
     task = get_task(name)
-    model = untrained(get_recipe(name, "seed").architecture, task, 0)
+    model = untrained(get_recipe(name, "published").architecture, task, 0)
     weights = {name: jnp.asarray(array) for name, array in model.weights.items()}
     tokens = jnp.asarray(task.held_out[:32])
     positions = task.loss_positions

@@ -6,13 +6,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rasplens.learned import Architecture, Recipe, get_recipe, load_pretrained, train, untrained
+from rasplens.learned import (
+    Architecture,
+    Recipe,
+    TrainConfig,
+    get_recipe,
+    load_pretrained,
+    train,
+    train_many,
+    untrained,
+)
 from rasplens.learned.training import trainer as module
 from rasplens.learned.training.trainer import TrainingError
 from rasplens.model import StorageError
 from rasplens.tasks import get_task
 
 SMALL = Architecture(n_layers=1, n_heads=1, d_model=16, d_head=16)
+KEEP_ALL = TrainConfig(save_every=0.0)
 RECIPE = Recipe(SMALL, 64, steps=300, learning_rate=1e-2, weight_decay=0.01, warmup=20, clip=1.0, stop_at=2.0)
 
 
@@ -60,7 +70,7 @@ def test_the_same_seed_gives_the_same_model_and_another_another(task, trained):
 def test_an_ensemble_is_what_its_members_are_alone(task, trained):
     """One of them stops earlier than the others."""
     recipe = replace(RECIPE, stop_at=0.98, warmup=0, learning_rate=3e-3)
-    together = train(task, recipe, seeds=(0, 3, 1))
+    together = train_many(task, recipe, (0, 3, 1))
     alone = [train(task, recipe, seed) for seed in (0, 3, 1)]
     assert len({model.provenance["steps"] for model in alone}) > 1
     for one, other in zip(together, alone, strict=True):
@@ -98,7 +108,7 @@ def test_held_out_inputs_decide_nothing(task, trained):
 
 def test_progress_is_reported_chunk_by_chunk(task):
     reports = []
-    train(task, replace(RECIPE, steps=150), seeds=(0, 1), progress=reports.append)
+    train_many(task, replace(RECIPE, steps=150), (0, 1), progress=reports.append)
     assert [(report.seed, report.step) for report in reports] == [(0, 100), (1, 100), (0, 150), (1, 150)]
     assert reports[0].seconds < reports[2].seconds
 
@@ -109,7 +119,6 @@ def test_a_loss_that_is_no_number_stops_training_with_a_way_out(task):
 
 
 def test_the_last_good_state_survives_a_loss_that_is_no_number(task, trained, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "SAVE_EVERY", 0.0)
     path, calls, build = tmp_path / "state.safetensors", [], module.build_steps
 
     def poisoned(*arguments):
@@ -125,14 +134,14 @@ def test_the_last_good_state_survives_a_loss_that_is_no_number(task, trained, tm
     with monkeypatch.context() as context:
         context.setattr(module, "build_steps", poisoned)
         with pytest.raises(TrainingError, match="before step 200"):
-            train(task, RECIPE, state_path=path)
+            train(task, RECIPE, config=KEEP_ALL, state_path=path)
     assert_same_weights(train(task, RECIPE, state_path=path), trained)
 
 
 def test_no_seed_or_the_same_seed_twice_is_refused(task):
     for seeds in ((), (1, 1)):
         with pytest.raises(ValueError, match="one seed or several different ones"):
-            train(task, RECIPE, seeds=seeds)
+            train_many(task, RECIPE, seeds)
 
 
 def test_smeared_keys_and_sinusoids_can_be_trained():
@@ -156,14 +165,13 @@ def interrupt_at(step):
 
 
 @pytest.mark.parametrize("seeds", [(0,), (2, 5)])
-def test_an_interrupted_training_goes_on_and_ends_bit_by_bit_the_same(task, tmp_path, monkeypatch, seeds):
-    monkeypatch.setattr(module, "SAVE_EVERY", 0.0)
+def test_an_interrupted_training_goes_on_and_ends_bit_by_bit_the_same(task, tmp_path, seeds):
     path = tmp_path / "state.safetensors"
-    whole = train(task, RECIPE, seeds=seeds)
+    whole = train_many(task, RECIPE, seeds)
     with pytest.raises(InterruptedHereError):
-        train(task, RECIPE, seeds=seeds, state_path=path, progress=interrupt_at(300))
+        train_many(task, RECIPE, seeds, config=KEEP_ALL, state_path=path, progress=interrupt_at(300))
     steps = []
-    resumed = train(task, RECIPE, seeds=seeds, state_path=path, progress=lambda report: steps.append(report.step))
+    resumed = train_many(task, RECIPE, seeds, state_path=path, progress=lambda report: steps.append(report.step))
     assert set(steps) == {300}
     for one, other in zip(whole, resumed, strict=True):
         assert_same_weights(one, other)
@@ -177,11 +185,10 @@ def test_a_finished_training_is_not_done_again(task, trained, tmp_path):
     assert_same_weights(again, trained)
 
 
-def test_the_history_is_on_disk_as_it_goes(task, trained, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "SAVE_EVERY", 0.0)
+def test_the_history_is_on_disk_as_it_goes(task, trained, tmp_path):
     path = tmp_path / "state.safetensors"
     with pytest.raises(InterruptedHereError):
-        train(task, RECIPE, state_path=path, progress=interrupt_at(300))
+        train(task, RECIPE, config=KEEP_ALL, state_path=path, progress=interrupt_at(300))
     history = path.with_suffix(".jsonl")
     assert [json.loads(line)["step"] for line in history.read_text().splitlines()] == [100, 200]
     train(task, RECIPE, state_path=path)
@@ -190,10 +197,9 @@ def test_the_history_is_on_disk_as_it_goes(task, trained, tmp_path, monkeypatch)
 
 
 def test_a_full_disk_is_one_clear_error_and_the_last_state_survives(task, trained, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "SAVE_EVERY", 0.0)
     path = tmp_path / "state.safetensors"
     with pytest.raises(InterruptedHereError):
-        train(task, RECIPE, state_path=path, progress=interrupt_at(200))
+        train(task, RECIPE, config=KEEP_ALL, state_path=path, progress=interrupt_at(200))
 
     def full(handle):
         raise OSError(28, "No space left on device")
@@ -225,12 +231,11 @@ def test_a_damaged_state_is_refused(task, tmp_path, content):
 
 KILLED = """
 import os, signal, sys
-from rasplens.learned import Architecture, Recipe, train, use_all_cores
-from rasplens.learned.training import trainer
+from rasplens.learned import Architecture, Recipe, TrainConfig, train, use_all_cores
 from rasplens.tasks import get_task
 
 use_all_cores()
-trainer.SAVE_EVERY = 0.0
+config = TrainConfig(save_every=0.0)
 kill_at = int(sys.argv[2])
 
 def progress(report):
@@ -238,7 +243,8 @@ def progress(report):
         os.kill(os.getpid(), signal.SIGKILL)
 
 recipe = Recipe(Architecture(1, 1, 16, 16), 64, 300, 1e-2, 0.01, warmup=20, clip=1.0, stop_at=2.0)
-model = train(get_task("sort", n_values=5, length=3), recipe, state_path=sys.argv[1], progress=progress)
+task = get_task("sort", n_values=5, length=3)
+model = train(task, recipe, config=config, state_path=sys.argv[1], progress=progress)
 model.save(sys.argv[1] + ".model")
 """
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from rasplens.compare import as_studied_model
+from rasplens.compare import CompareConfig, as_studied_model
 from rasplens.compare.evidence.ablation.edges import Edge, attended_edges, replaced_attention, without_edges
-from rasplens.compare.evidence.ablation.effects import EDGE_ANSWERS, edge_effects
+from rasplens.compare.evidence.ablation.effects import edge_effects
 from rasplens.learned import Architecture
 from rasplens.model import HookedModel
 
@@ -70,7 +70,7 @@ def test_what_an_edge_changes_is_computed_as_a_hook_would_have_it(transformer, s
 
 def test_many_inputs_at_once_or_few_are_the_same(studied, task):
     edges = attended_edges(studied)
-    most = EDGE_ANSWERS // len(task.loss_positions)
+    most = CompareConfig.edge_answers // len(task.loss_positions)
     many = studied.on(task.held_out[:most])
     others = {layer: np.zeros_like(many.pattern(layer)) for layer in range(many.n_layers)}
     few = {layer: zeros[:10] for layer, zeros in others.items()}

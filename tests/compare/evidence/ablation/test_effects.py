@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from rasplens.compare import as_studied_model
+from rasplens.compare import CompareConfig, as_studied_model
 from rasplens.compare.evidence.ablation.effects import (
     METHODS,
-    MOST_NEURONS,
     edge_effects,
     head_effects,
     head_position_effects,
@@ -20,9 +19,12 @@ from rasplens.compare.evidence.ablation.effects import (
 from rasplens.compare.evidence.derangements import derangement
 from rasplens.compile import compile_program
 from rasplens.learned import Architecture
-from rasplens.model import Transformer
+from rasplens.model import Transformer, random_streams
 from rasplens.model.forward import forward
 from rasplens.tasks import get_task
+
+WHOLE = CompareConfig(head_answers=10_000, edge_answers=10_000, neuron_answers=10_000)
+"""Ablations on every input that there is."""
 
 SIZES = Architecture(n_layers=2, n_heads=2, d_model=12, d_head=6, d_mlp=5, bias=True)
 N = 40
@@ -35,13 +37,13 @@ def model(random_transformer, task):
 
 @pytest.fixture(scope="module")
 def studied(model, task):
-    """A random model asked for its own answers: whatever an ablation changes is lost."""
+    """A random model asked for its own answers: every answer that an ablation changes is an accuracy drop."""
     own = replace(task, target=lambda ids: model(ids)[:, list(task.loss_positions)].argmax(-1))
     return as_studied_model(model, own, task.held_out[:N])
 
 
 def by_hand(studied, model, edits):
-    """Answers' logits by the numpy reference, with edits by hook name, and the accuracy lost on each input."""
+    """Answers' logits by the numpy reference, with edits by hook name, and the accuracy drop on each input."""
 
     def hook(name, value):
         return edits[name](np.array(value)) if name in edits else value
@@ -54,7 +56,7 @@ def by_hand(studied, model, edits):
 def instead(activation, method):
     """What takes an activation's place."""
     if method == "resample":
-        return activation[derangement(len(activation), np.random.default_rng(0))]
+        return activation[derangement(len(activation), random_streams.rng(0, "resample ablation"))]
     return {"zero": 0 * activation, "mean": 0 * activation + activation.mean(axis=0)}[method]
 
 
@@ -68,7 +70,7 @@ def put(place, wanted):
     return edit
 
 
-def test_the_only_head_is_worth_everything(offset, task):
+def test_the_only_head_has_the_whole_effect(offset, task):
     effects = head_effects(as_studied_model(offset, task, task.held_out[:100])).table
     assert effects[["layer", "head"]].to_numpy().tolist() == [[0, 0]]
     assert effects["zero"].item() == 1.0
@@ -76,18 +78,18 @@ def test_the_only_head_is_worth_everything(offset, task):
     assert effects["resample"].item() > 0.6
 
 
-def test_each_edge_of_a_head_by_position_is_worth_its_own_answer(offset, task):
+def test_each_edge_of_a_head_by_position_drops_its_own_answer(offset, task):
     effects = edge_effects(as_studied_model(offset, task, task.held_out[:100])).table
-    worth = {(row.layer, row.query, row.key): row.zero for row in effects.itertuples()}
+    drop = {(row.layer, row.query, row.key): row.zero for row in effects.itertuples()}
     share = 1 / len(task.loss_positions)
-    assert worth == pytest.approx({(0, query, query - 2): share for query in task.loss_positions})
+    assert drop == pytest.approx({(0, query, query - 2): share for query in task.loss_positions})
     for method in ("mean", "resample"):  # the attention is the same on every input
         np.testing.assert_allclose(effects[method], 0, atol=1e-9)
         np.testing.assert_allclose(effects[f"{method}_kl"], 0, atol=1e-6)
     np.testing.assert_allclose(effects["attention"], 1, atol=1e-6)
 
 
-def test_an_edge_that_matters_on_some_inputs_shows_it_in_every_way(induction, task):
+def test_an_edge_that_matters_on_some_inputs_shows_it_under_every_method(induction, task):
     few_letters = task.draw(np.random.default_rng(0), 200) % 3  # so that blocks repeat letters
     effects = edge_effects(as_studied_model(induction, task, few_letters)).table
     second = effects[effects["layer"] == 1]
@@ -107,14 +109,14 @@ def test_edges_of_rows_that_reach_no_answer_are_left_out():
 @pytest.mark.parametrize("method", METHODS)
 def test_a_head_by_hand(studied, model, method):
     clean = model.run_with_cache(studied.ids)[1]["blocks.0.attn.hook_z"]
-    logits, lost = by_hand(
+    logits, drop = by_hand(
         studied, model, {"blocks.0.attn.hook_z": put((slice(None), 1), instead(clean[:, :, 1], method))}
     )
-    found = head_effects(studied, 10_000)
+    found = head_effects(studied, WHOLE)
     row = found.table.index[(found.table["layer"] == 0) & (found.table["head"] == 1)].item()
-    np.testing.assert_allclose(found.drops[method][row], lost, atol=1e-9)
-    assert lost.mean() > 0.05
-    assert found.table.loc[row, method] == pytest.approx(lost.mean())
+    np.testing.assert_allclose(found.drops[method][row], drop, atol=1e-9)
+    assert drop.mean() > 0.05
+    assert found.table.loc[row, method] == pytest.approx(drop.mean())
     before, after = log_softmax(studied.clean_logits, axis=-1), log_softmax(logits, axis=-1)
     kl = (np.exp(before) * (before - after)).sum(axis=-1).mean()
     assert found.table.loc[row, f"{method}_kl"] == pytest.approx(kl)
@@ -127,11 +129,11 @@ def test_a_head_by_hand(studied, model, method):
 @pytest.mark.parametrize("method", METHODS)
 def test_a_head_at_one_position_by_hand(studied, model, method):
     clean = model.run_with_cache(studied.ids)[1]["blocks.1.attn.hook_z"]
-    _, lost = by_hand(studied, model, {"blocks.1.attn.hook_z": put((4, 0), instead(clean[:, 4, 0], method))})
-    found = head_position_effects(studied, 10_000)
+    _, drop = by_hand(studied, model, {"blocks.1.attn.hook_z": put((4, 0), instead(clean[:, 4, 0], method))})
+    found = head_position_effects(studied, WHOLE)
     row = found.table.index[found.table[["layer", "head", "position"]].eq([1, 0, 4]).all(axis=1)].item()
-    np.testing.assert_allclose(found.drops[method][row], lost, atol=1e-9)
-    assert lost.any()
+    np.testing.assert_allclose(found.drops[method][row], drop, atol=1e-9)
+    assert drop.any()
     unread = found.table[(found.table["layer"] == 1) & ~found.table["position"].isin(studied.task.loss_positions)]
     assert (unread[f"{method}_kl"] == 0).all()  # in the last layer only positions that are read count
     assert len(unread) == 2 * (studied.n_pos - len(studied.task.loss_positions))
@@ -140,7 +142,7 @@ def test_a_head_at_one_position_by_hand(studied, model, method):
 @pytest.mark.parametrize("method", METHODS)
 def test_an_edge_by_hand_renormalises_the_row(studied, model, method):
     """Every edge that costs something, not an edge alone: the rest of the row is scaled to what is left."""
-    found = edge_effects(studied, 10_000)
+    found = edge_effects(studied, WHOLE)
     costly = found.table[(found.table["key"] < found.table["query"]) & (found.table["query"] > 2)]
     best = costly[method].idxmax()
     layer, query, key = (int(found.table.loc[best, name]) for name in ("layer", "query", "key"))
@@ -157,21 +159,21 @@ def test_an_edge_by_hand_renormalises_the_row(studied, model, method):
         pattern[:, :, query] = row
         return pattern
 
-    _, lost = by_hand(studied, model, {point: renormalised})
-    np.testing.assert_allclose(found.drops[method][best], lost, atol=1e-9)
-    assert lost.mean() > 0.01
+    _, drop = by_hand(studied, model, {point: renormalised})
+    np.testing.assert_allclose(found.drops[method][best], drop, atol=1e-9)
+    assert drop.mean() > 0.01
     _, bare = by_hand(studied, model, {point: put((slice(None), query, key), wanted)})
-    assert not np.allclose(bare, lost)  # the negative control: the rest of the row left as it was
+    assert not np.allclose(bare, drop)  # the negative control: the rest of the row left as it was
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_two_heads_at_once_by_hand(studied, model, method):
     cache = model.run_with_cache(studied.ids)[1]
     points = {head: f"blocks.{head[0]}.attn.hook_z" for head in studied.heads}
-    found = joint_effects(studied, 10_000).set_index(["first", "second"])
+    found = joint_effects(studied, WHOLE).set_index(["first", "second"])
     assert len(found) == 6
 
-    def lost(heads):
+    def drop(heads):
         def edit(value, layer):
             for _, index in (head for head in heads if head[0] == layer):
                 value[:, :, index] = instead(cache[f"blocks.{layer}.attn.hook_z"][:, :, index], method)
@@ -183,14 +185,14 @@ def test_two_heads_at_once_by_hand(studied, model, method):
     repaired = []
     for first, second in combinations(studied.heads, 2):
         row = found.loc[f"L{first[0]}H{first[1]}", f"L{second[0]}H{second[1]}"]
-        both = lost([first, second])
+        both = drop([first, second])
         assert row[method] == pytest.approx(both)
-        repaired.append(both - lost([first]) - lost([second]))
+        repaired.append(both - drop([first]) - drop([second]))
         assert row[f"{method}_repaired"] == pytest.approx(repaired[-1], abs=1e-9)
     assert np.abs(repaired).max() > 0.01
 
 
-def test_heads_that_stand_in_for_each_other_are_worth_something_only_together(offset, task):
+def test_heads_that_stand_in_for_each_other_have_an_effect_only_together(offset, task):
     """The same head twice, each with all of the answer: either is enough."""
     from rasplens.compare.models.vocabulary import vocabulary_of
     from rasplens.model import Transformer
@@ -203,7 +205,7 @@ def test_heads_that_stand_in_for_each_other_are_worth_something_only_together(of
     twice = Transformer(replace(one.config, n_heads=2), weights, one.mask)
     studied = as_studied_model(twice, task, task.held_out[:30], vocabulary_of(offset, task))
     assert studied.right().all()
-    (row,) = joint_effects(studied, 10_000).to_dict(orient="records")
+    (row,) = joint_effects(studied, WHOLE).to_dict(orient="records")
     assert row["zero"] == 1
     assert row["zero_repaired"] == 1  # alone, neither costs anything
     assert (head_effects(studied).table["zero"] == 0).all()
@@ -211,7 +213,7 @@ def test_heads_that_stand_in_for_each_other_are_worth_something_only_together(of
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_neuron_by_hand(studied, model, method):
-    found = neuron_effects(studied, 10_000)
+    found = neuron_effects(studied, WHOLE)
     assert found.table[["layer", "neuron"]].to_numpy().tolist() == [
         [layer, i] for layer in (0, 1) for i in range(5)
     ]
@@ -219,28 +221,30 @@ def test_a_neuron_by_hand(studied, model, method):
     layer, i = int(found.table.loc[best, "layer"]), int(found.table.loc[best, "neuron"])
     point = f"blocks.{layer}.mlp.hook_post"
     clean = model.run_with_cache(studied.ids)[1][point]
-    _, lost = by_hand(studied, model, {point: put((slice(None), i), instead(clean[:, :, i], method))})
-    np.testing.assert_allclose(found.drops[method][best], lost, atol=1e-9)
-    assert lost.mean() > 0.01
+    _, drop = by_hand(studied, model, {point: put((slice(None), i), instead(clean[:, :, i], method))})
+    np.testing.assert_allclose(found.drops[method][best], drop, atol=1e-9)
+    assert drop.mean() > 0.01
     other = by_hand(
         studied, model, {point: put((slice(None), (i + 1) % 5), instead(clean[:, :, (i + 1) % 5], method))}
     )
-    assert not np.allclose(other[1], lost)
+    assert not np.allclose(other[1], drop)
 
 
 def test_without_neurons_or_with_too_many_there_is_no_row(noise, random_transformer, task):
     assert neuron_effects(as_studied_model(noise, task, task.held_out[:5])).table.empty
-    wide = random_transformer(replace(SIZES, d_mlp=MOST_NEURONS // 2 + 1).config(task))
-    found = neuron_effects(as_studied_model(wide, task, task.held_out[:5]))
+    wide = random_transformer(replace(SIZES, d_mlp=6).config(task))
+    studied = as_studied_model(wide, task, task.held_out[:5])
+    assert len(neuron_effects(studied, CompareConfig(most_neurons=12)).table) == 12
+    found = neuron_effects(studied, CompareConfig(most_neurons=11))
     assert found.table.empty
     assert list(found.table)[:2] == ["layer", "neuron"]
     assert found.drops["zero"].shape == (0, 5)
 
 
 def test_fewer_inputs_are_the_first_ones(studied):
-    few = head_effects(studied, most_answers=10 * len(studied.task.loss_positions))
+    few = head_effects(studied, CompareConfig(head_answers=10 * len(studied.task.loss_positions)))
     assert few.drops["zero"].shape == (4, 10)
-    np.testing.assert_allclose(few.drops["zero"], head_effects(studied, 10_000).drops["zero"][:, :10], atol=1e-9)
+    np.testing.assert_allclose(few.drops["zero"], head_effects(studied, WHOLE).drops["zero"][:, :10], atol=1e-9)
 
 
 def test_a_model_that_answers_with_numbers_has_no_probabilities(task):
@@ -268,20 +272,20 @@ def test_a_program_that_gives_none_of_the_tasks_answers_has_nothing_to_lose(task
 
 def test_edges_of_the_last_layer_count_each_alone(studied, model):
     """Against one forward pass for each edge."""
-    table = edge_effects(studied, 10_000).table.set_index(["layer", "query", "key"])
+    table = edge_effects(studied, WHOLE).table.set_index(["layer", "query", "key"])
     late = table.loc[1]
     assert (late["zero"].abs() > 0).any()
     clean = studied.right().mean()
     for (query, key), row in late.iterrows():
 
-        def silence(pattern, hook, query=query, key=key):
+        def zeroed(pattern, hook, query=query, key=key):
             pattern = pattern.clone()
             pattern[:, :, query, key] = 0
             total = pattern[:, :, query].sum(dim=-1, keepdim=True)
             pattern[:, :, query] = (pattern[:, :, query] / total).where(total > 1e-6, 0)  # else nothing is left
             return pattern
 
-        answers = studied.edited_answers([("blocks.1.attn.hook_pattern", silence)])
+        answers = studied.edited_answers([("blocks.1.attn.hook_pattern", zeroed)])
         assert row["zero"] == pytest.approx(clean - (answers == studied.targets).mean(), abs=1e-9)
 
 

@@ -1,3 +1,4 @@
+from functools import partial
 from math import comb
 
 import numpy as np
@@ -5,14 +6,12 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
+from rasplens.compare.evidence.ablation import profiles
 from rasplens.compare.evidence.ablation.effects import Effects
-from rasplens.compare.evidence.ablation.profiles import (
-    correlate,
-    critical_overlap,
-    edge_profile,
-    matched_profiles,
-    resampled_similarity,
-)
+from rasplens.compare.evidence.ablation.profiles import critical_overlap, edge_profile, resampled_similarity
+
+correlate = partial(profiles.correlate, permutations=1_000)
+matched_profiles = partial(profiles.matched_profiles, seed=0, permutations=1_000)
 
 
 def edges(values, layer=0) -> pd.DataFrame:
@@ -55,7 +54,7 @@ def test_what_rows_alone_explain_is_in_the_control():
     assert found.p == 1
 
 
-def test_edges_that_one_model_lacks_count_as_worthless():
+def test_edges_that_one_model_lacks_count_as_without_effect():
     found = correlate(edges(RANDOM), edges(RANDOM).iloc[:10], "zero", seed=0)
     filled = correlate(edges(RANDOM), edges(np.where(np.arange(21) < 10, RANDOM, 0)), "zero", seed=0)
     assert found == filled
@@ -115,55 +114,55 @@ def test_models_without_edges_share_none():
     assert (found.shared, found.either, found.expected, found.p) == (0, 0, 0, 1)
 
 
-def effects(lost: np.ndarray, layer: int = 0) -> Effects:
+def effects(drop: np.ndarray, layer: int = 0) -> Effects:
     """Effects of the causal edges on each of some inputs: `[edge, input]`."""
-    return Effects(edges(lost.mean(axis=1), layer), {"zero": lost})
+    return Effects(edges(drop.mean(axis=1), layer), {"zero": drop})
 
 
-LOST = np.random.default_rng(2).random((21, 30)) * np.linspace(0.1, 1, 21)[:, None]
+DROPS = np.random.default_rng(2).random((21, 30)) * np.linspace(0.1, 1, 21)[:, None]
 
 
 def test_the_weighted_similarity_is_the_cosine_of_the_profiles_on_those_inputs():
     other = np.random.default_rng(3).random((21, 30))
     weights = np.array([np.ones(30), np.arange(30.0)])
-    found = alike(effects(LOST), effects(other), weights)
+    found = alike(effects(DROPS), effects(other), weights)
     for weight, score in zip(weights, found, strict=True):
-        a, b = LOST @ weight, other @ weight
+        a, b = DROPS @ weight, other @ weight
         assert score == pytest.approx(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
     assert found[0] != pytest.approx(found[1])
 
 
 def test_a_profile_is_wholly_like_itself_and_unlike_its_opposite():
     ones = np.ones((1, 30))
-    assert alike(effects(LOST), effects(3 * LOST), ones) == pytest.approx(1)
-    assert alike(effects(LOST), effects(LOST[::-1] ** 3), ones) < 0.99
+    assert alike(effects(DROPS), effects(3 * DROPS), ones) == pytest.approx(1)
+    assert alike(effects(DROPS), effects(DROPS[::-1] ** 3), ones) < 0.99
     sparse, elsewhere = np.zeros((21, 30)), np.zeros((21, 30))
     sparse[2], elsewhere[5] = 1, 1
     assert alike(effects(sparse), effects(elsewhere), ones) == 0
 
 
-def test_edges_that_one_model_lacks_are_worth_nothing_there():
-    few = Effects(edges(LOST.mean(axis=1)).iloc[:10], {"zero": LOST[:10]})
-    filled = LOST.copy()
+def test_edges_that_one_model_lacks_have_no_effect_there():
+    few = Effects(edges(DROPS.mean(axis=1)).iloc[:10], {"zero": DROPS[:10]})
+    filled = DROPS.copy()
     filled[10:] = 0
     ones = np.ones((1, 30))
-    assert alike(effects(LOST), few, ones) == pytest.approx(alike(effects(LOST), effects(filled), ones))
+    assert alike(effects(DROPS), few, ones) == pytest.approx(alike(effects(DROPS), effects(filled), ones))
 
 
 def test_of_several_layers_the_largest_counts():
     both = Effects(
-        pd.concat([edges(LOST.mean(axis=1)), edges(2 * LOST.mean(axis=1), layer=1)], ignore_index=True),
-        {"zero": np.concatenate([LOST, 2 * LOST])},
+        pd.concat([edges(DROPS.mean(axis=1)), edges(2 * DROPS.mean(axis=1), layer=1)], ignore_index=True),
+        {"zero": np.concatenate([DROPS, 2 * DROPS])},
     )
     ones = np.ones((1, 30))
-    assert alike(both, effects(LOST), ones) == pytest.approx(1)
-    shifted = Effects(both.table, {"zero": np.concatenate([LOST, 3 * LOST[::-1] ** 3])})
-    assert alike(shifted, effects(LOST), ones) < 0.99
+    assert alike(both, effects(DROPS), ones) == pytest.approx(1)
+    shifted = Effects(both.table, {"zero": np.concatenate([DROPS, 3 * DROPS[::-1] ** 3])})
+    assert alike(shifted, effects(DROPS), ones) < 0.99
 
 
 def test_a_model_in_which_nothing_matters_has_no_similarity():
     nothing = effects(np.zeros((21, 30)))
-    assert np.isnan(alike(effects(LOST), nothing, np.ones((1, 30)))).all()
+    assert np.isnan(alike(effects(DROPS), nothing, np.ones((1, 30)))).all()
 
 
 def test_the_control_is_what_the_rows_explain():
@@ -171,7 +170,7 @@ def test_the_control_is_what_the_rows_explain():
     flat = Effects(same_rows, {"zero": np.repeat(same_rows["zero"].to_numpy()[:, None], 30, axis=1)})
     similarity, control = resampled_similarity(flat, flat, "zero", np.ones((1, 30)), SEES, 0)
     assert similarity == pytest.approx(1)
-    assert control == pytest.approx(1)  # within a row all keys are worth the same
+    assert control == pytest.approx(1)  # within a row all keys have the same effect
     sharp = np.zeros((21, 30))
     sharp[[1, 4, 8, 13, 18]] = 1
     similarity, control = resampled_similarity(effects(sharp), effects(sharp), "zero", np.ones((1, 30)), SEES, 0)
@@ -182,9 +181,9 @@ def test_the_control_is_what_the_rows_explain():
 def heads_by_position(*profiles):
     """Effects of the heads of one layer at each position."""
     rows = [
-        {"layer": 0, "head": head, "position": position, "zero": worth, "mean": worth, "resample": -worth}
+        {"layer": 0, "head": head, "position": position, "zero": effect, "mean": effect, "resample": -effect}
         for head, profile in enumerate(profiles)
-        for position, worth in enumerate(profile)
+        for position, effect in enumerate(profile)
     ]
     return pd.DataFrame(rows)
 
@@ -212,7 +211,7 @@ def test_a_match_whose_positions_differ_does_not_correlate():
     assert found.loc["zero", "unmatched"] == pytest.approx(1)
 
 
-def test_heads_that_are_worth_the_same_everywhere_have_no_correlation():
+def test_heads_with_the_same_effect_everywhere_have_no_correlation():
     flat = np.ones(8)
     assert matched_profiles(MATCHED, heads_by_position(flat), heads_by_position(RISING, WAVES)).empty
     assert matched_profiles(MATCHED, heads_by_position(RISING), heads_by_position(RISING, flat)).empty

@@ -3,8 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rasplens.compare import pair
-from rasplens.compare.evidence.attention.concordance import contrast, moments
+from rasplens.compare import CompareConfig, pair
+from rasplens.compare.evidence.attention.concordance import concordance, moments
 from rasplens.compare.evidence.attention.heads import active_heads, head_similarities, similarity, split_heads
 from rasplens.compare.models.pairing import _on
 from rasplens.compare.models.vocabulary import vocabulary_of
@@ -12,7 +12,7 @@ from rasplens.compile import compile_program
 from rasplens.compile.rasp import Aggregate, Map, Select, SequenceMap, indices, numerical, tokens
 from rasplens.learned import Architecture, untrained
 from rasplens.model import Transformer
-from rasplens.tasks.from_program import program_task
+from rasplens.tasks import task_from_program
 
 
 def test_similarity_has_the_laws_of_one():
@@ -45,21 +45,21 @@ def test_a_model_is_matched_head_by_head_with_itself(with_itself):
     np.testing.assert_allclose(matched["similarity"], 1, atol=1e-5)
 
 
-def test_content_is_what_swapping_inputs_takes_away(with_itself):
+def test_input_dependence_is_what_other_inputs_rows_take_away(with_itself):
     table = head_similarities(with_itself, seed=0).table
-    content = table[table["matched"]].set_index("variable")["input_dependence"]
-    assert content["previous"] == pytest.approx(0, abs=1e-6)  # it attends by position alone
-    assert content["induction"] > 0.1  # where it attends depends on the letters
+    dependence = table[table["matched"]].set_index("variable")["input_dependence"]
+    assert dependence["previous"] == pytest.approx(0, abs=1e-6)  # it attends by position alone
+    assert dependence["induction"] > 0.1  # where it attends depends on the letters
     np.testing.assert_allclose(table["input_dependence"], table["similarity"] - table["shuffled"])
 
 
-def test_an_untrained_model_has_no_content(with_noise):
+def test_an_untrained_model_has_no_input_dependence(with_noise):
     table = head_similarities(with_noise, seed=0).table
     assert (table["similarity"] < 0.8).all()
     assert (table["input_dependence"].abs() < 0.05).all()
 
 
-def test_rows_count_only_where_the_head_acts(with_noise):
+def test_rows_count_only_where_the_head_is_active(with_noise):
     previous, induction = active_heads(with_noise)
     assert previous.variable == "previous"
     assert not induction.active_rows[:, [0, 1, 8]].any()  # there no answer is asked
@@ -79,7 +79,7 @@ def test_patterns_leave_the_bos_out_and_add_up_to_one_or_nothing(with_noise):
 
 def test_more_compiled_than_learned_heads_leave_some_without_a_match(induction, task):
     one_head = untrained(Architecture(1, 1, 8, 8), task, 0)
-    table = head_similarities(pair(induction, one_head, task, 100, 0), seed=0).table
+    table = head_similarities(pair(induction, one_head, task, CompareConfig(n_inputs=100), 0), seed=0).table
     assert len(table) == 2
     assert table["matched"].sum() == 1
 
@@ -107,19 +107,19 @@ def test_each_matched_head_stands_beside_its_controls_input_by_input(with_itself
     assert head_similarities(with_noise, seed=0).table.query("~matched")[["p", "untrained"]].isna().all().all()
 
 
-def test_inputs_on_which_a_head_acts_nowhere_have_no_similarity(with_noise):
+def test_inputs_on_which_a_head_is_active_nowhere_have_no_similarity(with_noise):
     once = np.array([[*range(8), 0], [*range(7, -1, -1), 7]])  # no letter comes again where an answer is asked
     pairing = _on(with_noise, np.concatenate([with_noise.ids[:30], once]))
     found = head_similarities(pairing, seed=0)
     induction = active_heads(pairing)[1]
-    acts = induction.active_rows.any(axis=1)
-    assert acts.tolist() == [True] * 30 + [False] * 2
-    np.testing.assert_array_equal(~np.isnan(found.by_input[induction.head].similarity), acts)
+    active = induction.active_rows.any(axis=1)
+    assert active.tolist() == [True] * 30 + [False] * 2
+    np.testing.assert_array_equal(~np.isnan(found.by_input[induction.head].similarity), active)
 
 
 def test_one_head_for_two_is_called_merged(induction, task, with_itself):
     one_head = untrained(Architecture(1, 1, 8, 8), task, 0)
-    pairing = pair(induction, one_head, task, 100, 0)
+    pairing = pair(induction, one_head, task, CompareConfig(n_inputs=100), 0)
     (row,) = split_heads(pairing, head_similarities(pairing, seed=0)).to_dict(orient="records")
     assert (row["kind"], row["compiled"], row["learned"]) == ("merged", "previous, induction", "L0H0")
     assert split_heads(with_itself, head_similarities(with_itself, seed=0)).empty
@@ -152,7 +152,7 @@ def test_two_heads_that_share_one_heads_work_are_called_split(noise, task):
     compiled = compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
 
     def split(*steps):
-        pairing = pair(compiled, by_position(noise, *steps), task, 50, 0)
+        pairing = pair(compiled, by_position(noise, *steps), task, CompareConfig(n_inputs=50), 0)
         return split_heads(pairing, head_similarities(pairing, seed=0))
 
     found = split(1, 2)
@@ -162,22 +162,22 @@ def test_two_heads_that_share_one_heads_work_are_called_split(noise, task):
     assert split(1, 4).empty  # the negative control: the second head looks elsewhere
 
 
-def test_contrast_is_a_concordance_of_deviations():
+def test_concordance_is_a_concordance_of_deviations():
     rng = np.random.default_rng(0)
     x = rng.normal(size=500)
 
     def of(y):
-        return float(contrast(np.array([(x * y).sum(), (x * x).sum(), (y * y).sum()])))
+        return float(concordance(np.array([(x * y).sum(), (x * x).sum(), (y * y).sum()])))
 
     assert of(x) == pytest.approx(1)
     assert of(-x) == pytest.approx(-1)
     assert of(0 * x) == 0
     assert of(x / 2) == pytest.approx(0.8)
     assert abs(of(rng.normal(size=500))) < 0.15
-    assert np.isnan(contrast(np.full(3, np.nan)))
+    assert np.isnan(concordance(np.full(3, np.nan)))
 
 
-def test_a_head_that_attends_by_position_alone_has_no_contrast(with_itself, with_noise):
+def test_a_head_that_attends_by_position_alone_has_no_concordance(with_itself, with_noise):
     for pairing in (with_itself, with_noise):
         table = head_similarities(pairing, seed=0).table
         assert table[table["variable"] == "previous"]["concordance"].isna().all()
@@ -205,11 +205,11 @@ def looking_and_reading(task):
 
 def test_a_head_that_attends_everywhere_is_told_from_one_that_attends_where_it_should():
     """Where the compiled head selects something both attend alike; the alternative does so on all inputs."""
-    task = program_task(Map(lambda token: token == "a", tokens).named("is_a"), "abcd", 5)
+    task = task_from_program(Map(lambda token: token == "a", tokens).named("is_a"), "abcd", 5)
     looking, reading = looking_and_reading(task)
 
     def matched(model):
-        pairing = pair(looking, model, task, 200, 0, vocabulary_of(model, task))
+        pairing = pair(looking, model, task, CompareConfig(n_inputs=200), 0, vocabulary_of(model, task))
         return head_similarities(pairing, seed=0).table.query("matched").iloc[0]
 
     assert matched(reading)["similarity"] == pytest.approx(1, abs=1e-5)
@@ -217,19 +217,19 @@ def test_a_head_that_attends_everywhere_is_told_from_one_that_attends_where_it_s
     assert matched(looking)["concordance"] == pytest.approx(1, abs=1e-6)
 
 
-def test_rows_without_a_meaning_are_not_idle(with_noise):
+def test_rows_without_a_meaning_are_not_inactive(with_noise):
     """An induction head that finds nothing has no value: what another head does there says nothing."""
     _, induction = active_heads(with_noise)
     assert not induction.inactive_rows.any()
     assert (with_noise.codes["induction"] < 0).any()
 
 
-def test_a_sink_that_takes_the_same_share_everywhere_does_not_lower_the_contrast(with_itself):
+def test_a_sink_that_takes_the_same_share_everywhere_does_not_lower_the_concordance(with_itself):
     _, induction = active_heads(with_itself)
     pattern = with_itself.reference.pattern(1)[:, 0]
     for share in (0.9, 0.3):
         found = moments(induction.attention, share * pattern, induction.active_rows, induction.inactive_rows)
-        assert float(contrast(found.sum(axis=1))) == pytest.approx(1, abs=1e-5)
+        assert float(concordance(found.sum(axis=1))) == pytest.approx(1, abs=1e-5)
     scattered = pattern * np.random.default_rng(0).uniform(0.2, 1, size=(len(pattern), 1, 1))
     found = moments(induction.attention, scattered, induction.active_rows, induction.inactive_rows)
-    assert float(contrast(found.sum(axis=1))) < 0.95  # the negative control
+    assert float(concordance(found.sum(axis=1))) < 0.95  # the negative control

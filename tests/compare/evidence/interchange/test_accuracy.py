@@ -1,27 +1,31 @@
 """Interchange interventions on models whose variables are known to be there, or not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from rasplens.compare import pair
+from rasplens.compare import CompareConfig, pair
 from rasplens.compare.evidence.interchange import accuracy as interchange
 from rasplens.compare.evidence.interchange.accuracy import (
     COLUMNS,
     Agreement,
-    InterchangePairs,
     agreement,
     best_site,
-    counterfactual,
-    interchange_pairs,
     interchange_table,
-    interchangeable_positions,
     interchanges,
     mapped_subspaces,
+)
+from rasplens.compare.evidence.interchange.pairs import (
+    InterchangePairs,
+    counterfactual,
+    interchange_pairs,
+    interchangeable_positions,
 )
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compile import compile_program, run
 from rasplens.compile.rasp import Aggregate, Select, SequenceMap, indices, tokens
-from rasplens.tasks.from_program import program_task
+from rasplens.tasks import task_from_program
 
 POINT = "blocks.0.hook_resid_post"
 """Where a compiled induction head has the letter before, and has not yet used it."""
@@ -74,9 +78,9 @@ def test_only_pairs_whose_answer_changes_are_kept(pairs, with_itself):
 
 def test_some_take_the_variable_everywhere_and_some_at_one_position(pairs, with_itself):
     counts = pairs.intervened.sum(axis=1)
-    live = len(with_itself.relevant_positions("previous"))
-    assert set(counts) == {1, live}
-    assert 5 <= (counts == live).sum() <= 95
+    relevant = len(with_itself.relevant_positions("previous"))
+    assert set(counts) == {1, relevant}
+    assert 5 <= (counts == relevant).sum() <= 95
     assert set(pairs.positions) == set(with_itself.relevant_positions("previous"))
 
 
@@ -91,11 +95,9 @@ def test_pairs_are_the_seeds(with_itself, pairs):
 
 
 def test_a_variable_that_changes_no_answer_has_no_pairs(with_itself, monkeypatch):
-    monkeypatch.setattr("rasplens.compare.evidence.interchange.accuracy.MOST_TRIED", 12)
-    assert (
-        interchange_pairs(with_itself, "previous", interchangeable_positions(with_itself, "previous"), seed=0)
-        is None
-    )  # too few tried
+    positions = interchangeable_positions(with_itself, "previous")
+    few = replace(with_itself, config=replace(with_itself.config, pairs_tried=12))
+    assert interchange_pairs(few, "previous", positions, seed=0) is None
     monkeypatch.setattr("rasplens.compare.models.pairing.Pairing.relevant_positions", lambda self, name: ())
     assert (
         interchange_pairs(with_itself, "previous", interchangeable_positions(with_itself, "previous"), seed=0)
@@ -103,7 +105,7 @@ def test_a_variable_that_changes_no_answer_has_no_pairs(with_itself, monkeypatch
     )
 
 
-def test_nothing_taken_changes_no_answer(with_itself):
+def test_an_empty_intervention_mask_changes_no_answer(with_itself):
     nowhere = np.zeros(with_itself.task.n_ctx, dtype=bool)
     plain = [with_itself.program_answers(i) for i in range(with_itself.n_inputs)]
     defined = [i for i, answer in enumerate(plain) if (answer >= 0).all()]
@@ -145,10 +147,10 @@ def test_a_model_that_learned_nothing_does_not(with_noise):
 
 def test_an_empty_mapping_changes_nothing(with_itself, pairs):
     found = agreement(with_itself.learned, pairs, POINT, {})
-    assert (found.changed == 0).all()
+    assert (found.iia == 0).all()
     right = with_itself.learned.answers() == np.stack([with_itself.program_answers(i) for i in range(96)])
     assert right.all()
-    assert (found.kept == 1).all()
+    assert (found.specificity == 1).all()
     assert found.score == 0
 
 
@@ -163,16 +165,14 @@ def test_a_subspace_that_holds_another_variable_does_not_do_it(with_itself, pair
     assert max(other.score, used.score) < 0.5
 
 
-def test_the_whole_stream_takes_too_much(with_itself, pairs, found):
+def test_full_stream_patching_changes_too_much(with_itself, pairs, found):
     """What must change changes, if at all, along with what must not."""
     whole = agreement(with_itself.learned, pairs, POINT, None)
     own = agreement(with_itself.learned, pairs, POINT, mapped_subspaces(found, "previous", POINT))
-    everything = {
-        position: np.eye(with_itself.compiled.transformer.config.d_model) for position in pairs.positions
-    }
-    same = agreement(with_itself.learned, pairs, POINT, everything)
-    np.testing.assert_array_equal(whole.changed, same.changed)
-    np.testing.assert_array_equal(whole.kept, same.kept)
+    identity = {position: np.eye(with_itself.compiled.transformer.config.d_model) for position in pairs.positions}
+    same = agreement(with_itself.learned, pairs, POINT, identity)
+    np.testing.assert_array_equal(whole.iia, same.iia)
+    np.testing.assert_array_equal(whole.specificity, same.specificity)
     assert whole.score < own.score - 0.3
 
 
@@ -180,7 +180,7 @@ def test_the_best_site_is_where_the_score_is_highest(with_itself, found):
     chosen = interchange_pairs(
         with_itself.fitting, "previous", interchangeable_positions(with_itself, "previous"), seed=0
     )
-    point, method, subspaces = best_site(with_itself.fitting.learned, chosen, found, seed=0)
+    point, method, subspaces = best_site(with_itself.fitting.learned, chosen, found, 0, das_steps=0)
     assert (point, method) == (POINT, "linear map")
     assert subspaces.keys() == mapped_subspaces(found, "previous", POINT).keys()
 
@@ -195,8 +195,8 @@ def test_agreement_counts_what_changes_and_what_does_not(with_itself):
         "x", np.array([0, 1]), np.array([1, 0]), np.ones((2, 9), dtype=bool), expected, changes
     )
     found = _agreement(np.array([[0, 1, 2, 0, 0, 5], [1, 1, 1, 0, 0, 0]]), pairs)
-    np.testing.assert_allclose(found.changed, [1, 0.5])
-    np.testing.assert_allclose(found.kept, [3 / 5, 1])
+    np.testing.assert_allclose(found.iia, [1, 0.5])
+    np.testing.assert_allclose(found.specificity, [3 / 5, 1])
     assert found.score == 0.75
     assert Agreement(np.array([1.0, 1.0]), np.array([0.5, 0.0])).score == 0.25
 
@@ -210,7 +210,7 @@ def test_the_table_has_a_row_for_each_variable(tested):
     assert interchange_table([]).empty
 
 
-def test_holding_a_subspace_at_its_mean_costs_what_the_variable_is_worth(with_itself):
+def test_holding_a_subspace_at_its_mean_drops_accuracy(with_itself):
     found = interchange.interchanges(
         with_itself, representations(with_itself), representations(with_itself, "untrained"), 0
     )
@@ -218,16 +218,16 @@ def test_holding_a_subspace_at_its_mean_costs_what_the_variable_is_worth(with_it
     assert one.variable == "previous"
     assert one.ablated > 0.3
     assert one.ablated_random < one.ablated
-    assert interchange.lost_without(with_itself.learned, one.point, {}) == 0
+    assert interchange.accuracy_drop_without(with_itself.learned, one.point, {}) == 0
 
 
 def test_a_variable_that_follows_from_the_token_is_not_taken_there():
     """The first token, read everywhere: at the first position no directions hold it without the token itself."""
     first = Aggregate(Select(indices, indices, lambda key, query: key == 0), tokens).named("first")
     program = SequenceMap(lambda own, other: own == other, tokens, first).named("same_as_first")
-    task = program_task(program, "abcd", 5)
+    task = task_from_program(program, "abcd", 5)
     compiled = compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
-    pairing = pair(compiled, compiled, task, 100, 0)
+    pairing = pair(compiled, compiled, task, CompareConfig(n_inputs=100), 0)
     assert 0 in pairing.relevant_positions("first")
     assert interchange_pairs(pairing, "first", interchangeable_positions(pairing, "first"), seed=0).positions == [
         1,

@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from rasplens.compare import as_studied_model, pair
+from rasplens.compare import CompareConfig, as_studied_model, pair
 from rasplens.compare.evidence.interchange.accuracy import (
     agreement,
-    interchange_pairs,
-    interchangeable_positions,
     interchanges,
     mapped_subspaces,
 )
 from rasplens.compare.evidence.interchange.active_directions import read_directions, split
+from rasplens.compare.evidence.interchange.pairs import interchange_pairs, interchangeable_positions
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compare.verdict.calibration.circuits import CIRCUITS
@@ -77,7 +76,7 @@ def planted(induction, task):
 @pytest.fixture(scope="module")
 def paths(planted, induction, task):
     """That model with pairs of inputs, and the illusory subspaces: half of each direction unread, half dormant."""
-    pairing = pair(induction, planted, task, 200, 0, vocabulary_of(induction, task))
+    pairing = pair(induction, planted, task, CompareConfig(n_inputs=200), 0, vocabulary_of(induction, task))
     chosen = interchange_pairs(pairing, "previous", interchangeable_positions(pairing, "previous"), seed=0)
     width, n = induction.transformer.config.d_model, len(induction.variables["previous"].directions)
     both = np.zeros((width + 2 * n, n))
@@ -203,7 +202,7 @@ def test_a_variable_that_is_read_together_with_another_is_no_illusion():
     circuit = CIRCUITS["same_as_first"]
     task, program = circuit.task(), circuit.program()
     compiled = compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
-    pairing = pair(compiled, compiled, task, 100, 0)
+    pairing = pair(compiled, compiled, task, CompareConfig(n_inputs=100), 0)
     (one,) = interchanges(pairing, representations(pairing), representations(pairing, "untrained"), seed=0)
     assert one.accuracy.score == one.active == 1
     assert one.dormant < 0.05

@@ -5,11 +5,10 @@ import pytest
 
 from rasplens.compare.evidence.interchange.accuracy import (
     agreement,
-    interchange_pairs,
-    interchangeable_positions,
     mapped_subspaces,
 )
 from rasplens.compare.evidence.interchange.das import RANK, _start, distributed_alignment_search, principal_axes
+from rasplens.compare.evidence.interchange.pairs import interchange_pairs, interchangeable_positions
 from rasplens.compare.evidence.subspaces.representations import representations
 
 POINT = "blocks.0.hook_resid_post"
@@ -24,7 +23,7 @@ def pairs(with_itself):
 
 @pytest.fixture(scope="module")
 def learned(with_itself, pairs):
-    return distributed_alignment_search(with_itself.fitting.learned, pairs, POINT, {}, seed=0)
+    return distributed_alignment_search(with_itself.fitting.learned, pairs, POINT, {}, seed=0, steps=50)
 
 
 def random_start(pairs, studied):
@@ -58,21 +57,21 @@ def test_where_the_variable_is_not_nothing_is_learned(with_noise):
         with_noise.fitting, "previous", interchangeable_positions(with_noise, "previous"), seed=0
     )
     studied = with_noise.fitting.learned
-    found = distributed_alignment_search(studied, pairs, POINT, {}, seed=0)
+    found = distributed_alignment_search(studied, pairs, POINT, {}, seed=0, steps=50)
     assert agreement(studied, pairs, POINT, found).score < 0.4
 
 
 def test_a_subspace_that_is_right_already_is_not_lost(with_itself, pairs):
     start = mapped_subspaces(representations(with_itself), "previous", POINT)
     studied = with_itself.fitting.learned
-    found = distributed_alignment_search(studied, pairs, POINT, start, seed=0)
+    found = distributed_alignment_search(studied, pairs, POINT, start, seed=0, steps=50)
     assert agreement(studied, pairs, POINT, found).score > 0.85
 
 
 def test_the_model_stays_as_it_is(with_itself, pairs):
     studied = with_itself.fitting.learned
     before = {name: value.clone() for name, value in studied.model.named_parameters()}
-    distributed_alignment_search(studied, pairs, POINT, {}, seed=0)
+    distributed_alignment_search(studied, pairs, POINT, {}, seed=0, steps=50)
     for name, value in studied.model.named_parameters():
         assert (value == before[name]).all()
         assert value.grad is None
@@ -122,7 +121,8 @@ def test_principal_axes_turn_with_the_stream():
 
 def test_the_seed_says_where_it_starts(with_itself, pairs, learned):
     again, other = (
-        distributed_alignment_search(with_itself.fitting.learned, pairs, POINT, {}, seed=s) for s in (0, 1)
+        distributed_alignment_search(with_itself.fitting.learned, pairs, POINT, {}, seed=s, steps=50)
+        for s in (0, 1)
     )
     position = pairs.positions[0]
     np.testing.assert_allclose(again[position], learned[position], atol=1e-6)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rasplens.compare import pair
+from rasplens.compare import CompareConfig, pair
 from rasplens.compare.evidence.subspaces.decodability import COLUMNS, best_points, decodability
 from rasplens.compare.evidence.subspaces.representations import varies
 from rasplens.compile import compile_program
@@ -90,7 +90,7 @@ def test_numbers_that_are_undefined_somewhere_are_scored_where_they_are_defined(
     earlier = Select(indices, indices, lambda key, query: key < query)
     mean = numerical(Aggregate(earlier, numerical(Map(ord, tokens)).named("code"))).named("mean")
     compiled = compile_program(mean, task.vocab, task.n_ctx, mask=task.visible)
-    table = decodability(pair(compiled, compiled, task, 60, 0), seed=0)
+    table = decodability(pair(compiled, compiled, task, CompareConfig(n_inputs=60), 0), seed=0)
     numbers = table.table[table.table["measure"] == "R²"]
     assert set(numbers["variable"]) >= {"mean"}
     late = numbers[(numbers["variable"] == "mean") & (numbers["point"] == "blocks.0.hook_resid_post")]

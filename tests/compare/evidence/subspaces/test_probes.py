@@ -97,7 +97,7 @@ def test_a_constant_site_decodes_nothing_and_breaks_nothing():
 
 
 def test_the_score_is_on_inputs_that_were_not_fitted():
-    """With more dimensions than inputs, a probe fits anything; held out, it is worth nothing."""
+    """With more dimensions than inputs, a probe fits anything; held out, it scores nothing."""
     rng = np.random.default_rng(0)
     features, labels = rng.normal(size=(100, 300)), rng.integers(0, 2, 100)
     fitted = fit_discriminant(features[:70], labels[:70])

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rasplens.compare import pair
+from rasplens.compare import CompareConfig, pair
 from rasplens.compare.evidence.subspaces.representations import (
     Representation,
     explained_table,
@@ -123,7 +123,7 @@ def sharing(induction, task):
     moved = np.zeros_like(output)
     moved[..., variables["tokens"].directions] = 2 * output[..., variables["previous"].directions]
     shared = Transformer(model.config, {**model.weights, name: moved}, model.mask)
-    return pair(induction, shared, task, 96, 0, vocabulary_of(induction, task))
+    return pair(induction, shared, task, CompareConfig(n_inputs=96), 0, vocabulary_of(induction, task))
 
 
 def test_variables_that_share_directions_are_told_so(sharing):
@@ -178,7 +178,7 @@ def test_the_slots_of_the_learned_compression_share_one_subspace_and_differ_in_s
     """The published finding (Farrell et al. 2025); in the compiled model the two are orthogonal."""
     task = get_task("compression")
     compiled = compile_program(task.programs["slots"], task.vocab, task.n_ctx, mask=task.visible)
-    pairing = pair(compiled, load_pretrained("compression"), task, 300, 0)
+    pairing = pair(compiled, load_pretrained("compression"), task, CompareConfig(n_inputs=300), 0)
     learned, reference = (overlap_table(representations(pairing, side)) for side in ("learned", "reference"))
     (last,) = learned[learned["point"] == "blocks.1.hook_resid_post"].itertuples()
     assert {last.first, last.second} == {"first", "second"}

@@ -9,7 +9,7 @@ from rasplens.compare.verdict.verdict import IMPLEMENTS, Verdict, features, prob
 
 
 def observed(same, level, kind="itself", program="p"):
-    """A known pair all of whose axes have one score."""
+    """A labelled pair all of whose axes have one score."""
     axes = tuple(Axis(name, level, level, level, "") for name in AXES)
     said = Verdict(IMPLEMENTS if level > 0.9 else "does not", level, level, level, {}, ())
     return Observation("c", program, kind, same, axes, said, (level,))

@@ -3,7 +3,6 @@ import pytest
 
 from rasplens.compare.verdict.calibration.circuits import CIRCUITS, FITTED_ON, MEASURED_ON
 from rasplens.compile import compile_program
-from rasplens.tasks import answers
 
 
 def test_the_mapping_is_measured_on_other_circuits_than_it_is_fitted_on():
@@ -12,16 +11,16 @@ def test_the_mapping_is_measured_on_other_circuits_than_it_is_fitted_on():
 
 
 @pytest.mark.parametrize("name", [name for name in CIRCUITS if name != "copy"])
-def test_rivals_give_the_same_answers_on_every_held_out_input(name):
+def test_alternatives_give_the_same_answers_on_every_held_out_input(name):
     circuit = CIRCUITS[name]
     task = circuit.task()
-    first, second = (answers(task, build(), task.held_out) for build in (circuit.program, circuit.alternative))
+    first, second = (task.answers(build(), task.held_out) for build in (circuit.program, circuit.alternative))
     np.testing.assert_array_equal(first, second)
     np.testing.assert_array_equal(first, task.target(task.held_out))
 
 
 @pytest.mark.parametrize("name", CIRCUITS)
-def test_rivals_differ_inside(name):
+def test_alternatives_differ_inside(name):
     circuit = CIRCUITS[name]
     task = circuit.task()
     first, second = (
@@ -34,35 +33,38 @@ def test_rivals_differ_inside(name):
     assert not alike
 
 
+@pytest.mark.slow
 def test_a_program_is_compressed_more_and_more(monkeypatch):
     from dataclasses import replace
 
-    from rasplens.compare.verdict.calibration import labelled_pairs as battery
+    from rasplens.compare.verdict.calibration import labelled_pairs
 
-    brief = replace(battery.FAITHFUL, steps=5, warmup=0, starts=1, fitted=0, rates=(1.0,))
-    monkeypatch.setattr(battery, "FAITHFUL", brief)
-    pairs = list(battery.narrowing(CIRCUITS["last"]))
+    brief = replace(labelled_pairs.FAITHFUL, steps=5, warmup=0, starts=1, fitted=0, rates=(1.0,))
+    monkeypatch.setattr(labelled_pairs, "FAITHFUL", brief)
+    pairs = list(labelled_pairs.narrowing(CIRCUITS["last"]))
     widths = [pair.model.d for pair in pairs]
     assert widths == sorted(set(widths), reverse=True)
     assert widths[0] == pairs[0].reference.transformer.config.d_model
     assert {pair.same for pair in pairs} == {None}
 
 
+@pytest.mark.slow
 def test_a_compressed_model_is_the_same_only_if_its_layers_still_are(monkeypatch):
     from dataclasses import replace
 
-    from rasplens.compare.verdict.calibration import labelled_pairs as battery
+    from rasplens.compare.verdict.calibration import labelled_pairs
 
     circuit = CIRCUITS["last"]
     task = circuit.task()
     compiled = compile_program(circuit.program(), task.vocab, task.n_ctx, mask=task.visible)
     wide = compiled.transformer.config.d_model
-    still = replace(battery.FAITHFUL, steps=2, warmup=1, starts=1, fitted=0, rates=(1.0,))
+    still = replace(labelled_pairs.FAITHFUL, steps=2, warmup=1, starts=1, fitted=0, rates=(1.0,))
     still = replace(still, learning_rate=1e-9, final_learning_rate=1e-9)
-    monkeypatch.setattr(battery, "FAITHFUL", still)
-    assert battery.faithfully_compressed(compiled).d == wide  # without training, only all directions keep it
-    monkeypatch.setattr(battery, "FAITHFUL_FROM", -1.0)
-    assert battery.faithfully_compressed(compiled).d == round(0.9 * wide)
-    monkeypatch.setattr(battery, "FAITHFUL_FROM", 1.1)
+    monkeypatch.setattr(labelled_pairs, "FAITHFUL", still)
+    # Without training, only all directions keep it.
+    assert labelled_pairs.faithfully_compressed(compiled).d == wide
+    monkeypatch.setattr(labelled_pairs, "FAITHFUL_FROM", -1.0)
+    assert labelled_pairs.faithfully_compressed(compiled).d == round(0.9 * wide)
+    monkeypatch.setattr(labelled_pairs, "FAITHFUL_FROM", 1.1)
     with pytest.raises(ValueError, match="No compression of 'last_at_once' is faithful"):
-        battery.faithfully_compressed(compiled)
+        labelled_pairs.faithfully_compressed(compiled)

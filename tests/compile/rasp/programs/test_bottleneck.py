@@ -19,9 +19,9 @@ def test_compiled_it_equals_the_interpreter_on_every_input():
 def test_nothing_but_the_separator_ever_reads_a_digit():
     compiled = compile_program(bottleneck.slots(), [0, 1, "SEP", "MASK"], 5, causal=True)
     _, cache = compiled.transformer.run_with_cache(compiled.encode([[0, 1, "SEP", "MASK", "MASK"]]))
-    first, second = compression.FIRST + 1, compression.SECOND + 1  # behind the BOS
+    first, second = bottleneck.FIRST + 1, bottleneck.SECOND + 1  # behind the BOS
     for layer in range(compiled.transformer.config.n_layers):
         heads = [head for of_layer, head in compiled.heads if of_layer == layer]
         to_digits = cache[f"blocks.{layer}.attn.hook_pattern"][0, heads][:, :, [first, second]]
-        outputs = to_digits[:, [compression.FIRST_OUTPUT + 1, compression.SECOND_OUTPUT + 1]]
+        outputs = to_digits[:, [bottleneck.FIRST_OUTPUT + 1, bottleneck.SECOND_OUTPUT + 1]]
         assert outputs.max(initial=0) < 1e-9

@@ -7,7 +7,7 @@ from rasplens.learned.compressor.compressed_model import compressed_by
 from rasplens.learned.compressor.evaluation import evaluate
 from rasplens.learned.compressor.examples import examples
 from rasplens.learned.compressor.recipe import CompressionRecipe
-from rasplens.learned.compressor.training import build_optimiser, build_training, first_maps
+from rasplens.learned.compressor.steps import build_optimiser, build_steps, first_maps
 
 STILL = CompressionRecipe(400, 64, 1e-12, 1e-12)
 
@@ -27,7 +27,7 @@ def test_the_losses_are_those_of_the_evaluation(which, loss, request):
     """Of a map that hardly moves, over so many batches that they are nearly all inputs."""
     compiled = request.getfixturevalue(which)
     maps = first_maps(compiled.transformer.config.d_model, [(4, 0)])
-    training = build_training(compiled, examples(compiled), STILL, loss)
+    training = build_steps(compiled, examples(compiled), STILL, loss)
     _, output, layers = training.run(training.begin(jnp.asarray(maps), jnp.ones(1)), 0, jnp.array([0]), 400)
     found = evaluate(compressed_by(compiled, maps[0].astype(float)))
     assert float(output.mean()) == pytest.approx(found.output_loss, rel=0.03)
@@ -36,7 +36,7 @@ def test_the_losses_are_those_of_the_evaluation(which, loss, request):
 
 def test_columns_of_zeros_stay_zeros(frac):
     recipe = CompressionRecipe(50, 32, 1e-2, 1e-2, weight_decay=0.1)
-    training = build_training(frac, examples(frac), recipe, "squared_error")
+    training = build_steps(frac, examples(frac), recipe, "squared_error")
     maps = first_maps(frac.transformer.config.d_model, [(2, 0), (5, 0)])
     after, output, _ = training.run(training.begin(jnp.asarray(maps), jnp.ones(2)), 0, jnp.array([0, 0]), 50)
     assert (np.asarray(after.projection)[0, :, 2:] == 0).all()
@@ -64,7 +64,7 @@ def test_the_learning_rate_falls_linearly_and_then_stays():
 def test_each_member_has_its_own_learning_rate(frac):
     """A share of the recipe's, at which its first step is so much smaller."""
     recipe = CompressionRecipe(10, 32, 1e-2, 1e-2)
-    training = build_training(frac, examples(frac), recipe, "squared_error")
+    training = build_steps(frac, examples(frac), recipe, "squared_error")
     maps = np.repeat(first_maps(frac.transformer.config.d_model, [(4, 0)]), 2, axis=0)
     after, *_ = training.run(training.begin(jnp.asarray(maps), jnp.array([1.0, 0.1])), 0, jnp.array([0, 0]), 1)
     full, tenth = np.abs(np.asarray(after.projection) - maps).max(axis=(1, 2))
@@ -76,7 +76,7 @@ def test_the_best_map_is_kept_whatever_comes_after(unique):
     """An exact map, and steps that are far too large: they lead away from it, and it is what is returned."""
     wide = unique.transformer.config.d_model
     recipe = CompressionRecipe(200, 32, 0.5, 0.5)
-    training = build_training(unique, examples(unique), recipe, "cross_entropy")
+    training = build_steps(unique, examples(unique), recipe, "cross_entropy")
     maps = first_maps(wide, [(wide, 0)])
     after, output, layers = training.run(
         training.begin(jnp.asarray(maps), jnp.ones(1)), 0, jnp.array([0]), recipe.steps

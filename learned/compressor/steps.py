@@ -17,7 +17,7 @@ import optax
 from rasplens.compile.compiled import CompiledModel
 from rasplens.learned.compressor.examples import Examples, masks
 from rasplens.learned.compressor.projection import layer_outputs, reading_through
-from rasplens.learned.compressor.recipe import CROSS_ENTROPY, CompressionRecipe
+from rasplens.learned.compressor.recipe import CROSS_ENTROPY, CompressionRecipe, OutputLoss
 from rasplens.model.forward import forward
 from rasplens.model.jax_forward import for_members
 
@@ -52,7 +52,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Training:
+class Steps:
     """What a compression runs.
 
     Attributes:
@@ -73,14 +73,16 @@ def first_maps(n_directions: int, members: Sequence[tuple[int, ...]]) -> np.ndar
     return maps
 
 
-def build_loss(compiled: CompiledModel, pool: Examples, recipe: CompressionRecipe, output_loss: str) -> Loss:
+def build_loss(
+    compiled: CompiledModel, pool: Examples, recipe: CompressionRecipe, output_loss: OutputLoss
+) -> Loss:
     """The loss of a map on some inputs of the pool: of the answers, and of what every layer writes.
 
     Args:
         compiled: The model.
         pool: The inputs.
         recipe: For how much the layers weigh.
-        output_loss: `"cross_entropy"` or `"squared_error"`.
+        output_loss: The loss of the answers.
     """
     transformer = compiled.transformer
     weights = {name: jnp.asarray(array, dtype=jnp.float32) for name, array in transformer.weights.items()}
@@ -121,16 +123,16 @@ def build_loss(compiled: CompiledModel, pool: Examples, recipe: CompressionRecip
     return loss
 
 
-def build_training(
-    compiled: CompiledModel, pool: Examples, recipe: CompressionRecipe, output_loss: str
-) -> Training:
+def build_steps(
+    compiled: CompiledModel, pool: Examples, recipe: CompressionRecipe, output_loss: OutputLoss
+) -> Steps:
     """The programs that train maps for a compiled model.
 
     Args:
         compiled: The model.
         pool: The inputs from which those of every step are drawn.
         recipe: How to train.
-        output_loss: `"cross_entropy"` or `"squared_error"`.
+        output_loss: The loss of the answers.
     """
     loss, n_inputs = build_loss(compiled, pool, recipe, output_loss), len(pool.tokens)
     optimiser = build_optimiser(recipe)
@@ -158,7 +160,9 @@ def build_training(
         return State(maps, jax.vmap(optimiser.init)(maps), rates, at_first, at_first, maps)
 
     @partial(jax.jit, static_argnames="size")
-    def run(state: State, start: int | jax.Array, seeds: jax.Array, size: int) -> tuple[State, jax.Array, jax.Array]:
+    def run(
+        state: State, start: jax.Array | int, seeds: jax.Array, size: int
+    ) -> tuple[State, jax.Array, jax.Array]:
         def of_member(own: State, seed: jax.Array) -> tuple[State, tuple[jax.Array, jax.Array]]:
             keys = jax.vmap(lambda i: jax.random.fold_in(jax.random.key(seed), i))(start + jnp.arange(size))
             return jax.lax.scan(step, own, keys)
@@ -166,7 +170,7 @@ def build_training(
         state, (output, layers) = for_members(of_member)(state, seeds)
         return state, output, layers
 
-    return Training(begin, run)
+    return Steps(begin, run)
 
 
 def build_optimiser(recipe: CompressionRecipe) -> optax.GradientTransformation:

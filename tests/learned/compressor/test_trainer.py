@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from rasplens.compile import compile_program, programs
-from rasplens.learned import compress
-from rasplens.learned.compressor import CompressionRecipe, loop
-from rasplens.learned.compressor.compress_model import _better
+from rasplens.learned import TrainConfig, compress, compress_many
+from rasplens.learned.compressor import CompressionRecipe
+from rasplens.learned.compressor.compress_model import better_end
 from rasplens.learned.compressor.evaluation import evaluate
-from rasplens.learned.compressor.loop import _leads
+from rasplens.learned.compressor.trainer import leading_heats
 
 TWO_HEATS = CompressionRecipe(60, 16, 1e-2, 1e-2, starts=3, fitted=2, rates=(1.0, 1.0, 0.001), trial=20)
 
@@ -23,9 +23,9 @@ def steep():
 
 def test_the_heat_with_the_least_loss_leads_unless_it_diverged():
     state = SimpleNamespace(loss=np.array([1, 2, np.nan, 5, np.nan, np.nan]), least=np.array([3, 2, 0, 4, 1, 2.0]))
-    assert _leads(state, 2)[:2].tolist() == [1, 3]
-    assert _leads(state, 3).tolist() == [1, 3]
-    assert _leads(state, 1).tolist() == [0, 1, 2, 3, 4, 5]
+    assert leading_heats(state, 2)[:2].tolist() == [1, 3]
+    assert leading_heats(state, 3).tolist() == [1, 3]
+    assert leading_heats(state, 1).tolist() == [0, 1, 2, 3, 4, 5]
 
 
 def test_a_fitted_start_at_a_small_rate_keeps_a_steep_program(steep):
@@ -35,9 +35,8 @@ def test_a_fitted_start_at_a_small_rate_keeps_a_steep_program(steep):
     assert evaluate(lost).token < 0.9  # the negative control: the same from random maps
 
 
-def test_with_two_heats_an_interrupted_run_ends_the_same(steep, tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "CHUNK", 10)
-    monkeypatch.setattr(loop, "SAVE_EVERY", 0.0)
+def test_with_two_heats_an_interrupted_run_ends_the_same(steep, tmp_path):
+    config = TrainConfig(map_chunk=10, save_every=0.0)
     path, seen = tmp_path / "state.safetensors", []
 
     def stop(report):
@@ -45,11 +44,11 @@ def test_with_two_heats_an_interrupted_run_ends_the_same(steep, tmp_path, monkey
         if report.step == 50:
             raise KeyboardInterrupt
 
-    whole = compress(steep, [4, 6], TWO_HEATS)
+    whole = compress_many(steep, [4, 6], recipe=TWO_HEATS, config=config)
     with pytest.raises(KeyboardInterrupt):
-        compress(steep, [4, 6], TWO_HEATS, progress=stop, state_path=path)
+        compress_many(steep, [4, 6], recipe=TWO_HEATS, config=config, progress=stop, state_path=path)
     assert seen == [(4, 30), (6, 30), (4, 40), (6, 40), (4, 50)]
-    resumed = compress(steep, [4, 6], TWO_HEATS, state_path=path)
+    resumed = compress_many(steep, [4, 6], recipe=TWO_HEATS, config=config, state_path=path)
     for one, other in zip(resumed, whole, strict=True):
         np.testing.assert_array_equal(one.projection, other.projection)
         assert one.history == other.history
@@ -66,6 +65,6 @@ def test_the_better_end_has_more_right_answers_or_else_less_loss(steep):
     wide = steep.transformer.config.d_model
     tiny = CompressionRecipe(1, 8, 1e-9, 1e-9)
     right, wrong = compress(steep, wide, tiny), compress(steep, 2, tiny)
-    assert _better([wrong, right], [0.0, 1.0]) is right
-    assert _better([right, compress(steep, wide, tiny, seed=1)], [1.0, 2.0]) is right
-    assert _better([wrong], [5.0]) is wrong
+    assert better_end([wrong, right], [0.0, 1.0]) is right
+    assert better_end([right, compress(steep, wide, tiny, seed=1)], [1.0, 2.0]) is right
+    assert better_end([wrong], [5.0]) is wrong

@@ -1,0 +1,128 @@
+"""A variable of a compiled model: where the residual stream holds an s-op, and what its coordinates stand for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from rasplens.compile.errors import UndefinedValue
+from rasplens.compile.rasp import Encoding, Value
+from rasplens.compile.rasp.values import NUMBERS_AGREE, value_key, values_agree
+
+TOLERANCE = 0.25
+"""How far a number may be off from one of its values, as a fraction of the gap to the next."""
+
+
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """An s-op as the residual stream holds it.
+
+    Attributes:
+        name: As in the program.
+        encoding: One coordinate per value, or one for the number (then a second if it can be undefined).
+        values: What it can be; a value's place is its code.
+        columns: What to multiply the residual stream by to read it: `[d_model, width]`. Of a variable with
+            directions of its own these are unit vectors; of a map of another one, sums of that one's.
+        directions: The directions of the residual stream that it is read from.
+        written_at: The hook point of the residual stream from which on it is there.
+        is_view: Whether it has no directions of its own but follows from those of others.
+        is_auxiliary: Whether it is none of the program's s-ops but a step that the compiler takes.
+    """
+
+    name: str
+    encoding: Encoding
+    values: tuple[Value, ...]
+    columns: Float[np.ndarray, "d_model _"]
+    directions: Int[np.ndarray, " direction"]
+    written_at: str
+    is_view: bool = False
+    is_auxiliary: bool = False
+
+    def read(self, residual: Float[np.ndarray, "*batch d_model"]) -> Float[np.ndarray, "*batch width"]:
+        """Its coordinates in some residual streams."""
+        return residual @ self.columns
+
+    def code(self, value: Value) -> int:
+        """The place of a value among `values`; for a number, of the one that it equals up to rounding.
+
+        Raises:
+            KeyError: If the variable cannot be that.
+        """
+        exact = self._codes.get(value_key(value))
+        if exact is not None:
+            return exact
+        if self.encoding is Encoding.NUMERICAL and isinstance(value, int | float):
+            distances = np.abs(np.array(self.values, dtype=float) - value)
+            if distances.min() <= NUMBERS_AGREE * np.abs(np.array(self.values, dtype=float)).max():
+                return int(distances.argmin())
+        for code, known in enumerate(self.values):
+            if values_agree(known, value, self.encoding):
+                return code
+        raise KeyError(f"{self.name!r} is never {value!r}.")
+
+    @cached_property
+    def _codes(self) -> Mapping[tuple[Any, ...], int]:
+        return {value_key(value): code for code, value in enumerate(self.values)}
+
+    def decode(
+        self, coordinates: Float[np.ndarray, "*batch width"], tolerance: float = TOLERANCE
+    ) -> Int[np.ndarray, "*batch"]:
+        """The codes that coordinates stand for; -1 where undefined.
+
+        Args:
+            coordinates: What `read` gives.
+            tolerance: How far they may be off a value, in the units of `nearest`.
+
+        Raises:
+            UndefinedValue: If some coordinates are a mixture, no value.
+        """
+        codes, errors = nearest(self, coordinates)
+        if (errors > tolerance).any():
+            worst = coordinates[np.unravel_index(np.argmax(errors), errors.shape)]
+            raise UndefinedValue(
+                f"{self.name!r} holds no single value but a mixture ({_describe(self, worst)}): an aggregate met "
+                "different values on this input. To average numbers, make the aggregate numerical(...)."
+            )
+        return codes
+
+
+def nearest(
+    variable: Variable, coordinates: Float[np.ndarray, "*batch width"]
+) -> tuple[Int[np.ndarray, "*batch"], Float[np.ndarray, "*batch"]]:
+    """The codes that coordinates are nearest to (-1: undefined), and how far off they are.
+
+    The distance is in the units of `TOLERANCE`: at 0.5, another answer is as near.
+    """
+    if variable.encoding is Encoding.CATEGORICAL:
+        return _nearest_onehot(coordinates)
+    codes, errors = _nearest_number(variable, coordinates[..., 0])
+    if coordinates.shape[-1] == 1:
+        return codes, errors
+    is_defined = coordinates[..., 1] > 0.5
+    errors = np.maximum(np.where(is_defined, errors, 0), np.abs(coordinates[..., 1] - is_defined))
+    return np.where(is_defined, codes, -1), errors
+
+
+def _nearest_onehot(coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    codes = np.where(coordinates.max(axis=-1) > 0.5, coordinates.argmax(axis=-1), -1)
+    ideal = codes[..., None] == np.arange(coordinates.shape[-1])
+    return codes, np.abs(coordinates - ideal).max(axis=-1)
+
+
+def _nearest_number(variable: Variable, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    values = np.array([float(value) for value in variable.values])
+    codes = np.abs(numbers[..., None] - values).argmin(axis=-1)
+    gaps = np.diff(values, prepend=-np.inf, append=np.inf)
+    room = np.minimum(gaps[:-1], gaps[1:])
+    room[np.isinf(room)] = 1.0
+    return codes, np.abs(numbers - values[codes]) / room[codes]
+
+
+def _describe(variable: Variable, coordinates: np.ndarray) -> str:
+    if variable.encoding is Encoding.NUMERICAL:
+        return f"{coordinates[0]:.4g}, between its values"
+    shares = sorted(zip(coordinates, variable.values, strict=True), key=lambda pair: -pair[0])[:3]
+    return ", ".join(f"{share:.2f} of {value!r}" for share, value in shares)

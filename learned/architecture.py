@@ -1,0 +1,44 @@
+"""The shape of a learned transformer, but for what the task decides."""
+
+from dataclasses import asdict, dataclass
+
+from rasplens.model import Config
+from rasplens.tasks import Task
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A transformer, but for what the task decides; see `rasplens.model.Config`.
+
+    Attributes:
+        bias: Whether biases are trained.
+    """
+
+    n_layers: int
+    n_heads: int
+    d_model: int
+    d_head: int
+    positions: str = "learned"
+    smeared_keys: bool = False
+    identity_v: bool = False
+    identity_o: bool = False
+    normalization: str = "none"
+    d_mlp: int = 0
+    bias: bool = False
+
+    def __str__(self) -> str:
+        parts = [f"{self.n_layers}L{self.n_heads}H", f"d_model={self.d_model}"]
+        parts += [f"MLPs of {self.d_mlp}"] if self.d_mlp else []
+        parts += ["smeared keys"] if self.smeared_keys else []
+        frozen = [
+            name for name, is_identity in (("W_V", self.identity_v), ("W_O", self.identity_o)) if is_identity
+        ]
+        parts += [f"{' = '.join(frozen)} = I"] if frozen else []
+        parts += [self.normalization] if self.normalization != "none" else []
+        parts += ["biases"] if self.bias else []
+        return ", ".join(parts)
+
+    def config(self, task: Task) -> Config:
+        """The config of this architecture for a task."""
+        fields = {name: value for name, value in asdict(self).items() if name != "bias"}
+        return Config(n_ctx=task.n_ctx, d_vocab=len(task.vocab), d_vocab_out=len(task.outputs), **fields)

@@ -1,0 +1,46 @@
+"""What of a training users may want to change that is neither the model nor its recipe."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How `train` and `compress` go about their work; results are published for the defaults.
+
+    `chunk`, `n_monitored`, `most_devices`, `worth_sharing`, `pool` and `most_numbers` change results in their last
+    bits or more: which inputs are drawn, when a training stops, in which order numbers are added.
+
+    Attributes:
+        chunk: Steps of `train` between two looks at the accuracy, each with a report.
+        map_chunk: Steps of `compress` between two reports.
+        n_monitored: Inputs of the fixed sample that early stopping looks at; none of them is held out.
+        save_every: Seconds between two states on disk; the last state is always written.
+        most_devices: Cores among which the inputs of a step are shared out at most: they are few, and sharing has
+            its price.
+        worth_sharing: The scores of a layer, or the logits, from which sharing a step out is faster.
+        pool: Inputs that a compression draws from, where there are too many to list.
+        most_numbers: What the layers' outputs on all inputs of the pool may come to: 50 million are 200 MB.
+
+    Raises:
+        ValueError: If a size is below 1, or `save_every` negative.
+    """
+
+    chunk: int = 100
+    map_chunk: int = 500
+    n_monitored: int = 1_000
+    save_every: float = 5.0
+    most_devices: int = 4
+    worth_sharing: int = 200_000
+    pool: int = 20_000
+    most_numbers: int = 50_000_000
+
+    def __post_init__(self) -> None:
+        for name in ("chunk", "map_chunk", "n_monitored", "most_devices", "pool", "most_numbers"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1; got {getattr(self, name)}.")
+        for name in ("save_every", "worth_sharing"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be negative; got {getattr(self, name)}.")
+
+
+DEFAULTS = TrainConfig()

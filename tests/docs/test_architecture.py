@@ -1,0 +1,49 @@
+"""The page about the architecture is true: its paths exist, and the import graph is what it says."""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/architecture.md").read_text()
+
+
+@pytest.fixture(scope="module")
+def drawing():
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    spec = importlib.util.spec_from_file_location("architecture", ROOT / "benchmarks/architecture.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    sys.path.pop(0)
+    return module
+
+
+@pytest.fixture(scope="module")
+def imports(drawing):
+    return drawing.imports()
+
+
+def test_every_path_exists():
+    paths = re.findall(r"`((?:compile|learned|compare|model|tasks|rasplens|tests|benchmarks)/[\w./]*)`", PAGE)
+    assert len(paths) > 30
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_there_is_no_cycle_and_no_arrow_upwards(drawing, imports):
+    assert list(drawing.cycles(imports)) == []
+    assert list(drawing.upward(imports)) == []
+
+
+def test_a_cycle_and_an_arrow_upwards_would_be_seen(drawing, imports):
+    wrong = imports.copy()
+    wrong.add_edge("rasplens.model.config", "rasplens.compile.compiler")
+    wrong.add_edge("rasplens.compile.ir", "rasplens.compile.compiler")
+    assert any("rasplens.compile.ir" in line for line in drawing.cycles(wrong))
+    assert any("rasplens.model.config" in line for line in drawing.upward(wrong))
+
+
+def test_no_folder_is_too_full(drawing):
+    assert "too many" not in drawing.rooms()
