@@ -1,6 +1,7 @@
 """The pages and examples do what they say: their code is run."""
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -10,20 +11,42 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+SLOW = {"compression.md", "training.md", "compare_two_programs.py"}
+"""What compiles trainings, or compares at full size."""
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
-def test_the_code_of_a_page_runs(page):
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.S)
-    assert blocks
-    subprocess.run([sys.executable, "-c", "\n".join(blocks)], check=True, capture_output=True, cwd=ROOT)
+def code_of(page):
+    return "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.S))
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
-def test_an_example_runs_and_is_short(example):
+def each(paths):
+    """Parameters, of which some are slow."""
+    return [pytest.param(path, marks=pytest.mark.slow if path.name in SLOW else (), id=path.name) for path in paths]
+
+
+@pytest.mark.parametrize("page", each(page for page in PAGES if code_of(page)))
+def test_the_code_of_a_page_runs(page, monkeypatch):
+    """In this process, where what is heavy is imported already, in a namespace of its own."""
+    monkeypatch.chdir(ROOT)
+    exec(compile(code_of(page), page.name, "exec"), {"__name__": "__main__"})
+
+
+def test_code_runs_in_an_interpreter_of_its_own():
+    """One page that needs nothing heavy; the README's is run above."""
+    code = code_of(ROOT / "docs" / "language.md")
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=ROOT)
+
+
+@pytest.mark.slow
+def test_the_readme_runs_in_an_interpreter_of_its_own():
+    subprocess.run([sys.executable, "-c", code_of(ROOT / "README.md")], check=True, capture_output=True, cwd=ROOT)
+
+
+@pytest.mark.parametrize("example", each(EXAMPLES))
+def test_an_example_runs_and_is_short(example, capsys):
     assert len(example.read_text().splitlines()) <= 60
-    done = subprocess.run([sys.executable, example], check=True, capture_output=True, text=True)
-    assert done.stdout
+    runpy.run_path(str(example), run_name="__main__")
+    assert capsys.readouterr().out
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)

@@ -1,8 +1,13 @@
 """The command line in process, in a folder of its own."""
 
+import numpy as np
 import pytest
 
 from rasplens.cli import main
+from rasplens.learned.compressor.compressed_model import compressed_by
+from rasplens.sources import reference
+from rasplens.tasks import get_task
+from rasplens.workflows import compare, run
 
 PROGRAM = """
 from rasplens.compile.rasp import Comparison, Select, SelectorWidth, tokens
@@ -38,3 +43,14 @@ def cli(folder, capsys):
         return stop.value.code, printed.out, printed.err
 
     return call
+
+
+@pytest.fixture
+def small_copy(folder, monkeypatch):
+    """A file with a model of its second program, for the task `copy` with few letters, which commands now take."""
+    task = get_task("copy", n_letters=8, block=3, length=9)
+    for module in (compare, run):
+        monkeypatch.setattr(module, "get_task", lambda name: task)
+    compiled = reference(task, "induction")
+    compressed_by(compiled, np.eye(compiled.transformer.config.d_model)).save(folder / "own.safetensors")
+    return "own.safetensors"

@@ -39,7 +39,7 @@ FAULTS = {
     "no shipped model": (("run", "compression_notebook"), "No trained model is shipped"),
     "unknown config": (
         ("run", "copy", "--config", "fast"),
-        "Invalid value for '--config': 'fast' is not one of 'quick', 'standard', 'thorough'",
+        "'fast' is not one of 'quick', 'standard', 'thorough'",
     ),
     "too few inputs": (("run", "copy", "--inputs", "3"), "Invalid value for '--inputs'"),
     "unknown command": (("sort",), "No such command 'sort'"),

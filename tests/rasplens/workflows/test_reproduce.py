@@ -3,7 +3,8 @@
 import json
 from dataclasses import replace
 
-from rasplens.learned import RECIPES, published_grid, recipes
+from rasplens.learned import RECIPES, load_pretrained, published_grid, recipes
+from rasplens.reproductions import Reproduction
 
 
 def test_reproduce_shows_published_figures_beside_ours(cli, folder, monkeypatch):
@@ -15,10 +16,20 @@ def test_reproduce_shows_published_figures_beside_ours(cli, folder, monkeypatch)
     assert "NO" in text  # after thirty steps nothing is completed
     names = sorted(path.name for path in (folder / "again").iterdir())
     assert names == ["copy_smeared.safetensors", "copy_smeared.training.jsonl", "copy_smeared_attention.html"]
+
+
+def test_the_same_as_json(cli, folder, monkeypatch):
+    def trained(entry, state_path, **options):
+        state_path.touch()
+        return load_pretrained(entry.task)
+
+    monkeypatch.setattr(Reproduction, "train", trained)
     code, text, _ = cli("reproduce", "copy_smeared", "--out", "again", "--json")
+    assert code == 0
     values = json.loads(text)
     assert values["name"] == "copy_smeared"
     assert {"measure", "theirs", "ours", "holds"} == set(values["findings"][0])
+    assert False not in [finding["holds"] for finding in values["findings"]]
 
 
 def test_reproduce_grid_writes_its_table(cli, folder, monkeypatch):

@@ -42,13 +42,13 @@ def test_it_writes_the_figures(copy_run):
     assert values["accuracies"]["compiled"] == {"token": 1.0, "sequence": 1.0}
 
 
-def test_another_model_another_program_another_folder_as_json(cli, folder):
-    load_pretrained("copy").save(folder / "own.safetensors")
-    arguments = ("--learned", "own.safetensors", "--program", "induction", "--out", "x/y", "--json")
+def test_another_model_another_program_another_folder_as_json(cli, folder, small_copy):
+    arguments = ("--learned", small_copy, "--program", "induction", "--out", "x/y", "--json")
     code, text, errors = cli("run", "copy", *QUICK, *arguments)
     assert (code, errors) == (0, "")
     values = json.loads(text)
-    assert (values["program"], values["learned"]) == ("induction", load_pretrained("copy").origin)
+    assert values["program"] == "induction"
+    assert values["learned"].startswith("'induction', compressed to")
     assert values["verification"]["task inputs"]["ok"] is True
     assert values["report"] == "x/y/report.html"
     assert (folder / "x/y/report.html").is_file()
