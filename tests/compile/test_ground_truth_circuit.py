@@ -113,6 +113,6 @@ def test_what_makes_no_sense_is_refused():
 
 
 def test_a_model_without_neurons_has_no_parts_for_them():
-    compiled = compile_program(rasp.numerical(tokens), [0], 3, optimize=["cast"])
+    compiled = compile_program(rasp.numerical(tokens), [0], 3, optimize=["numeric-casts"])
     assert not compiled.neurons
     assert list(compiled.circuit()) == [part.name for part in parts(compiled)]
