@@ -5,7 +5,7 @@ from rasplens.compile.rasp import indices, tokens
 
 
 def test_they_are_passed_to_the_compiler():
-    with pytest.raises(CompileError, match="can take more than 3 values.* raise max_values of CompileLimits"):
+    with pytest.raises(CompileError, match=r"can take more than 3 values.* raise max_values of CompileLimits"):
         compile_program(tokens + indices, [0, 10], 2, limits=CompileLimits(max_values=3))
     assert compile_program(tokens + indices, [0, 10], 2, limits=CompileLimits(max_values=4))([10, 0]) == [10, 1]
 
