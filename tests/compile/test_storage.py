@@ -10,8 +10,8 @@ from rasplens.model import StorageError, load, save
 
 
 @pytest.fixture
-def compiled(case):
-    return compile_program(rasp.causal(case.program), case.vocab, case.max_len, **case.options)
+def compiled(case, compiled_case):
+    return compiled_case(case.name, optimize=True)
 
 
 @pytest.fixture

@@ -1,10 +1,10 @@
 import numpy as np
+from rasp_examples import EQUAL
 
 from rasplens.compile import compile_program
 from rasplens.compile.rasp import Aggregate, Comparison, Select, SelectorWidth, indices, tokens
 from rasplens.compile.rasp import causal as causally
 
-EQUAL = Select(tokens, tokens, Comparison.EQ)
 BACK = Select(indices, indices, Comparison.LEQ)
 
 

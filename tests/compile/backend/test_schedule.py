@@ -1,11 +1,11 @@
+from rasp_examples import EQUAL
+
 from rasplens.compile.analysis.reachable_values import reachable_values
 from rasplens.compile.backend.residual_layout import lay_out
 from rasplens.compile.backend.schedule import ATTENTION, MLP, n_layers, schedule
 from rasplens.compile.frontend.lowering import build_graph
 from rasplens.compile.rasp import Aggregate, Comparison, Select, SelectorWidth, indices, tokens
 from rasplens.compile.rasp.input_space import input_space
-
-EQUAL = Select(tokens, tokens, Comparison.EQ)
 
 
 def places(program) -> dict[str, tuple[int, int]]:
