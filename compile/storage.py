@@ -16,7 +16,7 @@ import numpy as np
 
 from rasplens.compile import rasp
 from rasplens.compile.anatomy import Anatomy
-from rasplens.compile.frontend.undefined_inputs import defined_program
+from rasplens.compile.frontend.defined_program import defined_program
 from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.rasp.input_space import InputSpace
 from rasplens.compile.rasp.interpreter import expressions

@@ -200,7 +200,7 @@ def _argument(argument: Any, known: dict[int, rasp.RASPExpr]) -> Any:
     kind = type(argument).__name__
     if kind in _FIELDS or kind in _PRIMITIVES:
         return _convert(argument, known)
-    return rasp.Comparison[argument.name] if kind == "Comparison" else argument
+    return rasp.ComparisonPredicate[argument.name] if kind == "Comparison" else argument
 
 
 def _annotations(expr: Any) -> dict[str, Any]:
