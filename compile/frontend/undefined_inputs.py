@@ -1,6 +1,6 @@
 """Inputs on which a program is undefined, which are found before it is compiled.
 
-An average of different words has no value, and neither has a function where it raises. The inputs are
+An average of different words is undefined, and so is a function where it raises. The inputs are
 enumerated where there are few enough, and sampled otherwise.
 """
 
@@ -20,7 +20,7 @@ from rasplens.compile.rasp.input_space import InputSpace
 from rasplens.compile.rasp.interpreter import run
 
 Partial = Literal["forbid", "allow"]
-"""What to do about inputs on which a program is undefined."""
+"""The ways to treat a partial program, which is undefined on some inputs: refuse it, or compile it."""
 
 
 @dataclass(frozen=True)

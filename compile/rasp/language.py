@@ -218,6 +218,9 @@ tokens = TokensType()
 indices = IndicesType()
 length = LengthType()
 
+PRIMITIVES: Mapping[str, SOp] = {"TokensType": tokens, "IndicesType": indices, "LengthType": length}
+"""By the name of its class, here as in Tracr, each s-op of which there is only one."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Map(SOp):
