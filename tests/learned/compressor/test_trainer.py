@@ -45,7 +45,7 @@ def test_with_two_heats_an_interrupted_run_ends_the_same(steep, tmp_path):
         if report.step == 50:
             raise KeyboardInterrupt
 
-    options = {"recipe": TWO_HEATS, "config": config}
+    options = {"recipe": replace(TWO_HEATS, fitted=0), "config": config}
     whole = compress_many(steep, [4, 6], **options)
     with pytest.raises(KeyboardInterrupt):
         compress_many(steep, [4, 6], progress=stop, state_path=path, **options)
