@@ -9,6 +9,7 @@ from rasplens.compile import compile_program, programs
 from rasplens.compile.rasp import tokens
 from rasplens.learned import TrainConfig, compress, compress_many
 from rasplens.learned.compressor import CompressionRecipe
+from rasplens.learned.compressor.compress_model import check_members
 from rasplens.learned.compressor.evaluation import evaluate
 from rasplens.learned.errors import TrainingError
 from rasplens.model import StorageError
@@ -91,7 +92,12 @@ def test_the_state_of_another_run_is_refused(frac, tmp_path):
 def test_widths_that_there_are_not_are_refused(frac, d):
     wide = frac.transformer.config.d_model
     with pytest.raises(ValueError, match=f"d must be a whole number from 1 to {wide}"):
-        compress(frac, d, SHORT)
+        check_members(frac, [(d, 0)])
+
+
+def test_every_width_is_looked_at_before_anything_is_trained(frac):
+    with pytest.raises(ValueError, match="d must be a whole number"):
+        compress_many(frac, [3, 99])
 
 
 def test_nothing_and_twice_the_same_are_refused(frac):
@@ -113,4 +119,4 @@ def test_what_diverges_says_so(unique):
 
 def test_only_compiled_models_are_compressed(frac):
     with pytest.raises(TypeError, match="takes a CompiledModel"):
-        compress(frac.transformer, 3)
+        check_members(frac.transformer, [(3, 0)])
