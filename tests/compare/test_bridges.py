@@ -162,9 +162,9 @@ def test_the_untrained_control_of_a_bridge_is_another_model(bridge, task):
     np.testing.assert_array_equal(as_studied_model(model, task, ids, vocabulary).clean_logits, before)
 
 
-def test_variables_are_interchanged_in_a_bridge(bridge, induction, task, quick):
+def test_variables_are_interchanged_in_a_bridge(bridge, induction, task, brief):
     model, vocabulary = bridge
-    pairing = pair(induction, model, task, quick, seed=0, vocabulary=vocabulary)
+    pairing = pair(induction, model, task, brief, seed=0, vocabulary=vocabulary)
     pairs = interchange_pairs(pairing, "previous", interchangeable_positions(pairing, "previous"), seed=0)
     for point in pairing.learned.residual_points:
         whole = agreement(pairing.learned, pairs, point, None)
@@ -174,16 +174,16 @@ def test_variables_are_interchanged_in_a_bridge(bridge, induction, task, quick):
     assert 0 <= one.accuracy.score <= 1
 
 
-def test_a_native_bridge_of_a_compiled_program_implements_it(native, induction, task, quick):
+def test_a_native_bridge_of_a_compiled_program_implements_it(native, induction, task, brief):
     vocabulary = vocabulary_of(induction, task)
-    result = compare(induction, native, task=task, config=quick, vocabulary=vocabulary)
+    result = compare(induction, native, task=task, config=brief, vocabulary=vocabulary)
     assert result.verdict.answer == "implements"
     for axis in result.axes:
         assert axis.score > 0.99, axis
 
 
-def test_a_language_model_is_compared_along_every_axis(language, vocabulary, induction, task, quick):
-    result = compare(induction, language, task=task, config=quick, vocabulary=vocabulary)
+def test_a_language_model_is_compared_along_every_axis(language, vocabulary, induction, task, brief):
+    result = compare(induction, language, task=task, config=brief, vocabulary=vocabulary)
     for axis in result.axes:
         assert 0 <= axis.low <= axis.score <= axis.high <= 1, axis
     assert result.accuracies["learned"].token > result.accuracies["untrained"].token
