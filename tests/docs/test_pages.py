@@ -21,7 +21,9 @@ def code_of(page):
 
 def each(paths):
     """Parameters, of which some are slow."""
-    return [pytest.param(path, marks=pytest.mark.slow if path.name in SLOW else (), id=path.name) for path in paths]
+    return [
+        pytest.param(path, marks=pytest.mark.slow if path.name in SLOW else (), id=path.name) for path in paths
+    ]
 
 
 @pytest.mark.parametrize("page", each(page for page in PAGES if code_of(page)))
