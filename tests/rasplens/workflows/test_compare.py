@@ -10,18 +10,18 @@ QUICK = ("--config", "quick", "--inputs", "50")
 def test_every_program_of_the_task_is_ranked(cli, folder, small_copy):
     code, text, _ = cli("compare", "copy", "--learned", small_copy, *QUICK, "--out", "reports")
     assert code == 0
-    rows = re.findall(r"^own.safetensors: (\w+) +(implements|partly|does not|cannot tell)", text, flags=re.M)
+    rows = re.findall(r"^own: (\w+) +(implements|partly|does not|cannot tell)", text, flags=re.M)
     assert rows == [("induction", "implements"), ("offset", "does not")]
-    assert re.search(r"^own.safetensors → induction", text, flags=re.M)
+    assert re.search(r"^own → induction", text, flags=re.M)
     names = sorted(path.name for path in (folder / "reports").iterdir())
     assert names == ["own_induction.html", "own_offset.html"]
 
 
 def test_equal_models_have_equal_rows(cli, folder, small_copy):
-    copy(folder / small_copy, folder / "other.safetensors")
-    models = ("--learned", small_copy, "--learned", "other.safetensors")
+    copy(folder / small_copy, folder / "other")
+    models = ("--learned", small_copy, "--learned", "other")
     code, text, _ = cli("compare", "copy", *models, "--program", "offset", *QUICK, "--json")
     assert code == 0
     first, second = json.loads(text)
-    assert (first.pop("model"), second.pop("model")) == ("own.safetensors", "other.safetensors")
+    assert (first.pop("model"), second.pop("model")) == ("own", "other")
     assert first == second

@@ -44,8 +44,22 @@ def test_it_writes_the_model_and_shows_what_it_kept(capsys, tmp_path):
 
 
 def test_several_widths_and_seeds_as_json(capsys, tmp_path):
-    arguments = ["length", "--vocab", "a,b", "--max-len", "3", "--d", "2", "--d", "3", "--models", "2"]
-    arguments += ["--out", "x.safetensors", "--json"]
+    arguments = [
+        "length",
+        "--vocab",
+        "a,b",
+        "--max-len",
+        "3",
+        "--d",
+        "2",
+        "--d",
+        "3",
+        "--models",
+        "2",
+        "--out",
+        "x.safetensors",
+        "--json",
+    ]
     code, text, errors = call(capsys, *arguments)
     assert (code, errors) == (0, "")
     values = json.loads(text)

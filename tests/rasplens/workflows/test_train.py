@@ -13,8 +13,9 @@ ORIGIN = "trained by recipe 'fast' with seed 4"
 
 @pytest.fixture(autouse=True)
 def few_steps(monkeypatch):
-    short = replace(RECIPES["copy"]["fast"], steps=30, warmup=5)
-    monkeypatch.setattr(recipes, "RECIPES", {"copy": {"fast": short}})
+    monkeypatch.setattr(
+        recipes, "RECIPES", {"copy": {"fast": replace(RECIPES["copy"]["fast"], steps=30, warmup=5)}}
+    )
 
 
 def test_it_stores_a_model_that_other_commands_take(cli, folder):
