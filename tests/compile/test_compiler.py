@@ -90,7 +90,7 @@ def test_the_bos_is_there_only_where_it_is_needed():
 
 
 def test_a_bos_that_is_needed_cannot_be_forbidden():
-    with pytest.raises(CompileError, match=r"'hist \(BOS share\)' needs a beginning-of-sequence position"):
+    with pytest.raises(CompileError, match=r"'hist \(attention on BOS\)' needs a beginning-of-sequence position"):
         compile_program(SelectorWidth(EQUAL).named("hist"), ["a"], 3, bos=False)
     with pytest.raises(CompileError, match=r"Compile with bos=\"auto\""):
         compile_program(Aggregate(PREVIOUS, tokens), ["a"], 3, bos=False)

@@ -18,7 +18,7 @@ def test_every_operation_takes_the_first_place_after_its_inputs():
     hist = SelectorWidth(EQUAL).named("hist")
     program = Aggregate(Select(hist, indices, Comparison.EQ), tokens).named("moved")
     assert places(program) == {
-        "hist (BOS share)": (0, ATTENTION),
+        "hist (attention on BOS)": (0, ATTENTION),
         "hist": (0, MLP),
         "moved": (1, ATTENTION),
     }

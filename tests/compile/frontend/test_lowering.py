@@ -46,7 +46,7 @@ def test_shared_expressions_become_one_node():
 def test_a_width_is_a_share_and_a_lookup():
     graph = build_graph(SelectorWidth(EQUAL).named("hist"))
     assert [type(node.op).__name__ for node in graph.nodes] == ["Tokens", "Select", "BosAttention", "Apply"]
-    assert [node.name for node in graph.nodes] == ["tokens", "select", "hist (BOS share)", "hist"]
+    assert [node.name for node in graph.nodes] == ["tokens", "select", "hist (attention on BOS)", "hist"]
     assert graph.nodes[2].encoding is Encoding.NUMERICAL
 
 
