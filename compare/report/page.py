@@ -16,8 +16,9 @@ from rasplens import __version__
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.evidence.ablation.measurement import METHODS
 from rasplens.compare.report.figures import figures
-from rasplens.compare.report.findings import paragraphs, table
+from rasplens.compare.report.findings import paragraphs
 from rasplens.compare.report.glossary import GLOSSARY
+from rasplens.compare.report.sentences import table
 from rasplens.model.storage import write_atomically
 
 MOST_ROWS = 200

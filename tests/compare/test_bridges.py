@@ -6,7 +6,7 @@ import torch
 import transformers
 from transformer_lens.model_bridge.sources import build_bridge_from_module
 
-from rasplens.compare import as_studied_model, compare, pair, token_vocabulary
+from rasplens.compare import CompareConfig, as_studied_model, compare, pair, token_vocabulary
 from rasplens.compare.evidence.ablation.edges import edge_effects
 from rasplens.compare.evidence.ablation.effects import head_effects, head_position_effects, neuron_effects
 from rasplens.compare.evidence.interchange.accuracy import interchanges
@@ -134,8 +134,9 @@ def test_without_layer_norm_the_middle_of_a_block_is_edited_alike(task):
 
 
 def test_heads_edges_and_neurons_of_a_bridge_are_ablated(studied):
+    few = CompareConfig(head_answers=40, edge_answers=40, neuron_answers=40)
     for effects in (head_effects, head_position_effects, edge_effects, neuron_effects):
-        table = effects(studied, 40).table
+        table = effects(studied, few).table
         assert np.isfinite(table.to_numpy(dtype=float)).all()
         if effects in (head_effects, edge_effects):
             assert (table["zero_kl"] > 1e-3).any()

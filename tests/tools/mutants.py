@@ -5,8 +5,8 @@
     python tests/tools/mutants.py --tree FOLDER       of another checkout, such as an older one
 
 A mutant is a line and what takes its place. Its module is found by the line itself, so that moving a module moves
-its mutants. It is tried on the tests that mirror the module, and where these pass, on the other tests of its folder
-and act. Every mutant runs in a copy of the checkout.
+its mutants. It is tried on the tests that mirror the module, and where these pass, on those of its folder and
+act. Every mutant runs in a copy of the checkout.
 """
 
 import argparse
