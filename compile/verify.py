@@ -175,8 +175,7 @@ def _shrink(compiled: CompiledModel, found: _Outcome) -> Counterexample:
             if outcome.is_wrong:
                 smaller = outcome
                 break
-    assert found.expected is not None
-    return Counterexample(found.tokens, found.expected, found.got)
+    return Counterexample(found.tokens, found.expected or [], found.got)
 
 
 def _simpler(tokens: tuple[Value, ...], vocab: tuple[Value, ...]) -> Iterator[tuple[Value, ...]]:

@@ -129,13 +129,15 @@ class Layout:
 
     def is_pad(self) -> Columns:
         """Reads 1 at padding and 0 elsewhere."""
-        assert self.pad is not None
-        return np.eye(self.d_model)[:, [self.pad]]
+        return self._marker(self.pad)
 
     def is_bos(self) -> Columns:
         """Reads 1 at the beginning-of-sequence position and 0 elsewhere."""
-        assert self.bos is not None
-        return np.eye(self.d_model)[:, [self.bos]]
+        return self._marker(self.bos)
+
+    def _marker(self, direction: int | None) -> Columns:
+        """The column that reads one direction; zeros if there is none."""
+        return np.zeros((self.d_model, 1)) if direction is None else np.eye(self.d_model)[:, [direction]]
 
     def write(self, variable: int) -> Float[np.ndarray, "width d_model"]:
         """Writes a vector in the coordinates of `encode` to the directions of what is written."""

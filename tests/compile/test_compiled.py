@@ -5,12 +5,8 @@ import pytest
 import torch
 from rasp_examples import HIST
 
-from rasplens.compile import UndefinedValue, compile_program, rasp
-from rasplens.compile.rasp import Encoding, Map, numerical, tokens
-from rasplens.compile.variable import Variable, nearest
-
-CLASSES = Variable("c", Encoding.CATEGORICAL, ("x", "y", "z"), np.eye(3), np.arange(3), "blocks.0.hook_resid_post")
-NUMBERS = Variable("n", Encoding.NUMERICAL, (0.0, 0.1, 5.0), np.eye(2), np.arange(2), "blocks.0.hook_resid_post")
+from rasplens.compile import compile_program, rasp
+from rasplens.compile.rasp import Map, numerical, tokens
 
 
 @pytest.fixture(scope="module")
@@ -42,35 +38,6 @@ def test_the_trace_has_every_variable_without_the_bos(compiled):
     np.testing.assert_array_equal(codes["tokens"], [[0, 1, 0]])
     values = compiled.variables["hist"].values
     assert [values[code] for code in codes["hist"][0]] == [2, 1, 2]
-
-
-def test_classes_are_decoded_from_one_hots():
-    codes, errors = nearest(CLASSES, np.array([[0.0, 1, 0], [0, 0, 0], [0.1, 0.8, 0], [0.5, 0.5, 0]]))
-    np.testing.assert_array_equal(codes, [1, -1, 1, -1])
-    np.testing.assert_allclose(errors, [0, 0, 0.2, 0.5])
-
-
-def test_numbers_are_decoded_to_the_nearest_in_units_of_the_gap():
-    codes, errors = nearest(NUMBERS, np.array([[0.02], [0.1], [4.0]]))
-    np.testing.assert_array_equal(codes, [0, 1, 2])
-    np.testing.assert_allclose(errors, [0.2, 0, 1 / 4.9])
-
-
-def test_numbers_that_can_be_undefined_say_so():
-    codes, errors = nearest(NUMBERS, np.array([[0.0, 1.0], [0.0, 0.0], [3.0, 0.1], [0.1, 0.7]]))
-    np.testing.assert_array_equal(codes, [0, -1, -1, 1])
-    np.testing.assert_allclose(errors, [0, 0, 0.1, 0.3])
-
-
-def test_mixtures_are_refused():
-    with pytest.raises(
-        UndefinedValue, match=r"'c' holds no single value but a mixture \(0.60 of 'y', 0.40 of 'x'"
-    ):
-        CLASSES.decode(np.array([[0.4, 0.6, 0.0]]))
-    with pytest.raises(
-        UndefinedValue, match=r"'n' holds no single value but a mixture \(2.5, between its values\)"
-    ):
-        NUMBERS.decode(np.array([[2.5]]))
 
 
 def test_the_summary_is_one_line(compiled):
