@@ -51,7 +51,8 @@ def compress_and_show(
     paths = [model_path(out, model, alone=len(models) == 1) for model in models]
     for model, path in zip(models, paths, strict=True):
         model.save(path)
-    state.unlink(missing_ok=True)
+    for left in (state, state.with_suffix(".jsonl")):  # the models have their histories
+        left.unlink(missing_ok=True)
     if json:
         terminal.as_json([_values(path, *one) for path, one in zip(paths, found, strict=True)])
         return
