@@ -215,6 +215,6 @@ def invariance(found: Sequence[Observation]) -> pd.DataFrame:
         bare = {"disguised": "itself", "alternative, disguised": "alternative, itself"}.get(kind)
         if bare is not None:
             own = {axis.name: axis.score for axis in by_kind[program, bare].axes}
-            changes = {axis.name: abs(axis.score - own[axis.name]) for axis in one.axes}
+            changes = {str(axis.name): abs(axis.score - own[axis.name]) for axis in one.axes}
             rows.append({"program": program, "model": kind, **changes})
     return pd.DataFrame(rows)
