@@ -18,8 +18,7 @@ import torch
 from page import table, write
 
 from rasplens.compare import StudiedModel, as_studied_model, compare
-from rasplens.compare.evidence.ablation.edges import Edge, attended_edges
-from rasplens.compare.evidence.ablation.effects import edge_effects
+from rasplens.compare.evidence.ablation.edges import Edge, attended_edges, edge_effects
 from rasplens.compare.models.studied_model import pattern_point
 from rasplens.compare.pipeline import STAGES
 from rasplens.compile import compile_program

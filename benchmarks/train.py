@@ -2,17 +2,21 @@
 
     python benchmarks/train.py                             prints the tables
     python benchmarks/train.py --write docs/training.md    puts them between the page's markers
+    python benchmarks/train.py --parts --write docs/training.md    only what each part of our step is worth
 
 The published notebooks trained a HookedTransformer in eager PyTorch. Their loop is run here with the same model
 as a `HookedModel`, on the same batches; and with `HookedTransformer` itself where a TransformerLens below 4 is
-installed. Both sides take turns, so that a busy machine slows both.
+installed; and the plain forward pass in our own jitted step. All sides take turns: a busy machine slows all.
 """
 
 import argparse
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import jax
 import jax.numpy as jnp
@@ -21,9 +25,11 @@ import torch
 from page import table, write
 
 from rasplens.learned import Recipe, get_recipe, untrained, use_all_cores
-from rasplens.learned.training.steps import build_steps, usable_devices
+from rasplens.learned.training import live_forward as live
+from rasplens.learned.training.steps import ForwardBuilder, build_steps, usable_devices
 from rasplens.learned.training.trainer import train
-from rasplens.model import HookedModel
+from rasplens.model import Config, HookedModel
+from rasplens.model.jax_forward import jax_forward
 from rasplens.tasks import Task, get_task
 
 STEPS, ROUNDS = 20, 8
@@ -54,8 +60,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", type=Path, help="the page to put the tables into")
     parser.add_argument("--steps-only", action="store_true", help="leave out the trainings to an accuracy")
+    parser.add_argument("--parts", action="store_true", help="measure only what each part of our step is worth")
     arguments = parser.parse_args()
     use_all_cores()
+    if arguments.parts:
+        text = parts_table()
+        print(text)
+        if arguments.write is not None:
+            write(arguments.write, "train-parts", text)
+        return
     sections = [per_step_table(), growth_table()]
     if not arguments.steps_only:
         sections.insert(1, headline_table())
@@ -72,7 +85,9 @@ def per_step_table() -> str:
     for case in CASES:
         task, recipe = get_task(case.task), get_recipe(case.task, case.theirs)
         ours, flops = our_steps(task, recipe)
-        others = {"HookedModel": eager_steps(task, recipe), **hooked_transformer_steps(task, recipe)}
+        plain, _ = our_steps(task, recipe, forward=plain_forward)
+        eager = {"HookedModel": eager_steps(task, recipe), **hooked_transformer_steps(task, recipe)}
+        others = {"plain": plain, **eager}
         times: dict[str, list[float]] = {name: [] for name in ("ours", *others)}
         for _ in range(ROUNDS):
             for name, step in {"ours": ours, **others}.items():
@@ -85,20 +100,82 @@ def per_step_table() -> str:
                 f"{recipe.batch_size:,}",
                 f"**{best['HookedModel'] / best['ours']:.1f}** (to reach: {case.per_step:g})",
                 f"{np.median(times['HookedModel']) / np.median(times['ours']):.1f}",
+                f"{best['plain'] / best['ours']:.2f}",
                 f"{best['ours']:.2f}",
-                *(f"{best[name]:.1f}" for name in others),
+                f"{best['plain']:.2f}",
+                *(f"{best[name]:.1f}" for name in eager),
                 f"{flops / 1e6:.0f}",
                 f"{floor:.2f}",
                 f"{best['ours'] / floor:.1f}",
             ]
         )
         print(rows[-1], flush=True)
-    headings = ["training", "batch", "ratio of best times", "of medians", "ours, ms per step"]
-    headings += [f"eager {name}, ms" for name in others]
+    headings = ["training", "batch", "eager / ours, best times", "of medians", "plain jitted / ours, best times"]
+    headings += ["ours, ms per step", "plain jitted, ms", *(f"eager {name}, ms" for name in eager)]
     headings += ["Mflop per step", "floor, ms", "ours / floor"]
     devices = len(jax.devices())
     title = f"Per step (best of {ROUNDS} turns of {STEPS} steps; {devices} cores, {rate / 1e9:.0f} Gflop/s)"
     return f"### {title}\n\n{table(headings, rows)}"
+
+
+def parts_table() -> str:
+    """How much longer a step takes with the plain forward pass, and with ours without each of its parts."""
+    rows = []
+    for case in CASES:
+        task, recipe = get_task(case.task), get_recipe(case.task, case.theirs)
+        sides = {"ours": our_steps(task, recipe)[0], "plain jitted": our_steps(task, recipe, 1, plain_forward)[0]}
+        for name, (forward, changes) in PARTS.items():
+            with ExitStack() as stack:
+                for target, attribute, instead in changes:
+                    stack.enter_context(patch.object(target, attribute, instead))
+                build_steps.cache_clear()
+                sides[name], _ = our_steps(task, recipe, 1, forward)
+        build_steps.cache_clear()
+        times: dict[str, list[float]] = {name: [] for name in sides}
+        for _ in range(ROUNDS):
+            for name, step in sides.items():
+                times[name].append(step())
+        best = {name: min(values) for name, values in times.items()}
+        ratios = [best[name] / best["ours"] for name in best if name != "ours"]
+        rows.append([case.name, *(f"{ratio:.2f}" for ratio in ratios), f"{best['ours']:.2f}"])
+        print(rows[-1], flush=True)
+    headings = ["training", "plain jitted", *(f"without {name}" for name in PARTS), "ours, ms per step"]
+    title = f"What the parts are worth (times as long without them, best of {ROUNDS} turns of {STEPS} steps)"
+    return f"### {title}\n\n{table(headings, rows)}"
+
+
+def plain_forward(config: Config, mask: np.ndarray, positions: tuple[int, ...]) -> Callable[..., jax.Array]:
+    """The plain forward pass: everywhere, read at some positions."""
+    everywhere = jax_forward(config, mask)
+    return lambda weights, tokens: everywhere(weights, tokens)[:, np.array(positions)]
+
+
+def at_all_positions(config: Config, mask: np.ndarray, positions: tuple[int, ...]) -> Callable[..., jax.Array]:
+    """Our forward pass, computed whether the loss can see it or not."""
+    everywhere = live.live_forward(config, mask, tuple(range(mask.shape[-1])))
+    return lambda weights, tokens: everywhere(weights, tokens)[:, np.array(positions)]
+
+
+def read_in_full(stream: live._Embedded, matrices: jax.Array, positions: tuple[int, ...]) -> jax.Array:
+    """What the tables of the first layer are looked up for, computed at every position."""
+    return live._Computed(stream.at(positions), positions).read(matrices, positions)
+
+
+NO_SCORE_TABLES = (live._Layer, "_tables_pay", lambda layer, stream: False)
+PARTS: dict[str, tuple[Callable[..., Any], list[tuple[Any, str, Any]]]] = {
+    "dead positions left out": (at_all_positions, []),
+    "tables in the first layer": (live.live_forward, [(live._Embedded, "read", read_in_full), NO_SCORE_TABLES]),
+    "tables of scores": (live.live_forward, [NO_SCORE_TABLES]),
+    "values carried as logits": (live.live_forward, [(live, "carries_logits", lambda config: False)]),
+    "products of our own": (
+        live.live_forward,
+        [
+            (live, "attend", lambda scores, values: jax.nn.softmax(scores) @ values),
+            (live, "times_transposed", lambda left, right: left @ jnp.swapaxes(right, -1, -2)),
+        ],
+    ),
+}
+"""Each part of `live_forward`: how it is built and what is patched to leave that part out."""
 
 
 def headline_table() -> str:
@@ -149,9 +226,11 @@ def wide(recipe: Recipe, width: int) -> Recipe:
     return replace(recipe, architecture=replace(recipe.architecture, d_model=width, d_head=width))
 
 
-def our_steps(task: Task, recipe: Recipe, members: int = 1) -> tuple[Callable[[], float], float]:
+def our_steps(
+    task: Task, recipe: Recipe, members: int = 1, forward: ForwardBuilder = live.live_forward
+) -> tuple[Callable[[], float], float]:
     """A function that trains for some steps and gives ms per step, and the operations of a step."""
-    steps = build_steps(task, recipe, usable_devices(task, recipe))
+    steps = build_steps(task, recipe, usable_devices(task, recipe), forward)
     start = untrained(recipe.architecture, task, 0)
     names = [name for name in start.weights if name not in start.config.frozen]
     weights = {name: jnp.stack([jnp.asarray(start.weights[name])] * members) for name in names}
@@ -168,12 +247,12 @@ def our_steps(task: Task, recipe: Recipe, members: int = 1) -> tuple[Callable[[]
         return 1e3 * (time.perf_counter() - began) / STEPS
 
     run()
-    return run, operations(task, recipe)
+    return run, operations(task, recipe, forward)
 
 
-def operations(task: Task, recipe: Recipe) -> float:
+def operations(task: Task, recipe: Recipe, forward: ForwardBuilder) -> float:
     """The floating-point operations of one step, as XLA counts them in the compiled program for one device."""
-    steps = build_steps(task, recipe, 1)
+    steps = build_steps(task, recipe, 1, forward)
     start = untrained(recipe.architecture, task, 0)
     weights = {n: jnp.asarray(a)[None] for n, a in start.weights.items() if n not in start.config.frozen}
     ids = task.sample(np.random.default_rng(0), recipe.batch_size).astype(np.int32)

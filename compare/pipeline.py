@@ -4,32 +4,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import pandas as pd
-
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.config import CompareConfig, Preset, get_config
 from rasplens.compare.evidence import collection
-from rasplens.compare.evidence.ablation.effects import (
-    METHODS,
-    head_effects,
-    head_position_effects,
-    joint_effects,
-    neuron_effects,
-)
-from rasplens.compare.evidence.ablation.profiles import correlate, critical_overlap, matched_profiles
-from rasplens.compare.evidence.attention.heads import split_heads
+from rasplens.compare.evidence.ablation.measurement import METHODS
+from rasplens.compare.evidence.ablation.profiles import correlate, critical_overlap
 from rasplens.compare.evidence.behaviour import DistinguishingInputs, discriminate
-from rasplens.compare.evidence.collection import Evidence, Progress, collect_evidence
-from rasplens.compare.evidence.interchange.accuracy import interchange_table
-from rasplens.compare.evidence.subspaces.representations import explained_table, overlap_table
-from rasplens.compare.evidence.subspaces.similarity import stream_similarity
-from rasplens.compare.models.pairing import Pairing, pair
+from rasplens.compare.evidence.collection import Progress, collect_evidence
+from rasplens.compare.evidence.descriptions import descriptions
+from rasplens.compare.models.pairing import pair
 from rasplens.compare.models.vocabulary import Vocabulary
 from rasplens.compare.ranking import Ranking
 from rasplens.compare.report.findings import findings
 from rasplens.compare.verdict.verdict import verdict
 from rasplens.compile import CompiledModel
-from rasplens.tasks import Accuracy, Task
+from rasplens.tasks import Task
 
 STAGES = (*collection.STAGES, "descriptions")
 """What `progress` is called with, in order."""
@@ -72,7 +61,7 @@ def compare(
     found = collect_evidence(pairing, distinguishing or {}, seed, progress)
     if progress is not None:
         progress(STAGES[-1])
-    tables = _tables(pairing, found, seed)
+    tables = descriptions(pairing, found, seed)
     edges = found.edges["compiled"].table, found.edges["learned"].table
     permutations = pairing.config.profile_permutations
     comparison = Comparison(
@@ -81,7 +70,7 @@ def compare(
         learned_origin=getattr(learned, "origin", type(learned).__name__),
         n_inputs=pairing.n_inputs,
         seed=seed,
-        accuracies=_accuracies(pairing),
+        accuracies=pairing.accuracies(),
         axes=found.axes,
         verdict=verdict(found.axes, found.interchanged, pairing),
         tables={name: table for name, table in tables.items() if len(table) or name in Comparison.ALWAYS},
@@ -139,41 +128,3 @@ def rank(
             )
         )
     return Ranking(tuple(sorted(comparisons, key=lambda one: -one.rank)))
-
-
-def _tables(pairing: Pairing, found: Evidence, seed: int) -> dict[str, pd.DataFrame]:
-    """The tidy tables of a comparison: those of the evidence, and those that only describe."""
-    config = pairing.config
-    tables = {
-        "behaviour": found.behaviour.table,
-        "interchange": interchange_table(found.interchanged),
-        "attention": found.attention.table,
-        "shared_heads": split_heads(pairing, found.attention),
-        "decodability": found.decodability.table,
-        "representations": explained_table(found.representations),
-        "overlaps": overlap_table(found.representations),
-        "similarity": stream_similarity(pairing, seed),
-    }
-    for side, studied in (("compiled", pairing.reference), ("learned", pairing.learned)):
-        tables |= {
-            f"heads_{side}": head_effects(studied, config, seed).table,
-            f"head_positions_{side}": head_position_effects(studied, config, seed).table,
-            f"joint_{side}": joint_effects(studied, config, seed),
-            f"edges_{side}": found.edges[side].table,
-        }
-    matched = found.attention.table[found.attention.table["matched"].astype(bool)]
-    positions = tables["head_positions_compiled"], tables["head_positions_learned"]
-    tables["matched_profiles"] = matched_profiles(matched, *positions, seed, config.profile_permutations)
-    tables["neurons_learned"] = neuron_effects(pairing.learned, config, seed).table
-    return tables
-
-
-def _accuracies(pairing: Pairing) -> dict[str, Accuracy]:
-    task, target = pairing.task, pairing.task.target(pairing.ids)
-    rights = {
-        "program": task.answers(pairing.compiled.program, pairing.ids) == target,
-        "compiled": pairing.reference.right(),
-        "learned": pairing.learned.right(),
-        "untrained": pairing.untrained.right(),
-    }
-    return {name: Accuracy(float(right.mean()), float(right.all(axis=1).mean())) for name, right in rights.items()}

@@ -23,7 +23,8 @@ import pandas as pd
 from jaxtyping import Bool
 
 from rasplens.compare.config import CompareConfig
-from rasplens.compare.evidence.ablation.effects import METHODS, edge_effects
+from rasplens.compare.evidence.ablation.edges import edge_effects
+from rasplens.compare.evidence.ablation.measurement import METHODS
 from rasplens.compare.evidence.axes import AXES, Axis, above
 from rasplens.compare.evidence.subspaces.decodability import CONTROLS, best_points, decodability
 from rasplens.compare.models.pairing import pair

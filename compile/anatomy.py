@@ -1,4 +1,4 @@
-"""What is known of a compiled transformer: its program, its variables, and what its heads and neurons compute."""
+"""The anatomy of a compiled transformer: its program, its variables, and what its heads and neurons compute."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

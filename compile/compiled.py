@@ -38,7 +38,7 @@ class CompiledModel(Anatomy):
         return cls(**{field.name: getattr(anatomy, field.name) for field in fields(Anatomy)})
 
     def __call__(self, tokens: Sequence[Value], *, check: bool = True) -> list[Value]:
-        """What the transformer answers on one sequence: one value per position, None for undefined.
+        """The answer of the transformer on one sequence: one value per position, None for undefined.
 
         Args:
             tokens: The sequence.
@@ -87,7 +87,7 @@ class CompiledModel(Anatomy):
             raise UndefinedValue(f"The program has no value on {tokens}.")
 
     def interpret(self, tokens: Sequence[Value]) -> list[Value]:
-        """What the program itself says on one sequence, by the interpreter."""
+        """The values of the program itself on one sequence, by the interpreter."""
         length = len(tokens)
         return run(self.program, tokens, mask=self.inputs.visible[:length, :length])
 
@@ -136,7 +136,7 @@ def load_compiled(path: str | Path) -> CompiledModel:
 
 
 def _with_bos_by_itself(model: Transformer, bos_id: int) -> Transformer:
-    """The same function of sequences behind a BOS, with a mask that lets everything see everything."""
+    """A transformer that computes the same behind a BOS, with a mask that lets everything see everything."""
     bos = np.flatnonzero(model.W_E[bos_id])
     weights, head = dict(model.weights), (model.config.n_heads, model.config.d_model, 1)
     for layer in range(model.config.n_layers):

@@ -19,7 +19,7 @@ ROW, COLUMN = 16, 34
 
 
 def draw_program(program: rasp.RASPExpr) -> "go.Figure":
-    """The expressions of a program, each right of what it reads; selectors as diamonds."""
+    """A figure of a program's expressions, each right of what it reads; selectors as diamonds."""
     import plotly.graph_objects as go
 
     graph = program_graph(program)
@@ -61,7 +61,7 @@ def program_graph(program: rasp.RASPExpr) -> nx.DiGraph:
 
 
 def draw_residual_stream(compiled: Anatomy, tokens: Sequence[Value]) -> "go.Figure":
-    """What every direction holds at every position of one input, layer by layer.
+    """A figure of what every direction holds at every position of one input, layer by layer.
 
     Source: Lindner et al. 2023, figure 2.
 
@@ -102,7 +102,7 @@ def residual_points(compiled: Anatomy) -> list[str]:
 
 
 def direction_labels(compiled: Anatomy) -> list[str]:
-    """What each direction of the residual stream stands for, as `variable:value`; numbers by their name."""
+    """The labels of all directions of the residual stream, as `variable:value`; numbers by their name."""
     labels = ["one"] * compiled.transformer.config.d_model
     if compiled.has_bos:
         labels[int(np.flatnonzero(compiled.transformer.W_E[len(compiled.inputs.vocab)])[-1])] = "BOS"

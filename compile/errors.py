@@ -1,4 +1,4 @@
-"""What can go wrong between a program and its weights."""
+"""The errors and warnings of the compiler."""
 
 from typing import Any
 
@@ -20,4 +20,4 @@ class CausalWarning(UserWarning):
 
 
 class UndefinedValue(ValueError):  # noqa: N818 - RASP's own word for it
-    """An input on which a program has no value, such as the mean of two different words."""
+    """An input on which a program is undefined, such as the mean of two different words."""

@@ -108,7 +108,7 @@ class AttentionEdge:
 
 
 def parts(compiled: Anatomy) -> list[Part]:
-    """Everything that reads or writes, in the order in which it does."""
+    """The parts of a model, in the order in which they read and write."""
     config = compiled.transformer.config
     found = [Part(TOKENS)] + ([Part(POSITIONS)] if config.positions == "learned" else [])
     for layer in range(config.n_layers):
@@ -143,7 +143,7 @@ def _stage(part: Part) -> tuple[int, bool]:
 
 
 def _write(compiled: Anatomy, part: Part, read: Residual, tokens: np.ndarray) -> Residual:
-    """What one part adds to the residual stream."""
+    """The vector that one part adds to the residual stream."""
     weights, n = compiled.transformer.weights, tokens.shape[1]
     if part.name == TOKENS:
         return weights["embed.W_E"][tokens]

@@ -16,10 +16,11 @@ import numpy as np
 
 from rasplens.compile import rasp
 from rasplens.compile.anatomy import Anatomy
-from rasplens.compile.frontend.undefined_inputs import defined_program
+from rasplens.compile.frontend.defined_program import defined_program
 from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.rasp.input_space import InputSpace
 from rasplens.compile.rasp.interpreter import expressions
+from rasplens.compile.rasp.language import PRIMITIVES
 from rasplens.compile.rasp.values import plain, value_key
 from rasplens.compile.variable import Variable
 from rasplens.model import StorageError, Transformer, load, load_provenance, save
@@ -179,7 +180,7 @@ def _annotation(value: Any) -> Any:
 
 @singledispatch
 def _content(expr: rasp.RASPExpr, values: Values) -> Json:
-    """What an expression is beside what it reads."""
+    """The JSON of an expression, but for what it reads."""
     return {}
 
 
@@ -251,12 +252,10 @@ def _program_from_json(stored: Sequence[Json]) -> rasp.SOp:
 
 
 def _expression(node: Json, reads: list[Any], annotations: Json) -> rasp.RASPExpr:
-    kind = getattr(rasp, node["kind"])
-    primitive = {rasp.TokensType: rasp.tokens, rasp.IndicesType: rasp.indices, rasp.LengthType: rasp.length}.get(
-        kind
-    )
-    if primitive is not None:
+    if node["kind"] in PRIMITIVES:
+        primitive = PRIMITIVES[node["kind"]]
         return rasp.annotate(primitive, **annotations) if annotations else primitive
+    kind = getattr(rasp, node["kind"])
     if kind in (rasp.Map, rasp.SequenceMap):
         return kind(_lookup(node), *reads, annotations=annotations)
     if kind is rasp.Select:

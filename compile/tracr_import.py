@@ -1,4 +1,4 @@
-"""What Tracr made: its assembled models as transformers of ours, its expressions as our language.
+"""Imports from Tracr: its assembled models as transformers of ours, its expressions as our language.
 
 Both are taken by their attributes alone; neither tracr nor haiku is imported.
 """
@@ -11,6 +11,7 @@ import numpy as np
 
 from rasplens.compile import rasp
 from rasplens.compile.rasp import Value
+from rasplens.compile.rasp.language import PRIMITIVES
 from rasplens.model import Config, Transformer, bidirectional_mask, causal_mask
 
 
@@ -173,9 +174,7 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {
     "SelectorWidth": ("selector",),
     "Aggregate": ("selector", "sop", "default"),
 }
-"""What Tracr's expressions consist of, by class; ours have the same names."""
-
-_PRIMITIVES = {"TokensType": rasp.tokens, "IndicesType": rasp.indices, "LengthType": rasp.length}
+"""The fields of Tracr's expressions, by class; ours have the same names."""
 
 
 def _convert(expr: Any, known: dict[int, rasp.RASPExpr]) -> rasp.RASPExpr:
@@ -183,10 +182,10 @@ def _convert(expr: Any, known: dict[int, rasp.RASPExpr]) -> rasp.RASPExpr:
         return known[id(expr)]
     kind = type(expr).__name__
     annotations = _annotations(expr)
-    if kind in _PRIMITIVES:
+    if kind in PRIMITIVES:
         if annotations.get("name") in ("tokens", "indices", "length"):  # Tracr names them from the start
             del annotations["name"]
-        found = rasp.annotate(_PRIMITIVES[kind], **annotations) if annotations else _PRIMITIVES[kind]
+        found = rasp.annotate(PRIMITIVES[kind], **annotations) if annotations else PRIMITIVES[kind]
     elif kind in _FIELDS:
         arguments = [_argument(getattr(expr, name), known) for name in _FIELDS[kind]]
         found = getattr(rasp, kind)(*arguments, annotations=annotations)
@@ -198,9 +197,9 @@ def _convert(expr: Any, known: dict[int, rasp.RASPExpr]) -> rasp.RASPExpr:
 
 def _argument(argument: Any, known: dict[int, rasp.RASPExpr]) -> Any:
     kind = type(argument).__name__
-    if kind in _FIELDS or kind in _PRIMITIVES:
+    if kind in _FIELDS or kind in PRIMITIVES:
         return _convert(argument, known)
-    return rasp.Comparison[argument.name] if kind == "Comparison" else argument
+    return rasp.ComparisonPredicate[argument.name] if kind == "Comparison" else argument
 
 
 def _annotations(expr: Any) -> dict[str, Any]:

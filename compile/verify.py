@@ -36,13 +36,13 @@ class Counterexample:
 
 @dataclass(frozen=True)
 class Verification:
-    """What a check found.
+    """The outcome of comparing a model with its program.
 
     Attributes:
         checked: The number of sequences on which model and program were compared.
         total: The number of sequences that there are.
         exhaustive: Whether every one of them was checked, so that `ok` is a proof.
-        undefined: How many of the checked ones the program itself has no value on (they cannot be wrong).
+        undefined: On how many of the checked ones the program itself is undefined (they cannot be wrong).
         margin: The smallest decision margin: half the distance between two answers is 0.5, the ideal; at
             0, another answer would have been as near.
         counterexample: A smallest input on which the model is wrong; None if there is none.
@@ -126,7 +126,7 @@ class _Outcome:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether the program has a value here and the model another, or a mixture of several."""
+        """Whether the program is defined here and the model says another value, or a mixture of several."""
         if self.expected is None:
             return False
         pairs = zip(self.expected, self.got, strict=True)
@@ -199,7 +199,7 @@ def _sample(compiled: CompiledModel, samples: int, seed: int) -> Iterator[tuple[
 
 
 def _count(number: int) -> str:
-    """Exact up to a billion, then to two digits: numbers of sequences soon exceed what a float can hold."""
+    """A number as words: exact up to a billion, then to two digits, for more than a float can hold."""
     if number < 10**9:
         return f"{number:,}"
     exponent = len(str(number)) - 1

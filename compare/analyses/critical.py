@@ -7,8 +7,7 @@ import pandas as pd
 import torch
 
 from rasplens.compare.config import CompareConfig
-from rasplens.compare.evidence.ablation.edges import Edge
-from rasplens.compare.evidence.ablation.effects import edge_effects
+from rasplens.compare.evidence.ablation.edges import Edge, edge_effects
 from rasplens.compare.models.studied_model import FwdHook, StudiedModel, pattern_point
 
 TOLERANCE = 0.01

@@ -5,7 +5,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rasplens.compare.analyses.lens import answer_name, lens_codes
-from rasplens.compare.evidence.ablation.effects import edge_effects
+from rasplens.compare.evidence.ablation.edges import edge_effects
 from rasplens.compare.models.studied_model import StudiedModel
 from rasplens.compare.report.panels import LAYOUT, escape
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from jaxtyping import Float
 
-from rasplens.compare.evidence.ablation.effects import Effects
+from rasplens.compare.evidence.ablation.measurement import Effects
 from rasplens.compare.evidence.ablation.profiles import resampled_similarity
 from rasplens.compare.evidence.attention.concordance import concordance
 from rasplens.compare.evidence.attention.heads import ByInput, HeadSimilarities, active_heads

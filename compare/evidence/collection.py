@@ -3,8 +3,11 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from rasplens.compare.evidence.ablation.effects import Effects, edge_effects
-from rasplens.compare.evidence.attention.heads import HeadSimilarities, head_similarities
+import pandas as pd
+
+from rasplens.compare.evidence.ablation.edges import edge_effects
+from rasplens.compare.evidence.ablation.measurement import Effects
+from rasplens.compare.evidence.attention.heads import HeadSimilarities, head_similarities, split_heads
 from rasplens.compare.evidence.axes import (
     Axis,
     ablation_axis,
@@ -14,7 +17,8 @@ from rasplens.compare.evidence.axes import (
     subspaces_axis,
 )
 from rasplens.compare.evidence.behaviour import Behaviour, DistinguishingInputs, behaviour
-from rasplens.compare.evidence.interchange.accuracy import Interchange, interchanges, tested_variables
+from rasplens.compare.evidence.interchange.accuracy import Interchange, interchanges
+from rasplens.compare.evidence.interchange.pairs import draw_pairs, tested_variables
 from rasplens.compare.evidence.subspaces.decodability import Decodability, decodability
 from rasplens.compare.evidence.subspaces.representations import Place, Representation, representations
 from rasplens.compare.models.pairing import Pairing
@@ -33,6 +37,7 @@ class Evidence:
         decodability: Of the variables in the learned residual stream.
         representations: How that represents them.
         attention: How heads attend.
+        shared_heads: Which heads share a job, see `split_heads`.
         interchanged: What the variables do there.
         edges: The ablation effects of attention edges, by side.
         behaviour: How the model answers.
@@ -42,6 +47,7 @@ class Evidence:
     decodability: Decodability
     representations: dict[Place, Representation]
     attention: HeadSimilarities
+    shared_heads: pd.DataFrame
     interchanged: list[Interchange]
     edges: Mapping[str, Effects]
     behaviour: Behaviour
@@ -69,8 +75,9 @@ def collect_evidence(
     held, floor = representations(pairing), representations(pairing, "untrained")
     begin("attention")
     attention = head_similarities(pairing, seed)
+    shared = split_heads(pairing, attention)
     begin("interchange")
-    interchanged = interchanges(pairing, held, floor, seed)
+    interchanged = interchanges(pairing, draw_pairs(pairing, seed), held, floor, seed)
     begin("edge ablations")
     edges = {
         "compiled": edge_effects(pairing.reference, config, seed),
@@ -85,4 +92,4 @@ def collect_evidence(
         ablation_axis(pairing, edges["compiled"], edges["learned"], seed),
         subspaces_axis(decoded, tested_variables(pairing), seed, draws),
     )
-    return Evidence(decoded, held, attention, interchanged, edges, behaved, axes)
+    return Evidence(decoded, held, attention, shared, interchanged, edges, behaved, axes)

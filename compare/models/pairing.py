@@ -10,13 +10,13 @@ import torch
 from jaxtyping import Int
 
 from rasplens.compare.config import CompareConfig
-from rasplens.compare.models.relevance import relevant_positions
+from rasplens.compare.models.relevance import Relevance, relevance
 from rasplens.compare.models.studied_model import StudiedModel, as_studied_model
 from rasplens.compare.models.vocabulary import Vocabulary
 from rasplens.compile import CompiledModel
 from rasplens.learned import untrained_like
 from rasplens.model.hooked import HookedModel
-from rasplens.tasks import Task
+from rasplens.tasks import Accuracy, Task
 from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
 
 Side = Literal["reference", "learned", "untrained"]
@@ -60,22 +60,37 @@ class Pairing:
         return len(self.ids)
 
     @cached_property
-    def _relevant_positions(self) -> dict[str, tuple[int, ...]]:
-        variables = self.compiled.variables
-        return {
-            name: tuple(relevant_positions(self.reference, variable, self.config.relevance_inputs))
-            for name, variable in variables.items()
-        }
+    def relevance(self) -> Relevance:
+        """Where the compiled model's variables and heads are causally relevant."""
+        return relevance(self.reference, self.compiled.variables, self.config.relevance_inputs)
 
     def relevant_positions(self, variable: str) -> tuple[int, ...]:
-        """The positions at which a variable of the compiled model reaches an answer."""
-        return self._relevant_positions[variable]
+        """The positions at which a variable of the compiled model is causally relevant."""
+        return self.relevance.variables[variable]
 
     def program_answers(self, i: int) -> Int[np.ndarray, " answer"]:
         """What the program answers on one input, by the interpreter, as the task's codes."""
         if i not in self._program_answers:
             self._program_answers[i] = self.task.answers(self.compiled.program, self.ids[i : i + 1])[0]
         return self._program_answers[i]
+
+    def on(self, ids: Int[np.ndarray, "input pos"]) -> "Pairing":
+        """The same models on other inputs."""
+        sides = {side: getattr(self, side).on(ids) for side in ("reference", "learned", "untrained")}
+        return replace(self, ids=ids, codes=variable_codes(self.compiled, self.task, ids), **sides)
+
+    def accuracies(self) -> dict[str, Accuracy]:
+        """How often the program, the compiled, the learned and the untrained model are right."""
+        target = self.task.target(self.ids)
+        rights = {
+            "program": self.task.answers(self.compiled.program, self.ids) == target,
+            "compiled": self.reference.right(),
+            "learned": self.learned.right(),
+            "untrained": self.untrained.right(),
+        }
+        return {
+            name: Accuracy(float(right.mean()), float(right.all(axis=1).mean())) for name, right in rights.items()
+        }
 
     @cached_property
     def _program_answers(self) -> dict[int, np.ndarray]:
@@ -107,6 +122,7 @@ def pair(
     rng = np.random.default_rng(seed)
     rows = rng.permutation(len(task.held_out))[: config.n_inputs]
     ids = task.held_out[rows]
+    codes = variable_codes(compiled, task, ids)
     studied = as_studied_model(learned, task, ids, vocabulary)
     # A seed of its own: with that of the caller, the control could be the learned model's own initialisation.
     control = int(np.random.SeedSequence([seed, *b"untrained"]).generate_state(1)[0])
@@ -117,20 +133,14 @@ def pair(
         reference=as_studied_model(compiled, task, ids),
         learned=studied,
         untrained=replace(studied, model=untrained_control(studied.model, control)),
-        codes=variable_codes(compiled, task, ids),
+        codes=codes,
         config=config,
     )
     return replace(
         pairing,
-        fitting=_on(pairing, task.sample(rng, config.n_fitting)),
-        out_of_distribution=_on(pairing, out_of_distribution_inputs(task, rng, config.n_fitting)),
+        fitting=pairing.on(task.sample(rng, config.n_fitting)),
+        out_of_distribution=pairing.on(out_of_distribution_inputs(task, rng, config.n_fitting)),
     )
-
-
-def _on(pairing: Pairing, ids: np.ndarray) -> Pairing:
-    """The same models on other inputs."""
-    sides = {side: getattr(pairing, side).on(ids) for side in ("reference", "learned", "untrained")}
-    return replace(pairing, ids=ids, codes=variable_codes(pairing.compiled, pairing.task, ids), **sides)
 
 
 def untrained_control(model: Any, seed: int) -> Any:

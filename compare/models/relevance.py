@@ -3,7 +3,8 @@
 Found by trying, on a few inputs, with every position at once in a batch.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -14,6 +15,25 @@ from rasplens.compile import Variable
 
 CHANGE = 1e-3
 """The least change of a logit that counts as one."""
+
+
+@dataclass(frozen=True)
+class Relevance:
+    """Where the parts of a compiled model are causally relevant, as positions of the task.
+
+    Attributes:
+        variables: By the name of a variable.
+        heads: By head, for what it writes.
+    """
+
+    variables: Mapping[str, tuple[int, ...]]
+    heads: Mapping[Head, list[int]]
+
+
+def relevance(studied: StudiedModel, variables: Mapping[str, Variable], n_inputs: int) -> Relevance:
+    """Where the variables and heads of a compiled model are causally relevant, tried on its first inputs."""
+    found = {name: tuple(relevant_positions(studied, one, n_inputs)) for name, one in variables.items()}
+    return Relevance(found, relevant_rows(studied, n_inputs))
 
 
 def relevant_rows(studied: StudiedModel, n_inputs: int) -> dict[Head, list[int]]:

@@ -108,6 +108,10 @@ class StudiedModel:
         """The same model on the first inputs only."""
         return self.on(self.ids[:n])
 
+    def with_answers(self, most: int) -> "StudiedModel":
+        """The same model on as many of its inputs as have so many answers together, at least two."""
+        return self.first(max(2, most // self.targets.shape[1]))
+
     def residual(self, point: str) -> Float[np.ndarray, "input pos d_model"]:
         """The residual stream at the task's positions."""
         return self._residuals[point][:, self._places]

@@ -14,9 +14,11 @@ from plotly.offline import get_plotlyjs
 
 from rasplens import __version__
 from rasplens.compare.comparison import Comparison
-from rasplens.compare.evidence.ablation.effects import METHODS
+from rasplens.compare.evidence.ablation.measurement import METHODS
 from rasplens.compare.report.figures import figures
-from rasplens.compare.report.findings import paragraphs, table
+from rasplens.compare.report.findings import paragraphs
+from rasplens.compare.report.glossary import GLOSSARY
+from rasplens.compare.report.sentences import table
 from rasplens.model.storage import write_atomically
 
 MOST_ROWS = 200
@@ -114,8 +116,8 @@ SECTIONS = (
         "subspaces",
         "Residual subspaces",
         "Where a linear probe reads each variable of the program from the learned residual stream, at the "
-        "positions where it is causally relevant in the compiled model. Colour is the held-out score minus its best "
-        "control (commonest value, shuffled labels, an untrained model of the same shape): blue is above the "
+        "positions where it is causally relevant in the compiled model. Colour is the held-out score minus its "
+        "best control (commonest value, shuffled labels, an untrained model of its shape): blue is above the "
         "controls, white is what they explain. Decodable is not the same as used.",
         ("decodability",),
         ("decodability", "representations"),
@@ -182,6 +184,7 @@ def render(comparison: Comparison) -> str:
         findings=_findings(comparison, {section.name: section.title for section in shown}),
         contents=contents,
         body="\n".join(_section(section, made, tables) for section in shown),
+        glossary=_glossary(),
     )
 
 
@@ -199,6 +202,16 @@ def _findings(comparison: Comparison, titles: Mapping[str, str]) -> str:
         first, *others = (_prose(sentence) for sentence in paragraph.sentences)
         said.append(f"<p><b>{first}</b> {' '.join(others)}{link}</p>")
     return "\n".join(said)
+
+
+def _glossary() -> str:
+    """What the terms mean, folded away at the end of the page."""
+    rows = [
+        f"<dt>{html.escape(term.name)}</dt><dd>{html.escape(term.meaning)} "
+        f"{' '.join(f'<code>{html.escape(column)}</code>' for column in term.columns)}</dd>"
+        for term in GLOSSARY
+    ]
+    return f"<details><summary>What the terms mean</summary><dl>{''.join(rows)}</dl></details>"
 
 
 def _prose(sentence: str) -> str:

@@ -19,6 +19,11 @@ LAYOUT = {
     "font": {"family": "system-ui, sans-serif", "size": 12},
 }
 
+DARK, MIDDLE, LIGHT, GREY = "#1f4e79", "#5b9bd5", "#bdd7ee", "#a6a6a6"
+ACTIVE = "#2e8b7a"
+
+LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
+
 
 @dataclass(frozen=True, eq=False)
 class Panel:

@@ -297,6 +297,11 @@ def _predicate_table(
             raise
         except Exception as error:
             raises[at] = error
+    if raises and len(raises) == len(keys.values) * len(queries.values):
+        failure = next(iter(raises.values()))
+        raise CompileError(
+            f"The predicate of {node.name!r} always fails: {type(failure).__name__}: {failure}.", node.expr
+        )
     return table, raises
 
 

@@ -71,7 +71,7 @@ def assemble(layout: Layout, places: Places, inputs: InputSpace) -> Assembly:
 
 
 def _embeddings(layout: Layout, inputs: InputSpace, config: Config) -> dict[str, np.ndarray]:
-    """Tokens by id, after them the BOS and padding."""
+    """The embeddings: of tokens by id, after them the BOS and padding; and of positions."""
     tokens = np.zeros((config.d_vocab, config.d_model))
     for variable in layout.written:
         if isinstance(layout.graph.nodes[variable], TokensNode):
@@ -88,7 +88,7 @@ def _embeddings(layout: Layout, inputs: InputSpace, config: Config) -> dict[str,
 
 
 def _position_embedding(layout: Layout, inputs: InputSpace) -> np.ndarray:
-    """Positions, the BOS first (and without a position of its own)."""
+    """The embedding of positions, the BOS first (and without a position of its own)."""
     offset = int(layout.bos is not None)
     positions = np.zeros((inputs.max_len + offset, layout.d_model))
     for variable in layout.written:
@@ -98,7 +98,7 @@ def _position_embedding(layout: Layout, inputs: InputSpace) -> np.ndarray:
 
 
 def _unembedding(layout: Layout) -> np.ndarray:
-    """Reads the result: one logit per value, or the number itself (and whether it is defined)."""
+    """The unembedding, which reads the result: one logit per value, or the number and whether it is defined."""
     return layout.reading(layout.graph.output)
 
 
@@ -127,7 +127,7 @@ def _mlp_weights(layer: int, blocks: list[Neurons], config: Config) -> dict[str,
 
 
 def _mask(layout: Layout, inputs: InputSpace) -> np.ndarray:
-    """What the program's positions see; the BOS, where there is one, is first, seen by all, and sees itself."""
+    """The mask of the program; a BOS, where there is one, is first, seen by all, and sees itself."""
     if layout.bos is None:
         return inputs.visible
     mask = np.pad(inputs.visible, ((1, 0), (1, 0)), constant_values=True)

@@ -32,7 +32,7 @@ class Head:
 
 
 def sharpness(n_ctx: int) -> int:
-    """What levels are multiplied by: unselected keys, one level below, keep at most `LEAK` in all.
+    """The attention score per level, at which all unselected keys together keep at most `LEAK`.
 
     With n - 1 keys one level below the one that is selected, they keep (n - 1) e^-s / (1 + (n - 1) e^-s),
     which is below `LEAK` for s ≥ ln(n / LEAK). It is a whole number, so that scores are: in float32 too,
@@ -113,7 +113,7 @@ def _read_side(variable: int, rows: np.ndarray, layout: Layout) -> Columns:
 
 
 def _narrowed(queries: Columns, keys: Columns) -> tuple[Columns, Columns]:
-    """The same products in fewer columns: one per kind of query direction, or of key direction.
+    """Query and key columns of the same products, but fewer: one per kind of query or of key direction.
 
     Directions of the residual stream with the same row act alike, and those with a row of zeros not at
     all; with an indicator of each kind on one side, the other side can carry all the rest.
@@ -139,7 +139,7 @@ def _kinds(columns: Columns) -> tuple[np.ndarray, Columns]:
 
 
 def _values(node: AttentionNode, variable: int, source: int, layout: Layout) -> Columns:
-    """What is read at each position, in the coordinates of the result; the fallback at the BOS."""
+    """The value columns: what is read, in the coordinates of the result, and the fallback at the BOS."""
     read = layout.graph.variable(source)
     if node.is_numerical:
         columns = layout.number(source)

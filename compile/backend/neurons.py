@@ -25,7 +25,7 @@ number may be off by 3/8 of the gap and still read exactly.
 """
 
 Rows = Float[np.ndarray, "_ width"]
-"""What each neuron writes, in the coordinates of the variable that it belongs to."""
+"""One row per neuron: its output, in the coordinates of the variable that it belongs to."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,12 +129,12 @@ def _with_exceptions(
 
 
 def _both(fst: Columns, snd: Columns, at: tuple[np.ndarray, ...], layout: Layout) -> Columns:
-    """Reads 1 where both values of a pair are present, and at most 0 elsewhere."""
+    """Columns that read 1 where both values of a pair are present, and at most 0 elsewhere."""
     return fst[:, at[0]] + snd[:, at[1]] - layout.position()
 
 
 def _alike(columns: Columns, codes: np.ndarray) -> tuple[Columns, np.ndarray]:
-    """The values that have the same results throughout, as one."""
+    """The columns and codes with values that have the same results throughout merged into one."""
     _, first, kind = np.unique(codes, axis=0, return_index=True, return_inverse=True)
     merged = np.zeros((len(columns), len(first)))
     np.add.at(merged.T, kind.ravel(), columns.T)
@@ -183,7 +183,7 @@ def _gated_number(
 
 
 def _results(node: LookupNode, variable: int, layout: Layout) -> np.ndarray:
-    """What is written for every code of the inputs, undefined last: `[code, …, width]`."""
+    """The rows to write for every code of the inputs, undefined last: `[code, …, width]`."""
     return layout.encodings(variable)[node.table]
 
 

@@ -35,7 +35,7 @@ Columns = Float[np.ndarray, "d_model _"]
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where everything is in the residual stream.
+    """The places of all variables in the residual stream.
 
     Attributes:
         graph: The variables themselves.
@@ -143,7 +143,7 @@ class Layout:
         return np.eye(self.d_model)[[d for part in self.written[variable] for d in directions[self.slices[part]]]]
 
     def encode(self, variable: int, value: Value) -> Float[np.ndarray, " width"]:
-        """What is written for a value of a variable; zeros for None."""
+        """The vector that is written for a value of a variable; zeros for None."""
         node = self.graph.variable(variable)
         if self.written[variable] == (variable,):
             return encode(node, value)
@@ -151,7 +151,7 @@ class Layout:
         return self.encodings(variable)[code]
 
     def encodings(self, variable: int) -> Float[np.ndarray, "code width"]:
-        """What is written for every code of a categorical variable, zeros for undefined last."""
+        """The vectors that are written for every code of a categorical variable, zeros for undefined last."""
         return self._written_encodings[variable]
 
     @cached_property
@@ -170,7 +170,7 @@ class Layout:
 
     @cached_property
     def bos_content(self) -> Float[np.ndarray, " d_model"]:
-        """What the variables' directions hold at the BOS, which attends to itself.
+        """The content of the variables' directions at the BOS, which attends to itself.
 
         A head writes there what it gives to others as their fallback.
         """
@@ -182,7 +182,7 @@ class Layout:
         return content
 
     def _blank(self, columns: Columns) -> Columns:
-        """The same reading, but of zeros at the beginning-of-sequence position."""
+        """Columns that read the same, but zeros at the beginning-of-sequence position."""
         if self.bos is not None:
             columns[self.bos] -= self.bos_content @ columns
         return columns
@@ -289,7 +289,7 @@ def sides_read(node: PredicateNode, graph: FiniteGraph) -> tuple[bool, bool]:
 def _to_write(
     graph: FiniteGraph, base: int, read: set[int], derived: dict[int, tuple[int, np.ndarray]]
 ) -> tuple[int, ...]:
-    """What is written of a base: itself, or if it takes fewer directions, all that is read of it."""
+    """The variables to write for a base: itself, or if they are no wider together, all that are read of it."""
     node = graph.variable(base)
     wanted = [i for i in derived if derived[i][0] == base and i in read]
     if node.is_numerical or base in wanted:

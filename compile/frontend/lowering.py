@@ -180,14 +180,14 @@ def _(expr: rasp.SelectorWidth, builder: _Builder) -> int:
 
 def _width(expr: rasp.SOp, selector: rasp.Selector, builder: _Builder) -> int:
     counted = _conjunction(_formula(selector, builder), selector, builder)
-    share = rasp.numerical(expr).named(f"{expr.name} (BOS share)")
+    on_bos = rasp.numerical(expr).named(f"{expr.name} (attention on BOS)")
     of_length = isinstance(expr, rasp.LengthType)
-    attended = builder.variable(ir.BosAttention(of_length), (counted,), share)
-    return builder.variable(Apply(_width_of_share), (attended,), expr)
+    attended = builder.variable(ir.BosAttention(of_length), (counted,), on_bos)
+    return builder.variable(Apply(_width_of_attention), (attended,), expr)
 
 
-def _width_of_share(share: float) -> int:
-    return round(1 / share) - 1
+def _width_of_attention(on_bos: float) -> int:
+    return round(1 / on_bos) - 1
 
 
 @_lower.register

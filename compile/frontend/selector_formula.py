@@ -17,14 +17,14 @@ class Atom:
 
 @dataclass(frozen=True, eq=False)
 class Not:
-    """What the formula does not select."""
+    """A formula that selects what another one does not."""
 
     inner: "Formula"
 
 
 @dataclass(frozen=True, eq=False)
 class And:
-    """What every formula selects; what either selects is the negation of neither."""
+    """A formula that selects what every one of several does; what either selects is the negation of neither."""
 
     parts: tuple["Formula", ...]
 

@@ -1,6 +1,6 @@
 """Inputs on which a program is undefined, which are found before it is compiled.
 
-An average of different words has no value, and neither has a function where it raises. The inputs are
+An average of different words is undefined, and so is a function where it raises. The inputs are
 enumerated where there are few enough, and sampled otherwise.
 """
 
@@ -11,18 +11,16 @@ from typing import Literal
 import numpy as np
 
 from rasplens.compile import rasp
-from rasplens.compile.analysis.reachable_values import reachable_values
 from rasplens.compile.analysis.table_evaluation import trace
 from rasplens.compile.errors import CompileError, UndefinedValue
-from rasplens.compile.frontend.lowering import build_graph
-from rasplens.compile.ir import AggregateNode, FiniteGraph, Graph, LookupNode, PredicateNode
+from rasplens.compile.ir import AggregateNode, FiniteGraph, LookupNode, PredicateNode
 from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
 from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.input_space import InputSpace
-from rasplens.compile.rasp.interpreter import expressions, run
+from rasplens.compile.rasp.interpreter import run
 
 Partial = Literal["forbid", "allow"]
-"""What to do about inputs on which a program is undefined."""
+"""The ways to treat a partial program, which is undefined on some inputs: refuse it, or compile it."""
 
 
 @dataclass(frozen=True)
@@ -38,39 +36,14 @@ class UndefinedInput:
     tokens: tuple[Value, ...]
 
 
-def defined_program(
-    program: rasp.SOp, space: InputSpace, partial: Partial, limits: CompileLimits = DEFAULT_LIMITS
-) -> tuple[Graph, FiniteGraph]:
-    """The program as lowered and over finitely many values, checked for inputs on which it is undefined.
-
-    An aggregate of classes that are numbers may turn out to average them: then it is compiled as a mean.
-
-    Args:
-        program: The s-op to compute.
-        space: The inputs.
-        partial: `"forbid"` or `"allow"` undefined inputs.
-        limits: How far to search.
-
-    Raises:
-        CompileError: If some input is undefined and that is forbidden, with a smallest example.
-    """
-    _check_constants(program, space)
-    averaged: set[int] = set()
-    while True:
-        graph = build_graph(program, averaged)
-        finite = reachable_values(graph, space, limits)
-        mean = _average_of_classes(program, finite, space, partial, limits)
-        if mean is None:
-            return graph, finite
-        if id(mean.expr) in averaged:
-            raise AssertionError(f"the trace finds no value for {mean.name!r} where the interpreter does")
-        averaged.add(id(mean.expr))
-
-
-def _average_of_classes(
+def average_of_classes(
     program: rasp.SOp, finite: FiniteGraph, space: InputSpace, partial: Partial, limits: CompileLimits
 ) -> AggregateNode | None:
-    """An aggregate that has a value where only classes seem to be mixed: since they are numbers, their mean."""
+    """An aggregate that has a value where only classes seem to be mixed: since they are numbers, their mean.
+
+    Raises:
+        CompileError: If the program is undefined on some input and that is forbidden, with a smallest example.
+    """
     for undefined in undefined_inputs(finite, space, limits):
         node = finite.nodes[undefined.node]
         try:
@@ -92,18 +65,6 @@ def _average_of_classes(
             )
         return node
     return None
-
-
-def _check_constants(program: rasp.SOp, space: InputSpace) -> None:
-    for expr in expressions(program):
-        if not isinstance(expr, rasp.ConstantSOp | rasp.ConstantSelector) or not expr.check_length:
-            continue
-        if (len(expr.value), space.max_len) != (1, 1):
-            raise CompileError(
-                f"{expr.name!r} is a constant of length {len(expr.value)}, and has no value on sequences of other "
-                f"lengths from 1 to {space.max_len}. Give it check_length=False to cut or fill it.",
-                expr,
-            )
 
 
 def undefined_inputs(

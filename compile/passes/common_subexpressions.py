@@ -30,7 +30,7 @@ def eliminate_common_subexpressions(graph: FiniteGraph) -> FiniteGraph:
 
 
 def _identity(node: FiniteNode) -> tuple[Any, ...]:
-    """What makes two nodes one."""
+    """A key that two nodes share if they compute the same."""
     inputs = tuple(sorted(node.inputs)) if isinstance(node, ConjunctionNode) else node.inputs
     parts: list[Any] = [type(node), inputs]
     if isinstance(node, VariableNode):

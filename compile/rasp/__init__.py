@@ -3,6 +3,7 @@
 from rasplens.compile.rasp.language import (
     Aggregate,
     Comparison,
+    ComparisonPredicate,
     ConstantSelector,
     ConstantSOp,
     Encoding,
@@ -40,6 +41,7 @@ from rasplens.compile.rasp.language import (
 __all__ = [
     "Aggregate",
     "Comparison",
+    "ComparisonPredicate",
     "ConstantSOp",
     "ConstantSelector",
     "Encoding",

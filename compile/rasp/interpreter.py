@@ -28,7 +28,7 @@ def run(
     mask: np.ndarray | None = None,
     set: Mapping[str, Sequence[Value]] | None = None,
 ) -> list[Any]:
-    """What a program evaluates to on one sequence.
+    """The values of a program on one sequence.
 
     Args:
         program: An s-op (giving one value per position) or a selector (giving rows of booleans).

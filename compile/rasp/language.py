@@ -30,7 +30,7 @@ class Encoding(Enum):
     NUMERICAL = "numerical"
 
 
-class Comparison(Enum):
+class ComparisonPredicate(Enum):
     """The usual predicates of `Select`, called with (key, query)."""
 
     EQ = "=="
@@ -47,7 +47,10 @@ class Comparison(Enum):
         return _COMPARISONS[self](key, query)
 
 
-_COMPARISONS: Mapping[Comparison, Predicate] = {
+Comparison = ComparisonPredicate
+"""The predicates under Tracr's name; `rasplens.compare.Comparison` is the result of a comparison of models."""
+
+_COMPARISONS: Mapping[ComparisonPredicate, Predicate] = {
     Comparison.EQ: operator.eq,
     Comparison.LT: operator.lt,
     Comparison.LEQ: operator.le,
@@ -214,6 +217,9 @@ class LengthType(SOp):
 tokens = TokensType()
 indices = IndicesType()
 length = LengthType()
+
+PRIMITIVES: Mapping[str, SOp] = {"TokensType": tokens, "IndicesType": indices, "LengthType": length}
+"""By the name of its class, here as in Tracr, each s-op of which there is only one."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

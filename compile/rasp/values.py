@@ -12,11 +12,11 @@ NUMBERS_AGREE = 1e-9
 """Relative difference below which two numbers are one, reached by different sums."""
 
 LARGEST_DENOMINATOR = 10**6
-"""Of fractions that floats are taken to stand for."""
+"""The largest denominator of a fraction that a float is taken to stand for."""
 
 
 def value_key(value: Value) -> tuple[Any, ...]:
-    """What tells values apart: their type as well, so that `True` is not `1`."""
+    """A key that tells values apart by type as well, so that `True` is not `1`."""
     if isinstance(value, tuple):
         return (tuple, *(value_key(part) for part in value))
     return (type(value), value)

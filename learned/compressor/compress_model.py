@@ -5,6 +5,7 @@ Lindner et al. 2023, "Tracr", section 5 and appendix E.
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -94,12 +95,10 @@ def compress_many(
     from rasplens.learned.compressor.trainer import MapTraining
     from rasplens.learned.training import loop
 
-    if not isinstance(compiled, CompiledModel):
-        raise TypeError(f"compress takes a CompiledModel, as compile_program returns it; got {compiled!r}.")
     recipe = get_recipe(recipe) if isinstance(recipe, str) else recipe
     seeds = tuple(seeds)
     members = [(width, seed) for width in widths for seed in seeds]
-    _check_members(compiled, members)
+    check_members(compiled, members)
     output_loss, pool = fitting_loss(compiled, recipe), training_pool(compiled, config)
     job = MapTraining(compiled, members, recipe, output_loss, pool, config.map_chunk)
     at = loop.run(job, progress, None if state_path is None else Path(state_path), config.save_every)
@@ -159,7 +158,15 @@ def better_end(ends: Sequence[CompressedModel], losses: Sequence[float]) -> Comp
     )[2]
 
 
-def _check_members(compiled: CompiledModel, members: Sequence[tuple[int, int]]) -> None:
+def check_members(compiled: Any, members: Sequence[tuple[Any, int]]) -> None:
+    """Raises where there is nothing that could be compressed, or no such width.
+
+    Raises:
+        TypeError: If it is no compiled model.
+        ValueError: If a width does not fit it, or there are no members, or one twice.
+    """
+    if not isinstance(compiled, CompiledModel):
+        raise TypeError(f"compress takes a CompiledModel, as compile_program returns it; got {compiled!r}.")
     wide = compiled.transformer.config.d_model
     for width, _ in members:
         if isinstance(width, bool) or not isinstance(width, int | np.integer) or not 1 <= width <= wide:

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Int
 from rasplens.compile.analysis.table_evaluation import trace
 from rasplens.compile.compiled import CompiledModel
 from rasplens.compile.errors import CompileError
-from rasplens.compile.frontend.undefined_inputs import defined_program
+from rasplens.compile.frontend.defined_program import defined_program
 
 MOST = 20_000
 """Input spaces of at most this many sequences are listed in full."""

@@ -5,6 +5,7 @@ The comparisons that many tests only look at are made once a session.
 
 from dataclasses import replace
 
+import jaxtyping
 import pytest
 
 from rasplens.compare import CompareConfig, compare, pair
@@ -36,12 +37,12 @@ def noise(task):
 
 @pytest.fixture(scope="session")
 def with_itself(induction, task):
-    return pair(induction, induction, task, config=CompareConfig(n_inputs=300), seed=0)
+    return pair(induction, induction, task, config=CompareConfig(n_inputs=300, n_fitting=800), seed=0)
 
 
 @pytest.fixture(scope="session")
 def with_noise(induction, noise, task):
-    return pair(induction, noise, task, config=CompareConfig(n_inputs=300), seed=0)
+    return pair(induction, noise, task, config=CompareConfig(n_inputs=300, n_fitting=800), seed=0)
 
 
 @pytest.fixture(scope="session")
@@ -63,6 +64,33 @@ def quick():
 
 
 @pytest.fixture(scope="session")
+def brief(quick):
+    """Less than that, where the scores do not matter."""
+    return replace(
+        quick,
+        n_inputs=30,
+        n_fitting=100,
+        interchange_pairs=20,
+        das_steps=1,
+        random_subspaces=1,
+        head_answers=60,
+        edge_answers=60,
+        attention_permutations=3,
+        profile_permutations=19,
+        bootstrap_draws=50,
+        similarity_rows=40,
+    )
+
+
+@pytest.fixture
+def unchecked():
+    """Calls as scripts make them: without the annotations that only pytest checks."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture(scope="session")
 def ceiling(induction, task, quick):
     """The induction program against itself."""
     return compare(induction, induction, task=task, config=quick)
@@ -81,9 +109,9 @@ def one_head(offset, noise, task, quick):
 
 
 @pytest.fixture(scope="session")
-def markup(quick):
+def markup(brief):
     """A comparison on a task whose tokens are markup."""
     tokens = ("<script>alert(1)</script>", "<b>bold</b>", "a & b")
     task = replace(get_task("copy", n_letters=3, block=3, length=9), vocab=tokens, outputs=tokens)
     compiled = compile_program(task.programs["offset"], task.vocab, task.n_ctx, mask=task.visible)
-    return compare(compiled, untrained(Architecture(1, 2, 8, 4), task, 0), task=task, config=quick)
+    return compare(compiled, untrained(Architecture(1, 2, 8, 4), task, 0), task=task, config=brief)

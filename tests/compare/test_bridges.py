@@ -6,18 +6,12 @@ import torch
 import transformers
 from transformer_lens.model_bridge.sources import build_bridge_from_module
 
-from rasplens.compare import as_studied_model, compare, pair, token_vocabulary
-from rasplens.compare.evidence.ablation.effects import (
-    edge_effects,
-    head_effects,
-    head_position_effects,
-    neuron_effects,
-)
-from rasplens.compare.evidence.interchange.accuracy import (
-    agreement,
-    interchanges,
-)
+from rasplens.compare import CompareConfig, as_studied_model, compare, pair, token_vocabulary
+from rasplens.compare.evidence.ablation.edges import edge_effects
+from rasplens.compare.evidence.ablation.effects import head_effects, head_position_effects, neuron_effects
+from rasplens.compare.evidence.interchange.accuracy import interchanges
 from rasplens.compare.evidence.interchange.pairs import interchange_pairs, interchangeable_positions
+from rasplens.compare.evidence.interchange.patching import agreement
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.models.pairing import untrained_control
 from rasplens.compare.models.studied_model import pattern_point, z_point
@@ -140,8 +134,9 @@ def test_without_layer_norm_the_middle_of_a_block_is_edited_alike(task):
 
 
 def test_heads_edges_and_neurons_of_a_bridge_are_ablated(studied):
+    few = CompareConfig(head_answers=40, edge_answers=40, neuron_answers=40)
     for effects in (head_effects, head_position_effects, edge_effects, neuron_effects):
-        table = effects(studied, 40).table
+        table = effects(studied, few).table
         assert np.isfinite(table.to_numpy(dtype=float)).all()
         if effects in (head_effects, edge_effects):
             assert (table["zero_kl"] > 1e-3).any()
@@ -168,9 +163,9 @@ def test_the_untrained_control_of_a_bridge_is_another_model(bridge, task):
     np.testing.assert_array_equal(as_studied_model(model, task, ids, vocabulary).clean_logits, before)
 
 
-def test_variables_are_interchanged_in_a_bridge(bridge, induction, task, quick):
+def test_variables_are_interchanged_in_a_bridge(bridge, induction, task, brief):
     model, vocabulary = bridge
-    pairing = pair(induction, model, task, quick, seed=0, vocabulary=vocabulary)
+    pairing = pair(induction, model, task, brief, seed=0, vocabulary=vocabulary)
     pairs = interchange_pairs(pairing, "previous", interchangeable_positions(pairing, "previous"), seed=0)
     for point in pairing.learned.residual_points:
         whole = agreement(pairing.learned, pairs, point, None)
@@ -180,16 +175,16 @@ def test_variables_are_interchanged_in_a_bridge(bridge, induction, task, quick):
     assert 0 <= one.accuracy.score <= 1
 
 
-def test_a_native_bridge_of_a_compiled_program_implements_it(native, induction, task, quick):
+def test_a_native_bridge_of_a_compiled_program_implements_it(native, induction, task, brief):
     vocabulary = vocabulary_of(induction, task)
-    result = compare(induction, native, task=task, config=quick, vocabulary=vocabulary)
+    result = compare(induction, native, task=task, config=brief, vocabulary=vocabulary)
     assert result.verdict.answer == "implements"
     for axis in result.axes:
         assert axis.score > 0.99, axis
 
 
-def test_a_language_model_is_compared_along_every_axis(language, vocabulary, induction, task, quick):
-    result = compare(induction, language, task=task, config=quick, vocabulary=vocabulary)
+def test_a_language_model_is_compared_along_every_axis(language, vocabulary, induction, task, brief):
+    result = compare(induction, language, task=task, config=brief, vocabulary=vocabulary)
     for axis in result.axes:
         assert 0 <= axis.low <= axis.score <= axis.high <= 1, axis
     assert result.accuracies["learned"].token > result.accuracies["untrained"].token

@@ -2,19 +2,10 @@
 
 from dataclasses import FrozenInstanceError, fields
 
-import jaxtyping
 import pytest
 
 from rasplens.compare import PRESETS, CompareConfig
 from rasplens.compare.config import LEAST, get_config
-
-
-@pytest.fixture
-def unchecked():
-    """Calls as scripts make them: without the annotations that only pytest checks."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def test_a_preset_comes_by_its_name_and_a_config_as_it_is():

@@ -10,20 +10,20 @@ from rasplens.learned import Architecture, untrained
 from rasplens.tasks import task_from_program
 
 
-def test_a_program_with_nothing_between_input_and_output_cannot_be_told(quick):
+def test_a_program_with_nothing_between_input_and_output_cannot_be_told(brief):
     """A map of each token: no head, no edge, no variable on the way."""
     program = rasp.Map(str.upper, rasp.tokens).named("upper")
     task = task_from_program(program, "abc", 5)
     compiled = compile_program(program, task.vocab, task.n_ctx)
-    found = compare(compiled, compiled, task=task, config=quick)
+    found = compare(compiled, compiled, task=task, config=brief)
     assert found.verdict.answer == "cannot tell"
     assert np.isnan(found.verdict.probability)
     assert [axis.name for axis in found.axes if axis.has_score] == ["behaviour"]
 
 
-def test_a_model_that_is_never_right_implements_nothing(induction, task, quick):
+def test_a_model_that_is_never_right_implements_nothing(induction, task, brief):
     model = untrained(Architecture(n_layers=2, n_heads=2, d_model=12, d_head=6), task, seed=3)
-    found = compare(induction, model, task=task, config=quick)
+    found = compare(induction, model, task=task, config=brief)
     assert found.verdict.answer == "does not"
     assert "hardly better than an untrained model" in found.verdict.reasons[0]
 

@@ -20,12 +20,6 @@ from rasplens.model.reparametrise import disguise
 
 
 @pytest.fixture(scope="module")
-def brief(quick):
-    """Less than that, where the scores do not matter."""
-    return replace(quick, n_inputs=40, n_fitting=100, interchange_pairs=20, das_steps=1, edge_answers=60)
-
-
-@pytest.fixture(scope="module")
 def as_compiled(induction, task, quick):
     """Compares other weights with the program, for the inputs and answers of the compiled model."""
     vocabulary = vocabulary_of(induction, task)
@@ -177,7 +171,7 @@ def test_one_reference_in_a_list_is_a_ranking(offset, task, brief):
     assert found.verdict == "offset"
 
 
-def test_a_program_that_is_not_compiled_is_refused(task, noise):
+def test_a_program_that_is_not_compiled_is_refused(task, noise, unchecked):
     with pytest.raises(
         TypeError, match="The reference must be a CompiledModel, as compile_program returns it; got "
     ):

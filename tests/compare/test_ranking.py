@@ -11,9 +11,9 @@ from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN
 
 
 @pytest.fixture(scope="module")
-def rankings(offset, induction, task, quick):
+def rankings(offset, induction, task, brief):
     models = {"offset": offset, "induction": induction}
-    return {name: rank([offset, induction], model, task=task, config=quick) for name, model in models.items()}
+    return {name: rank([offset, induction], model, task=task, config=brief) for name, model in models.items()}
 
 
 @pytest.mark.parametrize("name", ["offset", "induction"])
@@ -35,8 +35,8 @@ def test_alternatives_are_told_apart_on_inputs_on_which_they_differ(rankings):
             assert (share[f"against {alternative}"] > 0.99) == (one.program == ranking.best.program)
 
 
-def test_the_order_of_the_references_does_not_matter(rankings, offset, induction, task, quick):
-    again = rank([induction, offset], offset, task=task, config=quick)
+def test_the_order_of_the_references_does_not_matter(rankings, offset, induction, task, brief):
+    again = rank([induction, offset], offset, task=task, config=brief)
     assert [one.to_json() for one in again.comparisons] == [
         one.to_json() for one in rankings["offset"].comparisons
     ]

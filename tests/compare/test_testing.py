@@ -84,14 +84,14 @@ def test_an_axis_below_what_was_asked_is_named(noise, induction, task, evidence)
         assert_implements(noise, induction, task, at_least=0.9)
 
 
-def test_another_program_with_the_same_answers_is_not_implemented(offset, task, quick):
+def test_another_program_with_the_same_answers_is_not_implemented(offset, task, brief):
     with pytest.raises(AssertionError, match="variable 'previous': does not"):
-        assert_implements(offset, task.programs["induction"], task, config=quick)
+        assert_implements(offset, task.programs["induction"], task, config=brief)
 
 
-def test_a_disguised_program_is_still_implemented(hidden, induction, task, quick):
+def test_a_disguised_program_is_still_implemented(hidden, induction, task, brief):
     model, vocabulary = hidden
-    assert_implements(model, induction, task, vocabulary=vocabulary, config=quick)
+    assert_implements(model, induction, task, vocabulary=vocabulary, config=brief)
 
 
 def test_a_head_attends_as_its_selector_says(induction, task):

@@ -1,11 +1,13 @@
 """One table of programs, which every test of agreement goes through: fixtures `case` and `compiled`."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
+from rasp_examples import BACK, EQUAL, EVERYTHING, HIST, PREVIOUS, SHIFTED
 
 from rasplens.compile import CompiledModel, compile_program, rasp
 from rasplens.compile.rasp import (
@@ -29,13 +31,6 @@ from rasplens.compile.rasp import (
     tokens,
 )
 
-EQUAL = Select(tokens, tokens, Comparison.EQ)
-BACK = Select(indices, indices, Comparison.LT)
-PREVIOUS = Select(indices, indices, lambda key, query: key == query - 1)
-EVERYTHING = Select(tokens, tokens, Comparison.TRUE)
-HIST = SelectorWidth(EQUAL).named("hist")
-SHIFTED = Aggregate(PREVIOUS, tokens).named("shifted")
-
 
 @dataclass(frozen=True)
 class Case:
@@ -45,6 +40,7 @@ class Case:
     vocab: tuple[Any, ...] = ("a", "b", "c")
     max_len: int = 4
     options: dict[str, Any] = field(default_factory=dict)
+    name: str = ""
 
 
 def frac_prevs(sop: SOp) -> SOp:
@@ -160,18 +156,29 @@ def shared_sum() -> SOp:
 
 
 @pytest.fixture(params=CASES)
-def case(request) -> Case:
-    return CASES[request.param]()
+def case(every_case, request) -> Case:
+    return every_case[request.param]
 
 
 @pytest.fixture(scope="session")
-def every_case() -> list[Case]:
-    return [make() for make in CASES.values()]
+def every_case() -> dict[str, Case]:
+    return {name: replace(make(), name=name) for name, make in CASES.items()}
+
+
+@pytest.fixture(scope="session")
+def compiled_case(every_case) -> Callable[..., CompiledModel]:
+    """The model of a case by name, compiled once for all tests."""
+
+    @cache
+    def build(name: str, optimize: bool) -> CompiledModel:
+        case = every_case[name]
+        program = rasp.causal(case.program)
+        return compile_program(program, case.vocab, case.max_len, optimize=optimize, **case.options)
+
+    return build
 
 
 @pytest.fixture(params=[True, False], ids=["small", "plain"])
-def compiled(case, request) -> CompiledModel:
+def compiled(case, compiled_case, request) -> CompiledModel:
     """Every program twice: optimised, and with directions and parts of its own for every s-op."""
-    return compile_program(
-        rasp.causal(case.program), case.vocab, case.max_len, optimize=request.param, **case.options
-    )
+    return compiled_case(case.name, optimize=request.param)

@@ -3,12 +3,12 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from rasp_examples import HIST
 
 from rasplens.compile import UndefinedValue, compile_program, rasp
-from rasplens.compile.rasp import Comparison, Encoding, Map, Select, SelectorWidth, numerical, tokens
+from rasplens.compile.rasp import Encoding, Map, numerical, tokens
 from rasplens.compile.variable import Variable, nearest
 
-HIST = SelectorWidth(Select(tokens, tokens, Comparison.EQ)).named("hist")
 CLASSES = Variable("c", Encoding.CATEGORICAL, ("x", "y", "z"), np.eye(3), np.arange(3), "blocks.0.hook_resid_post")
 NUMBERS = Variable("n", Encoding.NUMERICAL, (0.0, 0.1, 5.0), np.eye(2), np.arange(2), "blocks.0.hook_resid_post")
 

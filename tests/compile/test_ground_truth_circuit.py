@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from rasplens.compile import compile_program, programs, rasp
-from rasplens.compile.ground_truth_circuit import LOGITS, POSITIONS, TOKENS, parts, run_parts
+from rasplens.compile.ground_truth_circuit import LOGITS, POSITIONS, TOKENS, circuit, parts, run_parts
 from rasplens.compile.rasp import tokens
 from rasplens.model import HookedModel
 
@@ -33,10 +33,10 @@ def test_the_parts_together_are_the_model(compiled):
 
 
 def test_no_connection_outside_matters_and_each_inside_does(compiled):
-    circuit = compiled.circuit()
-    assert circuit.graph == {"ablation": "zero", "inputs": compiled.inputs.size, "exhaustive": True}
+    found = compiled.circuit()
+    assert found.graph == {"ablation": "zero", "inputs": compiled.inputs.size, "exhaustive": True}
     names = [part.name for part in parts(compiled)]
-    assert list(circuit) == names
+    assert list(found) == names
     for i, writer in enumerate(names):
         for reader in names[i + 1 :]:
             change = max(
@@ -44,14 +44,13 @@ def test_no_connection_outside_matters_and_each_inside_does(compiled):
                 for ids in all_ids(compiled)
             )
             tolerance = compiled.tolerance(compiled.variables[compiled.output])
-            assert circuit.has_edge(writer, reader) == (change > tolerance), (writer, reader)
+            assert found.has_edge(writer, reader) == (change > tolerance), (writer, reader)
 
 
 def test_every_part_but_idle_ones_reaches_the_logits(compiled):
     import networkx as nx
 
-    circuit = compiled.circuit()
-    reaching = nx.ancestors(circuit, LOGITS) | {LOGITS}
+    reaching = nx.ancestors(compiled.circuit(), LOGITS) | {LOGITS}
     assert {part.name for part in parts(compiled)} - reaching <= {POSITIONS, TOKENS}
 
 
@@ -68,7 +67,7 @@ def test_attention_edges_by_torch_hooks_one_by_one():
     """Another way to the same circuit: a hook on the pattern of the torch model."""
     compiled = compile_program(programs.sort(), [1, 2, 3], 3)
     hooked = HookedModel(compiled.transformer)
-    circuit = compiled.circuit("edge")
+    found = compiled.circuit("edge")
     n, offset = 3, compiled.offset
 
     def matters(layer, query, key):
@@ -94,7 +93,7 @@ def test_attention_edges_by_torch_hooks_one_by_one():
     for layer in range(compiled.transformer.config.n_layers):
         for query in range(n):
             for key in range(n):
-                inside = circuit.has_edge((layer, key), (layer + 1, query))
+                inside = found.has_edge((layer, key), (layer + 1, query))
                 assert inside == matters(layer, query, key), (layer, query, key)
 
 
@@ -107,12 +106,12 @@ def test_positions_that_do_not_count_are_left_out():
 def test_what_makes_no_sense_is_refused():
     compiled = compile_program(programs.length(), "a", 2)
     with pytest.raises(ValueError, match=r"granularity must be .* got 'neuron'"):
-        compiled.circuit("neuron")
+        circuit(compiled, "neuron")
     with pytest.raises(ValueError, match=r"Positions \[2\] lie outside the 2 positions"):
         compiled.circuit("edge", positions=[2])
 
 
 def test_a_model_without_neurons_has_no_parts_for_them():
-    compiled = compile_program(rasp.numerical(tokens), [0], 3, optimize=["cast"])
+    compiled = compile_program(rasp.numerical(tokens), [0], 3, optimize=["numeric-casts"])
     assert not compiled.neurons
     assert list(compiled.circuit()) == [part.name for part in parts(compiled)]

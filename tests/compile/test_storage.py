@@ -10,8 +10,8 @@ from rasplens.model import StorageError, load, save
 
 
 @pytest.fixture
-def compiled(case):
-    return compile_program(rasp.causal(case.program), case.vocab, case.max_len, **case.options)
+def compiled(case, compiled_case):
+    return compiled_case(case.name, optimize=True)
 
 
 @pytest.fixture
@@ -78,3 +78,19 @@ def test_averages_of_classes_are_stored_with_their_values(tmp_path):
     loaded = load_compiled(tmp_path / "m.safetensors")
     assert run(loaded.program, ["a", "b"]) == loaded(["a", "b"]) == [1, 1]
     assert verify(loaded).undefined == 0
+
+
+def test_saving_does_not_look_at_the_program_again(tmp_path, monkeypatch):
+    """The analysis of a large program is what compiling takes its time for."""
+    compiled = compile_program(Map(lambda t: t + 1, tokens), [0, 1], 2)
+    monkeypatch.setattr("rasplens.compile.storage.defined_program", None)
+    compiled.save(tmp_path / "m.safetensors")
+    assert load_compiled(tmp_path / "m.safetensors")([0, 1]) == [1, 2]
+
+
+def test_what_was_loaded_can_be_saved_again(tmp_path):
+    first, second = tmp_path / "first.safetensors", tmp_path / "second.safetensors"
+    program = rasp.Aggregate(rasp.Select(tokens, Map(lambda t: t % 2, tokens), rasp.Comparison.LEQ), tokens)
+    compile_program(program, [0, 1], 2, partial="allow").save(first)
+    load_compiled(first).save(second)
+    assert first.read_bytes() == second.read_bytes()

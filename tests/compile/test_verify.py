@@ -1,13 +1,11 @@
 from dataclasses import replace
 
 import pytest
+from rasp_examples import HIST
 
 from rasplens.compile import compile_program, verify
-from rasplens.compile.rasp import Aggregate, Comparison, Map, Select, SelectorWidth, indices, numerical, tokens
+from rasplens.compile.rasp import Aggregate, Comparison, Map, Select, indices, numerical, tokens
 from rasplens.model import Transformer
-
-EQUAL = Select(tokens, tokens, Comparison.EQ)
-HIST = SelectorWidth(EQUAL).named("hist")
 
 
 def damaged(compiled, name: str, index: tuple[int, ...], value: float):

@@ -19,7 +19,7 @@ def test_the_anatomy_says_what_computes_each_variable():
     rows = {row["variable"]: row for row in terminal.anatomy(compiled)}
     assert rows["tokens"]["computed by"] == "embedding"
     assert rows["tokens"]["directions"] == "0-1"
-    assert rows["hist (BOS share)"]["computed by"] == "L0H0"
+    assert rows["hist (attention on BOS)"]["computed by"] == "L0H0"
     assert rows["hist"]["computed by"].startswith("L0 neurons 0-")
 
 

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable
 from types import CodeType, FrameType
 
-CARRIERS = {"CompiledModel", "Pairing", "StudiedModel", "Subject", "Evidence"}
+CARRIERS = {"CompiledModel", "Pairing", "StudiedModel", "Subject"}
 """Classes whose instances are followed beside the compiled model: they carry it."""
 
 
@@ -71,7 +71,12 @@ def follow(work: Callable[[], object], package: str, is_followed: Callable[[obje
 
     def note(frame: FrameType, event: str, argument: object) -> None:
         code, module = frame.f_code, frame.f_globals.get("__name__", "")
-        if event != "call" or code in seen or not module.startswith(package) or code.co_name.startswith("<"):
+        if (
+            event != "call"
+            or code in seen
+            or not module.startswith(package)
+            or code.co_name.startswith(("<", "__"))
+        ):
             return
         names = [name for name in inspect.getargs(code).args if name not in ("self", "cls")]
         names += code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]

@@ -5,7 +5,7 @@ attention at its query, and what follows. Any other model is edited through its 
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,14 @@ import torch
 from jaxtyping import Float
 
 from rasplens.compare.config import CompareConfig
+from rasplens.compare.evidence.ablation.measurement import (
+    STANDARD,
+    Edited,
+    Effects,
+    Method,
+    measured_effects,
+    replacement,
+)
 from rasplens.compare.models.relevance import relevant_rows
 from rasplens.compare.models.studied_model import BATCH, StudiedModel, pattern_point
 from rasplens.model import HookedModel
@@ -35,17 +43,19 @@ class Edge:
     key: int
 
 
-@dataclass(frozen=True, eq=False)
-class Edited:
-    """A model's logits after each of some edits alone.
+def edge_effects(studied: StudiedModel, config: CompareConfig = STANDARD, seed: int = 0) -> Effects:
+    """The ablation effect of each attention edge: rows layer, query, key, and attention (its mean)."""
+    studied = studied.with_answers(config.edge_answers)
+    edges = attended_edges(studied, config.relevance_inputs)
+    keys = [{**vars(edge), "attention": mean_attention(studied, edge)} for edge in edges]
 
-    Attributes:
-        logits: Those at the answers that an edit can reach.
-        answers: Which of the task's answers these are; the others stay as they were.
-    """
+    def without(method: Method) -> Iterable[Edited]:
+        layers = range(studied.n_layers)
+        return without_edges(
+            studied, edges, {layer: replacement(studied.pattern(layer), method, seed) for layer in layers}
+        )
 
-    logits: Float[np.ndarray, "edit input answer logit"]
-    answers: Sequence[int]
+    return measured_effects(studied, keys, without, ["layer", "query", "key", "attention"])
 
 
 def attended_edges(studied: StudiedModel, relevance_inputs: int = CompareConfig.relevance_inputs) -> list[Edge]:

@@ -7,7 +7,7 @@ import pandas as pd
 from jaxtyping import Bool, Float
 from scipy.stats import hypergeom, permutation_test
 
-from rasplens.compare.evidence.ablation.effects import METHODS, Effects, Method
+from rasplens.compare.evidence.ablation.measurement import METHODS, Effects, Method
 from rasplens.model import random_streams
 
 SHUFFLES = 50

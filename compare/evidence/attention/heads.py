@@ -23,7 +23,6 @@ from scipy.special import rel_entr
 from rasplens.compare.evidence.attention.concordance import concordance, moments
 from rasplens.compare.evidence.derangements import derangement
 from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.models.relevance import relevant_rows
 from rasplens.compare.models.studied_model import Head, StudiedModel
 from rasplens.model import random_streams
 
@@ -163,7 +162,7 @@ def split_heads(pairing: Pairing, found: HeadSimilarities) -> pd.DataFrame:
 
 def active_heads(pairing: Pairing) -> list[ActiveHead]:
     """The compiled heads with an active query row on some input."""
-    rows = relevant_rows(pairing.reference, pairing.config.relevance_inputs)
+    rows = pairing.relevance.heads
     found = (_active_head(pairing, head, name, rows[head]) for head, name in pairing.compiled.heads.items())
     return [active for active in found if active.active_rows.any()]
 

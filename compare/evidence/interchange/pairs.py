@@ -12,10 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int
 
-from rasplens.compare.evidence.subspaces.representations import determines, varies
+from rasplens.compare.evidence.subspaces.representations import determines, own_variables, varies
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compile import UndefinedValue, run
 from rasplens.model import random_streams
+
+EMBEDDED = "blocks.0.hook_resid_pre"
+"""Where variables are that the embedding holds."""
 
 OFTEN = 5
 """A variable can be seen to follow from a token only if each token occurs this often, on average."""
@@ -122,3 +125,30 @@ def counterfactual(
         return None
     known = np.array([task.answer_code(answers[position]) for position in task.loss_positions])
     return None if (known < 0).any() else known
+
+
+def draw_pairs(pairing: Pairing, seed: int) -> list[tuple[InterchangePairs, InterchangePairs]]:
+    """For every variable that can be tested, pairs to choose a site on and others to score on."""
+    drawn = []
+    for variable in tested_variables(pairing):
+        positions = interchangeable_positions(pairing, variable)
+        chosen, scored = (
+            None if part is None else interchange_pairs(part, variable, positions, seed)
+            for part in (pairing.fitting, pairing)
+        )
+        if chosen is not None and scored is not None:
+            drawn.append((chosen, scored))
+    return drawn
+
+
+def tested_variables(pairing: Pairing) -> list[str]:
+    """The variables between input and output: with directions of their own, neither input nor result.
+
+    Taking the input, what the embedding says of it, or the result from elsewhere says nothing about how the one
+    becomes the other.
+    """
+    return [
+        name
+        for name, variable in own_variables(pairing).items()
+        if variable.written_at != EMBEDDED and name != pairing.compiled.output
+    ]

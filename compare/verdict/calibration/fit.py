@@ -210,11 +210,11 @@ def invariance(found: Sequence[Observation]) -> pd.DataFrame:
         One row per reference and model (the program itself, or its alternative): program, model, and the axes.
     """
     by_kind = {(one.program, one.kind): one for one in found}
-    rows = []
+    rows: list[dict[str, object]] = []
     for (program, kind), one in by_kind.items():
         bare = {"disguised": "itself", "alternative, disguised": "alternative, itself"}.get(kind)
         if bare is not None:
             own = {axis.name: axis.score for axis in by_kind[program, bare].axes}
-            changes = {str(axis.name): abs(axis.score - own[axis.name]) for axis in one.axes}
+            changes: dict[str, Any] = {axis.name: abs(axis.score - own[axis.name]) for axis in one.axes}
             rows.append({"program": program, "model": kind, **changes})
     return pd.DataFrame(rows)

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rasplens.compare.evidence.ablation.effects import Effects, edge_effects
+from rasplens.compare.evidence.ablation.edges import edge_effects
+from rasplens.compare.evidence.ablation.measurement import Effects
 from rasplens.compare.evidence.attention.heads import head_similarities
 from rasplens.compare.evidence.axes import (
     AXES,
@@ -21,7 +22,8 @@ from rasplens.compare.evidence.axes import (
     without_score,
 )
 from rasplens.compare.evidence.behaviour import behaviour
-from rasplens.compare.evidence.interchange.accuracy import Agreement, Interchange
+from rasplens.compare.evidence.interchange.accuracy import Interchange
+from rasplens.compare.evidence.interchange.patching import Agreement
 from rasplens.compare.evidence.subspaces.decodability import decodability
 
 

@@ -73,7 +73,7 @@ def test_at_least_one_input_is_asked_for(task):
 
 def test_a_model_agrees_with_itself_everywhere(with_itself, distinguishing):
     found = behaviour(with_itself, {"offset": distinguishing}, seed=0)
-    assert found.table["inputs"].tolist() == ["held out", "against offset", "varied"]
+    assert found.table["inputs"].tolist() == ["held out", "against offset", "out of distribution"]
     assert (found.table["agreement"] == 1).all()
     assert found.table["untrained"].max() < 0.4
     assert found.agrees.shape == (2, found.table["n"][:2].sum())
@@ -100,4 +100,4 @@ def test_a_rival_agrees_on_the_task_and_not_where_they_differ(induction, offset,
 def test_inputs_that_differ_in_attention_alone_say_nothing_of_answers(with_noise, task):
     reading = discriminate(AT_ONCE, STEP_BY_STEP, task, n=20)
     found = behaviour(with_noise, {"step_by_step": reading}, seed=0)
-    assert found.table["inputs"].tolist() == ["held out", "varied"]
+    assert found.table["inputs"].tolist() == ["held out", "out of distribution"]

@@ -13,23 +13,23 @@ from rasplens.model import Transformer
 from rasplens.tasks import get_task
 
 WIDE = 30
-"""The vocabulary of a model with vocabulary of its own."""
+"""Logits of a model with a vocabulary of its own."""
 
 
 @pytest.fixture
-def vocabulary(task):
+def ids_of(task):
     """Its id of every token, in no order."""
     return dict(zip(task.vocab, np.random.default_rng(0).permutation(WIDE)[:8].tolist(), strict=True))
 
 
 @pytest.fixture
-def foreign(noise, task, vocabulary):
+def foreign(noise, task, ids_of):
     """The same function as `noise` for a model with other ids, a BOS, and the task's positions far apart.
 
     Nothing but the task's positions is seen, so that they compute what they did.
     """
     rng, places = np.random.default_rng(1), list(places_of(task))
-    ids, size = [vocabulary[token] for token in task.vocab], places[-1] + 1
+    ids, size = [ids_of[token] for token in task.vocab], places[-1] + 1
     width = noise.config.d_model
     embed, unembed = rng.normal(size=(WIDE, width)), np.zeros((width, WIDE))
     embed[ids], unembed[:, ids] = noise.W_E, noise.W_U
@@ -55,8 +55,8 @@ def test_a_model_of_the_task_has_its_words(task):
     np.testing.assert_array_equal(vocabulary.columns, np.arange(8))
 
 
-def test_a_model_with_words_of_its_own_is_read_as_the_same_model(noise, foreign, task, vocabulary):
-    vocabulary = token_vocabulary(task, vocabulary, prefix=[29, 29], positions=places_of(task))
+def test_a_model_with_a_vocabulary_of_its_own_is_read_as_the_same_model(noise, foreign, task, ids_of):
+    vocabulary = token_vocabulary(task, ids_of, prefix=[29, 29], positions=places_of(task))
     ids = task.held_out[:50]
     own, other = as_studied_model(noise, task, ids), as_studied_model(foreign, task, ids, vocabulary)
     np.testing.assert_array_equal(other.answers(), own.answers())
@@ -68,42 +68,42 @@ def test_a_model_with_words_of_its_own_is_read_as_the_same_model(noise, foreign,
     assert other.tokens.shape == (50, 19)
 
 
-def test_other_words_give_other_answers(noise, foreign, task, vocabulary):
+def test_another_vocabulary_gives_other_answers(noise, foreign, task, ids_of):
     """The negative controls: a token, an answer or a position taken for another."""
     ids = task.held_out[:50]
     answers = as_studied_model(noise, task, ids).answers()
-    pairs = {**vocabulary, "A": vocabulary["B"], "B": vocabulary["A"]}
+    exchanged = {**ids_of, "A": ids_of["B"], "B": ids_of["A"]}
     wrong = [
-        token_vocabulary(task, pairs, vocabulary, prefix=[29, 29], positions=places_of(task)),
-        token_vocabulary(task, vocabulary, pairs, prefix=[29, 29], positions=places_of(task)),
-        token_vocabulary(task, vocabulary, prefix=[29, 29], positions=range(3, 12)),
+        token_vocabulary(task, exchanged, ids_of, prefix=[29, 29], positions=places_of(task)),
+        token_vocabulary(task, ids_of, exchanged, prefix=[29, 29], positions=places_of(task)),
+        token_vocabulary(task, ids_of, prefix=[29, 29], positions=range(3, 12)),
     ]
     for vocabulary in wrong:
         assert (as_studied_model(foreign, task, ids, vocabulary).answers() != answers).any()
 
 
-def test_ids_stand_behind_the_prefix_one_by_one(task, vocabulary):
-    vocabulary = token_vocabulary(task, vocabulary, prefix=[25, 26])
+def test_ids_stand_behind_the_prefix_one_by_one(task, ids_of):
+    vocabulary = token_vocabulary(task, ids_of, prefix=[25, 26])
     ids = task.held_out[:3]
     rows = vocabulary.tokens(ids)
     assert vocabulary.positions == tuple(range(2, 11))
     np.testing.assert_array_equal(rows[:, :2], [[25, 26]] * 3)
-    assert rows[:, 2:].tolist() == [[vocabulary[task.vocab[i]] for i in row] for row in ids.tolist()]
+    assert rows[:, 2:].tolist() == [[ids_of[task.vocab[i]] for i in row] for row in ids.tolist()]
 
 
-def test_gaps_are_filled_with_the_last_of_the_prefix(task, vocabulary):
-    rows = token_vocabulary(task, vocabulary, prefix=[25, 26], positions=places_of(task)).tokens(task.held_out[:1])
+def test_gaps_are_filled_with_the_last_of_the_prefix(task, ids_of):
+    rows = token_vocabulary(task, ids_of, prefix=[25, 26], positions=places_of(task)).tokens(task.held_out[:1])
     assert (rows[0, 3::2] == 26).all()
-    rows = token_vocabulary(task, vocabulary, positions=range(1, 10)).tokens(task.held_out[:1])
-    assert rows[0, 0] == vocabulary["A"]  # without a prefix, the first token
+    rows = token_vocabulary(task, ids_of, positions=range(1, 10)).tokens(task.held_out[:1])
+    assert rows[0, 0] == ids_of["A"]  # without a prefix, the first token
 
 
-def test_answers_are_those_of_the_task_alone(task, vocabulary):
+def test_answers_are_those_of_the_task_alone(task, ids_of):
     """A logit that stands for no answer is not looked at, however high."""
-    vocabulary = token_vocabulary(task, vocabulary)
+    vocabulary = token_vocabulary(task, ids_of)
     logits = np.zeros((2, WIDE))
-    logits[0, vocabulary["C"]], logits[1, vocabulary["F"]] = 1, 1
-    unused = next(i for i in range(WIDE) if i not in vocabulary.values())
+    logits[0, ids_of["C"]], logits[1, ids_of["F"]] = 1, 1
+    unused = next(i for i in range(WIDE) if i not in ids_of.values())
     logits[:, unused] = 9
     assert vocabulary.codes(logits).tolist() == [2, 5]
     assert logits.argmax(axis=-1).tolist() == [unused, unused]
@@ -116,13 +116,13 @@ def test_no_answer_is_an_answer_that_such_a_model_cannot_give(task):
     assert vocabulary.codes(np.full((1, 8), -5.0) - np.arange(8)).tolist() == [0]
 
 
-def test_what_is_missing_is_named(task, vocabulary):
-    without = {token: i for token, i in vocabulary.items() if token != "C"}
+def test_what_is_missing_is_named(task, ids_of):
+    without = {token: i for token, i in ids_of.items() if token != "C"}
     with pytest.raises(ValueError, match=r"no id for 'C' of the task 'copy': give one for every token and every"):
         token_vocabulary(task, without)
     with pytest.raises(ValueError, match="no id for 'C'"):
-        token_vocabulary(task, vocabulary, without)
-    assert isinstance(token_vocabulary(task, vocabulary, vocabulary), Vocabulary)
+        token_vocabulary(task, ids_of, without)
+    assert isinstance(token_vocabulary(task, ids_of, ids_of), Vocabulary)
 
 
 @pytest.mark.parametrize(
@@ -130,11 +130,11 @@ def test_what_is_missing_is_named(task, vocabulary):
     [range(8), range(1, 11), [0, 1, 2, 3, 4, 5, 6, 8, 7], [1, 1, 2, 3, 4, 5, 6, 7, 8], range(9)],
     ids=["too few", "too many", "descending", "twice", "in the prefix"],
 )
-def test_positions_are_one_for_each_behind_the_prefix(task, vocabulary, positions):
+def test_positions_are_one_for_each_behind_the_prefix(task, ids_of, positions):
     with pytest.raises(
         ValueError, match="positions must be 9 different ones in ascending order, behind the prefix"
     ):
-        token_vocabulary(task, vocabulary, prefix=[29], positions=positions)
+        token_vocabulary(task, ids_of, prefix=[29], positions=positions)
 
 
 def test_a_compiled_models_logits_stand_for_the_tasks_answers(offset, task):

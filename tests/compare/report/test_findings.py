@@ -6,7 +6,8 @@ import pytest
 
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.evidence.ablation.profiles import Overlap
-from rasplens.compare.report.findings import depth_of, findings, last_overlaps, paragraphs
+from rasplens.compare.report.findings import findings, paragraphs
+from rasplens.compare.report.subspace_findings import depth_of, last_overlaps
 from rasplens.compare.verdict.verdict import Verdict
 
 

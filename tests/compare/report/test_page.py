@@ -56,7 +56,7 @@ def test_every_section_has_its_figures(page, elements):
     # The program has nothing between input and output; and a model that learned nothing may share no subspace.
     optional = {"interchange", "overlaps"}
     expected = [section.name for section in SECTIONS if section.name not in optional]
-    assert [name for name in anchors if name not in optional] == ["findings", *expected]
+    assert [name for name in anchors if name not in optional] == ["findings", *expected, "glossary"]
     figures = ["evidence", "program", "attention", "heads", "decodability", "similarity", "ov", "qk"]
     figures += [
         f"{name}_{method}" for name in ("edges", "head_positions") for method in ("zero", "mean", "resample")

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from rasplens.compare.evidence.axes import AXES, Axis, without_score
-from rasplens.compare.evidence.interchange.accuracy import Agreement, Interchange
+from rasplens.compare.evidence.interchange.accuracy import Interchange
+from rasplens.compare.evidence.interchange.patching import Agreement
 from rasplens.compare.verdict.verdict import (
     AGREES,
     IMPLEMENTS,

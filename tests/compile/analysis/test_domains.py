@@ -1,12 +1,12 @@
 import pytest
 
 from rasplens.compile import CompileError
-from rasplens.compile.analysis.domains import UNDEFINED, Domain, coder, finish, held_number, make_domain
-from rasplens.compile.ir import Indices, Node
+from rasplens.compile.analysis.domains import coder, held_number, make_domain
+from rasplens.compile.ir import UNDEFINED, Domain, HeldNode, VariableNode
 from rasplens.compile.rasp import Encoding, indices
 
-CLASSES = Node(Indices(), (), "c", Encoding.CATEGORICAL, indices)
-NUMBERS = Node(Indices(), (), "n", Encoding.NUMERICAL, indices)
+CLASSES = HeldNode((), "c", indices, Encoding.CATEGORICAL)
+NUMBERS = HeldNode((), "n", indices, Encoding.NUMERICAL)
 
 
 def test_classes_keep_their_types_and_their_order():
@@ -41,7 +41,7 @@ def test_what_rounding_tells_apart_is_remembered():
 )
 def test_numbers_that_no_weights_can_hold_are_refused(values, message):
     with pytest.raises(CompileError, match=message):
-        make_domain(NUMBERS, values, is_partial=False)
+        make_domain(NUMBERS, values, is_partial=False, max_values=20_000)
 
 
 def test_codes_are_places_and_numbers_get_the_nearest():
@@ -51,7 +51,8 @@ def test_codes_are_places_and_numbers_get_the_nearest():
 
 
 def test_a_node_knows_its_values_with_and_without_what_rounding_adds():
-    node = finish(NUMBERS, domain=make_domain(NUMBERS, [0.3, 0.1 + 0.2], is_partial=True))
+    domain = make_domain(NUMBERS, [0.3, 0.1 + 0.2], is_partial=True)
+    node = VariableNode((), "n", indices, Encoding.NUMERICAL, domain)
     assert (node.values, node.raw_values) == ((0.3,), [0.3, 0.1 + 0.2])
     assert node.is_partial
     assert node.is_numerical

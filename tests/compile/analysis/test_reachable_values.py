@@ -1,13 +1,12 @@
 import numpy as np
 import pytest
+from rasp_examples import EQUAL, EVERYTHING, PREVIOUS
 
-from rasplens.compile import CompileError
-from rasplens.compile import ir as ops
-from rasplens.compile.analysis import domains as finite
-from rasplens.compile.analysis import reachable_values as values
-from rasplens.compile.analysis.domains import Domain, Finite
+from rasplens.compile import CompileError, CompileLimits
 from rasplens.compile.analysis.reachable_values import reachable_values
 from rasplens.compile.frontend.lowering import build_graph
+from rasplens.compile.ir import Domain, FiniteGraph, PredicateNode, SelectorNode
+from rasplens.compile.limits import DEFAULT_LIMITS
 from rasplens.compile.rasp import (
     Aggregate,
     Comparison,
@@ -25,15 +24,12 @@ from rasplens.compile.rasp import (
 )
 from rasplens.compile.rasp.input_space import input_space
 
-EQUAL = Select(tokens, tokens, Comparison.EQ)
-PREVIOUS = Select(indices, indices, lambda key, query: key == query - 1)
-EVERYTHING = Select(tokens, tokens, Comparison.TRUE)
 EQ = Comparison.EQ
 FLOATS = numerical(Map(lambda t: [0.0, 0.3, 0.1 + 0.2][t], tokens))
 
 
-def analyse(program: SOp, vocab=(0, 1, 2), max_len=3, **options) -> Finite:
-    return reachable_values(build_graph(program), input_space(vocab, max_len, **options))
+def analyse(program: SOp, vocab=(0, 1, 2), max_len=3, limits=DEFAULT_LIMITS, **options) -> FiniteGraph:
+    return reachable_values(build_graph(program), input_space(vocab, max_len, **options), limits)
 
 
 def domain(program: SOp, *args, **options) -> Domain:
@@ -111,7 +107,7 @@ def test_predicates_become_tables_of_key_and_query():
 
 def test_a_negation_selects_what_is_undefined():
     finite = analyse(SelectorWidth(~Select(Aggregate(PREVIOUS, tokens), tokens, Comparison.EQ)))
-    match = next(node for node in finite.nodes if isinstance(node.op, ops.Match) and node.op.takes_none)
+    match = next(node for node in finite.nodes if isinstance(node, PredicateNode) and node.table[-1].any())
     np.testing.assert_array_equal(match.table, np.pad(1 - np.pad(np.eye(3), ((0, 1), (0, 0))), ((0, 0), (0, 1))))
 
 
@@ -147,7 +143,7 @@ def test_rows_that_see_nothing_fall_back_on_the_default():
     finite = analyse(numerical(everything), mask=mask)
     assert finite.nodes[finite.output].domain.is_partial
     assert finite.nodes[finite.output].fallbacks == (None,)
-    assert not any(node.may_be_empty for node in finite.nodes)
+    assert not any(node.may_be_empty for node in finite.nodes if isinstance(node, SelectorNode))
 
 
 @pytest.mark.parametrize(
@@ -190,20 +186,19 @@ def test_programs_without_a_finite_meaning_are_refused(build, message):
         analyse(build())
 
 
-def test_too_many_combinations_are_refused_by_name(monkeypatch):
-    monkeypatch.setattr(values, "MAX_COMBINATIONS", 8)
+def test_too_many_combinations_are_refused_by_name():
     for program in (
         SequenceMap(max, tokens, indices).named("pairs"),
         SelectorWidth(Select(tokens, indices, Comparison.EQ).named("pairs")),
         numerical(LinearSequenceMap(tokens, indices, 1, 1)).named("pairs"),
     ):
         with pytest.raises(CompileError, match="'pairs' combines variables of 3 and 3 values: more than 8 pairs"):
-            analyse(program)
+            analyse(program, limits=CompileLimits(max_combinations=8))
 
 
-def test_too_many_values_are_refused_by_name(monkeypatch):
-    monkeypatch.setattr(finite, "MAX_VALUES", 5)
+def test_too_many_values_are_refused_by_name():
+    limits = CompileLimits(max_values=5)
     with pytest.raises(CompileError, match="'sum' can take more than 5 values"):
-        analyse((tokens + 10 * indices).named("sum"))
+        analyse((tokens + 10 * indices).named("sum"), limits=limits)
     with pytest.raises(CompileError, match="'mean' can take more than 5 values"):
-        analyse(numerical(Aggregate(EVERYTHING, numerical(tokens * tokens))).named("mean"))
+        analyse(numerical(Aggregate(EVERYTHING, numerical(tokens * tokens))).named("mean"), limits=limits)

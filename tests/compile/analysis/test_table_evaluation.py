@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from rasp_examples import EVERYTHING
 
 from rasplens.compile import UndefinedValue, rasp, run
 from rasplens.compile.analysis.reachable_values import reachable_values
 from rasplens.compile.analysis.table_evaluation import nearest_codes, ranking, trace
 from rasplens.compile.frontend.lowering import build_graph
-from rasplens.compile.rasp import Aggregate, Comparison, Map, Select, SelectorWidth, numerical, tokens
+from rasplens.compile.rasp import Aggregate, Map, Select, SelectorWidth, numerical, tokens
 from rasplens.compile.rasp.input_space import input_space
 
 
@@ -31,9 +32,6 @@ def test_it_agrees_with_the_interpreter_on_every_input(case):
         assert got is not None
         assert [type(v) for v in got] == [type(v) for v in expected], sequence
         assert got == pytest.approx(expected) if isinstance(got[0], float) else got == expected
-
-
-EVERYTHING = Select(tokens, tokens, Comparison.TRUE)
 
 
 @pytest.mark.parametrize(

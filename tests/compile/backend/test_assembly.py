@@ -1,10 +1,10 @@
 import numpy as np
+from rasp_examples import EQUAL
 
 from rasplens.compile import compile_program
 from rasplens.compile.rasp import Aggregate, Comparison, Select, SelectorWidth, indices, tokens
 from rasplens.compile.rasp import causal as causally
 
-EQUAL = Select(tokens, tokens, Comparison.EQ)
 BACK = Select(indices, indices, Comparison.LEQ)
 
 
@@ -16,9 +16,9 @@ def test_reverse_by_hand():
     compiled = compile_program(reverse, ["a", "b"], 3, optimize=False)
     model = compiled.transformer
     assert list(compiled.variables) == [
-        "tokens", "indices", "length (BOS share)", "length", "(length - 1)", "opposite", "reverse"
+        "tokens", "indices", "length (attention on BOS)", "length", "(length - 1)", "opposite", "reverse"
     ]  # fmt: skip
-    assert compiled.heads == {(0, 0): "length (BOS share)", (3, 0): "reverse"}
+    assert compiled.heads == {(0, 0): "length (attention on BOS)", (3, 0): "reverse"}
     assert list(compiled.neurons.values()) == ["length", "(length - 1)", "opposite"]
     assert model.config.n_layers == 4
     widths = {"tokens": 2, "indices": 3, "share": 1, "length": 3, "length - 1": 3, "opposite": 3, "reverse": 2}

@@ -2,17 +2,15 @@
 
 import numpy as np
 import pytest
+from rasp_examples import BACK, EQUAL
 
-from rasplens.compile import ir as ops
 from rasplens.compile.analysis.reachable_values import reachable_values
 from rasplens.compile.backend.attention_heads import LEAK, build_heads, sharpness
 from rasplens.compile.backend.residual_layout import lay_out
 from rasplens.compile.frontend.lowering import build_graph
-from rasplens.compile.rasp import Aggregate, Comparison, Select, SelectBest, SelectorWidth, indices, tokens
+from rasplens.compile.ir import AttentionNode, IndicesNode
+from rasplens.compile.rasp import Aggregate, Comparison, SelectBest, SelectorWidth, indices, tokens
 from rasplens.compile.rasp.input_space import input_space
-
-EQUAL = Select(tokens, tokens, Comparison.EQ)
-BACK = Select(indices, indices, Comparison.LT)
 
 
 def levels(program, sequence, has_bos=True, scale=1):
@@ -20,13 +18,13 @@ def levels(program, sequence, has_bos=True, scale=1):
     finite = reachable_values(build_graph(program), input_space([0, 1, 2], 3))
     layout = lay_out(finite, has_bos, fold=False)
     nodes = enumerate(finite.nodes)
-    variable = next(i for i, node in nodes if isinstance(node.op, ops.Gather | ops.BosShare))
+    variable = next(i for i, node in nodes if isinstance(node, AttentionNode))
     head = build_heads(variable, layout, scale)[0]
     rows = []
     for position, token in enumerate(sequence):
         row = layout.encode(0, token) @ layout.write(0)
         for i, node in enumerate(finite.nodes):
-            if isinstance(node.op, ops.Indices):
+            if isinstance(node, IndicesNode):
                 row = row + layout.encode(i, position) @ layout.write(i)
         rows.append(row)
     if has_bos:

@@ -4,17 +4,18 @@ import itertools
 
 import numpy as np
 import pytest
+from rasp_examples import PREVIOUS, SHIFTED
 
 from rasplens.compile.analysis.reachable_values import reachable_values
 from rasplens.compile.backend.neurons import RAMP, build_neurons
 from rasplens.compile.backend.residual_layout import lay_out
 from rasplens.compile.frontend.lowering import build_graph
+from rasplens.compile.ir import LinearNode, WhereNode
 from rasplens.compile.rasp import (
     Aggregate,
     Encoding,
     LinearSequenceMap,
     Map,
-    Select,
     SequenceMap,
     Where,
     indices,
@@ -23,8 +24,6 @@ from rasplens.compile.rasp import (
 )
 from rasplens.compile.rasp.input_space import input_space
 
-PREVIOUS = Select(indices, indices, lambda key, query: key == query - 1)
-SHIFTED = Aggregate(PREVIOUS, tokens)
 NUMBER = numerical(Map(lambda t: [0.0, 0.1, 7.0][t], tokens))
 SHIFTED_NUMBER = numerical(Aggregate(PREVIOUS, NUMBER))
 
@@ -53,14 +52,15 @@ BLOCKS = {
 
 @pytest.fixture(params=BLOCKS)
 def block(request):
-    finite = reachable_values(build_graph(BLOCKS[request.param]), input_space([0, 1, 2], 3))
+    graph = build_graph(BLOCKS[request.param])
+    finite = reachable_values(graph, input_space([0, 1, 2], 3))
     layout = lay_out(finite, has_bos=True, fold=False)
-    return finite, layout, build_neurons(finite.output, layout)
+    return graph, finite, layout, build_neurons(finite.output, layout)
 
 
 def written(block, values):
     """What the block writes, in its own coordinates, at a position where its inputs have these values."""
-    finite, layout, neurons = block
+    _, finite, layout, neurons = block
     output = finite.output
     residual = layout.encode(0, 0) @ layout.write(0)  # some token stands at every position
     for source, value in zip(finite.nodes[output].inputs, values, strict=True):
@@ -69,25 +69,24 @@ def written(block, values):
     return (post @ neurons.W_out)[layout.slices[output]]
 
 
-def expected(finite, layout, values):
-    node = finite.nodes[finite.output]
-    kind = type(node.op).__name__
-    if kind == "Choose":
+def expected(graph, finite, layout, values):
+    node, (*_, lowered) = finite.nodes[finite.output], graph.nodes
+    if isinstance(node, WhereNode):
         condition, then, otherwise = values
         result = None if condition is None else (then if condition else otherwise)
     elif any(value is None for value in values):
         result = None
-    elif kind == "Linear":
-        result = node.op.fst_fac * values[0] + node.op.snd_fac * values[1]
+    elif isinstance(node, LinearNode):
+        result = node.fst_fac * values[0] + node.snd_fac * values[1]
     else:
-        result = node.op.function(*values)
+        result = lowered.op.function(*values)
     if node.encoding is Encoding.NUMERICAL and result is not None:
         return np.array([result, 1.0])[: layout.encode(finite.output, None).size]
     return layout.encode(finite.output, result)
 
 
 def test_the_block_is_right_on_every_combination_of_values(block):
-    finite, layout, _ = block
+    graph, finite, layout, _ = block
     inputs = finite.nodes[finite.output].inputs
     choices = [
         (*finite.nodes[i].domain.values, *((None,) if finite.nodes[i].domain.is_partial else ())) for i in inputs
@@ -97,18 +96,18 @@ def test_the_block_is_right_on_every_combination_of_values(block):
     for values in itertools.product(*choices):
         if 0 in inputs and values[inputs.index(0)] is None:
             continue
-        np.testing.assert_allclose(written(block, values), expected(finite, layout, values), atol=1e-9)
+        np.testing.assert_allclose(written(block, values), expected(graph, finite, layout, values), atol=1e-9)
 
 
 def test_no_neuron_fires_at_the_bos(block):
-    _, layout, neurons = block
+    *_, layout, neurons = block
     bos = layout.bos_content.copy()
     bos[layout.bos] = 1
     assert not (np.maximum(bos @ neurons.W_in, 0) @ neurons.W_out).any()
 
 
 def test_every_neuron_writes_something(block):
-    assert block[2].W_out.any(axis=1).all()
+    assert block[-1].W_out.any(axis=1).all()
 
 
 def test_numbers_may_be_off_by_three_eighths_of_a_gap():

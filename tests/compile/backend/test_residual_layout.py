@@ -1,24 +1,22 @@
 import numpy as np
 import pytest
+from rasp_examples import PREVIOUS
 
-from rasplens.compile.analysis.domains import Domain, finish
 from rasplens.compile.analysis.reachable_values import reachable_values
 from rasplens.compile.backend.residual_layout import Layout, encode, lay_out
 from rasplens.compile.frontend.lowering import build_graph
-from rasplens.compile.ir import Node, Tokens
+from rasplens.compile.ir import Domain, VariableNode
 from rasplens.compile.rasp import (
     Aggregate,
     Comparison,
     Encoding,
+    Map,
     Select,
     SelectorWidth,
-    indices,
     numerical,
     tokens,
 )
 from rasplens.compile.rasp.input_space import input_space
-
-PREVIOUS = Select(indices, indices, lambda key, query: key == query - 1)
 
 
 def layout_of(program, has_bos=True) -> Layout:
@@ -44,7 +42,7 @@ def test_numbers_take_one_direction_and_a_second_if_they_can_be_undefined():
 def test_reading_gives_back_what_was_written():
     shifted = numerical(Aggregate(PREVIOUS, numerical(tokens == "a")))
     layout = layout_of(shifted)
-    output = layout.finite.output
+    output = layout.graph.output
     for value in (False, True, None):
         residual = layout.encode(output, value) @ layout.write(output)
         assert residual @ layout.number(output) == (0 if value is None else value)
@@ -89,5 +87,16 @@ def test_the_share_that_counts_is_blanked_at_the_bos_too():
     ],
 )
 def test_encodings(encoding, is_partial, value, expected):
-    node = finish(Node(Tokens(), (), "x", encoding, tokens), domain=Domain((3, 5), is_partial))
+    node = VariableNode((), "x", tokens, encoding, Domain((3, 5), is_partial))
     np.testing.assert_array_equal(encode(node, value), expected)
+
+
+def test_what_is_read_of_a_variable_is_written_in_its_place_if_it_is_no_wider():
+    """As wide is narrow enough: what is read directly is written directly."""
+    renamed = Map(str.upper, tokens)
+    finite = reachable_values(build_graph(renamed), input_space(["a", "b"], 2))
+    assert lay_out(finite, has_bos=False, fold=True).written == {0: (1,)}
+    parts = Map(lambda t: t in "ab", tokens), Map(lambda t: t in "ac", tokens)
+    wider = SelectorWidth(Select(parts[0], parts[1], Comparison.EQ) & Select(parts[1], parts[1], Comparison.EQ))
+    finite = reachable_values(build_graph(wider), input_space(["a", "b", "c"], 2))
+    assert lay_out(finite, has_bos=True, fold=True).written[0] == (0,)

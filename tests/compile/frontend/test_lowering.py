@@ -1,4 +1,5 @@
 import pytest
+from rasp_examples import EQUAL
 
 from rasplens.compile import CompileError, rasp
 from rasplens.compile import ir as ops
@@ -18,8 +19,6 @@ from rasplens.compile.rasp import (
     tokens,
 )
 
-EQUAL = Select(tokens, tokens, Comparison.EQ)
-
 
 def kinds(program) -> list[str]:
     return [type(node.op).__name__ for node in build_graph(program).nodes]
@@ -28,7 +27,7 @@ def kinds(program) -> list[str]:
 def test_every_node_comes_after_what_it_reads_and_tokens_come_first():
     program = Aggregate(Select(indices, tokens + 1, Comparison.EQ), tokens)
     graph = build_graph(program)
-    assert kinds(program) == ["Tokens", "Indices", "Apply", "Match", "Gather"]
+    assert kinds(program) == ["Tokens", "Indices", "Apply", "Select", "Aggregate"]
     assert all(source < i for i, node in enumerate(graph.nodes) for source in node.inputs)
     assert graph.output == len(graph.nodes) - 1
 
@@ -46,8 +45,8 @@ def test_shared_expressions_become_one_node():
 
 def test_a_width_is_a_share_and_a_lookup():
     graph = build_graph(SelectorWidth(EQUAL).named("hist"))
-    assert [type(node.op).__name__ for node in graph.nodes] == ["Tokens", "Match", "BosShare", "Apply"]
-    assert [node.name for node in graph.nodes] == ["tokens", "select", "hist (BOS share)", "hist"]
+    assert [type(node.op).__name__ for node in graph.nodes] == ["Tokens", "Select", "BosAttention", "Apply"]
+    assert [node.name for node in graph.nodes] == ["tokens", "select", "hist (attention on BOS)", "hist"]
     assert graph.nodes[2].encoding is Encoding.NUMERICAL
 
 
@@ -82,9 +81,9 @@ def test_names_are_unique():
 
 def test_selectors_over_the_same_variables_merge_into_one_predicate():
     larger = Select(tokens, tokens, Comparison.GT)
-    assert kinds(SelectorWidth(EQUAL | larger)).count("Match") == 1
+    assert kinds(SelectorWidth(EQUAL | larger)).count("Select") == 1
     graph = build_graph(SelectorWidth(~(EQUAL | larger)))
-    match = next(node.op for node in graph.nodes if isinstance(node.op, ops.Match))
+    match = next(node.op for node in graph.nodes if isinstance(node.op, ops.Select))
     assert match.takes_none
     assert match.predicate(1, 2)
     assert not match.predicate(2, 2)
@@ -94,15 +93,15 @@ def test_selectors_over_the_same_variables_merge_into_one_predicate():
 def test_conjunctions_over_different_variables_become_one_head_with_several_parts():
     back = Select(indices, indices, Comparison.LT)
     graph = build_graph(SelectorWidth(EQUAL & back & Select(indices, tokens, Comparison.EQ)))
-    both = [node for node in graph.nodes if isinstance(node.op, ops.Both)][-1]
+    both = [node for node in graph.nodes if isinstance(node.op, ops.Conjunction)][-1]
     assert len(both.inputs) == 3
 
 
 def test_constants_and_length_are_lowered():
     assert kinds(rasp.Full(3)) == ["Tokens", "Apply"]
     assert kinds(rasp.ConstantSOp([1, 2])) == ["Tokens", "Indices", "Apply"]
-    assert kinds(rasp.length) == ["Tokens", "Match", "BosShare", "Apply"]
-    assert kinds(SelectorWidth(rasp.ConstantSelector([[True]])))[:3] == ["Tokens", "Indices", "Match"]
+    assert kinds(rasp.length) == ["Tokens", "Select", "BosAttention", "Apply"]
+    assert kinds(SelectorWidth(rasp.ConstantSelector([[True]])))[:3] == ["Tokens", "Indices", "Select"]
 
 
 def test_annotated_tokens_are_a_lookup_from_the_embedded_ones():
@@ -117,15 +116,15 @@ def test_other_combinations_go_through_the_pairs_of_what_they_read():
     assert len(pairs) == 1  # one for keys and queries, which read the same two
     assert pairs[0].op.takes_none
     same_keys = build_graph(SelectorWidth(EQUAL | Select(tokens, indices, Comparison.EQ)))
-    match = next(node for node in same_keys.nodes if isinstance(node.op, ops.Match))
+    match = next(node for node in same_keys.nodes if isinstance(node.op, ops.Select))
     assert same_keys.nodes[match.inputs[0]].name == "tokens"
 
 
 def test_a_best_key_is_counted_by_comparing_with_the_best_score():
     latest = SelectBest(tokens, tokens, Comparison.EQ, indices)
     found = kinds(SelectorWidth(latest))
-    assert found.count("MatchBest") == found.count("Gather") == 1
-    assert "MatchBest" in kinds(Aggregate(latest & EQUAL, tokens))
+    assert found.count("SelectBest") == found.count("Aggregate") == 1
+    assert "SelectBest" in kinds(Aggregate(latest & EQUAL, tokens))
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from rasp_examples import EVERYTHING, PREVIOUS
 
 from rasplens.compile import UndefinedValue, rasp, run
 from rasplens.compile.rasp import (
@@ -21,9 +22,6 @@ from rasplens.compile.rasp import (
 )
 from rasplens.compile.rasp.interpreter import expressions, mean, visibility
 from rasplens.compile.rasp.values import value_key
-
-PREVIOUS = Select(indices, indices, lambda key, query: key == query - 1)
-EVERYTHING = Select(tokens, tokens, Comparison.TRUE)
 
 
 def test_primitives():

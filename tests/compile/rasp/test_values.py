@@ -1,8 +1,10 @@
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from rasplens.compile.rasp import Encoding
-from rasplens.compile.rasp.values import as_number, plain, value_key, values_agree
+from rasplens.compile.rasp.values import as_number, exact, plain, value_key, values_agree
 
 CATEGORICAL, NUMERICAL = Encoding.CATEGORICAL, Encoding.NUMERICAL
 
@@ -45,3 +47,13 @@ def test_numpy_scalars_become_plain():
     assert type(plain(np.float64(0.5))) is float
     assert type(plain(np.bool_(True))) is bool
     assert plain("a") == "a"
+
+
+def test_floats_stand_for_fractions_up_to_a_large_denominator():
+    """A sum of shares of a thousand-odd parts comes out exactly; a binary fraction stays what it is."""
+    assert exact(1 / 3) == Fraction(1, 3)
+    assert exact(355 / 1009) == Fraction(355, 1009)
+    assert exact(1 / 999_983) == Fraction(1, 999_983)
+    assert exact(2.0**-40) == Fraction(1, 2**40)
+    with pytest.raises(ValueError, match="no finite number"):
+        exact(float("inf"))

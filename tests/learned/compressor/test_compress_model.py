@@ -9,21 +9,22 @@ from rasplens.compile import compile_program, programs
 from rasplens.compile.rasp import tokens
 from rasplens.learned import TrainConfig, compress, compress_many
 from rasplens.learned.compressor import CompressionRecipe
+from rasplens.learned.compressor.compress_model import check_members
 from rasplens.learned.compressor.evaluation import evaluate
 from rasplens.learned.errors import TrainingError
 from rasplens.model import StorageError
 
 SHORT = CompressionRecipe(300, 64, 1e-2, 1e-3)
-BETTER = CompressionRecipe(2_500, 64, 1e-2, 1e-4, starts=2, trial=500)
+BETTER = CompressionRecipe(1_500, 32, 1e-2, 1e-4, starts=2, trial=300)
 
 
 def test_a_compressed_program_answers_like_the_compiled_one(frac):
-    model = compress(frac, 4, BETTER, seed=1)
+    model, narrower = compress_many(frac, [4, 1], [1], BETTER)
     found = evaluate(model)
     assert found.exhaustive
     assert found.token > 0.99
     assert model.answers([["a", "x", "b", "x"]])[0] == pytest.approx([0, 1 / 2, 1 / 3, 1 / 2])
-    one = evaluate(compress(frac, 1, BETTER, seed=1))
+    one = evaluate(narrower)
     assert one.token < 0.9  # the negative control: one direction does not hold is_x and frac_prevs
 
 
@@ -48,7 +49,7 @@ def test_several_widths_and_seeds_come_out_as_if_each_were_alone(frac):
 
 def test_the_best_of_several_first_maps_goes_on(frac):
     trial = replace(SHORT, steps=200, trial=200)
-    alone = [evaluate(compress(frac, 3, replace(trial, starts=1), seed=seed)).loss for seed in range(4)]
+    alone = [evaluate(model).loss for model in compress_many(frac, [3], range(4), trial)]
     best = evaluate(compress(frac, 3, replace(trial, starts=6))).loss
     assert best < max(alone)
 
@@ -74,24 +75,29 @@ def test_an_interrupted_run_goes_on_and_ends_the_same(frac, tmp_path):
 
 
 def test_the_state_of_another_run_is_refused(frac, tmp_path):
-    path = tmp_path / "state.safetensors"
-    compress(frac, 4, SHORT, state_path=path)
+    path, brief = tmp_path / "state.safetensors", replace(SHORT, steps=2)
+    compress(frac, 4, brief, state_path=path)
     with pytest.raises(StorageError, match="members was"):
-        compress(frac, 5, SHORT, state_path=path)
+        compress(frac, 5, brief, state_path=path)
     program = programs.frac_prevs((tokens == "a").named("is_x"))
     other = compile_program(program, "abx", 4, causal=True, optimize=False, bos=True)
     with pytest.raises(StorageError, match="weights was"):  # another program of the same name and size
-        compress(other, 4, SHORT, state_path=path)
+        compress(other, 4, brief, state_path=path)
     path.write_bytes(b"broken")
     with pytest.raises(StorageError, match="Delete it to start afresh"):
-        compress(frac, 4, SHORT, state_path=path)
+        compress(frac, 4, brief, state_path=path)
 
 
 @pytest.mark.parametrize("d", [0, -1, 99, 2.5, True])
 def test_widths_that_there_are_not_are_refused(frac, d):
     wide = frac.transformer.config.d_model
     with pytest.raises(ValueError, match=f"d must be a whole number from 1 to {wide}"):
-        compress(frac, d, SHORT)
+        check_members(frac, [(d, 0)])
+
+
+def test_every_width_is_looked_at_before_anything_is_trained(frac):
+    with pytest.raises(ValueError, match="d must be a whole number"):
+        compress_many(frac, [3, 99])
 
 
 def test_nothing_and_twice_the_same_are_refused(frac):
@@ -113,4 +119,4 @@ def test_what_diverges_says_so(unique):
 
 def test_only_compiled_models_are_compressed(frac):
     with pytest.raises(TypeError, match="takes a CompiledModel"):
-        compress(frac.transformer, 3)
+        check_members(frac.transformer, [(3, 0)])

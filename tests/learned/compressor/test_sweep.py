@@ -6,7 +6,7 @@ from rasplens.learned.compressor.sweep import KEPT, spread, sweep
 
 WIDE = 10
 
-SHORT = CompressionRecipe(1_500, 64, 1e-2, 1e-4, warmup=100, starts=2, trial=300)
+SHORT = CompressionRecipe(1_000, 32, 1e-2, 1e-4, warmup=100, starts=2, trial=200)
 
 
 @pytest.fixture(scope="module")

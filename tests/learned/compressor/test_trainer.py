@@ -1,7 +1,6 @@
 """Several starts at several learning rates, and which of them goes on."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from rasplens.learned import TrainConfig, compress, compress_many
 from rasplens.learned.compressor import CompressionRecipe
 from rasplens.learned.compressor.compress_model import better_end
 from rasplens.learned.compressor.evaluation import evaluate
+from rasplens.learned.compressor.steps import State
 from rasplens.learned.compressor.trainer import leading_heats
 
 TWO_HEATS = CompressionRecipe(60, 16, 1e-2, 1e-2, starts=3, fitted=2, rates=(1.0, 1.0, 0.001), trial=20)
@@ -18,11 +18,12 @@ TWO_HEATS = CompressionRecipe(60, 16, 1e-2, 1e-2, starts=3, fitted=2, rates=(1.0
 
 @pytest.fixture(scope="module")
 def steep():
-    return compile_program(programs.histogram(), "ab", 4)
+    return compile_program(programs.histogram(), "ab", 3)
 
 
 def test_the_heat_with_the_least_loss_leads_unless_it_diverged():
-    state = SimpleNamespace(loss=np.array([1, 2, np.nan, 5, np.nan, np.nan]), least=np.array([3, 2, 0, 4, 1, 2.0]))
+    loss, least = np.array([1, 2, np.nan, 5, np.nan, np.nan]), np.array([3, 2, 0, 4, 1, 2.0])
+    state = State(None, None, None, loss, least, None)
     assert leading_heats(state, 2)[:2].tolist() == [1, 3]
     assert leading_heats(state, 3).tolist() == [1, 3]
     assert leading_heats(state, 1).tolist() == [0, 1, 2, 3, 4, 5]
@@ -44,11 +45,12 @@ def test_with_two_heats_an_interrupted_run_ends_the_same(steep, tmp_path):
         if report.step == 50:
             raise KeyboardInterrupt
 
-    whole = compress_many(steep, [4, 6], recipe=TWO_HEATS, config=config)
+    options = {"recipe": replace(TWO_HEATS, fitted=0), "config": config}
+    whole = compress_many(steep, [4, 6], **options)
     with pytest.raises(KeyboardInterrupt):
-        compress_many(steep, [4, 6], recipe=TWO_HEATS, config=config, progress=stop, state_path=path)
+        compress_many(steep, [4, 6], progress=stop, state_path=path, **options)
     assert seen == [(4, 30), (6, 30), (4, 40), (6, 40), (4, 50)]
-    resumed = compress_many(steep, [4, 6], recipe=TWO_HEATS, config=config, state_path=path)
+    resumed = compress_many(steep, [4, 6], state_path=path, **options)
     for one, other in zip(resumed, whole, strict=True):
         np.testing.assert_array_equal(one.projection, other.projection)
         assert one.history == other.history

@@ -5,8 +5,13 @@ import pytest
 import torch
 
 from rasplens.compare import CompareConfig, as_studied_model
-from rasplens.compare.evidence.ablation.edges import Edge, attended_edges, replaced_attention, without_edges
-from rasplens.compare.evidence.ablation.effects import edge_effects
+from rasplens.compare.evidence.ablation.edges import (
+    Edge,
+    attended_edges,
+    edge_effects,
+    replaced_attention,
+    without_edges,
+)
 from rasplens.learned import Architecture
 from rasplens.model import HookedModel
 

@@ -8,14 +8,14 @@ import pytest
 from scipy.special import log_softmax
 
 from rasplens.compare import CompareConfig, as_studied_model
+from rasplens.compare.evidence.ablation.edges import edge_effects
 from rasplens.compare.evidence.ablation.effects import (
-    METHODS,
-    edge_effects,
     head_effects,
     head_position_effects,
     joint_effects,
     neuron_effects,
 )
+from rasplens.compare.evidence.ablation.measurement import METHODS
 from rasplens.compare.evidence.derangements import derangement
 from rasplens.compile import compile_program
 from rasplens.learned import Architecture

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from rasplens.compare.evidence.ablation import profiles
-from rasplens.compare.evidence.ablation.effects import Effects
+from rasplens.compare.evidence.ablation.measurement import Effects
 from rasplens.compare.evidence.ablation.profiles import critical_overlap, edge_profile, resampled_similarity
 
 correlate = partial(profiles.correlate, permutations=1_000)

@@ -6,7 +6,6 @@ import pytest
 from rasplens.compare import CompareConfig, pair
 from rasplens.compare.evidence.attention.concordance import concordance, moments
 from rasplens.compare.evidence.attention.heads import active_heads, head_similarities, similarity, split_heads
-from rasplens.compare.models.pairing import _on
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compile import compile_program
 from rasplens.compile.rasp import Aggregate, Map, Select, SequenceMap, indices, numerical, tokens
@@ -109,7 +108,7 @@ def test_each_matched_head_stands_beside_its_controls_input_by_input(with_itself
 
 def test_inputs_on_which_a_head_is_active_nowhere_have_no_similarity(with_noise):
     once = np.array([[*range(8), 0], [*range(7, -1, -1), 7]])  # no letter comes again where an answer is asked
-    pairing = _on(with_noise, np.concatenate([with_noise.ids[:30], once]))
+    pairing = with_noise.on(np.concatenate([with_noise.ids[:30], once]))
     found = head_similarities(pairing, seed=0)
     induction = active_heads(pairing)[1]
     active = induction.active_rows.any(axis=1)

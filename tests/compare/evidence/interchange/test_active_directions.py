@@ -8,13 +8,11 @@ import pytest
 import torch
 
 from rasplens.compare import CompareConfig, as_studied_model, pair
-from rasplens.compare.evidence.interchange.accuracy import (
-    agreement,
-    interchanges,
-    mapped_subspaces,
-)
+from rasplens.compare.evidence.interchange.accuracy import interchanges
 from rasplens.compare.evidence.interchange.active_directions import read_directions, split
 from rasplens.compare.evidence.interchange.pairs import interchange_pairs, interchangeable_positions
+from rasplens.compare.evidence.interchange.patching import agreement
+from rasplens.compare.evidence.interchange.sites import mapped_subspaces
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compare.verdict.calibration.circuits import CIRCUITS

@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
-from rasplens.compare.evidence.interchange.accuracy import (
-    agreement,
-    mapped_subspaces,
-)
 from rasplens.compare.evidence.interchange.das import RANK, _start, distributed_alignment_search, principal_axes
 from rasplens.compare.evidence.interchange.pairs import interchange_pairs, interchangeable_positions
+from rasplens.compare.evidence.interchange.patching import agreement
+from rasplens.compare.evidence.interchange.sites import mapped_subspaces
 from rasplens.compare.evidence.subspaces.representations import representations
 
 POINT = "blocks.0.hook_resid_post"

@@ -1,0 +1,42 @@
+"""Where seeing the past only changes what a program says."""
+
+import warnings
+
+import numpy as np
+
+from rasplens.compile import rasp
+from rasplens.compile.analysis.table_evaluation import trace
+from rasplens.compile.errors import CausalWarning, CompileError
+from rasplens.compile.frontend.defined_program import defined_program
+from rasplens.compile.frontend.undefined_inputs import searched
+from rasplens.compile.ir import FiniteGraph
+from rasplens.compile.limits import CompileLimits
+from rasplens.compile.rasp.input_space import InputSpace, input_space
+from rasplens.compile.rasp.values import value_key
+
+
+def warn_where_causality_matters(
+    program: rasp.SOp, graph: FiniteGraph, inputs: InputSpace, limits: CompileLimits
+) -> None:
+    """Warns with the smallest input on which seeing the whole sequence changes what a program says."""
+    everything = input_space(inputs.vocab, inputs.max_len)
+    try:
+        _, whole = defined_program(program, everything, "allow", limits)
+    except CompileError:
+        return  # it has no meaning but the causal one
+    values, whole_values = graph.variable(graph.output).values, whole.variable(whole.output).values
+    for ids in searched(inputs, limits):
+        causal, full = trace(graph, ids, inputs.visible), trace(whole, ids, everything.visible)
+        said, would_say = causal.codes[graph.output].tolist(), full.codes[whole.output].tolist()
+        for row in np.flatnonzero(~causal.fails() & ~full.fails()).tolist():
+            got = [(*values, None)[code] for code in said[row]]
+            other = [(*whole_values, None)[code] for code in would_say[row]]
+            if list(map(value_key, got)) != list(map(value_key, other)):
+                tokens = [inputs.vocab[token] for token in ids[row]]
+                warnings.warn(
+                    f"{program.name!r} depends on what comes later: on {tokens} it says {other}, but {got} where "
+                    "positions see only the past. If that is what it is meant to say, mark it as causal(...).",
+                    CausalWarning,
+                    stacklevel=3,
+                )
+                return

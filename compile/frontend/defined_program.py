@@ -1,0 +1,52 @@
+"""From an expression to a graph over finitely many values, checked for inputs on which it is undefined."""
+
+from rasplens.compile import rasp
+from rasplens.compile.analysis.reachable_values import reachable_values
+from rasplens.compile.errors import CompileError
+from rasplens.compile.frontend.lowering import build_graph
+from rasplens.compile.frontend.undefined_inputs import Partial, average_of_classes
+from rasplens.compile.ir import FiniteGraph, Graph
+from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
+from rasplens.compile.rasp.input_space import InputSpace
+from rasplens.compile.rasp.interpreter import expressions
+
+
+def defined_program(
+    program: rasp.SOp, space: InputSpace, partial: Partial, limits: CompileLimits = DEFAULT_LIMITS
+) -> tuple[Graph, FiniteGraph]:
+    """The program as lowered and over finitely many values, checked for inputs on which it is undefined.
+
+    An aggregate of classes that are numbers may turn out to average them: then it is compiled as a mean.
+
+    Args:
+        program: The s-op to compute.
+        space: The inputs.
+        partial: `"forbid"` or `"allow"` undefined inputs.
+        limits: How far to search.
+
+    Raises:
+        CompileError: If some input is undefined and that is forbidden, with a smallest example.
+    """
+    _check_constants(program, space)
+    averaged: set[int] = set()
+    while True:
+        graph = build_graph(program, averaged)
+        finite = reachable_values(graph, space, limits)
+        mean = average_of_classes(program, finite, space, partial, limits)
+        if mean is None:
+            return graph, finite
+        if id(mean.expr) in averaged:
+            raise AssertionError(f"the trace finds no value for {mean.name!r} where the interpreter does")
+        averaged.add(id(mean.expr))
+
+
+def _check_constants(program: rasp.SOp, space: InputSpace) -> None:
+    for expr in expressions(program):
+        if not isinstance(expr, rasp.ConstantSOp | rasp.ConstantSelector) or not expr.check_length:
+            continue
+        if (len(expr.value), space.max_len) != (1, 1):
+            raise CompileError(
+                f"{expr.name!r} is a constant of length {len(expr.value)}, and has no value on sequences of other "
+                f"lengths from 1 to {space.max_len}. Give it check_length=False to cut or fill it.",
+                expr,
+            )

@@ -1,0 +1,15 @@
+import pytest
+
+from rasplens.compile import CompileError, CompileLimits, compile_program
+from rasplens.compile.rasp import indices, tokens
+
+
+def test_they_are_passed_to_the_compiler():
+    with pytest.raises(CompileError, match=r"can take more than 3 values.* raise max_values of CompileLimits"):
+        compile_program(tokens + indices, [0, 10], 2, limits=CompileLimits(max_values=3))
+    assert compile_program(tokens + indices, [0, 10], 2, limits=CompileLimits(max_values=4))([10, 0]) == [10, 1]
+
+
+def test_none_is_negative():
+    with pytest.raises(ValueError, match="executed_inputs must be 0 or more; got -1"):
+        CompileLimits(executed_inputs=-1)
