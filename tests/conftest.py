@@ -1,6 +1,12 @@
 """Fixtures shared by the whole suite."""
 
+import os
 from collections.abc import Callable
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # before NumPy, torch and JAX are imported: a worker has one core
+    for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(threads, "1")
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 
 import numpy as np
 import pytest

@@ -52,9 +52,17 @@ def qk_figure(comparison: Comparison) -> go.Figure | None:
 
 
 def _weights(comparison: Comparison) -> Transformer | None:
-    """The learned model with its weights; None for one that is only known by its hooks, or was not kept."""
-    model = None if comparison.pairing is None else comparison.pairing.learned.model
-    return model.to_transformer() if isinstance(model, HookedModel) else None
+    """The learned model with its weights; None for one only known by its hooks, or of another vocabulary.
+
+    The task names the tokens and positions of its own vocabulary; a model that was compiled with a BOS has more.
+    """
+    pairing = comparison.pairing
+    if pairing is None or not isinstance(pairing.learned.model, HookedModel):
+        return None
+    model, task = pairing.learned.model.to_transformer(), pairing.task
+    ours = len(task.token_names), len(task.outputs), task.n_ctx
+    theirs = model.config.d_vocab, model.config.d_vocab_out, model.config.n_ctx
+    return model if theirs == ours else None
 
 
 def program_figure(comparison: Comparison) -> go.Figure | None:

@@ -3,6 +3,8 @@
 import json
 from dataclasses import replace
 
+import pytest
+
 from rasplens.learned import RECIPES, load_pretrained, published_grid, recipes
 from rasplens.reproductions import Reproduction
 
@@ -32,6 +34,7 @@ def test_the_same_as_json(cli, folder, monkeypatch):
     assert False not in [finding["holds"] for finding in values["findings"]]
 
 
+@pytest.mark.slow
 def test_reproduce_grid_writes_its_table(cli, folder, monkeypatch):
     monkeypatch.setattr(published_grid, "GRID", {"d8": published_grid.GRID["d8"]})
     monkeypatch.setattr(published_grid, "STEPS", 20)
