@@ -18,7 +18,7 @@ from rasplens.compare.evidence.axes import (
 )
 from rasplens.compare.evidence.behaviour import Behaviour, DistinguishingInputs, behaviour
 from rasplens.compare.evidence.interchange.accuracy import Interchange, interchanges
-from rasplens.compare.evidence.interchange.pairs import draw_pairs, tested_variables
+from rasplens.compare.evidence.interchange.pairs import draw_pairs, intermediate_variables
 from rasplens.compare.evidence.subspaces.decodability import Decodability, decodability
 from rasplens.compare.evidence.subspaces.representations import Place, Representation, representations
 from rasplens.compare.models.pairing import Pairing
@@ -90,6 +90,6 @@ def collect_evidence(
         interchange_axis(interchanged, seed, draws),
         attention_axis(pairing, attention, seed),
         ablation_axis(pairing, edges["compiled"], edges["learned"], seed),
-        subspaces_axis(decoded, tested_variables(pairing), seed, draws),
+        subspaces_axis(decoded, intermediate_variables(pairing), seed, draws),
     )
     return Evidence(decoded, held, attention, shared, interchanged, edges, behaved, axes)

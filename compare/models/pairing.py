@@ -35,7 +35,6 @@ class Pairing:
         reference: The compiled model on these inputs.
         learned: The learned model on these inputs.
         untrained: A randomly initialised model of the learned one's shape: the floor.
-        codes: By variable, its code at every position (-1: undefined), read from the compiled model.
         config: How much is looked at.
         fitting: The same models on other inputs, none of them held out: whatever is fitted or chosen is fitted
             and chosen there, and scored here. None for that pairing itself.
@@ -49,7 +48,6 @@ class Pairing:
     reference: StudiedModel
     learned: StudiedModel
     untrained: StudiedModel
-    codes: dict[str, Int[np.ndarray, "input pos"]]
     config: CompareConfig
     fitting: "Pairing | None" = None
     out_of_distribution: "Pairing | None" = None
@@ -58,6 +56,11 @@ class Pairing:
     def n_inputs(self) -> int:
         """How many inputs there are."""
         return len(self.ids)
+
+    @cached_property
+    def codes(self) -> dict[str, Int[np.ndarray, "input pos"]]:
+        """By variable, its code at every position (-1: undefined), read from the compiled model."""
+        return variable_codes(self.compiled, self.task, self.ids)
 
     @cached_property
     def relevance(self) -> Relevance:
@@ -77,7 +80,7 @@ class Pairing:
     def on(self, ids: Int[np.ndarray, "input pos"]) -> "Pairing":
         """The same models on other inputs."""
         sides = {side: getattr(self, side).on(ids) for side in ("reference", "learned", "untrained")}
-        return replace(self, ids=ids, codes=variable_codes(self.compiled, self.task, ids), **sides)
+        return replace(self, ids=ids, **sides)
 
     def accuracies(self) -> dict[str, Accuracy]:
         """How often the program, the compiled, the learned and the untrained model are right."""
@@ -122,7 +125,6 @@ def pair(
     rng = np.random.default_rng(seed)
     rows = rng.permutation(len(task.held_out))[: config.n_inputs]
     ids = task.held_out[rows]
-    codes = variable_codes(compiled, task, ids)
     studied = as_studied_model(learned, task, ids, vocabulary)
     # A seed of its own: with that of the caller, the control could be the learned model's own initialisation.
     control = int(np.random.SeedSequence([seed, *b"untrained"]).generate_state(1)[0])
@@ -133,7 +135,6 @@ def pair(
         reference=as_studied_model(compiled, task, ids),
         learned=studied,
         untrained=replace(studied, model=untrained_control(studied.model, control)),
-        codes=codes,
         config=config,
     )
     return replace(

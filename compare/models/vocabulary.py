@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 
 from rasplens.compile import CompiledModel
 from rasplens.compile.rasp import Encoding, Value
+from rasplens.compile.rasp.values import value_key
 from rasplens.compile.variable import nearest
 from rasplens.tasks import Task
 from rasplens.tasks.task import Ids
@@ -53,13 +54,20 @@ def vocabulary_of(compiled: CompiledModel, task: Task) -> Vocabulary:
             f"The reference was compiled for max_len={compiled.inputs.max_len}; inputs of {task.name!r} have "
             f"{task.n_ctx} tokens. Compile it with max_len={task.n_ctx}."
         )
+    known = set(map(value_key, compiled.inputs.vocab))
+    used = (task.vocab[i] for i in np.unique(task.held_out).tolist())
+    if unknown := [token for token in used if value_key(token) not in known]:
+        raise ValueError(
+            f"The token {unknown[0]!r} of {task.name!r} is not in the vocabulary that the reference was compiled "
+            "for. Compile it with the task's vocab."
+        )
     output = compiled.variables[compiled.output]
     translation = task.codes_of(compiled)
     columns = None
     if output.encoding is Encoding.CATEGORICAL:
         columns = np.full(len(task.outputs), -1)
-        known = translation[:-1] >= 0
-        columns[translation[:-1][known]] = np.flatnonzero(known)
+        can_say = translation[:-1] >= 0
+        columns[translation[:-1][can_say]] = np.flatnonzero(can_say)
     return Vocabulary(
         tokens=lambda ids: compiled.encode(task.sequences(ids)),
         positions=tuple(range(compiled.offset, compiled.offset + task.n_ctx)),

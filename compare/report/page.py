@@ -15,7 +15,7 @@ from plotly.offline import get_plotlyjs
 from rasplens import __version__
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.evidence.ablation.measurement import METHODS
-from rasplens.compare.report.figures import figures
+from rasplens.compare.report.figures.every_figure import figures
 from rasplens.compare.report.findings import paragraphs
 from rasplens.compare.report.glossary import GLOSSARY
 from rasplens.compare.report.sentences import table

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import plotly.graph_objects as go
 
-from rasplens.compare.report.panels import Panel, grid
+from rasplens.compare.report.figures.panels import Panel, grid
 from rasplens.model import Transformer
 from rasplens.model.weight_circuits import copying_score, direct_path, full_ov_circuit
 from rasplens.reproductions.reproduction import Finding, Reproduction, on_held_out

@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rasplens.compare.analyses import sorting_heuristics
-from rasplens.compare.report.panels import Panel, grid, names, signed_limits
+from rasplens.compare.report.figures.panels import Panel, grid, names, signed_limits
 from rasplens.model import Transformer
 from rasplens.model.weight_circuits import full_ov_circuit, score_terms
 from rasplens.reproductions.reproduction import Finding, Reproduction, at_least

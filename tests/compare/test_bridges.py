@@ -10,7 +10,7 @@ from rasplens.compare import CompareConfig, as_studied_model, compare, pair, tok
 from rasplens.compare.evidence.ablation.edges import edge_effects
 from rasplens.compare.evidence.ablation.effects import head_effects, head_position_effects, neuron_effects
 from rasplens.compare.evidence.interchange.accuracy import interchanges
-from rasplens.compare.evidence.interchange.pairs import interchange_pairs, interchangeable_positions
+from rasplens.compare.evidence.interchange.pairs import draw_pairs, interchange_pairs, interchangeable_positions
 from rasplens.compare.evidence.interchange.patching import agreement
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.models.pairing import untrained_control
@@ -170,7 +170,9 @@ def test_variables_are_interchanged_in_a_bridge(bridge, induction, task, brief):
     for point in pairing.learned.residual_points:
         whole = agreement(pairing.learned, pairs, point, None)
         assert np.isfinite(whole.iia).all()
-    (one,) = interchanges(pairing, representations(pairing), representations(pairing, "untrained"), 0)
+    (one,) = interchanges(
+        pairing, draw_pairs(pairing, 0), representations(pairing), representations(pairing, "untrained"), 0
+    )
     assert one.variable == "previous"
     assert 0 <= one.accuracy.score <= 1
 

@@ -10,6 +10,7 @@ from rasplens.compare.evidence.attention.heads import head_similarities
 from rasplens.compare.evidence.axes import attention_axis, behaviour_axis, interchange_axis
 from rasplens.compare.evidence.behaviour import behaviour
 from rasplens.compare.evidence.interchange.accuracy import interchanges
+from rasplens.compare.evidence.interchange.pairs import draw_pairs
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compare.pipeline import STAGES
@@ -115,7 +116,7 @@ def test_the_same_evidence_for_a_model_that_is_only_half_right(induction, task, 
         held = [representations(pairing, side) for side in ("learned", "untrained")]
         return (
             behaviour_axis(behaviour(pairing, {}, 0), 0, 200),
-            interchange_axis(interchanges(pairing, *held, 0), 0, 200),
+            interchange_axis(interchanges(pairing, draw_pairs(pairing, 0), *held, 0), 0, 200),
             attention_axis(pairing, head_similarities(pairing, 0), 0),
         )
 

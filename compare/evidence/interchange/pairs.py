@@ -130,7 +130,7 @@ def counterfactual(
 def draw_pairs(pairing: Pairing, seed: int) -> list[tuple[InterchangePairs, InterchangePairs]]:
     """For every variable that can be tested, pairs to choose a site on and others to score on."""
     drawn = []
-    for variable in tested_variables(pairing):
+    for variable in intermediate_variables(pairing):
         positions = interchangeable_positions(pairing, variable)
         chosen, scored = (
             None if part is None else interchange_pairs(part, variable, positions, seed)
@@ -141,7 +141,7 @@ def draw_pairs(pairing: Pairing, seed: int) -> list[tuple[InterchangePairs, Inte
     return drawn
 
 
-def tested_variables(pairing: Pairing) -> list[str]:
+def intermediate_variables(pairing: Pairing) -> list[str]:
     """The variables between input and output: with directions of their own, neither input nor result.
 
     Taking the input, what the embedding says of it, or the result from elsewhere says nothing about how the one

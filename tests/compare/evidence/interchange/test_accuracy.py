@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 from rasplens.compare import CompareConfig, pair
-from rasplens.compare.evidence.interchange import accuracy as interchange
 from rasplens.compare.evidence.interchange.accuracy import COLUMNS, interchange_table, interchanges
 from rasplens.compare.evidence.interchange.pairs import (
     InterchangePairs,
     counterfactual,
+    draw_pairs,
     interchange_pairs,
     interchangeable_positions,
+    intermediate_variables,
 )
-from rasplens.compare.evidence.interchange.patching import Agreement, agreement
+from rasplens.compare.evidence.interchange.patching import Agreement, _agreement, accuracy_drop_without, agreement
 from rasplens.compare.evidence.interchange.sites import best_site, mapped_subspaces
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compile import compile_program, run
@@ -35,13 +36,18 @@ def pairs(with_itself):
     return interchange_pairs(with_itself, "previous", interchangeable_positions(with_itself, "previous"), seed=0)
 
 
+def interchanged(pairing):
+    held = representations(pairing), representations(pairing, "untrained")
+    return interchanges(pairing, draw_pairs(pairing, 0), *held, seed=0)
+
+
 @pytest.fixture(scope="module")
-def tested(with_itself, found):
-    return interchanges(with_itself, found, representations(with_itself, "untrained"), seed=0)
+def tested(with_itself):
+    return interchanged(with_itself)
 
 
 def test_only_what_lies_between_input_and_output_is_tested(with_itself):
-    assert interchange.tested_variables(with_itself) == ["previous"]
+    assert intermediate_variables(with_itself) == ["previous"]
 
 
 def test_pairs_say_what_the_program_says_with_the_variable_set(with_itself, pairs, task, induction):
@@ -132,9 +138,7 @@ def test_a_compiled_model_holds_its_own_variable_at_its_own_place(tested):
 
 
 def test_a_model_that_learned_nothing_does_not(with_noise):
-    (one,) = interchanges(
-        with_noise, representations(with_noise), representations(with_noise, "untrained"), seed=0
-    )
+    (one,) = interchanged(with_noise)
     assert one.variable == "previous"
     assert one.accuracy.score <= 0.2
 
@@ -181,8 +185,6 @@ def test_the_best_site_is_where_the_score_is_highest(with_itself, found):
 
 def test_agreement_counts_what_changes_and_what_does_not(with_itself):
     """By hand: two pairs with one answer that changes and five that do not, or all that change."""
-    from rasplens.compare.evidence.interchange.accuracy import _agreement
-
     expected = np.array([[0, 1, 2, 3, 4, 5], [1, 1, 1, 1, 1, 1]])
     changes = np.array([[True, False, False, False, False, False], [True] * 6])
     pairs = InterchangePairs(
@@ -209,7 +211,7 @@ def test_holding_a_subspace_at_its_mean_drops_accuracy(with_itself, tested):
     assert one.variable == "previous"
     assert one.ablated > 0.3
     assert one.ablated_random < one.ablated
-    assert interchange.accuracy_drop_without(with_itself.learned, one.point, {}) == 0
+    assert accuracy_drop_without(with_itself.learned, one.point, {}) == 0
 
 
 def test_a_variable_that_follows_from_the_token_is_not_taken_there():
@@ -226,5 +228,5 @@ def test_a_variable_that_follows_from_the_token_is_not_taken_there():
         3,
         4,
     ]
-    (own,) = interchanges(pairing, representations(pairing), representations(pairing, "untrained"), seed=0)
+    (own,) = interchanged(pairing)
     assert own.accuracy.score == 1

@@ -10,7 +10,7 @@ import torch
 from rasplens.compare import CompareConfig, as_studied_model, pair
 from rasplens.compare.evidence.interchange.accuracy import interchanges
 from rasplens.compare.evidence.interchange.active_directions import read_directions, split
-from rasplens.compare.evidence.interchange.pairs import interchange_pairs, interchangeable_positions
+from rasplens.compare.evidence.interchange.pairs import draw_pairs, interchange_pairs, interchangeable_positions
 from rasplens.compare.evidence.interchange.patching import agreement
 from rasplens.compare.evidence.interchange.sites import mapped_subspaces
 from rasplens.compare.evidence.subspaces.representations import representations
@@ -201,6 +201,8 @@ def test_a_variable_that_is_read_together_with_another_is_no_illusion():
     task, program = circuit.task(), circuit.program()
     compiled = compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
     pairing = pair(compiled, compiled, task, CompareConfig(n_inputs=100), 0)
-    (one,) = interchanges(pairing, representations(pairing), representations(pairing, "untrained"), seed=0)
+    (one,) = interchanges(
+        pairing, draw_pairs(pairing, 0), representations(pairing), representations(pairing, "untrained"), seed=0
+    )
     assert one.accuracy.score == one.active == 1
     assert one.dormant < 0.05

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from rasplens.compare.comparison import Comparison
-from rasplens.compare.report.attention_figures import EXAMPLES, best_matches
-from rasplens.compare.report.figures import figures
+from rasplens.compare.report.figures.attention import EXAMPLES, best_matches
+from rasplens.compare.report.figures.every_figure import figures
 from rasplens.learned import Architecture, untrained
 from rasplens.model.hooked import HookedModel
 from rasplens.model.weight_circuits import full_ov_circuit

@@ -10,8 +10,8 @@ from plotly.subplots import make_subplots
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.evidence.ablation.measurement import METHODS, Method
 from rasplens.compare.evidence.ablation.profiles import edge_profile
-from rasplens.compare.report.labels import head_names, position_names
-from rasplens.compare.report.panels import DARK, LAYOUT, LEGEND, LIGHT, MIDDLE, Panel, grid
+from rasplens.compare.report.figures.labels import head_names, position_names
+from rasplens.compare.report.figures.panels import DARK, LAYOUT, LEGEND, LIGHT, MIDDLE, Panel, grid
 
 
 def head_figure(comparison: Comparison) -> go.Figure | None:

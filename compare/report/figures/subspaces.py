@@ -5,8 +5,8 @@ import plotly.graph_objects as go
 
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.evidence.subspaces.decodability import CONTROLS
-from rasplens.compare.report.labels import position_names, short_point
-from rasplens.compare.report.panels import Panel, grid
+from rasplens.compare.report.figures.labels import position_names, short_point
+from rasplens.compare.report.figures.panels import Panel, grid
 from rasplens.compare.report.sentences import table
 from rasplens.compare.report.subspace_findings import depth_of, last_overlaps
 

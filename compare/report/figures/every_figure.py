@@ -8,12 +8,12 @@ import plotly.graph_objects as go
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.evidence.ablation.measurement import METHODS
 from rasplens.compare.evidence.axes import AXES
-from rasplens.compare.report.ablation_figures import edge_figure, head_figure, head_position_figure
-from rasplens.compare.report.attention_figures import attention_figure
-from rasplens.compare.report.model_figures import ov_figure, program_figure, qk_figure, residual_stream_figure
-from rasplens.compare.report.panels import ACTIVE, DARK, GREY, LAYOUT, LEGEND, LIGHT, MIDDLE, escape
+from rasplens.compare.report.figures.ablation import edge_figure, head_figure, head_position_figure
+from rasplens.compare.report.figures.attention import attention_figure
+from rasplens.compare.report.figures.models import ov_figure, program_figure, qk_figure, residual_stream_figure
+from rasplens.compare.report.figures.panels import ACTIVE, DARK, GREY, LAYOUT, LEGEND, LIGHT, MIDDLE, escape
+from rasplens.compare.report.figures.subspaces import decodability_figure, overlaps_figure, similarity_figure
 from rasplens.compare.report.sentences import table
-from rasplens.compare.report.subspace_figures import decodability_figure, overlaps_figure, similarity_figure
 
 
 def figures(comparison: Comparison) -> dict[str, go.Figure]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import plotly.graph_objects as go
 
 from rasplens.compare.comparison import Comparison
-from rasplens.compare.report.panels import Panel, escape, grid, names, signed_limits
+from rasplens.compare.report.figures.panels import Panel, escape, grid, names, signed_limits
 from rasplens.compile.drawing import draw_program, draw_residual_stream
 from rasplens.model import Transformer
 from rasplens.model.hooked import HookedModel

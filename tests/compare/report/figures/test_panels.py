@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from rasplens.compare.report.panels import (
+from rasplens.compare.report.figures.panels import (
     DIVERGING,
     MOST_TICKS,
     Panel,

@@ -8,7 +8,7 @@ from rasplens.compare.comparison import Comparison
 from rasplens.compare.evidence.attention.heads import ActiveHead, active_heads
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.models.studied_model import Head
-from rasplens.compare.report.panels import Panel, grid, heatmap, ticks
+from rasplens.compare.report.figures.panels import Panel, grid, heatmap, ticks
 from rasplens.compare.report.sentences import table
 
 EXAMPLES = 5

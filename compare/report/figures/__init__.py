@@ -1,0 +1,1 @@
+"""The figures of a report, one module for each kind of evidence."""
