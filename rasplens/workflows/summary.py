@@ -63,7 +63,7 @@ def show_comparison(comparison: Comparison) -> None:
         if c is not None
     ]
     headings = ["ablation", "rank correlation", "keys permuted", "p", "edges"]
-    terminal.table("Ablation: the worth of attention edges in both models", headings, correlated)
+    terminal.table("Ablation: the effects of attention edges in both models", headings, correlated)
     for sentence in comparison.findings:
         terminal.out.print(sentence + "\n")
 

@@ -88,14 +88,16 @@ def observe(labelled: LabelledPair, seed: int = 0, config: CompareConfig = CONFI
     )
 
 
-def observations(circuits: Iterable[str], seed: int = 0, progress: Progress | None = None) -> list[Observation]:
+def observations(
+    circuits: Iterable[str], seed: int = 0, progress: Progress | None = None, config: CompareConfig = CONFIG
+) -> list[Observation]:
     """The evidence on every labelled pair of some circuits."""
     found: list[Observation] = []
     for name in circuits:
         for labelled in labelled_pairs(CIRCUITS[name], seed):
             if progress is not None:
                 progress(f"{labelled.program}: {labelled.kind}", len(found))
-            found.append(observe(labelled, seed))
+            found.append(observe(labelled, seed, config))
     return found
 
 

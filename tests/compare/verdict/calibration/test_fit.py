@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from rasplens.compare import CompareConfig
 from rasplens.compare.evidence.axes import AXES, Axis
-from rasplens.compare.verdict.calibration import fit as calibration
 from rasplens.compare.verdict.calibration.circuits import FITTED_ON, MEASURED_ON
 from rasplens.compare.verdict.calibration.fit import Observation, fit, invariance, measures, observations
 from rasplens.compare.verdict.verdict import IMPLEMENTS, Verdict, features, probability, shipped
@@ -67,9 +67,8 @@ def test_the_shipped_mapping_says_where_it_comes_from_and_follows_the_evidence()
 
 
 @pytest.mark.slow
-def test_verdicts_on_a_circuit_that_the_mapping_was_not_fitted_on(monkeypatch):
-    monkeypatch.setattr(calibration, "N_INPUTS", 120)
-    found = observations([MEASURED_ON[0]], seed=5)
+def test_verdicts_on_a_circuit_that_the_mapping_was_not_fitted_on():
+    found = observations([MEASURED_ON[0]], seed=5, config=CompareConfig(n_inputs=120))
     result = measures(found)
     assert result["auc"] >= 0.99
     assert result["false_implements"] == 0
