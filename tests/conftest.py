@@ -3,17 +3,33 @@
 import os
 from collections.abc import Callable
 
-if "PYTEST_XDIST_WORKER" in os.environ:  # before NumPy, torch and JAX are imported: a worker has one core
-    for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(threads, "1")
-    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
-
 import numpy as np
 import pytest
 
 from rasplens.model import Config, Transformer, bias_shapes, causal_mask, weight_shapes
 
 TransformerFactory = Callable[..., Transformer]
+
+
+MOST_WORKERS = 4
+
+ONE_CORE = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1 "
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true",  # it compiles more than it runs
+}
+"""What every worker is told before it imports anything: it has one core."""
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Workers for the whole suite, one a core; none for chosen files, which are done before workers are up."""
+    chosen = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
+    workers = 0 if chosen else min(MOST_WORKERS, len(os.sched_getaffinity(0)))
+    if workers:
+        os.environ.update({name: os.environ.get(name, value) for name, value in ONE_CORE.items()})
+    return workers
 
 
 @pytest.fixture(scope="session")

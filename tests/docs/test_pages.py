@@ -11,7 +11,13 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-SLOW = {"compression.md", "training.md", "compare_two_programs.py"}
+SLOW = {
+    "reading-a-comparison.md",
+    "testing-circuits.md",
+    "compression.md",
+    "training.md",
+    "compare_two_programs.py",
+}
 """What compiles trainings, or compares at full size."""
 
 

@@ -73,8 +73,7 @@ def test_torch_agrees_with_the_numpy_reference(model, dtype, n_pos):
     np.testing.assert_allclose(logits, model(tokens), rtol=0, atol=TOLERANCE[dtype])
 
 
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("n_pos", [1, 4, 5])
+@pytest.mark.parametrize(("n_pos", "dtype"), [(1, np.float64), (5, np.float64), (5, np.float32)])
 def test_jax_agrees_with_the_numpy_reference(model, dtype, n_pos):
     model = model.astype(dtype)
     tokens = np.random.default_rng(1).integers(0, 7, (3, n_pos))

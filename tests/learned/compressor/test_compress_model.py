@@ -18,6 +18,7 @@ SHORT = CompressionRecipe(300, 64, 1e-2, 1e-3)
 BETTER = CompressionRecipe(1_500, 32, 1e-2, 1e-4, starts=2, trial=300)
 
 
+@pytest.mark.slow
 def test_a_compressed_program_answers_like_the_compiled_one(frac):
     model, narrower = compress_many(frac, [4, 1], [1], BETTER)
     found = evaluate(model)
@@ -28,6 +29,7 @@ def test_a_compressed_program_answers_like_the_compiled_one(frac):
     assert one.token < 0.9  # the negative control: one direction does not hold is_x and frac_prevs
 
 
+@pytest.mark.slow
 def test_of_full_width_nothing_is_lost(unique):
     wide = unique.transformer.config.d_model
     found = evaluate(compress(unique, wide, CompressionRecipe(1, 8, 1e-9, 1e-9)))
@@ -36,6 +38,7 @@ def test_of_full_width_nothing_is_lost(unique):
     assert found.loss == pytest.approx(0, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_several_widths_and_seeds_come_out_as_if_each_were_alone(frac):
     models = compress_many(frac, [3, 5], [0, 1], SHORT)
     assert [(model.d, model.seed) for model in models] == [(3, 0), (3, 1), (5, 0), (5, 1)]
@@ -47,6 +50,7 @@ def test_several_widths_and_seeds_come_out_as_if_each_were_alone(frac):
         np.testing.assert_array_equal(one.projection, other.projection)
 
 
+@pytest.mark.slow
 def test_the_best_of_several_first_maps_goes_on(frac):
     trial = replace(SHORT, steps=200, trial=200)
     alone = [evaluate(model).loss for model in compress_many(frac, [3], range(4), trial)]

@@ -34,6 +34,7 @@ def test_the_losses_are_those_of_the_evaluation(which, loss, request):
     assert float(layers.mean()) == pytest.approx(found.loss, rel=0.03)
 
 
+@pytest.mark.slow
 def test_columns_of_zeros_stay_zeros(frac):
     recipe = CompressionRecipe(50, 32, 1e-2, 1e-2, weight_decay=0.1)
     training = build_steps(frac, examples(frac), recipe, "squared_error")
@@ -44,6 +45,7 @@ def test_columns_of_zeros_stay_zeros(frac):
     assert output.shape == (2, 50)
 
 
+@pytest.mark.slow
 def test_a_map_that_is_good_already_stays_good(frac):
     """Without a rise of the learning rate, the first steps led away from the exact map for good."""
     wide = frac.transformer.config.d_model
@@ -61,6 +63,7 @@ def test_the_learning_rate_falls_linearly_and_then_stays():
     np.testing.assert_allclose(moves[::25], [1.0, 0.55, 0.1, 0.1], atol=0.01)
 
 
+@pytest.mark.slow
 def test_each_member_has_its_own_learning_rate(frac):
     """A share of the recipe's, at which its first step is so much smaller."""
     recipe = CompressionRecipe(10, 32, 1e-2, 1e-2)

@@ -14,6 +14,7 @@ def table(frac):
     return sweep(frac, [WIDE, 1, 3], SHORT, seed=1)
 
 
+@pytest.mark.slow
 def test_there_is_a_row_for_each_width_in_order(table, frac):
     assert table["d"].tolist() == [1, 3, WIDE]
     assert (table["D"] == WIDE).all()
@@ -23,6 +24,7 @@ def test_there_is_a_row_for_each_width_in_order(table, frac):
     assert table.loc[1, "cosine"] == own.cosine
 
 
+@pytest.mark.slow
 def test_the_knee_is_the_least_width_that_keeps_the_answers(table):
     knee = table.loc[table["is_knee"], "d"]
     assert len(knee) == 1
@@ -31,6 +33,7 @@ def test_the_knee_is_the_least_width_that_keeps_the_answers(table):
     assert table.loc[0, "token"] < KEPT
 
 
+@pytest.mark.slow
 def test_where_no_width_is_enough_there_is_no_knee(frac):
     assert not sweep(frac, [1], CompressionRecipe(10, 8, 1e-2, 1e-3))["is_knee"].any()
 

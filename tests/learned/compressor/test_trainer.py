@@ -29,6 +29,7 @@ def test_the_heat_with_the_least_loss_leads_unless_it_diverged():
     assert leading_heats(state, 1).tolist() == [0, 1, 2, 3, 4, 5]
 
 
+@pytest.mark.slow
 def test_a_fitted_start_at_a_small_rate_keeps_a_steep_program(steep):
     narrow = steep.transformer.config.d_model - 1
     kept, lost = (compress(steep, narrow, recipe) for recipe in (TWO_HEATS, replace(TWO_HEATS, fitted=0)))
@@ -36,6 +37,7 @@ def test_a_fitted_start_at_a_small_rate_keeps_a_steep_program(steep):
     assert evaluate(lost).token < 0.9  # the negative control: the same from random maps
 
 
+@pytest.mark.slow
 def test_with_two_heats_an_interrupted_run_ends_the_same(steep, tmp_path):
     config = TrainConfig(map_chunk=10, save_every=0.0)
     path, seen = tmp_path / "state.safetensors", []
@@ -56,6 +58,7 @@ def test_with_two_heats_an_interrupted_run_ends_the_same(steep, tmp_path):
         assert one.history == other.history
 
 
+@pytest.mark.slow
 def test_one_heat_may_diverge_while_another_goes_on(steep):
     wild = replace(TWO_HEATS, learning_rate=1e30, final_learning_rate=1e30, rates=(1.0, 1.0, 1e-36))
     model = compress(steep, steep.transformer.config.d_model, wild)
@@ -63,6 +66,7 @@ def test_one_heat_may_diverge_while_another_goes_on(steep):
     assert np.isfinite(model.history).all()
 
 
+@pytest.mark.slow
 def test_the_better_end_has_more_right_answers_or_else_less_loss(steep):
     wide = steep.transformer.config.d_model
     tiny = CompressionRecipe(1, 8, 1e-9, 1e-9)

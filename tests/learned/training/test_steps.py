@@ -30,6 +30,7 @@ print(max(float(np.abs(weights[0][name] - weights[10**9][name]).max()) for name 
 """
 
 
+@pytest.mark.slow
 def test_large_steps_are_shared_out_among_cores_and_train_the_same():
     """In a process of its own: JAX takes the number of devices before it runs anything."""
     done = subprocess.run([sys.executable, "-c", SHARED], check=True, capture_output=True, text=True)

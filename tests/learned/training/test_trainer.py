@@ -56,6 +56,7 @@ def test_training_learns(task, trained):
     assert trained.origin == "trained by a recipe of its own with seed 0"
 
 
+@pytest.mark.slow
 def test_a_command_is_given_only_where_it_would_train_the_same(task, trained):
     assert "command" not in trained.provenance
     small = train(get_task("copy", n_letters=3, block=2, length=6), replace(RECIPE, steps=10, warmup=0))
@@ -67,6 +68,7 @@ def test_the_same_seed_gives_the_same_model_and_another_another(task, trained):
     assert not np.array_equal(train(task, RECIPE, seed=1).transformer.W_E, trained.transformer.W_E)
 
 
+@pytest.mark.slow
 def test_an_ensemble_is_what_its_members_are_alone(task, trained):
     """One of them stops earlier than the others."""
     recipe = replace(RECIPE, stop_at=0.98, warmup=0, learning_rate=3e-3)
@@ -79,6 +81,7 @@ def test_an_ensemble_is_what_its_members_are_alone(task, trained):
         assert_same_weights(one, other)
 
 
+@pytest.mark.slow
 def test_what_is_frozen_stays_and_everything_else_moves():
     task = get_task("compression", n_digits=8)
     architecture = Architecture(

@@ -30,6 +30,7 @@ def test_the_shipped_models_have_the_published_findings(name):
     assert sum(finding.holds is True for finding in found) >= 4
 
 
+@pytest.mark.slow
 def test_a_wrong_model_does_not_have_them():
     """The negative control: an untrained model of the same shape."""
     from rasplens.learned import LearnedModel, untrained

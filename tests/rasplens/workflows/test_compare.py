@@ -4,6 +4,8 @@ import json
 import re
 from shutil import copy
 
+import pytest
+
 QUICK = ("--config", "quick", "--inputs", "50")
 
 
@@ -17,6 +19,7 @@ def test_every_program_of_the_task_is_ranked(cli, folder, small_copy):
     assert names == ["own_induction.html", "own_offset.html"]
 
 
+@pytest.mark.slow
 def test_equal_models_have_equal_rows(cli, folder, small_copy):
     copy(folder / small_copy, folder / "other")
     models = ("--learned", small_copy, "--learned", "other")

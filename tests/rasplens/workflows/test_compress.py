@@ -43,6 +43,7 @@ def test_it_writes_the_model_and_shows_what_it_kept(capsys, tmp_path):
     assert not list(tmp_path.glob("*.compression.safetensors"))
 
 
+@pytest.mark.slow
 def test_several_widths_and_seeds_as_json(capsys, tmp_path):
     arguments = [
         "length",
@@ -69,6 +70,7 @@ def test_several_widths_and_seeds_as_json(capsys, tmp_path):
     assert load_compressed(tmp_path / "x_d3_seed1.safetensors").seed == 1
 
 
+@pytest.mark.slow
 def test_without_optimiser_every_variable_keeps_its_directions(capsys):
     wide = json.loads(call(capsys, "frac_prevs", "--d", "2", "--plain", "--json")[1])[0]["D"]
     assert wide > compile_source("frac_prevs", None, Sizes(None, None, False)).transformer.config.d_model

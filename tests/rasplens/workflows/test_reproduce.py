@@ -9,6 +9,7 @@ from rasplens.learned import RECIPES, load_pretrained, published_grid, recipes
 from rasplens.reproductions import Reproduction
 
 
+@pytest.mark.slow
 def test_reproduce_shows_published_figures_beside_ours(cli, folder, monkeypatch):
     short = {**RECIPES["copy"], "smeared": replace(RECIPES["copy"]["smeared"], steps=30)}
     monkeypatch.setattr(recipes, "RECIPES", {**RECIPES, "copy": short})

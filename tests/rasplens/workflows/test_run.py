@@ -42,6 +42,7 @@ def test_it_writes_the_figures(copy_run):
     assert values["accuracies"]["compiled"] == {"token": 1.0, "sequence": 1.0}
 
 
+@pytest.mark.slow
 def test_another_model_another_program_another_folder_as_json(cli, folder, small_copy):
     arguments = ("--learned", small_copy, "--program", "induction", "--out", "x/y", "--json")
     code, text, errors = cli("run", "copy", *QUICK, *arguments)
