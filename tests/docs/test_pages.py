@@ -16,7 +16,9 @@ SLOW = {
     "testing-circuits.md",
     "compression.md",
     "training.md",
+    "findings.md",
     "compare_two_programs.py",
+    "train_on_a_program.py",
 }
 """What compiles trainings, or compares at full size."""
 

@@ -75,6 +75,7 @@ def test_each_member_has_its_own_learning_rate(frac):
     assert tenth == pytest.approx(1e-3, rel=0.01)
 
 
+@pytest.mark.slow
 def test_the_best_map_is_kept_whatever_comes_after(unique):
     """An exact map, and steps that are far too large: they lead away from it, and it is what is returned."""
     wide = unique.transformer.config.d_model

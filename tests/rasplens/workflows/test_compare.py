@@ -9,6 +9,7 @@ import pytest
 QUICK = ("--config", "quick", "--inputs", "50")
 
 
+@pytest.mark.slow
 def test_every_program_of_the_task_is_ranked(cli, folder, small_copy):
     code, text, _ = cli("compare", "copy", "--learned", small_copy, *QUICK, "--out", "reports")
     assert code == 0
