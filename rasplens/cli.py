@@ -260,16 +260,16 @@ def main(arguments: list[str] | None = None) -> None:
         message = _message(error)
         if message is None:
             raise
-        print(f"rasplens: {message}", file=sys.stderr)
+        typer.echo(f"rasplens: {message}", err=True)
         sys.exit(2)
     if code == INTERRUPTED:  # typer turns Ctrl-C within a command into an exit code
-        print(f"Stopped after {time.perf_counter() - started:.0f} s.", file=sys.stderr)
+        typer.echo(f"Stopped after {time.perf_counter() - started:.0f} s.", err=True)
     sys.exit(code if isinstance(code, int) else 0)
 
 
 def _show_warning(message: Warning | str, *where: Any, **more: Any) -> None:
     """One line, without the place in our code that it comes from."""
-    print(f"rasplens: {message}", file=sys.stderr)
+    typer.echo(f"rasplens: {message}", err=True)
 
 
 def _message(error: Any) -> str | None:

@@ -27,9 +27,8 @@ def make_domain(node: HeldNode, values: Iterable[Value], is_partial: bool, max_v
     """
     by_key: dict[tuple[Any, ...], Value] = {}
     for value in values:
-        if node.encoding is Encoding.NUMERICAL:
-            value = held_number(node, value)
-        by_key.setdefault(value_key(value), value)
+        held = held_number(node, value) if node.encoding is Encoding.NUMERICAL else value
+        by_key.setdefault(value_key(held), held)
         if len(by_key) > max_values:
             raise CompileError(
                 f"{node.name!r} can take more than {max_values:,} values. Reduce the vocabulary or "

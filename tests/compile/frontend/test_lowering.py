@@ -131,7 +131,7 @@ def test_a_best_key_is_counted_by_comparing_with_the_best_score():
     ("build", "message"),
     [
         (lambda: EQUAL, "A program is an s-op; got <Select of tokens, tokens>"),
-        (lambda: rasp.SOp(), "cannot be compiled"),
+        (rasp.SOp, "cannot be compiled"),
     ],
 )
 def test_what_no_head_can_do_is_refused_with_the_expression(build, message):

@@ -99,9 +99,9 @@ def test_in_single_precision_too_on_the_tasks_themselves(name):
     expected, slopes = loss_and_gradients(lambda w, t: plain(w, t)[:, np.array(positions)], weights, tokens)
     found, gradients = loss_and_gradients(live_forward(model.config, model.mask, positions), weights, tokens)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
-    for name in set(slopes) - set(model.config.frozen):
-        largest = float(jnp.abs(slopes[name]).max())
-        np.testing.assert_allclose(gradients[name], slopes[name], rtol=0, atol=1e-5 * largest, err_msg=name)
+    for weight in set(slopes) - set(model.config.frozen):
+        largest = float(jnp.abs(slopes[weight]).max())
+        np.testing.assert_allclose(gradients[weight], slopes[weight], rtol=0, atol=1e-5 * largest, err_msg=weight)
 
 
 @pytest.mark.parametrize("tokens_per_key", [True, False])
