@@ -17,10 +17,9 @@ ONE_CORE = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1 "
-    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true",  # it compiles more than it runs
 }
-"""What every worker is told before it imports anything: it has one core."""
+"""What every worker is told before it imports anything: it has one core. XLA keeps its threads: how many there
+are changes the last bits of a training, and with them what slow tests measure."""
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
