@@ -109,8 +109,12 @@ def test_random_programs_compile_to_what_they_mean(program, causal, optimize):
 
 
 @pytest.mark.slow
-@seed(0)
-@settings(max_examples=10_000, **RELAXED)
-@given(programs, st.booleans(), optimizations)
-def test_many_random_programs_compile_to_what_they_mean(program, causal, optimize):
-    check(program, causal, optimize)
+@pytest.mark.parametrize("part", range(20))
+def test_many_random_programs_compile_to_what_they_mean(part):
+    @seed(part)
+    @settings(max_examples=500, database=None, **RELAXED)
+    @given(programs, st.booleans(), optimizations)
+    def check_each(program, causal, optimize):
+        check(program, causal, optimize)
+
+    check_each()

@@ -127,3 +127,14 @@ def test_numbers_may_be_off_by_three_eighths_of_a_gap():
         np.testing.assert_allclose(step(0.0 + error), [1, 0], atol=1e-9)
         np.testing.assert_allclose(step(0.1 + error), [0, 1], atol=1e-9)
     assert abs(step(0.05)[0] - 0.5) < 1e-9  # and in the middle it is neither
+
+
+@pytest.mark.parametrize(("middle", "threshold", "far_end"), [(0.1, 0.05, 7.0), (6.9, 6.95, 0.0)])
+def test_a_step_runs_towards_the_nearer_end_where_it_grows_least(middle, threshold, far_end):
+    number = numerical(Map(lambda t: [0.0, middle, 7.0][t], tokens))
+    finite = reachable_values(build_graph(Map(lambda x: x > threshold, number)), input_space([0, 1, 2], 1))
+    layout = lay_out(finite, has_bos=False, fold=False)
+    neurons = build_neurons(finite.output, layout)
+    residual = layout.encode(0, 0) @ layout.write(0)
+    residual[layout.slices[1].start] = far_end
+    assert (residual @ neurons.W_in <= 1).all()  # of the two neurons of the step none has grown

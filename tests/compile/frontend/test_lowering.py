@@ -50,6 +50,12 @@ def test_a_width_is_a_share_and_a_lookup():
     assert graph.nodes[2].encoding is Encoding.NUMERICAL
 
 
+def test_a_width_is_read_exactly_where_one_over_one_over_n_is_not_n():
+    *_, width = build_graph(SelectorWidth(EQUAL)).nodes
+    assert any(int(1 / (1 / n)) != n for n in range(1, 1000))
+    assert [width.op.function(1 / (n + 1)) for n in range(1000)] == list(range(1000))
+
+
 def test_numbers_are_made_categorical_where_a_construction_needs_it_and_only_once():
     number = numerical(tokens + 1).named("number")
     selector = Select(number, number, Comparison.EQ)
