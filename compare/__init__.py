@@ -9,7 +9,7 @@ from rasplens.compare.models.vocabulary import Vocabulary, token_vocabulary, voc
 from rasplens.compare.pipeline import compare, rank
 from rasplens.compare.ranking import Ranking, comparison_table
 from rasplens.compare.report.page import write_report
-from rasplens.compare.verdict.calibration.fit import calibrate
+from rasplens.compare.verdict.calibration.measure import calibrate
 from rasplens.compare.verdict.verdict import Verdict
 
 __all__ = [

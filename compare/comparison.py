@@ -14,11 +14,12 @@ from rasplens import __version__
 from rasplens.compare.evidence.ablation.profiles import Correlation, Overlap
 from rasplens.compare.evidence.axes import Axis
 from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.verdict.verdict import Verdict
+from rasplens.compare.verdict.claims import UNTESTABLE
+from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN, Verdict
 from rasplens.model.storage import StorageError, write_atomically
 from rasplens.tasks import Accuracy
 
-FORMAT = 3
+FORMAT = 4
 """Of stored comparisons: another number for every change of what the tables hold."""
 
 
@@ -63,10 +64,10 @@ class Comparison:
 
     @property
     def rank(self) -> float:
-        """Higher for likelier comparisons, also where the mapping does not tell two apart."""
-        scores = [axis.score for axis in self.axes if axis.has_score]
-        sure = 0.0 if np.isnan(self.verdict.probability) else self.verdict.probability
-        return sure + 1e-3 * float(np.mean(scores) if scores else 0.0)
+        """Higher for likelier comparisons: by the answer, then by how far the claims hold on average."""
+        claims = [claim.score for claim in self.verdict.all_claims if claim.status != UNTESTABLE]
+        order = UNKNOWN, NOT, PARTLY, IMPLEMENTS
+        return order.index(self.verdict.answer) + float(np.mean(claims) if claims else 0.0) / 2
 
     def axis(self, name: str) -> Axis:
         """One axis of evidence by its name."""
@@ -94,7 +95,7 @@ class Comparison:
             "n_inputs": self.n_inputs,
             "seed": self.seed,
             "accuracies": {name: accuracy._asdict() for name, accuracy in self.accuracies.items()},
-            "verdict": plain(asdict(self.verdict)),
+            "verdict": self.verdict.to_dict(),
             "axes": [axis.to_dict() for axis in self.axes],
             "correlations": {method: c and plain(asdict(c)) for method, c in self.correlations.items()},
             "overlaps": {method: plain(asdict(overlap)) for method, overlap in self.overlaps.items()},
@@ -113,9 +114,6 @@ class Comparison:
         """
         if values["format"] != FORMAT:
             raise ValueError(f"its format is {values['format']}, not {FORMAT}: compare again")
-        said = {**values["verdict"], "reasons": tuple(values["verdict"]["reasons"])}
-        for name in ("probability", "low", "high"):
-            said[name] = float("nan") if said[name] is None else said[name]
         axes: list[dict[str, Any]] = [
             {k: float("nan") if v is None else v for k, v in axis.items()} for axis in values["axes"]
         ]
@@ -127,7 +125,7 @@ class Comparison:
             seed=values["seed"],
             accuracies={name: Accuracy(**accuracy) for name, accuracy in values["accuracies"].items()},
             axes=tuple(Axis(**axis) for axis in axes),
-            verdict=Verdict(**said),
+            verdict=Verdict.from_dict(values["verdict"]),
             tables={name: _frame(table["rows"], table["columns"]) for name, table in values["tables"].items()},
             correlations={method: c and Correlation(**c) for method, c in values["correlations"].items()},
             findings=tuple(values["findings"]),

@@ -16,6 +16,8 @@ class CompareConfig:
         n_fitting: Other inputs on which probes and maps are fitted and sites are chosen; and as many
             out-of-distribution ones.
         relevance_inputs: Inputs on which causally relevant positions are looked for.
+        questions: Questions about each route: pairs of inputs that change an answer, and as many that keep one.
+        questions_tried: Pairs that are drawn at most to find those.
         interchange_pairs: Pairs whose answer changes, to choose a site on, and as many others to score on.
         pairs_tried: Pairs that are drawn at most to find those.
         least_pairs: With fewer pairs to score on, a variable is not tested.
@@ -29,14 +31,17 @@ class CompareConfig:
         attention_permutations: Shuffles for the p-value of each matched pair; p is at least 1 / (1 + this).
         profile_permutations: Permutations for the p-values of ablation profiles.
         bootstrap_draws: Bootstrap samples of the inputs behind each interval.
+        comparisons: Comparisons that are made at once: their intervals hold together (Bonferroni).
         similarity_rows: Rows (an input at a position) on which residual streams are compared as a whole.
     """
 
     n_inputs: int = 1_000
     n_fitting: int = 1_500
     relevance_inputs: int = 48
-    interchange_pairs: int = 100
-    pairs_tried: int = 2_000
+    questions: int = 300
+    questions_tried: int = 4_000
+    interchange_pairs: int = 500
+    pairs_tried: int = 10_000
     least_pairs: int = 10
     das_steps: int = 50
     random_subspaces: int = 5
@@ -48,6 +53,7 @@ class CompareConfig:
     attention_permutations: int = 39
     profile_permutations: int = 1_000
     bootstrap_draws: int = 400
+    comparisons: int = 1
     similarity_rows: int = 500
 
     def __post_init__(self) -> None:
@@ -74,7 +80,10 @@ PRESETS: Mapping[str, CompareConfig] = {
         n_inputs=200,
         n_fitting=500,
         relevance_inputs=24,
-        interchange_pairs=50,
+        questions=150,
+        questions_tried=2_000,
+        interchange_pairs=150,
+        pairs_tried=3_000,
         das_steps=20,
         random_subspaces=3,
         head_answers=500,
@@ -88,8 +97,10 @@ PRESETS: Mapping[str, CompareConfig] = {
     "thorough": CompareConfig(
         n_inputs=4_000,
         n_fitting=4_000,
-        interchange_pairs=500,
-        pairs_tried=20_000,
+        questions=1_000,
+        questions_tried=20_000,
+        interchange_pairs=1_000,
+        pairs_tried=40_000,
         das_steps=100,
         random_subspaces=10,
         head_answers=8_000,

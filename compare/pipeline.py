@@ -16,6 +16,7 @@ from rasplens.compare.models.pairing import pair
 from rasplens.compare.models.vocabulary import Vocabulary
 from rasplens.compare.ranking import Ranking
 from rasplens.compare.report.findings import findings
+from rasplens.compare.verdict.program_claims import program_claims
 from rasplens.compare.verdict.verdict import verdict
 from rasplens.compile import CompiledModel
 from rasplens.tasks import Task
@@ -72,7 +73,7 @@ def compare(
         seed=seed,
         accuracies=pairing.accuracies(),
         axes=found.axes,
-        verdict=verdict(found.axes, found.interchanged, pairing),
+        verdict=verdict(program_claims(pairing, found.causal, seed)),
         tables={name: table for name, table in tables.items() if len(table) or name in Comparison.ALWAYS},
         correlations={method: correlate(*edges, method, seed, permutations) for method in METHODS},
         overlaps={method: critical_overlap(*edges, method) for method in METHODS},
@@ -108,6 +109,7 @@ def rank(
     """
     if not references:
         raise ValueError("rank needs at least one compiled program.")
+    together = replace(get_config(config), comparisons=len(references))
     comparisons = []
     for reference in references:
         distinguishing = {
@@ -120,7 +122,7 @@ def rank(
                 reference,
                 learned,
                 task=task,
-                config=config,
+                config=together,
                 seed=seed,
                 vocabulary=vocabulary,
                 distinguishing=distinguishing,

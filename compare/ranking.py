@@ -49,7 +49,7 @@ class Ranking:
 
 
 def comparison_table(comparisons: Iterable[Comparison]) -> pd.DataFrame:
-    """One row per comparison: task, program, learned, verdict, probability, its ends, every axis, accuracy."""
+    """One row per comparison: task, program, learned, verdict, its levels, every axis, accuracy."""
     return pd.DataFrame(
         [
             {
@@ -57,9 +57,7 @@ def comparison_table(comparisons: Iterable[Comparison]) -> pd.DataFrame:
                 "program": one.program,
                 "learned": one.learned_origin,
                 "verdict": one.verdict.answer,
-                "probability": one.verdict.probability,
-                "low": one.verdict.low,
-                "high": one.verdict.high,
+                **{f"same {level}": answer for level, answer in one.verdict.levels.items()},
                 **{axis.name: axis.score for axis in one.axes},
                 "right": one.accuracies["learned"].token,
             }

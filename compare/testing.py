@@ -25,7 +25,7 @@ from jaxtyping import Bool
 from rasplens.compare.config import CompareConfig
 from rasplens.compare.evidence.ablation.edges import edge_effects
 from rasplens.compare.evidence.ablation.measurement import METHODS
-from rasplens.compare.evidence.axes import AXES, Axis, above
+from rasplens.compare.evidence.axes import Axis, above
 from rasplens.compare.evidence.subspaces.decodability import CONTROLS, best_points, decodability
 from rasplens.compare.models.pairing import pair
 from rasplens.compare.models.studied_model import StudiedModel, as_studied_model
@@ -80,9 +80,8 @@ def assert_implements(
     lines = [f"Does the model implement {found.program!r} of task {task.name!r}? The verdict: {found.verdict}."]
     if low:
         lines.append(f"Below at_least={at_least}: {', '.join(low)}.")
-    lines += [reason for reason in found.verdict.reasons if not reason.startswith(AXES)]
+    lines += [f"  {reason}" for reason in found.verdict.reasons]
     lines += [_line(axis) for axis in found.axes]
-    lines += [f"  variable {name!r}: {answer}" for name, answer in found.verdict.variables.items()]
     raise AssertionError("\n".join(lines))
 
 

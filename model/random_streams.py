@@ -33,6 +33,10 @@ STREAMS: Mapping[str, int] = MappingProxyType(
         "separability": 16,
         "resample ablation": 17,
         "permutation test": 18,
+        "edge patching": 19,
+        "edge patching answers": 20,
+        "claims": 21,
+        "behaviour trials": 22,
     }
 )
 """The number of each stream, by what is drawn from it."""

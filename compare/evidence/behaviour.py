@@ -21,6 +21,9 @@ from rasplens.tasks import Task
 from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
 from rasplens.tasks.task import NO_ANSWER, Ids
 
+OUT_OF_DISTRIBUTION = "out of distribution"
+"""Inputs that the task does not draw: what a model does there is reported, and decides nothing."""
+
 N_CANDIDATES = 600
 """Inputs among which those are sought that tell two programs apart: half of the task's own, half
 out of distribution."""
@@ -34,11 +37,13 @@ class DistinguishingInputs:
         ids: The inputs, the most distinguishing first.
         by: What differs on them: "answers", or where those agree throughout, "attention".
         difference: How much, on each: the share of answers, or of the positions read, in (0, 1].
+        of_task: Which of them are such as the task draws; the others are out of distribution.
     """
 
     ids: Ids
     by: Literal["answers", "attention"]
     difference: Float[np.ndarray, " input"]
+    of_task: Bool[np.ndarray, " input"]
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -65,7 +70,9 @@ def discriminate(first: SOp, second: SOp, task: Task, n: int = 200, seed: int = 
         raise ValueError(f"discriminate needs n of at least 1; got {n}.")
     rng = random_streams.rng(seed, "distinguishing inputs")
     half = N_CANDIDATES // 2
-    ids = np.unique(np.concatenate([task.sample(rng, half), out_of_distribution_inputs(task, rng, half)]), axis=0)
+    own = np.unique(task.sample(rng, half), axis=0)
+    ids = np.unique(np.concatenate([own, out_of_distribution_inputs(task, rng, half)]), axis=0)
+    of_task = np.array([row.tobytes() in {one.tobytes() for one in own} for row in ids])
     said = [task.answers(program, ids) for program in (first, second)]
     known = (said[0] != NO_ANSWER) | (said[1] != NO_ANSWER)
     by: Literal["answers", "attention"] = "answers"
@@ -74,7 +81,7 @@ def discriminate(first: SOp, second: SOp, task: Task, n: int = 200, seed: int = 
         by, difference = "attention", _reading_difference(first, second, task, ids)
     order = np.argsort(-difference, kind="stable")[:n]
     order = order[difference[order] > 0]
-    return DistinguishingInputs(ids[order], by, difference[order])
+    return DistinguishingInputs(ids[order], by, difference[order], of_task[order])
 
 
 def _reading_difference(first: SOp, second: SOp, task: Task, ids: Ids) -> Float[np.ndarray, " input"]:
@@ -104,12 +111,15 @@ class Behaviour:
 
     Attributes:
         table: One row per kind of input: inputs (which), n, agreement (with the program), untrained (that of the
-            control), right (by the task's own target; NaN where it says nothing of such inputs).
+            control), right (by the task's own target; NaN where it says nothing of such inputs), exhaustive
+            (whether there are no others of that kind).
+        trials: By kind of input, whether the model agrees on one answer of each, drawn at random.
         agrees: On the task's own held-out inputs and those that tell alternatives apart, the share of
             answers on which model and program agree, and the control's: `[2, input]`.
     """
 
     table: pd.DataFrame
+    trials: Mapping[str, Bool[np.ndarray, " input"]]
     agrees: Float[np.ndarray, "2 input"]
 
 
@@ -122,17 +132,19 @@ def behaviour(pairing: Pairing, distinguishing: Mapping[str, DistinguishingInput
         seed: Of the out-of-distribution inputs.
     """
     task = pairing.task
-    rows, counted = [], []
+    rows, counted, trials = [], [], {}
+    draw = random_streams.rng(seed, "behaviour trials")
     kinds = {"held out": pairing.ids}
-    kinds |= {
-        f"against {name}": found.ids
-        for name, found in distinguishing.items()
-        if found.by == "answers" and len(found)
-    }
-    kinds["out of distribution"] = out_of_distribution_inputs(
+    for name, found in distinguishing.items():
+        if found.by == "answers":
+            kinds[f"against {name}"] = found.ids[found.of_task]
+            kinds[f"against {name}, {OUT_OF_DISTRIBUTION}"] = found.ids[~found.of_task]
+    kinds[OUT_OF_DISTRIBUTION] = out_of_distribution_inputs(
         task, random_streams.rng(seed, "out-of-distribution inputs"), min(300, pairing.n_inputs)
     )
     for kind, ids in kinds.items():
+        if not len(ids):
+            continue
         asked = pairing.reference.on(ids).answers()
         defined = asked != NO_ANSWER
         agrees = np.stack(
@@ -143,8 +155,11 @@ def behaviour(pairing: Pairing, distinguishing: Mapping[str, DistinguishingInput
         if not share.shape[1]:  # the program gives none of the task's answers here
             continue
         right = float(pairing.learned.right().mean()) if kind == "held out" else float("nan")
-        rows.append((kind, share.shape[1], *share.mean(axis=1), right))
-        if kind != "out of distribution":
+        exhaustive = kind == "held out" and len(ids) == len(task.held_out)
+        rows.append((kind, share.shape[1], *share.mean(axis=1), right, exhaustive))
+        chosen = np.where(defined, draw.random(defined.shape), -1).argmax(axis=1)
+        trials[kind] = agrees[0, np.arange(len(ids)), chosen][defined.any(axis=1)]
+        if not kind.endswith(OUT_OF_DISTRIBUTION):
             counted.append(share)
-    table = pd.DataFrame(rows, columns=["inputs", "n", "agreement", "untrained", "right"])
-    return Behaviour(table, np.concatenate([np.zeros((2, 0)), *counted], axis=1))
+    table = pd.DataFrame(rows, columns=["inputs", "n", "agreement", "untrained", "right", "exhaustive"])
+    return Behaviour(table, trials, np.concatenate([np.zeros((2, 0)), *counted], axis=1))

@@ -19,28 +19,43 @@ from rasplens.compare.evidence.axes import (
 from rasplens.compare.evidence.behaviour import Behaviour, DistinguishingInputs, behaviour
 from rasplens.compare.evidence.interchange.accuracy import Interchange, interchanges
 from rasplens.compare.evidence.interchange.pairs import draw_pairs, intermediate_variables
+from rasplens.compare.evidence.routes.agreement import RouteTest, route_tests
 from rasplens.compare.evidence.subspaces.decodability import Decodability, decodability
 from rasplens.compare.evidence.subspaces.representations import Place, Representation, representations
 from rasplens.compare.models.pairing import Pairing
 
-STAGES = ("residual subspaces", "attention", "interchange", "edge ablations", "behaviour")
+STAGES = ("behaviour", "routes", "interchange", "residual subspaces", "attention", "edge ablations")
 
 Progress = Callable[[str], None]
 """Called with the name of each stage as it begins."""
 
 
 @dataclass(frozen=True, eq=False)
+class CausalTests:
+    """What the claims of a program are judged by.
+
+    Attributes:
+        interchanged: What the variables do in the learned model.
+        routes: The questions about routes, and if none could be asked, why.
+        behaviour: How the model answers.
+    """
+
+    interchanged: list[Interchange]
+    routes: tuple[list[RouteTest], str]
+    behaviour: Behaviour
+
+
+@dataclass(frozen=True, eq=False)
 class Evidence:
-    """The evidence behind the axes of a comparison.
+    """The evidence of a comparison.
 
     Attributes:
         decodability: Of the variables in the learned residual stream.
         representations: How that represents them.
         attention: How heads attend.
         shared_heads: Which heads share a job, see `split_heads`.
-        interchanged: What the variables do there.
+        causal: What decides.
         edges: The ablation effects of attention edges, by side.
-        behaviour: How the model answers.
         axes: All of it on one scale.
     """
 
@@ -48,10 +63,34 @@ class Evidence:
     representations: dict[Place, Representation]
     attention: HeadSimilarities
     shared_heads: pd.DataFrame
-    interchanged: list[Interchange]
+    causal: CausalTests
     edges: Mapping[str, Effects]
-    behaviour: Behaviour
     axes: tuple[Axis, ...]
+
+
+def causal_tests(
+    pairing: Pairing,
+    distinguishing: Mapping[str, DistinguishingInputs],
+    seed: int,
+    progress: Progress | None = None,
+) -> CausalTests:
+    """The tests of a program's claims.
+
+    Args:
+        pairing: The models on the same inputs.
+        distinguishing: By the alternative program's name, inputs that distinguish it from the reference.
+        seed: Of pairs and controls.
+        progress: Called as each stage begins.
+    """
+    begin = progress or (lambda stage: None)
+    begin("behaviour")
+    behaved = behaviour(pairing, distinguishing, seed)
+    begin("routes")
+    routes = route_tests(pairing, seed)
+    begin("interchange")
+    held, floor = representations(pairing), representations(pairing, "untrained")
+    interchanged = interchanges(pairing, draw_pairs(pairing, seed), held, floor, seed)
+    return CausalTests(interchanged, routes, behaved)
 
 
 def collect_evidence(
@@ -60,7 +99,7 @@ def collect_evidence(
     seed: int,
     progress: Progress | None = None,
 ) -> Evidence:
-    """The evidence that a verdict needs.
+    """All evidence: the tests of the claims, and what describes the models beside them.
 
     Args:
         pairing: The models on the same inputs.
@@ -70,26 +109,22 @@ def collect_evidence(
     """
     begin, config = progress or (lambda stage: None), pairing.config
     draws = config.bootstrap_draws
+    causal = causal_tests(pairing, distinguishing, seed, progress)
     begin("residual subspaces")
-    decoded = decodability(pairing, seed)
-    held, floor = representations(pairing), representations(pairing, "untrained")
+    decoded, held = decodability(pairing, seed), representations(pairing)
     begin("attention")
     attention = head_similarities(pairing, seed)
     shared = split_heads(pairing, attention)
-    begin("interchange")
-    interchanged = interchanges(pairing, draw_pairs(pairing, seed), held, floor, seed)
     begin("edge ablations")
     edges = {
         "compiled": edge_effects(pairing.reference, config, seed),
         "learned": edge_effects(pairing.learned, config, seed),
     }
-    begin("behaviour")
-    behaved = behaviour(pairing, distinguishing, seed)
     axes = (
-        behaviour_axis(behaved, seed, draws),
-        interchange_axis(interchanged, seed, draws),
+        behaviour_axis(causal.behaviour, seed, draws),
+        interchange_axis(causal.interchanged, seed, draws),
         attention_axis(pairing, attention, seed),
         ablation_axis(pairing, edges["compiled"], edges["learned"], seed),
         subspaces_axis(decoded, intermediate_variables(pairing), seed, draws),
     )
-    return Evidence(decoded, held, attention, shared, interchanged, edges, behaved, axes)
+    return Evidence(decoded, held, attention, shared, causal, edges, axes)

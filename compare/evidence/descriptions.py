@@ -11,6 +11,7 @@ from rasplens.compare.evidence.ablation.effects import (
 from rasplens.compare.evidence.ablation.profiles import matched_profiles
 from rasplens.compare.evidence.collection import Evidence
 from rasplens.compare.evidence.interchange.accuracy import interchange_table
+from rasplens.compare.evidence.routes.agreement import route_table
 from rasplens.compare.evidence.subspaces.representations import explained_table, overlap_table
 from rasplens.compare.evidence.subspaces.similarity import stream_similarity
 from rasplens.compare.models.pairing import Pairing
@@ -20,8 +21,9 @@ def descriptions(pairing: Pairing, found: Evidence, seed: int) -> dict[str, pd.D
     """The tidy tables of a comparison: those of the evidence, and those that only describe."""
     config = pairing.config
     tables = {
-        "behaviour": found.behaviour.table,
-        "interchange": interchange_table(found.interchanged),
+        "behaviour": found.causal.behaviour.table,
+        "interchange": interchange_table(found.causal.interchanged),
+        "routes": route_table(found.causal.routes[0]),
         "attention": found.attention.table,
         "shared_heads": found.shared_heads,
         "decodability": found.decodability.table,

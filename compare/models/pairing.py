@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 
 from rasplens.compare.config import CompareConfig
 from rasplens.compare.models.relevance import Relevance, relevance
@@ -18,6 +18,7 @@ from rasplens.learned import untrained_like
 from rasplens.model.hooked import HookedModel
 from rasplens.tasks import Accuracy, Task
 from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
+from rasplens.tasks.task import NO_ANSWER
 
 Side = Literal["reference", "learned", "untrained"]
 
@@ -71,11 +72,11 @@ class Pairing:
         """The positions at which a variable of the compiled model is causally relevant."""
         return self.relevance.variables[variable]
 
-    def program_answers(self, i: int) -> Int[np.ndarray, " answer"]:
-        """What the program answers on one input, by the interpreter, as the task's codes."""
-        if i not in self._program_answers:
-            self._program_answers[i] = self.task.answers(self.compiled.program, self.ids[i : i + 1])[0]
-        return self._program_answers[i]
+    @cached_property
+    def agrees(self) -> Bool[np.ndarray, " input"]:
+        """On which inputs the learned model gives all of the program's answers, where it has them all."""
+        asked = self.reference.answers()
+        return np.asarray(((self.learned.answers() == asked) & (asked != NO_ANSWER)).all(axis=1))
 
     def on(self, ids: Int[np.ndarray, "input pos"]) -> "Pairing":
         """The same models on other inputs."""
@@ -94,10 +95,6 @@ class Pairing:
         return {
             name: Accuracy(float(right.mean()), float(right.all(axis=1).mean())) for name, right in rights.items()
         }
-
-    @cached_property
-    def _program_answers(self) -> dict[int, np.ndarray]:
-        return {}
 
 
 def pair(

@@ -1,16 +1,17 @@
-"""Causally relevant positions: those at which taking an activation away changes an answer's logits.
+"""Causally relevant positions: an activation of another input or position changes an answer's logits there.
 
+Zeroing would not do: the zero of a head may be just what it writes where it has nothing to say.
 Found by trying, on a few inputs, with every position at once in a batch.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from rasplens.compare.models.studied_model import Head, StudiedModel
+from rasplens.compare.models.studied_model import Head, StudiedModel, z_point
 from rasplens.compile import Variable
 
 CHANGE = 1e-3
@@ -38,55 +39,47 @@ def relevance(studied: StudiedModel, variables: Mapping[str, Variable], n_inputs
 
 def relevant_rows(studied: StudiedModel, n_inputs: int) -> dict[Head, list[int]]:
     """For each head, the causally relevant positions of what it writes."""
-    return {head: _relevant_positions(studied, n_inputs, *_zero_head(head)) for head in studied.heads}
+    return {
+        (layer, head): _relevant_positions(studied, n_inputs, z_point(layer), head)
+        for layer, head in studied.heads
+    }
 
 
 def relevant_positions(studied: StudiedModel, variable: Variable, n_inputs: int) -> list[int]:
     """The positions at which a compiled variable is causally relevant."""
-
-    def zero(residual: torch.Tensor, position: int) -> None:
-        residual[:, position, variable.directions] = 0
-
-    return _relevant_positions(studied, n_inputs, variable.written_at, zero)
-
-
-def _zero_head(head: Head) -> tuple[str, Callable[[torch.Tensor, int], None]]:
-    layer, index = head
-
-    def zero(gathered: torch.Tensor, position: int) -> None:
-        gathered[:, position, index] = 0
-
-    return f"blocks.{layer}.attn.hook_z", zero
+    return _relevant_positions(studied, n_inputs, variable.written_at, variable.directions)
 
 
 def _relevant_positions(
-    studied: StudiedModel, n_inputs: int, point: str, zero: Callable[[torch.Tensor, int], None]
+    studied: StudiedModel, n_inputs: int, point: str, part: int | Int[np.ndarray, " direction"]
 ) -> list[int]:
-    """The task's positions at which zeroing an activation changes an answer."""
+    """The task's positions at which a part of an activation `[input, ctx, part, ...]` reaches an answer."""
     studied = studied.first(n_inputs)
     clean = studied.logits(studied.tokens)
 
-    def change(groups: Sequence[Sequence[int]]) -> Float[np.ndarray, "group answer"]:
-        """How much the logits change when each group of positions is zeroed."""
+    def change(groups: Sequence[Sequence[int]], dimension: int) -> Float[np.ndarray, "group answer"]:
+        """How much the logits change when each group of positions has the part of the next input or position."""
         n = studied.n_inputs
 
         def edit(activation: torch.Tensor, hook: object) -> torch.Tensor:
-            activation = activation.clone()
+            edited = activation.clone()
             for i, positions in enumerate(groups):
-                for position in positions:
-                    zero(activation[i * n : (i + 1) * n], studied.at(position))
-            return activation
+                own = activation[i * n : (i + 1) * n]
+                others = own.roll(1, dims=dimension)
+                for place in map(studied.at, positions):
+                    edited[i * n : (i + 1) * n, place, part] = others[:, place, part]
+            return edited
 
-        edited = studied.logits(studied.tokens.repeat(len(groups), 1), [(point, edit)])
-        return np.abs(edited.reshape(len(groups), *clean.shape) - clean).max(axis=(1, 3))
+        logits = studied.logits(studied.tokens.repeat(len(groups), 1), [(point, edit)])
+        return np.abs(logits.reshape(len(groups), *clean.shape) - clean).max(axis=(1, 3))
+
+    def reached(groups: Sequence[Sequence[int]]) -> Float[np.ndarray, "group answer"]:
+        return np.maximum(change(groups, 0), change(groups, 1))
 
     if point.startswith(f"blocks.{studied.n_layers - 1}.") and not point.endswith("hook_resid_pre"):
         # Behind the last attention a position reaches its own answer and no other: all are tried at once.
-        reached = change([range(studied.n_pos)])[0] > CHANGE
-        return sorted(
-            position
-            for position, is_relevant in zip(studied.task.loss_positions, reached, strict=True)
-            if is_relevant
-        )
-    reached = change([[position] for position in range(studied.n_pos)]).max(axis=1) > CHANGE
-    return [int(position) for position in np.flatnonzero(reached)]
+        is_relevant = reached([range(studied.n_pos)])[0] > CHANGE
+        answers = zip(studied.task.loss_positions, is_relevant, strict=True)
+        return sorted(position for position, relevant in answers if relevant)
+    found = reached([[position] for position in range(studied.n_pos)]).max(axis=1) > CHANGE
+    return [int(position) for position in np.flatnonzero(found)]

@@ -116,6 +116,15 @@ class StudiedModel:
         """The residual stream at the task's positions."""
         return self._residuals[point][:, self._places]
 
+    def activation(self, point: str) -> Float[np.ndarray, "input pos width"]:
+        """What passes a hook point at the task's positions; heads stand side by side."""
+        if point in self.residual_points:
+            return self.residual(point)
+        if point not in self._others:
+            found = self.cache([point])[point]
+            self._others[point] = found.reshape(*found.shape[:2], -1)
+        return self._others[point][:, self._places]
+
     def pattern(self, layer: int) -> Float[np.ndarray, "input head query key"]:
         """Attention between the task's positions: what other positions get is left out."""
         return self._attention[pattern_point(layer)][:, :, self._places][..., self._places]
@@ -193,6 +202,10 @@ class StudiedModel:
     @cached_property
     def _residuals(self) -> dict[str, np.ndarray]:
         return self.cache(self.residual_points)
+
+    @cached_property
+    def _others(self) -> dict[str, np.ndarray]:
+        return {}
 
     @cached_property
     def _attention(self) -> dict[str, np.ndarray]:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from rasplens.compare.comparison import Comparison
-from rasplens.compare.evidence.axes import AXES
 from rasplens.compare.report.ablation_findings import ablation_sentences
 from rasplens.compare.report.sentences import CLEARLY, axis_sentence, p_value, percent, quoted, table
 from rasplens.compare.report.subspace_findings import overlap_sentences, subspace_sentences
@@ -66,17 +65,8 @@ def paragraphs(comparison: Comparison) -> list[Paragraph]:
 def _verdict(comparison: Comparison) -> list[str]:
     verdict = comparison.verdict
     sentence = f"On the task {comparison.task!r}, " + SAID[verdict.answer].format(repr(comparison.program))
-    if not math.isnan(verdict.probability):
-        sentence += f" (P(implements) = {verdict.probability:.2f}, {verdict.low:.2f} to {verdict.high:.2f})"
-    sentences = [f"{sentence}."]
-    sentences += [reason for reason in verdict.reasons if not reason.startswith(AXES)]
-    by_answer: dict[str, list[str]] = {}
-    for name, answer in verdict.variables.items():
-        by_answer.setdefault(answer, []).append(name)
-    if by_answer:
-        parts = [f"{BY_VARIABLE[answer]}: {quoted(found)}" for answer, found in by_answer.items()]
-        sentences.append(f"Of its variables between input and output, {'; '.join(parts)}.")
-    return sentences
+    levels = "; ".join(f"the same {level}: {answer}" for level, answer in verdict.levels.items())
+    return [f"{sentence}.", f"By level: {levels}.", *verdict.reasons]
 
 
 def _behaviour(comparison: Comparison) -> list[str]:

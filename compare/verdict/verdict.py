@@ -1,191 +1,148 @@
-"""From evidence to a verdict, by a mapping that was fitted on pairs of models whose truth is known.
+"""From claims to a verdict, by conjunction: a model implements a program if everything that can be tested holds.
 
-The mapping is fitted by `rasplens.compare.verdict.calibration.fit` and shipped as `verdict.json`, with where it
-comes from.
+No claim pays for another. Three levels have an answer each: the same answers, the same variables (the algorithm),
+the same routes (the circuit).
 """
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cache
-from importlib.resources import files
-from typing import Any, Final, Literal
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args
 
-import numpy as np
-from jaxtyping import Float
-from scipy.special import expit
+import pandas as pd
 
-from rasplens.compare.evidence.axes import Axis, above
-from rasplens.compare.evidence.interchange.accuracy import Interchange
-from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.verdict.claims import FAILS, HOLDS, OPEN, UNTESTABLE, Claim, Level, claims_table
 
 Answer = Literal["implements", "partly", "does not", "cannot tell"]
+LevelAnswer = Literal["implements", "partly", "does not", "cannot tell", "not testable"]
 
 IMPLEMENTS: Final = "implements"
 PARTLY: Final = "partly"
 NOT: Final = "does not"
 UNKNOWN: Final = "cannot tell"
 
-NEEDED = ("interchange", "attention", "ablation", "subspaces")
-"""Without any of these axes nothing is known about how a model comes to its answers."""
-
-RIGHT = 0.1
-"""A model whose answers are no better, from an untrained one's (0) to right (1), implements nothing."""
-
-AGREES = 0.95
-"""How far answers must come, from an untrained model's (0) to the program's (1), for a model to implement it."""
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """A logistic regression from the evidence to the probability that a model implements a program.
-
-    Attributes:
-        weights: Of the lowest axis, the mean of the axes, and behaviour; none is negative.
-        intercept: Its constant.
-        implements: The probability from which on the verdict is "implements".
-        does_not: The one below which it is "does not".
-        variable: The interchange score above its controls, from which on a variable counts as implemented.
-        provenance: What it was fitted on.
-    """
-
-    weights: tuple[float, ...]
-    intercept: float
-    implements: float
-    does_not: float
-    variable: float
-    provenance: Mapping[str, Any]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Calibration":
-        """The mapping that `to_dict` described."""
-        return cls(**{**values, "weights": tuple(values["weights"])})
+LEVELS: tuple[Level, ...] = get_args(Level)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answer of a comparison, and its probability.
+    """The answer of a comparison, and the claims that it rests on.
 
     Attributes:
         answer: "implements", "partly", "does not" or "cannot tell".
-        probability: P(implements): that the model implements the program, by the calibrated mapping; NaN if it
-            cannot be told.
-        low: The same with every axis at the lower end of its interval.
-        high: The same with every axis at the upper end.
-        variables: By variable between input and output, its own verdict.
+        levels: The same for the "answers", the "variables" and the "routes" alone; "not testable" where a program
+            claims nothing there that could be tested.
+        all_claims: Every claim of the program.
         reasons: Why, in plain sentences.
     """
 
     answer: Answer
-    probability: float
-    low: float
-    high: float
-    variables: Mapping[str, Answer]
+    levels: Mapping[Level, LevelAnswer]
+    all_claims: tuple[Claim, ...]
     reasons: tuple[str, ...]
 
+    @property
+    def claims(self) -> pd.DataFrame:
+        """One row per claim: claim, kind, status, score, low, high, control, n, substantial, reason."""
+        return claims_table(self.all_claims)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The status of each variable between input and output, by its name."""
+        prefix = "variable "
+        return {one.claim.removeprefix(prefix): one.status for one in self.all_claims if one.kind == "variables"}
+
+    def of_status(self, status: str) -> list[Claim]:
+        """The claims of one status."""
+        return [claim for claim in self.all_claims if claim.status == status]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON values, None for NaN."""
+        return {
+            "answer": self.answer,
+            "levels": dict(self.levels),
+            "claims": [
+                {name: None if value != value else value for name, value in vars(claim).items()}
+                for claim in self.all_claims
+            ],
+            "reasons": list(self.reasons),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Verdict":
+        """The verdict that `to_dict` described."""
+        numbers = "score", "low", "high", "control"
+        found: list[dict[str, Any]] = [
+            {name: float("nan") if name in numbers and value is None else value for name, value in claim.items()}
+            for claim in values["claims"]
+        ]
+        claims = (Claim(**claim) for claim in found)
+        return cls(values["answer"], values["levels"], tuple(claims), tuple(values["reasons"]))
+
     def __str__(self) -> str:
-        sure = (
-            ""
-            if np.isnan(self.probability)
-            else f" (P(implements) = {self.probability:.2f}, {self.low:.2f} to {self.high:.2f})"
-        )
-        return f"{self.answer}{sure}"
+        return f"{self.answer} ({', '.join(f'{level}: {answer}' for level, answer in self.levels.items())})"
 
 
-@cache
-def shipped() -> Calibration:
-    """The mapping that comes with the package."""
-    return Calibration.from_dict(json.loads((files("rasplens.compare.verdict") / "verdict.json").read_text()))
+def verdict(claims: Sequence[Claim]) -> Verdict:
+    """What claims come to."""
+    levels = {level: level_answer([claim for claim in claims if claim.kind == level]) for level in LEVELS}
+    answer = _together(levels)
+    return Verdict(answer, levels, tuple(claims), tuple(_reasons(answer, levels, claims)))
 
 
-def features(
-    axes: Sequence[Axis], end: Literal["score", "low", "high"] = "score"
-) -> Float[np.ndarray, "3"] | None:
-    """What the mapping sees: the lowest axis, the mean of all, and behaviour; None if the axes do not suffice.
-
-    Args:
-        axes: The evidence.
-        end: "score", or an end of the intervals, "low" or "high".
-    """
-    values = {axis.name: getattr(axis, end) for axis in axes if axis.has_score}
-    if "behaviour" not in values or not any(name in values for name in NEEDED):
-        return None
-    scores = np.array(list(values.values()))
-    return np.array([scores.min(), scores.mean(), values["behaviour"]])
-
-
-def probability(calibration: Calibration, seen: Float[np.ndarray, "*pair 3"]) -> Float[np.ndarray, "*pair"]:
-    """That a model implements a program, from what `features` gives."""
-    return np.asarray(expit(seen @ np.array(calibration.weights) + calibration.intercept))
-
-
-def verdict(
-    axes: Sequence[Axis],
-    interchanged: Sequence[Interchange],
-    pairing: Pairing,
-    calibration: Calibration | None = None,
-) -> Verdict:
-    """What the evidence says.
-
-    Args:
-        axes: The evidence.
-        interchanged: The variables that could be tested.
-        pairing: The models, for how often they are right.
-        calibration: The mapping; by default the shipped one.
-    """
-    calibration = calibration or shipped()
-    variables = {one.variable: variable_verdict(one, calibration) for one in interchanged}
-    nan = float("nan")
-    right = float(above(pairing.learned.right().mean(), pairing.untrained.right().mean()))
-    ends = [features(axes, end) for end in ("score", "low", "high")]
-    p, low, high = (nan if x is None else float(probability(calibration, x)) for x in ends)
-    if right < RIGHT:
-        why = f"The model's answers are hardly better than an untrained model's ({right:.2f} of the way to right)."
-        return Verdict(NOT, p, low, high, variables, (why, *_reservations(pairing)))
-    if np.isnan(p):
-        why = "Nothing that the program does between input and output can be observed on these inputs."
-        return Verdict(UNKNOWN, nan, nan, nan, variables, (why,))
-    reasons = tuple(_reason(axis) for axis in sorted(axes, key=lambda axis: (not axis.has_score, axis.score)))
-    reasons += _reservations(pairing)
-    if p >= calibration.implements:
-        behaviour = next(axis.score for axis in axes if axis.name == "behaviour")
-        if behaviour < AGREES:
-            why = f"The model works like the program, but agrees with its answers only {behaviour:.3f} of the way."
-            return Verdict(PARTLY, p, low, high, variables, (why, *reasons))
-        sure = low >= calibration.does_not
-        return Verdict(IMPLEMENTS if sure else UNKNOWN, p, low, high, variables, reasons)
-    if IMPLEMENTS in variables.values():
-        return Verdict(PARTLY, p, low, high, variables, reasons)
-    if p < calibration.does_not:
-        return Verdict(NOT if high < calibration.implements else UNKNOWN, p, low, high, variables, reasons)
-    return Verdict(UNKNOWN, p, low, high, variables, reasons)
-
-
-def variable_verdict(one: Interchange, calibration: Calibration) -> Answer:
-    """Whether a model implements one variable: its interchange, above the controls, and the active part of it."""
-    score, active = (float(above(part, one.control)) for part in (one.accuracy.score, one.active))
-    if min(score, active) >= calibration.variable:
+def level_answer(claims: Sequence[Claim]) -> LevelAnswer:
+    """The answer of the claims of one level."""
+    found = [claim for claim in claims if claim.status != UNTESTABLE]
+    if not found:
+        return "not testable"
+    if all(claim.status == HOLDS for claim in found):
         return IMPLEMENTS
-    return PARTLY if score >= calibration.variable / 2 else NOT
+    if not any(claim.status == FAILS for claim in found):
+        return UNKNOWN
+    # That something has no effect holds of many programs: only what changes an answer counts for a part of one.
+    if found[0].kind == "answers":
+        above = [claim for claim in found if claim.low > claim.control + PART * (1 - claim.control)]
+        return PARTLY if len(above) == len(found) else NOT
+    return PARTLY if any(claim.status == HOLDS and claim.substantial for claim in found) else NOT
 
 
-def _reservations(pairing: Pairing) -> tuple[str, ...]:
-    """What makes the evidence weaker than it looks."""
-    width = pairing.learned.residual(pairing.learned.residual_points[0]).shape[-1]
-    n = 0 if pairing.fitting is None else len(np.unique(pairing.fitting.ids, axis=0))
-    if n >= width:
-        return ()
-    return (
-        f"Probes and maps are fitted on {n} different inputs in {width} dimensions: held-out scores are biased "
-        "downwards.",
-    )
+PART: Final = 0.5
+"""How far answers must come, from an untrained model's (0) to the program's (1), to be partly the same."""
 
 
-def _reason(axis: Axis) -> str:
-    if not axis.has_score:
-        return f"{axis.name}: no score ({axis.note})"
-    return f"{axis.name} {axis.score:.2f} ({axis.low:.2f} to {axis.high:.2f}): {axis.note}"
+def _together(levels: Mapping[Level, LevelAnswer]) -> Answer:
+    answers, mechanism = levels["answers"], [levels[level] for level in LEVELS[1:]]
+    tested = [answer for answer in mechanism if answer != "not testable"]
+    if answers in (NOT, "not testable"):
+        return NOT if answers == NOT else UNKNOWN
+    if not tested:
+        return UNKNOWN
+    if all(answer == IMPLEMENTS for answer in tested):
+        return answers if answers in (IMPLEMENTS, PARTLY) else UNKNOWN
+    if NOT in tested:
+        return PARTLY if any(answer in (IMPLEMENTS, PARTLY) for answer in tested) else NOT
+    return PARTLY if PARTLY in tested else UNKNOWN
+
+
+def _reasons(answer: Answer, levels: Mapping[Level, LevelAnswer], claims: Sequence[Claim]) -> list[str]:
+    """The claims that decide, the worst first; then what could not be tested."""
+    sentences = []
+    if levels["variables"] == IMPLEMENTS and levels["routes"] in (NOT, PARTLY):
+        sentences.append("The same variables by other routes.")
+    for status in (FAILS, OPEN):
+        worst = sorted((claim for claim in claims if claim.status == status), key=lambda claim: claim.score)
+        sentences += [
+            f"{claim.kind}: {claim.claim}: {status} ({claim.score:.2f}, {claim.low:.2f} to {claim.high:.2f}; "
+            f"{claim.reason})."
+            for claim in worst
+        ]
+    if answer == IMPLEMENTS:
+        n = sum(claim.status == HOLDS for claim in claims)
+        sentences.append(f"All {n} claims that can be tested hold.")
+    sentences += [
+        f"{claim.kind}: {claim.claim}: not testable ({claim.reason})."
+        for claim in claims
+        if claim.status == UNTESTABLE
+    ]
+    if not sentences:
+        sentences.append("The program claims nothing of variables or routes that these inputs could test.")
+    return sentences

@@ -50,6 +50,28 @@ def run(
     return evaluation.rows(program) if isinstance(program, rasp.Selector) else evaluation.of(program)
 
 
+def selections(
+    program: rasp.SOp, tokens: Sequence[Value], mask: np.ndarray
+) -> list[tuple[rasp.Aggregate | rasp.SelectorWidth, np.ndarray]]:
+    """What a program selects on one sequence: each aggregate and each width with its boolean `[query, key]`.
+
+    Args:
+        program: The program.
+        tokens: The sequence.
+        mask: Boolean `[query, key]`, what selectors may see at all.
+
+    Raises:
+        UndefinedValue: As `run` does.
+    """
+    evaluation = _Evaluation(list(tokens), visibility(len(tokens), False, mask), {})
+    found = []
+    for expr in expressions(program):
+        evaluation.of(expr)
+        if isinstance(expr, rasp.Aggregate | rasp.SelectorWidth):
+            found.append((expr, np.array(evaluation.rows(expr.selector), dtype=bool)))
+    return found
+
+
 def visibility(length: int, causal: bool, mask: np.ndarray | None) -> np.ndarray:
     """Which keys each query of a sequence can see: boolean `[query, key]`."""
     visible = np.tri(length, dtype=bool) if causal else np.ones((length, length), dtype=bool)

@@ -58,7 +58,8 @@ def compare_and_show(
         [
             f"{name}: {one.program}",
             one.verdict.answer,
-            *_cells([one.verdict.probability, *(a.score for a in one.axes)]),
+            *one.verdict.levels.values(),
+            *_cells([a.score for a in one.axes]),
         ]
         for name, ranking in rankings.items()
         for one in ranking.comparisons

@@ -28,7 +28,11 @@ def show_models(
 
 
 def show_comparison(comparison: Comparison) -> None:
-    """Prints the axes of evidence, the best row of each table, and the findings in words."""
+    """Prints the claims, the axes of evidence, the best row of each table, and the findings in words."""
+    claims = comparison.verdict.claims
+    columns = ["kind", "claim", "status", "score", "low", "high", "control"]
+    cells = claims[columns].astype(object).where(claims[columns].notna(), "-")
+    terminal.table("Claims of the program, with 95 % intervals", columns, cells.to_numpy().tolist())
     rows: list[list[object]] = [
         [axis.name, axis.score, axis.low, axis.high, axis.note]
         if axis.has_score

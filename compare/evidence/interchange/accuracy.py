@@ -1,10 +1,10 @@
 """Fourth axis: does a variable of the program, put into the learned model, do there what it does in the program?
 
-For a pair of inputs (base, source), the interpreter runs the program on the base with one variable taken from the
-source; that is what a model that implements the program answers when the same is done to it. In the learned
-model the variable's subspace is what is taken from the source. Interchange-intervention accuracy (Geiger et al.
-2021, "Causal Abstractions of Neural Networks") counts agreement over pairs whose right answer changes, at the
-answers that change; answers that must not change are counted beside it.
+For a pair of inputs (base, source), the compiled model answers on the base with one variable taken from the
+source; that is what a model that implements the program answers when the same is done to it. In the learned model
+what carries the variable is taken from the source. Interchange-intervention accuracy (Geiger et al. 2021, "Causal
+Abstractions of Neural Networks") counts agreement over pairs whose right answer changes, at the answers that
+change; answers that must not change are counted beside it.
 
 Maps are linear: with powerful ones anything can be found in any network (Sutter et al. 2025). Where to look, and
 in which subspace, is chosen on some pairs and scored on others. The controls are random subspaces of the same
@@ -19,18 +19,16 @@ import numpy as np
 import pandas as pd
 
 from rasplens.compare.evidence.interchange.active_directions import read_directions, split
-from rasplens.compare.evidence.interchange.das import principal_axes
+from rasplens.compare.evidence.interchange.coordinates import Subspace, Whitened, whitened
 from rasplens.compare.evidence.interchange.pairs import InterchangePairs
-from rasplens.compare.evidence.interchange.patching import (
-    Agreement,
-    Subspaces,
-    accuracy_drop_without,
-    agreement,
-)
-from rasplens.compare.evidence.interchange.sites import SiteMethod, best_site, mapped_subspaces
-from rasplens.compare.evidence.subspaces.representations import Place, Representation
+from rasplens.compare.evidence.interchange.patching import Agreement, accuracy_drop_without, agreement
+from rasplens.compare.evidence.interchange.sites import Site, SiteMethod, best_site, mapped_subspaces
+from rasplens.compare.evidence.subspaces.representations import Place, Representation, representations
 from rasplens.compare.models.pairing import Pairing
 from rasplens.model import random_streams
+
+FOUND = 0.8
+"""From this score on, the search has found the variable; below it is asked whether it would find it at all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,42 +36,56 @@ class Interchange:
     """The result of interchanging one variable in a learned model.
 
     Attributes:
-        variable: Its name.
-        point: The hook point that was chosen.
-        method: "linear map" (the subspace of the linear map) or "DAS" (learned, see `das`).
-        rank: The subspace's dimension, the mean over positions.
+        pairs: The pairs that were scored on.
+        site: Where it was interchanged, chosen on other pairs.
         accuracy: Interchange-intervention accuracy on the pairs to score on, per pair.
-        active: The score of what it changes along directions which are read and move with the variable.
-        dormant: That of the rest of what is read: an interchange that needs it is an illusion.
-        random: The score of random subspaces of the same rank there.
+        active: That of what it changes along directions which are read and move with the variable.
+        dormant: The score of the rest of what is read: an interchange that needs it is an illusion. NaN where a
+            whole component is interchanged: that takes every path.
+        random: The score of random subspaces of the same rank there; NaN where there are none.
         untrained: The score of the same search in an untrained model.
         full_stream: The score of full-stream patching there: it changes what must stay.
+        ceiling: What the same search reaches in the compiled model itself; 1 where it found the variable.
         ablated: The accuracy drop when the subspace is held at its mean over inputs.
         ablated_random: The same for random subspaces.
     """
 
-    variable: str
-    point: str
-    method: SiteMethod
-    rank: float
+    pairs: InterchangePairs
+    site: Site
     accuracy: Agreement
-    active: float
+    active: Agreement
     dormant: float
     random: float
     untrained: float
     full_stream: float
+    ceiling: float
     ablated: float
     ablated_random: float
 
     @property
+    def variable(self) -> str:
+        """The variable's name."""
+        return self.pairs.variable
+
+    @property
+    def point(self) -> str:
+        """The hook point that was chosen."""
+        return self.site.point
+
+    @property
+    def method(self) -> SiteMethod:
+        """How the subspaces there were found."""
+        return self.site.method
+
+    @property
     def control(self) -> float:
         """The higher of the scores of random subspaces and of an untrained model."""
-        return max(self.random, self.untrained)
+        return float(np.fmax(self.random, self.untrained))
 
 
 COLUMNS = (
     "variable", "point", "method", "rank", "pairs", "iia", "specificity", "score", "random", "untrained",
-    "full_stream", "active", "dormant", "ablated", "ablated_random",
+    "full_stream", "ceiling", "active", "dormant", "ablated", "ablated_random",
 )  # fmt: skip
 
 
@@ -105,51 +117,57 @@ def _interchange(
     seed: int,
 ) -> Interchange:
     assert pairing.fitting is not None
-    studied, control, steps = pairing.learned, pairing.untrained, pairing.config.das_steps
-    point, method, subspaces = best_site(pairing.fitting.learned, chosen, learned, seed, steps)
-    rng = random_streams.rng(seed, "interchange controls")
-    stream = pairing.fitting.learned.residual(point)
-    axes = {position: principal_axes(stream[:, position]) for position in subspaces}
-    others = [_random_like(subspaces, axes, rng) for _ in range(pairing.config.random_subspaces)]
-    ablated = accuracy_drop_without(studied, point, subspaces)
-    moved = mapped_subspaces(learned, scored.variable, point)
-    read = read_directions(pairing.fitting.learned, point, list(subspaces), seed)
-    active, dormant = (
-        agreement(studied, scored, point, subspaces, part).score for part in split(subspaces, read, moved)
-    )
-    there, _, theirs = best_site(
-        pairing.fitting.untrained, chosen, untrained, seed, steps if method == "DAS" else 0
-    )
-    ranks = [basis.shape[1] for basis in subspaces.values()]
+    studied, fitted, steps = pairing.learned, pairing.fitting.learned, pairing.config.das_steps
+    site = best_site(fitted, chosen, learned, seed, steps)
+    accuracy = agreement(studied, scored, site.point, site.subspaces)
+    stream = fitted.activation(site.point)
+    axes = {position: whitened(stream[:, position]) for position in site.subspaces}
+    active, dormant, others = accuracy, np.nan, []
+    if site.method != "component":
+        rng = random_streams.rng(seed, "interchange controls")
+        others = [_random_like(site, axes, rng) for _ in range(pairing.config.random_subspaces)]
+        read = read_directions(fitted, site.point, list(site.subspaces), seed)
+        moved = mapped_subspaces(fitted, learned, scored.variable, site.point)
+        active, rest = (
+            agreement(studied, scored, site.point, part) for part in split(site.subspaces, axes, read, moved)
+        )
+        dormant = rest.score
+    floor = best_site(pairing.fitting.untrained, chosen, untrained, seed, steps if site.method == "DAS" else 0)
     return Interchange(
-        variable=scored.variable,
-        point=point,
-        method=method,
-        rank=float(np.mean(ranks)) if ranks else 0.0,
-        accuracy=agreement(studied, scored, point, subspaces),
+        pairs=scored,
+        site=site,
+        accuracy=accuracy,
         active=active,
         dormant=dormant,
-        random=float(np.mean([agreement(studied, scored, point, other).score for other in others])),
-        untrained=agreement(control, scored, there, theirs).score,
-        full_stream=agreement(studied, scored, point, None).score,
-        ablated=ablated,
-        ablated_random=float(np.mean([accuracy_drop_without(studied, point, other) for other in others])),
+        random=_mean(agreement(studied, scored, site.point, other).score for other in others),
+        untrained=agreement(pairing.untrained, scored, floor.point, floor.subspaces).score,
+        full_stream=agreement(studied, scored, site.point, None).score,
+        ceiling=1.0 if accuracy.score >= FOUND else _ceiling(pairing, chosen, seed),
+        ablated=accuracy_drop_without(studied, site.point, site.subspaces),
+        ablated_random=_mean(accuracy_drop_without(studied, site.point, other) for other in others),
     )
 
 
-def _random_like(
-    subspaces: Subspaces, axes: Mapping[int, np.ndarray], rng: np.random.Generator
-) -> dict[int, np.ndarray]:
-    """Random subspaces of the same ranks, among the directions that the stream varies along.
+def _ceiling(pairing: Pairing, chosen: InterchangePairs, seed: int) -> float:
+    """What the same search reaches where the variable is known to be: in the compiled model."""
+    assert pairing.fitting is not None
+    held = representations(pairing, "reference")
+    return best_site(pairing.fitting.reference, chosen, held, seed, pairing.config.das_steps).score
 
-    Where it varies along no more than those, there is no other subspace, and nothing is taken.
-    """
-    sizes = {position: (axes[position].shape[1], basis.shape[1]) for position, basis in subspaces.items()}
+
+def _random_like(site: Site, axes: Mapping[int, Whitened], rng: np.random.Generator) -> dict[int, Subspace]:
+    """Random subspaces of the same ranks, among the directions that the activation varies along."""
     return {
-        position: axes[position] @ np.linalg.qr(rng.normal(size=(width, rank)))[0]
-        for position, (width, rank) in sizes.items()
-        if rank < width
+        position: axes[position].subspace(
+            np.linalg.qr(rng.normal(size=(axes[position].n_axes, min(one.rank, axes[position].n_axes))))[0]
+        )
+        for position, one in site.subspaces.items()
     }
+
+
+def _mean(values: Iterable[float]) -> float:
+    known = list(values)
+    return float(np.mean(known)) if known else float("nan")
 
 
 def interchange_table(found: Iterable[Interchange]) -> pd.DataFrame:
@@ -157,8 +175,8 @@ def interchange_table(found: Iterable[Interchange]) -> pd.DataFrame:
     rows = []
     for one in found:
         iia, specificity = one.accuracy.iia, one.accuracy.specificity
-        site = one.variable, one.point, one.method, one.rank
+        site = one.variable, one.point, one.method, one.site.rank
         scores = len(iia), iia.mean(), specificity.mean(), one.accuracy.score
-        controls = one.random, one.untrained, one.full_stream, one.active, one.dormant
+        controls = one.random, one.untrained, one.full_stream, one.ceiling, one.active.score, one.dormant
         rows.append((*site, *scores, *controls, one.ablated, one.ablated_random))
     return pd.DataFrame(rows, columns=list(COLUMNS))

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
+from rasplens.compare.evidence.interchange.coordinates import Subspace, Subspaces, Whitened
 from rasplens.compare.models.studied_model import StudiedModel
 
 N_INPUTS = 32
@@ -35,7 +36,7 @@ SMALLEST = 1e-3
 def read_directions(
     studied: StudiedModel, point: str, positions: list[int], seed: int
 ) -> dict[int, Float[np.ndarray, "d_model read"]]:
-    """Orthonormal bases of what is read of the stream, by position.
+    """What is read of the stream, by position: readings, strongest of length 1, `[d_model, reading]`.
 
     Read is what changes a query, a key, a value, a neuron or an answer when the stream changes by ever so little:
     the row space of the weights that read, and of what norms make of it. Whether an attention pattern is too
@@ -77,28 +78,35 @@ def read_directions(
     rows = np.moveaxis(rows[:, [studied.at(position) for position in positions]], 1, 0)
     strongest = np.linalg.norm(rows, axis=-1).max(axis=-1)[:, None, None]
     shares = rows / np.where(strongest > 0, strongest, 1)
-    return {position: _span(share.T, WEAKEST) for position, share in zip(positions, shares, strict=True)}
+    return {position: share.T for position, share in zip(positions, shares, strict=True)}
 
 
 def split(
-    subspaces: Mapping[int, np.ndarray], read: Mapping[int, np.ndarray], moved: Mapping[int, np.ndarray]
-) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
+    subspaces: Subspaces,
+    axes: Mapping[int, Whitened],
+    read: Mapping[int, np.ndarray],
+    moved: Subspaces,
+) -> tuple[dict[int, Subspace], dict[int, Subspace]]:
     """What is read of subspaces: the active part, along which the variable moves the stream, and the dormant one.
 
     Args:
-        subspaces: By position, the bases of the subspaces that are interchanged: `[d_model, rank]`.
-        read: Bases of what is read there.
-        moved: Bases of the directions along which the variable moves the stream, where there are any.
+        subspaces: By position, those that are interchanged.
+        axes: The whitened coordinates of the stream there, in which all is projected.
+        read: What is read there, as `read_directions` gives it.
+        moved: The directions along which the variable moves the stream, where there are any.
 
     Returns:
-        By position, for each vector of a basis its part: `[d_model, rank]`.
+        By position, the same coordinates with what their active, and their dormant, part writes.
     """
     active, dormant = {}, {}
-    for position, basis in subspaces.items():
-        seen = _onto(read[position], basis)
-        own = _span(_onto(read[position], moved.get(position, basis[:, :0])), SMALLEST)
-        active[position] = _onto(own, seen)
-        dormant[position] = seen - active[position]
+    for position, subspace in subspaces.items():
+        own = axes[position]
+        directions = _span(_strongest_of_one(own.back @ read[position]), WEAKEST)
+        seen = _onto(directions, own.to.T @ subspace.write)
+        movement = own.to.T @ moved[position].write if position in moved else seen[:, :0]
+        part = _onto(_span(_onto(directions, movement), SMALLEST), seen)
+        active[position] = Subspace(subspace.read, own.back.T @ part)
+        dormant[position] = Subspace(subspace.read, own.back.T @ (seen - part))
     return active, dormant
 
 
@@ -111,6 +119,10 @@ def _span(columns: Float[np.ndarray, "d_model column"], least: float) -> Float[n
     """An orthonormal basis of the span of columns, without directions along which they are smaller."""
     directions, sizes, _ = np.linalg.svd(columns.astype(np.float64), full_matrices=False)
     return directions[:, sizes > least]
+
+
+def _strongest_of_one(columns: np.ndarray) -> np.ndarray:
+    return np.asarray(columns / max(np.linalg.norm(columns, axis=0).max(initial=0), np.finfo(float).tiny))
 
 
 def _reading_points(studied: StudiedModel) -> list[str]:

@@ -1,20 +1,22 @@
 """Pairs of inputs between which one variable of the program is interchanged, and what the program then answers.
 
-For a pair (base, source), the interpreter runs the program on the base with the variable as it is on the source:
-the counterfactual answers of a model that implements the program.
+For a pair (base, source), the compiled model runs on the base with the variable as it is on the source: the
+counterfactual answers of any model that implements the program. Only such count as the task itself could ask for.
 
 Source: Geiger et al. 2021, "Causal Abstractions of Neural Networks".
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from jaxtyping import Bool, Int
 
+from rasplens.compare.evidence.posable import posable
 from rasplens.compare.evidence.subspaces.representations import determines, own_variables, varies
 from rasplens.compare.models.pairing import Pairing
-from rasplens.compile import UndefinedValue, run
+from rasplens.compare.models.studied_model import pattern_point
 from rasplens.model import random_streams
 
 EMBEDDED = "blocks.0.hook_resid_pre"
@@ -69,7 +71,7 @@ def interchange_pairs(
     """Random pairs of a pairing's inputs on which the program's answer depends on a variable.
 
     Args:
-        pairing: Whose inputs.
+        pairing: Whose inputs; those on which the model answers as the program does.
         variable: Its name.
         positions: Where it may be taken from the source, see `interchangeable_positions`.
         seed: Of the pairs.
@@ -78,22 +80,30 @@ def interchange_pairs(
         The pairs; None if too few can be found.
     """
     config, rng = pairing.config, random_streams.rng(seed, "interchange pairs")
-    codes = pairing.codes[variable]
-    found = []
-    for attempt in range(config.pairs_tried if len(positions) else 0):
-        base, source = rng.choice(pairing.n_inputs, 2, replace=False)
-        intervened = np.zeros(codes.shape[1], dtype=bool)
-        intervened[positions if attempt % 2 else rng.choice(positions)] = True
-        if (codes[base] == codes[source])[intervened].all():
-            continue
-        expected = counterfactual(pairing, variable, int(base), int(source), intervened)
-        if expected is not None and (expected != pairing.program_answers(int(base))).any():
-            found.append((base, source, intervened, expected, expected != pairing.program_answers(int(base))))
-        if len(found) == config.interchange_pairs:
-            break
-    if len(found) < config.least_pairs:
+    codes, answers, posed = pairing.codes[variable], pairing.reference.answers(), posable(pairing)
+    inputs, n = np.flatnonzero(pairing.agrees), config.interchange_pairs
+    found: list[tuple[np.ndarray, ...]] = []
+    tried = enough = 0
+    while len(inputs) > 1 and len(positions) and tried < config.pairs_tried and enough < n:
+        base, source = (rng.choice(inputs, n) for _ in range(2))
+        intervened = np.zeros((n, codes.shape[1]), dtype=bool)
+        intervened[::2, positions] = True
+        intervened[np.arange(1, n, 2), rng.choice(positions, len(range(1, n, 2)))] = True
+        expected, patterns = counterfactual(pairing, variable, base, source, intervened)
+        changes = expected != answers[base]
+        asked = posed.are_posed(expected, patterns) & changes.any(axis=1) & _can_be_said(pairing, expected)
+        found.append(tuple(part[asked] for part in (base, source, intervened, expected, changes)))
+        tried += n
+        enough += int(asked.sum())
+    if enough < config.least_pairs:
         return None
-    return InterchangePairs(variable, *(np.stack(part) for part in zip(*found, strict=True)))
+    return InterchangePairs(variable, *(np.concatenate(part)[:n] for part in zip(*found, strict=True)))
+
+
+def _can_be_said(pairing: Pairing, expected: np.ndarray) -> Bool[np.ndarray, " pair"]:
+    """Whether the learned model has a logit for all that is expected."""
+    columns = pairing.learned.vocabulary.columns
+    return np.ones(len(expected), dtype=bool) if columns is None else (columns[expected] >= 0).all(axis=1)
 
 
 def _is_fixed_by_the_token(pairing: Pairing, variable: str, position: int) -> bool:
@@ -109,22 +119,57 @@ def _is_fixed_by_the_token(pairing: Pairing, variable: str, position: int) -> bo
 
 
 def counterfactual(
-    pairing: Pairing, variable: str, base: int, source: int, intervened: Bool[np.ndarray, " pos"]
-) -> Int[np.ndarray, " answer"] | None:
-    """The program's answers on one input with a variable as it is on another, at some positions.
+    pairing: Pairing,
+    variable: str,
+    base: Int[np.ndarray, " pair"],
+    source: Int[np.ndarray, " pair"],
+    intervened: Bool[np.ndarray, "pair pos"],
+) -> tuple[Int[np.ndarray, "pair answer"], dict[int, np.ndarray]]:
+    """The program's answers on inputs with a variable as it is on others, at some positions.
 
-    None where the program has none, or one that the task does not know.
+    The compiled model gives them, with the variable's own directions taken from the source where it is written;
+    `run(..., set=...)` says the same.
+
+    Returns:
+        The answers as the task's codes, and by layer the attention then, `[pair, head, ctx, ctx]`.
     """
-    task, codes = pairing.task, pairing.codes[variable]
-    values = (*pairing.compiled.variables[variable].values, None)
-    chosen = [values[code] for code in np.where(intervened, codes[source], codes[base])]
-    tokens = task.sequences(pairing.ids[base : base + 1])[0]
-    try:
-        answers = run(pairing.compiled.program, tokens, mask=task.visible, set={variable: chosen})
-    except UndefinedValue:
-        return None
-    known = np.array([task.answer_code(answers[position]) for position in task.loss_positions])
-    return None if (known < 0).any() else known
+    reference, one = pairing.reference, pairing.compiled.variables[variable]
+    taken = torch.as_tensor(reference.activation(one.written_at)[source][..., one.directions])
+    rows, positions = np.nonzero(intervened)
+    places = [reference.at(position) for position in positions.tolist()]
+    patterns: dict[int, np.ndarray] = {}
+
+    def take(stream: torch.Tensor, hook: object) -> torch.Tensor:
+        stream = stream.clone()
+        for direction, value in zip(one.directions.tolist(), taken[rows, positions].T, strict=True):
+            stream[rows, places, direction] = value
+        return stream
+
+    def keep(layer: int) -> Callable[[torch.Tensor, object], torch.Tensor]:
+        def function(pattern: torch.Tensor, hook: object) -> torch.Tensor:
+            patterns[layer] = pattern.numpy()
+            return pattern
+
+        return function
+
+    watched = [(pattern_point(layer), keep(layer)) for layer in range(reference.n_layers)]
+    logits = reference.logits(reference.tokens[base], [(one.written_at, take), *watched])
+    return reference.vocabulary.codes(logits), patterns
+
+
+def why_not_interchangeable(pairing: Pairing, variable: str) -> str:
+    """Why a variable is not interchanged."""
+    if variable not in own_variables(pairing):
+        return "it has no directions of its own in the compiled model, but follows from other variables"
+    positions = pairing.relevant_positions(variable)
+    if not positions:
+        return "it reaches no answer of the task"
+    varying = [position for position in positions if varies(pairing.codes[variable][:, position])]
+    if not varying:
+        return "it is the same on all inputs wherever it reaches an answer"
+    if not interchangeable_positions(pairing, variable):
+        return "wherever it varies, it and the token there determine each other"
+    return "too few pairs of inputs pose a question that the task could ask"
 
 
 def draw_pairs(pairing: Pairing, seed: int) -> list[tuple[InterchangePairs, InterchangePairs]]:

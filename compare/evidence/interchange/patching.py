@@ -1,17 +1,14 @@
-"""Interchange interventions: a model's answers with subspaces of its residual stream taken from another input."""
+"""Interchange interventions: a model's answers with subspaces of an activation taken from another input."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
+from rasplens.compare.evidence.interchange.coordinates import Subspace, Subspaces, whole
 from rasplens.compare.evidence.interchange.pairs import InterchangePairs
 from rasplens.compare.models.studied_model import StudiedModel
-
-Subspaces = Mapping[int, Float[np.ndarray, "d_model rank"]]
-"""By the task's position, an orthonormal basis."""
 
 
 @dataclass(frozen=True)
@@ -21,10 +18,12 @@ class Agreement:
     Attributes:
         iia: Share of the answers that change which are as expected: `[pair]`.
         specificity: Share of the others; 1 where there are none.
+        right: Which answers are as expected: `[pair, answer]`.
     """
 
     iia: Float[np.ndarray, " pair"]
     specificity: Float[np.ndarray, " pair"]
+    right: Bool[np.ndarray, "pair answer"]
 
     @property
     def score(self) -> float:
@@ -33,39 +32,28 @@ class Agreement:
 
 
 def agreement(
-    studied: StudiedModel,
-    pairs: InterchangePairs,
-    point: str,
-    subspaces: Subspaces | None,
-    into: Subspaces | None = None,
+    studied: StudiedModel, pairs: InterchangePairs, point: str, subspaces: Subspaces | None
 ) -> Agreement:
     """The agreement of a model's answers after one interchange, at one hook point.
 
     Args:
         studied: The model, on the pairing's inputs.
         pairs: The pairs.
-        point: A hook point of the residual stream.
-        subspaces: By position; None takes the whole stream at the variable's positions.
-        into: What the coordinates in those are put into, by position, as a vector for each: `[d_model, rank]`; by
-            default the same subspaces.
+        point: A hook point of the residual stream, of what heads gather, or of what a layer writes.
+        subspaces: By position; None takes the whole activation at the variable's positions.
     """
-    into = subspaces if into is None else into
-    source = studied.residual(point)[pairs.source]
+    activation = studied.activation(point)
+    if subspaces is None:
+        subspaces = dict.fromkeys(pairs.positions, whole(activation.shape[-1]))
+    source = activation[pairs.source]
 
-    def take(stream: torch.Tensor, hook: object) -> torch.Tensor:
-        stream = stream.clone()
-        for position in pairs.positions:
-            if subspaces is not None and position not in subspaces:
-                continue
+    def take(activation: torch.Tensor, hook: object) -> torch.Tensor:
+        edited = activation.flatten(2).clone()
+        for position in set(pairs.positions) & set(subspaces):
             place, rows = studied.at(position), torch.as_tensor(pairs.intervened[:, position])
-            difference = torch.as_tensor(source[:, position], dtype=stream.dtype) - stream[:, place]
-            if subspaces is not None and into is not None:
-                basis, vectors = (
-                    torch.as_tensor(part[position], dtype=stream.dtype) for part in (subspaces, into)
-                )
-                difference = difference @ basis @ vectors.T
-            stream[:, place] += difference * rows[:, None]
-        return stream
+            difference = torch.as_tensor(source[:, position], dtype=edited.dtype) - edited[:, place]
+            edited[:, place] += _projected(difference, subspaces[position]) * rows[:, None]
+        return edited.reshape(activation.shape)
 
     logits = studied.logits(studied.tokens[pairs.base], [(point, take)])
     return _agreement(studied.vocabulary.codes(logits), pairs)
@@ -73,17 +61,22 @@ def agreement(
 
 def accuracy_drop_without(studied: StudiedModel, point: str, subspaces: Subspaces) -> float:
     """The accuracy drop of a model when subspaces are held at their means over its inputs."""
-    means = {position: studied.residual(point)[:, position].mean(axis=0) for position in subspaces}
+    means = {position: studied.activation(point)[:, position].mean(axis=0) for position in subspaces}
 
-    def hold(stream: torch.Tensor, hook: object) -> torch.Tensor:
-        stream = stream.clone()
-        for position, matrix in subspaces.items():
-            basis, place = torch.as_tensor(matrix, dtype=stream.dtype), studied.at(position)
-            difference = torch.as_tensor(means[position], dtype=stream.dtype) - stream[:, place]
-            stream[:, place] += difference @ basis @ basis.T
-        return stream
+    def hold(activation: torch.Tensor, hook: object) -> torch.Tensor:
+        edited = activation.flatten(2).clone()
+        for position, subspace in subspaces.items():
+            place = studied.at(position)
+            difference = torch.as_tensor(means[position], dtype=edited.dtype) - edited[:, place]
+            edited[:, place] += _projected(difference, subspace)
+        return edited.reshape(activation.shape)
 
     return float(studied.right().mean() - (studied.edited_answers([(point, hold)]) == studied.targets).mean())
+
+
+def _projected(difference: torch.Tensor, subspace: Subspace) -> torch.Tensor:
+    read, write = (torch.as_tensor(part, dtype=difference.dtype) for part in (subspace.read, subspace.write))
+    return difference @ read @ write.T
 
 
 def _agreement(answers: np.ndarray, pairs: InterchangePairs) -> Agreement:
@@ -91,4 +84,4 @@ def _agreement(answers: np.ndarray, pairs: InterchangePairs) -> Agreement:
     specificity = np.where(
         changes.all(axis=1), 1.0, (right & ~changes).sum(axis=1) / np.maximum(1, (~changes).sum(axis=1))
     )
-    return Agreement((right & changes).sum(axis=1) / changes.sum(axis=1), specificity)
+    return Agreement((right & changes).sum(axis=1) / changes.sum(axis=1), specificity, right)

@@ -1,20 +1,48 @@
-"""Where a variable is interchanged: the hook point, method and subspaces that do best on pairs to choose on."""
+"""Where a variable is interchanged: the site that does best on pairs to choose on, and no larger than it needs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from rasplens.compare.evidence.interchange.coordinates import Subspace, Subspaces, whitened, whole
 from rasplens.compare.evidence.interchange.das import distributed_alignment_search
 from rasplens.compare.evidence.interchange.pairs import InterchangePairs
 from rasplens.compare.evidence.interchange.patching import agreement
 from rasplens.compare.evidence.subspaces.representations import Place, Representation
-from rasplens.compare.models.studied_model import StudiedModel
+from rasplens.compare.models.studied_model import StudiedModel, z_point
 
 GOOD_ENOUGH = 0.95
-"""Where the subspaces of the linear map score this high, DAS is not run."""
+"""Where a whole component, or the subspaces of the linear map, score this high, DAS is not run."""
 
-SiteMethod = Literal["linear map", "DAS"]
+NO_WORSE = 0.02
+"""Of two sites of which one scores by no more than this better, the smaller one is taken."""
+
+SiteMethod = Literal["component", "linear map", "DAS"]
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """Where, and along which directions, a variable is interchanged.
+
+    Attributes:
+        point: The hook point.
+        method: How its subspaces were found: all of what a head gathers or a layer writes ("component"), by the
+            linear map from the variables to the stream, or by distributed alignment search.
+        subspaces: By position.
+        score: On the pairs that it was chosen on.
+    """
+
+    point: str
+    method: SiteMethod
+    subspaces: dict[int, Subspace]
+    score: float
+
+    @property
+    def rank(self) -> float:
+        """The dimension, the mean over positions."""
+        return float(np.mean([one.rank for one in self.subspaces.values()])) if self.subspaces else 0.0
 
 
 def best_site(
@@ -23,27 +51,69 @@ def best_site(
     found: Mapping[Place, Representation],
     seed: int,
     das_steps: int,
-) -> tuple[str, SiteMethod, dict[int, np.ndarray]]:
-    """The hook point, the method and the subspaces with the highest score on the pairs to choose on.
+) -> Site:
+    """The site with the highest score on the pairs to choose on.
 
-    DAS runs only where the subspaces of the map score below `GOOD_ENOUGH`, and not with 0 steps.
+    DAS runs only where neither components nor the subspaces of the map score `GOOD_ENOUGH`, and not with 0 steps.
     """
-    points = studied.residual_points
-    maps = [mapped_subspaces(found, chosen.variable, point) for point in points]
-    scores = [agreement(studied, chosen, point, bases).score for point, bases in zip(points, maps, strict=True)]
-    best = int(np.argmax(scores))
-    mapped: tuple[str, SiteMethod, dict[int, np.ndarray]] = points[best], "linear map", maps[best]
-    if not das_steps or scores[best] >= GOOD_ENOUGH or studied.vocabulary.columns is None:
-        return mapped
-    # With nothing to start from, the middle is where a variable between input and output has to be.
-    start = best if scores[best] > 0 else len(points) // 2
-    aligned = distributed_alignment_search(studied, chosen, points[start], maps[start], seed, das_steps)
-    if agreement(studied, chosen, points[start], aligned).score <= scores[best]:
-        return mapped
-    return points[start], "DAS", aligned
+    mapped = [
+        _scored(studied, chosen, point, "linear map", mapped_subspaces(studied, found, chosen.variable, point))
+        for point in studied.residual_points
+    ]
+    best = max(mapped, key=lambda site: site.score)
+    parts = [
+        _scored(studied, chosen, point, "component", dict.fromkeys(chosen.positions, part))
+        for point, part in _components(studied)
+    ]
+    component = max(parts, key=lambda site: site.score)
+    if component.score > best.score:
+        best = component
+    if das_steps and best.score < GOOD_ENOUGH and studied.vocabulary.columns is not None:
+        # With nothing to start from, the middle is where a variable between input and output has to be.
+        start = max(mapped, key=lambda site: site.score)
+        start = start if start.score > 0 else mapped[len(mapped) // 2]
+        subspaces = distributed_alignment_search(studied, chosen, start.point, start.subspaces, seed, das_steps)
+        best = max(best, _scored(studied, chosen, start.point, "DAS", subspaces), key=lambda site: site.score)
+    return best if best.method != "linear map" else _smallest(studied, chosen, best)
 
 
-def mapped_subspaces(found: Mapping[Place, Representation], variable: str, point: str) -> dict[int, np.ndarray]:
-    """A variable's subspaces at one hook point, by position, where it has any."""
-    bases = {place[2]: one.basis for place, one in found.items() if place[:2] == (variable, point)}
-    return {position: basis for position, basis in bases.items() if basis.shape[1]}
+def mapped_subspaces(
+    studied: StudiedModel, found: Mapping[Place, Representation], variable: str, point: str
+) -> dict[int, Subspace]:
+    """A variable's subspaces at one hook point, by position, where the linear map gives it any."""
+    subspaces = {}
+    for (name, at, position), one in found.items():
+        if (name, at) == (variable, point) and one.basis.shape[1]:
+            own = whitened(studied.activation(point)[:, position])
+            _, _, directions = np.linalg.svd(one.rows @ own.to, full_matrices=False)
+            subspaces[position] = own.subspace(directions[: one.basis.shape[1]].T)
+    return subspaces
+
+
+def _scored(
+    studied: StudiedModel, chosen: InterchangePairs, point: str, method: SiteMethod, subspaces: Subspaces
+) -> Site:
+    return Site(point, method, dict(subspaces), agreement(studied, chosen, point, subspaces).score)
+
+
+def _components(studied: StudiedModel) -> Iterator[tuple[str, Subspace]]:
+    """What each head gathers, and what the heads and the MLP of each layer write, as a whole."""
+    for layer in range(studied.n_layers):
+        for point in (f"blocks.{layer}.hook_attn_out", f"blocks.{layer}.hook_mlp_out"):
+            if point in studied.model.hook_dict:
+                yield point, whole(studied.activation(point).shape[-1])
+        width = studied.activation(z_point(layer)).shape[-1]
+        size = width // studied.model.cfg.n_heads
+        for head in studied.heads_of(layer):
+            yield z_point(layer), whole(width, slice(head * size, (head + 1) * size))
+
+
+def _smallest(studied: StudiedModel, chosen: InterchangePairs, best: Site) -> Site:
+    """The site with as few directions as score no worse."""
+    most = max((one.rank for one in best.subspaces.values()), default=0)
+    for rank in range(1, most):
+        subspaces = {position: one.first(rank) for position, one in best.subspaces.items()}
+        smaller = _scored(studied, chosen, best.point, best.method, subspaces)
+        if smaller.score >= best.score - NO_WORSE:
+            return smaller
+    return best

@@ -1,0 +1,82 @@
+"""Coordinates in which every change of basis of a model is a rotation: those in which its stream has unit spread.
+
+A residual stream may be written in any basis, an oblique one as well, and what is orthogonal in one is not in
+another. Subspaces are therefore found, projected and drawn at random in whitened coordinates, and carried back.
+So a projection onto a subspace leaves out what other subspaces hold, though they may not be orthogonal to it: it
+reads with the dual basis.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+SPREAD = 1e-4
+"""A stream varies along a direction if its spread there is at least this share of that along the widest; less is
+rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Subspace:
+    """A subspace of an activation, with the coordinates in it.
+
+    Attributes:
+        read: From an activation to the coordinates: `[width, rank]`.
+        write: What each coordinate is worth: `[width, rank]`. `write.T @ read` is the identity.
+    """
+
+    read: Float[np.ndarray, "width rank"]
+    write: Float[np.ndarray, "width rank"]
+
+    @property
+    def rank(self) -> int:
+        """Its dimension."""
+        return int(self.read.shape[1])
+
+    def first(self, rank: int) -> "Subspace":
+        """That of its first coordinates."""
+        return Subspace(self.read[:, :rank], self.write[:, :rank])
+
+
+Subspaces = Mapping[int, Subspace]
+"""By the task's position."""
+
+
+@dataclass(frozen=True, eq=False)
+class Whitened:
+    """The coordinates in which a stream has unit spread in all directions along which it varies.
+
+    Attributes:
+        to: From the stream to them: `[width, axis]`.
+        back: From them to the stream: `[axis, width]`.
+    """
+
+    to: Float[np.ndarray, "width axis"]
+    back: Float[np.ndarray, "axis width"]
+
+    @property
+    def n_axes(self) -> int:
+        """How many directions the stream varies along."""
+        return int(self.to.shape[1])
+
+    def subspace(self, basis: Float[np.ndarray, "axis rank"]) -> Subspace:
+        """The subspace of an orthonormal basis in these coordinates."""
+        return Subspace(self.to @ basis, self.back.T @ basis)
+
+
+def whitened(stream: Float[np.ndarray, "input width"]) -> Whitened:
+    """The whitened coordinates of a stream, the widest direction first, each pointing to its longer tail."""
+    centred = stream.astype(np.float64) - stream.mean(axis=0)
+    _, sizes, directions = np.linalg.svd(centred, full_matrices=False)
+    varied = sizes > SPREAD * sizes.max(initial=0)
+    spreads, directions = sizes[varied] / np.sqrt(len(stream)), directions[varied]
+    tails = ((centred @ directions.T) ** 3).sum(axis=0)
+    directions = directions * np.where(tails < 0, -1, 1)[:, None]
+    return Whitened((directions / spreads[:, None]).T, directions * spreads[:, None])
+
+
+def whole(width: int, part: slice = slice(None)) -> Subspace:
+    """All of an activation, or of a part of it."""
+    basis = np.eye(width)[:, part]
+    return Subspace(basis, basis)

@@ -1,0 +1,158 @@
+"""Patching attention edges: in every layer and head, a part of an edge as it is on another input.
+
+Along an edge, a query meets a key, and a value is gathered. Each of the three can be taken from another input
+for some edges and left as it is for the others; the rest of the model runs on. Doing so in all layers and heads
+at once needs no matching of heads between two models, and is the same in whatever basis weights are written.
+
+Source: path patching (Wang et al. 2022, "Interpretability in the Wild", section 3.1), with all heads together.
+"""
+
+from typing import Any, Final, Literal
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int
+
+from rasplens.compare.models.studied_model import BATCH, StudiedModel, pattern_point, value_point, z_point
+from rasplens.tasks.task import Ids
+
+Part = Literal["values", "keys", "queries", "attention"]
+"""What of an edge is patched; "attention" takes the edge away, and the rest of its row keeps its proportions."""
+
+SCALED_SCORES: Final = 1e-3
+"""How far attention scores may be from query times key over the scale, relative to the largest."""
+
+Activations = dict[str, torch.Tensor]
+
+
+def patched(
+    studied: StudiedModel,
+    base: Ids,
+    source: Ids,
+    edges: Bool[np.ndarray, "pair query key"],
+    part: Part,
+) -> tuple[Int[np.ndarray, "pair answer"], dict[int, np.ndarray]]:
+    """A model's answers on inputs with a part of some edges as it is on others.
+
+    Args:
+        studied: The model.
+        base: The inputs.
+        source: Where the part comes from, one for each.
+        edges: Between positions of the task.
+        part: What is patched.
+
+    Returns:
+        The answers as the task's codes, and by layer the attention then, `[pair, head, ctx, ctx]`.
+    """
+    answers, patterns = [], []
+    for start in range(0, len(base), BATCH):
+        batch = slice(start, start + BATCH)
+        found, attention = _patched(studied, base[batch], source[batch], edges[batch], part)
+        answers.append(found)
+        patterns.append(attention)
+    layers = range(studied.n_layers)
+    return np.concatenate(answers), {layer: np.concatenate([one[layer] for one in patterns]) for layer in layers}
+
+
+def _patched(
+    studied: StudiedModel, base: Ids, source: Ids, edges: np.ndarray, part: Part
+) -> tuple[np.ndarray, dict[int, np.ndarray]]:
+    tokens = torch.as_tensor(studied.vocabulary.tokens(base))
+    where = _on_the_models_positions(studied, edges, tokens.shape[1])[:, None]
+    theirs = {} if part == "attention" else _theirs(studied, source, part)
+    own: Activations = {}
+    hooks = [(name, _keep(own, name)) for layer in range(studied.n_layers) for name in _points(layer)]
+    for layer in range(studied.n_layers):
+        if part == "values":
+            hooks.append((z_point(layer), _take_values(layer, own, theirs, where)))
+        else:
+            hooks.append((scores_point(layer), _take_scores(layer, own, theirs, where, studied)))
+        hooks.append((pattern_point(layer), _keep(own, pattern_point(layer))))
+    answers = studied.vocabulary.codes(studied.logits(tokens, hooks))
+    return answers, {layer: own[pattern_point(layer)].numpy() for layer in range(studied.n_layers)}
+
+
+def why_not_patchable(studied: StudiedModel) -> str:
+    """Why a model's edges cannot be patched; empty if they can.
+
+    Its attention scores have to be queries times keys over one scale, all at hook points.
+    """
+    few = studied.first(2)
+    scores = [scores_point(layer) for layer in range(few.n_layers)]
+    points = [*scores, *(point for layer in range(few.n_layers) for point in _points(layer))]
+    if missing := [point for point in points if point not in few.model.hook_dict]:
+        return f"the model has no hook point {missing[0]!r}"
+    found = {name: torch.as_tensor(array) for name, array in few.cache(points).items()}
+    for layer, name in enumerate(scores):
+        product = _scores(found[_point(layer, "q")], found[_point(layer, "k")], few)
+        seen = torch.isfinite(found[name]) & (found[name] > torch.finfo(found[name].dtype).min / 2)
+        if product.shape != found[name].shape:
+            return "several of its heads share their keys"
+        error = (product - found[name])[seen & (found[name] > -1e4)]
+        if error.numel() and error.abs().max() > SCALED_SCORES * (1 + found[name][seen].abs().max()):
+            return "its attention scores are not queries times keys over a scale"
+    return ""
+
+
+def scores_point(layer: int) -> str:
+    """The hook point of a layer's attention scores."""
+    return f"blocks.{layer}.attn.hook_attn_scores"
+
+
+def _point(layer: int, letter: str) -> str:
+    return f"blocks.{layer}.attn.hook_{letter}"
+
+
+def _points(layer: int) -> list[str]:
+    return [_point(layer, letter) for letter in "qkv"]
+
+
+def _keep(kept: Activations, name: str) -> Any:
+    def keep(activation: torch.Tensor, hook: object) -> torch.Tensor:
+        kept[name] = activation
+        return activation
+
+    return keep
+
+
+def _on_the_models_positions(studied: StudiedModel, edges: np.ndarray, n_ctx: int) -> torch.Tensor:
+    places = list(studied.vocabulary.positions)
+    whole = np.zeros((len(edges), n_ctx, n_ctx), dtype=bool)
+    whole[np.ix_(range(len(edges)), places, places)] = edges
+    return torch.as_tensor(whole)
+
+
+def _theirs(studied: StudiedModel, source: Ids, part: Part) -> Activations:
+    letter = {"values": "v", "keys": "k", "queries": "q"}[part]
+    points = [_point(layer, letter) for layer in range(studied.n_layers)]
+    return {name: torch.as_tensor(array) for name, array in studied.on(source).cache(points).items()}
+
+
+def _scores(query: torch.Tensor, key: torch.Tensor, studied: StudiedModel) -> torch.Tensor:
+    return torch.einsum("bqhd,bkhd->bhqk", query, key) / studied.model.cfg.attn_scale
+
+
+def _take_scores(
+    layer: int, own: Activations, theirs: Activations, where: torch.Tensor, studied: StudiedModel
+) -> Any:
+    """Scores along the edges from another input's queries or keys; none at all where there is no other input."""
+
+    def take(scores: torch.Tensor, hook: object) -> torch.Tensor:
+        if not theirs:
+            return scores.masked_fill(where, -torch.inf)
+        query, key = own[_point(layer, "q")], own[_point(layer, "k")]
+        other_query, other_key = theirs.get(_point(layer, "q"), query), theirs.get(_point(layer, "k"), key)
+        # What a position does not see stays unseen: a finite change of minus infinity is none.
+        change = _scores(other_query, other_key, studied) - _scores(query, key, studied)
+        return scores + torch.where(where, change, 0)
+
+    return take
+
+
+def _take_values(layer: int, own: Activations, theirs: Activations, where: torch.Tensor) -> Any:
+    def take(gathered: torch.Tensor, hook: object) -> torch.Tensor:
+        change = theirs[value_point(layer)] - own[value_point(layer)]
+        along = own[pattern_point(layer)] * where
+        return gathered + torch.einsum("bhqk,bkhd->bqhd", along, change)
+
+    return take

@@ -1,0 +1,156 @@
+"""What is asked of a model's routes: pairs of inputs, edges between their positions, and what the program answers.
+
+The compiled model is the oracle: with the same part of the same edges patched, it answers what any model answers
+that moves the same information along the same edges.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from rasplens.compare.evidence.posable import Posable, posable
+from rasplens.compare.evidence.routes.edge_patching import Part, patched
+from rasplens.compare.evidence.routes.program_edges import Edges, ProgramEdges, between_positions, program_edges
+from rasplens.compare.models.pairing import Pairing
+from rasplens.model import random_streams
+from rasplens.tasks.task import Ids
+
+UNREAD: Final = "nothing else is read"
+KEYS: Final = "keys"
+QUERIES: Final = "queries"
+CUT: Final = "attention elsewhere"
+
+SHARES: Final = (1.0, 0.5, 0.2, 0.05)
+"""Of the edges between positions, the share that is patched in a question about keys or queries, drawn anew for
+each: many edges ask much, few edges change so little that the task could still ask for it."""
+
+NONE_AFTER: Final = 4
+"""After so many times the pairs that are wanted without one that changes (or keeps) an answer, there are none."""
+
+NEAREST_OF: Final = 8
+"""Every other source is the one most like its base of so many: what changes is small."""
+
+Draw = Callable[[np.random.Generator, ProgramEdges], Edges]
+
+
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """Pairs of inputs with edges to patch, and what the program answers then.
+
+    Attributes:
+        claim: What they ask about.
+        part: What of the edges is patched.
+        base: Inputs.
+        source: Others.
+        edges: Between positions of the task.
+        expected: The compiled model's answers with the edges patched, as the task's codes.
+        changes: Where they differ from those on the base itself.
+        at_risk: Where the base's own answer is not the source's: an answer that stays by what is patched alone.
+        drawn: How many pairs were tried to find these.
+    """
+
+    claim: str
+    part: Part
+    base: Ids
+    source: Ids
+    edges: Edges
+    expected: Int[np.ndarray, "pair answer"]
+    changes: Bool[np.ndarray, "pair answer"]
+    at_risk: Bool[np.ndarray, "pair answer"]
+    drawn: int
+
+    def __len__(self) -> int:
+        return len(self.base)
+
+
+def questions(pairing: Pairing, seed: int) -> Iterator[Questions]:
+    """The questions about each claim that a program makes on the routes of its information.
+
+    Both inputs of a pair are such that the model answers as the program does: what it does elsewhere is another
+    program's.
+    """
+    rng = random_streams.rng(seed, "edge patching")
+    inputs, edges = _understood(pairing)
+    elsewhere = between_positions(pairing.task)
+    posed = posable(pairing)
+
+    def ask(claim: str, part: Part, draw: Draw) -> Questions:
+        return _asked(pairing, inputs, edges, posed, claim, part, lambda r, e: draw(r, e) & elsewhere, rng)
+
+    yield ask(UNREAD, "values", lambda _, read: ~read.carrying)
+    for name in edges.gathered:
+        yield ask(name, "values", _gathered(name))
+    yield ask(KEYS, "keys", _some)
+    yield ask(QUERIES, "queries", _some)
+    yield ask(CUT, "attention", lambda r, read: ~(read.carrying | read.counted) | (read.counted & _some(r, read)))
+
+
+def _gathered(name: str) -> Draw:
+    return lambda _, read: read.gathered[name]
+
+
+def _some(rng: np.random.Generator, read: ProgramEdges) -> Edges:
+    """Random edges, of each input another share."""
+    shares = rng.choice(SHARES, len(read.counted))
+    return np.asarray(rng.random(read.counted.shape) < shares[:, None, None])
+
+
+def _understood(pairing: Pairing) -> tuple[Ids, ProgramEdges]:
+    """The inputs on which model and program agree throughout, and the program's edges there."""
+    ids = pairing.ids[pairing.agrees]
+    read = program_edges(pairing.compiled.program, pairing.task, ids)
+    return ids[read.defined], _rows(read, read.defined)
+
+
+def _rows(read: ProgramEdges, rows: np.ndarray) -> ProgramEdges:
+    gathered = {name: edges[rows] for name, edges in read.gathered.items()}
+    return ProgramEdges(gathered, read.counted[rows], read.defined[rows])
+
+
+def _asked(
+    pairing: Pairing,
+    inputs: Ids,
+    edges: ProgramEdges,
+    posed: Posable,
+    claim: str,
+    part: Part,
+    draw: Draw,
+    rng: np.random.Generator,
+) -> Questions:
+    """Pairs, until enough change an answer and enough keep one, or enough were tried."""
+    n, n_answers = pairing.config.questions, len(pairing.task.loss_positions)
+    answers = pairing.reference.on(inputs).answers()
+    empty = np.zeros((0, n_answers), dtype=int)
+    found = [(inputs[:0], inputs[:0], edges.counted[:0], empty, empty > 0, empty > 0)]
+    drawn = changing = keeping = 0
+    tried = pairing.config.questions_tried
+    while len(inputs) > 1 and drawn < tried and min(changing, keeping) < n:
+        if drawn >= NONE_AFTER * n and n in (changing, keeping) and not min(changing, keeping):
+            break
+        base = rng.integers(len(inputs), size=n)
+        source = _sources(inputs, base, rng)
+        patch = draw(rng, _rows(edges, base))
+        expected, patterns = patched(pairing.reference, inputs[base], inputs[source], patch, part)
+        own, theirs = answers[base], answers[source]
+        changes, at_risk = expected != own, (own != theirs) & (expected == own)
+        asked = posed.are_posed(expected, patterns) & (changes | at_risk).any(axis=1)
+        found.append(
+            tuple(part[asked] for part in (inputs[base], inputs[source], patch, expected, changes, at_risk))
+        )
+        drawn += n
+        changing = min(n, changing + int(changes[asked].any(axis=1).sum()))
+        keeping = min(n, keeping + int(at_risk[asked].any(axis=1).sum()))
+    base, source, patched_edges, expected, changes, at_risk = map(np.concatenate, zip(*found, strict=True))
+    return Questions(claim, part, base, source, patched_edges, expected, changes, at_risk, drawn)
+
+
+def _sources(inputs: Ids, base: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """An input for each base that is another one; every other is the nearest of several."""
+    several = rng.integers(len(inputs) - 1, size=(len(base), NEAREST_OF))
+    several += several >= base[:, None]
+    distance = (inputs[several] != inputs[base][:, None]).sum(axis=2)
+    nearest = np.take_along_axis(several, distance.argmin(axis=1)[:, None], axis=1)[:, 0]
+    return np.where(np.arange(len(base)) % 2, several[:, 0], nearest)

@@ -1,0 +1,107 @@
+"""What verdicts come to on labelled pairs: how often they are right, by family."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+from scipy.stats import binomtest
+
+from rasplens.compare.config import CompareConfig, Preset, get_config
+from rasplens.compare.evidence.behaviour import discriminate
+from rasplens.compare.evidence.collection import causal_tests
+from rasplens.compare.models.pairing import pair
+from rasplens.compare.verdict.calibration.circuits import CIRCUITS
+from rasplens.compare.verdict.calibration.labelled_pairs import LabelledPair, labelled_pairs
+from rasplens.compare.verdict.claims import UNTESTABLE
+from rasplens.compare.verdict.program_claims import program_claims
+from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, UNKNOWN, verdict
+
+Progress = Callable[[str, int], None]
+"""Called with what is compared, and how many pairs are done."""
+
+
+def observe(
+    labelled: LabelledPair, seed: int = 0, config: CompareConfig | Preset = "standard"
+) -> dict[str, object]:
+    """The verdict on one labelled pair, as a row of a table.
+
+    Returns:
+        circuit, program, model, same, verdict, its levels, the claim of variables or routes that holds least (empty
+        if none could be tested) and its score, reasons.
+    """
+    pairing = pair(
+        labelled.reference, labelled.model, labelled.task, get_config(config), seed, labelled.vocabulary
+    )
+    distinguishing = discriminate(
+        labelled.reference.program, labelled.alternative.program, labelled.task, seed=seed
+    )
+    found = causal_tests(pairing, {labelled.alternative.output: distinguishing}, seed)
+    said = verdict(program_claims(pairing, found, seed))
+    claims = [claim for claim in said.all_claims if claim.status != UNTESTABLE and claim.kind != "answers"]
+    least = min(claims, key=lambda claim: claim.score, default=None)
+    return {
+        "circuit": labelled.circuit,
+        "program": labelled.program,
+        "model": labelled.kind,
+        "same": labelled.same,
+        "verdict": said.answer,
+        **{str(level): answer for level, answer in said.levels.items()},
+        "least_claim": "" if least is None else least.claim,
+        "least_score": float("nan") if least is None else least.score,
+        "reasons": " ".join(said.reasons[:3]),
+    }
+
+
+def calibrate(
+    circuits: Iterable[str] = tuple(CIRCUITS),
+    seed: int = 0,
+    config: CompareConfig | Preset = "standard",
+    progress: Progress | None = None,
+) -> pd.DataFrame:
+    """The verdicts on the labelled calibration set: one row per labelled pair, see `observe`.
+
+    Args:
+        circuits: Of `CIRCUITS`.
+        seed: Of everything random.
+        config: Of the comparison of each pair.
+        progress: Called as each pair begins.
+    """
+    rows: list[dict[str, object]] = []
+    for name in circuits:
+        for labelled in labelled_pairs(CIRCUITS[name], seed):
+            if progress is not None:
+                progress(f"{labelled.program}: {labelled.kind}", len(rows))
+            rows.append(observe(labelled, seed, config))
+    return pd.DataFrame(rows)
+
+
+def measures(table: pd.DataFrame) -> dict[str, float]:
+    """How verdicts do on labelled pairs.
+
+    Returns:
+        different and same (numbers of pairs), false_implements (the share of the different pairs that are said
+        to implement the program) with false_implements_most (the upper end of its exact 95 % interval), recognised
+        (the share of the same pairs that are said to implement it), false_does_not, and cannot_tell (of all).
+    """
+    same, different = (table[table["same"] == known]["verdict"] for known in (True, False))
+    wrong = int((different == IMPLEMENTS).sum())
+    most = binomtest(wrong, len(different)).proportion_ci().high if len(different) else float("nan")
+    return {
+        "different": len(different),
+        "same": len(same),
+        "false_implements": wrong / max(1, len(different)),
+        "false_implements_most": float(most),
+        "recognised": _share(same, IMPLEMENTS),
+        "false_does_not": _share(same, NOT),
+        "cannot_tell": _share(table["verdict"], UNKNOWN),
+    }
+
+
+def by_group(table: pd.DataFrame, groups: Sequence[str]) -> pd.DataFrame:
+    """How many pairs of each group get each verdict: one row per group, one column per verdict."""
+    counts = table.groupby([*groups, "verdict"], sort=False).size()
+    return counts.unstack(fill_value=0).reset_index()
+
+
+def _share(verdicts: pd.Series, answer: str) -> float:
+    return float(np.mean(verdicts == answer)) if len(verdicts) else float("nan")

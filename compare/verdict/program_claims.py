@@ -1,0 +1,128 @@
+"""The claims of a program from the evidence: on its answers, its variables and its routes."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from jaxtyping import Bool
+
+from rasplens.compare.evidence.behaviour import OUT_OF_DISTRIBUTION, Behaviour
+from rasplens.compare.evidence.collection import CausalTests
+from rasplens.compare.evidence.interchange.accuracy import Interchange
+from rasplens.compare.evidence.interchange.pairs import intermediate_variables, why_not_interchangeable
+from rasplens.compare.evidence.routes.agreement import RouteTest
+from rasplens.compare.evidence.routes.questions import CUT, KEYS, QUERIES, UNREAD
+from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.verdict.claims import (
+    AT_LEAST,
+    AT_MOST,
+    FAILS,
+    HOLDS,
+    OPEN,
+    Claim,
+    Status,
+    judged,
+    judged_by_trials,
+    share,
+    untestable,
+)
+from rasplens.model import random_streams
+
+ANSWERS_AT_LEAST = 0.95
+"""The answers agree if the lower end of the interval is at least this; they do not if the upper end is below."""
+
+
+def program_claims(
+    pairing: Pairing,
+    found: CausalTests,
+    seed: int,
+) -> tuple[Claim, ...]:
+    """Every claim that a program makes of a model, with its status.
+
+    Args:
+        pairing: The models.
+        found: The tests of it.
+        seed: Of which answer of a pair counts.
+    """
+    rng = random_streams.rng(seed, "claims")
+    variables = _variables(pairing, found.interchanged, rng)
+    return (*_answers(found.behaviour, pairing), *variables, *_routes(*found.routes, pairing))
+
+
+def _answers(behaved: Behaviour, pairing: Pairing) -> Iterator[Claim]:
+    comparisons = pairing.config.comparisons
+    for row in behaved.table.itertuples():
+        if row.inputs.endswith(OUT_OF_DISTRIBUTION):
+            continue
+        claim, agrees = f"answers, {row.inputs}", behaved.trials[row.inputs]
+        found = share(agrees, comparisons)
+        # All inputs there are: nothing is left to chance.
+        low, high = (found.score, found.score) if row.exhaustive else (found.low, found.high)
+        status: Status = HOLDS if low >= ANSWERS_AT_LEAST else FAILS if high < ANSWERS_AT_LEAST else OPEN
+        reason = f"agreement with the program's answers on {row.n} inputs"
+        yield Claim(claim, "answers", status, found.score, low, high, row.untrained, row.n, True, reason)
+
+
+def _variables(pairing: Pairing, interchanged: Sequence[Interchange], rng: np.random.Generator) -> Iterator[Claim]:
+    by_name = {one.variable: one for one in interchanged}
+    for name in intermediate_variables(pairing):
+        if name in by_name:
+            yield _variable(by_name[name], rng, pairing.config.comparisons)
+        else:
+            yield untestable(f"variable {name}", "variables", why_not_interchangeable(pairing, name))
+
+
+def _variable(one: Interchange, rng: np.random.Generator, comparisons: int) -> Claim:
+    claim, where = (
+        f"variable {one.variable}",
+        f"interchanged at {one.point} ({one.method}, rank {one.site.rank:.0f})",
+    )
+    changes = one.pairs.changes
+    trials = [one_of_each(one.accuracy.right, which, rng) for which in (changes, ~changes)]
+    if one.method != "component":
+        trials.append(one_of_each(one.active.right, changes, rng))
+    found = judged_by_trials(claim, "variables", trials, one.control, True, where, comparisons)
+    if found.status == HOLDS and one.control >= AT_LEAST:
+        return untestable(claim, "variables", f"{where}: a control does as well ({one.control:.2f})")
+    if found.status == HOLDS:
+        return found
+    if one.ceiling < AT_LEAST:
+        why = f"{where}: the search finds it not even in the compiled model ({one.ceiling:.2f})"
+        return untestable(claim, "variables", why)
+    # That a search fails on other pairs than its own says that it had too few, not that there is nothing.
+    n = len(one.pairs.base)
+    fitted = share(np.arange(n) < round(one.site.score * n), comparisons)
+    fails = fitted.high < AT_MOST and judged([fitted]) == FAILS
+    reason = f"{where}: the search reaches {one.site.score:.2f} on its own pairs, {found.score:.2f} on others"
+    status: Status = FAILS if fails else OPEN
+    return Claim(
+        claim, "variables", status, found.score, found.low, found.high, one.control, found.n, True, reason
+    )
+
+
+SAID = {
+    UNREAD: "nothing is gathered along other edges",
+    KEYS: "keys decide as in the program",
+    QUERIES: "queries decide as in the program",
+    CUT: "attention to what is not selected is not needed",
+}
+
+
+def _routes(found: Sequence[RouteTest], why_none: str, pairing: Pairing) -> Iterator[Claim]:
+    if why_none:
+        yield untestable("routes", "routes", why_none)
+    for one in found:
+        asked = one.questions
+        claim = SAID.get(asked.claim, f"{asked.claim} gathers along its selector's edges")
+        reason = f"{asked.part} patched along {asked.edges.mean():.0%} of the edges" if len(asked) else ""
+        control = float(np.fmax(one.control_changed, one.control_kept))
+        substantial = len(one.changed) > 0
+        parts = one.changed, one.kept
+        yield judged_by_trials(claim, "routes", parts, control, substantial, reason, pairing.config.comparisons)
+
+
+def one_of_each(
+    right: Bool[np.ndarray, "pair answer"], which: Bool[np.ndarray, "pair answer"], rng: np.random.Generator
+) -> Bool[np.ndarray, " pair"]:
+    """For each pair that has any, one of its answers at random: answers of one pair are no independent trials."""
+    chosen = np.where(which, rng.random(which.shape), -1).argmax(axis=1)
+    return np.asarray(right[np.arange(len(right)), chosen][which.any(axis=1)])
