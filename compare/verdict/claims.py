@@ -95,7 +95,7 @@ def judged(parts: Sequence[Share]) -> Status:
 def judged_by_trials(
     claim: str,
     kind: Level,
-    trials: Sequence[Bool[np.ndarray, " trial"]],
+    trials: Sequence[np.ndarray],
     control: float,
     substantial: bool,
     reason: str,
@@ -106,7 +106,7 @@ def judged_by_trials(
     Args:
         claim: What is claimed.
         kind: Its level.
-        trials: Of each part.
+        trials: Of each part, which succeeded: boolean `[trial]`.
         control: What a control reaches.
         substantial: Whether something has to change.
         reason: What was done.
