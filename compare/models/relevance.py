@@ -43,9 +43,10 @@ def relevant_rows(studied: StudiedModel, n_inputs: int) -> dict[Head, list[int]]
 
 def relevant_positions(studied: StudiedModel, variable: Variable, n_inputs: int) -> list[int]:
     """The positions at which a compiled variable is causally relevant."""
+    projector = torch.as_tensor(variable.projector)
 
     def zero(residual: torch.Tensor, position: int) -> None:
-        residual[:, position, variable.directions] = 0
+        residual[:, position] -= residual[:, position] @ projector.to(residual.dtype)
 
     return _relevant_positions(studied, n_inputs, variable.written_at, zero)
 
