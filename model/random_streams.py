@@ -33,6 +33,7 @@ STREAMS: Mapping[str, int] = MappingProxyType(
         "separability": 16,
         "resample ablation": 17,
         "permutation test": 18,
+        "twins": 40,
     }
 )
 """The number of each stream, by what is drawn from it."""
