@@ -34,6 +34,7 @@ STREAMS: Mapping[str, int] = MappingProxyType(
         "resample ablation": 17,
         "permutation test": 18,
         "twins": 40,
+        "random programs": 41,
     }
 )
 """The number of each stream, by what is drawn from it."""
