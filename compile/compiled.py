@@ -19,7 +19,9 @@ from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.input_space import batches
 from rasplens.compile.rasp.interpreter import run
 from rasplens.compile.storage import load_anatomy, save_anatomy
+from rasplens.compile.variable import Subspace
 from rasplens.model import Transformer
+from rasplens.model.reparametrise import Reparametrisation
 
 if TYPE_CHECKING:
     from transformer_lens.model_bridge import TransformerBridge
@@ -108,6 +110,32 @@ class CompiledModel(Anatomy):
         """The connections that the answers depend on; see `rasplens.compile.ground_truth_circuit.circuit`."""
         return circuit(self, granularity, positions, limits)
 
+    def reparametrised(self, change: Reparametrisation) -> "CompiledModel":
+        """The same model in other weights; `rasplens.model.disguise` calls it.
+
+        Its variables are read from the new residual stream, and its heads and neurons are those of the twin: each
+        neuron by itself, as a disguise takes them apart.
+        """
+        heads = {
+            (layer, place): self.heads[layer, was]
+            for layer, order in enumerate(change.heads)
+            for place, was in enumerate(order.tolist())
+            if (layer, was) in self.heads
+        }
+        of_neuron = {
+            (layer, neuron): name
+            for (layer, start, end), name in self.neurons.items()
+            for neuron in range(start, end)
+        }
+        neurons = {
+            (layer, place, place + 1): of_neuron[layer, was]
+            for layer, order in enumerate(change.neurons)
+            for place, was in enumerate(order.tolist())
+            if (layer, was) in of_neuron
+        }
+        variables = {name: variable.in_basis(change.residual) for name, variable in self.variables.items()}
+        return replace(self, transformer=change.transformer, variables=variables, heads=heads, neurons=neurons)
+
     def to_bridge(self) -> "TransformerBridge":
         """The model as a native TransformerLens bridge, for token ids as `encode` gives them.
 
@@ -115,13 +143,19 @@ class CompiledModel(Anatomy):
         by which the BOS attends to itself.
 
         Raises:
-            ValueError: If a bridge cannot express the model, such as one with a mask of its own.
+            ValueError: If a bridge cannot express the model, such as one with a mask of its own, or a disguised
+                one with a BOS that is not to see the sequence.
         """
         from rasplens.model.bridge import to_bridge
 
         (ids, *_) = self.inputs.sampled_ids(8, seed=0)
         model = self.transformer
         if self.has_bos and self.inputs.visible.all():
+            if any(isinstance(variable.place, Subspace) for variable in self.variables.values()):
+                raise ValueError(
+                    "A disguised model whose BOS sees no other position has no bridge: no axis of its residual "
+                    "stream tells the BOS. Make the bridge of the model that was disguised."
+                )
             model = _with_bos_by_itself(model, len(self.inputs.vocab))
         return to_bridge(model, self.with_bos(ids))
 

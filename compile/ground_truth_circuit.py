@@ -40,13 +40,13 @@ class Part:
         name: `"L0H1"` for a head, `"L0 hist"` for the neurons of a variable, or an embedding or the logits.
         layer: Its layer; -1 for embeddings.
         head: Of a head, its number in the layer.
-        neurons: Of neurons, their range in the layer.
+        neurons: Of neurons, their numbers in the layer.
     """
 
     name: str
     layer: int = -1
     head: int | None = None
-    neurons: tuple[int, int] | None = None
+    neurons: tuple[int, ...] | None = None
 
 
 Cut = tuple[str, str]
@@ -113,11 +113,11 @@ def parts(compiled: Anatomy) -> list[Part]:
     found = [Part(TOKENS)] + ([Part(POSITIONS)] if config.positions == "learned" else [])
     for layer in range(config.n_layers):
         found += [Part(f"L{layer}H{head}", layer, head=head) for at, head in compiled.heads if at == layer]
-        found += [
-            Part(f"L{layer} {name}", layer, neurons=(start, end))
-            for (at, start, end), name in compiled.neurons.items()
-            if at == layer
-        ]
+        neurons: dict[str, tuple[int, ...]] = {}
+        for (at, start, end), name in compiled.neurons.items():
+            if at == layer:
+                neurons[name] = (*neurons.get(name, ()), *range(start, end))
+        found += [Part(f"L{layer} {name}", layer, neurons=own) for name, own in neurons.items()]
     return [*found, Part(LOGITS, config.n_layers)]
 
 
@@ -150,9 +150,8 @@ def _write(compiled: Anatomy, part: Part, read: Residual, tokens: np.ndarray) ->
     if part.name == POSITIONS:
         return np.broadcast_to(weights["pos_embed.W_pos"][:n], read.shape)
     if part.neurons is not None:
-        start, end = part.neurons
-        name = f"blocks.{part.layer}.mlp."
-        return np.maximum(read @ weights[f"{name}W_in"][:, start:end], 0) @ weights[f"{name}W_out"][start:end]
+        own, name = list(part.neurons), f"blocks.{part.layer}.mlp."
+        return np.maximum(read @ weights[f"{name}W_in"][:, own], 0) @ weights[f"{name}W_out"][own]
     query, key, value = (read @ weights[f"blocks.{part.layer}.attn.W_{letter}"][part.head] for letter in "QKV")
     scores = query @ key.transpose(0, 2, 1) / compiled.transformer.config.attn_scale
     scores = np.where(compiled.transformer.mask[part.layer, :n, :n], scores, -np.inf)

@@ -22,7 +22,7 @@ from rasplens.compile.rasp.input_space import InputSpace
 from rasplens.compile.rasp.interpreter import expressions
 from rasplens.compile.rasp.language import PRIMITIVES
 from rasplens.compile.rasp.values import plain, value_key
-from rasplens.compile.variable import Variable
+from rasplens.compile.variable import Axes, Subspace, Variable
 from rasplens.model import StorageError, Transformer, load, load_provenance, save
 
 _KIND = "compiled program"
@@ -126,7 +126,7 @@ def _variable_to_json(variable: Variable) -> Json:
         "values": [_to_json(value) for value in variable.values],
         "width": variable.columns.shape[1],
         "columns": [rows.tolist(), columns.tolist(), variable.columns[rows, columns].tolist()],
-        "directions": variable.directions.tolist(),
+        **_place_to_json(variable.place),
         "written_at": variable.written_at,
         "is_view": variable.is_view,
         "is_auxiliary": variable.is_auxiliary,
@@ -142,11 +142,23 @@ def _variable_from_json(found: Json, d_model: int) -> Variable:
         encoding=Encoding(found["encoding"]),
         values=tuple(_from_json(value) for value in found["values"]),
         columns=columns,
-        directions=np.array(found["directions"], dtype=int),
+        place=_place_from_json(found),
         written_at=found["written_at"],
         is_view=found["is_view"],
         is_auxiliary=found["is_auxiliary"],
     )
+
+
+def _place_to_json(place: Axes | Subspace) -> Json:
+    if isinstance(place, Axes):
+        return {"directions": place.directions.tolist()}
+    return {"subspace": {"writes": place.writes.tolist(), "reads": place.reads.tolist()}}
+
+
+def _place_from_json(found: Json) -> Axes | Subspace:
+    if "directions" in found:
+        return Axes(np.array(found["directions"], dtype=int))
+    return Subspace(**{name: np.array(matrix) for name, matrix in found["subspace"].items()})
 
 
 def _program_to_json(program: rasp.SOp, arguments: Mapping[int, Sequence[Value]]) -> list[Json]:

@@ -1,7 +1,7 @@
 """A variable of a compiled model: where the residual stream holds an s-op, and what its coordinates stand for."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,9 +11,34 @@ from jaxtyping import Float, Int
 from rasplens.compile.errors import UndefinedValue
 from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.rasp.values import NUMBERS_AGREE, value_key, values_agree
+from rasplens.model.change_of_basis import ChangeOfBasis
 
 TOLERANCE = 0.25
 """How far a number may be off from one of its values, as a fraction of the gap to the next."""
+
+
+@dataclass(frozen=True, eq=False)
+class Axes:
+    """Directions that are axes of the residual stream.
+
+    Attributes:
+        directions: Their numbers.
+    """
+
+    directions: Int[np.ndarray, " direction"]
+
+
+@dataclass(frozen=True, eq=False)
+class Subspace:
+    """Directions that are no axes, in the stream of a disguised model.
+
+    Attributes:
+        writes: The vectors themselves, not orthogonal in general: `[direction, d_model]`.
+        reads: What gives their coefficients in a residual stream, and 0 for all other directions of the model.
+    """
+
+    writes: Float[np.ndarray, "direction d_model"]
+    reads: Float[np.ndarray, "d_model direction"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,8 +50,9 @@ class Variable:
         encoding: One coordinate per value, or one for the number (then a second if it can be undefined).
         values: What it can be; a value's place is its code.
         columns: What to multiply the residual stream by to read it: `[d_model, width]`. Of a variable with
-            directions of its own these are unit vectors; of a map of another one, sums of that one's.
-        directions: The directions of the residual stream that it is read from.
+            directions of its own these are unit vectors; of a map of another one, sums of that one's. A
+            disguise changes them with the stream, so that they read the same.
+        place: The directions of the residual stream that it is read from.
         written_at: The hook point of the residual stream from which on it is there.
         is_view: Whether it has no directions of its own but follows from those of others.
         is_auxiliary: Whether it is none of the program's s-ops but a step that the compiler takes.
@@ -36,7 +62,7 @@ class Variable:
     encoding: Encoding
     values: tuple[Value, ...]
     columns: Float[np.ndarray, "d_model _"]
-    directions: Int[np.ndarray, " direction"]
+    place: Axes | Subspace
     written_at: str
     is_view: bool = False
     is_auxiliary: bool = False
@@ -44,6 +70,34 @@ class Variable:
     def read(self, residual: Float[np.ndarray, "*batch d_model"]) -> Float[np.ndarray, "*batch width"]:
         """Its coordinates in some residual streams."""
         return residual @ self.columns
+
+    @property
+    def directions(self) -> Int[np.ndarray, " direction"]:
+        """The axes of the residual stream that it is read from.
+
+        Raises:
+            ValueError: If they are none, as in a disguised model.
+        """
+        if isinstance(self.place, Subspace):
+            raise ValueError(
+                f"{self.name!r} lies along no axes of the residual stream: its model is disguised. Use `read`, or "
+                "`projector` for what of a stream lies along it."
+            )
+        return self.place.directions
+
+    @property
+    def projector(self) -> Float[np.ndarray, "d_model d_model"]:
+        """What to multiply a residual stream by for the part of it that lies along its directions."""
+        if isinstance(self.place, Subspace):
+            return self.place.reads @ self.place.writes
+        projector = np.zeros(2 * self.columns.shape[:1])
+        projector[self.place.directions, self.place.directions] = 1
+        return projector
+
+    def in_basis(self, change: ChangeOfBasis) -> "Variable":
+        """The same variable where the residual stream has another basis."""
+        place = self.place if not change.is_turned else _turned(self.place, change)
+        return replace(self, columns=change.reads @ self.columns, place=place)
 
     def code(self, value: Value) -> int:
         """The place of a value among `values`; for a number, of the one that it equals up to rounding.
@@ -104,6 +158,12 @@ def nearest(
     is_defined = coordinates[..., 1] > 0.5
     errors = np.maximum(np.where(is_defined, errors, 0), np.abs(coordinates[..., 1] - is_defined))
     return np.where(is_defined, codes, -1), errors
+
+
+def _turned(place: Axes | Subspace, change: ChangeOfBasis) -> Subspace:
+    if isinstance(place, Axes):
+        return Subspace(change.writes[place.directions], change.reads[:, place.directions])
+    return Subspace(place.writes @ change.writes, change.reads @ place.reads)
 
 
 def _nearest_onehot(coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,7 +1,11 @@
 """What reads the residual stream and what writes to it: where another basis for it, or another width, goes in."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from jaxtyping import Float
 
 Array = Any
 """numpy's or JAX's."""
@@ -27,3 +31,63 @@ def on_residual(
         name: read(array) if name.endswith(READS) else write(array) if name.endswith(WRITES) else array
         for name, array in weights.items()
     }
+
+
+@dataclass(frozen=True, eq=False)
+class ChangeOfBasis:
+    """Another basis of the residual stream, or more directions: a stream x becomes `x @ writes`.
+
+    Attributes:
+        writes: What each old direction becomes: `[d_model, d_new]`.
+        reads: How each old direction is read from the new stream, so that `writes @ reads` is the identity.
+        is_turned: Whether old directions are no longer new ones of the same number.
+    """
+
+    writes: Float[np.ndarray, "d_model d_new"]
+    reads: Float[np.ndarray, "d_new d_model"]
+    is_turned: bool
+
+    def then(self, other: "ChangeOfBasis") -> "ChangeOfBasis":
+        """This change, and another one after it."""
+        return ChangeOfBasis(
+            self.writes @ other.writes, other.reads @ self.reads, self.is_turned or other.is_turned
+        )
+
+
+def widening(width: int, extra: int) -> ChangeOfBasis:
+    """The same directions, and some more that hold nothing."""
+    writes = np.eye(width, width + extra)
+    return ChangeOfBasis(writes, writes.T, is_turned=False)
+
+
+def rotation(width: int, rng: np.random.Generator) -> ChangeOfBasis:
+    """A random orthogonal basis."""
+    turn = random_rotation(width, rng)
+    return ChangeOfBasis(turn, turn.T, is_turned=True)
+
+
+def oblique(width: int, condition: float, rng: np.random.Generator) -> ChangeOfBasis:
+    """A random basis that is not orthogonal, of a condition number.
+
+    Singular values s lie evenly in their logarithm, from condition^-1/2 to condition^1/2, between random
+    rotations: the new stream is `x U diag(s) Vᵀ`, read by `V diag(1/s) Uᵀ`.
+
+    Args:
+        width: Of the residual stream; one direction has condition number 1 whatever is asked.
+        condition: The largest singular value by the least one, at least 1.
+        rng: Where the rotations come from.
+    """
+    left, right = random_rotation(width, rng), random_rotation(width, rng)
+    sizes = np.geomspace(condition**-0.5, condition**0.5, width)
+    return ChangeOfBasis(left * sizes @ right.T, right / sizes @ left.T, is_turned=True)
+
+
+def random_rotation(n: int, rng: np.random.Generator) -> Float[np.ndarray, "n n"]:
+    """A rotation or reflection, uniformly distributed (Mezzadri 2007, "How to generate random matrices")."""
+    orthogonal, upper = np.linalg.qr(rng.normal(size=(n, n)))
+    return orthogonal * np.sign(np.diag(upper))
+
+
+def in_basis(weights: Mapping[str, np.ndarray], change: ChangeOfBasis) -> dict[str, np.ndarray]:
+    """The weights of the transformer that computes the same in another basis of its residual stream."""
+    return on_residual(weights, lambda array: change.reads @ array, lambda array: array @ change.writes)

@@ -37,6 +37,8 @@ STREAMS: Mapping[str, int] = MappingProxyType(
         "edge patching answers": 20,
         "claims": 21,
         "behaviour trials": 22,
+        "twins": 40,
+        "random programs": 41,
     }
 )
 """The number of each stream, by what is drawn from it."""

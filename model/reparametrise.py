@@ -1,23 +1,29 @@
 """The same function in other weights: what a comparison may not notice, and what a blind test may not give away.
 
-A transformer has symmetries: its residual stream may be rotated, its heads permuted, the basis inside a head
-changed, its ReLU neurons permuted and rescaled, and its residual stream widened by directions that nobody
-reads. A disguise applies all of them at random (Elhage et al. 2021, "A Mathematical Framework for Transformer
-Circuits", on which bases are privileged).
+A transformer has symmetries: its residual stream may be rotated or take any other basis, its heads be permuted,
+the basis inside a head changed, its ReLU neurons permuted and rescaled, and its residual stream widened by
+directions that nobody reads. A disguise applies all of them at random (Elhage et al. 2021, "A Mathematical
+Framework for Transformer Circuits", on which bases are privileged).
 """
 
-from collections.abc import Collection
-from dataclasses import replace
+import functools
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar, overload, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from rasplens.model import random_streams
-from rasplens.model.change_of_basis import on_residual
+from rasplens.model.change_of_basis import ChangeOfBasis, in_basis, oblique, random_rotation, rotation, widening
 from rasplens.model.transformer import HasTransformer, Transformer
 
 KINDS = ("residual", "heads", "neurons")
 """What a disguise changes: the basis of the residual stream, order and inner bases of heads, neurons."""
+
+BASES = ("orthogonal", "oblique")
+"""How the residual stream is turned: by a rotation, or by any invertible map."""
 
 GAUGE = 2.0
 """The most that a direction inside a head, or a neuron, is stretched; the least is its inverse."""
@@ -30,16 +36,75 @@ _HALVINGS = 40
 Arrays = dict[str, np.ndarray]
 
 
+@dataclass(frozen=True, eq=False)
+class Reparametrisation:
+    """A transformer in other weights, and where its parts went.
+
+    Attributes:
+        transformer: The twin.
+        residual: What became of the directions of the residual stream.
+        heads: By layer, for each head of the twin which one it was.
+        neurons: By layer, for each neuron of the twin which one it was.
+    """
+
+    transformer: Transformer
+    residual: ChangeOfBasis
+    heads: tuple[Int[np.ndarray, " head"], ...]
+    neurons: tuple[Int[np.ndarray, " neuron"], ...]
+
+
+@runtime_checkable
+class Reparametrisable(HasTransformer, Protocol):
+    """A model that knows what its parts mean, and goes on knowing it in other weights."""
+
+    def reparametrised(self, change: Reparametrisation) -> HasTransformer:
+        """The same model in other weights, of the same kind."""
+
+
+Described = TypeVar("Described", bound=Reparametrisable)
+
+
+# A described model is handed back as what it is; mypy cannot know that the first signature that fits is taken.
+@overload
+def disguise(  # type: ignore[overload-overlap]
+    model: Described,
+    seed: int = ...,
+    *,
+    kinds: Collection[str] = ...,
+    extra_width: int = ...,
+    basis: str = ...,
+    condition: float = ...,
+    noise: float = ...,
+    tokens: Int[np.ndarray, "batch pos"] | None = ...,
+) -> Described: ...
+
+
+@overload
+def disguise(
+    model: HasTransformer,
+    seed: int = ...,
+    *,
+    kinds: Collection[str] = ...,
+    extra_width: int = ...,
+    basis: str = ...,
+    condition: float = ...,
+    noise: float = ...,
+    tokens: Int[np.ndarray, "batch pos"] | None = ...,
+) -> Transformer: ...
+
+
 def disguise(
     model: HasTransformer,
     seed: int = 0,
     *,
     kinds: Collection[str] = KINDS,
     extra_width: int = 0,
+    basis: str = "orthogonal",
+    condition: float = 10.0,
     noise: float = 0.0,
     tokens: Int[np.ndarray, "batch pos"] | None = None,
-) -> Transformer:
-    """A transformer with other weights that computes the same function.
+) -> HasTransformer:
+    """A model with other weights that computes the same function.
 
     With sinusoids on queries and keys, heads keep their order and the bases of queries and keys, which the
     sinusoids fix; their values and outputs change.
@@ -50,36 +115,66 @@ def disguise(
         kinds: What to change, of `KINDS`.
         extra_width: Directions to add to the residual stream; with `"residual"` they hold a share of
             everything.
+        basis: The new basis of the residual stream, of `BASES`: `"oblique"` is any invertible map, under which
+            angles and lengths change but no function does.
+        condition: The condition number of an oblique basis: how much more it stretches one direction than
+            another.
         noise: If positive, Gaussian noise is added to every weight, in proportion to the largest of its
             array, as much as changes no logit by more than this on `tokens`.
         tokens: The inputs on which the noise is measured; by default random ones.
 
+    Returns:
+        A transformer; of a compiled model a compiled model, whose variables, heads and neurons stay known.
+
     Raises:
-        ValueError: If a kind is unknown, a size negative, or the residual stream of a model with layer norm is
-            to be rotated or widened: its directions are privileged.
+        ValueError: If a kind or a basis is unknown, a size negative, a condition below 1, or the residual stream
+            of a model with layer norm is to be rotated or widened: its directions are privileged.
     """
-    model = model.transformer
-    _check(model, kinds, extra_width, noise)
+    _check(model.transformer, kinds, extra_width, noise)
+    _check_basis(kinds, basis, condition)
     rng = random_streams.rng(seed, "disguise")
-    weights = {name: array.astype(np.float64) for name, array in model.weights.items()}
-    config = model.config
-    if kinds or extra_width or noise:  # what was the identity no longer is
-        config = replace(config, identity_v=False, identity_o=False, d_model=config.d_model + extra_width)
-    if extra_width:
-        weights = _widened(weights, extra_width)
+    width = model.transformer.config.d_model + extra_width
+    changes = [widening(model.transformer.config.d_model, extra_width)]
     if "residual" in kinds:
-        weights = _rotated(weights, config.d_model, rng)
-    for layer in range(config.n_layers):
-        if "heads" in kinds:
-            weights |= _regauged(weights, f"blocks.{layer}.attn.", config.positions == "sinusoidal_qk", rng)
-        if "neurons" in kinds and not config.attn_only:
-            weights |= _shuffled_neurons(weights, f"blocks.{layer}.mlp.", rng)
-    twin = Transformer(config, {name: a.astype(model.dtype) for name, a in weights.items()}, model.mask)
+        changes.append(rotation(width, rng) if basis == "orthogonal" else oblique(width, condition, rng))
+    change = _reparametrised(model.transformer, changes, kinds, rng)
     if noise:
+        config = model.transformer.config
         if tokens is None:
             tokens = rng.integers(0, config.d_vocab, (N_PROBES, config.n_ctx))
-        twin = _with_noise(model, twin, noise, tokens, rng)
-    return twin
+        noisy = _with_noise(model.transformer, _without_identities(change.transformer), noise, tokens, rng)
+        change = replace(change, transformer=noisy)
+    return model.reparametrised(change) if isinstance(model, Reparametrisable) else change.transformer
+
+
+def _reparametrised(
+    model: Transformer, changes: Sequence[ChangeOfBasis], kinds: Collection[str], rng: np.random.Generator
+) -> Reparametrisation:
+    weights = {name: array.astype(np.float64) for name, array in model.weights.items()}
+    for change in changes:
+        weights = in_basis(weights, change)
+    residual, config = functools.reduce(ChangeOfBasis.then, changes), model.config
+    if kinds or len(residual.reads) > config.d_model:  # what was the identity no longer is
+        config = replace(config, identity_v=False, identity_o=False, d_model=len(residual.reads))
+    heads, neurons = [], []
+    for layer in range(config.n_layers):
+        heads.append(np.arange(config.n_heads))
+        neurons.append(np.arange(config.d_mlp))
+        if "heads" in kinds:
+            name, has_fixed_queries = f"blocks.{layer}.attn.", config.positions == "sinusoidal_qk"
+            if not has_fixed_queries:
+                heads[layer] = rng.permutation(config.n_heads)
+            weights |= _regauged(weights, name, heads[layer], has_fixed_queries, rng)
+        if "neurons" in kinds and not config.attn_only:
+            neurons[layer] = rng.permutation(config.d_mlp)
+            weights |= _shuffled_neurons(weights, f"blocks.{layer}.mlp.", neurons[layer], rng)
+    twin = Transformer(config, {name: a.astype(model.dtype) for name, a in weights.items()}, model.mask)
+    return Reparametrisation(twin, residual, tuple(heads), tuple(neurons))
+
+
+def _without_identities(model: Transformer) -> Transformer:
+    """The same transformer, whose values and outputs may be changed."""
+    return Transformer(replace(model.config, identity_v=False, identity_o=False), model.weights, model.mask)
 
 
 def _check(model: Transformer, kinds: Collection[str], extra_width: int, noise: float) -> None:
@@ -95,25 +190,21 @@ def _check(model: Transformer, kinds: Collection[str], extra_width: int, noise: 
         )
 
 
-def _widened(weights: Arrays, extra: int) -> Arrays:
-    def pad(array: np.ndarray, axis: int) -> np.ndarray:
-        return np.pad(array, [(0, extra if i == array.ndim + axis else 0) for i in range(array.ndim)])
-
-    return on_residual(weights, lambda array: pad(array, -2), lambda array: pad(array, -1))
-
-
-def _rotated(weights: Arrays, width: int, rng: np.random.Generator) -> Arrays:
-    rotation = _rotation(width, rng)
-    return on_residual(weights, lambda array: rotation.T @ array, lambda array: array @ rotation)
+def _check_basis(kinds: Collection[str], basis: str, condition: float) -> None:
+    if basis not in BASES:
+        raise ValueError(f"basis must be one of {', '.join(BASES)}; got {basis!r}.")
+    if not 1 <= condition < math.inf:
+        raise ValueError(f"condition must be a number of at least 1; got {condition}.")
+    if basis == "oblique" and "residual" not in kinds:
+        raise ValueError('An oblique basis is one of the residual stream: put "residual" among the kinds.')
 
 
-def _regauged(weights: Arrays, name: str, has_fixed_queries: bool, rng: np.random.Generator) -> Arrays:
+def _regauged(
+    weights: Arrays, name: str, order: np.ndarray, has_fixed_queries: bool, rng: np.random.Generator
+) -> Arrays:
     """Heads in another order, with other bases for queries and keys, and for values and outputs."""
     n_heads, _, d_head = weights[f"{name}W_Q"].shape
-    own = {key: array for key, array in weights.items() if key.startswith(name) and not key.endswith("b_O")}
-    if not has_fixed_queries:
-        order = rng.permutation(n_heads)
-        own = {key: array[order] for key, array in own.items()}
+    own = {key: a[order] for key, a in weights.items() if key.startswith(name) and not key.endswith("b_O")}
     scores, values = (np.stack([_stretched_rotation(d_head, rng) for _ in range(n_heads)]) for _ in range(2))
     changes = {"V": values, "O": np.linalg.inv(values)}
     if not has_fixed_queries:
@@ -129,10 +220,9 @@ def _regauged(weights: Arrays, name: str, has_fixed_queries: bool, rng: np.rando
     return own
 
 
-def _shuffled_neurons(weights: Arrays, name: str, rng: np.random.Generator) -> Arrays:
+def _shuffled_neurons(weights: Arrays, name: str, order: np.ndarray, rng: np.random.Generator) -> Arrays:
     """Neurons in another order, each stretched: a ReLU lets positive factors through."""
-    n = weights[f"{name}W_in"].shape[1]
-    order, factors = rng.permutation(n), np.exp(rng.uniform(-1, 1, n) * np.log(GAUGE))
+    factors = np.exp(rng.uniform(-1, 1, len(order)) * np.log(GAUGE))
     changed = {
         f"{name}W_in": weights[f"{name}W_in"][:, order] * factors,
         f"{name}W_out": weights[f"{name}W_out"][order] / factors[:, None],
@@ -142,14 +232,8 @@ def _shuffled_neurons(weights: Arrays, name: str, rng: np.random.Generator) -> A
     return changed
 
 
-def _rotation(n: int, rng: np.random.Generator) -> Float[np.ndarray, "n n"]:
-    """A rotation or reflection, uniformly distributed (Mezzadri 2007, "How to generate random matrices")."""
-    orthogonal, upper = np.linalg.qr(rng.normal(size=(n, n)))
-    return orthogonal * np.sign(np.diag(upper))
-
-
 def _stretched_rotation(n: int, rng: np.random.Generator) -> Float[np.ndarray, "n n"]:
-    return _rotation(n, rng) * np.exp(rng.uniform(-1, 1, n) * np.log(GAUGE))
+    return random_rotation(n, rng) * np.exp(rng.uniform(-1, 1, n) * np.log(GAUGE))
 
 
 def _with_noise(

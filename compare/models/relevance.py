@@ -9,13 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from rasplens.compare.models.studied_model import Head, StudiedModel, z_point
 from rasplens.compile import Variable
 
 CHANGE = 1e-3
 """The least change of a logit that counts as one."""
+
+Exchange = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+"""From an activation at one position `[input, ...]`, and what it is elsewhere, the activation with a part of that."""
 
 
 @dataclass(frozen=True)
@@ -39,21 +42,33 @@ def relevance(studied: StudiedModel, variables: Mapping[str, Variable], n_inputs
 
 def relevant_rows(studied: StudiedModel, n_inputs: int) -> dict[Head, list[int]]:
     """For each head, the causally relevant positions of what it writes."""
-    return {
-        (layer, head): _relevant_positions(studied, n_inputs, z_point(layer), head)
-        for layer, head in studied.heads
-    }
+    found = {}
+    for layer, head in studied.heads:
+        found[layer, head] = _relevant_positions(studied, n_inputs, z_point(layer), _of_head(head))
+    return found
 
 
 def relevant_positions(studied: StudiedModel, variable: Variable, n_inputs: int) -> list[int]:
     """The positions at which a compiled variable is causally relevant."""
-    return _relevant_positions(studied, n_inputs, variable.written_at, variable.directions)
+    projector = torch.as_tensor(variable.projector)
+
+    def exchange(own: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+        return own + (other - own) @ projector.to(own.dtype)
+
+    return _relevant_positions(studied, n_inputs, variable.written_at, exchange)
 
 
-def _relevant_positions(
-    studied: StudiedModel, n_inputs: int, point: str, part: int | Int[np.ndarray, " direction"]
-) -> list[int]:
-    """The task's positions at which a part of an activation `[input, ctx, part, ...]` reaches an answer."""
+def _of_head(head: int) -> Exchange:
+    def exchange(own: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+        own = own.clone()
+        own[:, head] = other[:, head]
+        return own
+
+    return exchange
+
+
+def _relevant_positions(studied: StudiedModel, n_inputs: int, point: str, exchange: Exchange) -> list[int]:
+    """The task's positions at which a part of an activation reaches an answer."""
     studied = studied.first(n_inputs)
     clean = studied.logits(studied.tokens)
 
@@ -67,7 +82,7 @@ def _relevant_positions(
                 own = activation[i * n : (i + 1) * n]
                 others = own.roll(1, dims=dimension)
                 for place in map(studied.at, positions):
-                    edited[i * n : (i + 1) * n, place, part] = others[:, place, part]
+                    edited[i * n : (i + 1) * n, place] = exchange(own[:, place], others[:, place])
             return edited
 
         logits = studied.logits(studied.tokens.repeat(len(groups), 1), [(point, edit)])

@@ -9,7 +9,7 @@ from rasplens.compile.backend.schedule import ATTENTION, Places
 from rasplens.compile.ir import FiniteGraph, Graph
 from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.interpreter import expressions
-from rasplens.compile.variable import Variable
+from rasplens.compile.variable import Axes, Variable
 
 
 def held_variables(program: rasp.SOp, layout: Layout, places: Places, assembly: Assembly) -> dict[str, Variable]:
@@ -26,7 +26,7 @@ def held_variables(program: rasp.SOp, layout: Layout, places: Places, assembly: 
             node.encoding,
             node.values,
             columns,
-            directions,
+            Axes(directions),
             written_at=_hook_point(places[i], has_mlps=not assembly.transformer.config.attn_only),
             is_view=i not in layout.slices,
             is_auxiliary=name not in of_program,

@@ -32,6 +32,14 @@ def disguised(as_compiled, induction):
     return as_compiled(disguise(induction.transformer, seed=2, extra_width=3))
 
 
+def test_a_disguised_compiled_model_is_compared_as_it_stands(induction, task, brief):
+    twin = disguise(induction, seed=2, extra_width=3)
+    assert task.accuracy(twin) == task.accuracy(induction)
+    found = compare(induction, twin, task=task, config=brief)
+    for name in ("behaviour", "attention", "ablation"):
+        assert found.axis(name).score == pytest.approx(1, abs=1e-3)
+
+
 def without_values(model: Transformer, layer: int) -> Transformer:
     name = f"blocks.{layer}.attn.W_V"
     return Transformer(model.config, {**model.weights, name: 0 * model.weights[name]}, model.mask)

@@ -3,10 +3,12 @@ import pytest
 
 from rasplens.compile import UndefinedValue
 from rasplens.compile.rasp import Encoding
-from rasplens.compile.variable import Variable, nearest
+from rasplens.compile.variable import Axes, Subspace, Variable, nearest
+from rasplens.model.change_of_basis import oblique, widening
 
-CLASSES = Variable("c", Encoding.CATEGORICAL, ("x", "y", "z"), np.eye(3), np.arange(3), "blocks.0.hook_resid_post")
-NUMBERS = Variable("n", Encoding.NUMERICAL, (0.0, 0.1, 5.0), np.eye(2), np.arange(2), "blocks.0.hook_resid_post")
+POINT = "blocks.0.hook_resid_post"
+CLASSES = Variable("c", Encoding.CATEGORICAL, ("x", "y", "z"), np.eye(3), Axes(np.arange(3)), POINT)
+NUMBERS = Variable("n", Encoding.NUMERICAL, (0.0, 0.1, 5.0), np.eye(2), Axes(np.arange(2)), POINT)
 
 
 def test_classes_are_decoded_from_one_hots():
@@ -43,3 +45,28 @@ def test_the_code_of_a_value_is_its_place():
     assert NUMBERS.code(0.1 + 1e-12) == 1
     with pytest.raises(KeyError, match="'c' is never 'w'"):
         CLASSES.code("w")
+
+
+def test_in_another_basis_it_reads_the_same_and_its_projector_takes_out_the_same():
+    variable = Variable("v", Encoding.CATEGORICAL, ("x", "y"), np.eye(5)[:, 1:3], Axes(np.array([1, 2])), POINT)
+    rng = np.random.default_rng(0)
+    stream, change = rng.normal(size=(7, 5)), oblique(5, 20.0, rng)
+    turned = variable.in_basis(change)
+    there = stream @ change.writes
+    np.testing.assert_allclose(turned.read(there), variable.read(stream), atol=1e-12)
+    left = stream - stream @ variable.projector
+    assert not left[:, 1:3].any()
+    np.testing.assert_array_equal(left[:, [0, 3, 4]], stream[:, [0, 3, 4]])
+    np.testing.assert_allclose(there - there @ turned.projector, left @ change.writes, atol=1e-12)
+    back = turned.in_basis(oblique(5, 3.0, rng))
+    assert isinstance(back.place, Subspace)
+    np.testing.assert_allclose(back.place.writes @ back.place.reads, np.eye(2), atol=1e-12)
+
+
+def test_directions_are_axes_or_are_refused():
+    wider = NUMBERS.in_basis(widening(2, 3))
+    np.testing.assert_array_equal(wider.directions, [0, 1])
+    assert wider.columns.shape == (5, 2)
+    turned = NUMBERS.in_basis(oblique(2, 2.0, np.random.default_rng(0)))
+    with pytest.raises(ValueError, match="'n' lies along no axes of the residual stream: its model is disguised"):
+        _ = turned.directions

@@ -49,6 +49,18 @@ def test_the_logits_stay_and_the_weights_do_not(random_transformer, config, extr
     assert set(model.weights) - set(differs(model, twin)) <= fixed
 
 
+@pytest.mark.parametrize("extra_width", [0, 3])
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+def test_in_an_oblique_basis_the_logits_stay_and_angles_do_not(random_transformer, config, extra_width):
+    model = random_transformer(config, biases=True)
+    twin = disguise(model, seed=3, extra_width=extra_width, basis="oblique", condition=30.0)
+    np.testing.assert_allclose(twin(TOKENS), model(TOKENS), **SAME)
+    angles = [one.W_E @ one.W_E.T for one in (model, twin)]
+    assert np.abs(angles[0] - angles[1]).max() > 0.1
+    turned = disguise(model, seed=3, extra_width=extra_width)  # the negative control: a rotation keeps them
+    np.testing.assert_allclose(turned.W_E @ turned.W_E.T, angles[0], atol=1e-9)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_changes_its_own_weights_alone(random_transformer, kind):
     model = random_transformer(CONFIGS["mlp"], biases=True)
@@ -179,6 +191,13 @@ def test_what_is_no_disguise_is_refused(random_transformer):
         disguise(model, kinds=["heads", "layers"])
     with pytest.raises(ValueError, match="as a list; got 'heads'"):
         disguise(model, kinds="heads")
+    with pytest.raises(ValueError, match="basis must be one of orthogonal, oblique; got 'skew'"):
+        disguise(model, basis="skew")
+    for condition in (0.5, np.inf, np.nan):
+        with pytest.raises(ValueError, match="condition must be a number of at least 1"):
+            disguise(model, basis="oblique", condition=condition)
+    with pytest.raises(ValueError, match='put "residual" among the kinds'):
+        disguise(model, basis="oblique", kinds=["heads"])
     for arguments in ({"extra_width": -1}, {"noise": -0.5}):
         with pytest.raises(ValueError, match="must be 0 or more"):
             disguise(model, **arguments)

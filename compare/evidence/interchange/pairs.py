@@ -134,15 +134,16 @@ def counterfactual(
         The answers as the task's codes, and by layer the attention then, `[pair, head, ctx, ctx]`.
     """
     reference, one = pairing.reference, pairing.compiled.variables[variable]
-    taken = torch.as_tensor(reference.activation(one.written_at)[source][..., one.directions])
+    theirs = torch.as_tensor(reference.activation(one.written_at)[source])
+    projector = torch.as_tensor(one.projector, dtype=theirs.dtype)
     rows, positions = np.nonzero(intervened)
     places = [reference.at(position) for position in positions.tolist()]
     patterns: dict[int, np.ndarray] = {}
 
     def take(stream: torch.Tensor, hook: object) -> torch.Tensor:
         stream = stream.clone()
-        for direction, value in zip(one.directions.tolist(), taken[rows, positions].T, strict=True):
-            stream[rows, places, direction] = value
+        own = stream[rows, places]
+        stream[rows, places] = own + (theirs[rows, positions] - own) @ projector
         return stream
 
     def keep(layer: int) -> Callable[[torch.Tensor, object], torch.Tensor]:

@@ -1,6 +1,7 @@
 from rasplens.compare import as_studied_model
 from rasplens.compare.models.relevance import relevant_positions, relevant_rows
 from rasplens.compile import compile_program
+from rasplens.model import disguise
 from rasplens.tasks import get_task
 
 
@@ -23,3 +24,10 @@ def test_each_position_counts_alone():
     assert rows == {"first": [2], "second": [2], "slots": [4]}  # two heads write it: [3] and [4]
     assert relevant_positions(studied, compiled.variables["first"], 48) == [2]
     assert relevant_positions(studied, compiled.variables["slots"], 48) == [3, 4]
+
+
+def test_a_disguise_is_causally_relevant_where_the_model_is(induction, task):
+    twin = disguise(induction, seed=2, basis="oblique", extra_width=2)
+    studied, hidden = (as_studied_model(one, task, task.held_out[:30]) for one in (induction, twin))
+    for name, variable in induction.variables.items():
+        assert relevant_positions(hidden, twin.variables[name], 48) == relevant_positions(studied, variable, 48)

@@ -1,8 +1,6 @@
-"""Pairs of programs with the same answers by different computations: what calibration compiles."""
+"""The circuits that the mapping is fitted on, and that it was first measured on."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
+from rasplens.compare.verdict.calibration.circuits.circuit import Circuit, of_program
 from rasplens.compile.rasp import (
     Aggregate,
     Comparison,
@@ -15,24 +13,7 @@ from rasplens.compile.rasp import (
     numerical,
     tokens,
 )
-from rasplens.tasks import Task, get_task, task_from_program
-
-
-@dataclass(frozen=True, eq=False)
-class Circuit:
-    """Two programs for one task.
-
-    Attributes:
-        name: For tables.
-        task: Builds the task.
-        program: Builds the program.
-        alternative: Builds another with the same answers.
-    """
-
-    name: str
-    task: Callable[[], Task]
-    program: Callable[[], SOp]
-    alternative: Callable[[], SOp]
+from rasplens.tasks import Task, get_task
 
 
 def gather(offset: int, of: SOp, name: str) -> SOp:
@@ -202,32 +183,25 @@ def _copy_task() -> Task:
     return get_task("copy", n_letters=8, block=3, length=9)
 
 
-def _of_program(
-    name: str, vocab: str, program: Callable[[], SOp], alternative: Callable[[], SOp], length: int = 5
-) -> Circuit:
-    return Circuit(name, lambda: task_from_program(program(), vocab, length), program, alternative)
-
-
-_ALL = (
+PLAIN = (
     Circuit(
         "copy", _copy_task, lambda: _copy_task().programs["offset"], lambda: _copy_task().programs["induction"]
     ),
-    _of_program("shift", "abcd", shift_at_once, shift_in_steps),
-    _of_program("histogram", "ab", histogram_by_match, histogram_by_counts, length=7),
-    _of_program("reverse", "abcd", reverse_at_once, reverse_in_steps),
-    _of_program("repeated", "abcd", repeated_by_count, repeated_by_looking),
-    _of_program("share", "abc", share_by_average, share_by_counts),
-    _of_program("last", "abcd", last_at_once, last_in_steps),
-    _of_program("majority", "ab", majority_by_own, majority_by_others, length=7),
-    _of_program("same_as_first", "abcd", same_as_first_by_reading, same_as_first_by_looking),
-    _of_program("ends", "abcd", ends_by_reading, ends_by_looking),
-    _of_program("mirror", "abcd", mirror_by_reading, mirror_by_looking),
-    _of_program("rank", "abcd", rank_by_lower, rank_by_higher),
-    _of_program("swap", "abc", swap_at_once, swap_in_steps, length=6),
-    _of_program("pointed_at", "abc", pointed_at_by_count, pointed_at_by_rest),
+    of_program("shift", "abcd", shift_at_once, shift_in_steps),
+    of_program("histogram", "ab", histogram_by_match, histogram_by_counts, length=7),
+    of_program("reverse", "abcd", reverse_at_once, reverse_in_steps),
+    of_program("repeated", "abcd", repeated_by_count, repeated_by_looking),
+    of_program("share", "abc", share_by_average, share_by_counts),
+    of_program("last", "abcd", last_at_once, last_in_steps),
+    of_program("majority", "ab", majority_by_own, majority_by_others, length=7),
+    of_program("same_as_first", "abcd", same_as_first_by_reading, same_as_first_by_looking),
+    of_program("ends", "abcd", ends_by_reading, ends_by_looking),
+    of_program("mirror", "abcd", mirror_by_reading, mirror_by_looking),
+    of_program("rank", "abcd", rank_by_lower, rank_by_higher),
+    of_program("swap", "abc", swap_at_once, swap_in_steps, length=6),
+    of_program("pointed_at", "abc", pointed_at_by_count, pointed_at_by_rest),
 )
-CIRCUITS = {circuit.name: circuit for circuit in _ALL}
-"""The circuits by name."""
+"""All of them."""
 
 FITTED_ON = ("copy", "shift", "histogram")
 """The circuits that the mapping is fitted on."""
