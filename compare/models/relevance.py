@@ -4,7 +4,7 @@ Zeroing would not do: the zero of a head may be just what it writes where it has
 Found by trying, on a few inputs, with every position at once in a batch.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,7 @@ CHANGE = 1e-3
 """The least change of a logit that counts as one."""
 
 Exchange = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-"""From an activation at one position `[input, ...]`, and what it is elsewhere, the activation with a part of that."""
+"""From an activation at one position, and what it is elsewhere, `[input, ...]`: the first with a part of that."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ OPEN: Final = "cannot tell"
 UNTESTABLE: Final = "not testable"
 
 AT_LEAST: Final = 0.8
-"""A claim holds if the lower end of its interval is at least this, which true programs reach; docs/calibration.md."""
+"""A claim holds if the lower end of its interval is at least this, which true programs reach."""
 
 AT_MOST: Final = 0.7
 """A claim fails if the upper end of its interval is below this: what the best wrong program reaches."""

@@ -26,8 +26,8 @@ def observe(
     """The verdict on one labelled pair, as a row of a table.
 
     Returns:
-        circuit, program, model, same, verdict, its levels, the claim of variables or routes that holds least (empty
-        if none could be tested) and its score, reasons.
+        circuit, program, model, same, verdict, its levels, the claim of variables or routes that holds least
+        (empty if none could be tested) and its score, reasons.
     """
     pairing = pair(
         labelled.reference, labelled.model, labelled.task, get_config(config), seed, labelled.vocabulary
