@@ -111,6 +111,7 @@ def test_what_was_interrupted_goes_on(capsys, tmp_path, monkeypatch):
         (["frac_prevs", "--d", "2", "--recipe", "slow"], "no recipe 'slow'"),
         (["frac_prevs", "--d", "2", "--program", "x"], "already names its own"),
         (["frac_prevs", "--d", "2", "--out", "missing/x.safetensors"], "does not exist"),
+        (["frac_prevs", "--d", "2", "--out", "."], "is a folder"),
     ],
 )
 def test_a_mistake_is_one_line_and_leaves_nothing(capsys, tmp_path, arguments, message):
