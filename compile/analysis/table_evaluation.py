@@ -157,26 +157,27 @@ def _select(node: SelectorNode, i: int, graph: FiniteGraph, found: Trace) -> np.
 
 @_select.register
 def _(node: PredicateNode, i: int, graph: FiniteGraph, found: Trace) -> np.ndarray:
-    keys, queries = found.codes[node.keys], found.codes[node.queries]
-    at = tuple(np.broadcast_arrays(keys[:, None, :], queries[:, :, None]))
-    _note_errors(i, node, at, found)
-    return node.table[at]
+    return _satisfies(i, node, found)
 
 
 @_select.register
 def _(node: SelectBestNode, i: int, graph: FiniteGraph, found: Trace) -> np.ndarray:
-    keys, queries, scores = (found.codes[source] for source in node.inputs)
-    at = tuple(np.broadcast_arrays(keys[:, None, :], queries[:, :, None]))
-    _note_errors(i, node, at, found)
-    ranks = np.append(ranking(graph.variable(node.score).values), UNDEFINED)[scores]
-    candidates = np.where(node.table[at], ranks[:, None, :], UNDEFINED)
-    candidates = np.where(found.visible, candidates, UNDEFINED)
+    ranks = np.append(ranking(graph.variable(node.score).values), UNDEFINED)[found.codes[node.score]]
+    candidates = np.where(_satisfies(i, node, found) & found.visible, ranks[:, None, :], UNDEFINED)
     return (candidates == candidates.max(axis=-1, keepdims=True)) & (candidates != UNDEFINED)
 
 
 @_select.register
 def _(node: ConjunctionNode, i: int, graph: FiniteGraph, found: Trace) -> np.ndarray:
     return np.logical_and.reduce([found.selected[part] for part in node.inputs])
+
+
+def _satisfies(i: int, node: PredicateNode, found: Trace) -> Bool[np.ndarray, "batch query key"]:
+    """Where the predicate of a selector holds."""
+    keys, queries = found.codes[node.keys], found.codes[node.queries]
+    at = tuple(np.broadcast_arrays(keys[:, None, :], queries[:, :, None]))
+    _note_errors(i, node, at, found)
+    return node.table[at]
 
 
 def ranking(values: tuple[Value, ...]) -> np.ndarray:
