@@ -13,14 +13,14 @@ import tempfile
 import time
 from pathlib import Path
 
-import numpy as np
 from page import table, write
 
 from rasplens.compile import verify
 from rasplens.learned import LearnedModel, load_pretrained
+from rasplens.reproductions.copying import completed
+from rasplens.reproductions.sorting import FRESH_LISTS, accuracy_on_fresh_lists
 from rasplens.sources import reference
 from rasplens.tasks import Task, get_task
-from rasplens.tasks.completion import complete
 
 TASKS = ("sort", "copy", "compression")
 
@@ -63,18 +63,13 @@ def row(name: str) -> list[str]:
 def learned_figure(task: Task, learned: LearnedModel) -> str:
     """The learned model's figure that compares with the published one."""
     if task.name == "sort":
-        fresh = task.draw(np.random.default_rng(1), 20_000)
-        return f"{task.accuracy(learned, fresh).token:.4f} of tokens on 20,000 fresh lists"
+        share = accuracy_on_fresh_lists(task, learned.transformer)
+        return f"{share:.4f} of tokens on {FRESH_LISTS:,} fresh lists"
     if task.name == "copy":
-        return f"completes {completed(task, learned):.3f} of 12-letter prompts, of those without repeated letters"
+        share = completed(task, learned.transformer)
+        return f"completes {share:.3f} of 12-letter prompts, of those without repeated letters"
     accuracy = task.accuracy(learned)
     return f"{accuracy.token:.4f} of tokens, {accuracy.sequence:.4f} of pairs"
-
-
-def completed(task: Task, learned: LearnedModel) -> float:
-    """The share of held-out blocks of distinct letters that are continued without a mistake."""
-    distinct = task.held_out[[len(set(block)) == 6 for block in task.held_out[:, :6].tolist()]]
-    return float((complete(learned.transformer, distinct[:, :12], task.n_ctx) == distinct).all(axis=1).mean())
 
 
 def run_seconds(name: str) -> float:

@@ -4,6 +4,7 @@ This is how the compiler looks at its own program: quick, but only as right as t
 are verified against the interpreter, which shares nothing with this module.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
 
@@ -97,12 +98,8 @@ def _(node: LinearNode, i: int, graph: FiniteGraph, found: Trace) -> Codes:
 
 @_compute.register
 def _(node: WhereNode, i: int, graph: FiniteGraph, found: Trace) -> Codes:
-    condition, then, otherwise = (found.codes[source] for source in node.inputs)
-    asked, *branches = (graph.variable(source) for source in node.inputs)
-    truth = np.array([*(bool(value) for value in asked.values), False])[condition]
-    first, second = (recode(branch, node) for branch in branches)
-    chosen = np.where(truth, first[then], second[otherwise])
-    return np.where(condition == UNDEFINED, UNDEFINED, chosen)
+    inputs = [graph.variable(source) for source in node.inputs]
+    return chosen_codes(node, inputs, [found.codes[source] for source in node.inputs])
 
 
 @_compute.register
@@ -157,26 +154,27 @@ def _select(node: SelectorNode, i: int, graph: FiniteGraph, found: Trace) -> np.
 
 @_select.register
 def _(node: PredicateNode, i: int, graph: FiniteGraph, found: Trace) -> np.ndarray:
-    keys, queries = found.codes[node.keys], found.codes[node.queries]
-    at = tuple(np.broadcast_arrays(keys[:, None, :], queries[:, :, None]))
-    _note_errors(i, node, at, found)
-    return node.table[at]
+    return _satisfies(i, node, found)
 
 
 @_select.register
 def _(node: SelectBestNode, i: int, graph: FiniteGraph, found: Trace) -> np.ndarray:
-    keys, queries, scores = (found.codes[source] for source in node.inputs)
-    at = tuple(np.broadcast_arrays(keys[:, None, :], queries[:, :, None]))
-    _note_errors(i, node, at, found)
-    ranks = np.append(ranking(graph.variable(node.score).values), UNDEFINED)[scores]
-    candidates = np.where(node.table[at], ranks[:, None, :], UNDEFINED)
-    candidates = np.where(found.visible, candidates, UNDEFINED)
+    ranks = np.append(ranking(graph.variable(node.score).values), UNDEFINED)[found.codes[node.score]]
+    candidates = np.where(_satisfies(i, node, found) & found.visible, ranks[:, None, :], UNDEFINED)
     return (candidates == candidates.max(axis=-1, keepdims=True)) & (candidates != UNDEFINED)
 
 
 @_select.register
 def _(node: ConjunctionNode, i: int, graph: FiniteGraph, found: Trace) -> np.ndarray:
     return np.logical_and.reduce([found.selected[part] for part in node.inputs])
+
+
+def _satisfies(i: int, node: PredicateNode, found: Trace) -> Bool[np.ndarray, "batch query key"]:
+    """Where the predicate of a selector holds."""
+    keys, queries = found.codes[node.keys], found.codes[node.queries]
+    at = tuple(np.broadcast_arrays(keys[:, None, :], queries[:, :, None]))
+    _note_errors(i, node, at, found)
+    return node.table[at]
 
 
 def ranking(values: tuple[Value, ...]) -> np.ndarray:
@@ -188,6 +186,15 @@ def ranking(values: tuple[Value, ...]) -> np.ndarray:
 def numbers(node: VariableNode) -> np.ndarray:
     """The values of a variable as floats; at the last place, for undefined, 0."""
     return np.array([*(float(value) for value in node.values), 0.0])
+
+
+def chosen_codes(
+    node: WhereNode, inputs: Sequence[VariableNode], codes: Sequence[np.ndarray]
+) -> Int[np.ndarray, "..."]:
+    """The codes of a choice where its condition and branches have the given ones."""
+    truth = np.array([*(bool(value) for value in inputs[0].values), False])[codes[0]]
+    first, second = (recode(branch, node)[at] for branch, at in zip(inputs[1:], codes[1:], strict=True))
+    return np.where(codes[0] == UNDEFINED, UNDEFINED, np.where(truth, first, second))
 
 
 def recode(source: VariableNode, target: VariableNode) -> np.ndarray:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from rasplens.compile.analysis.domains import coder
-from rasplens.compile.analysis.table_evaluation import recode
+from rasplens.compile.analysis.table_evaluation import chosen_codes
 from rasplens.compile.ir import (
     UNDEFINED,
     FiniteGraph,
@@ -69,9 +69,7 @@ def _codes_of(node: Elementwise, inputs: Sequence[VariableNode], codes: Sequence
     if isinstance(node, LookupNode):
         return node.table[tuple(codes)]
     if isinstance(node, WhereNode):
-        truth = np.array([*(bool(value) for value in inputs[0].values), False])[codes[0]]
-        first, second = (recode(source, node)[at] for source, at in zip(inputs[1:], codes[1:], strict=True))
-        return np.where(codes[0] == UNDEFINED, UNDEFINED, np.where(truth, first, second))
+        return chosen_codes(node, inputs, codes)
     return _linear_codes(node, inputs, codes)
 
 

@@ -11,10 +11,10 @@ Source: Weiss et al. 2021, "Thinking Like Transformers"; Lindner et al. 2023, "T
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from enum import Enum
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_origin
 
 Value = Any
 """None (undefined), bool, int, float, str or a tuple of those."""
@@ -68,16 +68,21 @@ SOpT = TypeVar("SOpT", bound="SOp")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RASPExpr:
-    """A node of a program: an s-op or a selector.
+    """A node of a program: an s-op or a selector. What its arguments must be is what the class says they are.
 
     Attributes:
         annotations: `name` and `encoding`, where they were set; see `annotate`.
+
+    Raises:
+        TypeError: If an argument is something else.
     """
 
     annotations: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "annotations", MappingProxyType(dict(self.annotations)))
+        for argument in fields(self):
+            _check_argument(self, argument)
 
     @property
     def name(self) -> str:
@@ -110,6 +115,17 @@ class RASPExpr:
         given = f" {self.name!r}" if "name" in self.annotations else ""
         reads = ", ".join(child.name for child in self.children)
         return f"<{kind}{given} of {reads}>" if reads else f"<{kind}{given}>"
+
+
+def _check_argument(expr: RASPExpr, argument: Field[Any]) -> None:
+    """Raises where an argument is not what its class says: an s-op, a selector, or a Python function."""
+    given, name, kind = getattr(expr, argument.name), argument.name, type(expr).__name__
+    if argument.type is SOp and not isinstance(given, SOp):
+        raise TypeError(f"`{name}` of {kind} must be an s-op; got {given!r}. Wrap a constant in Full(...).")
+    if argument.type is Selector and not isinstance(given, Selector):
+        raise TypeError(f"`{name}` of {kind} must be a selector; got {given!r}.")
+    if get_origin(argument.type) is Callable and (isinstance(given, RASPExpr) or not callable(given)):
+        raise TypeError(f"{kind} needs a Python function of values; got {given!r}.")
 
 
 def annotate(expr: ExprT, **annotations: Any) -> ExprT:
@@ -214,25 +230,12 @@ class LengthType(SOp):
     """The length of the sequence, at every position."""
 
 
-tokens = TokensType()
-indices = IndicesType()
-length = LengthType()
-
-PRIMITIVES: Mapping[str, SOp] = {"TokensType": tokens, "IndicesType": indices, "LengthType": length}
-"""By the name of its class, here as in Tracr, each s-op of which there is only one."""
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Map(SOp):
     """`f` of every value."""
 
     f: Callable[[Value], Value]
     inner: SOp
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _require_callable("Map", self.f)
-        _require(SOp, "Map", inner=self.inner)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -243,11 +246,6 @@ class SequenceMap(SOp):
     fst: SOp
     snd: SOp
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _require_callable("SequenceMap", self.f)
-        _require(SOp, "SequenceMap", fst=self.fst, snd=self.snd)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearSequenceMap(SOp):
@@ -257,10 +255,6 @@ class LinearSequenceMap(SOp):
     snd: SOp
     fst_fac: float
     snd_fac: float
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _require(SOp, "LinearSequenceMap", fst=self.fst, snd=self.snd)
 
     def f(self, x: Value, y: Value) -> Value:
         """The linear form itself."""
@@ -277,10 +271,6 @@ class Where(SOp):
     condition: SOp
     then: SOp
     otherwise: SOp
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _require(SOp, "Where", condition=self.condition, then=self.then, otherwise=self.otherwise)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -324,11 +314,6 @@ class Select(Selector):
     queries: SOp
     predicate: Predicate
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _require(SOp, "Select", keys=self.keys, queries=self.queries)
-        _require_callable("Select", self.predicate)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SelectBest(Selector):
@@ -343,11 +328,6 @@ class SelectBest(Selector):
     queries: SOp
     predicate: Predicate
     score: SOp
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _require(SOp, "SelectBest", keys=self.keys, queries=self.queries, score=self.score)
-        _require_callable("SelectBest", self.predicate)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -369,10 +349,6 @@ class SelectorAnd(Selector):
     fst: Selector
     snd: Selector
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _require(Selector, "SelectorAnd", fst=self.fst, snd=self.snd)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SelectorOr(Selector):
@@ -381,10 +357,6 @@ class SelectorOr(Selector):
     fst: Selector
     snd: Selector
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _require(Selector, "SelectorOr", fst=self.fst, snd=self.snd)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SelectorNot(Selector):
@@ -392,20 +364,12 @@ class SelectorNot(Selector):
 
     inner: Selector
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _require(Selector, "SelectorNot", inner=self.inner)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SelectorWidth(SOp):
     """How many keys are selected, for each query."""
 
     selector: Selector
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _require(Selector, "SelectorWidth", selector=self.selector)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -421,11 +385,17 @@ class Aggregate(SOp):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _require(Selector, "Aggregate", selector=self.selector)
-        _require(SOp, "Aggregate", sop=self.sop)
         if not isinstance(self.default, bool | int | float | str | tuple | None):
             kind = type(self.default).__name__
             raise TypeError(f"`default` of Aggregate must be None, bool, int, float, str or a tuple; got {kind}.")
+
+
+tokens = TokensType()
+indices = IndicesType()
+length = LengthType()
+
+PRIMITIVES: Mapping[str, SOp] = {"TokensType": tokens, "IndicesType": indices, "LengthType": length}
+"""By the name of its class, here as in Tracr, each s-op of which there is only one."""
 
 
 def numerical(sop: SOpT) -> SOpT:
@@ -457,16 +427,3 @@ def _default_name(kind: type) -> str:
     """The class in Tracr's spelling: `SequenceMap` is "sequence_map", `TokensType` is "tokens"."""
     name = kind.__name__.removesuffix("Type").replace("SOp", "Sop")
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
-
-
-def _require(kind: type, expression: str, **arguments: Any) -> None:
-    for name, argument in arguments.items():
-        if not isinstance(argument, kind):
-            wanted = "an s-op" if kind is SOp else "a selector"
-            hint = " Wrap a constant in Full(...)." if kind is SOp else ""
-            raise TypeError(f"`{name}` of {expression} must be {wanted}; got {argument!r}.{hint}")
-
-
-def _require_callable(expression: str, function: Any) -> None:
-    if isinstance(function, RASPExpr) or not callable(function):
-        raise TypeError(f"{expression} needs a Python function of values; got {function!r}.")

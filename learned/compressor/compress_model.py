@@ -101,7 +101,7 @@ def compress_many(
     check_members(compiled, members)
     output_loss, pool = fitting_loss(compiled, recipe), training_pool(compiled, config)
     job = MapTraining(compiled, members, recipe, output_loss, pool, config.map_chunk)
-    at = loop.run(job, progress, None if state_path is None else Path(state_path), config.save_every)
+    at = loop.run(job, progress, state_path, config.save_every)
     runs = [member for member in members for _ in recipe.heats]
     ends = [
         compressed_by(

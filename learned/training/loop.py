@@ -74,7 +74,7 @@ class Job(ABC, Generic[R]):
 def run(
     job: Job[R],
     progress: Callable[[R], None] | None = None,
-    path: Path | None = None,
+    path: str | Path | None = None,
     save_every: float = 0.0,
 ) -> Standing[R]:
     """The standing of a job at its end.
@@ -90,6 +90,7 @@ def run(
     Raises:
         StorageError: If the state cannot be written, is damaged, or is that of another job.
     """
+    path = None if path is None else Path(path)
     at = _begun(job, path)
     saved_at = time.perf_counter()
     while not job.is_done(at):

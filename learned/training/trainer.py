@@ -86,7 +86,7 @@ def train_many(
     if not members or len(set(members)) < len(members):
         raise ValueError(f"Training needs one seed or several different ones; got {members}.")
     job = _Training(task, recipe, members, config)
-    end = loop.run(job, progress, None if state_path is None else Path(state_path), config.save_every)
+    end = loop.run(job, progress, state_path, config.save_every)
     return [
         _learned(job, name, i, {key: np.asarray(array[i]) for key, array in end.arrays[0].items()}, end.reports)
         for i in range(len(members))

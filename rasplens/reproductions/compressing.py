@@ -1,6 +1,7 @@
 """The models that compress pairs of digits into one token: Farrell et al. 2025, “Order by Scale”."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import plotly.graph_objects as go
 
@@ -65,26 +66,22 @@ TWO_LAYERS = Reproduction(
 )
 """The model of the article."""
 
-THREE_LAYERS = Reproduction(
+THREE_LAYERS = replace(
+    TWO_LAYERS,
     name="compression_three_layers",
-    source=FARRELL,
     model="3 layers, 1 head, d=64, W_V = W_O = I, frozen",
-    task="compression",
     recipe="three_layers",
-    seed=0,
     findings=_compression_findings(1.0, 1.0, "–"),
-    figures=_flow,
 )
 """The same with another layer."""
 
-NARROW = Reproduction(
+NARROW = replace(
+    TWO_LAYERS,
     name="compression_narrow",
     source=f"{FARRELL}, training notebook",
     model="3 layers, 1 head, d=8, W_V = W_O = I, frozen; earlier layout",
     task="compression_notebook",
-    recipe="fast",
     seed=1,
     findings=_compression_findings(0.99, 0.0, "0.9915"),
-    figures=_flow,
 )
 """The model of the training notebook."""

@@ -1,6 +1,7 @@
 """The one-layer models that copy blocks: CG80499, “Attempting to reverse engineer one-layer transformers”."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import plotly.graph_objects as go
@@ -43,24 +44,21 @@ def _copy_findings(
         ]  # fmt: skip
         for prompt, kind in PROMPTS.items():
             ours = completion(task, model, prompt)
-            is_copy = kind == "two blocks"
-            rows.append(
-                Finding(
-                    f"completion of {prompt} ({kind})",
-                    completions[prompt],
-                    ours,
-                    (ours == prompt) == copies if is_copy else None,
-                )
-            )
+            holds = (ours == prompt) == copies if kind == "two blocks" else None
+            rows.append(Finding(f"completion of {prompt} ({kind})", completions[prompt], ours, holds))
         return rows
 
     return findings
 
 
-def _completed(task: Task, model: Transformer, copies: bool) -> Finding:
+def completed(task: Task, model: Transformer) -> float:
+    """The share of held-out blocks of distinct letters that are continued without a mistake."""
     distinct = task.held_out[[len(set(block)) == 6 for block in task.held_out[:, :6].tolist()]]
-    written = complete(model, distinct[:, :12], task.n_ctx)
-    share = float((written == distinct).all(axis=1).mean())
+    return float((complete(model, distinct[:, :12], task.n_ctx) == distinct).all(axis=1).mean())
+
+
+def _completed(task: Task, model: Transformer, copies: bool) -> Finding:
+    share = completed(task, model)
     theirs = "both prompts" if copies else "no prompt"
     measure = "12-letter prompts completed, of held-out blocks of different letters"
     return Finding(measure, theirs, f"{share:.4f}", share > 0.99 if copies else share < 0.01)
@@ -105,13 +103,11 @@ COPY = Reproduction(
 )
 """The model that does not learn to copy."""
 
-COPY_SMEARED = Reproduction(
+COPY_SMEARED = replace(
+    COPY,
     name="copy_smeared",
-    source=CG80499,
     model="the same with smeared keys",
-    task="copy",
     recipe="smeared",
-    seed=0,
     findings=_copy_findings(
         {
             "ABCDEF": "EFEFEFEFEFEFEFEFEF",
@@ -124,6 +120,5 @@ COPY_SMEARED = Reproduction(
         -0.9999,
         copies=True,
     ),
-    figures=_copy_figures,
 )
 """The model that does, with a step from each key to the next."""

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from rasplens import terminal
 from rasplens.compare import CompareConfig, rank, write_report
-from rasplens.compare.pipeline import STAGES
 from rasplens.sources import learned_model, reference
 from rasplens.tasks import get_task
+from rasplens.workflows.progress import comparison_report
 from rasplens.workflows.verify import verify_for_task
 
 SUMMARY_HEADINGS = (
@@ -36,11 +36,8 @@ def compare_and_show(
     rankings = {}
     with terminal.progress("comparing") as advance:
         for name, learned in models:
-
-            def begin(stage: str, name: str = name) -> None:
-                advance(f"{name}: {stage}", STAGES.index(stage), len(STAGES))
-
-            rankings[name] = rank(references, learned, task=task, config=config, seed=seed, progress=begin)
+            report = comparison_report(name, advance)
+            rankings[name] = rank(references, learned, task=task, config=config, seed=seed, progress=report)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         for name, ranking in rankings.items():

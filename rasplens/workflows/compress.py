@@ -10,6 +10,8 @@ from rasplens.learned.compressor.evaluation import Evaluation, baseline, evaluat
 from rasplens.learned.compressor.examples import examples
 from rasplens.learned.compressor.recipe import get_recipe
 from rasplens.sources import Sizes, compile_source
+from rasplens.workflows.output_files import check_file
+from rasplens.workflows.progress import time_left
 
 HEADINGS = ["", "answers right", "inputs right", "loss", "layers' cosine", "layers' loss"]
 
@@ -28,19 +30,17 @@ def compress_and_show(
     """Compresses a program, stores the models, and shows what they kept; an interrupted run goes on.
 
     Raises:
-        ValueError: If there is no such program or recipe, or no folder to write to.
+        ValueError: If there is no such program or recipe, or no place to write to.
     """
     get_recipe(recipe)
-    if not out.parent.is_dir():
-        raise ValueError(f"Cannot write {out}: the folder {out.parent} does not exist. Create it first.")
+    check_file(out, "compressed.safetensors")
     compiled = compile_source(source, program, sizes, optimize)
     state = out.with_suffix(".compression.safetensors")
     with terminal.progress("trying first maps") as advance:
 
         def report(now: CompressionReport) -> None:
-            left = now.seconds / now.step * (now.of - now.step)
             losses = f"answers {now.output_loss:.4f}  layers {now.layer_loss:.4f}"
-            advance(f"d={now.d} seed {now.seed}  {losses}  {left:.0f} s left", now.step, now.of)
+            advance(f"d={now.d} seed {now.seed}  {losses}  {time_left(now, now.of)}", now.step, now.of)
 
         models = compress_many(compiled, widths, seeds, recipe, progress=report, state_path=state)
         on = examples(compiled)

@@ -7,7 +7,7 @@ from rasplens import terminal
 from rasplens.learned import get_recipe, published_grid, use_all_cores
 from rasplens.reproductions import REPRODUCTIONS
 from rasplens.tasks import get_task
-from rasplens.workflows.training_progress import training_report
+from rasplens.workflows.progress import training_report
 
 
 def reproduce_and_show(name: str, out: Path, json: bool) -> None:

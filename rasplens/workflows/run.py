@@ -4,11 +4,11 @@ import time
 from pathlib import Path
 
 from rasplens import terminal
-from rasplens.compare import CompareConfig, Comparison, compare, write_report
+from rasplens.compare import CompareConfig, compare, write_report
 from rasplens.compare.pipeline import STAGES
-from rasplens.compile import CompiledModel
-from rasplens.sources import Studied, learned_model, reference
-from rasplens.tasks import Task, get_task
+from rasplens.sources import learned_model, reference
+from rasplens.tasks import get_task
+from rasplens.workflows.progress import comparison_report
 from rasplens.workflows.summary import show_comparison, show_models
 from rasplens.workflows.verify import verification_values, verify_for_task
 
@@ -24,7 +24,8 @@ def run_task(
     with terminal.progress("compiling") as advance:
         compiled = reference(task, program)
         checks = verify_for_task(compiled, task)
-        comparison = _compare(compiled, learned, task, config, seed, advance)
+        report = comparison_report(compiled.output, advance)
+        comparison = compare(compiled, learned, task=task, config=config, seed=seed, progress=report)
         advance("report", len(STAGES), len(STAGES))
         comparison.save(out / "comparison.json")
         write_report(comparison, out / "report.html")
@@ -38,17 +39,3 @@ def run_task(
     show_models(compiled, learned, comparison, checks)
     show_comparison(comparison)
     terminal.out.print(f"Report: {out / 'report.html'}   Figures: {out / 'comparison.json'}   ({seconds:.0f} s)")
-
-
-def _compare(
-    compiled: CompiledModel,
-    learned: Studied,
-    task: Task,
-    config: CompareConfig,
-    seed: int,
-    advance: terminal.Advance,
-) -> Comparison:
-    def begin(stage: str) -> None:
-        advance(f"{compiled.output}: {stage}", STAGES.index(stage), len(STAGES))
-
-    return compare(compiled, learned, task=task, config=config, seed=seed, progress=begin)

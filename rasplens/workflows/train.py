@@ -5,21 +5,19 @@ from pathlib import Path
 from rasplens import terminal
 from rasplens.learned import get_recipe, train_many, use_all_cores
 from rasplens.tasks import get_task
-from rasplens.workflows.training_progress import training_report
+from rasplens.workflows.output_files import check_file
+from rasplens.workflows.progress import training_report
 
 
 def train_and_show(task_name: str, recipe: str, seeds: list[int], out: Path, json: bool) -> None:
     """Trains a model for each seed and stores it; a training that was interrupted goes on where it was.
 
     Raises:
-        ValueError: If there is no place to write to (before training, not after).
+        ValueError: If there is no place to write to.
     """
     task = get_task(task_name)
     steps = get_recipe(task.name, recipe).steps
-    if out.is_dir():
-        raise ValueError(f"{out} is a folder. Name a file in it, such as {out / f'{task.name}.safetensors'}.")
-    if not out.resolve().parent.is_dir():
-        raise ValueError(f"Cannot write {out}: the folder {out.parent} does not exist. Create it first.")
+    check_file(out, f"{task.name}.safetensors")
     paths = [out] if len(seeds) == 1 else [out.with_stem(f"{out.stem}-{seed}") for seed in seeds]
     state = out.with_suffix(".training.safetensors")
     use_all_cores()

@@ -1,8 +1,9 @@
 import json
 
+from rasp_examples import HIST
+
 from rasplens import terminal
 from rasplens.compile import compile_program
-from rasplens.compile.rasp import Comparison, Select, SelectorWidth, tokens
 
 
 def test_figures_in_tables():
@@ -15,7 +16,7 @@ def test_json_is_printed_alone(capsys):
 
 
 def test_the_anatomy_says_what_computes_each_variable():
-    compiled = compile_program(SelectorWidth(Select(tokens, tokens, Comparison.EQ)).named("hist"), ["a", "b"], 3)
+    compiled = compile_program(HIST, ["a", "b"], 3)
     rows = {row["variable"]: row for row in terminal.anatomy(compiled)}
     assert rows["tokens"]["computed by"] == "embedding"
     assert rows["tokens"]["directions"] == "0-1"

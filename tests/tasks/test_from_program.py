@@ -1,21 +1,10 @@
 import numpy as np
 import pytest
+from rasp_examples import EVERYTHING, HIST, SHIFTED
 
 from rasplens.compile import compile_program, rasp
-from rasplens.compile.rasp import (
-    Aggregate,
-    Comparison,
-    LinearSequenceMap,
-    Select,
-    SelectorWidth,
-    indices,
-    numerical,
-    tokens,
-)
+from rasplens.compile.rasp import Aggregate, LinearSequenceMap, numerical, tokens
 from rasplens.tasks import task_from_program
-
-HIST = SelectorWidth(Select(tokens, tokens, Comparison.EQ)).named("hist")
-SHIFT = Aggregate(Select(indices, indices, lambda key, query: key == query - 1), tokens).named("shift")
 
 
 def test_the_interpreter_gives_the_answers():
@@ -29,10 +18,10 @@ def test_the_interpreter_gives_the_answers():
 
 
 def test_undefined_is_an_answer_of_its_own():
-    task = task_from_program(SHIFT, ["a", "b"], 5, causal=True)
+    task = task_from_program(SHIFTED, ["a", "b"], 5, causal=True)
     assert task.outputs[-1] is None
     assert (task.target(task.held_out)[:, 0] == len(task.outputs) - 1).all()
-    assert task.accuracy(SHIFT).token == 1
+    assert task.accuracy(SHIFTED).token == 1
 
 
 def test_the_mask_follows_the_mode():
@@ -54,8 +43,7 @@ def test_an_input_space_too_small_to_split_is_refused():
 
 def test_fractions_reached_by_different_sums_are_one_answer():
     """A KeyError once: the interpreter's -0.6666666666666667 against the compiler's -0.6666666666666666."""
-    everything = Select(tokens, tokens, Comparison.TRUE)
-    opening, closing = (numerical(Aggregate(everything, numerical(tokens == sign))) for sign in "()")
+    opening, closing = (numerical(Aggregate(EVERYTHING, numerical(tokens == sign))) for sign in "()")
     balance = numerical(LinearSequenceMap(opening, closing, 1, -1)).named("balance")
     task = task_from_program(balance, ["(", ")", "x"], 6, causal=True)
     assert task.accuracy(balance) == (1, 1)

@@ -12,6 +12,9 @@ from rasplens.compare.evidence.routes.questions import CUT, UNREAD, Questions, q
 from rasplens.compare.models.pairing import Pairing
 from rasplens.model import random_streams
 
+FEWEST = 5
+"""Inputs that a model has to answer as the program does, to be asked how."""
+
 COLUMNS = (
     "claim", "part", "drawn", "edges", "changed", "n_changed", "control_changed", "kept", "n_kept", "control_kept",
 )  # fmt: skip
@@ -40,9 +43,11 @@ class RouteTest:
 
 
 def route_tests(pairing: Pairing, seed: int) -> tuple[list[RouteTest], str]:
-    """Every claim on routes, tested; and if the model's edges cannot be patched, why."""
+    """Every claim on routes, tested; and if none can be tested, why."""
     if why := why_not_patchable(pairing.learned):
         return [], why
+    if (n := int(pairing.agrees.sum())) < FEWEST:
+        return [], f"the model gives all of the program's answers on {n} inputs, where {FEWEST} are needed"
     rng = random_streams.rng(seed, "edge patching answers")
     return [_tested(pairing, asked, rng) for asked in questions(pairing, seed)], ""
 

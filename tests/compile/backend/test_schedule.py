@@ -1,10 +1,10 @@
-from rasp_examples import EQUAL
+from rasp_examples import EQUAL, HIST
 
 from rasplens.compile.analysis.reachable_values import reachable_values
 from rasplens.compile.backend.residual_layout import lay_out
 from rasplens.compile.backend.schedule import ATTENTION, MLP, n_layers, schedule
 from rasplens.compile.frontend.lowering import build_graph
-from rasplens.compile.rasp import Aggregate, Comparison, Select, SelectorWidth, indices, tokens
+from rasplens.compile.rasp import Aggregate, Comparison, Select, indices, tokens
 from rasplens.compile.rasp.input_space import input_space
 
 
@@ -15,8 +15,7 @@ def places(program) -> dict[str, tuple[int, int]]:
 
 
 def test_every_operation_takes_the_first_place_after_its_inputs():
-    hist = SelectorWidth(EQUAL).named("hist")
-    program = Aggregate(Select(hist, indices, Comparison.EQ), tokens).named("moved")
+    program = Aggregate(Select(HIST, indices, Comparison.EQ), tokens).named("moved")
     assert places(program) == {
         "hist (attention on BOS)": (0, ATTENTION),
         "hist": (0, MLP),

@@ -1,5 +1,5 @@
 import pytest
-from rasp_examples import EQUAL
+from rasp_examples import BACK, EQUAL
 
 from rasplens.compile import CompileError, rasp
 from rasplens.compile import ir as ops
@@ -97,8 +97,7 @@ def test_selectors_over_the_same_variables_merge_into_one_predicate():
 
 
 def test_conjunctions_over_different_variables_become_one_head_with_several_parts():
-    back = Select(indices, indices, Comparison.LT)
-    graph = build_graph(SelectorWidth(EQUAL & back & Select(indices, tokens, Comparison.EQ)))
+    graph = build_graph(SelectorWidth(EQUAL & BACK & Select(indices, tokens, Comparison.EQ)))
     both = [node for node in graph.nodes if isinstance(node.op, ops.Conjunction)][-1]
     assert len(both.inputs) == 3
 
@@ -116,8 +115,7 @@ def test_annotated_tokens_are_a_lookup_from_the_embedded_ones():
 
 
 def test_other_combinations_go_through_the_pairs_of_what_they_read():
-    back = Select(indices, indices, Comparison.LT)
-    either = build_graph(SelectorWidth(EQUAL | back))
+    either = build_graph(SelectorWidth(EQUAL | BACK))
     pairs = [node for node in either.nodes if node.name == "tokens × indices"]
     assert len(pairs) == 1  # one for keys and queries, which read the same two
     assert pairs[0].op.takes_none

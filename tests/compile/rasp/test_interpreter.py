@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from rasp_examples import EVERYTHING, PREVIOUS
+from rasp_examples import EVERYTHING, PREVIOUS, SHIFTED
 
 from rasplens.compile import UndefinedValue, rasp, run
 from rasplens.compile.rasp import (
@@ -58,19 +58,17 @@ def test_a_mask_limits_what_selectors_see():
 
 
 def test_undefined_values_spread_and_reach_no_function():
-    shifted = Aggregate(PREVIOUS, tokens)
-    assert run(shifted, "ab") == [None, "a"]
-    assert run(shifted + "!", "ab") == [None, "a!"]
-    assert run(SequenceMap(lambda x, y: x + y, shifted, tokens), "ab") == [None, "ab"]
+    assert run(SHIFTED, "ab") == [None, "a"]
+    assert run(SHIFTED + "!", "ab") == [None, "a!"]
+    assert run(SequenceMap(lambda x, y: x + y, SHIFTED, tokens), "ab") == [None, "ab"]
     seen = []
-    run(Map(seen.append, shifted), "ab")
+    run(Map(seen.append, SHIFTED), "ab")
     assert seen == ["a"]
 
 
 def test_undefined_keys_and_queries_select_nothing():
-    shifted = Aggregate(PREVIOUS, tokens)
-    assert run(Select(shifted, tokens, Comparison.TRUE), "ab") == [[False, True], [False, True]]
-    assert run(Select(tokens, shifted, Comparison.TRUE), "ab") == [[False, False], [True, True]]
+    assert run(Select(SHIFTED, tokens, Comparison.TRUE), "ab") == [[False, True], [False, True]]
+    assert run(Select(tokens, SHIFTED, Comparison.TRUE), "ab") == [[False, False], [True, True]]
 
 
 def test_aggregates_of_nothing_give_the_default():
@@ -128,16 +126,14 @@ def test_select_best_takes_the_best_of_what_satisfies_the_predicate():
 def test_select_best_selects_all_that_tie_and_nothing_unscored():
     any_smallest = SelectBest(tokens, tokens, Comparison.TRUE, -1 * tokens)
     assert run(any_smallest, [2, 1, 1]) == [[False, True, True]] * 3
-    shifted = Aggregate(PREVIOUS, tokens)
-    assert run(SelectBest(tokens, tokens, Comparison.TRUE, shifted), [5, 3]) == [[False, True]] * 2
+    assert run(SelectBest(tokens, tokens, Comparison.TRUE, SHIFTED), [5, 3]) == [[False, True]] * 2
     assert run(SelectBest(tokens, tokens, Comparison.FALSE, tokens), [1, 2]) == [[False, False]] * 2
 
 
 def test_where_needs_only_the_branch_that_it_takes():
-    shifted = Aggregate(PREVIOUS, tokens)
-    assert run(Where(indices == 0, tokens, shifted), "ab") == ["a", "a"]
-    assert run(Where(indices == 1, tokens, shifted), "ab") == [None, "b"]
-    assert run(Where(shifted == "a", tokens, Full("z")), "ab") == [None, "b"]
+    assert run(Where(indices == 0, tokens, SHIFTED), "ab") == ["a", "a"]
+    assert run(Where(indices == 1, tokens, SHIFTED), "ab") == [None, "b"]
+    assert run(Where(SHIFTED == "a", tokens, Full("z")), "ab") == [None, "b"]
 
 
 def test_interventions_recompute_everything_downstream():

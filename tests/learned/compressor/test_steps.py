@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ from rasplens.learned.compressor.compressed_model import compressed_by
 from rasplens.learned.compressor.evaluation import evaluate
 from rasplens.learned.compressor.examples import examples
 from rasplens.learned.compressor.recipe import CompressionRecipe
-from rasplens.learned.compressor.steps import build_optimiser, build_steps, first_maps
+from rasplens.learned.compressor.steps import build_loss, build_optimiser, build_steps, first_maps
 
 STILL = CompressionRecipe(400, 64, 1e-12, 1e-12)
 
@@ -32,6 +34,14 @@ def test_the_losses_are_those_of_the_evaluation(which, loss, request):
     found = evaluate(compressed_by(compiled, maps[0].astype(float)))
     assert float(output.mean()) == pytest.approx(found.output_loss, rel=0.03)
     assert float(layers.mean()) == pytest.approx(found.loss, rel=0.03)
+
+
+def test_what_is_minimised_counts_the_layers_with_the_weight_of_the_recipe(unique):
+    loss = build_loss(unique, examples(unique), replace(STILL, layer_weight=0.25), "cross_entropy")
+    projection = jnp.asarray(first_maps(unique.transformer.config.d_model, [(4, 0)])[0])
+    minimised, (output, layers) = loss(projection, jnp.arange(8))
+    assert float(layers) > 0.1
+    assert float(minimised) == pytest.approx(float(output + 0.25 * layers), rel=1e-5)
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ from functools import partial
 
 import pytest
 
-from rasplens.cli import main
 from rasplens.learned import TrainConfig, load_compressed
 from rasplens.learned.compressor import CompressionRecipe, compress_many
 from rasplens.learned.compressor.recipe import RECIPES
@@ -15,20 +14,12 @@ from rasplens.workflows import compress
 
 
 @pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def few_steps(monkeypatch):
     monkeypatch.setitem(RECIPES, "fast", CompressionRecipe(60, 32, 1e-2, 1e-3))
 
 
-def call(capsys, *arguments):
-    with pytest.raises(SystemExit) as stop:
-        main(["compress", *arguments])
-    printed = capsys.readouterr()
-    return stop.value.code, printed.out, printed.err
-
-
-def test_it_writes_the_model_and_shows_what_it_kept(capsys, tmp_path):
-    code, text, _ = call(capsys, "frac_prevs", "--d", "3")
+def test_it_writes_the_model_and_shows_what_it_kept(cli, folder):
+    code, text, _ = cli("compress", "frac_prevs", "--d", "3")
     assert code == 0
     for part in (
         "answers right",
@@ -39,12 +30,12 @@ def test_it_writes_the_model_and_shows_what_it_kept(capsys, tmp_path):
         "compressed.safetensors",
     ):
         assert part in text
-    assert load_compressed(tmp_path / "compressed.safetensors").d == 3
-    assert not list(tmp_path.glob("*.compression.safetensors"))
+    assert load_compressed(folder / "compressed.safetensors").d == 3
+    assert not list(folder.glob("*.compression.safetensors"))
 
 
 @pytest.mark.slow
-def test_several_widths_and_seeds_as_json(capsys, tmp_path):
+def test_several_widths_and_seeds_as_json(cli, folder):
     arguments = [
         "length",
         "--vocab",
@@ -61,27 +52,27 @@ def test_several_widths_and_seeds_as_json(capsys, tmp_path):
         "x.safetensors",
         "--json",
     ]
-    code, text, errors = call(capsys, *arguments)
+    code, text, errors = cli("compress", *arguments)
     assert (code, errors) == (0, "")
     values = json.loads(text)
     assert [(one["d"], one["seed"]) for one in values] == [(2, 0), (2, 1), (3, 0), (3, 1)]
     assert values[0]["model"] == "x_d2_seed0.safetensors"
     assert {"token", "layers", "features", "principal_components", "history"} < set(values[0])
-    assert load_compressed(tmp_path / "x_d3_seed1.safetensors").seed == 1
+    assert load_compressed(folder / "x_d3_seed1.safetensors").seed == 1
 
 
 @pytest.mark.slow
-def test_without_optimiser_every_variable_keeps_its_directions(capsys):
-    wide = json.loads(call(capsys, "frac_prevs", "--d", "2", "--plain", "--json")[1])[0]["D"]
+def test_without_optimiser_every_variable_keeps_its_directions(cli):
+    wide = json.loads(cli("compress", "frac_prevs", "--d", "2", "--plain", "--json")[1])[0]["D"]
     assert wide > compile_source("frac_prevs", None, Sizes(None, None, False)).transformer.config.d_model
 
 
 @pytest.mark.slow
-def test_what_was_interrupted_goes_on(capsys, tmp_path, monkeypatch):
+def test_what_was_interrupted_goes_on(cli, folder, monkeypatch):
     often = partial(compress_many, config=TrainConfig(map_chunk=20, save_every=0.0))
     monkeypatch.setattr(compress, "compress_many", often)
-    whole = json.loads(call(capsys, "length", "--d", "3", "--json")[1])[0]
-    (tmp_path / "compressed.safetensors").unlink()
+    whole = json.loads(cli("compress", "length", "--d", "3", "--json")[1])[0]
+    (folder / "compressed.safetensors").unlink()
     saved, count = loop.save_run, []
 
     def stop(*arguments):
@@ -91,14 +82,14 @@ def test_what_was_interrupted_goes_on(capsys, tmp_path, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(loop, "save_run", stop)
-        code, _, errors = call(capsys, "length", "--d", "3", "--json")
+        code, _, errors = cli("compress", "length", "--d", "3", "--json")
     assert (code, count) == (130, [1])
     assert "Stopped after" in errors
-    assert (tmp_path / "compressed.compression.safetensors").exists()
-    again = json.loads(call(capsys, "length", "--d", "3", "--json")[1])[0]
+    assert (folder / "compressed.compression.safetensors").exists()
+    again = json.loads(cli("compress", "length", "--d", "3", "--json")[1])[0]
     assert again["features"] == whole["features"]
     assert [entry[0] for entry in again["history"]] == [20, 40, 60]
-    assert not (tmp_path / "compressed.compression.safetensors").exists()
+    assert not (folder / "compressed.compression.safetensors").exists()
 
 
 @pytest.mark.parametrize(
@@ -111,11 +102,12 @@ def test_what_was_interrupted_goes_on(capsys, tmp_path, monkeypatch):
         (["frac_prevs", "--d", "2", "--recipe", "slow"], "no recipe 'slow'"),
         (["frac_prevs", "--d", "2", "--program", "x"], "already names its own"),
         (["frac_prevs", "--d", "2", "--out", "missing/x.safetensors"], "does not exist"),
+        (["frac_prevs", "--d", "2", "--out", "."], "is a folder"),
     ],
 )
-def test_a_mistake_is_one_line_and_leaves_nothing(capsys, tmp_path, arguments, message):
-    code, text, errors = call(capsys, *arguments)
+def test_a_mistake_is_one_line_and_leaves_nothing(cli, folder, arguments, message):
+    code, text, errors = cli("compress", *arguments)
     assert (code, text) == (2, "")
     assert message in errors
     assert errors.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
+    assert list(folder.iterdir()) == []

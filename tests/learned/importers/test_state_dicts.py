@@ -1,0 +1,96 @@
+"""Names and axes on state dicts of a few tensors; whole models are imported in test_checkpoint.py."""
+
+import numpy as np
+import pytest
+import torch
+
+from rasplens.learned.importers.state_dicts import our_names, read_state_dict
+from rasplens.model import StorageError
+
+
+def saved(tmp_path, content):
+    path = tmp_path / "state.pt"
+    torch.save(content, path)
+    return path
+
+
+@pytest.mark.parametrize("prefix", ["", "module.", "_orig_mod.", "model.", "module._orig_mod."])
+def test_the_prefixes_of_wrappers_are_dropped(tmp_path, prefix):
+    found = read_state_dict(saved(tmp_path, {f"{prefix}embed.W_E": torch.arange(6.0).reshape(2, 3)}))
+    assert list(found) == ["embed.W_E"]
+    np.testing.assert_array_equal(found["embed.W_E"], np.arange(6.0).reshape(2, 3))
+
+
+@pytest.mark.parametrize(
+    ("tensor", "kind"),
+    [
+        (torch.ones(2, dtype=torch.float16), np.float32),
+        (torch.ones(2, dtype=torch.bfloat16), np.float32),
+        (torch.ones(2, dtype=torch.float64), np.float64),
+        (torch.ones(2, dtype=torch.bool), np.bool_),
+    ],
+)
+def test_only_halves_are_widened(tmp_path, tensor, kind):
+    found = read_state_dict(saved(tmp_path, {"embed.W_E": tensor}))["embed.W_E"]
+    assert found.dtype == kind
+    assert (found == 1).all()
+
+
+def test_the_first_state_dict_of_a_checkpoint_counts(tmp_path):
+    content = {"step": 3, "state_dict": {"a": torch.zeros(1)}, "average": {"b": torch.zeros(1)}}
+    assert list(read_state_dict(saved(tmp_path, content))) == ["a"]
+
+
+def test_what_holds_none_is_refused(tmp_path):
+    with pytest.raises(StorageError, match="holds no state dict"):
+        read_state_dict(saved(tmp_path, {"step": 3}))
+
+
+def test_masks_are_handed_over_beside_the_weights_and_other_buffers_dropped():
+    state = {
+        "embed.W_E": np.zeros((3, 2)),
+        "blocks.0.attn.mask": np.tri(4, dtype=bool),
+        "blocks.0.attn.IGNORE": np.array(-np.inf),
+    }
+    weights, mask = our_names(state, None, "it")
+    assert list(weights) == ["embed.W_E"]
+    assert (mask == np.tri(4)).all()
+    assert our_names({"embed.W_E": np.zeros((3, 2))}, None, "it")[1] is None
+
+
+def test_the_axes_of_2022_are_seen_by_what_the_embeddings_share():
+    """Three tokens, four positions, two directions."""
+    today = {"embed.W_E": np.zeros((3, 2)), "pos_embed.W_pos": np.zeros((4, 2)), "unembed.b_U": np.zeros(3)}
+    then = {name: array.T for name, array in today.items()}
+    for state in (today, then):
+        shapes = {name: array.shape for name, array in our_names(state, None, "it")[0].items()}
+        assert shapes == {"embed.W_E": (3, 2), "pos_embed.W_pos": (4, 2), "unembed.b_U": (3,)}
+
+
+def test_a_bridges_heads_stand_side_by_side():
+    """Two heads of three, in a residual stream of four: entry `[4 h + d]` of head `h` is told by its value."""
+    queries, output = np.arange(24.0).reshape(6, 4), np.arange(24.0).reshape(4, 6)
+    state = {
+        "embed.weight": np.zeros((5, 4)),
+        "unembed.weight": np.ones((7, 4)),
+        "blocks.0.attn.q.weight": queries,
+        "blocks.0.attn._original_component.o.weight": output,
+        "blocks.0.attn.v.bias": np.arange(6.0),
+        "blocks.0.attn.o.bias": np.arange(4.0),
+        "blocks.0.mlp.in.weight": np.zeros((8, 4)),
+    }
+    weights, _ = our_names(state, 2, "it")
+    for head in range(2):
+        np.testing.assert_array_equal(weights["blocks.0.attn.W_Q"][head], queries[3 * head : 3 * head + 3].T)
+        np.testing.assert_array_equal(weights["blocks.0.attn.W_O"][head], output[:, 3 * head : 3 * head + 3].T)
+    np.testing.assert_array_equal(weights["blocks.0.attn.b_V"], [[0, 1, 2], [3, 4, 5]])
+    np.testing.assert_array_equal(weights["blocks.0.attn.b_O"], [0, 1, 2, 3])
+    assert weights["blocks.0.mlp.W_in"].shape == (4, 8)
+    assert weights["unembed.W_U"].shape == (4, 7)
+
+
+@pytest.mark.parametrize(("n_heads", "message"), [(None, "Give n_heads"), (4, "cannot have 4 heads: its W_Q")])
+def test_a_bridge_does_not_say_how_many_heads_there_are(n_heads, message):
+    state = {"embed.weight": np.zeros((5, 4)), "blocks.0.attn.q.weight": np.zeros((6, 4))}
+    with pytest.raises(ValueError, match=message):
+        our_names(state, n_heads, "it")

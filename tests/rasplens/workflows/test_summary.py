@@ -1,0 +1,80 @@
+"""What is shown of a comparison, on tables of a row or two: whole comparisons are shown in test_run.py."""
+
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from rasplens.compare.evidence.axes import Axis
+from rasplens.compare.evidence.subspaces.decodability import COLUMNS
+from rasplens.workflows.summary import show_comparison
+
+NAN = float("nan")
+
+INTERCHANGE = ("variable", "point", "pairs", "iia", "specificity", "random", "untrained")
+ATTENTION = (
+    "variable", "layer", "head", "matched", "similarity", "shuffled", "input_dependence", "concordance", "p",
+    "untrained",
+)  # fmt: skip
+
+
+@pytest.fixture
+def comparison():
+    return SimpleNamespace(
+        axes=[Axis("behaviour", 0.875, 0.75, 1.0, "of all inputs"), Axis("attention", NAN, NAN, NAN, "no heads")],
+        tables={
+            "decodability": pd.DataFrame(columns=list(COLUMNS)),
+            "interchange": pd.DataFrame(columns=list(INTERCHANGE)),
+            "attention": pd.DataFrame(
+                [
+                    ("target", 0, 2, True, 0.625, 0.125, 0.5, 0.25, 0.01, 0.0),
+                    ("target", 0, 3, False, 0.375, 0.125, 0.5, 0.25, 0.9, 0.0),
+                ],
+                columns=list(ATTENTION),
+            ),
+        },
+        correlations={
+            "zero": SimpleNamespace(rho=0.5, within_rows=0.25, p=0.0123, n=40),
+            "resample": None,
+        },
+        findings=["The first finding.", "The second."],
+    )
+
+
+def test_scores_stand_with_their_intervals_and_what_has_none_says_why(comparison, capsys):
+    show_comparison(comparison)
+    lines = capsys.readouterr().out.splitlines()
+    behaviour, attention = (next(line for line in lines if line.startswith(axis.name)) for axis in comparison.axes)
+    assert behaviour.split() == ["behaviour", "0.875", "0.750", "1.000", "of", "all", "inputs"]
+    assert attention.split() == ["attention", "-", "-", "-", "no", "heads"]
+
+
+def test_matched_heads_are_shown_and_others_not(comparison, capsys):
+    show_comparison(comparison)
+    text = capsys.readouterr().out
+    assert "L0H2" in text
+    assert "L0H3" not in text
+
+
+def test_ablations_that_were_not_correlated_are_left_out(comparison, capsys):
+    show_comparison(comparison)
+    text = capsys.readouterr().out
+    assert "0.012" in text
+    assert "resample" not in text
+
+
+def test_tables_without_rows_are_left_out_and_hook_points_shortened(comparison, capsys):
+    show_comparison(comparison)
+    assert "Interchange" not in capsys.readouterr().out
+    row = ("target", "blocks.1.hook_resid_post", 30, 0.75, 0.5, 0.25, 0.0)
+    comparison.tables["interchange"] = pd.DataFrame([row], columns=list(INTERCHANGE))
+    show_comparison(comparison)
+    text = capsys.readouterr().out
+    assert "Interchange" in text
+    assert "L1 resid_post" in text
+    assert "blocks.1" not in text
+
+
+def test_the_findings_end_it(comparison, capsys):
+    show_comparison(comparison)
+    assert capsys.readouterr().out.endswith("The first finding.\n\nThe second.\n\n")
