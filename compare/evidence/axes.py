@@ -4,7 +4,7 @@ Every score comes with an interval: inputs are drawn anew (bootstrap, percentile
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -124,7 +124,9 @@ def interchange_axis(found: list[Interchange], seed: int, draws: int) -> Axis:
     if not found:
         return without_score("interchange", "no variable between input and output that can be interchanged")
     parts = [
-        (one.variable, np.stack(astuple(one.accuracy)), one.control) for one in found if 1 - one.control >= ROOM
+        (one.variable, np.stack([one.accuracy.iia, one.accuracy.specificity]), one.control)
+        for one in found
+        if 1 - one.control >= ROOM
     ]
     if not parts:
         return without_score("interchange", "a control does as well as can be for every variable")

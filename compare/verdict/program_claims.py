@@ -27,8 +27,9 @@ from rasplens.compare.verdict.claims import (
 )
 from rasplens.model import random_streams
 
-ANSWERS_AT_LEAST = 0.95
-"""The answers agree if the lower end of the interval is at least this; they do not if the upper end is below."""
+ANSWERS_AGREE, ANSWERS_AT_LEAST = 0.95, 0.9
+"""The share of answers that have to agree, and the least lower end of its interval; they do not agree if the upper end
+is below the first."""
 
 
 def program_claims(
@@ -57,7 +58,11 @@ def _answers(behaved: Behaviour, pairing: Pairing) -> Iterator[Claim]:
         found = share(agrees, comparisons)
         # All inputs there are: nothing is left to chance.
         low, high = (found.score, found.score) if row.exhaustive else (found.low, found.high)
-        status: Status = HOLDS if low >= ANSWERS_AT_LEAST else FAILS if high < ANSWERS_AT_LEAST else OPEN
+        status: Status = OPEN
+        if high < ANSWERS_AGREE:
+            status = FAILS
+        elif found.score >= ANSWERS_AGREE and low >= ANSWERS_AT_LEAST:
+            status = HOLDS
         reason = f"agreement with the program's answers on {row.n} inputs"
         yield Claim(claim, "answers", status, found.score, low, high, row.untrained, row.n, True, reason)
 
