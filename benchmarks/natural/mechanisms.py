@@ -98,6 +98,16 @@ def _uniform(n_tokens: int, length: int) -> Draw:
     return lambda rng, n: rng.integers(0, n_tokens, (n, length))
 
 
+def _letters(n_tokens: int, length: int, with_start: bool) -> Draw:
+    """Uniform letters, behind a start token if there is one: the token after the letters."""
+
+    def draw(rng: Rng, n: int) -> np.ndarray:
+        start = np.full((n, int(with_start)), n_tokens)
+        return np.concatenate([start, rng.integers(0, n_tokens, (n, length))], axis=1)
+
+    return draw
+
+
 def _reverse() -> Mechanism:
     length, vocab = 6, "abcdef"
     return _mechanism(
@@ -158,15 +168,19 @@ def _previous_equal() -> Mechanism:
     )  # fmt: skip
 
 
-def _duplicate() -> Mechanism:
-    length, vocab = 8, "abcdefgh"
+def _duplicate(with_start: bool) -> Mechanism:
+    """Whether a token has occurred before; a start token gives attention somewhere to go if it has not."""
+    letters, n_letters = "abcdefgh", 8
+    vocab = (*letters, "START") if with_start else tuple(letters)
+    length = n_letters + with_start
 
     def target(ids: np.ndarray) -> np.ndarray:
         equal = ids[:, :, None] == ids[:, None, :]
         return (equal & np.tri(length, k=-1, dtype=bool)).any(axis=2).astype(int)
 
     return _mechanism(
-        "duplicate", vocab, (False, True), length, _uniform(len(vocab), length), target, range(1, length),
+        "duplicate_start" if with_start else "duplicate", vocab, (False, True), length,
+        _letters(len(letters), n_letters, with_start), target, range(1 + with_start, length),
         [p.duplicate_by_looking(), p.duplicate_by_averaging(vocab)], causal=True,
     )  # fmt: skip
 
@@ -197,17 +211,12 @@ def _histogram(with_start: bool) -> Mechanism:
     vocab = (*letters, "START") if with_start else tuple(letters)
     length = n_letters + with_start
 
-    def draw(rng: Rng, n: int) -> np.ndarray:
-        ids = rng.integers(0, len(letters), (n, length))
-        if with_start:
-            ids[:, 0] = len(letters)
-        return ids
-
     def target(ids: np.ndarray) -> np.ndarray:
         return (ids[:, :, None] == ids[:, None, :]).sum(axis=2) - 1
 
     return _mechanism(
-        "histogram_start" if with_start else "histogram", vocab, tuple(range(1, n_letters + 1)), length, draw,
+        "histogram_start" if with_start else "histogram", vocab, tuple(range(1, n_letters + 1)), length,
+        _letters(len(letters), n_letters, with_start),
         target, range(int(with_start), length),
         [p.histogram_by_looking(), p.histogram_by_averaging(vocab, length)],
         attention_only=with_start,
@@ -324,22 +333,65 @@ def _palindrome() -> Mechanism:
     )  # fmt: skip
 
 
+def _palindrome_so_far() -> Mechanism:
+    """A palindrome or not as above, then a question mark that is asked about it: each pair is seen once."""
+    length, letters = 6, "abcd"
+    vocab = (*letters, "?")
+    whole = _palindrome().task
+
+    def draw(rng: Rng, n: int) -> np.ndarray:
+        return np.concatenate([whole.draw(rng, n), np.full((n, 1), len(letters))], axis=1)
+
+    def target(ids: np.ndarray) -> np.ndarray:
+        answer = (ids[:, :length] == ids[:, :length][:, ::-1]).all(axis=1)
+        return np.repeat(answer[:, None], length + 1, axis=1).astype(int)
+
+    return _mechanism(
+        "palindrome_so_far", vocab, (False, True), length + 1, draw, target, [length],
+        [p.palindrome_so_far_by_gathering(length), p.palindrome_so_far_by_looking(length)],
+        n_layers=2, causal=True, attention_only=False,
+    )  # fmt: skip
+
+
+def _next_larger() -> Mechanism:
+    """Different numbers, then others: for each of these, the smallest listed one that is larger."""
+    size, asked, numbers = 4, 3, tuple(range(8))
+
+    def draw(rng: Rng, n: int) -> np.ndarray:
+        listed = _different(rng, n, len(numbers), size)
+        below = rng.integers(0, listed.max(axis=1, keepdims=True), (n, asked))
+        return np.concatenate([listed, below], axis=1)
+
+    def target(ids: np.ndarray) -> np.ndarray:
+        listed = np.broadcast_to(ids[:, None, :size], (len(ids), ids.shape[1], size))
+        larger = np.where(listed > ids[:, :, None], listed, len(numbers))
+        return np.minimum(larger.min(axis=2), len(numbers) - 1)
+
+    return _mechanism(
+        "next_larger", numbers, numbers, size + asked, draw, target, range(size, size + asked),
+        [p.next_larger_listed(size), p.next_larger_listed_by_averaging(numbers, size)],
+    )  # fmt: skip
+
+
 MECHANISMS: Mapping[str, Callable[[], Mechanism]] = {
     "reverse": _reverse,
     "previous": _previous,
     "first": _first,
     "ends": _ends,
     "previous_equal": _previous_equal,
-    "duplicate": _duplicate,
+    "duplicate": lambda: _duplicate(with_start=False),
+    "duplicate_start": lambda: _duplicate(with_start=True),
     "induction": _induction,
     "histogram": lambda: _histogram(with_start=False),
     "histogram_start": lambda: _histogram(with_start=True),
     "lookup": _lookup,
     "sort": _sort,
     "sort_listed": _sort_listed,
+    "next_larger": _next_larger,
     "majority": _majority,
     "depth": _depth,
     "palindrome": _palindrome,
+    "palindrome_so_far": _palindrome_so_far,
 }
 """How each mechanism is built."""
 

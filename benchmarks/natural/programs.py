@@ -98,11 +98,14 @@ def histogram_by_averaging(vocab: Sequence[Value], length: int) -> SOp:
     return _by_token(vocab, counts).named("histogram_by_averaging")
 
 
-def induction(default: Value = None) -> SOp:
-    """What followed the previous occurrence of my token: keys are the tokens before."""
+def induction() -> SOp:
+    """What followed the previous occurrence of my token: keys are the tokens before.
+
+    Where there are several occurrences it has no value; the task never has them.
+    """
     before = rasp.Aggregate(one_back, tokens).named("before")
-    match = rasp.SelectBest(before, tokens, Comparison.EQ, indices).named("after_match")
-    return rasp.causal(rasp.Aggregate(match, tokens, default).named("induction"))
+    match = rasp.Select(before, tokens, Comparison.EQ).named("after_match")
+    return rasp.causal(rasp.Aggregate(match, tokens).named("induction"))
 
 
 def induction_by_pointer() -> SOp:
@@ -164,6 +167,28 @@ def next_larger() -> SOp:
     return rasp.causal(rasp.Aggregate(closest, tokens).named("next_larger"))
 
 
+def next_larger_listed(size: int) -> SOp:
+    """The smallest number larger than mine of the first `size`: it is selected."""
+    listed = rasp.SequenceMap(lambda token, i: token if i < size else -1, tokens, indices).named("listed")
+    smallness = rasp.Map(lambda token: -token, tokens).named("smallness")
+    closest = rasp.SelectBest(listed, tokens, Comparison.GT, smallness).named("closest_listed")
+    return rasp.Aggregate(closest, tokens).named("next_larger_listed")
+
+
+def next_larger_listed_by_averaging(numbers: Sequence[int], size: int) -> SOp:
+    """The smallest number larger than mine of the first `size`: from the means of their tokens."""
+    head = rasp.Select(indices, indices, lambda key, query: key < size).named("head")
+    present = {x: (_share(head, x) > 0).named(f"has_{x}") for x in numbers}
+
+    def above(mine: int) -> SOp:
+        larger = [x for x in numbers if x > mine]
+        return reduce(
+            lambda rest, x: rasp.Where(present[x], rasp.Full(x), rest), reversed(larger), rasp.Full(numbers[-1])
+        )
+
+    return _by_token(numbers, {x: above(x) for x in numbers}).named("next_larger_listed_by_averaging")
+
+
 def next_larger_by_averaging(numbers: Sequence[int], marker: str) -> SOp:
     """The smallest number so far that is larger than mine: from the means of all tokens so far."""
     present = {x: (_share(so_far, x) > 0).named(f"has_{x}") for x in numbers}
@@ -217,6 +242,28 @@ def palindrome_by_looking(length: int) -> SOp:
     facing = rasp.Select(indices, mirrored, Comparison.EQ).named("facing")
     hits = rasp.SelectorWidth((same & facing).named("same_facing")).named("hits")
     return _everywhere_true((hits > 0).named("is_equal"), "palindrome_by_looking")
+
+
+def palindrome_so_far_by_gathering(length: int) -> SOp:
+    """Whether the first `length` tokens are a palindrome, from the past: the second half fetches its opposites."""
+    opposite = read_from(lambda i: length - 1 - i, tokens, "opposite")
+    return _second_half_true((opposite == tokens).named("is_equal"), length, "palindrome_so_far_by_gathering")
+
+
+def palindrome_so_far_by_looking(length: int) -> SOp:
+    """Whether the first `length` tokens are a palindrome, from the past: the second half looks for its equals."""
+    mirrored = rasp.Map(lambda i: length - 1 - i, indices).named("mirrored")
+    facing = rasp.Select(indices, mirrored, Comparison.EQ).named("facing")
+    hits = rasp.SelectorWidth((same & facing).named("same_facing")).named("hits")
+    return _second_half_true((hits > 0).named("is_equal"), length, "palindrome_so_far_by_looking")
+
+
+def _second_half_true(condition: SOp, length: int, name: str) -> SOp:
+    half = rasp.Select(indices, indices, lambda key, query: length // 2 <= key < length and query == length)
+    share = rasp.numerical(
+        rasp.Aggregate(half.named("second_half"), rasp.numerical(condition)).named("share_equal")
+    )
+    return rasp.causal((share == 1).named(name))
 
 
 def _everywhere_true(condition: SOp, name: str) -> SOp:
