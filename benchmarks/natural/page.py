@@ -16,8 +16,8 @@ INTRODUCTION = """# Naturally trained models
 
 Small models that `benchmarks/natural/train.py` trains from nothing, and which program each of them implements.
 That is established without `rasplens.compare`: `benchmarks/natural/truth.py` intervenes on the edges of their
-attention and asks the program, by the interpreter, what should come of it. `benchmarks/natural/truth.json` has every
-figure.
+attention and asks the program, by the interpreter, what should come of it. `benchmarks/natural/truth.json` has
+every figure.
 
 ```console
 python -m benchmarks.natural.train     # runs/natural/<mechanism>-<shape>-<seed>.safetensors; goes on where it was
@@ -28,7 +28,7 @@ For each program the best layout of its steps onto the model's layers counts, by
 
 | figure | what is done | same |
 | --- | --- | --- |
-| `attention` | patterns are the program's, exactly (`rule`) or with the model's own fixed levels (`levels`) | ≥ 0.95 |
+| `attention` | patterns are the program's, exactly (`rule`) or with fixed levels (`levels`) | ≥ 0.95 |
 | `cut` | values along all edges that no step reads come from other inputs | ≥ 0.95 |
 | `both` | keys and values along random edges come from a source | ≥ 0.95 |
 | `values`, `keys` | only one of them does | ≥ 0.95 |
@@ -39,10 +39,10 @@ The first two and the controls are accuracies. The other figures are agreement w
 intervention, `changed` over the answers that it says will change and `kept` over the others; answers that the task
 could not ask for are left out.
 
-**same**: all of this holds, and some answers were predicted to change. **different**: `attention`, `cut` or `both` is
-at 0.75 or less, or `values` or `keys` at 0.5 or less (they may lead to states that the task never has), or a step's
-values can be replaced at no loss (`alone` ≥ 0.95), or the program has more steps one behind the other than the model
-has layers. **unknown**: what is between. Models below 99 % accuracy are *not learned*.
+**same**: all of this holds, and some answers were predicted to change. **different**: `attention`, `cut` or `both`
+is at 0.75 or less, or `values` or `keys` at 0.5 or less (they may lead to states that the task never has), or a
+step's values can be replaced at no loss (`alone` ≥ 0.95), or the program has more steps one behind the other than
+the model has layers. **unknown**: what is between. Models below 99 % accuracy are *not learned*.
 
 A model of which every program is different solves its task in yet another way: mostly, attention that prefers some
 keys by their content *and* values that carry that content, so that neither looking nor averaging alone is true.
@@ -50,10 +50,16 @@ keys by their content *and* values that carry that content, so that neither look
 """
 
 
-def page(findings: Findings) -> str:
-    """The whole page in Markdown."""
+def page(findings: Findings, controls: Findings) -> str:
+    """The whole page in Markdown.
+
+    Args:
+        findings: Of the trained models.
+        controls: Of the compiled programs, each against every program of its mechanism.
+    """
     by_mechanism = [(name, list(of_one)) for name, of_one in groupby(findings, key=lambda one: one["mechanism"])]
     parts = [INTRODUCTION + "## Shapes\n\n" + _shapes(), "## Labels by mechanism\n\n" + _summary(by_mechanism)]
+    parts.append("## Controls: the programs, compiled\n\n" + _controls(controls))
     parts += [_section(name, of_one) for name, of_one in by_mechanism]
     return "\n\n".join(parts) + "\n"
 
@@ -81,6 +87,15 @@ def _summary(by_mechanism: Sequence[tuple[str, Findings]]) -> str:
             labels = [one["label"] for one in of_one if one["program"] == program]
             rows.append([name, learned, f"`{program}`", *(str(labels.count(label)) for label in LABELS)])
     return table(["mechanism", "learned", "program", *LABELS], rows)
+
+
+def _controls(controls: Findings) -> str:
+    lines = [
+        "The same tests of models of which the truth is known: each program compiled, against each program of its "
+        "mechanism. (Programs of more than three layers are left out.)"
+    ]
+    rows = [[f"`{one['model'].rsplit('-', 1)[1]}`", f"`{one['program']}`", _shown(one)] for one in controls]
+    return "\n\n".join([*lines, table(["compiled", "against", "label"], rows)])
 
 
 def _section(name: str, of_one: Findings) -> str:

@@ -9,6 +9,7 @@ queries). *Both* is the two together. Everything behind the step is computed ane
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, singledispatch
+from typing import Any
 
 import numpy as np
 
@@ -85,6 +86,19 @@ class Predictions:
             for step in self.steps
         )
 
+    def carries_content(self, step: Step) -> bool:
+        """Whether the values that a step reads depend on the input, and not on the position alone."""
+        if step.counts:
+            return False
+        rows = self.task.sequences(self.bases[:50])
+        found = {
+            str(
+                [run(sop.sop, row, mask=self.task.visible) for sop in step.sops if isinstance(sop, rasp.Aggregate)]
+            )
+            for row in rows
+        }
+        return len(found) > 1
+
     def answers(self, steps: Sequence[Step], of_source: str) -> np.ndarray:
         """Codes of the answers, `[input, loss_pos]`, with `"keys"`, `"values"` or `"both"` of some steps patched.
 
@@ -108,22 +122,31 @@ class Predictions:
             rows = {step: selection(step.selector, pair) & self.task.visible for step in steps}
             fixed = {sop.name: _read(sop, rows[step], carried, pair) for step in steps for sop in step.sops}
             values = run(self.program, base, mask=self.task.visible, set=fixed)
-            rows |= {step: self._behind(step, base, fixed) for step in self.steps if step not in rows}
+            others = [step for step in self.steps if step not in rows]
+            rows |= {step: np.array(self._under(fixed, step.selector, base)) for step in others}
+            mixed = [self._mixes(fixed, sop, rows[step], base) for step in others for sop in step.sops]
         except UndefinedValue:
             return [NO_ANSWER] * len(places)
-        usual = np.logical_and.reduce(
-            [
-                (~rows[step] | chosen.any(axis=0)).all(axis=1)
-                for step, chosen in zip(self.steps, self.selected, strict=True)
-            ]
-        )
-        return [self.task.answer_code(values[place]) if usual[place] else NO_ANSWER for place in places]
+        unusual = [
+            (rows[step] & ~on.any(axis=0)).any(axis=1) for step, on in zip(self.steps, self.selected, strict=True)
+        ]
+        left_out = np.logical_or.reduce([*unusual, *mixed])
+        return [NO_ANSWER if left_out[place] else self.task.answer_code(values[place]) for place in places]
 
-    def _behind(self, step: Step, base: list[Value], fixed: Mapping[str, list[Value]]) -> np.ndarray:
-        """What another step selects when some s-ops take given values."""
-        known = {expr.name for expr in expressions(step.selector) if isinstance(expr, SOp)}
+    def _under(self, fixed: Mapping[str, list[Value]], expr: rasp.RASPExpr, base: list[Value]) -> list[Any]:
+        """What an expression evaluates to when some s-ops take given values."""
+        known = {part.name for part in expressions(expr) if isinstance(part, SOp)}
         read = {name: values for name, values in fixed.items() if name in known}
-        return np.array(run(step.selector, base, mask=self.task.visible, set=read))
+        return run(expr, base, mask=self.task.visible, set=read)
+
+    def _mixes(
+        self, fixed: Mapping[str, list[Value]], sop: SOp, rows: np.ndarray, base: list[Value]
+    ) -> np.ndarray:
+        """At which queries an aggregate that is no mean of numbers meets different values."""
+        if isinstance(sop, rasp.SelectorWidth) or rasp.is_numerical(sop):
+            return np.zeros(len(rows), dtype=bool)
+        values = self._under(fixed, sop.sop, base)
+        return np.array([len({values[key] for key in np.flatnonzero(row)}) > 1 for row in rows])
 
 
 def answers_asked(task: Task, n: int = 20_000) -> np.ndarray:
@@ -162,16 +185,15 @@ def _read(sop: SOp, rows: np.ndarray, carried: np.ndarray, pair: _Pair) -> list[
     result: list[Value] = []
     for row, from_source in zip(rows, carried, strict=True):
         chosen = [other[key] if from_source[key] else own[key] for key in np.flatnonzero(row)]
-        result.append(_mean(chosen) if chosen else sop.default)
+        result.append(_mean(chosen, rasp.is_numerical(sop)) if chosen else sop.default)
     return result
 
 
-def _mean(values: list[Value]) -> Value:
-    """The mean, or None where there is none: behind it, everything is undefined."""
-    try:
-        return None if any(value is None for value in values) else mean(values)
-    except UndefinedValue:
+def _mean(values: list[Value], are_numbers: bool) -> Value:
+    """The mean, or None where there is none, such as of different words; behind it, everything is undefined."""
+    if any(value is None for value in values) or (not are_numbers and len(set(values)) > 1):
         return None
+    return mean(values)
 
 
 @singledispatch

@@ -13,7 +13,7 @@ layers in every order that they allow; a program is judged by the layout that fi
 - `cut`: patterns stay, and the values along all edges that no step of the layer reads come from other inputs. A
   position's own edge is free, as the residual stream carries the same.
 - `own_only`, `alone`: the controls. Values along all edges, or along those of one step, come from other inputs:
-  accuracy must fall, or the tests before say nothing.
+  accuracy must fall, or the tests before say nothing. (Only for steps whose values depend on the input.)
 - `values`, `keys`, `both`: along random edges of a step's layer, values or keys or both come from another input.
   The program says which answers change, and to what, and which stay; agreement is counted apart for the two.
   Answers that the task could not ask for are left out, see `predictions.py`.
@@ -24,7 +24,7 @@ import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
@@ -36,12 +36,13 @@ from benchmarks.natural.page import page
 from benchmarks.natural.predictions import Predictions, Step, answers_asked
 from benchmarks.natural.train import FOLDER, LEARNED_FROM, SHAPES
 from rasplens.learned import load_learned
+from rasplens.model import HasTransformer
 from rasplens.tasks.task import NO_ANSWER
 
 N_INPUTS = 400
 HOLDS, FAILS, CONTRADICTS = 0.95, 0.75, 0.5
-"""A test passes from the first figure, and has failed up to the second; for keys or values alone, which may lead to
-states that the task never has, up to the third."""
+"""A test passes from the first figure, and has failed up to the second; for keys or values alone, which may lead
+to states that the task never has, up to the third."""
 
 FEWEST = 30
 """Answers that an agreement needs to be counted over; with fewer the figure is left out."""
@@ -53,6 +54,9 @@ PASSES = (*ON_TASK, *OFF_TASK)
 
 CONTROLS = ("own_only", "alone")
 """The figures that must be low."""
+
+MOST_LAYERS = 3
+"""Layers of a compiled program that is a control at most: there are too many layouts of more."""
 
 Layout = tuple[int, ...]
 """The layer of each step of a program."""
@@ -103,9 +107,10 @@ class Material:
     def steps(self) -> tuple[Step, ...]:
         return self.predictions.steps
 
-    @property
-    def selected(self) -> tuple[np.ndarray, ...]:
-        return self.predictions.selected
+    @cached_property
+    def carrying(self) -> tuple[bool, ...]:
+        """Which steps read values that depend on the input."""
+        return tuple(map(self.predictions.carries_content, self.steps))
 
     def answers(self, steps: tuple[int, ...], of_source: str) -> np.ndarray:
         """What the program answers with keys, values or both of some steps patched; asked once, then known."""
@@ -163,8 +168,17 @@ class Trial:
 
     @property
     def not_own(self) -> np.ndarray:
-        length = self.bases.shape[1]
+        length = self.subject.offset + self.bases.shape[1]
         return np.broadcast_to(~np.eye(length, dtype=bool), (len(self.bases), length, length))
+
+    @cached_property
+    def selected(self) -> tuple[np.ndarray, ...]:
+        return tuple(self._padded(selected) for selected in self.material.predictions.selected)
+
+    def _padded(self, edges: np.ndarray) -> np.ndarray:
+        """Edges among all positions of the model, a BOS included."""
+        before = (self.subject.offset, 0)
+        return np.pad(edges, ((0, 0), before, before))
 
     def in_layer(self, layer: int) -> tuple[int, ...]:
         """The steps that are laid onto a layer."""
@@ -179,7 +193,7 @@ class Trial:
             "levels": levels,
             "attention": levels if rule is None else max(rule, levels),
             "cut": self._without({layer: self.not_own & ~self._read(layer) for layer in self.layers}),
-            "own_only": self._without(dict.fromkeys(self.layers, self.not_own)),
+            "own_only": self._own_only(),
             "alone": self._alone(),
             **self._agreement("values"),
             **self._agreement("keys"),
@@ -188,7 +202,7 @@ class Trial:
 
     def _read(self, layer: int) -> np.ndarray:
         """The edges along which some aggregate of a layer reads a value."""
-        reading = [self.material.selected[i] for i in self.in_layer(layer) if not self.material.steps[i].counts]
+        reading = [self.selected[i] for i in self.in_layer(layer) if not self.material.steps[i].counts]
         return np.logical_or.reduce([np.zeros_like(self.not_own), *reading])
 
     def _without(self, edges: Mapping[int, np.ndarray]) -> float:
@@ -199,12 +213,18 @@ class Trial:
         }
         return self.subject.accuracy(self.bases, edits)
 
+    def _own_only(self) -> float | None:
+        """Accuracy with the values along all edges taken from other inputs; None if the program reads no value."""
+        if not any(self.material.carrying):
+            return None
+        return self._without(dict.fromkeys(self.layers, self.not_own))
+
     def _alone(self) -> float | None:
-        """The highest accuracy with the values of a single reading step taken from other inputs."""
+        """The highest accuracy with the values of a single step taken from other inputs."""
         found = [
-            self._without({layer: self.material.selected[i] & self.not_own})
+            self._without({layer: self.selected[i] & self.not_own})
             for i, layer in enumerate(self.layout)
-            if not self.material.steps[i].counts
+            if self.material.carrying[i]
         ]
         return max(found, default=None)
 
@@ -218,7 +238,7 @@ class Trial:
         }
 
     def _agreement_in(self, layer: int, of_source: str) -> tuple[float | None, float | None]:
-        edges = torch.as_tensor(self.material.predictions.edges)
+        edges = torch.as_tensor(self._padded(self.material.predictions.edges))
         edit = LayerEdit(
             keys=None if of_source == "values" else Patch(edges, self.on_sources[layer, "k"]),
             values=None if of_source == "keys" else Patch(edges, self.on_sources[layer, "v"]),
@@ -238,7 +258,7 @@ class Trial:
             own = self.on_bases[layer, "pattern"]
             pattern = own.mean(dim=0, keepdim=True).expand_as(own)
             for i in self.in_layer(layer):
-                pattern = by_selection(own, torch.as_tensor(self.material.selected[i]), pattern)
+                pattern = by_selection(own, torch.as_tensor(self.selected[i]), pattern)
             edits[layer] = LayerEdit(pattern=pattern)
         return self.subject.accuracy(self.bases, edits)
 
@@ -246,7 +266,7 @@ class Trial:
         """Accuracy with the pattern of every layer depending on nothing but what its steps select."""
         edits = {}
         for layer in self.layers:
-            selectors = [self.material.selected[i] for i in self.in_layer(layer)]
+            selectors = [self.selected[i] for i in self.in_layer(layer)]
             edits[layer] = LayerEdit(pattern=by_membership(self.on_bases[layer, "attn_scores"], selectors))
         return self.subject.accuracy(self.bases, edits)
 
@@ -326,18 +346,30 @@ def _named(names: Sequence[str], figures: Mapping[str, float]) -> str:
 def study(path: Path) -> list[Finding]:
     """The findings of a stored model, one for each of its mechanism's programs."""
     mechanism, shape, seed = path.stem.rsplit("-", 2)
-    task = get_mechanism(mechanism).task
-    subject = Subject.of(task, load_learned(path))
+    return findings_of(mechanism, load_learned(path), path.stem, shape, int(seed))
+
+
+def compiled_controls(mechanism: str) -> list[Finding]:
+    """The findings of each of a mechanism's programs, compiled: what is true of them is known."""
+    compiled = {name: get_mechanism(mechanism).compile(name) for name in get_mechanism(mechanism).programs}
+    return [
+        finding
+        for name, model in compiled.items()
+        if model.transformer.config.n_layers <= MOST_LAYERS
+        for finding in findings_of(mechanism, model, f"{mechanism}-compiled-{name}", "compiled", 0)
+    ]
+
+
+def findings_of(mechanism: str, model: HasTransformer, name: str, shape: str, seed: int) -> list[Finding]:
+    """What is found of a model, one finding for each of its mechanism's programs."""
+    subject = Subject.of(get_mechanism(mechanism).task, model)
     found = []
-    for program in task.programs:
+    for program in get_mechanism(mechanism).programs:
         figures, layout = best_layout(subject, material(mechanism, program))
-        if layout:
-            label, why = judge(figures)
-        else:
+        label, why = judge(figures)
+        if not layout and label != "not learned":
             label, why = "different", f"needs more layers than the model's {subject.n_layers}"
-            if figures["accuracy"] < LEARNED_FROM:
-                label, why = judge(figures)
-        found.append(Finding(path.stem, mechanism, shape, int(seed), program, label, why, layout, figures))
+        found.append(Finding(name, mechanism, shape, seed, program, label, why, layout, figures))
     return found
 
 
@@ -350,8 +382,14 @@ def best_layout(subject: Subject, of_program: Material) -> tuple[dict[str, float
         for layout in layouts(of_program.steps, subject.n_layers)
     ]
     if not tried:
-        return {"accuracy": subject.accuracy(inputs[0])}, ()
+        return dict.fromkeys(PASSES) | {"accuracy": subject.accuracy(inputs[0])}, ()
     return max(tried, key=lambda one: fit(one[0]))
+
+
+def report(finding: Finding) -> str:
+    """A finding in one line."""
+    shown = " ".join(f"{name}={figure:.2f}" for name, figure in finding.figures.items() if figure is not None)
+    return f"{finding.model} {finding.program}: {finding.label} ({finding.why}) {finding.layout} {shown}"
 
 
 def order(path: Path) -> tuple[int, int, str]:
@@ -371,19 +409,22 @@ def main() -> None:
     paths = sorted(arguments.folder.glob("*.safetensors"), key=order)
     if arguments.only:
         paths = [path for path in paths if path.stem.rsplit("-", 2)[0] in arguments.only.split(",")]
-    findings = []
-    for path in paths:
-        for finding in study(path):
-            findings.append(finding)
-            shown = " ".join(f"{k}={v:.2f}" for k, v in finding.figures.items() if v is not None)
-            print(
-                f"{finding.model} {finding.program}: {finding.label} ({finding.why}) {finding.layout} {shown}",
-                flush=True,
-            )
+    findings = [finding for path in paths for finding in _shown(study(path))]
     if not arguments.only:
-        rounded = [asdict(finding) | {"figures": _rounded(finding.figures)} for finding in findings]
-        arguments.out.write_text(json.dumps(rounded, indent=1) + "\n")
-        arguments.page.write_text(page(rounded))
+        controls = [finding for name in MECHANISMS for finding in _shown(compiled_controls(name))]
+        rounded = [
+            [asdict(one) | {"figures": _rounded(one.figures)} for one in part] for part in (findings, controls)
+        ]
+        content = dict(zip(("models", "controls"), rounded, strict=True))
+        arguments.out.write_text(json.dumps(content, indent=1) + "\n")
+        arguments.page.write_text(page(*rounded))
+
+
+def _shown(findings: list[Finding]) -> list[Finding]:
+    """The findings, printed on their way."""
+    for finding in findings:
+        print(report(finding), flush=True)
+    return findings
 
 
 def _rounded(figures: Mapping[str, float | None]) -> dict[str, float | None]:
