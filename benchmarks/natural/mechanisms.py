@@ -148,22 +148,25 @@ def _ends() -> Mechanism:
     )  # fmt: skip
 
 
-def _previous_equal() -> Mechanism:
-    """Half of the tokens repeat the one before."""
-    length, vocab = 8, "abcd"
+def _previous_equal(with_start: bool) -> Mechanism:
+    """Half of the tokens repeat the one before; a start token gives attention somewhere to go."""
+    n_letters, letters = 8, "abcd"
+    vocab = (*letters, "START") if with_start else tuple(letters)
+    length = n_letters + with_start
 
     def draw(rng: Rng, n: int) -> np.ndarray:
-        ids = rng.integers(0, len(vocab), (n, length))
-        for i in range(1, length):
-            other = (ids[:, i - 1] + rng.integers(1, len(vocab), n)) % len(vocab)
+        ids = rng.integers(0, len(letters), (n, n_letters))
+        for i in range(1, n_letters):
+            other = (ids[:, i - 1] + rng.integers(1, len(letters), n)) % len(letters)
             ids[:, i] = np.where(rng.random(n) < 0.5, ids[:, i - 1], other)
-        return ids
+        return np.concatenate([np.full((n, int(with_start)), len(letters)), ids], axis=1)
 
     def target(ids: np.ndarray) -> np.ndarray:
         return (ids == np.roll(ids, 1, axis=1)).astype(int)
 
     return _mechanism(
-        "previous_equal", vocab, (False, True), length, draw, target, range(1, length),
+        "previous_equal_start" if with_start else "previous_equal", vocab, (False, True), length, draw, target,
+        range(1 + with_start, length),
         [p.previous_equal_by_gathering(), p.previous_equal_by_looking()], causal=True,
     )  # fmt: skip
 
@@ -378,7 +381,8 @@ MECHANISMS: Mapping[str, Callable[[], Mechanism]] = {
     "previous": _previous,
     "first": _first,
     "ends": _ends,
-    "previous_equal": _previous_equal,
+    "previous_equal": lambda: _previous_equal(with_start=False),
+    "previous_equal_start": lambda: _previous_equal(with_start=True),
     "duplicate": lambda: _duplicate(with_start=False),
     "duplicate_start": lambda: _duplicate(with_start=True),
     "induction": _induction,
