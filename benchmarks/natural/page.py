@@ -42,7 +42,8 @@ could not ask for are left out.
 **same**: all of this holds, and some answers were predicted to change. **different**: `attention`, `cut` or `both`
 is at 0.75 or less, or `values` or `keys` at 0.5 or less (they may lead to states that the task never has), or a
 step's values can be replaced at no loss (`alone` ≥ 0.95), or the program has more steps one behind the other than
-the model has layers. **unknown**: what is between. Models below 99 % accuracy are *not learned*.
+the model has layers. **unknown**: what is between. Models below 99 % accuracy are *not learned*. Beside a label
+stands what decided it, of the first such seed.
 
 A model of which every program is different solves its task in yet another way: mostly, attention that prefers some
 keys by their content *and* values that carry that content, so that neither looking nor averaging alone is true.
@@ -105,13 +106,24 @@ def _section(name: str, of_one: Findings) -> str:
     for shape, of_shape in groupby(of_one, key=lambda one: one["shape"]):
         found = list(of_shape)
         accuracies = {one["seed"]: one["figures"]["accuracy"] for one in found}
-        cells = ["; ".join(_shown(one) for one in found if one["program"] == program) for program in programs]
+        cells = [_labels([one for one in found if one["program"] == program]) for program in programs]
         rows.append([f"`{shape}`", " ".join(f"{accuracy:.3f}" for accuracy in accuracies.values()), *cells])
     task = mechanism.task
     sees = "each position sees itself and the past" if mechanism.causal else "every position sees every other"
     about = f"{len(task.vocab)} tokens, {task.n_ctx} positions; {sees}; {mechanism.n_layers} layer(s) needed."
-    headings = ["shape", "accuracy by seed", *(f"`{program}`, by seed" for program in programs)]
+    headings = ["shape", "accuracy by seed", *(f"`{program}`" for program in programs)]
     return f"## {name}\n\n{about}\n\n{table(headings, rows)}"
+
+
+def _labels(seeds: Findings) -> str:
+    """The labels of some seeds, each once, with what decided the first of them."""
+    parts = []
+    for label in (*LABELS, "not learned"):
+        found = [one for one in seeds if one["label"] == label]
+        if found:
+            times = f"{len(found)} × " if len(seeds) > 1 else ""
+            parts.append(f"{times}{_shown(found[0])}")
+    return "; ".join(parts)
 
 
 def _shown(one: Mapping[str, Any]) -> str:

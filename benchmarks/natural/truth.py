@@ -368,7 +368,7 @@ def findings_of(mechanism: str, model: HasTransformer, name: str, shape: str, se
         figures, layout = best_layout(subject, material(mechanism, program))
         label, why = judge(figures)
         if not layout and label != "not learned":
-            label, why = "different", f"needs more layers than the model's {subject.n_layers}"
+            label, why = "different", "more steps than layers"
         found.append(Finding(name, mechanism, shape, seed, program, label, why, layout, figures))
     return found
 
