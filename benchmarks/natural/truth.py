@@ -17,6 +17,8 @@ layers in every order that they allow; a program is judged by the layout that fi
 - `values`, `keys`, `both`: along random edges of a step's layer, values or keys or both come from another input.
   The program says which answers change, and to what, and which stay; agreement is counted apart for the two.
   Answers that the task could not ask for are left out, see `predictions.py`.
+- `spread`: where the model has layers to spare, a step may be done in several at once, of which no layout knows.
+  So this is the lower of `cut` and `levels` with every step in every layer; unless it fails, none is different.
 """
 
 import argparse
@@ -198,6 +200,7 @@ class Trial:
             **self._agreement("values"),
             **self._agreement("keys"),
             **self._agreement("both"),
+            "spread": self._spread(),
         }
 
     def _read(self, layer: int) -> np.ndarray:
@@ -212,6 +215,20 @@ class Trial:
             for layer, along in edges.items()
         }
         return self.subject.accuracy(self.bases, edits)
+
+    def _spread(self) -> float | None:
+        """The lower of `cut` and `levels` if every layer may do every step; None without layers to spare."""
+        if self.subject.n_layers == max(step.depth for step in self.material.steps):
+            return None
+        none = np.zeros_like(self.not_own)
+        carried = zip(self.material.steps, self.selected, strict=True)
+        read = np.logical_or.reduce([none, *(edges for step, edges in carried if not step.counts)])
+        cut = self._without(dict.fromkeys(self.layers, self.not_own & ~read))
+        edits = {
+            layer: LayerEdit(pattern=by_membership(self.on_bases[layer, "attn_scores"], self.selected))
+            for layer in self.layers
+        }
+        return min(cut, self.subject.accuracy(self.bases, edits))
 
     def _own_only(self) -> float | None:
         """Accuracy with the values along all edges taken from other inputs; None if the program reads no value."""
@@ -319,7 +336,8 @@ def judge(figures: Mapping[str, float | None]) -> tuple[str, str]:
     """The label of a model and program by the figures of the layout that fits best, and why.
 
     same: every test that could be taken passes, some answer was predicted to change, and every control falls.
-    different: a test fails, or the values of a step can be replaced at no loss.
+    different: a test fails, or the values of a step can be replaced at no loss. Where the model has layers to
+    spare, it must also fail if every layer may do every step.
     unknown: what is between.
     """
     if figures["accuracy"] < LEARNED_FROM:
@@ -328,6 +346,8 @@ def judge(figures: Mapping[str, float | None]) -> tuple[str, str]:
     failed = [name for name in ON_TASK if known.get(name, 1.0) <= FAILS]
     failed += [name for name in OFF_TASK if known.get(name, 1.0) <= CONTRADICTS]
     failed += ["alone"] if known.get("alone", 0.0) >= HOLDS else []
+    if failed and known.get("spread", 0.0) > FAILS:
+        return "unknown", _named(["spread", *failed], known)
     if failed:
         return "different", _named(failed, known)
     short = [name for name in PASSES if known.get(name, 1.0) < HOLDS]
