@@ -44,8 +44,8 @@ is at 0.75 or less, or `values` or `keys` at 0.5 or less (they may lead to state
 step's values can be replaced at no loss (`alone` ≥ 0.95), or the program has more steps one behind the other than
 the model has layers. Where the model has layers to spare, a step may be spread over several: then a program is
 only different if `spread`, the lower of `cut` and `levels` with every step in every layer, is at 0.75 or less too.
-**unknown**: what is between. Models below 99 % accuracy are *not learned*. Beside a label stands what decided it, of
-the first such seed.
+**unknown**: what is between. Models below 99 % accuracy are *not learned*. Beside a label stands what decided it
+for the first such seed.
 
 A model of which every program is different solves its task in yet another way: mostly, attention that prefers some
 keys by their content *and* values that carry that content, so that neither looking nor averaging alone is true.
