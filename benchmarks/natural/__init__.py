@@ -1,0 +1,1 @@
+"""Naturally trained models, and by their own script what they implement."""

@@ -1,0 +1,133 @@
+"""Interventions on the edges of a trained model, by hooks: other patterns, and keys and values of other inputs."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from rasplens.compile import CompiledModel
+from rasplens.model import HasTransformer
+from rasplens.model.hooked import HookedModel
+from rasplens.tasks import Task
+
+Tensor = torch.Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Patch:
+    """What comes from other inputs along some edges, in every head of a layer.
+
+    Attributes:
+        edges: Boolean `[input, query, key]`.
+        source: The other inputs' keys or values: `[input, key, head, d_head]`.
+    """
+
+    edges: Tensor
+    source: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class LayerEdit:
+    """What is changed in the attention of a layer.
+
+    Attributes:
+        pattern: What every head's pattern is overwritten with: `[input, head, query, key]`.
+        keys: Keys of other inputs; scores along these edges are computed with the base's queries.
+        values: Values of other inputs; patterns stay.
+    """
+
+    pattern: Tensor | None = None
+    keys: Patch | None = None
+    values: Patch | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A model on a task.
+
+    Attributes:
+        task: The task.
+        model: The model with its hooks.
+        compiled: What it was compiled to, if it was; a trained model's logits stand for the task's answers.
+    """
+
+    task: Task
+    model: HookedModel = field(repr=False)
+    compiled: CompiledModel | None = None
+
+    @classmethod
+    def of(cls, task: Task, model: HasTransformer) -> "Subject":
+        """A model as a subject of interventions."""
+        return cls(task, HookedModel(model), model if isinstance(model, CompiledModel) else None)
+
+    @property
+    def n_layers(self) -> int:
+        """Its layers."""
+        return self.model.cfg.n_layers
+
+    @property
+    def offset(self) -> int:
+        """How many positions stand before the input's: one, if the model was compiled with a BOS."""
+        return 0 if self.compiled is None else self.compiled.offset
+
+    def observe(self, ids: np.ndarray) -> Mapping[tuple[int, str], Tensor]:
+        """Keys, values, scores and patterns on inputs, by layer and `"k"`, `"v"`, `"attn_scores"`, `"pattern"`."""
+        places = [
+            (layer, point) for layer in range(self.n_layers) for point in ("k", "v", "attn_scores", "pattern")
+        ]
+        names = {_hook(*place) for place in places}
+        with torch.no_grad():
+            _, cache = self.model.run_with_cache(self._encoded(ids), names_filter=lambda name: name in names)
+        return {place: cache[_hook(*place)] for place in places}
+
+    def answers(self, ids: np.ndarray, edits: Mapping[int, LayerEdit] | None = None) -> np.ndarray:
+        """The codes of its answers, `[input, loss_pos]`, with the attention of some layers edited."""
+        hooks = [hook for layer, edit in (edits or {}).items() for hook in self._hooks(layer, edit)]
+        with torch.no_grad():
+            logits = self.model.run_with_hooks(self._encoded(ids), fwd_hooks=hooks)
+        read = logits[:, [self.offset + place for place in self.task.loss_positions]].numpy()
+        if self.compiled is None:
+            return read.argmax(axis=-1)
+        result = self.compiled.variables[self.compiled.output]
+        return self.task.codes_of(self.compiled)[result.decode(read, tolerance=np.inf)]
+
+    def accuracy(self, ids: np.ndarray, edits: Mapping[int, LayerEdit] | None = None) -> float:
+        """The share of right answers, with the attention of some layers edited."""
+        return float((self.answers(ids, edits) == self.task.target(ids)).mean())
+
+    def _encoded(self, ids: np.ndarray) -> Tensor:
+        return torch.as_tensor(ids if self.compiled is None else self.compiled.with_bos(ids))
+
+    def _hooks(self, layer: int, edit: LayerEdit) -> list[tuple[str, Callable[..., Tensor | None]]]:
+        seen: dict[str, Tensor] = {}
+
+        def keep(name: str) -> Callable[..., None]:
+            def store(value: Tensor, hook: object) -> None:
+                seen[name] = value
+
+            return store
+
+        def score(value: Tensor, hook: object) -> Tensor:
+            if edit.keys is None:
+                return value
+            crossed = torch.einsum("bqhd,bkhd->bhqk", seen["q"], edit.keys.source) / self.model.cfg.attn_scale
+            return torch.where(edit.keys.edges[:, None] & torch.isfinite(value), crossed, value)
+
+        def attend(value: Tensor, hook: object) -> Tensor:
+            seen["pattern"] = value if edit.pattern is None else edit.pattern
+            return seen["pattern"]
+
+        def gather(value: Tensor, hook: object) -> Tensor:
+            if edit.values is None:
+                return value
+            edges, pattern = edit.values.edges[:, None], seen["pattern"]
+            own = torch.einsum("bhqk,bkhd->bqhd", pattern * ~edges, seen["v"])
+            return own + torch.einsum("bhqk,bkhd->bqhd", pattern * edges, edit.values.source)
+
+        points = {"q": keep("q"), "v": keep("v"), "attn_scores": score, "pattern": attend, "z": gather}
+        return [(_hook(layer, point), function) for point, function in points.items()]
+
+
+def _hook(layer: int, point: str) -> str:
+    return f"blocks.{layer}.attn.hook_{point}"
