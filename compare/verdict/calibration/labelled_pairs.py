@@ -7,7 +7,8 @@ random weights to match the activations of the compiled model. Known to be diffe
 alternative program, an untrained model, and the program's own architecture trained on answers that were shuffled.
 """
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -20,12 +21,37 @@ from rasplens.learned import Architecture, CompressedModel, Recipe, compress, tr
 from rasplens.learned.compressor import CompressionRecipe
 from rasplens.learned.compressor.evaluation import evaluate
 from rasplens.learned.distillation import distill_activations
-from rasplens.model import HasTransformer, disguise
+from rasplens.model import HasTransformer, Transformer, disguise
+from rasplens.model.twins import (
+    add_self_edges,
+    duplicate_head,
+    insert_idle_heads,
+    insert_idle_layer,
+    plant_decoy,
+    plant_dormant_pathway,
+    plant_redundant_pathway,
+    split_head,
+)
 from rasplens.tasks import Task
 from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
 
 NOISE = 0.02
 """The most that the noise of a noisy model changes a logit: answers are a hundredth or more apart."""
+
+CONDITIONS = (3.0, 10.0, 30.0)
+"""Of oblique changes of basis: how many times as long the longest direction is as the shortest."""
+
+CHANGES_OF_A_HEAD: Mapping[str, Callable[[Transformer, int, int], Transformer]] = {
+    "head split in two": split_head,
+    "head doubled": duplicate_head,
+    "head beside a decoy": plant_decoy,
+    "dormant pathway": plant_dormant_pathway,
+    "redundant pathway": plant_redundant_pathway,
+}
+"""By kind, an exact change of a transformer at one of its heads."""
+
+Known = tuple[str, HasTransformer, Vocabulary]
+"""A kind, a model of it, and its vocabulary."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,26 +112,45 @@ def labelled_pairs(circuit: Circuit, seed: int = 0) -> Iterator[LabelledPair]:
         circuit: Two programs for one task.
         seed: Of disguises, noise, distillations and trainings.
     """
-    task = circuit.task()
-    sides = [
-        compile_program(build(), task.vocab, task.n_ctx, mask=task.visible)
-        for build in (circuit.program, circuit.alternative)
-    ]
-    faces = [_Face(compiled, task, seed + i) for i, compiled in enumerate(sides)]
-    shuffled = train(_with_shuffled_answers(task, seed), _SHUFFLED, seed).transformer
+    yield from exact_pairs(circuit, seed)
+    yield from trained_pairs(circuit, seed)
+
+
+def exact_pairs(circuit: Circuit, seed: int = 0) -> Iterator[LabelledPair]:
+    """Those whose models compute exactly what a program compiles to, in other weights; and an untrained model."""
+    faces = _faces(circuit, seed)
     for own, other in (faces, faces[::-1]):
-        names = circuit.name, own.compiled.output
-        both = own.compiled, other.compiled
-        for kind, model, vocabulary in own.models:
-            yield LabelledPair(*names, kind, True, *both, model, task, vocabulary)
-        for kind, model, vocabulary in other.models:
-            yield LabelledPair(*names, f"alternative, {kind}", False, *both, model, task, vocabulary)
+        yield from _against(circuit, own, other, own.exact, other.exact)
         weights = own.compiled.transformer
         floor = untrained_like(weights.config, weights.mask, seed + 17)
-        yield LabelledPair(*names, "untrained", False, *both, floor, task, own.vocabulary)
-        yield LabelledPair(
-            *names, "trained on shuffled answers", False, *both, shuffled, task, task_vocabulary(task)
-        )
+        yield own.pair_with(circuit, other, "untrained", False, floor, own.vocabulary)
+
+
+def trained_pairs(circuit: Circuit, seed: int = 0) -> Iterator[LabelledPair]:
+    """Those whose models are compressed, distilled, or trained on answers that were shuffled."""
+    faces = _faces(circuit, seed)
+    task = faces[0].task
+    shuffled = train(_with_shuffled_answers(task, seed), _SHUFFLED, seed).transformer
+    for own, other in (faces, faces[::-1]):
+        yield from _against(circuit, own, other, own.trained, other.trained)
+        kind = "trained on shuffled answers"
+        yield own.pair_with(circuit, other, kind, False, shuffled, task_vocabulary(task))
+
+
+def _faces(circuit: Circuit, seed: int) -> "list[_Face]":
+    task = circuit.task()
+    programs = circuit.program, circuit.alternative
+    sides = [compile_program(build(), task.vocab, task.n_ctx, mask=task.visible) for build in programs]
+    return [_Face(compiled, task, seed + i) for i, compiled in enumerate(sides)]
+
+
+def _against(
+    circuit: Circuit, own: "_Face", other: "_Face", same: Iterable[Known], different: Iterable[Known]
+) -> Iterator[LabelledPair]:
+    for kind, model, vocabulary in same:
+        yield own.pair_with(circuit, other, kind, True, model, vocabulary)
+    for kind, model, vocabulary in different:
+        yield own.pair_with(circuit, other, f"alternative, {kind}", False, model, vocabulary)
 
 
 def faithfully_compressed(compiled: CompiledModel, seed: int = 0) -> CompressedModel:
@@ -159,22 +204,57 @@ class _Face:
         ids = np.concatenate([self.task.sample(rng, 1_000), out_of_distribution_inputs(self.task, rng, 1_000)])
         return self.vocabulary.tokens(ids)
 
-    @cached_property
-    def models(self) -> tuple[tuple[str, HasTransformer, Vocabulary], ...]:
-        """Kind, model, and the model's vocabulary; made once, though they are compared with both programs."""
-        return tuple(self._made())
+    def pair_with(
+        self,
+        circuit: Circuit,
+        other: "_Face",
+        kind: str,
+        same: bool,
+        model: HasTransformer,
+        vocabulary: Vocabulary,
+    ) -> LabelledPair:
+        """A model against this program, beside the other program of the circuit."""
+        name = self.compiled.output
+        return LabelledPair(
+            circuit.name, name, kind, same, self.compiled, other.compiled, model, self.task, vocabulary
+        )
 
-    def _made(self) -> Iterator[tuple[str, HasTransformer, Vocabulary]]:
-        weights = self.compiled.transformer
-        yield "itself", self.compiled, self.vocabulary
-        yield "disguised", disguise(weights, self.seed, extra_width=3), self.vocabulary
-        noisy = disguise(weights, self.seed + 1, extra_width=5, noise=NOISE, tokens=self.tokens[:200])
-        yield "disguised, with noise", noisy, self.vocabulary
+    @cached_property
+    def exact(self) -> tuple[Known, ...]:
+        """Made once, though they are compared with both programs."""
+        return tuple(self._exact())
+
+    @cached_property
+    def trained(self) -> tuple[Known, ...]:
+        """Made once, as well."""
+        return tuple(self._trained())
+
+    def _exact(self) -> Iterator[Known]:
+        weights, seed, own = self.compiled.transformer, self.seed, self.vocabulary
+        yield "itself", self.compiled, own
+        yield "disguised", disguise(weights, seed, extra_width=3), own
+        for condition in CONDITIONS:
+            kind = f"disguised, oblique by {condition:g}"
+            yield kind, disguise(weights, seed, basis="oblique", condition=condition, extra_width=2), own
+        noisy = disguise(weights, seed + 1, extra_width=5, noise=NOISE, tokens=self.tokens[:200])
+        yield "disguised, with noise", noisy, own
         inputs = self.compiled.inputs
         plain = compile_program(
             self.compiled.program, inputs.vocab, inputs.max_len, mask=self.task.visible, optimize=False
         )
         yield "compiled without optimisation", plain, vocabulary_of(plain, self.task)
+        yield "idle layer", disguise(insert_idle_layer(weights, 0, seed), seed), own
+        yield "idle heads", disguise(insert_idle_heads(weights, 2, seed), seed), own
+        if not self.compiled.heads:
+            return
+        layer, head = next(iter(self.compiled.heads))
+        for kind, change in CHANGES_OF_A_HEAD.items():
+            yield kind, disguise(change(weights, layer, head), seed), own
+        with contextlib.suppress(ValueError):  # exact only for heads that attend by position
+            yield "self-edges", disguise(add_self_edges(weights, layer, head), seed), own
+
+    def _trained(self) -> Iterator[Known]:
+        weights = self.compiled.transformer
         yield "compressed", faithfully_compressed(self.compiled, self.seed), self.vocabulary
         yield "distilled", distill_activations(weights, self.tokens, self.seed), self.vocabulary
 

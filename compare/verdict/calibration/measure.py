@@ -10,7 +10,7 @@ from rasplens.compare.config import CompareConfig, Preset, get_config
 from rasplens.compare.evidence.behaviour import discriminate
 from rasplens.compare.evidence.collection import causal_tests
 from rasplens.compare.models.pairing import pair
-from rasplens.compare.verdict.calibration.circuits import CIRCUITS
+from rasplens.compare.verdict.calibration.circuits import CIRCUITS, Circuit
 from rasplens.compare.verdict.calibration.labelled_pairs import LabelledPair, labelled_pairs
 from rasplens.compare.verdict.claims import UNTESTABLE
 from rasplens.compare.verdict.program_claims import program_claims
@@ -53,25 +53,27 @@ def observe(
 
 
 def calibrate(
-    circuits: Iterable[str] = tuple(CIRCUITS),
+    circuits: Iterable[Circuit] = tuple(CIRCUITS.values()),
     seed: int = 0,
     config: CompareConfig | Preset = "standard",
     progress: Progress | None = None,
+    pairs: Callable[[Circuit, int], Iterable[LabelledPair]] = labelled_pairs,
 ) -> pd.DataFrame:
     """The verdicts on the labelled calibration set: one row per labelled pair, see `observe`.
 
     Args:
-        circuits: Of `CIRCUITS`.
+        circuits: Pairs of programs with the same answers.
         seed: Of everything random.
         config: Of the comparison of each pair.
         progress: Called as each pair begins.
+        pairs: Which labelled pairs of a circuit: `labelled_pairs`, or `exact_pairs`, which trains nothing.
     """
     rows: list[dict[str, object]] = []
-    for name in circuits:
-        for labelled in labelled_pairs(CIRCUITS[name], seed):
+    for circuit in circuits:
+        for labelled in pairs(circuit, seed):
             if progress is not None:
                 progress(f"{labelled.program}: {labelled.kind}", len(rows))
-            rows.append(observe(labelled, seed, config))
+            rows.append({"family": circuit.family, **observe(labelled, seed, config)})
     return pd.DataFrame(rows)
 
 
