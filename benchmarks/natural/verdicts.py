@@ -73,8 +73,8 @@ def page(frame: pd.DataFrame, config: str) -> str:
     ]
     return "\n\n".join(
         (
-            f"{len(known)} comparisons of known truth (`{config}`): {right.mean():.1%} right, {wrong.mean():.1%} wrong "
-            f"(a false *implements* or a false *does not*), {(known['verdict'] == UNKNOWN).mean():.1%} cannot tell.",
+            f"{len(known)} comparisons of known truth (`{config}`): {right.mean():.1%} right, {wrong.mean():.1%} "
+            f"wrong (a false *implements* or *does not*), {(known['verdict'] == UNKNOWN).mean():.1%} cannot tell.",
             table(["truth", *map(str, counts.columns)], rows),
             "Not right:",
             table(["model", "program", "truth", "verdict", "why"], listed),

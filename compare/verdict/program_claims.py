@@ -10,7 +10,7 @@ from rasplens.compare.evidence.collection import CausalTests
 from rasplens.compare.evidence.interchange.accuracy import Interchange
 from rasplens.compare.evidence.interchange.pairs import intermediate_variables, why_not_interchangeable
 from rasplens.compare.evidence.routes.agreement import RouteTest
-from rasplens.compare.evidence.routes.questions import CUT, KEYS, QUERIES, UNREAD
+from rasplens.compare.evidence.routes.questions import COUNTED, KEYS, QUERIES, UNREAD
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.verdict.claims import (
     AT_LEAST,
@@ -108,7 +108,7 @@ SAID = {
     UNREAD: "nothing is gathered along other edges",
     KEYS: "keys decide as in the program",
     QUERIES: "queries decide as in the program",
-    CUT: "attention to what is not selected is not needed",
+    COUNTED: "the edges that are counted are those of the program",
 }
 
 

@@ -8,7 +8,7 @@ from jaxtyping import Bool
 
 from rasplens.compare.evidence.routes.edge_patching import patched, why_not_patchable
 from rasplens.compare.evidence.routes.program_edges import between_positions
-from rasplens.compare.evidence.routes.questions import CUT, UNREAD, Questions, questions
+from rasplens.compare.evidence.routes.questions import COUNTED, UNREAD, Questions, questions
 from rasplens.compare.models.pairing import Pairing
 from rasplens.model import random_streams
 
@@ -86,7 +86,7 @@ def _tested(pairing: Pairing, asked: Questions, rng: np.random.Generator) -> Rou
     right = answers == asked.expected
     shuffled = asked.expected[rng.permutation(len(asked))] == asked.expected
     control_kept = np.nan
-    if asked.claim in (UNREAD, CUT):
+    if asked.claim in (UNREAD, COUNTED):
         everything = np.broadcast_to(between_positions(pairing.task), asked.edges.shape)
         lost, _ = patched(pairing.learned, asked.base, asked.source, everything, asked.part)
         control_kept = _mean((lost == asked.expected)[asked.at_risk])

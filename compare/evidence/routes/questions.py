@@ -21,7 +21,7 @@ from rasplens.tasks.task import Ids
 UNREAD: Final = "nothing else is read"
 KEYS: Final = "keys"
 QUERIES: Final = "queries"
-CUT: Final = "attention elsewhere"
+COUNTED: Final = "counted"
 
 SHARES: Final = (1.0, 0.5, 0.2, 0.05)
 """Of the edges between positions, the share that is patched in a question about keys or queries, drawn anew for
@@ -85,7 +85,9 @@ def questions(pairing: Pairing, seed: int) -> Iterator[Questions]:
         yield ask(name, "values", _gathered(name))
     yield ask(KEYS, "keys", _some)
     yield ask(QUERIES, "queries", _some)
-    yield ask(CUT, "attention", lambda r, read: ~(read.carrying | read.counted) | (read.counted & _some(r, read)))
+    if edges.counted.any():
+        # Not other edges: the rest of a row may need somewhere to go, such as a start token.
+        yield ask(COUNTED, "attention", lambda r, read: read.counted & _some(r, read))
 
 
 def _gathered(name: str) -> Draw:
