@@ -66,7 +66,7 @@ class Comparison:
     def rank(self) -> float:
         """Higher for likelier comparisons: by the answer, then by how far the claims hold on average."""
         claims = [claim.score for claim in self.verdict.all_claims if claim.status != UNTESTABLE]
-        order = UNKNOWN, NOT, PARTLY, IMPLEMENTS
+        order = NOT, UNKNOWN, PARTLY, IMPLEMENTS
         return order.index(self.verdict.answer) + float(np.mean(claims) if claims else 0.0) / 2
 
     def axis(self, name: str) -> Axis:

@@ -21,6 +21,9 @@ from rasplens.tasks import Task
 from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
 from rasplens.tasks.task import NO_ANSWER, Ids
 
+HELD_OUT = "held out"
+"""Inputs of the task that nothing was trained on."""
+
 OUT_OF_DISTRIBUTION = "out of distribution"
 """Inputs that the task does not draw: what a model does there is reported, and decides nothing."""
 
@@ -119,8 +122,8 @@ class Behaviour:
     """
 
     table: pd.DataFrame
-    trials: Mapping[str, Bool[np.ndarray, " input"]]
-    agrees: Float[np.ndarray, "2 input"]
+    trials: Mapping[str, np.ndarray]
+    agrees: Float[np.ndarray, "2 counted"]
 
 
 def behaviour(pairing: Pairing, distinguishing: Mapping[str, DistinguishingInputs], seed: int) -> Behaviour:
@@ -134,7 +137,7 @@ def behaviour(pairing: Pairing, distinguishing: Mapping[str, DistinguishingInput
     task = pairing.task
     rows, counted, trials = [], [], {}
     draw = random_streams.rng(seed, "behaviour trials")
-    kinds = {"held out": pairing.ids}
+    kinds = {HELD_OUT: pairing.ids}
     for name, found in distinguishing.items():
         if found.by == "answers":
             kinds[f"against {name}"] = found.ids[found.of_task]
@@ -154,8 +157,8 @@ def behaviour(pairing: Pairing, distinguishing: Mapping[str, DistinguishingInput
         share = share[:, defined.any(axis=1)]
         if not share.shape[1]:  # the program gives none of the task's answers here
             continue
-        right = float(pairing.learned.right().mean()) if kind == "held out" else float("nan")
-        exhaustive = kind == "held out" and len(ids) == len(task.held_out)
+        right = float(pairing.learned.right().mean()) if kind == HELD_OUT else float("nan")
+        exhaustive = kind == HELD_OUT and len(ids) == len(task.held_out)
         rows.append((kind, share.shape[1], *share.mean(axis=1), right, exhaustive))
         chosen = np.where(defined, draw.random(defined.shape), -1).argmax(axis=1)
         trials[kind] = agrees[0, np.arange(len(ids)), chosen][defined.any(axis=1)]

@@ -15,7 +15,11 @@ ILLUSORY = 0.05
 """An interchange that scores lower by as much along its active directions is said to need others."""
 
 
-METHODS = {"linear map": "the subspace of the linear map", "DAS": "a learned subspace"}
+METHODS = {
+    "component": "all that it holds",
+    "linear map": "the subspace of the linear map",
+    "DAS": "a learned subspace",
+}
 
 
 SAID = {
@@ -24,9 +28,6 @@ SAID = {
     NOT: "the learned model does not implement the program {}",
     UNKNOWN: "whether the learned model implements the program {} cannot be told",
 }
-
-
-BY_VARIABLE = {IMPLEMENTS: "implemented", PARTLY: "partly implemented", NOT: "not implemented"}
 
 
 @dataclass(frozen=True)
@@ -102,18 +103,23 @@ def _kind(inputs: str) -> str:
 def _interchange(comparison: Comparison) -> list[str]:
     sentences = [axis_sentence(comparison, "interchange")]
     for row in table(comparison, "interchange").itertuples():
+        controls = f"an untrained model {row.untrained:.2f}, and full-stream patching {row.full_stream:.2f}"
+        if row.method != "component":  # of which there are no random ones
+            controls = f"random subspaces of the same rank get {row.random:.2f}, {controls}"
         sentences.append(
             f"{row.variable!r}, taken from another input at {row.point} ({METHODS[row.method]}, {row.pairs} "
-            f"pairs), gives the program's answers at a score of {row.score:.2f}; random subspaces of the same "
-            f"rank get {row.random:.2f}, an untrained model {row.untrained:.2f}, and full-stream patching "
-            f"{row.full_stream:.2f}." + _illusion(row)
+            f"pairs), gives the program's answers at a score of {row.score:.2f}; {controls}." + _illusion(row)
         )
     return sentences
 
 
 def _illusion(row: Any) -> str:
     """What to say of an interchange that needs directions along which the variable moves nothing."""
-    if row.score - max(row.random, row.untrained) <= CLEARLY or row.score - row.active < ILLUSORY:
+    if (
+        row.method == "component"
+        or row.score - max(row.random, row.untrained) <= CLEARLY
+        or row.score - row.active < ILLUSORY
+    ):
         return ""
     return (
         f" Along directions that the variable itself moves and the model reads it gets only {row.active:.2f}: the "

@@ -5,6 +5,7 @@ is the share of trials that came out as the program says, with the 95 % interval
 "Probable inference, the law of succession, and statistical inference").
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -12,7 +13,7 @@ from typing import Final, Literal
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool
-from scipy.stats import binomtest
+from scipy.stats import binomtest, norm
 
 Level = Literal["answers", "variables", "routes"]
 Status = Literal["holds", "fails", "cannot tell", "not testable"]
@@ -27,9 +28,6 @@ AT_LEAST: Final = 0.8
 
 AT_MOST: Final = 0.7
 """A claim fails if the upper end of its interval is below this: what the best wrong program reaches."""
-
-LEAST_TRIALS: Final = 20
-"""With fewer trials a part of a claim is not tested: even without an error its interval would reach lower."""
 
 CONFIDENCE: Final = 0.95
 
@@ -85,6 +83,12 @@ def share(trials: Bool[np.ndarray, " trial"], comparisons: int = 1) -> Share:
     return Share(float(trials.mean()), float(found.low), float(found.high), len(trials))
 
 
+def least_trials(at_least: float, comparisons: int = 1) -> int:
+    """How many trials a claim needs: with fewer its interval would reach lower even if all of them succeeded."""
+    z = norm.ppf(1 - (1 - CONFIDENCE) / comparisons / 2)
+    return math.ceil(at_least / (1 - at_least) * z**2)
+
+
 def judged(parts: Sequence[Share]) -> Status:
     """The status of a claim whose parts all have to hold."""
     if all(part.low >= AT_LEAST for part in parts):
@@ -101,7 +105,7 @@ def judged_by_trials(
     reason: str,
     comparisons: int,
 ) -> Claim:
-    """A claim from the trials of its parts; those of fewer than `LEAST_TRIALS` do not count.
+    """A claim from the trials of its parts; those of fewer than `least_trials` do not count.
 
     Args:
         claim: What is claimed.
@@ -112,10 +116,11 @@ def judged_by_trials(
         reason: What was done.
         comparisons: How many comparisons are made at once.
     """
-    parts = [share(part, comparisons) for part in trials if len(part) >= LEAST_TRIALS]
+    needed = least_trials(AT_LEAST, comparisons)
+    parts = [share(part, comparisons) for part in trials if len(part) >= needed]
     if not parts:
         most = max((len(part) for part in trials), default=0)
-        return untestable(claim, kind, f"{most} pairs of inputs could be asked, where {LEAST_TRIALS} are needed")
+        return untestable(claim, kind, f"{most} pairs of inputs could be asked, where {needed} are needed")
     least = min(parts, key=lambda part: part.score)
     low, high = (min(getattr(part, end) for part in parts) for end in ("low", "high"))
     return Claim(claim, kind, judged(parts), least.score, low, high, control, least.n, substantial, reason)

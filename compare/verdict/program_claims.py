@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from jaxtyping import Bool
 
-from rasplens.compare.evidence.behaviour import OUT_OF_DISTRIBUTION, Behaviour
+from rasplens.compare.evidence.behaviour import HELD_OUT, OUT_OF_DISTRIBUTION, Behaviour
 from rasplens.compare.evidence.collection import CausalTests
 from rasplens.compare.evidence.interchange.accuracy import Interchange
 from rasplens.compare.evidence.interchange.pairs import intermediate_variables, why_not_interchangeable
@@ -22,6 +22,7 @@ from rasplens.compare.verdict.claims import (
     Status,
     judged,
     judged_by_trials,
+    least_trials,
     share,
     untestable,
 )
@@ -63,6 +64,9 @@ def _answers(behaved: Behaviour, pairing: Pairing) -> Iterator[Claim]:
             status = FAILS
         elif found.score >= ANSWERS_AGREE and low >= ANSWERS_AT_LEAST:
             status = HOLDS
+        elif row.inputs != HELD_OUT and row.n < least_trials(ANSWERS_AT_LEAST, comparisons):
+            yield untestable(claim, "answers", f"there are only {row.n} such inputs")
+            continue
         reason = f"agreement with the program's answers on {row.n} inputs"
         yield Claim(claim, "answers", status, found.score, low, high, row.untrained, row.n, True, reason)
 

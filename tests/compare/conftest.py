@@ -49,9 +49,11 @@ def with_noise(induction, noise, task):
 def quick():
     """As little of everything as the small models need."""
     return CompareConfig(
-        n_inputs=60,
+        n_inputs=96,
         n_fitting=300,
         relevance_inputs=24,
+        questions=100,
+        questions_tried=1_000,
         interchange_pairs=50,
         das_steps=10,
         random_subspaces=3,
@@ -68,8 +70,10 @@ def brief(quick):
     """Less than that, where the scores do not matter."""
     return replace(
         quick,
-        n_inputs=30,
+        n_inputs=40,
         n_fitting=100,
+        questions=40,
+        questions_tried=160,
         interchange_pairs=20,
         das_steps=1,
         random_subspaces=1,

@@ -11,9 +11,9 @@ from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN
 
 
 @pytest.fixture(scope="module")
-def rankings(offset, induction, task, brief):
+def rankings(offset, induction, task, quick):
     models = {"offset": offset, "induction": induction}
-    return {name: rank([offset, induction], model, task=task, config=brief) for name, model in models.items()}
+    return {name: rank([offset, induction], model, task=task, config=quick) for name, model in models.items()}
 
 
 @pytest.mark.parametrize("name", ["offset", "induction"])
@@ -33,10 +33,14 @@ def test_alternatives_are_told_apart_on_inputs_on_which_they_differ(rankings):
             (alternative,) = {"offset", "induction"} - {one.program}
             share = one.tables["behaviour"].set_index("inputs")["agreement"]
             assert (share[f"against {alternative}"] > 0.99) == (one.program == ranking.best.program)
+            assert f"against {alternative}, out of distribution" in share
+            counted = one.verdict.claims["claim"].tolist()
+            assert f"answers, against {alternative}" in counted
+            assert not any("out of distribution" in claim for claim in counted)  # reported, and decides nothing
 
 
-def test_the_order_of_the_references_does_not_matter(rankings, offset, induction, task, brief):
-    again = rank([induction, offset], offset, task=task, config=brief)
+def test_the_order_of_the_references_does_not_matter(rankings, offset, induction, task, quick):
+    again = rank([induction, offset], offset, task=task, config=quick)
     assert [one.to_json() for one in again.comparisons] == [
         one.to_json() for one in rankings["offset"].comparisons
     ]
@@ -76,7 +80,7 @@ def test_the_table_has_a_row_for_each_program(rankings):
     assert table["program"].tolist() == ["induction", "offset"]
     for row, one in zip(table.to_dict(orient="records"), ranking.comparisons, strict=True):
         assert row["verdict"] == one.verdict.answer
-        assert row["probability"] == one.verdict.probability
+        assert [row[f"same {level}"] for level in one.verdict.levels] == list(one.verdict.levels.values())
         assert row["right"] == one.accuracies["learned"].token
         np.testing.assert_equal([row[axis.name] for axis in one.axes], [axis.score for axis in one.axes])
 
@@ -99,6 +103,7 @@ def test_models_of_several_seeds_are_replicates(rankings):
     table = replicates([one, other, rankings["offset"].comparisons[1]])
     row = table.loc[("copy", "offset")]
     score = one.axis("attention").score
+    assert score > 0
     assert row["attention", "mean"] == pytest.approx(0.75 * score)
     assert row["attention", "std"] == pytest.approx(score / 4 * np.sqrt(2))
     assert row["attention", "count"] == 2
