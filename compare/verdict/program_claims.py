@@ -83,7 +83,7 @@ def _variables(pairing: Pairing, interchanged: Sequence[Interchange], rng: np.ra
 def _variable(one: Interchange, rng: np.random.Generator, comparisons: int) -> Claim:
     claim, where = (
         f"variable {one.variable}",
-        f"interchanged at {one.point} ({one.method}, rank {one.site.rank:.0f})",
+        f"interchanged at {one.point} ({one.method}, rank {one.rank:.0f})",
     )
     changes = one.pairs.changes
     trials = [one_of_each(one.accuracy.right, which, rng) for which in (changes, ~changes)]

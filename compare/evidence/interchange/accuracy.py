@@ -38,6 +38,7 @@ class Interchange:
     Attributes:
         pairs: The pairs that were scored on.
         site: Where it was interchanged, chosen on other pairs.
+        rank: Along how many directions the model varies there, the mean over positions.
         accuracy: Interchange-intervention accuracy on the pairs to score on, per pair.
         active: That of what it changes along directions which are read and move with the variable.
         dormant: The score of the rest of what is read: an interchange that needs it is an illusion. NaN where a
@@ -52,6 +53,7 @@ class Interchange:
 
     pairs: InterchangePairs
     site: Site
+    rank: float
     accuracy: Agreement
     active: Agreement
     dormant: float
@@ -136,6 +138,7 @@ def _interchange(
     return Interchange(
         pairs=scored,
         site=site,
+        rank=_rank(stream, site),
         accuracy=accuracy,
         active=active,
         dormant=dormant,
@@ -146,6 +149,11 @@ def _interchange(
         ablated=accuracy_drop_without(studied, site.point, site.subspaces),
         ablated_random=_mean(accuracy_drop_without(studied, site.point, other) for other in others),
     )
+
+
+def _rank(activation: np.ndarray, site: Site) -> float:
+    ranks = [whitened(activation[:, position] @ one.read).n_axes for position, one in site.subspaces.items()]
+    return float(np.mean(ranks)) if ranks else 0.0
 
 
 def _ceiling(pairing: Pairing, chosen: InterchangePairs, seed: int) -> float:
@@ -175,7 +183,7 @@ def interchange_table(found: Iterable[Interchange]) -> pd.DataFrame:
     rows = []
     for one in found:
         iia, specificity = one.accuracy.iia, one.accuracy.specificity
-        site = one.variable, one.point, one.method, one.site.rank
+        site = one.variable, one.point, one.method, one.rank
         scores = len(iia), iia.mean(), specificity.mean(), one.accuracy.score
         controls = one.random, one.untrained, one.full_stream, one.ceiling, one.active.score, one.dormant
         rows.append((*site, *scores, *controls, one.ablated, one.ablated_random))

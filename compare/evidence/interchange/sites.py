@@ -39,11 +39,6 @@ class Site:
     subspaces: dict[int, Subspace]
     score: float
 
-    @property
-    def rank(self) -> float:
-        """The dimension, the mean over positions."""
-        return float(np.mean([one.rank for one in self.subspaces.values()])) if self.subspaces else 0.0
-
 
 def best_site(
     studied: StudiedModel,
