@@ -119,7 +119,7 @@ class Behaviour:
     """
 
     table: pd.DataFrame
-    trials: Mapping[str, Bool[np.ndarray, " input"]]
+    trials: Mapping[str, Bool[np.ndarray, " _"]]
     agrees: Float[np.ndarray, "2 input"]
 
 

@@ -102,11 +102,7 @@ def test_behaviour_by_hand(with_noise):
 
 
 def interchange(iia, specificity, random=0.0, untrained=0.0, name="x"):
-    pairs = Agreement(np.array(iia, dtype=float), np.array(specificity, dtype=float))
-    return Interchange(
-        variable=name, point="", method="linear map", rank=1.0, accuracy=pairs, active=0.0, dormant=0.0,
-        random=random, untrained=untrained, full_stream=0.0, ablated=0.0, ablated_random=0.0,
-    )  # fmt: skip
+    return interchanged(name, iia, specificity, random=random, untrained=untrained)
 
 
 def test_interchange_is_that_of_the_worst_variable_above_its_best_control():
