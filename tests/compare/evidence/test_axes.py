@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from known_interchanges import known_interchange
 
 from rasplens.compare.evidence.ablation.edges import edge_effects
 from rasplens.compare.evidence.ablation.measurement import Effects
@@ -22,8 +23,6 @@ from rasplens.compare.evidence.axes import (
     without_score,
 )
 from rasplens.compare.evidence.behaviour import behaviour
-from rasplens.compare.evidence.interchange.accuracy import Interchange
-from rasplens.compare.evidence.interchange.patching import Agreement
 from rasplens.compare.evidence.subspaces.decodability import decodability
 
 
@@ -102,7 +101,7 @@ def test_behaviour_by_hand(with_noise):
 
 
 def interchange(iia, specificity, random=0.0, untrained=0.0, name="x"):
-    return interchanged(name, iia, specificity, random=random, untrained=untrained)
+    return known_interchange(name, iia, specificity, random=random, untrained=untrained)
 
 
 def test_interchange_is_that_of_the_worst_variable_above_its_best_control():
