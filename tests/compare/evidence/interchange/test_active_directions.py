@@ -11,6 +11,7 @@ from rasplens.compare import CompareConfig, as_studied_model, pair
 from rasplens.compare.evidence.interchange.accuracy import interchanges
 from rasplens.compare.evidence.interchange.active_directions import SMALLEST, WEAKEST, read_directions, split
 from rasplens.compare.evidence.interchange.coordinates import Subspace, whitened
+from rasplens.compare.evidence.interchange.das import distributed_alignment_search
 from rasplens.compare.evidence.interchange.pairs import draw_pairs, interchange_pairs, interchangeable_positions
 from rasplens.compare.evidence.interchange.patching import agreement
 from rasplens.compare.evidence.interchange.sites import mapped_subspaces
@@ -204,14 +205,27 @@ def moving(paths, induction):
     return dict.fromkeys(paths[2], plain(both))
 
 
-def test_a_dormant_path_passes_the_interchange_but_not_its_active_part(paths, induction):
-    """Directions that no input ever moves bring the program's answers, called up by others that nothing reads."""
-    pairing, _, illusion = paths
+def test_a_dormant_path_passes_the_interchange_but_cannot_be_found(paths, induction):
+    """Directions that no input ever moves bring the program's answers, called up by others that nothing reads.
+
+    All subspaces are sought where the stream varies: there the illusion has nothing of the dormant directions.
+    """
+    pairing, chosen, illusion = paths
     assert (pairing.learned.answers() == pairing.reference.answers()).all()  # answers do not show the path
-    whole, active, dormant = scores(paths, illusion, induction)
-    assert whole > 0.95
-    assert active < 0.05
-    assert dormant > 0.95
+    assert agreement(pairing.learned, chosen, POINT, illusion).score > 0.95
+    stream, dormant = pairing.learned.residual(POINT), slice(-len(induction.variables["previous"].directions), None)
+    without = {}
+    for position, subspace in illusion.items():
+        own = whitened(stream[:, position])
+        assert np.linalg.norm(subspace.write[dormant]) > 1
+        within = own.back.T @ (own.to.T @ subspace.write)
+        np.testing.assert_allclose(within[dormant], 0, atol=1e-6)
+        write = subspace.write.copy()
+        write[dormant] = 0
+        without[position] = Subspace(subspace.read, write)
+    assert agreement(pairing.learned, chosen, POINT, without).score < 0.05
+    learned = distributed_alignment_search(pairing.learned, chosen, POINT, illusion, seed=0, steps=2)
+    assert max(np.abs(one.write[dormant]).max() for one in learned.values()) < 1e-5
 
 
 def test_the_active_part_of_an_honest_interchange_does_what_the_whole_does(paths, induction):
