@@ -10,7 +10,7 @@ def test_the_size_of_a_selection_is_the_inverse_of_its_sum_of_squares():
     rows = np.zeros((4, 6))
     rows[0, 0], rows[1, :2], rows[2, :5] = 1, 1 / 2, 1 / 5
     np.testing.assert_array_equal(selection_sizes(rows), [10, 20, 50, 0])
-    np.testing.assert_array_equal(selection_sizes(np.array([0.5, 0.25, 0.25])), round(10 / 0.375))
+    np.testing.assert_array_equal(selection_sizes(np.array([[0.5, 0.25, 0.25]])), [round(10 / 0.375)])
 
 
 def patterns(pairing):

@@ -213,10 +213,8 @@ def test_a_dormant_path_passes_the_interchange_but_cannot_be_found(paths, induct
     pairing, chosen, illusion = paths
     assert (pairing.learned.answers() == pairing.reference.answers()).all()  # answers do not show the path
     assert agreement(pairing.learned, chosen, POINT, illusion).score > 0.95
-    stream, dormant = (
-        pairing.learned.residual(POINT),
-        slice(-len(induction.variables["previous"].directions), None),
-    )
+    stream, n = pairing.learned.residual(POINT), len(induction.variables["previous"].directions)
+    dormant = slice(-n, None)
     without = {}
     for position, subspace in illusion.items():
         own = whitened(stream[:, position])

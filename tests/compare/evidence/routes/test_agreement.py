@@ -34,11 +34,11 @@ def asked_of(compiled, model, task):
 def test_a_compiled_model_and_its_disguises_move_what_the_program_says(name):
     task, *both = sides(name)
     for compiled in both:
-        models = [compiled] + [
+        twins = (
             disguise(compiled.transformer, seed=1, extra_width=3, basis=basis)
             for basis in ("orthogonal", "oblique")
-        ]
-        for model in models:
+        )
+        for model in (compiled, *twins):
             found = asked_of(compiled, model, task)
             assert all(one.changed.all() and one.kept.all() for one in found.values())
             assert sum(len(one.changed) + len(one.kept) for one in found.values()) >= 4 * FEW.questions
