@@ -77,7 +77,7 @@ def calibrate(
     return pd.DataFrame(rows)
 
 
-def measures(table: pd.DataFrame) -> dict[str, float]:
+def measures(table: pd.DataFrame) -> dict[str, int | float]:
     """How verdicts do on labelled pairs.
 
     Returns:
