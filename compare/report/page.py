@@ -51,9 +51,26 @@ class Section:
 
 SECTIONS = (
     Section(
+        "claims",
+        "The claims of the program",
+        "What the program claims of the model, each with its status and its 95 % interval. The verdict is their "
+        "conjunction: no claim pays for another.",
+        (),
+        ("claims",),
+    ),
+    Section(
+        "routes",
+        "Routes",
+        "Parts of attention edges (values, keys, queries, or the attention itself) are patched from another input "
+        "in all layers and heads at once. The compiled model, patched alike, says which answers must change and "
+        "which must stay; the shares that do are shown beside their controls.",
+        (),
+        ("routes",),
+    ),
+    Section(
         "evidence",
         "The evidence",
-        "Five axes on one scale: 0 is what the controls reach, 1 what the compiled model reaches itself. Bars are "
+        "Five axes describe the models on one scale: 0 is what the controls reach, 1 a perfect score. Bars are "
         "95 % intervals over inputs; models and sites stay.",
         ("evidence",),
         ("axes",),
@@ -189,9 +206,13 @@ def render(comparison: Comparison) -> str:
 
 
 def _tables(comparison: Comparison) -> dict[str, pd.DataFrame]:
-    """The tables with rows, and the axes as one."""
+    """The tables with rows, and the claims and the axes as one each."""
     axes = pd.DataFrame([axis.to_dict() for axis in comparison.axes])
-    tables = {"axes": axes, **{name: table(comparison, name) for name in comparison.tables}}
+    tables = {
+        "claims": comparison.verdict.claims,
+        "axes": axes,
+        **{name: table(comparison, name) for name in comparison.tables},
+    }
     return {name: frame for name, frame in tables.items() if len(frame)}
 
 

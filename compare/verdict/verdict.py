@@ -114,8 +114,8 @@ def _together(levels: Mapping[Level, LevelAnswer]) -> Answer:
     tested = [answer for answer in mechanism if answer != "not testable"]
     if answers in (NOT, "not testable"):
         return NOT if answers == NOT else UNKNOWN
-    if not tested:
-        return UNKNOWN
+    if not tested:  # on how the model works there is nothing to hold against answers that differ
+        return NOT if answers == PARTLY else UNKNOWN
     if all(answer == IMPLEMENTS for answer in tested):
         return answers if answers in (IMPLEMENTS, PARTLY) else UNKNOWN
     if NOT in tested:

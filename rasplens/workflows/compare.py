@@ -10,12 +10,10 @@ from rasplens.workflows.progress import comparison_report
 from rasplens.workflows.verify import verify_for_task
 
 SUMMARY_HEADINGS = (
-    "model: program", "verdict", "p", "behav-\niour", "inter-\nchange", "atten-\ntion", "abla-\ntion",
-    "sub-\nspaces",
+    "model: program", "verdict", "same\nanswers", "same\nvariables", "same\nroutes",
 )  # fmt: skip
 SUMMARY_KEY = """\
-p               probability that the model implements the program
-behaviour …     five axes of evidence: 0 is what the controls reach, 1 the compiled model itself"""
+verdict         a conjunction of the three levels: the same answers, variables (algorithm) and routes (circuit)"""
 
 
 def compare_and_show(
@@ -56,7 +54,6 @@ def compare_and_show(
             f"{name}: {one.program}",
             one.verdict.answer,
             *one.verdict.levels.values(),
-            *_cells([a.score for a in one.axes]),
         ]
         for name, ranking in rankings.items()
         for one in ranking.comparisons
@@ -67,8 +64,3 @@ def compare_and_show(
     terminal.out.print(SUMMARY_KEY)
     if out is not None:
         terminal.out.print(f"Reports: {out}")
-
-
-def _cells(values: list[float]) -> list[str]:
-    """Scores in two figures, a dash where there is none."""
-    return ["-" if value != value else f"{value:.2f}" for value in values]

@@ -28,51 +28,40 @@ def with_tables(comparison, **tables):
 def test_every_axis_has_a_paragraph_with_its_score_and_interval(ceiling):
     assert findings(ceiling) == [" ".join(one.sentences) for one in paragraphs(ceiling)]
     for axis in ceiling.axes:
+        assert axis.has_score
         interval = f"95 % interval {axis.low:.2f} to {axis.high:.2f}"
         start = f"{axis.name.capitalize()} scores {axis.score:.2f} of 1 ({interval}"
         assert about(ceiling, axis.name).startswith(start)
 
 
 def test_the_verdict_comes_first(ceiling):
-    verdict = ceiling.verdict
-    expected = f"(P(implements) = {verdict.probability:.2f}, {verdict.low:.2f} to {verdict.high:.2f})"
     assert findings(ceiling)[0].startswith(
-        "On the task 'copy', the learned model implements the program 'induction'"
+        "On the task 'copy', the learned model implements the program 'induction'. By level: the same answers: "
+        "implements; the same variables: implements; the same routes: implements."
     )
-    assert expected in findings(ceiling)[0]
-    assert "Of its variables between input and output, implemented: 'previous'." in findings(ceiling)[0]
 
 
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        ("implements", "the learned model implements the program 'offset' (P(implements) = 0.50"),
-        ("partly", "the learned model implements the program 'offset' in part (P(implements) = 0.50"),
-        ("does not", "the learned model does not implement the program 'offset' (P(implements) = 0.50"),
-        (
-            "cannot tell",
-            "whether the learned model implements the program 'offset' cannot be told (P(implements) = 0.50",
-        ),
+        ("implements", "the learned model implements the program 'offset'."),
+        ("partly", "the learned model implements the program 'offset' in part."),
+        ("does not", "the learned model does not implement the program 'offset'."),
+        ("cannot tell", "whether the learned model implements the program 'offset' cannot be told."),
     ],
 )
 def test_every_verdict_is_a_sentence(floor, answer, said):
-    verdict = Verdict(answer, 0.5, 0.4, 0.6, {"x": "implements", "y": "does not"}, ("",) * 5)
+    verdict = Verdict(
+        answer, {"answers": "implements", "variables": "partly", "routes": answer}, (), ("A reason.",)
+    )
     text = about(replace(floor, verdict=verdict), "evidence")
     assert said in text
-    assert text.endswith("implemented: 'x'; not implemented: 'y'.")
-
-
-def test_a_verdict_that_rests_on_no_axis_says_why_and_no_probability_that_it_has_not(floor):
-    nan = float("nan")
-    text = about(
-        replace(floor, verdict=Verdict("cannot tell", nan, nan, nan, {}, ("Nothing is seen.",))), "evidence"
-    )
-    assert "P(implements)" not in text
-    assert text.endswith("cannot be told. Nothing is seen.")
+    assert text.endswith(f"the same variables: partly; the same routes: {answer}. A reason.")
 
 
 def test_an_interchange_that_needs_a_dormant_path_is_said_to(ceiling):
     table = ceiling.tables["interchange"]
+    table = table.assign(method="linear map", random=0.1)
     dormant = replace(ceiling, tables={**ceiling.tables, "interchange": table.assign(active=0.25)})
     assert "it gets only 0.25: the rest goes by a path that may be dormant" in about(dormant, "interchange")
     assert "dormant" not in about(ceiling, "interchange")
@@ -89,11 +78,11 @@ def test_every_sentence_has_the_numbers_it_comes_from(ceiling):
     assert f"agree with the program's: 100.0 % on {ceiling.n_inputs} held-out inputs (untrained " in behaviour
     row = ceiling.tables["interchange"].iloc[0]
     interchange = about(ceiling, "interchange")
-    assert f"'previous', taken from another input at {row['point']} (the subspace of the linear map" in interchange
-    assert (
-        f"at a score of {row['score']:.2f}; random subspaces of the same rank get {row['random']:.2f}"
-        in interchange
-    )
+    assert f"'previous', taken from another input at {row['point']} (all that it holds" in interchange
+    assert f"at a score of {row['score']:.2f}; an untrained model {row['untrained']:.2f}" in interchange
+    mapped = ceiling.tables["interchange"].assign(method="linear map", random=0.1)
+    said = about(with_tables(ceiling, interchange=mapped), "interchange")
+    assert f"at a score of {row['score']:.2f}; random subspaces of the same rank get 0.10" in said
     attention = about(ceiling, "attention")
     assert "The compiled head for 'induction' is matched with the learned L1H0: similarity 1.00 of 1" in attention
     assert "with the rows of other inputs (p = 0.025)" in attention

@@ -54,7 +54,7 @@ def csv_files(elements):
 def test_every_section_has_its_figures(page, elements):
     anchors = [at["id"] for tag, at in elements if tag == "section"]
     # The program has nothing between input and output; and a model that learned nothing may share no subspace.
-    optional = {"interchange", "overlaps"}
+    optional = {"interchange", "routes", "overlaps"}
     expected = [section.name for section in SECTIONS if section.name not in optional]
     assert [name for name in anchors if name not in optional] == ["findings", *expected, "glossary"]
     figures = ["evidence", "program", "attention", "heads", "decodability", "similarity", "ov", "qk"]
@@ -71,13 +71,17 @@ def test_findings_and_contents_lead_to_what_is_on_the_page(comparison, page, ele
     assert set(links) <= anchors
     for axis in ("evidence", "behaviour", "attention", "ablation", "subspaces"):
         assert links.count(axis) == 2  # from the findings and from the contents
-    first = comparison.findings[0].split(" (")[0].replace("'", "&#x27;")
+    first = comparison.findings[0].split(". ")[0].replace("'", "&#x27;")
     assert f"<p><b>{first}" in page
 
 
 def test_every_table_is_there_to_download_as_it_is(comparison, elements):
     found = csv_files(elements)
-    assert set(found) == {"axes.csv", *(f"{name}.csv" for name, table in comparison.tables.items() if len(table))}
+    assert set(found) == {
+        "claims.csv",
+        "axes.csv",
+        *(f"{name}.csv" for name, table in comparison.tables.items() if len(table)),
+    }
     for name, table in comparison.tables.items():
         if len(table):
             kind, data = found[f"{name}.csv"].split(",", 1)

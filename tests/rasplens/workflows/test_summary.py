@@ -7,9 +7,14 @@ import pytest
 
 from rasplens.compare.evidence.axes import Axis
 from rasplens.compare.evidence.subspaces.decodability import COLUMNS
+from rasplens.compare.verdict.claims import Claim, untestable
+from rasplens.compare.verdict.verdict import Verdict
 from rasplens.workflows.summary import show_comparison
 
 NAN = float("nan")
+
+CLAIM = Claim("variable target", "variables", "holds", 0.96875, 0.9375, 1.0, 0.25, 150, True, "interchanged")
+UNTESTED = untestable("routes", "routes", "no hook point")
 
 INTERCHANGE = ("variable", "point", "pairs", "iia", "specificity", "random", "untrained")
 ATTENTION = (
@@ -37,6 +42,7 @@ def comparison():
             "zero": SimpleNamespace(rho=0.5, within_rows=0.25, p=0.0123, n=40),
             "resample": None,
         },
+        verdict=Verdict("implements", {}, (CLAIM, UNTESTED), ()),
         findings=["The first finding.", "The second."],
     )
 
@@ -47,6 +53,13 @@ def test_scores_stand_with_their_intervals_and_what_has_none_says_why(comparison
     behaviour, attention = (next(line for line in lines if line.startswith(axis.name)) for axis in comparison.axes)
     assert behaviour.split() == ["behaviour", "0.875", "0.750", "1.000", "of", "all", "inputs"]
     assert attention.split() == ["attention", "-", "-", "-", "no", "heads"]
+
+
+def test_claims_stand_with_their_status_and_interval(comparison, capsys):
+    show_comparison(comparison)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["variables", "variable", "target", "holds", "0.969", "0.938", "1.000", "0.250"] in lines
+    assert ["routes", "routes", "not", "testable", "-", "-", "-", "-"] in lines
 
 
 def test_matched_heads_are_shown_and_others_not(comparison, capsys):
