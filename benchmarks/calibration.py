@@ -1,125 +1,215 @@
-"""Measures the verdict on pairs of models whose relation is known and which the mapping was not fitted on.
+"""Measures verdicts on labelled pairs: models of which it is known whether they implement a program.
 
-python benchmarks/calibration.py --write docs/calibration.md    # measure, and write the page
-python benchmarks/calibration.py --fit                          # fit anew: compare/verdict/verdict.json
+python benchmarks/calibration.py --write docs/calibration-tables.md               # models in other weights
+python benchmarks/calibration.py --trained --random 50 --rows runs/pairs.jsonl    # trained ones, random programs
+python benchmarks/calibration.py --only copy,shift --kinds itself untrained       # a few
 """
 
 import argparse
 import json
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 from page import table, write
 
-from rasplens.compare.verdict.calibration.circuits import CIRCUITS, FITTED_ON, MEASURED_ON, NEW
-from rasplens.compare.verdict.calibration.fit import Observation, fading, fit, invariance, measures, observations
-from rasplens.compare.verdict.verdict import shipped
+from rasplens.compare.config import PRESETS
+from rasplens.compare.verdict.calibration.circuits import CIRCUITS, HARD, NOT_TOLD_APART, Circuit
+from rasplens.compare.verdict.calibration.labelled_pairs import (
+    ALTERNATIVE,
+    LabelledPair,
+    exact_pairs,
+    near_pairs,
+    trained_pairs,
+)
+from rasplens.compare.verdict.calibration.measure import by_group, is_told_apart, measures, observe
+from rasplens.compare.verdict.calibration.random_programs import random_programs
+from rasplens.compare.verdict.verdict import IMPLEMENTS, UNKNOWN, Answer
 
-MAPPING = Path(__file__).parent.parent / "compare" / "verdict" / "verdict.json"
+WANTED = {
+    "false_implements": ("different pairs that are said to implement", "0"),
+    "false_implements_most": ("the upper end of its exact 95 % interval", "≤ 1 %"),
+    "recognised": ("same pairs that are said to implement", "≥ 98 %"),
+    "false_does_not": ("same pairs that are said not to", "0"),
+    "cannot_tell": ("pairs of which nothing can be said", ""),
+}
+"""Of each measure what it is, and what is to be reached."""
 
-TO_REACH = {"auc": "≥ 0.99", "false_implements": "≤ 0.01", "recognised": "1"}
+ANSWERS: tuple[Answer, ...] = ("implements", "partly", "does not", "cannot tell")
 
-FADING = ("reverse", "same_as_first")
-"""Circuits whose alternative programs are compressed more and more."""
-
-SEED = 1
-"""Another one than the mapping was fitted with."""
+Pairs = Callable[[Circuit, int], Iterable[LabelledPair]]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--trained", action="store_true", help="also compressed, distilled and trained models")
+    parser.add_argument("--random", type=int, default=0, metavar="N", help="also N random programs")
+    parser.add_argument("--config", choices=list(PRESETS), default="standard", help="of the comparisons")
+    parser.add_argument("--seed", type=int, default=0, help="of everything random")
+    parser.add_argument("--only", default="", help="circuits, with commas")
+    parser.add_argument("--kinds", nargs="+", default=[], help="of models, such as 'disguised, with noise'")
+    parser.add_argument("--rows", type=Path, help="one JSON line a pair; what it has is not measured again")
     parser.add_argument("--write", type=Path, help="the page to put the tables into")
-    parser.add_argument("--fit", action="store_true", help="fit the mapping anew, and store it in the package")
     arguments = parser.parse_args()
-    began = time.perf_counter()
-
-    def progress(what: str, done: int) -> None:
-        print(f"{time.perf_counter() - began:5.0f} s  {done:3}  {what}", file=sys.stderr, flush=True)
-
-    if arguments.fit:
-        calibration = fit(observations(FITTED_ON, 0, progress), {"circuits": list(FITTED_ON), "seed": 0})
-        MAPPING.write_text(json.dumps(calibration.to_dict(), indent=1) + "\n")
-        print(calibration)
-        return
-    found = observations(MEASURED_ON, SEED, progress)
-    new = [one for one in found if one.circuit in NEW]
-    parts = (_measures(found), _measures(new), _fading(), _invariance(found), _pairs(found))
-    text = "\n\n".join(parts)
+    found = Rows(arguments.rows, arguments.config, arguments.seed)
+    for circuit, source in _asked(arguments):
+        _measure(circuit, source, arguments.kinds, found)
+    if not found.rows:
+        raise SystemExit("No circuit has such pairs.")
+    text = tables(pd.DataFrame(found.rows), found.left_out, arguments.config, arguments.seed)
     print(text)
     if arguments.write is not None:
         write(arguments.write, "calibration", text)
 
 
-def _measures(found: list[Observation]) -> str:
-    measured = measures(found)
-    names = {
-        "auc": "ROC AUC, same against different, of the probability",
-        "false_implements": "different pairs that are said to implement",
-        "recognised": "same pairs that are said to implement",
-    }
-    rows = [[text, f"{measured[name]:.4f}", TO_REACH[name]] for name, text in names.items()]
-    rows += [
-        [f"ROC AUC of {name.removeprefix('auc_')} alone", f"{value:.4f}", ""]
-        for name, value in measured.items()
-        if name.startswith("auc_")
-    ]
-    n_same = sum(one.same for one in found)
-    origin = shipped().provenance
+@dataclass(frozen=True)
+class Source:
+    """Where labelled pairs of a circuit come from.
+
+    Attributes:
+        name: For the file of rows.
+        pairs: Makes them.
+    """
+
+    name: str
+    pairs: Pairs
+
+
+def _asked(arguments: argparse.Namespace) -> Iterator[tuple[Circuit, Source]]:
+    known = {**CIRCUITS, **HARD}
+    only = arguments.only.split(",") if arguments.only else list(known)
+    if unknown := set(only) - set(known):
+        raise SystemExit(f"There is no circuit {', '.join(sorted(unknown))}; there are {', '.join(known)}.")
+    sources = [Source("exact", exact_pairs)]
+    if arguments.trained:
+        sources.append(Source("trained", trained_pairs))
+    for source in sources:
+        yield from ((known[name], source) for name in only)
+    for program in random_programs(arguments.random):
+        yield program.circuit(), Source("random", near_pairs)
+
+
+class Rows:
+    """The rows that were measured with one config and seed, in a file that a later run goes on from.
+
+    The file has one JSON line a pair, and one for each circuit whose pairs are all measured or cannot be made.
+    """
+
+    def __init__(self, path: Path | None, config: str, seed: int) -> None:
+        self.path, self.config, self.seed = path, config, seed
+        self.rows: list[dict[str, object]] = []
+        self.left_out: dict[str, str] = {}
+        self._done: set[tuple[object, ...]] = set()
+        if path is not None and path.exists():
+            for line in path.read_text().splitlines():
+                row = json.loads(line)
+                if (row["config"], row["seed"]) == (config, seed):
+                    self._keep(row)
+
+    def add(self, row: dict[str, object]) -> None:
+        """Keeps a row, and writes it."""
+        row = {**row, "config": self.config, "seed": self.seed}
+        self._keep(row)
+        if self.path is not None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+
+    def has(self, *names: str) -> bool:
+        """Whether a circuit of a source is done; or with the names of program and model, that pair."""
+        return names in self._done
+
+    def _keep(self, row: dict[str, object]) -> None:
+        whole = row["source"], row["circuit"]
+        if "verdict" in row:
+            self._done.add((*whole, row["program"], row["model"]))
+            self.rows.append(row)
+        else:
+            self._done.add(whole)
+            if row["why"]:
+                self.left_out[f"{row['circuit']}, {row['source']}"] = str(row["why"])
+
+
+def _measure(circuit: Circuit, source: Source, kinds: list[str], found: Rows) -> None:
+    """Adds the verdicts on the pairs of a circuit to those found."""
+    here = {"source": source.name, "circuit": circuit.name}
+    if found.has(*here.values()):
+        return
+    began, why = time.perf_counter(), ""
+    pairs = iter(source.pairs(circuit, found.seed))
+    while True:
+        try:
+            labelled = next(pairs, None)
+        except ValueError as failed:  # a model that is not faithful enough to be known as the same
+            labelled, why = None, str(failed)
+        if labelled is None:
+            break
+        names = labelled.program, labelled.kind
+        wanted = not kinds or labelled.kind.removeprefix(ALTERNATIVE) in kinds
+        if not wanted or found.has(*here.values(), *names):
+            continue
+        row = observe(labelled, found.seed, PRESETS[found.config])
+        found.add({**here, "family": circuit.family, **row})
+        seconds = time.perf_counter() - began
+        said = f"{' against '.join(names[::-1])}: {row['verdict']}"
+        print(f"{seconds:5.0f} s  {len(found.rows):5}  {circuit.name}: {said}", file=sys.stderr, flush=True)
+    if why:
+        print(f"{circuit.name}, {source.name}: left out: {why}", file=sys.stderr, flush=True)
+    if not kinds:
+        found.add({**here, "why": why})
+
+
+def tables(frame: pd.DataFrame, left_out: dict[str, str], config: str, seed: int) -> str:
+    """What is written: the measures, the families, the pairs that are not right, those that are not told apart."""
+    told = is_told_apart(frame)
+    right = ((frame["verdict"] == IMPLEMENTS) == frame["same"]) & (frame["verdict"] != UNKNOWN)
+    wrong = frame[told & ~right]
+    parts = [_measures(frame, config, seed), _families(frame), f"### Not right: {len(wrong)}", _listed(wrong)]
+    apart = frame[~told]
+    if len(apart):
+        why = [f"`{name}`: {why}" for name, why in NOT_TOLD_APART.items()]
+        parts += ["### Not told apart", *why, _listed(apart)]
+    if left_out:
+        rows = [[name, why] for name, why in left_out.items()]
+        parts += ["### Left out", "Models that could not be made.", table(["circuit", "why"], rows)]
+    return "\n\n".join(parts)
+
+
+def _measures(frame: pd.DataFrame, config: str, seed: int) -> str:
+    measured = measures(frame)
+    rows = [[text, f"{100 * measured[name]:.2f} %", goal] for name, (text, goal) in WANTED.items()]
     title = (
-        f"{len(found)} pairs ({n_same} same, {len(found) - n_same} different) of "
-        f"{', '.join(dict.fromkeys(one.circuit for one in found))}; the "
-        f"mapping was fitted on {origin['pairs']} pairs of {', '.join(origin['circuits'])}"
+        f"### {len(frame)} pairs of {frame['circuit'].nunique()} circuits: {measured['same']} same, "
+        f"{measured['different']} different (`{config}`, seed {seed})"
     )
-    return f"### {title}\n\n{table(['', 'measured', 'to reach'], rows)}"
+    return f"{title}\n\n{table(['', 'measured', 'to reach'], rows)}"
 
 
-def _fading() -> str:
-    frame = pd.DataFrame([one.row() for one in fading(FADING, SEED)])
-    axes = list(frame.columns[4:-2])
+def _families(frame: pd.DataFrame) -> str:
+    labels = frame["same"].map({True: "same", False: "different"})
+    counts = by_group(frame.assign(known=labels), ["family", "known"])
+    said = [answer for answer in ANSWERS if answer in counts]
+    rows = [[str(row[name]) for name in ("family", "known", *said)] for _, row in counts.iterrows()]
+    return f"### By family\n\n{table(['family', 'known to be', *said], rows)}"
+
+
+def _listed(frame: pd.DataFrame) -> str:
+    if not len(frame):
+        return "None."
     rows = [
-        [row["program"], row["model"], *(_score(row[name]) for name in (*axes, "probability")), row["verdict"]]
+        [
+            *(str(row[name]) for name in ("circuit", "program", "model")),
+            "same" if row["same"] else "different",
+            str(row["verdict"]),
+            str(row["reasons"]).replace("|", "\\|"),
+        ]
         for _, row in frame.iterrows()
     ]
-    headings = ["program", "compressed to", *axes, "P(implements)", "verdict"]
-    return f"### Programs that are compressed more and more\n\n{table(headings, rows)}"
-
-
-def _invariance(found: list[Observation]) -> str:
-    frame = invariance(found)
-    axes = list(frame.columns[2:])
-    rows = [[row["program"], row["model"], *(_number(row[axis]) for axis in axes)] for _, row in frame.iterrows()]
-    title = "How far each axis of a disguised model is from that of the model itself (to reach: 1e-3)"
-    return f"### {title}\n\n{table(['program', 'model', *axes], rows)}"
-
-
-def _pairs(found: list[Observation]) -> str:
-    frame = pd.DataFrame([one.row() for one in found])
-    axes = list(frame.columns[4:-2])
-    rows = []
-    for _, row in frame.iterrows():
-        scores = [_score(row[name]) for name in (*axes, "probability")]
-        known = "same" if row["same"] else "different"
-        rows.append([row["program"], row["model"], known, *scores, _said(row)])
-    headings = ["program", "model", "known to be", *axes, "P(implements)", "verdict"]
-    return f"### Every pair\n\n{table(headings, rows)}"
-
-
-def _said(row: pd.Series) -> str:
-    wrong = (row["verdict"] == "implements") != row["same"]
-    return f"**{row['verdict']}**" if wrong else str(row["verdict"])
-
-
-def _score(value: float) -> str:
-    return "–" if np.isnan(value) else f"{value:.2f}"
-
-
-def _number(value: float) -> str:
-    return "–" if np.isnan(value) else f"{value:.0e}"
+    return table(["circuit", "program", "model", "known to be", "verdict", "why"], rows)
 
 
 if __name__ == "__main__":
-    assert set(FITTED_ON) | set(MEASURED_ON) <= set(CIRCUITS)
     main()

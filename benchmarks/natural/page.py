@@ -53,18 +53,35 @@ keys by their content *and* values that carry that content, so that neither look
 """
 
 
-def page(findings: Findings, controls: Findings) -> str:
+VERDICTS = "<!-- verdicts: begin -->", "<!-- verdicts: end -->"
+"""Between these, `verdicts.py` writes what comparisons say of the models."""
+
+
+def page(findings: Findings, controls: Findings, before: str = "") -> str:
     """The whole page in Markdown.
 
     Args:
         findings: Of the trained models.
         controls: Of the compiled programs, each against every program of its mechanism.
+        before: The page as it was: what comparisons say of the models is kept.
     """
     by_mechanism = [(name, list(of_one)) for name, of_one in groupby(findings, key=lambda one: one["mechanism"])]
     parts = [INTRODUCTION + "## Shapes\n\n" + _shapes(), "## Labels by mechanism\n\n" + _summary(by_mechanism)]
+    parts.append("## Verdicts\n\n" + _verdicts(before))
     parts.append("## Controls: the programs, compiled\n\n" + _controls(controls))
     parts += [_section(name, of_one) for name, of_one in by_mechanism]
     return "\n\n".join(parts) + "\n"
+
+
+def _verdicts(before: str) -> str:
+    """What `compare` says of the models, as it stands on the page."""
+    begin, end = VERDICTS
+    kept = before.partition(begin)[2].partition(end)[0].strip("\n")
+    about = (
+        "What `rasplens.compare` says of the same models and programs, written by "
+        "`python -m benchmarks.natural.verdicts --write docs/natural-models.md`."
+    )
+    return "\n".join([f"{about}\n", begin, *([kept] if kept else []), end])
 
 
 def _shapes() -> str:

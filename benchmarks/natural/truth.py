@@ -437,7 +437,8 @@ def main() -> None:
         ]
         content = dict(zip(("models", "controls"), rounded, strict=True))
         arguments.out.write_text(json.dumps(content, indent=1) + "\n")
-        arguments.page.write_text(page(*rounded))
+        before = arguments.page.read_text() if arguments.page.exists() else ""
+        arguments.page.write_text(page(*rounded, before))
 
 
 def _shown(findings: list[Finding]) -> list[Finding]:

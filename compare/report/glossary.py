@@ -113,7 +113,7 @@ GLOSSARY = (
     ),
     Term(
         "axis",
-        "One kind of evidence, on the scale from its best control (0) to the compiled model itself (1).",
+        "One kind of evidence that describes, from its best control (0) to the compiled model itself (1).",
         "evidence.axes",
         ("name", "score", "note"),
     ),
@@ -139,6 +139,12 @@ GLOSSARY = (
         "The axis of answers: the share on which model and program agree.",
         "evidence.behaviour",
         ("behaviour", "agreement"),
+    ),
+    Term(
+        "exhaustive",
+        "Whether the inputs asked are all that there are of that kind: then nothing is left to chance.",
+        "evidence.behaviour",
+        ("exhaustive",),
     ),
     Term("right", "The share of answers that are the task's own target.", "evidence.behaviour", ("right",)),
     Term(
@@ -172,9 +178,21 @@ GLOSSARY = (
     ),
     Term(
         "site",
-        "The hook point, the method (linear map or DAS) and the subspace of an interchange.",
-        "evidence.interchange.accuracy",
+        "The hook point, the method (component, linear map or DAS) and the subspace of an interchange.",
+        "evidence.interchange.sites",
         ("method", "rank", "linear map"),
+    ),
+    Term(
+        "component",
+        "All of what a head gathers, or of what a layer's heads or MLP write: interchanged whole, without a map.",
+        "evidence.interchange.sites",
+        ("component",),
+    ),
+    Term(
+        "ceiling",
+        "What the same search reaches in the compiled model itself, where the variable is known to be.",
+        "evidence.interchange.accuracy",
+        ("ceiling",),
     ),
     Term(
         "DAS",
@@ -205,6 +223,36 @@ GLOSSARY = (
         "The accuracy drop when a variable's subspace, or a random one, is held at its mean over inputs.",
         "evidence.interchange.accuracy",
         ("ablated", "ablated_random"),
+    ),
+    Term(
+        "edge patching",
+        "In all layers and heads at once, values, keys or queries along some edges are taken from another input.",
+        "evidence.routes.edge_patching",
+        ("part", "edges"),
+    ),
+    Term(
+        "route",
+        "Which attention edges information takes between positions, and what decides: keys, queries or a count.",
+        "evidence.routes.agreement",
+        ("routes",),
+    ),
+    Term(
+        "posable question",
+        "An intervention after which selections and answers are such as some input of the task has.",
+        "evidence.posable",
+        ("drawn",),
+    ),
+    Term(
+        "changed and kept answers",
+        "Of those that an edge patch should change (or should not), the share that come out as the program says.",
+        "evidence.routes.agreement",
+        ("changed", "n_changed", "kept", "n_kept"),
+    ),
+    Term(
+        "controls of edge patching",
+        "The answers expected of other pairs, and what stays when all edges between positions are patched.",
+        "evidence.routes.agreement",
+        ("control_changed", "control_kept"),
     ),
     Term(
         "attention",
@@ -339,10 +387,27 @@ GLOSSARY = (
         ("verdict", "implements", "partly", "does not", "cannot tell"),
     ),
     Term(
-        "P(implements)",
-        "The probability that the model implements the program, by the calibrated mapping.",
+        "claim",
+        "What a program says of a model that implements it, tested by independent trials.",
+        "verdict.claims",
+        ("claim", "control", "substantial", "reason"),
+    ),
+    Term(
+        "status of a claim",
+        "It holds, fails, is open (cannot tell), or is not testable on these inputs or in this model.",
+        "verdict.claims",
+        ("status", "holds", "fails", "not testable"),
+    ),
+    Term(
+        "level",
+        "What claims are about, each with an answer of its own: the same answers, variables, or routes.",
         "verdict.verdict",
-        ("probability",),
+        ("answers", "variables", "same answers", "same variables", "same routes"),
+    ),
+    Term(
+        "interval of a claim",
+        "The 95 % interval of a share of trials (Wilson 1927), over all programs that are compared (Bonferroni).",
+        "verdict.claims",
     ),
     Term(
         "labelled calibration set",
@@ -352,6 +417,16 @@ GLOSSARY = (
     Term(
         "distilled model",
         "A model trained from random weights to match the activations of a compiled one.",
+        "verdict.calibration.labelled_pairs",
+    ),
+    Term(
+        "oblique",
+        "Of a disguise: the basis of the residual stream is any invertible one, which keeps no angles or lengths.",
+        "verdict.calibration.labelled_pairs",
+    ),
+    Term(
+        "twin",
+        "An exact re-writing of a transformer: heads split or doubled, idle layers, dormant pathways.",
         "verdict.calibration.labelled_pairs",
     ),
 )

@@ -163,7 +163,12 @@ def test_the_page_names_every_label():
         }
         for program, label in (("first", "same"), ("first_by_relay", "different"))
     ]  # fmt: skip
-    text = page.page(found, [found[0] | {"model": "first-compiled-first"}])
+    controls = [found[0] | {"model": "first-compiled-first"}]
+    text = page.page(found, controls)
+    begin, end = page.VERDICTS
+    assert f"{begin}\n{end}" in text
+    compared = text.replace(begin, f"{begin}\n| a table |")
+    assert page.page(found, controls, compared) == compared
     assert "| first | 1 of 1 | `first_by_relay` | 0 | 1 | 0 |" in text
     assert "| `one` | 1.000 | same | different (cut 0.31) |" in text
     assert "| `first` | `first` | same |" in text

@@ -50,6 +50,9 @@ CHANGES_OF_A_HEAD: Mapping[str, Callable[[Transformer, int, int], Transformer]] 
 }
 """By kind, an exact change of a transformer at one of its heads."""
 
+ALTERNATIVE = "alternative, "
+"""Begins the kind of a model that implements the other program."""
+
 Known = tuple[str, HasTransformer, Vocabulary]
 """A kind, a model of it, and its vocabulary."""
 
@@ -126,6 +129,15 @@ def exact_pairs(circuit: Circuit, seed: int = 0) -> Iterator[LabelledPair]:
         yield own.pair_with(circuit, other, "untrained", False, floor, own.vocabulary)
 
 
+def near_pairs(circuit: Circuit, seed: int = 0) -> Iterator[LabelledPair]:
+    """A circuit's program against itself, a disguise of it, and its alternative program."""
+    own, other = _faces(circuit, seed)
+    yield own.pair_with(circuit, other, "itself", True, own.compiled, own.vocabulary)
+    disguised = disguise(own.compiled.transformer, own.seed, extra_width=3)
+    yield own.pair_with(circuit, other, "disguised", True, disguised, own.vocabulary)
+    yield own.pair_with(circuit, other, f"{ALTERNATIVE}itself", False, other.compiled, other.vocabulary)
+
+
 def trained_pairs(circuit: Circuit, seed: int = 0) -> Iterator[LabelledPair]:
     """Those whose models are compressed, distilled, or trained on answers that were shuffled."""
     faces = _faces(circuit, seed)
@@ -150,7 +162,7 @@ def _against(
     for kind, model, vocabulary in same:
         yield own.pair_with(circuit, other, kind, True, model, vocabulary)
     for kind, model, vocabulary in different:
-        yield own.pair_with(circuit, other, f"alternative, {kind}", False, model, vocabulary)
+        yield own.pair_with(circuit, other, f"{ALTERNATIVE}{kind}", False, model, vocabulary)
 
 
 def faithfully_compressed(compiled: CompiledModel, seed: int = 0) -> CompressedModel:
@@ -249,7 +261,8 @@ class _Face:
             return
         layer, head = next(iter(self.compiled.heads))
         for kind, change in CHANGES_OF_A_HEAD.items():
-            yield kind, disguise(change(weights, layer, head), seed), own
+            with contextlib.suppress(ValueError):  # a head that writes one direction cannot be split
+                yield kind, disguise(change(weights, layer, head), seed), own
         with contextlib.suppress(ValueError):  # exact only for heads that attend by position
             yield "self-edges", disguise(add_self_edges(weights, layer, head), seed), own
 

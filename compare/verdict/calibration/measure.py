@@ -10,8 +10,8 @@ from rasplens.compare.config import CompareConfig, Preset, get_config
 from rasplens.compare.evidence.behaviour import discriminate
 from rasplens.compare.evidence.collection import causal_tests
 from rasplens.compare.models.pairing import pair
-from rasplens.compare.verdict.calibration.circuits import CIRCUITS, Circuit
-from rasplens.compare.verdict.calibration.labelled_pairs import LabelledPair, labelled_pairs
+from rasplens.compare.verdict.calibration.circuits import CIRCUITS, NOT_TOLD_APART, Circuit
+from rasplens.compare.verdict.calibration.labelled_pairs import ALTERNATIVE, LabelledPair, labelled_pairs
 from rasplens.compare.verdict.claims import UNTESTABLE
 from rasplens.compare.verdict.program_claims import program_claims
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, UNKNOWN, verdict
@@ -78,13 +78,14 @@ def calibrate(
 
 
 def measures(table: pd.DataFrame) -> dict[str, int | float]:
-    """How verdicts do on labelled pairs.
+    """How verdicts do on labelled pairs; different ones that are `NOT_TOLD_APART` do not count.
 
     Returns:
         different and same (numbers of pairs), false_implements (the share of the different pairs that are said
         to implement the program) with false_implements_most (the upper end of its exact 95 % interval), recognised
         (the share of the same pairs that are said to implement it), false_does_not, and cannot_tell (of all).
     """
+    table = table[is_told_apart(table)]
     same, different = (table[table["same"] == known]["verdict"] for known in (True, False))
     wrong = int((different == IMPLEMENTS).sum())
     most = binomtest(wrong, len(different)).proportion_ci().high if len(different) else float("nan")
@@ -97,6 +98,11 @@ def measures(table: pd.DataFrame) -> dict[str, int | float]:
         "false_does_not": _share(same, NOT),
         "cannot_tell": _share(table["verdict"], UNKNOWN),
     }
+
+
+def is_told_apart(table: pd.DataFrame) -> pd.Series:
+    """Of each pair, whether it could be told apart at all: both programs of `NOT_TOLD_APART` claim the same."""
+    return ~(table["circuit"].isin(list(NOT_TOLD_APART)) & table["model"].str.startswith(ALTERNATIVE))
 
 
 def by_group(table: pd.DataFrame, groups: Sequence[str]) -> pd.DataFrame:

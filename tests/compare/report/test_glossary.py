@@ -8,7 +8,8 @@ import pytest
 from rasplens.compare import comparison_table
 from rasplens.compare.evidence.axes import AXES
 from rasplens.compare.report.glossary import GLOSSARY, as_markdown
-from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN
+from rasplens.compare.verdict.claims import FAILS, HOLDS, OPEN, UNTESTABLE
+from rasplens.compare.verdict.verdict import IMPLEMENTS, LEVELS, NOT, PARTLY, UNKNOWN
 
 PAGE = Path(__file__).parents[3] / "docs" / "glossary.md"
 
@@ -18,7 +19,11 @@ EXPLAINED = {column for term in GLOSSARY for column in term.columns}
 @pytest.mark.parametrize("which", ["ceiling", "floor", "one_head"])
 def test_every_column_of_every_table_is_explained(which, request):
     comparison = request.getfixturevalue(which)
-    tables = {**comparison.tables, "comparisons": comparison_table([comparison])}
+    tables = {
+        **comparison.tables,
+        "claims": comparison.verdict.claims,
+        "comparisons": comparison_table([comparison]),
+    }
     columns = {column for table in tables.values() for column in table}
     assert not columns - EXPLAINED
     assert set(comparison.axes[0].to_dict()) <= EXPLAINED
@@ -26,7 +31,14 @@ def test_every_column_of_every_table_is_explained(which, request):
 
 
 @pytest.mark.parametrize(
-    "names", [AXES, (IMPLEMENTS, PARTLY, NOT, UNKNOWN), ("linear map", "DAS", "split", "merged")]
+    "names",
+    [
+        AXES,
+        LEVELS,
+        (IMPLEMENTS, PARTLY, NOT, UNKNOWN),
+        (HOLDS, FAILS, OPEN, UNTESTABLE),
+        ("component", "linear map", "DAS", "split", "merged"),
+    ],
 )
 def test_every_axis_answer_and_kind_is_explained(names):
     assert set(names) <= EXPLAINED

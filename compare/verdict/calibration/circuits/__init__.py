@@ -1,8 +1,11 @@
 """Pairs of programs with the same answers by different computations: what calibration compiles.
 
-`CIRCUITS` are those that the mapping is fitted and measured on; `HARD` are families of pairs that are easily taken
-for the same, by family in a module of their own.
+`CIRCUITS` are plain ones; `HARD` are families of pairs that are easily taken for the same, by family in a module
+of their own.
 """
+
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from rasplens.compare.verdict.calibration.circuits import (
     algorithms,
@@ -19,7 +22,9 @@ from rasplens.compare.verdict.calibration.circuits import (
 from rasplens.compare.verdict.calibration.circuits.circuit import Circuit
 from rasplens.compare.verdict.calibration.circuits.plain import FITTED_ON, LOOKED_AT, MEASURED_ON, NEW, PLAIN
 
-__all__ = ["CIRCUITS", "FAMILIES", "FITTED_ON", "HARD", "LOOKED_AT", "MEASURED_ON", "NEW", "Circuit"]
+__all__ = [
+    "CIRCUITS", "FAMILIES", "FITTED_ON", "HARD", "LOOKED_AT", "MEASURED_ON", "NEW", "NOT_TOLD_APART", "Circuit",
+]  # fmt: skip
 
 _HARD = (
     *same_attention.CIRCUITS,
@@ -35,10 +40,19 @@ _HARD = (
 )
 
 CIRCUITS = {circuit.name: circuit for circuit in PLAIN}
-"""The circuits of the mapping by name."""
+"""The plain circuits by name."""
 
 HARD = {circuit.name: circuit for circuit in _HARD}
-"""The circuits of the hard families by name; nothing was fitted on them."""
+"""The circuits of the hard families by name."""
 
 FAMILIES = tuple(dict.fromkeys(circuit.family for circuit in _HARD))
 """The hard families."""
+
+NOT_TOLD_APART: Mapping[str, str] = MappingProxyType(
+    {
+        "repeated": "Counting how often the own token occurs and looking for it at other positions read the same "
+        "edges, and one bit per position goes on from there. Both programs make the same causal claims of edges "
+        "and variables: no intervention on these tells them apart."
+    }
+)
+"""By the name of a circuit, why no intervention on edges or variables tells its two programs apart."""

@@ -9,7 +9,8 @@ from rasplens.compare import CompareConfig
 from rasplens.compare.models.vocabulary import task_vocabulary, vocabulary_of
 from rasplens.compare.verdict.calibration import measure
 from rasplens.compare.verdict.calibration.labelled_pairs import LabelledPair
-from rasplens.compare.verdict.calibration.measure import by_group, calibrate, measures, observe
+from rasplens.compare.verdict.calibration.circuits import CIRCUITS, NOT_TOLD_APART
+from rasplens.compare.verdict.calibration.measure import by_group, calibrate, is_told_apart, measures, observe
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN
 
 FEW = CompareConfig(
@@ -82,3 +83,37 @@ def test_verdicts_are_counted_by_group():
     found = by_group(table(), ["circuit"]).set_index("circuit")
     assert found.loc["a"].to_dict() == {IMPLEMENTS: 7, UNKNOWN: 2, NOT: 1, PARTLY: 0}
     assert found.loc["b"].to_dict() == {IMPLEMENTS: 1, UNKNOWN: 1, NOT: 15, PARTLY: 3}
+
+
+ROWS = [
+    ("copy", "itself", True, "implements"),
+    ("copy", "disguised", True, "cannot tell"),
+    ("copy", "alternative, itself", False, "does not"),
+    ("copy", "untrained", False, "implements"),
+    ("repeated", "untrained", False, "does not"),
+    ("repeated", "alternative, itself", False, "implements"),
+]
+
+
+@pytest.fixture
+def told_table():
+    return pd.DataFrame(ROWS, columns=["circuit", "model", "same", "verdict"]).assign(family="plain")
+
+
+def test_measures_are_shares_of_what_can_be_told_apart(told_table):
+    measured = measures(told_table)
+    assert (measured["same"], measured["different"]) == (2, 3)
+    assert measured["false_implements"] == pytest.approx(1 / 3)
+    assert measured["false_implements_most"] == pytest.approx(0.9057, abs=1e-4)  # Clopper-Pearson, 1 of 3
+    assert (measured["recognised"], measured["false_does_not"]) == (0.5, 0)
+    assert measured["cannot_tell"] == pytest.approx(1 / 5)
+
+
+def test_only_the_alternative_of_a_circuit_is_not_told_apart(told_table):
+    assert is_told_apart(told_table).tolist() == [True] * 5 + [False]
+    assert set(NOT_TOLD_APART) <= set(CIRCUITS)
+
+
+def test_verdicts_are_counted_by_family_and_truth(told_table):
+    counts = by_group(told_table, ["family", "same"])
+    assert counts.set_index("same")["implements"].to_dict() == {True: 1, False: 2}
