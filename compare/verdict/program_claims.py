@@ -29,8 +29,8 @@ from rasplens.compare.verdict.claims import (
 from rasplens.model import random_streams
 
 ANSWERS_AGREE, ANSWERS_AT_LEAST = 0.95, 0.9
-"""The share of answers that have to agree, and the least lower end of its interval; they do not agree if the upper end
-is below the first."""
+"""The share of answers that have to agree, and the least lower end of its interval; they do not agree if the upper
+end is below the first."""
 
 
 def program_claims(
