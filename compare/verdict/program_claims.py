@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from jaxtyping import Bool
 
 from rasplens.compare.evidence.behaviour import HELD_OUT, OUT_OF_DISTRIBUTION, Behaviour
 from rasplens.compare.evidence.collection import CausalTests
@@ -11,6 +10,7 @@ from rasplens.compare.evidence.interchange.accuracy import Interchange
 from rasplens.compare.evidence.interchange.pairs import intermediate_variables, why_not_interchangeable
 from rasplens.compare.evidence.routes.agreement import RouteTest
 from rasplens.compare.evidence.routes.questions import COUNTED, KEYS, QUERIES, UNREAD
+from rasplens.compare.evidence.trials import one_of_each
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.verdict.claims import (
     AT_LEAST,
@@ -128,11 +128,3 @@ def _routes(found: Sequence[RouteTest], why_none: str, pairing: Pairing) -> Iter
         substantial = len(one.changed) > 0
         parts = one.changed, one.kept
         yield judged_by_trials(claim, "routes", parts, control, substantial, reason, pairing.config.comparisons)
-
-
-def one_of_each(
-    right: Bool[np.ndarray, "pair answer"], which: Bool[np.ndarray, "pair answer"], rng: np.random.Generator
-) -> Bool[np.ndarray, " _"]:
-    """For each pair that has any, one of its answers at random: answers of one pair are no independent trials."""
-    chosen = np.where(which, rng.random(which.shape), -1).argmax(axis=1)
-    return np.asarray(right[np.arange(len(right)), chosen][which.any(axis=1)])

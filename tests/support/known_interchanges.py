@@ -46,6 +46,7 @@ def known_interchange(
     return Interchange(
         pairs=pairs,
         site=Site("blocks.0.hook_resid_post", method, {0: whole(3)}, chosen),
+        rank=3.0,
         accuracy=agreed(iia),
         active=agreed(iia if active is None else active),
         dormant=0.0,

@@ -9,6 +9,7 @@ from jaxtyping import Bool
 from rasplens.compare.evidence.routes.edge_patching import patched, why_not_patchable
 from rasplens.compare.evidence.routes.program_edges import between_positions
 from rasplens.compare.evidence.routes.questions import COUNTED, UNREAD, Questions, questions
+from rasplens.compare.evidence.trials import one_of_each
 from rasplens.compare.models.pairing import Pairing
 from rasplens.model import random_streams
 
@@ -93,17 +94,11 @@ def _tested(pairing: Pairing, asked: Questions, rng: np.random.Generator) -> Rou
     most = pairing.config.questions
     return RouteTest(
         questions=asked,
-        changed=_one_each(right, asked.changes, rng)[:most],
-        kept=_one_each(right, asked.at_risk, rng)[:most],
+        changed=one_of_each(right, asked.changes, rng)[:most],
+        kept=one_of_each(right, asked.at_risk, rng)[:most],
         control_changed=_mean(shuffled[asked.changes]),
         control_kept=control_kept,
     )
-
-
-def _one_each(right: np.ndarray, which: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """For each pair that has any, one of its answers at random."""
-    chosen = np.where(which, rng.random(which.shape), -1).argmax(axis=1)
-    return np.asarray(right[np.arange(len(right)), chosen][which.any(axis=1)])
 
 
 def _mean(values: np.ndarray) -> float:

@@ -8,7 +8,6 @@ from rasplens.compare.verdict.claims import (
     AT_MOST,
     FAILS,
     HOLDS,
-    LEAST_TRIALS,
     OPEN,
     UNTESTABLE,
     Claim,
@@ -16,6 +15,7 @@ from rasplens.compare.verdict.claims import (
     claims_table,
     judged,
     judged_by_trials,
+    least_trials,
     share,
     untestable,
 )
@@ -106,19 +106,21 @@ def test_the_interval_of_a_claim_is_no_narrower_than_that_of_any_part():
 
 
 def test_a_part_with_few_trials_does_not_count():
-    wrong = trials(0, LEAST_TRIALS - 1)
+    least = least_trials(AT_LEAST)
+    wrong = trials(0, least - 1)
     assert by_trials(trials(100, 100), wrong).status == HOLDS
-    assert by_trials(trials(100, 100), trials(0, LEAST_TRIALS)).status == FAILS
+    assert by_trials(trials(100, 100), trials(0, least)).status == FAILS
     nothing = by_trials(wrong, trials(3, 3))
     assert nothing.status == UNTESTABLE
-    assert nothing.reason == "19 pairs of inputs could be asked, where 20 are needed"
-    assert by_trials().reason == "0 pairs of inputs could be asked, where 20 are needed"
+    assert nothing.reason == "15 pairs of inputs could be asked, where 16 are needed"
+    assert by_trials().reason == "0 pairs of inputs could be asked, where 16 are needed"
 
 
-def test_the_least_trials_can_hold_and_fewer_could_not():
-    """Without an error: enough for a claim to hold, or nearly."""
-    assert share(trials(LEAST_TRIALS, LEAST_TRIALS)).low >= AT_LEAST
-    assert share(trials(15, 15)).low < AT_LEAST
+@pytest.mark.parametrize("comparisons", [1, 2, 10])
+def test_the_least_trials_can_hold_and_fewer_could_not(comparisons):
+    least = least_trials(AT_LEAST, comparisons)
+    assert share(trials(least, least), comparisons).low >= AT_LEAST
+    assert share(trials(least - 1, least - 1), comparisons).low < AT_LEAST
 
 
 def test_more_comparisons_make_a_claim_harder_to_hold():

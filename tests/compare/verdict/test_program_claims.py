@@ -11,7 +11,7 @@ from rasplens.compare import CompareConfig, discriminate, pair
 from rasplens.compare.evidence.behaviour import OUT_OF_DISTRIBUTION, Behaviour
 from rasplens.compare.evidence.collection import CausalTests, causal_tests
 from rasplens.compare.verdict.claims import FAILS, HOLDS, OPEN, UNTESTABLE
-from rasplens.compare.verdict.program_claims import _variable, one_of_each, program_claims
+from rasplens.compare.verdict.program_claims import _variable, program_claims
 
 FEW = CompareConfig(
     n_inputs=96,
@@ -144,13 +144,3 @@ def test_routes_that_cannot_be_asked_say_why(own):
     claims = {one.claim: one for one in program_claims(pairing, none, 0)}
     assert (claims["routes"].status, claims["routes"].reason) == (UNTESTABLE, "no hook point")
     assert claims["variable previous"].status == UNTESTABLE
-
-
-def test_one_answer_of_each_pair_counts():
-    rng = np.random.default_rng(0)
-    which = np.array([[True, True, False], [False, False, False], [False, False, True]])
-    right = np.array([[True, False, False], [True, True, True], [False, False, True]])
-    drawn = [one_of_each(right, which, rng) for _ in range(200)]
-    assert {len(one) for one in drawn} == {2}  # the second pair has none
-    assert all(one[1] for one in drawn)
-    assert 0.35 < np.mean([one[0] for one in drawn]) < 0.65

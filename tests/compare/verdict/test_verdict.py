@@ -54,7 +54,7 @@ def expected(answers, variables, routes):
         return UNKNOWN
     mechanism = {variables, routes} - {NO_TEST}
     table = {
-        frozenset(): UNKNOWN,
+        frozenset(): NOT if answers == PARTLY else UNKNOWN,
         frozenset({IMPLEMENTS}): {IMPLEMENTS: IMPLEMENTS, PARTLY: PARTLY, UNKNOWN: UNKNOWN}[answers],
         frozenset({PARTLY}): PARTLY,
         frozenset({NOT}): NOT,

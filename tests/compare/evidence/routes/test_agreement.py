@@ -5,7 +5,7 @@ import pytest
 
 from rasplens.compare import CompareConfig, pair
 from rasplens.compare.evidence.routes.agreement import COLUMNS, FEWEST, route_table, route_tests
-from rasplens.compare.evidence.routes.questions import CUT, KEYS, QUERIES, UNREAD
+from rasplens.compare.evidence.routes.questions import COUNTED, KEYS, QUERIES, UNREAD
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compare.verdict.calibration.circuits import CIRCUITS
 from rasplens.compile import compile_program
@@ -46,7 +46,13 @@ def test_a_compiled_model_and_its_disguises_move_what_the_program_says(name):
 
 @pytest.mark.parametrize(
     ("name", "claim"),
-    [("shift", "shift_at_once"), ("shift", UNREAD), ("shift", CUT), ("ends", "last_one"), ("histogram", QUERIES)],
+    [
+        ("shift", "shift_at_once"),
+        ("shift", UNREAD),
+        ("majority", COUNTED),
+        ("ends", "last_one"),
+        ("histogram", QUERIES),
+    ],
 )
 def test_a_program_with_another_selector_does_not(name, claim):
     """It gives all of the same answers."""
@@ -60,7 +66,7 @@ def test_answers_to_other_questions_are_no_better_than_chance(induction, task):
     for one in found.values():
         if len(one.changed):
             assert one.control_changed < 0.5
-        assert np.isnan(one.control_kept) == (one.questions.claim not in (UNREAD, CUT))
+        assert np.isnan(one.control_kept) == (one.questions.claim != UNREAD)
         if not np.isnan(one.control_kept):
             assert one.control_kept < 0.5  # all edges patched, hardly an answer stays
 
@@ -81,7 +87,7 @@ def test_the_table_has_a_row_per_claim(induction, task):
     found = asked_of(induction, induction, task)
     table = route_table(list(found.values()))
     assert tuple(table) == COLUMNS
-    assert table["claim"].tolist() == [UNREAD, "previous", "induction", KEYS, QUERIES, CUT]
+    assert table["claim"].tolist() == [UNREAD, "previous", "induction", KEYS, QUERIES]
     assert (table["changed"].dropna() == 1).all()
     assert table["n_kept"].tolist() == [len(one.kept) for one in found.values()]
     assert route_table([]).empty

@@ -9,7 +9,7 @@ from rasplens.compare import CompareConfig, pair
 from rasplens.compare.evidence.posable import posable
 from rasplens.compare.evidence.routes.edge_patching import patched
 from rasplens.compare.evidence.routes.program_edges import between_positions, program_edges
-from rasplens.compare.evidence.routes.questions import CUT, KEYS, QUERIES, UNREAD, questions
+from rasplens.compare.evidence.routes.questions import KEYS, QUERIES, UNREAD, questions
 
 FEW = CompareConfig(n_inputs=96, n_fitting=30, relevance_inputs=24, questions=40, questions_tried=400)
 
@@ -31,7 +31,6 @@ def test_every_route_of_the_program_is_asked_about(asked):
         ("induction", "values"),
         (KEYS, "keys"),
         (QUERIES, "queries"),
-        (CUT, "attention"),
     ]
     assert all(len(one) for one in asked)
     assert all(one.drawn <= FEW.questions_tried for one in asked)
@@ -41,7 +40,7 @@ def test_edges_are_those_that_the_claim_is_about(asked, pairing, task):
     for one in asked:
         read = program_edges(pairing.compiled.program, task, one.base)
         assert not (one.edges & ~between_positions(task)).any()
-        if one.claim in (UNREAD, CUT):
+        if one.claim == UNREAD:
             assert not (one.edges & read.carrying).any()
             np.testing.assert_array_equal(one.edges, between_positions(task) & ~read.carrying)
         elif one.claim in read.gathered:
@@ -69,7 +68,7 @@ def test_the_compiled_model_says_what_is_expected(asked, pairing):
 
 def test_nothing_changes_along_edges_that_are_not_read(asked):
     for one in asked:
-        assert one.changes.any() == (one.claim not in (UNREAD, CUT))
+        assert one.changes.any() == (one.claim != UNREAD)
         assert one.at_risk.any()
 
 
