@@ -20,11 +20,9 @@ from rasplens.compare.verdict.calibration.circuits import (
     width_and_mean,
 )
 from rasplens.compare.verdict.calibration.circuits.circuit import Circuit
-from rasplens.compare.verdict.calibration.circuits.plain import FITTED_ON, LOOKED_AT, MEASURED_ON, NEW, PLAIN
+from rasplens.compare.verdict.calibration.circuits.plain import PLAIN
 
-__all__ = [
-    "CIRCUITS", "FAMILIES", "FITTED_ON", "HARD", "LOOKED_AT", "MEASURED_ON", "NEW", "NOT_TOLD_APART", "Circuit",
-]  # fmt: skip
+__all__ = ["CIRCUITS", "FAMILIES", "HARD", "NOT_TOLD_APART", "Circuit"]
 
 _HARD = (
     *same_attention.CIRCUITS,
