@@ -122,7 +122,7 @@ class Behaviour:
     """
 
     table: pd.DataFrame
-    trials: Mapping[str, np.ndarray]
+    trials: Mapping[str, Bool[np.ndarray, " _"]]
     agrees: Float[np.ndarray, "2 counted"]
 
 

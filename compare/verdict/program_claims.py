@@ -18,6 +18,7 @@ from rasplens.compare.verdict.claims import (
     FAILS,
     HOLDS,
     OPEN,
+    UNTESTABLE,
     Claim,
     Status,
     judged,
@@ -92,7 +93,7 @@ def _variable(one: Interchange, rng: np.random.Generator, comparisons: int) -> C
     found = judged_by_trials(claim, "variables", trials, one.control, True, where, comparisons)
     if found.status == HOLDS and one.control >= AT_LEAST:
         return untestable(claim, "variables", f"{where}: a control does as well ({one.control:.2f})")
-    if found.status == HOLDS:
+    if found.status in (HOLDS, UNTESTABLE):
         return found
     if one.ceiling < AT_LEAST:
         why = f"{where}: the search finds it not even in the compiled model ({one.ceiling:.2f})"
@@ -131,7 +132,7 @@ def _routes(found: Sequence[RouteTest], why_none: str, pairing: Pairing) -> Iter
 
 def one_of_each(
     right: Bool[np.ndarray, "pair answer"], which: Bool[np.ndarray, "pair answer"], rng: np.random.Generator
-) -> Bool[np.ndarray, " pair"]:
+) -> Bool[np.ndarray, " _"]:
     """For each pair that has any, one of its answers at random: answers of one pair are no independent trials."""
     chosen = np.where(which, rng.random(which.shape), -1).argmax(axis=1)
     return np.asarray(right[np.arange(len(right)), chosen][which.any(axis=1)])

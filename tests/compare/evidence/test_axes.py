@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from known_interchanges import known_interchange
 
 from rasplens.compare.evidence.ablation.edges import edge_effects
 from rasplens.compare.evidence.ablation.measurement import Effects
@@ -22,8 +23,6 @@ from rasplens.compare.evidence.axes import (
     without_score,
 )
 from rasplens.compare.evidence.behaviour import behaviour
-from rasplens.compare.evidence.interchange.accuracy import Interchange
-from rasplens.compare.evidence.interchange.patching import Agreement
 from rasplens.compare.evidence.subspaces.decodability import decodability
 
 
@@ -102,11 +101,7 @@ def test_behaviour_by_hand(with_noise):
 
 
 def interchange(iia, specificity, random=0.0, untrained=0.0, name="x"):
-    pairs = Agreement(np.array(iia, dtype=float), np.array(specificity, dtype=float))
-    return Interchange(
-        variable=name, point="", method="linear map", rank=1.0, accuracy=pairs, active=0.0, dormant=0.0,
-        random=random, untrained=untrained, full_stream=0.0, ablated=0.0, ablated_random=0.0,
-    )  # fmt: skip
+    return known_interchange(name, iia, specificity, random=random, untrained=untrained)
 
 
 def test_interchange_is_that_of_the_worst_variable_above_its_best_control():

@@ -73,11 +73,23 @@ def test_at_least_one_input_is_asked_for(task):
 
 def test_a_model_agrees_with_itself_everywhere(with_itself, distinguishing):
     found = behaviour(with_itself, {"offset": distinguishing}, seed=0)
-    assert found.table["inputs"].tolist() == ["held out", "against offset", "out of distribution"]
+    assert found.table["inputs"].tolist() == [
+        "held out",
+        "against offset",
+        "against offset, out of distribution",
+        "out of distribution",
+    ]
+    assert found.table["n"][1] == distinguishing.of_task.sum()
+    assert found.table["n"][1:3].sum() == len(distinguishing)
+    assert found.table["exhaustive"].tolist() == [True, False, False, False]
     assert (found.table["agreement"] == 1).all()
     assert found.table["untrained"].max() < 0.4
     assert found.agrees.shape == (2, found.table["n"][:2].sum())
     assert (found.agrees[0] == 1).all()
+    assert {kind: len(trials) for kind, trials in found.trials.items()} == dict(
+        zip(found.table["inputs"], found.table["n"], strict=True)
+    )
+    assert all(trials.all() for trials in found.trials.values())
     assert found.table["right"][0] == with_itself.learned.right().mean()
     assert found.table["right"][1:].isna().all()
 
@@ -90,11 +102,29 @@ def test_a_rival_agrees_on_the_task_and_not_where_they_differ(induction, offset,
     )
     share = found.table.set_index("inputs")["agreement"]
     assert share["held out"] > 0.75
-    assert share["against offset"] < 0.5
-    asked, said = (as_studied_model(model, task, distinguishing.ids).answers() for model in (induction, offset))
-    defined = asked >= 0
-    expected = ((asked == said) & defined).sum(axis=1) / np.maximum(1, defined.sum(axis=1))
-    assert share["against offset"] == pytest.approx(expected[defined.any(axis=1)].mean())
+    for kind, wanted in (("against offset", True), ("against offset, out of distribution", False)):
+        ids = distinguishing.ids[distinguishing.of_task == wanted]
+        asked, said = (as_studied_model(model, task, ids).answers() for model in (induction, offset))
+        defined = asked >= 0
+        expected = ((asked == said) & defined).sum(axis=1) / np.maximum(1, defined.sum(axis=1))
+        assert share[kind] < 0.5
+        assert share[kind] == pytest.approx(expected[defined.any(axis=1)].mean())
+
+
+def test_inputs_that_tell_apart_are_the_tasks_own_or_not(distinguishing, task):
+    """The task repeats its block throughout; the others do not."""
+    repeats = (distinguishing.ids[:, 3:] == distinguishing.ids[:, :-3]).all(axis=1)
+    np.testing.assert_array_equal(distinguishing.of_task, repeats)
+    assert 0 < repeats.sum() < len(repeats)
+
+
+def test_what_counts_is_one_answer_of_each_input(with_noise):
+    """So inputs are independent trials: on average they come to the agreement of all answers."""
+    drawn = [behaviour(with_noise, {}, seed=seed).trials["held out"] for seed in range(40)]
+    whole = behaviour(with_noise, {}, seed=0)
+    assert whole.trials["held out"].shape == (whole.table["n"][0],)
+    assert np.mean(drawn) == pytest.approx(whole.table["agreement"][0], abs=0.03)
+    assert not np.array_equal(drawn[0], drawn[1])
 
 
 def test_inputs_that_differ_in_attention_alone_say_nothing_of_answers(with_noise, task):

@@ -91,12 +91,21 @@ def test_a_variable_is_causally_relevant_where_the_compiled_model_uses_it(with_n
 
 
 def test_the_programs_answers_are_the_interpreters(with_noise, task, induction):
-    for i in (0, 5):
-        np.testing.assert_array_equal(
-            with_noise.program_answers(i), task.answers(induction.program, with_noise.ids[i : i + 1])[0]
-        )
-    assert any((with_noise.program_answers(0) != with_noise.program_answers(i)).any() for i in range(1, 5))
-    assert with_noise.program_answers(0) is with_noise.program_answers(0)  # asked once
+    """The compiled model gives them."""
+    asked = task.answers(induction.program, with_noise.ids)
+    np.testing.assert_array_equal(with_noise.reference.answers(), asked)
+    assert (asked[0] != asked[1:5]).any()
+
+
+def test_models_agree_where_all_answers_do_and_there_are_all(with_itself, with_noise, task, induction, offset):
+    asked = task.answers(induction.program, with_itself.ids)
+    np.testing.assert_array_equal(with_itself.agrees, (asked >= 0).all(axis=1))
+    assert 5 < with_itself.agrees.sum() < with_itself.n_inputs
+    assert not with_noise.agrees.any()
+    rival = pair(induction, offset, task, CompareConfig(n_inputs=96), 0)
+    said = task.answers(offset.program, rival.ids)
+    np.testing.assert_array_equal(rival.agrees, (task.answers(induction.program, rival.ids) == said).all(axis=1))
+    assert 0 < rival.agrees.sum() < rival.n_inputs
 
 
 def test_the_control_differs_from_the_learned_model_even_where_seeds_agree(induction, task):

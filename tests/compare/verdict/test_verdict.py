@@ -1,167 +1,198 @@
-"""From evidence to a verdict."""
+"""From claims to a verdict."""
 
+import itertools
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from rasplens.compare.evidence.axes import AXES, Axis, without_score
-from rasplens.compare.evidence.interchange.accuracy import Interchange
-from rasplens.compare.evidence.interchange.patching import Agreement
+from rasplens.compare.verdict.claims import FAILS, HOLDS, OPEN, UNTESTABLE, Claim, untestable
 from rasplens.compare.verdict.verdict import (
-    AGREES,
     IMPLEMENTS,
+    LEVELS,
     NOT,
+    PART,
     PARTLY,
-    RIGHT,
     UNKNOWN,
-    Calibration,
-    features,
-    probability,
-    shipped,
-    variable_verdict,
+    Verdict,
+    level_answer,
     verdict,
 )
 
-MAPPING = Calibration((4.0, 4.0, 2.0), -6.0, 0.9, 0.5, 0.8, {})
-"""With every axis at s, the log-odds are 10 s - 6: 0.88 at 0.8, 0.27 at 0.5, 0.98 at 1."""
+SCORES = {HOLDS: 1.0, FAILS: 0.1, OPEN: 0.75}
+
+NO_TEST = "not testable"
 
 
-def axes(score, margin=0.0, **others):
-    scores = dict.fromkeys(AXES, score) | others
-    return [
-        without_score(name, "nothing")
-        if value is None
-        else Axis(name, value, max(0.0, value - margin), min(1.0, value + margin), "a note")
-        for name, value in scores.items()
-    ]
+def claim(kind, status, name="c", substantial=True, score=None, control=0.0):
+    if status == UNTESTABLE:
+        return untestable(name, kind, "no pairs")
+    score = SCORES[status] if score is None else score
+    low, high = max(0.0, score - 0.05), min(1.0, score + 0.05)
+    return Claim(name, kind, status, score, low, high, control, 100, substantial, "a reason")
 
 
-def interchanged(score, name="x", random=0.0, untrained=0.0, active=None):
-    pairs = Agreement(np.full(10, score), np.ones(10))
-    return Interchange(
-        variable=name, point="", method="linear map", rank=1.0, accuracy=pairs, random=random, untrained=untrained,
-        active=score if active is None else active, dormant=0.0, full_stream=0.0, ablated=0.0, ablated_random=0.0,
-    )  # fmt: skip
+def of_level(kind, answer):
+    """Claims that come to an answer."""
+    if answer == IMPLEMENTS:
+        return [claim(kind, HOLDS)]
+    if answer == PARTLY and kind == "answers":
+        return [claim(kind, FAILS, score=0.8)]
+    return {
+        PARTLY: [claim(kind, HOLDS), claim(kind, FAILS)],
+        NOT: [claim(kind, FAILS)],
+        UNKNOWN: [claim(kind, OPEN)],
+        NO_TEST: [claim(kind, UNTESTABLE)],
+    }[answer]
 
 
-def test_a_compiled_model_implements_its_program(with_itself):
-    found = verdict(axes(1.0), [interchanged(1.0)], with_itself)
-    assert found.answer == IMPLEMENTS
-    assert found.probability > 0.9
-    assert found.variables == {"x": IMPLEMENTS}
-
-
-def test_a_model_whose_answers_are_wrong_implements_nothing(with_noise):
-    """Whatever the other axes say."""
-    found = verdict(axes(1.0), [], with_noise, MAPPING)
-    assert found.answer == NOT
-    assert "hardly better than an untrained model's" in found.reasons[0]
-    assert 0 < RIGHT < 0.5
-
-
-def test_a_model_that_often_answers_otherwise_does_not_implement_the_program(with_itself):
-    """However alike it is inside: that is a part of the program at best."""
-    found = verdict(axes(1.0, behaviour=AGREES - 0.01), [], with_itself, MAPPING)
-    assert found.probability > MAPPING.implements
-    assert found.answer == PARTLY
-    assert "only 0.940 of the way" in found.reasons[0]
-    assert verdict(axes(1.0, behaviour=AGREES), [], with_itself, MAPPING).answer == IMPLEMENTS
-
-
-def test_without_anything_between_input_and_output_it_cannot_be_told(with_itself):
-    found = verdict(axes(None, behaviour=1.0), [], with_itself, MAPPING)
-    assert found.answer == UNKNOWN
-    assert np.isnan([found.probability, found.low, found.high]).all()
-    assert str(found) == "cannot tell"
-    assert verdict(axes(1.0, behaviour=None), [], with_itself, MAPPING).answer == UNKNOWN
-    assert verdict(axes(None, behaviour=1.0, attention=1.0), [], with_itself, MAPPING).answer == IMPLEMENTS
+def expected(answers, variables, routes):
+    """By conjunction: the worst that is said decides, and what is not tested says nothing."""
+    if answers == NOT:
+        return NOT
+    if answers == NO_TEST:
+        return UNKNOWN
+    mechanism = {variables, routes} - {NO_TEST}
+    table = {
+        frozenset(): UNKNOWN,
+        frozenset({IMPLEMENTS}): {IMPLEMENTS: IMPLEMENTS, PARTLY: PARTLY, UNKNOWN: UNKNOWN}[answers],
+        frozenset({PARTLY}): PARTLY,
+        frozenset({NOT}): NOT,
+        frozenset({UNKNOWN}): UNKNOWN,
+        frozenset({IMPLEMENTS, PARTLY}): PARTLY,
+        frozenset({IMPLEMENTS, NOT}): PARTLY,
+        frozenset({IMPLEMENTS, UNKNOWN}): UNKNOWN,
+        frozenset({PARTLY, NOT}): PARTLY,
+        frozenset({PARTLY, UNKNOWN}): PARTLY,
+        frozenset({NOT, UNKNOWN}): NOT,
+    }
+    return table[frozenset(mechanism)]
 
 
 @pytest.mark.parametrize(
-    ("score", "margin", "answer"),
-    [
-        (1.0, 0.0, IMPLEMENTS),
-        (1.0, 0.3, IMPLEMENTS),
-        (1.0, 0.45, UNKNOWN),  # from "does not" to "implements"
-        (0.7, 0.0, UNKNOWN),  # between both thresholds
-        (0.2, 0.0, NOT),
-        (0.2, 0.3, NOT),
-        (0.5, 0.5, UNKNOWN),
-    ],
+    "levels", list(itertools.product([IMPLEMENTS, PARTLY, NOT, UNKNOWN, NO_TEST], repeat=3)), ids=", ".join
 )
-def test_the_answer_follows_the_probability_and_how_sure_it_is(with_itself, score, margin, answer):
-    found = verdict(axes(score, margin), [], with_itself, MAPPING)
-    assert found.answer == answer
-    assert found.low <= found.probability <= found.high
-    assert found.probability == pytest.approx(1 / (1 + np.exp(6 - 10 * score)))
+def test_every_combination_of_levels(levels):
+    claims = [one for kind, answer in zip(LEVELS, levels, strict=True) for one in of_level(kind, answer)]
+    found = verdict(claims)
+    assert tuple(found.levels[kind] for kind in LEVELS) == levels
+    assert found.answer == expected(*levels)
+    if found.answer == IMPLEMENTS:
+        assert not {claim.status for claim in claims} & {FAILS, OPEN}
 
 
-def test_some_variables_without_the_others_are_a_part(with_itself):
-    some, none = [interchanged(1.0, "a"), interchanged(0.1, "b")], [interchanged(0.1, "a"), interchanged(0.1, "b")]
-    assert verdict(axes(0.2), some, with_itself, MAPPING).answer == PARTLY
-    assert verdict(axes(0.2), none, with_itself, MAPPING).answer == NOT
-    routes = verdict(axes(0.2), [interchanged(1.0, "a")], with_itself, MAPPING)  # all of them, by other routes
-    assert routes.answer == PARTLY
-    assert verdict(axes(1.0), some, with_itself, MAPPING).answer == IMPLEMENTS
+def test_a_failed_claim_is_never_paid_for_by_others():
+    many = [claim(kind, HOLDS, f"{kind} {i}") for kind in LEVELS for i in range(20)]
+    assert verdict(many).answer == IMPLEMENTS
+    for kind, status in itertools.product(LEVELS, (FAILS, OPEN)):
+        found = verdict([*many, claim(kind, status, "one")])
+        assert found.answer != IMPLEMENTS
+        assert found.levels[kind] != IMPLEMENTS
 
 
-def test_a_variable_is_implemented_above_its_best_control():
-    assert variable_verdict(interchanged(0.8), MAPPING) == IMPLEMENTS
-    assert variable_verdict(interchanged(0.79), MAPPING) == PARTLY
-    assert variable_verdict(interchanged(0.39), MAPPING) == NOT
-    assert variable_verdict(interchanged(0.8, random=0.2), MAPPING) == PARTLY
-    assert variable_verdict(interchanged(0.8, untrained=0.7), MAPPING) == NOT
+def test_what_cannot_be_tested_is_left_out():
+    many = [claim(kind, HOLDS) for kind in LEVELS]
+    assert verdict([*many, *(claim(kind, UNTESTABLE) for kind in LEVELS)]).answer == IMPLEMENTS
 
 
-def test_a_variable_that_needs_a_dormant_path_is_implemented_in_part_at_best():
-    assert variable_verdict(interchanged(1.0, active=0.79), MAPPING) == PARTLY
-    assert variable_verdict(interchanged(1.0, active=0.0), MAPPING) == PARTLY
-    assert variable_verdict(interchanged(1.0, active=0.8), MAPPING) == IMPLEMENTS
-
-
-def test_the_mapping_sees_the_lowest_the_mean_and_behaviour():
-    seen = features(axes(0.8, 0.1, behaviour=0.9, attention=0.1, ablation=None))
-    np.testing.assert_allclose(seen, [0.1, (0.8 + 0.8 + 0.9 + 0.1) / 4, 0.9])
-    np.testing.assert_allclose(features(axes(0.8, 0.1), "low"), [0.7, 0.7, 0.7])
-    np.testing.assert_allclose(features(axes(0.8, 0.1), "high"), [0.9, 0.9, 0.9])
-    assert features(axes(None)) is None
-
-
-def test_the_probability_is_logistic():
-    seen = np.array([[0.1, 0.5, 0.9], [1.0, 1.0, 1.0]])
-    np.testing.assert_allclose(probability(MAPPING, seen), 1 / (1 + np.exp(6 - seen @ [4, 4, 2])))
-
-
-def test_more_evidence_is_never_less_likely(with_itself):
+def test_no_change_of_a_claim_for_the_better_makes_the_answer_worse():
+    """Of any claims: one that failed and now holds."""
+    order = {NOT: 0, PARTLY: 1, UNKNOWN: 1, IMPLEMENTS: 2}
     rng = np.random.default_rng(0)
-    for _ in range(50):
-        scores = dict(zip(AXES, rng.random(5), strict=True))
-        name = AXES[rng.integers(5)]
-        more = scores | {name: scores[name] + (1 - scores[name]) * rng.random()}
-        for mapping in (MAPPING, shipped()):
-            less, greater = (probability(mapping, features(axes(0.0, **values))) for values in (scores, more))
-            assert greater >= less
+    for _ in range(200):
+        statuses = rng.choice([HOLDS, FAILS, OPEN], size=6).tolist()
+        claims = [claim(kind, status) for kind, status in zip([*LEVELS, *LEVELS], statuses, strict=True)]
+        better = list(claims)
+        worst = int(rng.integers(6))
+        better[worst] = claim(claims[worst].kind, HOLDS)
+        assert order[verdict(better).answer] >= order[verdict(claims).answer]
 
 
-def test_reasons_name_every_axis_the_weakest_first_and_those_without_a_score_last(with_itself):
-    found = verdict(axes(0.9, 0.05, attention=0.2, ablation=None), [], with_itself, MAPPING)
-    assert len(found.reasons) == 5
-    assert found.reasons[0].startswith("attention 0.20 (0.15 to 0.25): a note")
-    assert found.reasons[-1] == "ablation: no score (nothing)"
-    interval = f"{found.low:.2f} to {found.high:.2f}"
-    assert str(found) == f"{found.answer} (P(implements) = {found.probability:.2f}, {interval})"
+def test_the_answers_alone_say_nothing_of_the_mechanism():
+    right = [claim("answers", HOLDS)]
+    found = verdict(right)
+    assert found.answer == UNKNOWN
+    assert found.levels == {"answers": IMPLEMENTS, "variables": NO_TEST, "routes": NO_TEST}
+    assert found.reasons == ("The program claims nothing of variables or routes that these inputs could test.",)
+    assert verdict([*right, claim("routes", FAILS), claim("variables", FAILS)]).answer == NOT
+    assert verdict([claim("routes", HOLDS), claim("variables", HOLDS)]).answer == UNKNOWN
 
 
-def test_a_mapping_survives_json():
-    mapping = replace(MAPPING, provenance={"pairs": 12})
-    assert Calibration.from_dict(json.loads(json.dumps(mapping.to_dict()))) == mapping
+def test_a_model_whose_answers_are_wrong_implements_nothing():
+    """Whatever the other levels say."""
+    inside = [claim("variables", HOLDS), claim("routes", HOLDS)]
+    assert verdict([claim("answers", FAILS), *inside]).answer == NOT
 
 
-def test_the_shipped_mapping_is_sane():
-    mapping = shipped()
-    assert min(mapping.weights) >= 0
-    assert 0 < mapping.does_not <= mapping.implements < 1
-    assert probability(mapping, np.ones(3)) > mapping.implements
-    assert probability(mapping, np.zeros(3)) < mapping.does_not
+def test_answers_that_come_most_of_the_way_are_a_part():
+    """From an untrained model's, more than half of the way."""
+    for control in (0.0, 0.4):
+        middle = control + PART * (1 - control)
+        for low, answer in ((middle + 0.01, PARTLY), (middle - 0.01, NOT)):
+            assert level_answer([claim("answers", FAILS, score=low + 0.05, control=control)]) == answer
+    half = [claim("answers", HOLDS), claim("answers", FAILS, score=0.3)]
+    assert level_answer(half) == NOT  # all kinds of inputs have to
+
+
+def test_that_nothing_else_has_an_effect_is_no_part():
+    """Many programs share that."""
+    assert level_answer([claim("routes", HOLDS, substantial=False), claim("routes", FAILS)]) == NOT
+    assert level_answer([claim("routes", HOLDS), claim("routes", FAILS)]) == PARTLY
+    assert level_answer([claim("routes", HOLDS, substantial=False)]) == IMPLEMENTS
+
+
+def test_the_same_variables_by_other_routes():
+    said = "The same variables by other routes."
+    same = [claim("answers", HOLDS), claim("variables", HOLDS)]
+    for routes in (NOT, PARTLY):
+        found = verdict([*same, *of_level("routes", routes)])
+        assert found.answer == PARTLY
+        assert found.reasons[0] == said
+    for routes in (IMPLEMENTS, UNKNOWN, NO_TEST):
+        assert said not in verdict([*same, *of_level("routes", routes)]).reasons
+
+
+def test_reasons_name_what_failed_then_what_is_open_then_what_was_not_tested():
+    found = verdict(
+        [
+            claim("answers", HOLDS),
+            claim("variables", UNTESTABLE, "variable z"),
+            claim("variables", OPEN, "variable y"),
+            claim("routes", FAILS, "a", score=0.4),
+            claim("routes", FAILS, "b", score=0.2),
+        ]
+    )
+    assert found.reasons == (
+        "routes: b: fails (0.20, 0.15 to 0.25; a reason).",
+        "routes: a: fails (0.40, 0.35 to 0.45; a reason).",
+        "variables: variable y: cannot tell (0.75, 0.70 to 0.80; a reason).",
+        "variables: variable z: not testable (no pairs).",
+    )
+    assert str(found) == "does not (answers: implements, variables: cannot tell, routes: does not)"
+    assert verdict([claim(kind, HOLDS) for kind in LEVELS]).reasons == ("All 3 claims that can be tested hold.",)
+
+
+def test_a_verdict_survives_json():
+    """None for NaN, which JSON does not have."""
+    found = verdict(
+        [
+            claim("answers", HOLDS),
+            claim("variables", UNTESTABLE, "variable x"),
+            claim("routes", FAILS, control=float("nan")),
+        ]
+    )
+    written = json.dumps(found.to_dict(), allow_nan=False)
+    again = Verdict.from_dict(json.loads(written))
+    assert json.dumps(again.to_dict(), allow_nan=False) == written
+    assert (again.answer, again.levels, again.reasons) == (found.answer, found.levels, found.reasons)
+    assert again.claims.equals(found.claims)
+    assert np.isnan(again.all_claims[1].score)
+    assert np.isnan(again.all_claims[2].control)
+
+
+def test_variables_and_claims_by_status():
+    found = verdict([claim("answers", HOLDS), claim("variables", OPEN, "variable x"), claim("routes", FAILS, "r")])
+    assert found.variables == {"x": OPEN}
+    assert [one.claim for one in found.of_status(FAILS)] == ["r"]
+    assert found.of_status(UNTESTABLE) == []
+    assert found.claims["kind"].tolist() == list(LEVELS)

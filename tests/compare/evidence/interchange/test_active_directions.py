@@ -9,7 +9,9 @@ import torch
 
 from rasplens.compare import CompareConfig, as_studied_model, pair
 from rasplens.compare.evidence.interchange.accuracy import interchanges
-from rasplens.compare.evidence.interchange.active_directions import read_directions, split
+from rasplens.compare.evidence.interchange.active_directions import SMALLEST, WEAKEST, read_directions, split
+from rasplens.compare.evidence.interchange.coordinates import Subspace, whitened
+from rasplens.compare.evidence.interchange.das import distributed_alignment_search
 from rasplens.compare.evidence.interchange.pairs import draw_pairs, interchange_pairs, interchangeable_positions
 from rasplens.compare.evidence.interchange.patching import agreement
 from rasplens.compare.evidence.interchange.sites import mapped_subspaces
@@ -26,8 +28,15 @@ POINT = "blocks.0.hook_resid_post"
 EVERYWHERE = list(range(9))
 
 
-def projector(basis):
-    return basis @ basis.T
+def projector(readings):
+    """Onto the span of columns."""
+    directions, sizes, _ = np.linalg.svd(readings.astype(np.float64), full_matrices=False)
+    return directions[:, sizes > WEAKEST * sizes.max(initial=0)] @ directions[:, sizes > WEAKEST * sizes.max()].T
+
+
+def plain(basis):
+    """The subspace of an orthonormal basis of the stream as it is."""
+    return Subspace(basis, basis)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +88,7 @@ def paths(planted, induction, task):
     width, n = induction.transformer.config.d_model, len(induction.variables["previous"].directions)
     both = np.zeros((width + 2 * n, n))
     both[width : width + n], both[width + n :] = np.eye(n) / np.sqrt(2), np.eye(n) / np.sqrt(2)
-    return pairing, chosen, dict.fromkeys(chosen.positions, both)
+    return pairing, chosen, dict.fromkeys(chosen.positions, plain(both))
 
 
 def test_what_is_read_is_the_row_space_of_the_weights_that_read(studied, read, induction):
@@ -110,7 +119,7 @@ def test_what_is_read_changes_answers_and_the_rest_does_not(studied, read, wante
 
 def test_nothing_is_read_where_no_answer_comes_from(studied, task):
     last = read_directions(studied, "blocks.1.hook_resid_post", EVERYWHERE, seed=0)
-    assert {position for position, basis in last.items() if basis.shape[1]} == set(task.loss_positions)
+    assert {position for position, basis in last.items() if basis.any()} == set(task.loss_positions)
 
 
 def test_it_goes_with_the_basis_of_the_stream(induction, task, read, studied):
@@ -118,13 +127,12 @@ def test_it_goes_with_the_basis_of_the_stream(induction, task, read, studied):
     hidden = disguise(induction.transformer, seed=1, extra_width=5)
     other = as_studied_model(hidden, task, studied.ids, vocabulary_of(induction, task))
     found = read_directions(other, POINT, EVERYWHERE, seed=0)
-    assert {at: basis.shape[1] for at, basis in found.items()} == {
-        at: basis.shape[1] for at, basis in read.items()
-    }
     for position in EVERYWHERE:
+        own, same = projector(read[position]), projector(found[position])
+        assert np.trace(own) == pytest.approx(np.trace(same))
         lengths = [
-            np.linalg.norm(one.residual(POINT)[:, position] @ bases[position], axis=1)
-            for one, bases in ((studied, read), (other, found))
+            np.linalg.norm(one.residual(POINT)[:, position] @ onto, axis=1)
+            for one, onto in ((studied, own), (other, same))
         ]
         np.testing.assert_allclose(*lengths, rtol=1e-3, atol=1e-3)
 
@@ -136,29 +144,56 @@ def test_it_is_the_same_in_a_bridge(induction, task, read, studied):
         np.testing.assert_allclose(projector(found[position]), projector(basis), atol=1e-4)
 
 
-def test_active_and_dormant_parts_are_what_is_read(read):
-    """By hand: the active part lies in what is read of the directions that move, the dormant one across it."""
-    rng = np.random.default_rng(0)
-    subspaces, moved = (
-        {at: np.linalg.qr(rng.normal(size=(len(basis), 3)))[0] for at, basis in read.items()} for _ in range(2)
-    )
-    active, dormant = split(subspaces, read, moved)
-    for position, basis in subspaces.items():
-        seen = projector(read[position]) @ basis
-        np.testing.assert_allclose(active[position] + dormant[position], seen, atol=1e-9)
-        own = np.linalg.svd(projector(read[position]) @ moved[position], full_matrices=False)[0]
-        np.testing.assert_allclose(projector(own) @ active[position], active[position], atol=1e-9)
-        np.testing.assert_allclose(own.T @ dormant[position], 0, atol=1e-9)
-    for part in split(subspaces, read, {})[0].values():
-        np.testing.assert_array_equal(part, 0)  # where the variable moves nothing, all is dormant
+def test_active_and_dormant_parts_are_what_is_read(studied, read):
+    """By hand, in whitened coordinates: the active part lies in what is read of the directions that move, the
+    dormant one across it."""
+    rng, stream = np.random.default_rng(0), studied.residual(POINT)
+    at = studied.task.loss_positions[0]
+    own = whitened(stream[:, at])
+    seen = np.linalg.svd(own.back @ read[at], full_matrices=False)
+    seen = seen[0][:, seen[1] > WEAKEST * seen[1].max()]
+    basis, moves = (np.linalg.qr(rng.normal(size=(own.n_axes, 3)))[0] for _ in range(2))
+    active, dormant = split({at: own.subspace(basis)}, {at: own}, read, {at: own.subspace(moves)})
+    first, second = (own.to.T @ part[at].write for part in (active, dormant))
+    np.testing.assert_allclose(first + second, seen @ seen.T @ basis, atol=1e-6)
+    directions = np.linalg.svd(seen @ seen.T @ moves, full_matrices=False)
+    directions = directions[0][:, directions[1] > SMALLEST]
+    np.testing.assert_allclose(directions @ directions.T @ first, first, atol=1e-6)
+    np.testing.assert_allclose(directions.T @ second, 0, atol=1e-6)
+    for part in (active, dormant):
+        np.testing.assert_array_equal(part[at].read, own.subspace(basis).read)
+    nothing = split({at: own.subspace(basis)}, {at: own}, read, {})[0]
+    np.testing.assert_array_equal(nothing[at].write, 0)  # where the variable moves nothing, all is dormant
+
+
+def test_parts_go_with_an_oblique_basis(induction, task, studied):
+    """What the active part takes is the same part of the same activation."""
+    twin = disguise(induction.transformer, seed=1, basis="oblique", extra_width=3)
+    other = as_studied_model(twin, task, studied.ids, vocabulary_of(induction, task))
+    at, results = studied.task.loss_positions[0], []
+    numbers = np.random.default_rng(0).normal(size=(2, studied.n_inputs, 3))
+    for one in (studied, other):
+        stream = one.residual(POINT)[:, at]
+        own = whitened(stream)
+        # The same directions in both: regressions on the same random numbers.
+        basis, moves = (np.linalg.qr(((stream - stream.mean(axis=0)) @ own.to).T @ each)[0] for each in numbers)
+        seen = read_directions(one, POINT, [at], seed=0)
+        parts = split({at: own.subspace(basis)}, {at: own}, seen, {at: own.subspace(moves)})
+        change = stream - np.roll(stream, 1, axis=0)
+        results.append([change @ part[at].read @ part[at].write.T @ own.to for part in parts])
+    for mine, same in zip(*results, strict=True):
+        assert np.abs(mine).max() > 0.1
+        np.testing.assert_allclose(mine @ mine.T, same @ same.T, atol=2e-2)
 
 
 def scores(paths, subspaces, induction):
     """Of an interchange in subspaces, of its active part and of its dormant part."""
     pairing, chosen, _ = paths
     read = read_directions(pairing.learned, POINT, list(subspaces), seed=0)
-    parts = split(subspaces, read, moving(paths, induction))
-    return [agreement(pairing.learned, chosen, POINT, subspaces, part).score for part in (None, *parts)]
+    stream = pairing.learned.residual(POINT)
+    axes = {position: whitened(stream[:, position]) for position in subspaces}
+    parts = split(subspaces, axes, read, moving(paths, induction))
+    return [agreement(pairing.learned, chosen, POINT, part).score for part in (subspaces, *parts)]
 
 
 def moving(paths, induction):
@@ -167,17 +202,31 @@ def moving(paths, induction):
     width, n = induction.transformer.config.d_model, len(own)
     both = np.zeros((width + 2 * n, n))
     both[own], both[width : width + n] = np.eye(n) / np.sqrt(2), np.eye(n) / np.sqrt(2)
-    return dict.fromkeys(paths[2], both)
+    return dict.fromkeys(paths[2], plain(both))
 
 
-def test_a_dormant_path_passes_the_interchange_but_not_its_active_part(paths, induction):
-    """Directions that no input ever moves bring the program's answers, called up by others that nothing reads."""
-    pairing, _, illusion = paths
+def test_a_dormant_path_passes_the_interchange_but_cannot_be_found(paths, induction):
+    """Directions that no input ever moves bring the program's answers, called up by others that nothing reads.
+
+    All subspaces are sought where the stream varies: there the illusion has nothing of the dormant directions.
+    """
+    pairing, chosen, illusion = paths
     assert (pairing.learned.answers() == pairing.reference.answers()).all()  # answers do not show the path
-    whole, active, dormant = scores(paths, illusion, induction)
-    assert whole > 0.95
-    assert active < 0.05
-    assert dormant > 0.95
+    assert agreement(pairing.learned, chosen, POINT, illusion).score > 0.95
+    stream, n = pairing.learned.residual(POINT), len(induction.variables["previous"].directions)
+    dormant = slice(-n, None)
+    without = {}
+    for position, subspace in illusion.items():
+        own = whitened(stream[:, position])
+        assert np.linalg.norm(subspace.write[dormant]) > 1
+        within = own.back.T @ (own.to.T @ subspace.write)
+        np.testing.assert_allclose(within[dormant], 0, atol=1e-6)
+        write = subspace.write.copy()
+        write[dormant] = 0
+        without[position] = Subspace(subspace.read, write)
+    assert agreement(pairing.learned, chosen, POINT, without).score < 0.05
+    learned = distributed_alignment_search(pairing.learned, chosen, POINT, illusion, seed=0, steps=2)
+    assert max(np.abs(one.write[dormant]).max() for one in learned.values()) < 1e-5
 
 
 def test_the_active_part_of_an_honest_interchange_does_what_the_whole_does(paths, induction):
@@ -190,9 +239,11 @@ def test_the_active_part_of_an_honest_interchange_does_what_the_whole_does(paths
 
 def test_the_map_finds_the_directions_that_move(paths, induction):
     """So the comparison itself has the active part of either subspace right."""
-    found = mapped_subspaces(representations(paths[0]), "previous", POINT)
-    for position, basis in moving(paths, induction).items():
-        assert np.linalg.svd(found[position].T @ basis, compute_uv=False)[: found[position].shape[1]].min() > 0.99
+    pairing = paths[0]
+    found = mapped_subspaces(pairing.learned, representations(pairing), "previous", POINT)
+    for position, own in moving(paths, induction).items():
+        wanted, seen = own.write, np.linalg.qr(found[position].write)[0]
+        assert np.linalg.svd(seen.T @ wanted, compute_uv=False)[: found[position].rank].min() > 0.99
 
 
 def test_a_variable_that_is_read_together_with_another_is_no_illusion():
@@ -204,5 +255,5 @@ def test_a_variable_that_is_read_together_with_another_is_no_illusion():
     (one,) = interchanges(
         pairing, draw_pairs(pairing, 0), representations(pairing), representations(pairing, "untrained"), seed=0
     )
-    assert one.accuracy.score == one.active == 1
+    assert one.accuracy.score == one.active.score == 1
     assert one.dormant < 0.05

@@ -1,10 +1,89 @@
-"""Measures of verdicts on labelled pairs, on tables computable by hand."""
+"""What verdicts come to on labelled pairs."""
 
+import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import beta
 
+from rasplens.compare import CompareConfig
+from rasplens.compare.models.vocabulary import task_vocabulary, vocabulary_of
+from rasplens.compare.verdict.calibration import measure
+from rasplens.compare.verdict.calibration.labelled_pairs import LabelledPair
 from rasplens.compare.verdict.calibration.circuits import CIRCUITS, NOT_TOLD_APART
-from rasplens.compare.verdict.calibration.measure import by_group, is_told_apart, measures
+from rasplens.compare.verdict.calibration.measure import by_group, calibrate, is_told_apart, measures, observe
+from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN
+
+FEW = CompareConfig(
+    n_inputs=96, n_fitting=200, relevance_inputs=24, questions=60, questions_tried=900, interchange_pairs=50,
+    das_steps=0, random_subspaces=2,
+)  # fmt: skip
+
+COLUMNS = (
+    "circuit", "program", "model", "same", "verdict", "answers", "variables", "routes", "least_claim",
+    "least_score", "reasons",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def labelled(induction, offset, noise, task):
+    names, both = ("copy", "induction"), (induction, offset)
+    return [
+        LabelledPair(*names, "itself", True, *both, induction, task, vocabulary_of(induction, task)),
+        LabelledPair(*names, "untrained", False, *both, noise, task, task_vocabulary(task)),
+    ]
+
+
+def test_a_labelled_pair_is_a_row(labelled):
+    same, different = (observe(one, 0, FEW) for one in labelled)
+    assert tuple(same) == tuple(different) == COLUMNS
+    assert (same["verdict"], same["same"], same["least_score"]) == (IMPLEMENTS, True, 1.0)
+    assert same["least_claim"]
+    assert (different["verdict"], different["answers"], different["least_claim"]) == (NOT, NOT, "")
+    assert np.isnan(different["least_score"])
+    assert "answers" in different["reasons"]
+
+
+def test_calibration_observes_every_labelled_pair(labelled, monkeypatch):
+    monkeypatch.setattr(measure, "labelled_pairs", lambda circuit, seed: iter(labelled))
+    monkeypatch.setattr(measure, "observe", lambda one, seed, config: {"model": one.kind, "seed": seed})
+    seen = []
+    table = calibrate(["copy", "shift"], 3, FEW, lambda what, done: seen.append((what, done)))
+    assert table["model"].tolist() == ["itself", "untrained"] * 2
+    assert (table["seed"] == 3).all()
+    assert [done for _, done in seen] == [0, 1, 2, 3]
+    assert seen[0][0] == "induction: itself"
+
+
+def table():
+    same = [IMPLEMENTS] * 7 + [UNKNOWN] * 2 + [NOT]
+    different = [NOT] * 15 + [PARTLY] * 3 + [UNKNOWN] + [IMPLEMENTS]
+    rows = [("a", True, one) for one in same] + [("b", False, one) for one in different]
+    return pd.DataFrame(rows, columns=["circuit", "same", "verdict"])
+
+
+def test_measures_by_hand():
+    found = measures(table())
+    assert (found["same"], found["different"]) == (10, 20)
+    assert found["false_implements"] == 1 / 20
+    assert found["false_implements_most"] == pytest.approx(beta.ppf(0.975, 2, 19), abs=1e-6)
+    assert (found["recognised"], found["false_does_not"]) == (0.7, 0.1)
+    assert found["cannot_tell"] == 3 / 30
+
+
+def test_models_that_are_neither_count_as_neither():
+    neither = pd.DataFrame([("c", None, IMPLEMENTS)], columns=["circuit", "same", "verdict"])
+    found = measures(pd.concat([table(), neither]))
+    assert (found["same"], found["different"], found["recognised"]) == (10, 20, 0.7)
+    nothing = measures(table()[:10])
+    assert (nothing["different"], nothing["false_implements"]) == (0, 0)
+    assert np.isnan(nothing["false_implements_most"])
+
+
+def test_verdicts_are_counted_by_group():
+    found = by_group(table(), ["circuit"]).set_index("circuit")
+    assert found.loc["a"].to_dict() == {IMPLEMENTS: 7, UNKNOWN: 2, NOT: 1, PARTLY: 0}
+    assert found.loc["b"].to_dict() == {IMPLEMENTS: 1, UNKNOWN: 1, NOT: 15, PARTLY: 3}
+
 
 ROWS = [
     ("copy", "itself", True, "implements"),
@@ -17,12 +96,12 @@ ROWS = [
 
 
 @pytest.fixture
-def table():
+def told_table():
     return pd.DataFrame(ROWS, columns=["circuit", "model", "same", "verdict"]).assign(family="plain")
 
 
-def test_measures_are_shares_of_what_can_be_told_apart(table):
-    measured = measures(table)
+def test_measures_are_shares_of_what_can_be_told_apart(told_table):
+    measured = measures(told_table)
     assert (measured["same"], measured["different"]) == (2, 3)
     assert measured["false_implements"] == pytest.approx(1 / 3)
     assert measured["false_implements_most"] == pytest.approx(0.9057, abs=1e-4)  # Clopper-Pearson, 1 of 3
@@ -30,11 +109,11 @@ def test_measures_are_shares_of_what_can_be_told_apart(table):
     assert measured["cannot_tell"] == pytest.approx(1 / 5)
 
 
-def test_only_the_alternative_of_a_circuit_is_not_told_apart(table):
-    assert is_told_apart(table).tolist() == [True] * 5 + [False]
+def test_only_the_alternative_of_a_circuit_is_not_told_apart(told_table):
+    assert is_told_apart(told_table).tolist() == [True] * 5 + [False]
     assert set(NOT_TOLD_APART) <= set(CIRCUITS)
 
 
-def test_verdicts_are_counted_by_group(table):
-    counts = by_group(table, ["family", "same"])
+def test_verdicts_are_counted_by_family_and_truth(told_table):
+    counts = by_group(told_table, ["family", "same"])
     assert counts.set_index("same")["implements"].to_dict() == {True: 1, False: 2}

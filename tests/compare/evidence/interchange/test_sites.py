@@ -1,0 +1,108 @@
+"""Where a variable is interchanged."""
+
+import numpy as np
+import pytest
+
+from rasplens.compare import CompareConfig, pair
+from rasplens.compare.evidence.interchange.pairs import interchange_pairs, interchangeable_positions
+from rasplens.compare.evidence.interchange.patching import agreement
+from rasplens.compare.evidence.interchange.sites import (
+    NO_WORSE,
+    Site,
+    _components,
+    _smallest,
+    best_site,
+    mapped_subspaces,
+)
+from rasplens.compare.evidence.subspaces.representations import representations
+from rasplens.compare.models.vocabulary import vocabulary_of
+from rasplens.compare.verdict.calibration.circuits import CIRCUITS
+from rasplens.compile import compile_program
+from rasplens.model import disguise
+
+POINT = "blocks.0.hook_resid_post"
+
+
+@pytest.fixture(scope="module")
+def found(with_itself):
+    return representations(with_itself)
+
+
+@pytest.fixture(scope="module")
+def chosen(with_itself):
+    positions = interchangeable_positions(with_itself, "previous")
+    return interchange_pairs(with_itself.fitting, "previous", positions, seed=0)
+
+
+def test_the_best_site_is_where_the_score_is_highest(with_itself, found, chosen):
+    """The first layer has one head, which gathers the letter before and nothing else: it is taken as a whole."""
+    studied = with_itself.fitting.learned
+    site = best_site(studied, chosen, found, 0, das_steps=0)
+    assert (site.point, site.method) == ("blocks.0.hook_attn_out", "component")
+    assert site.score == agreement(studied, chosen, site.point, site.subspaces).score == 1
+    assert list(site.subspaces) == chosen.positions
+    scores = {
+        point: agreement(studied, chosen, point, mapped_subspaces(studied, found, "previous", point)).score
+        for point in studied.residual_points
+    }
+    assert max(scores.values()) <= site.score
+    assert max(scores, key=scores.get) in ("blocks.0.hook_resid_mid", POINT)
+
+
+def test_a_variable_whose_component_does_more_is_found_by_the_linear_map():
+    """In any basis: what a head gathers at the first position is the token itself, which must stay."""
+    circuit = CIRCUITS["same_as_first"]
+    task, program = circuit.task(), circuit.program()
+    compiled = compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
+    twin = disguise(compiled.transformer, seed=1, basis="oblique", extra_width=3)
+    for model, vocabulary in ((compiled, None), (twin, vocabulary_of(compiled, task))):
+        pairing = pair(compiled, model, task, CompareConfig(n_inputs=100, n_fitting=400), 0, vocabulary)
+        positions = interchangeable_positions(pairing, "first_token")
+        pairs = interchange_pairs(pairing.fitting, "first_token", positions, seed=0)
+        site = best_site(pairing.fitting.learned, pairs, representations(pairing), 0, das_steps=0)
+        assert (site.method, site.score) == ("linear map", 1)
+
+
+def test_the_smallest_of_equally_good_subspaces_is_taken(with_itself, found, chosen):
+    studied = with_itself.fitting.learned
+    subspaces = mapped_subspaces(studied, found, "previous", POINT)
+    largest = Site(POINT, "linear map", subspaces, agreement(studied, chosen, POINT, subspaces).score)
+    smallest = _smallest(studied, chosen, largest)
+    assert smallest.rank <= largest.rank
+    assert smallest.score >= largest.score - NO_WORSE
+    fewer = {position: one.first(int(smallest.rank) - 1) for position, one in subspaces.items()}
+    assert agreement(studied, chosen, POINT, fewer).score < largest.score - NO_WORSE
+    # Eight letters, and none before the first: seven directions tell them apart.
+    assert smallest.rank == 7
+
+
+def test_what_the_map_finds_goes_with_an_oblique_basis(with_itself, induction, task, chosen, found):
+    """The same parts of the same activations, so the same answers, in any disguise."""
+    twin = disguise(induction.transformer, seed=1, basis="oblique", extra_width=3)
+    pairing = pair(induction, twin, task, with_itself.config, 0, vocabulary_of(induction, task))
+    np.testing.assert_array_equal(pairing.fitting.ids, with_itself.fitting.ids)
+    results = []
+    for one, held in ((with_itself, found), (pairing, representations(pairing))):
+        studied = one.fitting.learned
+        subspaces = mapped_subspaces(studied, held, "previous", POINT)
+        results.append(agreement(studied, chosen, POINT, subspaces).right)
+    assert (results[0] == results[1]).mean() > 0.999
+    assert results[0].mean() > 0.9
+
+
+def test_components_are_heads_and_what_layers_write(with_itself):
+    studied = with_itself.fitting.learned
+    parts = list(_components(studied))
+    assert [point for point, _ in parts if point.endswith("hook_z")] == [
+        f"blocks.{layer}.attn.hook_z" for layer, _ in studied.heads
+    ]
+    assert {"blocks.0.hook_attn_out", "blocks.1.hook_attn_out"} <= {point for point, _ in parts}
+    d_head = studied.model.cfg.d_head
+    for point, part in parts:
+        assert part.rank == (d_head if point.endswith("hook_z") else studied.model.cfg.d_model)
+
+
+def test_nothing_is_found_in_a_model_that_learned_nothing(with_noise, chosen):
+    """The pairs of the model that does answer: on its own there are none."""
+    site = best_site(with_noise.fitting.learned, chosen, representations(with_noise), 0, das_steps=10)
+    assert site.score <= 0.2

@@ -1,0 +1,134 @@
+"""A part of some edges as it is on another input."""
+
+import numpy as np
+import pytest
+
+from rasplens.compare import as_studied_model
+from rasplens.compare.evidence.routes.edge_patching import patched, why_not_patchable
+from rasplens.compare.evidence.routes.program_edges import between_positions, program_edges
+from rasplens.compare.models.vocabulary import vocabulary_of
+from rasplens.learned import Architecture, untrained
+from rasplens.model import HookedModel, Transformer
+
+PARTS = "values", "keys", "queries"
+
+
+@pytest.fixture(scope="module")
+def random_model(task):
+    return untrained(Architecture(n_layers=2, n_heads=2, d_model=12, d_head=6), task, seed=3)
+
+
+@pytest.fixture(scope="module")
+def studied(random_model, task):
+    return as_studied_model(random_model, task, task.held_out[:40])
+
+
+@pytest.fixture(scope="module")
+def inputs(task):
+    return task.held_out[:40], np.roll(task.held_out[:40], 1, axis=0)
+
+
+def everywhere(task, n=40):
+    return np.broadcast_to(task.visible, (n, task.n_ctx, task.n_ctx))
+
+
+def own_patterns(studied):
+    return {layer: studied.whole_pattern(layer) for layer in range(studied.n_layers)}
+
+
+def test_the_base_itself_as_the_source_changes_nothing(studied, inputs, task):
+    base, source = inputs
+    for part in PARTS:
+        answers, patterns = patched(studied, base, base, everywhere(task), part)
+        np.testing.assert_array_equal(answers, studied.answers())
+        for layer, own in own_patterns(studied).items():
+            np.testing.assert_allclose(patterns[layer], own, atol=1e-6)
+        changed, _ = patched(studied, base, source, everywhere(task), part)
+        assert (changed != answers).any()  # the negative control
+
+
+def test_no_edge_changes_nothing(studied, inputs, task):
+    none = np.zeros((40, task.n_ctx, task.n_ctx), dtype=bool)
+    for part in (*PARTS, "attention"):
+        np.testing.assert_array_equal(patched(studied, *inputs, none, part)[0], studied.answers())
+
+
+def by_hand(weights, task, base, source, edges, part):
+    """One layer without an MLP: what heads gather with a part of some edges from the source, and the answers."""
+    w, scale = weights.weights, np.sqrt(weights.config.d_head)
+    streams = [w["embed.W_E"][ids] + w["pos_embed.W_pos"][: task.n_ctx] for ids in (base, source)]
+    letters = {
+        letter: [np.einsum("pd,hde->hpe", stream, w[f"blocks.0.attn.W_{letter}"]) for stream in streams]
+        for letter in "QKV"
+    }
+
+    def scores(query, key):
+        return np.einsum("hqe,hke->hqk", query, key) / scale
+
+    query, key, value = (letters[letter] for letter in "QKV")
+    own = scores(query[0], key[0])
+    if part == "keys":
+        own = np.where(edges, scores(query[0], key[1]), own)
+    if part == "queries":
+        own = np.where(edges, scores(query[1], key[0]), own)
+    own = np.where(task.visible if part != "attention" else task.visible & ~edges, own, -np.inf)
+    own = np.exp(own - own.max(axis=-1, keepdims=True))
+    pattern = own / own.sum(axis=-1, keepdims=True)
+    gathered = pattern @ value[0]
+    if part == "values":
+        gathered = (pattern * edges) @ value[1] + (pattern * ~edges) @ value[0]
+    stream = streams[0] + np.einsum("hqe,hed->qd", gathered, w["blocks.0.attn.W_O"])
+    return pattern, stream @ weights.W_U
+
+
+@pytest.mark.parametrize("part", [*PARTS, "attention"])
+def test_each_part_changes_what_it_should_and_nothing_else(inputs, task, part):
+    """By hand, on a model of one layer."""
+    architecture = Architecture(n_layers=1, n_heads=2, d_model=12, d_head=6)
+    small = untrained(architecture, task, seed=3)
+    model = Transformer(small.config, {name: 3 * array for name, array in small.weights.items()}, small.mask)
+    studied = as_studied_model(model, task, inputs[0])
+    edges = np.random.default_rng(0).random((40, task.n_ctx, task.n_ctx)) < 0.4
+    edges &= between_positions(task)
+    answers, patterns = patched(studied, *inputs, edges, part)
+    for i in range(40):
+        pattern, logits = by_hand(model, task, inputs[0][i], inputs[1][i], edges[i], part)
+        np.testing.assert_allclose(patterns[0][i], pattern, atol=1e-5)
+        expected = logits[list(task.loss_positions)].argmax(axis=-1)
+        np.testing.assert_array_equal(answers[i], expected)
+    same = np.allclose(patterns[0], studied.whole_pattern(0), atol=1e-5)
+    assert same == (part == "values")
+    assert (answers != studied.answers()).any()
+
+
+def test_values_along_the_programs_edges_bring_the_sources_token(offset, task, inputs):
+    """What the interpreter says: the answer is what stands so far back on the source."""
+    studied = as_studied_model(offset, task, inputs[0])
+    read = program_edges(offset.program, task, inputs[0]).gathered["offset"]
+    answers, _ = patched(studied, *inputs, read, "values")
+    np.testing.assert_array_equal(answers, task.answers(offset.program, inputs[1]))
+    assert (answers != studied.answers()).any()
+    others, _ = patched(studied, *inputs, between_positions(task) & ~read, "values")
+    np.testing.assert_array_equal(others, studied.answers())  # along no other edge anything comes
+
+
+def test_scores_of_our_own_models_are_queries_times_keys(studied, induction, task):
+    assert why_not_patchable(studied) == ""
+    assert why_not_patchable(as_studied_model(induction, task, task.held_out[:2])) == ""
+
+
+def test_other_scores_cannot_be_patched(random_model, task):
+    """Scores that are capped, and a model without their hook point."""
+    model = HookedModel(random_model)
+    studied = as_studied_model(model, task, task.held_out[:2])
+    for layer in range(2):
+        model.hook_dict[f"blocks.{layer}.attn.hook_attn_scores"].add_hook(
+            lambda scores, hook: 0.1 * scores.clamp(min=-50).tanh() + (scores < -50) * scores, is_permanent=True
+        )
+    assert why_not_patchable(studied) == "its attention scores are not queries times keys over a scale"
+
+
+def test_a_native_bridge_says_why_it_cannot_be_patched(induction, task):
+    """What passes its hook point of scores is attention already."""
+    bridge = as_studied_model(induction.to_bridge(), task, task.held_out[:2], vocabulary_of(induction, task))
+    assert why_not_patchable(bridge) == "its attention scores are not queries times keys over a scale"

@@ -1,0 +1,86 @@
+"""What is asked of a model's routes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rasplens.compare import CompareConfig, pair
+from rasplens.compare.evidence.posable import posable
+from rasplens.compare.evidence.routes.edge_patching import patched
+from rasplens.compare.evidence.routes.program_edges import between_positions, program_edges
+from rasplens.compare.evidence.routes.questions import CUT, KEYS, QUERIES, UNREAD, questions
+
+FEW = CompareConfig(n_inputs=96, n_fitting=30, relevance_inputs=24, questions=40, questions_tried=400)
+
+
+@pytest.fixture(scope="module")
+def pairing(induction, task):
+    return pair(induction, induction, task, FEW, 0)
+
+
+@pytest.fixture(scope="module")
+def asked(pairing):
+    return list(questions(pairing, 0))
+
+
+def test_every_route_of_the_program_is_asked_about(asked):
+    assert [(one.claim, one.part) for one in asked] == [
+        (UNREAD, "values"),
+        ("previous", "values"),
+        ("induction", "values"),
+        (KEYS, "keys"),
+        (QUERIES, "queries"),
+        (CUT, "attention"),
+    ]
+    assert all(len(one) for one in asked)
+    assert all(one.drawn <= FEW.questions_tried for one in asked)
+
+
+def test_edges_are_those_that_the_claim_is_about(asked, pairing, task):
+    for one in asked:
+        read = program_edges(pairing.compiled.program, task, one.base)
+        assert not (one.edges & ~between_positions(task)).any()
+        if one.claim in (UNREAD, CUT):
+            assert not (one.edges & read.carrying).any()
+            np.testing.assert_array_equal(one.edges, between_positions(task) & ~read.carrying)
+        elif one.claim in read.gathered:
+            np.testing.assert_array_equal(one.edges, read.gathered[one.claim] & between_positions(task))
+
+
+def test_sources_are_other_inputs_and_both_are_understood(asked, pairing):
+    understood = {row.tobytes() for row in pairing.ids[pairing.agrees]}
+    assert len(understood) < pairing.n_inputs
+    for one in asked:
+        assert (one.base != one.source).any(axis=1).all()
+        assert {row.tobytes() for row in (*one.base, *one.source)} <= understood
+
+
+def test_the_compiled_model_says_what_is_expected(asked, pairing):
+    for one in asked:
+        own, theirs = (pairing.reference.on(ids).answers() for ids in (one.base, one.source))
+        said, patterns = patched(pairing.reference, one.base, one.source, one.edges, one.part)
+        np.testing.assert_array_equal(one.expected, said)
+        np.testing.assert_array_equal(one.changes, said != own)
+        np.testing.assert_array_equal(one.at_risk, (own != theirs) & (said == own))
+        assert (one.changes | one.at_risk).any(axis=1).all()
+        assert posable(pairing).are_posed(one.expected, patterns).all()
+
+
+def test_nothing_changes_along_edges_that_are_not_read(asked):
+    for one in asked:
+        assert one.changes.any() == (one.claim not in (UNREAD, CUT))
+        assert one.at_risk.any()
+
+
+def test_questions_are_the_seeds(asked, pairing):
+    again, other = (next(questions(pairing, seed)) for seed in (0, 1))
+    np.testing.assert_array_equal(again.base, asked[0].base)
+    np.testing.assert_array_equal(again.edges, asked[0].edges)
+    assert not np.array_equal(other.base[:20], asked[0].base[:20])
+
+
+def test_without_two_inputs_nothing_is_asked(pairing):
+    nobody = replace(pairing)
+    vars(nobody)["agrees"] = np.arange(pairing.n_inputs) == np.flatnonzero(pairing.agrees)[0]
+    assert [len(one) for one in questions(nobody, 0)] == [0] * 6

@@ -1,0 +1,139 @@
+"""Claims, and what their trials say of them."""
+
+import numpy as np
+import pytest
+
+from rasplens.compare.verdict.claims import (
+    AT_LEAST,
+    AT_MOST,
+    FAILS,
+    HOLDS,
+    LEAST_TRIALS,
+    OPEN,
+    UNTESTABLE,
+    Claim,
+    Share,
+    claims_table,
+    judged,
+    judged_by_trials,
+    share,
+    untestable,
+)
+
+
+def trials(right, n):
+    return np.arange(n) < right
+
+
+@pytest.mark.parametrize(("right", "n"), [(0, 30), (7, 30), (29, 30), (30, 30), (150, 200)])
+def test_an_interval_is_wilsons(right, n):
+    """By hand: the roots of (p - score)² = z² p (1 - p) / n."""
+    found, z = share(trials(right, n)), 1.959964
+    assert (found.score, found.n) == (right / n, n)
+    middle = (found.score + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * np.sqrt(found.score * (1 - found.score) / n + z**2 / (4 * n**2))
+    assert found.low == pytest.approx(middle - half, abs=1e-6)
+    assert found.high == pytest.approx(middle + half, abs=1e-6)
+
+
+@pytest.mark.parametrize("n", [150, 300])
+@pytest.mark.parametrize("true", [0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95])
+def test_an_interval_covers_the_true_share_as_often_as_it_says(true, n):
+    drawn = np.random.default_rng(0).binomial(n, true, size=2_000)
+    counts, times = np.unique(drawn, return_counts=True)
+    found = [share(trials(count, n)) for count in counts]
+    covered = sum(often for one, often in zip(found, times, strict=True) if one.low <= true <= one.high)
+    assert 0.93 <= covered / 2_000 <= 0.975
+
+
+def test_more_comparisons_widen_the_intervals():
+    ends = [share(trials(80, 100), comparisons) for comparisons in (1, 2, 10)]
+    assert ends[0].low > ends[1].low > ends[2].low
+    assert ends[0].high < ends[1].high < ends[2].high
+    z = 2.241403  # of 97.5 %
+    middle = (0.8 + z**2 / 200) / (1 + z**2 / 100)
+    assert (ends[1].low + ends[1].high) / 2 == pytest.approx(middle, abs=1e-5)
+
+
+def between(low, high):
+    return Share((low + high) / 2, low, high, 100)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "status"),
+    [
+        (AT_LEAST, 1.0, HOLDS),
+        (AT_LEAST - 1e-6, 1.0, OPEN),
+        (0.0, AT_MOST - 1e-6, FAILS),
+        (0.0, AT_MOST, OPEN),
+        (AT_MOST, AT_LEAST, OPEN),
+        (0.0, 1.0, OPEN),
+    ],
+)
+def test_a_claim_is_judged_by_the_ends_of_its_interval(low, high, status):
+    assert judged([between(low, high)]) == status
+
+
+def test_all_parts_have_to_hold():
+    holds, fails, open_ = between(0.9, 1.0), between(0.1, 0.3), between(0.6, 0.9)
+    assert judged([holds, holds]) == HOLDS
+    assert judged([holds, open_]) == OPEN
+    assert judged([holds, fails]) == FAILS
+    assert judged([open_, fails]) == FAILS
+
+
+def by_trials(*parts, comparisons=1):
+    return judged_by_trials("c", "routes", parts, 0.2, True, "why", comparisons)
+
+
+def test_a_claim_has_the_score_of_its_least_part():
+    found = by_trials(trials(100, 100), trials(60, 80))
+    least = share(trials(60, 80))
+    assert (found.score, found.low, found.high, found.n) == (0.75, least.low, least.high, 80)
+    assert (found.claim, found.kind, found.control, found.substantial, found.reason) == (
+        "c", "routes", 0.2, True, "why",
+    )  # fmt: skip
+    assert found.status == OPEN
+
+
+def test_the_interval_of_a_claim_is_no_narrower_than_that_of_any_part():
+    """The lowest ends, of whichever part."""
+    few, many = trials(20, 20), trials(290, 300)
+    found = by_trials(few, many)
+    assert found.score == pytest.approx(290 / 300)
+    assert found.low == min(share(few).low, share(many).low)
+    assert found.high == share(many).high
+
+
+def test_a_part_with_few_trials_does_not_count():
+    wrong = trials(0, LEAST_TRIALS - 1)
+    assert by_trials(trials(100, 100), wrong).status == HOLDS
+    assert by_trials(trials(100, 100), trials(0, LEAST_TRIALS)).status == FAILS
+    nothing = by_trials(wrong, trials(3, 3))
+    assert nothing.status == UNTESTABLE
+    assert nothing.reason == "19 pairs of inputs could be asked, where 20 are needed"
+    assert by_trials().reason == "0 pairs of inputs could be asked, where 20 are needed"
+
+
+def test_the_least_trials_can_hold_and_fewer_could_not():
+    """Without an error: enough for a claim to hold, or nearly."""
+    assert share(trials(LEAST_TRIALS, LEAST_TRIALS)).low >= AT_LEAST
+    assert share(trials(15, 15)).low < AT_LEAST
+
+
+def test_more_comparisons_make_a_claim_harder_to_hold():
+    assert by_trials(trials(20, 20)).status == HOLDS
+    assert by_trials(trials(20, 20), comparisons=10).status == OPEN
+
+
+def test_what_cannot_be_tested_has_no_score():
+    found = untestable("c", "variables", "no pairs")
+    assert (found.status, found.n, found.substantial, found.reason) == (UNTESTABLE, 0, False, "no pairs")
+    assert np.isnan([found.score, found.low, found.high, found.control]).all()
+
+
+def test_the_table_has_a_row_per_claim():
+    found = claims_table([by_trials(trials(100, 100)), untestable("d", "variables", "no pairs")])
+    assert tuple(found) == tuple(Claim.__dataclass_fields__)
+    assert found["status"].tolist() == [HOLDS, UNTESTABLE]
+    assert claims_table([]).empty
