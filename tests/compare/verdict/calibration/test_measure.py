@@ -8,8 +8,8 @@ from scipy.stats import beta
 from rasplens.compare import CompareConfig
 from rasplens.compare.models.vocabulary import task_vocabulary, vocabulary_of
 from rasplens.compare.verdict.calibration import measure
-from rasplens.compare.verdict.calibration.labelled_pairs import LabelledPair
 from rasplens.compare.verdict.calibration.circuits import CIRCUITS, NOT_TOLD_APART
+from rasplens.compare.verdict.calibration.labelled_pairs import LabelledPair
 from rasplens.compare.verdict.calibration.measure import by_group, calibrate, is_told_apart, measures, observe
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN
 
@@ -44,12 +44,13 @@ def test_a_labelled_pair_is_a_row(labelled):
 
 
 def test_calibration_observes_every_labelled_pair(labelled, monkeypatch):
-    monkeypatch.setattr(measure, "labelled_pairs", lambda circuit, seed: iter(labelled))
     monkeypatch.setattr(measure, "observe", lambda one, seed, config: {"model": one.kind, "seed": seed})
     seen = []
-    table = calibrate(["copy", "shift"], 3, FEW, lambda what, done: seen.append((what, done)))
+    circuits = CIRCUITS["copy"], CIRCUITS["shift"]
+    table = calibrate(circuits, 3, FEW, lambda what, done: seen.append((what, done)), lambda *_: labelled)
     assert table["model"].tolist() == ["itself", "untrained"] * 2
     assert (table["seed"] == 3).all()
+    assert (table["family"] == "plain").all()
     assert [done for _, done in seen] == [0, 1, 2, 3]
     assert seen[0][0] == "induction: itself"
 
@@ -58,7 +59,7 @@ def table():
     same = [IMPLEMENTS] * 7 + [UNKNOWN] * 2 + [NOT]
     different = [NOT] * 15 + [PARTLY] * 3 + [UNKNOWN] + [IMPLEMENTS]
     rows = [("a", True, one) for one in same] + [("b", False, one) for one in different]
-    return pd.DataFrame(rows, columns=["circuit", "same", "verdict"])
+    return pd.DataFrame(rows, columns=["circuit", "same", "verdict"]).assign(model="itself")
 
 
 def test_measures_by_hand():
@@ -71,7 +72,7 @@ def test_measures_by_hand():
 
 
 def test_models_that_are_neither_count_as_neither():
-    neither = pd.DataFrame([("c", None, IMPLEMENTS)], columns=["circuit", "same", "verdict"])
+    neither = pd.DataFrame([("c", None, IMPLEMENTS, "itself")], columns=["circuit", "same", "verdict", "model"])
     found = measures(pd.concat([table(), neither]))
     assert (found["same"], found["different"], found["recognised"]) == (10, 20, 0.7)
     nothing = measures(table()[:10])
