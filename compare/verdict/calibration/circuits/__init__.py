@@ -48,9 +48,9 @@ FAMILIES = tuple(dict.fromkeys(circuit.family for circuit in _HARD))
 
 NOT_TOLD_APART: Mapping[str, str] = MappingProxyType(
     {
-        "repeated": "Counting how often the own token occurs and looking for it at other positions read the same "
-        "edges, and one bit per position goes on from there. Both programs make the same causal claims of edges "
-        "and variables: no intervention on these tells them apart."
+        "repeated": "Counting how often the own token occurs and looking for it at other positions go along "
+        "the same edges, and only whether there is another one matters behind them. Both programs make the same "
+        "causal claims of edges and variables."
     }
 )
 """By the name of a circuit, why no intervention on edges or variables tells its two programs apart."""
