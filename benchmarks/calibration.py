@@ -167,7 +167,12 @@ def tables(frame: pd.DataFrame, left_out: dict[str, str], config: str, seed: int
     told = is_told_apart(frame)
     right = ((frame["verdict"] == IMPLEMENTS) == frame["same"]) & (frame["verdict"] != UNKNOWN)
     wrong = frame[told & ~right]
-    parts = [_measures(frame, config, seed), _families(frame), f"### Not right: {len(wrong)}", _listed(wrong)]
+    parts = [
+        _measures(frame, config, seed),
+        _families(frame[told]),
+        f"### Not right: {len(wrong)}",
+        _listed(wrong),
+    ]
     apart = frame[~told]
     if len(apart):
         why = [f"`{name}`: {why}" for name, why in NOT_TOLD_APART.items()]

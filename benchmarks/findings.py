@@ -13,6 +13,7 @@ import numpy as np
 from page import table, write
 
 from rasplens.compare import Comparison, Ranking, rank, write_report
+from rasplens.compare.verdict.verdict import LEVELS
 from rasplens.compile import compile_program
 from rasplens.learned import LearnedModel, import_checkpoint, load_pretrained
 from rasplens.tasks import get_task
@@ -58,11 +59,11 @@ def _section(name: str, origin: str, ranking: Ranking) -> str:
     rows = []
     for one in ranking.comparisons:
         axes = [_interval(axis.score, axis.low, axis.high) for axis in one.axes]
-        rows.append([one.program, f"**{one.verdict.answer}**", _number(one.verdict.probability), *axes])
+        rows.append([one.program, f"**{one.verdict.answer}**", *one.verdict.levels.values(), *axes])
     axis_names = [axis.name for axis in ranking.best.axes]
     blocks = [
         f"### {name}, {origin}: {ranking.verdict}",
-        table(["program", "verdict", "P(implements)", *axis_names], rows),
+        table(["program", "verdict", *(f"same {level}" for level in LEVELS), *axis_names], rows),
         *(_details(one) for one in ranking.comparisons),
     ]
     return "\n\n".join(block for block in blocks if block)
@@ -93,10 +94,6 @@ def _details(one: Comparison) -> str:
 
 def _interval(score: float, low: float, high: float) -> str:
     return "–" if np.isnan(score) else f"{score:.2f} ({low:.2f}–{high:.2f})"
-
-
-def _number(value: float) -> str:
-    return "–" if np.isnan(value) else f"{value:.2f}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A learned model held against compiled ones: five axes of evidence, each beside its controls, and a verdict."""
+"""A learned model held against compiled ones: a program's claims, tested by intervention, and a verdict."""
 
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.config import PRESETS, CompareConfig

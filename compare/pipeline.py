@@ -36,7 +36,7 @@ def compare(
     distinguishing: Mapping[str, DistinguishingInputs] | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Whether a learned model implements a program, along five axes with their controls, and how sure that is.
+    """Whether a learned model implements a program: its claims, tested, and evidence beside its controls.
 
     Args:
         reference: The compiled program.

@@ -163,7 +163,7 @@ def _compare(reference: object, model: object, task: object, n: int) -> object:
 
 def digests_of(name: str, found: object) -> Iterator[tuple[str, str]]:
     axes = [[axis.score, axis.low, axis.high] for axis in found.axes]
-    verdict = [found.verdict.probability, found.verdict.low, found.verdict.high]
+    verdict = [number for claim in found.verdict.all_claims for number in (claim.score, claim.low, claim.high)]
     yield f"compared {name}: axes", of_arrays(np.array(axes), np.array(verdict))
     answers = [found.verdict.answer, *sorted(map(str, found.verdict.variables.items()))]
     yield f"compared {name}: verdict", hashlib.sha256("|".join(answers).encode()).hexdigest()[:16]

@@ -1,1 +1,1 @@
-"""The labelled calibration set, and the mapping that is fitted on it."""
+"""The labelled calibration set, and what verdicts come to on it."""

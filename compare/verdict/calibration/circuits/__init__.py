@@ -20,11 +20,9 @@ from rasplens.compare.verdict.calibration.circuits import (
     width_and_mean,
 )
 from rasplens.compare.verdict.calibration.circuits.circuit import Circuit
-from rasplens.compare.verdict.calibration.circuits.plain import FITTED_ON, LOOKED_AT, MEASURED_ON, NEW, PLAIN
+from rasplens.compare.verdict.calibration.circuits.plain import PLAIN
 
-__all__ = [
-    "CIRCUITS", "FAMILIES", "FITTED_ON", "HARD", "LOOKED_AT", "MEASURED_ON", "NEW", "NOT_TOLD_APART", "Circuit",
-]  # fmt: skip
+__all__ = ["CIRCUITS", "FAMILIES", "HARD", "NOT_TOLD_APART", "Circuit"]
 
 _HARD = (
     *same_attention.CIRCUITS,
@@ -50,9 +48,9 @@ FAMILIES = tuple(dict.fromkeys(circuit.family for circuit in _HARD))
 
 NOT_TOLD_APART: Mapping[str, str] = MappingProxyType(
     {
-        "repeated": "Counting how often the own token occurs and looking for it at other positions read the same "
-        "edges, and one bit per position goes on from there. Both programs make the same causal claims of edges "
-        "and variables: no intervention on these tells them apart."
+        "repeated": "Counting how often the own token occurs and looking for it at other positions go along "
+        "the same edges, and only whether there is another one matters behind them. Both programs make the same "
+        "causal claims of edges and variables."
     }
 )
 """By the name of a circuit, why no intervention on edges or variables tells its two programs apart."""

@@ -1,4 +1,4 @@
-"""The circuits that the mapping is fitted on, and that it was first measured on."""
+"""Plain circuits: two programs that gather, count or average in other steps."""
 
 from rasplens.compare.verdict.calibration.circuits.circuit import Circuit, of_program
 from rasplens.compile.rasp import (
@@ -202,14 +202,3 @@ PLAIN = (
     of_program("pointed_at", "abc", pointed_at_by_count, pointed_at_by_rest),
 )
 """All of them."""
-
-FITTED_ON = ("copy", "shift", "histogram")
-"""The circuits that the mapping is fitted on."""
-
-LOOKED_AT = ("reverse", "repeated", "share", "last", "majority", "same_as_first", "ends")
-"""Circuits that it was measured on before, which showed faults of the comparison that were mended."""
-
-NEW = ("mirror", "rank", "swap", "pointed_at")
-"""Circuits that nothing was fitted on or mended for."""
-
-MEASURED_ON = (*LOOKED_AT, *NEW)

@@ -49,7 +49,7 @@ def test_a_compiled_model_and_its_disguises_move_what_the_program_says(name):
     [
         ("shift", "shift_at_once"),
         ("shift", UNREAD),
-        ("majority", COUNTED),
+        ("pointed_at", COUNTED),
         ("ends", "last_one"),
         ("histogram", QUERIES),
     ],

@@ -82,4 +82,4 @@ def test_questions_are_the_seeds(asked, pairing):
 def test_without_two_inputs_nothing_is_asked(pairing):
     nobody = replace(pairing)
     vars(nobody)["agrees"] = np.arange(pairing.n_inputs) == np.flatnonzero(pairing.agrees)[0]
-    assert [len(one) for one in questions(nobody, 0)] == [0] * 6
+    assert [len(one) for one in questions(nobody, 0)] == [0] * 5

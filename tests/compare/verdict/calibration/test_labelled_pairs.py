@@ -1,13 +1,34 @@
 import numpy as np
 import pytest
 
-from rasplens.compare.verdict.calibration.circuits import CIRCUITS, FITTED_ON, MEASURED_ON
+from rasplens.compare.verdict.calibration.circuits import CIRCUITS
+from rasplens.compare.verdict.calibration.labelled_pairs import ALTERNATIVE, exact_pairs, near_pairs
 from rasplens.compile import compile_program
 
 
-def test_the_mapping_is_measured_on_other_circuits_than_it_is_fitted_on():
-    assert not set(FITTED_ON) & set(MEASURED_ON)
-    assert set(FITTED_ON) | set(MEASURED_ON) == set(CIRCUITS)
+@pytest.mark.parametrize(("program", "can_be_split"), [("repeated_by_count", False), ("reverse_at_once", True)])
+def test_exact_pairs_have_every_change_that_can_be_made(program, can_be_split):
+    pairs = [
+        pair
+        for pair in exact_pairs(CIRCUITS[program.partition("_")[0]])
+        if program == (pair.program if pair.same else pair.alternative.output)
+    ]
+    same = {pair.kind for pair in pairs if pair.same}
+    assert {"itself", "disguised", "head doubled", "idle layer", "dormant pathway"} <= same
+    assert ("head split in two" in same) == can_be_split  # a head that writes one direction cannot be
+    different = {pair.kind for pair in pairs if not pair.same}
+    assert different == {"untrained", *(f"{ALTERNATIVE}{kind}" for kind in same)}
+
+
+def test_near_pairs_are_the_program_twice_and_its_alternative():
+    pairs = list(near_pairs(CIRCUITS["reverse"]))
+    assert [(pair.kind, pair.same) for pair in pairs] == [
+        ("itself", True),
+        ("disguised", True),
+        (f"{ALTERNATIVE}itself", False),
+    ]
+    assert {pair.program for pair in pairs} == {"reverse_at_once"}
+    assert pairs[2].model is pairs[2].alternative
 
 
 @pytest.mark.parametrize("name", [name for name in CIRCUITS if name != "copy"])

@@ -53,6 +53,7 @@ def test_calibration_observes_every_labelled_pair(labelled, monkeypatch):
     assert table["family"].tolist() == ["plain"] * 4
     assert table["model"].tolist() == ["itself", "untrained"] * 2
     assert (table["seed"] == 3).all()
+    assert (table["family"] == "plain").all()
     assert [done for _, done in seen] == [0, 1, 2, 3]
     assert seen[0][0] == "induction: itself"
 
