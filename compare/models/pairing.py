@@ -17,12 +17,16 @@ from rasplens.compile import CompiledModel
 from rasplens.learned import untrained_like
 from rasplens.model.hooked import HookedModel
 from rasplens.tasks import Accuracy, Task
+from rasplens.tasks.answers import program_values
 from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
 from rasplens.tasks.task import NO_ANSWER
 
 Side = Literal["reference", "learned", "untrained"]
 
 _TRACE_BATCH = 256
+
+LEAST_DEFINED = 10
+"""With fewer inputs out of distribution on which a program is defined, none are looked at."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,11 +138,20 @@ def pair(
         untrained=replace(studied, model=untrained_control(studied.model, control)),
         config=config,
     )
+    fitting = task.sample(rng, config.n_fitting)
+    others = out_of_distribution_inputs(task, rng, config.n_fitting)
     return replace(
         pairing,
-        fitting=pairing.on(task.sample(rng, config.n_fitting)),
-        out_of_distribution=pairing.on(out_of_distribution_inputs(task, rng, config.n_fitting)),
+        fitting=pairing.on(fitting),
+        out_of_distribution=pairing.on(_defined(compiled, task, others)),
     )
+
+
+def _defined(compiled: CompiledModel, task: Task, ids: np.ndarray) -> np.ndarray:
+    """The inputs on which the program is defined; held-out ones in their place if there are hardly any."""
+    values = program_values(compiled.program, task.sequences(ids), task.visible)
+    kept = ids[[own is not None for own in values]]
+    return kept if len(kept) >= LEAST_DEFINED else task.held_out[: len(ids)]
 
 
 def untrained_control(model: Any, seed: int) -> Any:

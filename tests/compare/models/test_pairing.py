@@ -3,11 +3,12 @@ import pytest
 import torch
 
 from rasplens.compare import CompareConfig, as_studied_model, pair
-from rasplens.compare.models.pairing import untrained_control, variable_codes
+from rasplens.compare.models.pairing import LEAST_DEFINED, _defined, untrained_control, variable_codes
 from rasplens.compile import compile_program, run
+from rasplens.compile.rasp import Aggregate, Comparison, Map, Select, SequenceMap, indices, tokens
 from rasplens.learned import Architecture, LearnedModel, untrained
 from rasplens.model import HookedModel
-from rasplens.tasks import get_task
+from rasplens.tasks import get_task, task_from_program
 
 SIZES = Architecture(n_layers=2, n_heads=2, d_model=12, d_head=6)
 
@@ -27,12 +28,12 @@ def test_the_seed_chooses_the_inputs(induction, noise, task):
 
 
 def test_variables_are_what_the_interpreter_says(with_noise, induction, task):
-    for row, tokens in enumerate(task.sequences(with_noise.ids[:10])):
+    for row, letters in enumerate(task.sequences(with_noise.ids[:10])):
         for name in ("previous", "induction"):
             expr = {"previous": induction.program.selector.keys, "induction": induction.program}[name]
             values = (*induction.variables[name].values, None)
             got = [values[code] for code in with_noise.codes[name][row]]
-            assert got == run(expr, tokens, causal=True)
+            assert got == run(expr, letters, causal=True)
 
 
 def test_the_control_has_the_learned_models_shape_and_other_weights(with_noise):
@@ -127,3 +128,16 @@ def test_a_foreign_models_control_has_its_parameters_shuffled():
         torch.testing.assert_close(dict(again.named_parameters())[name], value)
     assert not torch.equal(twin[0].weight, model[0].weight)
     assert not torch.equal(twin[0].weight, other[0].weight)
+
+
+def test_inputs_on_which_the_program_is_undefined_are_left_out(task):
+    """Token and place at the own token's places: where it stands twice, a mixture of two words."""
+    words = SequenceMap(lambda token, place: f"{token}{place}", tokens, indices)
+    program = Aggregate(Select(tokens, tokens, Comparison.EQ), words).named("own")
+    compiled = compile_program(program, "ABC", 3, partial="allow")
+    small = task_from_program(Map(str.lower, tokens), "ABC", 3)
+    once, twice = [[0, 1, 2], [2, 1, 0]], [[0, 0, 1]]
+    found = _defined(compiled, small, np.array(once * LEAST_DEFINED + twice))
+    assert found.tolist() == once * LEAST_DEFINED
+    few = _defined(compiled, small, np.array(twice * 3))
+    np.testing.assert_array_equal(few, small.held_out[:3])
