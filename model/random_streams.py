@@ -37,6 +37,7 @@ STREAMS: Mapping[str, int] = MappingProxyType(
         "edge patching answers": 20,
         "claims": 21,
         "behaviour trials": 22,
+        "joint interchange": 23,
         "twins": 40,
         "random programs": 41,
     }

@@ -101,6 +101,7 @@ def _row(found: dict, compiled: CompiledModel, config: str) -> dict:
         "verdict": said.answer,
         **said.levels,
         "reasons": " ".join(said.reasons[:2]),
+        "claims": said.to_dict()["claims"],
     }
 
 

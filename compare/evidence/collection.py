@@ -18,8 +18,10 @@ from rasplens.compare.evidence.axes import (
 )
 from rasplens.compare.evidence.behaviour import Behaviour, DistinguishingInputs, behaviour
 from rasplens.compare.evidence.interchange.accuracy import Interchange, interchanges
+from rasplens.compare.evidence.interchange.joint import JointInterchange, joint_interchanges
 from rasplens.compare.evidence.interchange.pairs import draw_pairs, intermediate_variables
 from rasplens.compare.evidence.routes.agreement import RouteTest, route_tests
+from rasplens.compare.evidence.routes.attended import Attended, attended
 from rasplens.compare.evidence.subspaces.decodability import Decodability, decodability
 from rasplens.compare.evidence.subspaces.representations import Place, Representation, representations
 from rasplens.compare.models.pairing import Pairing
@@ -36,12 +38,16 @@ class CausalTests:
 
     Attributes:
         interchanged: What the variables do in the learned model.
+        joint: What two of them do together.
         routes: The questions about routes, and if none could be asked, why.
+        attended: How heads attend, against the program's selectors.
         behaviour: How the model answers.
     """
 
     interchanged: list[Interchange]
+    joint: list[JointInterchange]
     routes: tuple[list[RouteTest], str]
+    attended: list[Attended]
     behaviour: Behaviour
 
 
@@ -89,8 +95,10 @@ def causal_tests(
     routes = route_tests(pairing, seed)
     begin("interchange")
     held, floor = representations(pairing), representations(pairing, "untrained")
-    interchanged = interchanges(pairing, draw_pairs(pairing, seed), held, floor, seed)
-    return CausalTests(interchanged, routes, behaved)
+    drawn = draw_pairs(pairing, seed)
+    interchanged = interchanges(pairing, drawn, held, floor, seed)
+    joint = list(joint_interchanges(pairing, drawn, interchanged, seed))
+    return CausalTests(interchanged, joint, routes, list(attended(pairing)), behaved)
 
 
 def collect_evidence(

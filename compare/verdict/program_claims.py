@@ -1,14 +1,16 @@
 """The claims of a program from the evidence: on its answers, its variables and its routes."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from rasplens.compare.evidence.behaviour import HELD_OUT, OUT_OF_DISTRIBUTION, Behaviour
 from rasplens.compare.evidence.collection import CausalTests
 from rasplens.compare.evidence.interchange.accuracy import Interchange
+from rasplens.compare.evidence.interchange.joint import JointInterchange, JointPairs
 from rasplens.compare.evidence.interchange.pairs import intermediate_variables, why_not_interchangeable
-from rasplens.compare.evidence.routes.agreement import RouteTest
+from rasplens.compare.evidence.routes.attended import Attended
 from rasplens.compare.evidence.routes.questions import COUNTED, KEYS, QUERIES, UNREAD
 from rasplens.compare.evidence.trials import one_of_each
 from rasplens.compare.models.pairing import Pairing
@@ -48,7 +50,8 @@ def program_claims(
     """
     rng = random_streams.rng(seed, "claims")
     variables = _variables(pairing, found.interchanged, rng)
-    return (*_answers(found.behaviour, pairing), *variables, *_routes(*found.routes, pairing))
+    joint = _joint(pairing, found.joint, rng)
+    return (*_answers(found.behaviour, pairing), *variables, *joint, *_routes(pairing, found, rng))
 
 
 def _answers(behaved: Behaviour, pairing: Pairing) -> Iterator[Claim]:
@@ -100,13 +103,32 @@ def _variable(one: Interchange, rng: np.random.Generator, comparisons: int) -> C
         return untestable(claim, "variables", why)
     # That a search fails on other pairs than its own says that it had too few, not that there is nothing.
     n = len(one.pairs.base)
-    fitted = share(np.arange(n) < round(one.site.score * n), comparisons)
+    fitted = share(np.arange(n) < round(one.site.fitted * n), comparisons)
     fails = fitted.high < AT_MOST and judged([fitted]) == FAILS
-    reason = f"{where}: the search reaches {one.site.score:.2f} on its own pairs, {found.score:.2f} on others"
+    reason = f"{where}: the search reaches {one.site.fitted:.2f} on its own pairs, {found.score:.2f} on others"
     status: Status = FAILS if fails else OPEN
     return Claim(
         claim, "variables", status, found.score, found.low, found.high, one.control, found.n, True, reason
     )
+
+
+def _joint(pairing: Pairing, found: Sequence[JointInterchange], rng: np.random.Generator) -> Iterator[Claim]:
+    comparisons = pairing.config.comparisons
+    for one in found:
+        claim = f"variables {' and '.join(one.variables)} together"
+        where = f"interchanged at {' and '.join(one.points)}"
+
+        def judge(
+            right: np.ndarray, claim: str = claim, where: str = where, pairs: JointPairs = one.pairs
+        ) -> Claim:
+            trials = [one_of_each(right, which, rng) for which in (pairs.by_first, pairs.by_second)]
+            return judged_by_trials(claim, "variables", trials, float("nan"), True, where, comparisons)
+
+        own = judge(one.right)
+        if own.status in (FAILS, OPEN) and one.ceiling is not None and judge(one.ceiling).status != HOLDS:
+            yield untestable(claim, "variables", f"{where}: not even the compiled model does as the program says")
+        else:
+            yield own
 
 
 SAID = {
@@ -117,14 +139,32 @@ SAID = {
 }
 
 
-def _routes(found: Sequence[RouteTest], why_none: str, pairing: Pairing) -> Iterator[Claim]:
+def _routes(pairing: Pairing, found: CausalTests, rng: np.random.Generator) -> Iterator[Claim]:
+    tests, why_none = found.routes
     if why_none:
         yield untestable("routes", "routes", why_none)
-    for one in found:
+    gathered: set[str] = set()
+    for one in tests:
         asked = one.questions
         claim = SAID.get(asked.claim, f"{asked.claim} gathers along its selector's edges")
         reason = f"{asked.part} patched along {asked.edges.mean():.0%} of the edges" if len(asked) else ""
         control = float(np.fmax(one.control_changed, one.control_kept))
-        substantial = len(one.changed) > 0
+        substantial = len(one.changed) >= least_trials(AT_LEAST, pairing.config.comparisons)
         parts = one.changed, one.kept
-        yield judged_by_trials(claim, "routes", parts, control, substantial, reason, pairing.config.comparisons)
+        judged = judged_by_trials(claim, "routes", parts, control, substantial, reason, pairing.config.comparisons)
+        yield judged
+        if judged.status != UNTESTABLE and substantial:
+            gathered.add(asked.claim)
+    if not why_none:
+        others = (one for one in found.attended if gathered.isdisjoint(one.gathers))
+        yield from (_attended(one, rng, pairing.config.comparisons) for one in others)
+
+
+def _attended(one: Attended, rng: np.random.Generator, comparisons: int) -> Claim:
+    """Attention to other positions may be without effect: it leaves a claim open, and refutes none."""
+    heads = "+".join(f"L{layer}H{head}" for layer, head in one.heads)
+    claim = f"{heads} attends like the compiled head of {one.variable}"
+    reason = "what it gathers there is the same everywhere, or only counted"
+    trials = one_of_each(one.alike, one.rows, rng)
+    found = judged_by_trials(claim, "routes", [trials], one.uniform, False, reason, comparisons)
+    return replace(found, status=OPEN) if found.status == FAILS else found

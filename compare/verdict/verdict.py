@@ -49,7 +49,8 @@ class Verdict:
     def variables(self) -> dict[str, str]:
         """The status of each variable between input and output, by its name."""
         prefix = "variable "
-        return {one.claim.removeprefix(prefix): one.status for one in self.all_claims if one.kind == "variables"}
+        found = [one for one in self.all_claims if one.kind == "variables" and one.claim.startswith(prefix)]
+        return {one.claim.removeprefix(prefix): one.status for one in found}
 
     def of_status(self, status: str) -> list[Claim]:
         """The claims of one status."""

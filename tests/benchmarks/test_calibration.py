@@ -32,7 +32,7 @@ def test_the_tables_list_what_is_not_right(calibration):
         row("copy", "disguised", True, "partly", "Not quite."),
         row("copy", "untrained", False, "cannot tell", "Too few."),
         row("copy", "alternative, itself", False, "partly"),
-        row("repeated", "alternative, itself", False, "implements"),
+        row("share_of_own", "alternative, itself", False, "implements"),
     ]
     text = calibration.tables(pd.DataFrame(rows), {"share, trained": "not faithful"}, "quick", 0)
     assert "5 pairs of 2 circuits: 2 same, 2 different (`quick`, seed 0)" in text
@@ -40,7 +40,7 @@ def test_the_tables_list_what_is_not_right(calibration):
     assert "| copy | copy | disguised | same | partly | Not quite. |" in text
     assert "| copy | copy | untrained | different | cannot tell | Too few. |" in text
     assert (
-        "| repeated | repeated | alternative, itself | different | implements | Why. |"
+        "| share_of_own | share_of_own | alternative, itself | different | implements | Why. |"
         in (text.partition("### Not told apart")[2])
     )
     assert "| share, trained | not faithful |" in text

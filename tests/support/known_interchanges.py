@@ -43,9 +43,11 @@ def known_interchange(
         both = np.stack([first, specificity], axis=1).astype(float)
         return Agreement(both[:, 0], both[:, 1], both > 0.5)
 
+    site = Site("blocks.0.hook_resid_post", method, {0: whole(3)}, chosen, chosen)
     return Interchange(
         pairs=pairs,
-        site=Site("blocks.0.hook_resid_post", method, {0: whole(3)}, chosen),
+        site=site,
+        latest=site,
         rank=3.0,
         accuracy=agreed(iia),
         active=agreed(iia if active is None else active),

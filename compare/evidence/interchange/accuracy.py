@@ -22,7 +22,7 @@ from rasplens.compare.evidence.interchange.active_directions import read_directi
 from rasplens.compare.evidence.interchange.coordinates import Subspace, Whitened, whitened
 from rasplens.compare.evidence.interchange.pairs import InterchangePairs
 from rasplens.compare.evidence.interchange.patching import Agreement, accuracy_drop_without, agreement
-from rasplens.compare.evidence.interchange.sites import Site, SiteMethod, best_site, mapped_subspaces
+from rasplens.compare.evidence.interchange.sites import Site, SiteMethod, Sites, find_sites, mapped_subspaces
 from rasplens.compare.evidence.subspaces.representations import Place, Representation, representations
 from rasplens.compare.models.pairing import Pairing
 from rasplens.model import random_streams
@@ -38,6 +38,7 @@ class Interchange:
     Attributes:
         pairs: The pairs that were scored on.
         site: Where it was interchanged, chosen on other pairs.
+        latest: The last place in the forward pass where it could be, as well.
         rank: Along how many directions the model varies there, the mean over positions.
         accuracy: Interchange-intervention accuracy on the pairs to score on, per pair.
         active: That of what it changes along directions which are read and move with the variable.
@@ -53,6 +54,7 @@ class Interchange:
 
     pairs: InterchangePairs
     site: Site
+    latest: Site
     rank: float
     accuracy: Agreement
     active: Agreement
@@ -120,7 +122,8 @@ def _interchange(
 ) -> Interchange:
     assert pairing.fitting is not None
     studied, fitted, steps = pairing.learned, pairing.fitting.learned, pairing.config.das_steps
-    site = best_site(fitted, chosen, learned, seed, steps)
+    sites = find_sites(fitted, chosen, learned, seed, steps)
+    site = sites.best
     accuracy = agreement(studied, scored, site.point, site.subspaces)
     stream = fitted.activation(site.point)
     axes = {position: whitened(stream[:, position]) for position in site.subspaces}
@@ -134,10 +137,12 @@ def _interchange(
             agreement(studied, scored, site.point, part) for part in split(site.subspaces, axes, read, moved)
         )
         dormant = rest.score
-    floor = best_site(pairing.fitting.untrained, chosen, untrained, seed, steps if site.method == "DAS" else 0)
+    das_steps = steps if site.method == "DAS" else 0
+    floor = find_sites(pairing.fitting.untrained, chosen, untrained, seed, das_steps).best
     return Interchange(
         pairs=scored,
         site=site,
+        latest=sites.latest,
         rank=_rank(stream, site),
         accuracy=accuracy,
         active=active,
@@ -145,7 +150,7 @@ def _interchange(
         random=_mean(agreement(studied, scored, site.point, other).score for other in others),
         untrained=agreement(pairing.untrained, scored, floor.point, floor.subspaces).score,
         full_stream=agreement(studied, scored, site.point, None).score,
-        ceiling=1.0 if accuracy.score >= FOUND else _ceiling(pairing, chosen, seed),
+        ceiling=1.0 if accuracy.score >= FOUND else sites_in_reference(pairing, chosen, seed).best.score,
         ablated=accuracy_drop_without(studied, site.point, site.subspaces),
         ablated_random=_mean(accuracy_drop_without(studied, site.point, other) for other in others),
     )
@@ -156,11 +161,11 @@ def _rank(activation: np.ndarray, site: Site) -> float:
     return float(np.mean(ranks)) if ranks else 0.0
 
 
-def _ceiling(pairing: Pairing, chosen: InterchangePairs, seed: int) -> float:
-    """What the same search reaches where the variable is known to be: in the compiled model."""
+def sites_in_reference(pairing: Pairing, chosen: InterchangePairs, seed: int) -> Sites:
+    """What the same search finds where the variable is known to be: in the compiled model."""
     assert pairing.fitting is not None
     held = representations(pairing, "reference")
-    return best_site(pairing.fitting.reference, chosen, held, seed, pairing.config.das_steps).score
+    return find_sites(pairing.fitting.reference, chosen, held, seed, pairing.config.das_steps)
 
 
 def _random_like(site: Site, axes: Mapping[int, Whitened], rng: np.random.Generator) -> dict[int, Subspace]:

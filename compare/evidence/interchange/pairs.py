@@ -16,7 +16,7 @@ from jaxtyping import Bool, Int
 from rasplens.compare.evidence.posable import posable
 from rasplens.compare.evidence.subspaces.representations import determines, own_variables, varies
 from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.models.studied_model import pattern_point
+from rasplens.compare.models.studied_model import FwdHook, pattern_point
 from rasplens.model import random_streams
 
 EMBEDDED = "blocks.0.hook_resid_pre"
@@ -54,6 +54,26 @@ class InterchangePairs:
         """The positions at which the variable is taken from some source."""
         return np.flatnonzero(self.intervened.any(axis=0)).tolist()
 
+    def of(self, rows: Bool[np.ndarray, " pair"]) -> "InterchangePairs":
+        """Some of the pairs."""
+        parts = self.base, self.source, self.intervened, self.expected, self.changes
+        return InterchangePairs(self.variable, *(part[rows] for part in parts))
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """A variable that takes its value from other inputs.
+
+    Attributes:
+        variable: Its name.
+        source: The inputs, by their place in the pairing.
+        intervened: Where it does: `[pair, pos]`.
+    """
+
+    variable: str
+    source: Int[np.ndarray, " pair"]
+    intervened: Bool[np.ndarray, "pair pos"]
+
 
 def interchangeable_positions(pairing: Pairing, variable: str) -> list[int]:
     """The positions at which a variable is causally relevant, varies, and can be set without its token."""
@@ -89,9 +109,9 @@ def interchange_pairs(
         intervened = np.zeros((n, codes.shape[1]), dtype=bool)
         intervened[::2, positions] = True
         intervened[np.arange(1, n, 2), rng.choice(positions, len(range(1, n, 2)))] = True
-        expected, patterns = counterfactual(pairing, variable, base, source, intervened)
+        expected, patterns = counterfactual(pairing, base, Setting(variable, source, intervened))
         changes = expected != answers[base]
-        asked = posed.are_posed(expected, patterns) & changes.any(axis=1) & _can_be_said(pairing, expected)
+        asked = posed.are_posed(expected, patterns) & changes.any(axis=1) & can_be_said(pairing, expected)
         found.append(tuple(part[asked] for part in (base, source, intervened, expected, changes)))
         tried += n
         enough += int(asked.sum())
@@ -100,7 +120,7 @@ def interchange_pairs(
     return InterchangePairs(variable, *(np.concatenate(part)[:n] for part in zip(*found, strict=True)))
 
 
-def _can_be_said(pairing: Pairing, expected: np.ndarray) -> Bool[np.ndarray, " pair"]:
+def can_be_said(pairing: Pairing, expected: np.ndarray) -> Bool[np.ndarray, " pair"]:
     """Whether the learned model has a logit for all that is expected."""
     columns = pairing.learned.vocabulary.columns
     return np.ones(len(expected), dtype=bool) if columns is None else (columns[expected] >= 0).all(axis=1)
@@ -119,32 +139,18 @@ def _is_fixed_by_the_token(pairing: Pairing, variable: str, position: int) -> bo
 
 
 def counterfactual(
-    pairing: Pairing,
-    variable: str,
-    base: Int[np.ndarray, " pair"],
-    source: Int[np.ndarray, " pair"],
-    intervened: Bool[np.ndarray, "pair pos"],
+    pairing: Pairing, base: Int[np.ndarray, " pair"], *settings: Setting
 ) -> tuple[Int[np.ndarray, "pair answer"], dict[int, np.ndarray]]:
-    """The program's answers on inputs with a variable as it is on others, at some positions.
+    """The program's answers on inputs with variables as they are on others, at some positions.
 
-    The compiled model gives them, with the variable's own directions taken from the source where it is written;
+    The compiled model gives them, with each variable's own directions taken from its source where it is written;
     `run(..., set=...)` says the same.
 
     Returns:
         The answers as the task's codes, and by layer the attention then, `[pair, head, ctx, ctx]`.
     """
-    reference, one = pairing.reference, pairing.compiled.variables[variable]
-    theirs = torch.as_tensor(reference.activation(one.written_at)[source])
-    projector = torch.as_tensor(one.projector, dtype=theirs.dtype)
-    rows, positions = np.nonzero(intervened)
-    places = [reference.at(position) for position in positions.tolist()]
+    reference = pairing.reference
     patterns: dict[int, np.ndarray] = {}
-
-    def take(stream: torch.Tensor, hook: object) -> torch.Tensor:
-        stream = stream.clone()
-        own = stream[rows, places]
-        stream[rows, places] = own + (theirs[rows, positions] - own) @ projector
-        return stream
 
     def keep(layer: int) -> Callable[[torch.Tensor, object], torch.Tensor]:
         def function(pattern: torch.Tensor, hook: object) -> torch.Tensor:
@@ -154,8 +160,25 @@ def counterfactual(
         return function
 
     watched = [(pattern_point(layer), keep(layer)) for layer in range(reference.n_layers)]
-    logits = reference.logits(reference.tokens[base], [(one.written_at, take), *watched])
+    taken = [_take(pairing, setting) for setting in settings]
+    logits = reference.logits(reference.tokens[base], [*taken, *watched])
     return reference.vocabulary.codes(logits), patterns
+
+
+def _take(pairing: Pairing, setting: Setting) -> FwdHook:
+    reference, one = pairing.reference, pairing.compiled.variables[setting.variable]
+    theirs = torch.as_tensor(reference.activation(one.written_at)[setting.source])
+    projector = torch.as_tensor(one.projector, dtype=theirs.dtype)
+    rows, positions = np.nonzero(setting.intervened)
+    places = [reference.at(position) for position in positions.tolist()]
+
+    def take(stream: torch.Tensor, hook: object) -> torch.Tensor:
+        stream = stream.clone()
+        own = stream[rows, places]
+        stream[rows, places] = own + (theirs[rows, positions] - own) @ projector
+        return stream
+
+    return one.written_at, take
 
 
 def why_not_interchangeable(pairing: Pairing, variable: str) -> str:

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from rasplens.compare.evidence.interchange.coordinates import Subspace, Subspaces, whole
 from rasplens.compare.evidence.interchange.pairs import InterchangePairs
-from rasplens.compare.models.studied_model import StudiedModel
+from rasplens.compare.models.studied_model import FwdHook, StudiedModel
 
 
 @dataclass(frozen=True)
@@ -42,21 +42,40 @@ def agreement(
         point: A hook point of the residual stream, of what heads gather, or of what a layer writes.
         subspaces: By position; None takes the whole activation at the variable's positions.
     """
-    activation = studied.activation(point)
     if subspaces is None:
-        subspaces = dict.fromkeys(pairs.positions, whole(activation.shape[-1]))
-    source = activation[pairs.source]
+        subspaces = dict.fromkeys(pairs.positions, whole(studied.activation(point).shape[-1]))
+    hook = taken(studied, pairs.source, pairs.intervened, point, subspaces)
+    logits = studied.logits(studied.tokens[pairs.base], [hook])
+    return _agreement(studied.vocabulary.codes(logits), pairs)
+
+
+def taken(
+    studied: StudiedModel,
+    source: Int[np.ndarray, " pair"],
+    intervened: Bool[np.ndarray, "pair pos"],
+    point: str,
+    subspaces: Subspaces,
+) -> FwdHook:
+    """The hook that takes subspaces of an activation from other inputs.
+
+    Args:
+        studied: The model, on the pairing's inputs.
+        source: The inputs, by their place in the pairing.
+        intervened: At which positions of each pair.
+        point: Of the activation.
+        subspaces: By position.
+    """
+    theirs = studied.activation(point)[source]
 
     def take(activation: torch.Tensor, hook: object) -> torch.Tensor:
         edited = activation.flatten(2).clone()
-        for position in set(pairs.positions) & set(subspaces):
-            place, rows = studied.at(position), torch.as_tensor(pairs.intervened[:, position])
-            difference = torch.as_tensor(source[:, position], dtype=edited.dtype) - edited[:, place]
+        for position in set(np.flatnonzero(intervened.any(axis=0)).tolist()) & set(subspaces):
+            place, rows = studied.at(position), torch.as_tensor(intervened[:, position])
+            difference = torch.as_tensor(theirs[:, position], dtype=edited.dtype) - edited[:, place]
             edited[:, place] += _projected(difference, subspaces[position]) * rows[:, None]
         return edited.reshape(activation.shape)
 
-    logits = studied.logits(studied.tokens[pairs.base], [(point, take)])
-    return _agreement(studied.vocabulary.codes(logits), pairs)
+    return point, take
 
 
 def accuracy_drop_without(studied: StudiedModel, point: str, subspaces: Subspaces) -> float:

@@ -19,6 +19,9 @@ GOOD_ENOUGH = 0.95
 NO_WORSE = 0.02
 """Of two sites of which one scores by no more than this better, the smaller one is taken."""
 
+ORDER = "hook_resid_pre", "attn.hook_z", "hook_attn_out", "hook_resid_mid", "hook_mlp_out", "hook_resid_post"
+"""The hook points of a layer that are sites, in forward order."""
+
 SiteMethod = Literal["component", "linear map", "DAS"]
 
 
@@ -32,22 +35,37 @@ class Site:
             linear map from the variables to the stream, or by distributed alignment search.
         subspaces: By position.
         score: On the pairs that it was chosen on.
+        fitted: On the pairs that its subspaces were fitted to, where that is a search; the score otherwise.
     """
 
     point: str
     method: SiteMethod
     subspaces: dict[int, Subspace]
     score: float
+    fitted: float
 
 
-def best_site(
+@dataclass(frozen=True, eq=False)
+class Sites:
+    """Where a variable can be interchanged.
+
+    Attributes:
+        best: The site with the highest score.
+        latest: Of those that score no worse, the one behind all others in the forward pass.
+    """
+
+    best: Site
+    latest: Site
+
+
+def find_sites(
     studied: StudiedModel,
     chosen: InterchangePairs,
     found: Mapping[Place, Representation],
     seed: int,
     das_steps: int,
-) -> Site:
-    """The site with the highest score on the pairs to choose on.
+) -> Sites:
+    """The sites with the highest score on the pairs to choose on.
 
     DAS runs only where neither components nor the subspaces of the map score `GOOD_ENOUGH`, and not with 0 steps.
     """
@@ -55,21 +73,30 @@ def best_site(
         _scored(studied, chosen, point, "linear map", mapped_subspaces(studied, found, chosen.variable, point))
         for point in studied.residual_points
     ]
-    best = max(mapped, key=lambda site: site.score)
     parts = [
         _scored(studied, chosen, point, "component", dict.fromkeys(chosen.positions, part))
         for point, part in _components(studied)
     ]
-    component = max(parts, key=lambda site: site.score)
-    if component.score > best.score:
-        best = component
+    # Of a map and a component that score alike, the map: it takes less along.
+    sites = [*mapped, *parts]
+    best = max(sites, key=lambda site: site.score)
     if das_steps and best.score < GOOD_ENOUGH and studied.vocabulary.columns is not None:
         # With nothing to start from, the middle is where a variable between input and output has to be.
         start = max(mapped, key=lambda site: site.score)
         start = start if start.score > 0 else mapped[len(mapped) // 2]
-        subspaces = distributed_alignment_search(studied, chosen, start.point, start.subspaces, seed, das_steps)
-        best = max(best, _scored(studied, chosen, start.point, "DAS", subspaces), key=lambda site: site.score)
-    return best if best.method != "linear map" else _smallest(studied, chosen, best)
+        search = distributed_alignment_search(studied, chosen, start.point, start.subspaces, seed, das_steps)
+        sites.append(Site(start.point, "DAS", search.subspaces, search.score, search.fitted))
+        best = max(best, sites[-1], key=lambda site: site.score)
+    latest = max(
+        (site for site in sites if site.score >= best.score - NO_WORSE), key=lambda site: when(site.point)
+    )
+    return Sites(best if best.method != "linear map" else _smallest(studied, chosen, best), latest)
+
+
+def when(point: str) -> tuple[int, int]:
+    """The place of a hook point in the forward pass."""
+    _, layer, *name = point.split(".")
+    return int(layer), ORDER.index(".".join(name))
 
 
 def mapped_subspaces(
@@ -88,7 +115,8 @@ def mapped_subspaces(
 def _scored(
     studied: StudiedModel, chosen: InterchangePairs, point: str, method: SiteMethod, subspaces: Subspaces
 ) -> Site:
-    return Site(point, method, dict(subspaces), agreement(studied, chosen, point, subspaces).score)
+    score = agreement(studied, chosen, point, subspaces).score
+    return Site(point, method, dict(subspaces), score, score)
 
 
 def _components(studied: StudiedModel) -> Iterator[tuple[str, Subspace]]:

@@ -4,6 +4,9 @@ Along an edge, a query meets a key, and a value is gathered. Each of the three c
 for some edges and left as it is for the others; the rest of the model runs on. Doing so in all layers and heads
 at once needs no matching of heads between two models, and is the same in whatever basis weights are written.
 
+Queries are taken for whole rows, own edges and a BOS included: scores of one query only say something beside one
+another, and those of two queries have no common zero.
+
 Source: path patching (Wang et al. 2022, "Interpretability in the Wild", section 3.1), with all heads together.
 """
 
@@ -38,7 +41,7 @@ def patched(
         studied: The model.
         base: The inputs.
         source: Where the part comes from, one for each.
-        edges: Between positions of the task.
+        edges: Between positions of the task; for queries, any edge of a row stands for the whole row.
         part: What is patched.
 
     Returns:
@@ -59,6 +62,8 @@ def _patched(
 ) -> tuple[np.ndarray, dict[int, np.ndarray]]:
     tokens = torch.as_tensor(studied.vocabulary.tokens(base))
     where = _on_the_models_positions(studied, edges, tokens.shape[1])[:, None]
+    if part == "queries":
+        where = where.any(dim=-1, keepdim=True).expand_as(where)
     theirs = {} if part == "attention" else _theirs(studied, source, part)
     own: Activations = {}
     hooks = [(name, _keep(own, name)) for layer in range(studied.n_layers) for name in _points(layer)]

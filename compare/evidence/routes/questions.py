@@ -84,7 +84,7 @@ def questions(pairing: Pairing, seed: int) -> Iterator[Questions]:
     for name in edges.gathered:
         yield ask(name, "values", _gathered(name))
     yield ask(KEYS, "keys", _some)
-    yield ask(QUERIES, "queries", _some)
+    yield ask(QUERIES, "queries", _some_rows)
     if edges.counted.any():
         # Not other edges: the rest of a row may need somewhere to go, such as a start token.
         yield ask(COUNTED, "attention", lambda r, read: read.counted & _some(r, read))
@@ -98,6 +98,12 @@ def _some(rng: np.random.Generator, read: ProgramEdges) -> Edges:
     """Random edges, of each input another share."""
     shares = rng.choice(SHARES, len(read.counted))
     return np.asarray(rng.random(read.counted.shape) < shares[:, None, None])
+
+
+def _some_rows(rng: np.random.Generator, read: ProgramEdges) -> Edges:
+    """All edges from random positions."""
+    rows = _some(rng, read)[:, :, :1]
+    return np.broadcast_to(rows, read.counted.shape)
 
 
 def _understood(pairing: Pairing) -> tuple[Ids, ProgramEdges]:

@@ -27,7 +27,7 @@ def observe(
 
     Returns:
         circuit, program, model, same, verdict, its levels, the claim of variables or routes that holds least
-        (empty if none could be tested) and its score, reasons.
+        (empty if none could be tested) and its score, reasons, and all claims as JSON values.
     """
     pairing = pair(
         labelled.reference, labelled.model, labelled.task, get_config(config), seed, labelled.vocabulary
@@ -49,6 +49,7 @@ def observe(
         "least_claim": "" if least is None else least.claim,
         "least_score": float("nan") if least is None else least.score,
         "reasons": " ".join(said.reasons[:3]),
+        "claims": said.to_dict()["claims"],
     }
 
 
@@ -101,8 +102,8 @@ def measures(table: pd.DataFrame) -> dict[str, int | float]:
 
 
 def is_told_apart(table: pd.DataFrame) -> pd.Series:
-    """Of each pair, whether it could be told apart at all: both programs of `NOT_TOLD_APART` claim the same."""
-    return ~(table["circuit"].isin(list(NOT_TOLD_APART)) & table["model"].str.startswith(ALTERNATIVE))
+    """Of each pair, whether it could be told apart at all, as the other program of a `NOT_TOLD_APART` cannot."""
+    return ~(table["program"].isin(list(NOT_TOLD_APART)) & table["model"].str.startswith(ALTERNATIVE))
 
 
 def by_group(table: pd.DataFrame, groups: Sequence[str]) -> pd.DataFrame:

@@ -46,11 +46,23 @@ HARD = {circuit.name: circuit for circuit in _HARD}
 FAMILIES = tuple(dict.fromkeys(circuit.family for circuit in _HARD))
 """The hard families."""
 
+_COMPLEMENT = "What one gathers is the complement of what the other does: the same but for a sign and a constant."
+_COARSER = (
+    "The other program gathers two means, from which this one's single mean follows. So this program is a coarser "
+    "description of the same computation, and right. The other way round they are told apart."
+)
+_UNSEEN = (
+    "On the task's inputs `a` stands at the first position and nowhere else, and no other token there. Nothing in "
+    "the model changes with where it stands, and no intervention moves it. Inputs with `a` elsewhere would tell."
+)
 NOT_TOLD_APART: Mapping[str, str] = MappingProxyType(
     {
-        "repeated": "Counting how often the own token occurs and looking for it at other positions go along "
-        "the same edges, and only whether there is another one matters behind them. Both programs make the same "
-        "causal claims of edges and variables."
+        "share_of_own": _COMPLEMENT,
+        "share_of_rest": _COMPLEMENT,
+        "more_by_difference": _COARSER,
+        "sum_by_total": _COARSER,
+        "behind_first": _UNSEEN,
+        "behind_a": _UNSEEN,
     }
 )
-"""By the name of a circuit, why no intervention on edges or variables tells its two programs apart."""
+"""By the name of a program, why nothing tells a model of its circuit's other program from one of its own."""

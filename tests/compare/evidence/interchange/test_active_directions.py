@@ -225,7 +225,7 @@ def test_a_dormant_path_passes_the_interchange_but_cannot_be_found(paths, induct
         write[dormant] = 0
         without[position] = Subspace(subspace.read, write)
     assert agreement(pairing.learned, chosen, POINT, without).score < 0.05
-    learned = distributed_alignment_search(pairing.learned, chosen, POINT, illusion, seed=0, steps=2)
+    learned = distributed_alignment_search(pairing.learned, chosen, POINT, illusion, seed=0, steps=2).subspaces
     assert max(np.abs(one.write[dormant]).max() for one in learned.values()) < 1e-5
 
 

@@ -25,11 +25,11 @@ def pairs(with_itself):
 
 @pytest.fixture(scope="module")
 def learned(with_itself, pairs):
-    return distributed_alignment_search(with_itself.fitting.learned, pairs, POINT, {}, seed=0, steps=50)
+    return distributed_alignment_search(with_itself.fitting.learned, pairs, POINT, {}, seed=0, steps=50).subspaces
 
 
 def random_start(pairs, studied):
-    return distributed_alignment_search(studied, pairs, POINT, {}, seed=0, steps=0)
+    return distributed_alignment_search(studied, pairs, POINT, {}, seed=0, steps=0).subspaces
 
 
 def test_what_is_learned_is_better_than_where_it_started(with_itself, pairs, learned):
@@ -55,14 +55,14 @@ def test_bases_are_orthonormal_where_the_stream_has_unit_spread(learned, pairs, 
 def test_where_the_variable_is_not_nothing_is_learned(with_noise, pairs):
     """The negative control: an untrained model, however long one searches, on the pairs of one that answers."""
     studied = with_noise.fitting.learned
-    found = distributed_alignment_search(studied, pairs, POINT, {}, seed=0, steps=50)
+    found = distributed_alignment_search(studied, pairs, POINT, {}, seed=0, steps=50).subspaces
     assert agreement(studied, pairs, POINT, found).score < 0.4
 
 
 def test_a_subspace_that_is_right_already_is_not_lost(with_itself, pairs):
     studied = with_itself.fitting.learned
     start = mapped_subspaces(studied, representations(with_itself), "previous", POINT)
-    found = distributed_alignment_search(studied, pairs, POINT, start, seed=0, steps=50)
+    found = distributed_alignment_search(studied, pairs, POINT, start, seed=0, steps=50).subspaces
     assert agreement(studied, pairs, POINT, found).score > 0.85
 
 
@@ -111,16 +111,32 @@ def test_a_search_goes_with_an_oblique_basis(with_itself, induction, task, pairs
     """As good a subspace is found in any basis, as good on other pairs too."""
     twin = disguise(induction.transformer, seed=1, basis="oblique", extra_width=3)
     studied = as_studied_model(twin, task, with_itself.fitting.ids, vocabulary_of(induction, task))
-    found = distributed_alignment_search(studied, pairs, POINT, {}, seed=0, steps=50)
+    found = distributed_alignment_search(studied, pairs, POINT, {}, seed=0, steps=50).subspaces
     own = agreement(with_itself.fitting.learned, pairs, POINT, learned).score
     assert agreement(studied, pairs, POINT, found).score == pytest.approx(own, abs=0.1)
 
 
 def test_the_seed_says_where_it_starts(with_itself, pairs, learned):
     again, other = (
-        distributed_alignment_search(with_itself.fitting.learned, pairs, POINT, {}, seed=s, steps=50)
+        distributed_alignment_search(with_itself.fitting.learned, pairs, POINT, {}, seed=s, steps=50).subspaces
         for s in (0, 1)
     )
     position = pairs.positions[0]
     np.testing.assert_allclose(again[position].read, learned[position].read, atol=1e-6)
     assert not np.allclose(other[position].read, learned[position].read, atol=1e-2)
+
+
+def test_a_search_stops_by_pairs_that_it_does_not_learn_on(with_itself, pairs):
+    """What it returns is the step that does best on these, however long it goes on."""
+    studied = with_itself.fitting.learned
+    few = pairs.of(np.arange(len(pairs.base)) < 60)
+    third = few.of(np.arange(60) % 3 == 2)
+    searches = [
+        distributed_alignment_search(studied, few, POINT, {}, seed=0, steps=steps) for steps in (0, 20, 60, 200)
+    ]
+    scores = [found.score for found in searches]
+    assert scores == sorted(scores)
+    assert scores[-1] > scores[0]
+    for found in searches:
+        assert agreement(studied, third, POINT, found.subspaces).score == found.score
+    assert searches[-1].fitted > searches[-1].score  # it goes on learning, to no avail

@@ -7,6 +7,7 @@ import pytest
 
 from rasplens.compare import CompareConfig, pair
 from rasplens.compare.evidence.interchange.pairs import (
+    Setting,
     counterfactual,
     draw_pairs,
     interchange_pairs,
@@ -75,7 +76,7 @@ def test_the_compiled_model_answers_as_the_interpreter_does_with_the_variable_se
         rng = np.random.default_rng(0)
         base, source = rng.integers(pairing.n_inputs, size=(2, 60))
         intervened = rng.random((60, task.n_ctx)) < 0.4
-        found, _ = counterfactual(pairing, name, base, source, intervened)
+        found, _ = counterfactual(pairing, base, Setting(name, source, intervened))
         expected = by_the_interpreter(pairing, name, base, source, intervened)
         known = expected != NO_SUCH
         assert known.mean() > 0.5
@@ -165,11 +166,11 @@ def test_a_model_that_never_answers_as_the_program_does_is_not_asked(with_noise)
 def test_an_empty_intervention_mask_changes_no_answer(with_itself):
     base = np.arange(with_itself.n_inputs)
     nowhere = np.zeros((len(base), with_itself.task.n_ctx), dtype=bool)
-    found, patterns = counterfactual(with_itself, "previous", base, np.roll(base, 1), nowhere)
+    found, patterns = counterfactual(with_itself, base, Setting("previous", np.roll(base, 1), nowhere))
     np.testing.assert_array_equal(found, with_itself.reference.answers())
     for layer, pattern in patterns.items():
         np.testing.assert_allclose(pattern, with_itself.reference.whole_pattern(layer), atol=1e-6)
-    everywhere, _ = counterfactual(with_itself, "previous", base, np.roll(base, 1), ~nowhere)
+    everywhere, _ = counterfactual(with_itself, base, Setting("previous", np.roll(base, 1), ~nowhere))
     assert (everywhere != found).any()  # the negative control
 
 

@@ -11,8 +11,9 @@ from rasplens.compare.evidence.interchange.sites import (
     Site,
     _components,
     _smallest,
-    best_site,
+    find_sites,
     mapped_subspaces,
+    when,
 )
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.models.vocabulary import vocabulary_of
@@ -37,7 +38,7 @@ def chosen(with_itself):
 def test_the_best_site_is_where_the_score_is_highest(with_itself, found, chosen):
     """The first layer has one head, which gathers the letter before and nothing else: it is taken as a whole."""
     studied = with_itself.fitting.learned
-    site = best_site(studied, chosen, found, 0, das_steps=0)
+    site = find_sites(studied, chosen, found, 0, das_steps=0).best
     assert (site.point, site.method) == ("blocks.0.hook_attn_out", "component")
     assert site.score == agreement(studied, chosen, site.point, site.subspaces).score == 1
     assert list(site.subspaces) == chosen.positions
@@ -59,14 +60,14 @@ def test_a_variable_whose_component_does_more_is_found_by_the_linear_map():
         pairing = pair(compiled, model, task, CompareConfig(n_inputs=100, n_fitting=400), 0, vocabulary)
         positions = interchangeable_positions(pairing, "first_token")
         pairs = interchange_pairs(pairing.fitting, "first_token", positions, seed=0)
-        site = best_site(pairing.fitting.learned, pairs, representations(pairing), 0, das_steps=0)
+        site = find_sites(pairing.fitting.learned, pairs, representations(pairing), 0, das_steps=0).best
         assert (site.method, site.score) == ("linear map", 1)
 
 
 def test_the_smallest_of_equally_good_subspaces_is_taken(with_itself, found, chosen):
     studied = with_itself.fitting.learned
     subspaces = mapped_subspaces(studied, found, "previous", POINT)
-    largest = Site(POINT, "linear map", subspaces, agreement(studied, chosen, POINT, subspaces).score)
+    largest = Site(POINT, "linear map", subspaces, agreement(studied, chosen, POINT, subspaces).score, 0.0)
     smallest = _smallest(studied, chosen, largest)
     (rank,) = {one.rank for one in smallest.subspaces.values()}
     assert rank <= min(one.rank for one in largest.subspaces.values())
@@ -105,5 +106,26 @@ def test_components_are_heads_and_what_layers_write(with_itself):
 
 def test_nothing_is_found_in_a_model_that_learned_nothing(with_noise, chosen):
     """The pairs of the model that does answer: on its own there are none."""
-    site = best_site(with_noise.fitting.learned, chosen, representations(with_noise), 0, das_steps=10)
+    site = find_sites(with_noise.fitting.learned, chosen, representations(with_noise), 0, das_steps=10).best
     assert site.score <= 0.2
+
+
+def test_the_latest_of_equally_good_sites_is_behind_all_others(with_itself, found, chosen):
+    """Behind the second layer's attention nothing reads the letter before any longer."""
+    studied = with_itself.fitting.learned
+    sites = find_sites(studied, chosen, found, 0, das_steps=0)
+    assert sites.best.point == "blocks.0.hook_attn_out"
+    assert when(sites.latest.point) >= when(sites.best.point)
+    assert sites.latest.score >= sites.best.score - NO_WORSE
+    behind = (point for point in studied.residual_points if when(point) > when(sites.latest.point))
+    for point in behind:
+        subspaces = mapped_subspaces(studied, found, "previous", point)
+        assert agreement(studied, chosen, point, subspaces).score < sites.best.score - NO_WORSE
+
+
+def test_hook_points_are_in_forward_order():
+    points = (
+        "blocks.1.attn.hook_z", "blocks.10.hook_attn_out", "blocks.0.hook_resid_post", "blocks.0.attn.hook_z",
+        "blocks.0.hook_mlp_out", "blocks.0.hook_resid_pre",
+    )  # fmt: skip
+    assert sorted(points, key=when) == [points[i] for i in (5, 3, 4, 2, 0, 1)]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from rasplens.compare import as_studied_model
 from rasplens.compare.evidence.routes.edge_patching import patched, why_not_patchable
@@ -70,7 +71,7 @@ def by_hand(weights, task, base, source, edges, part):
     if part == "keys":
         own = np.where(edges, scores(query[0], key[1]), own)
     if part == "queries":
-        own = np.where(edges, scores(query[1], key[0]), own)
+        own = np.where(edges.any(axis=-1, keepdims=True), scores(query[1], key[0]), own)
     own = np.where(task.visible if part != "attention" else task.visible & ~edges, own, -np.inf)
     own = np.exp(own - own.max(axis=-1, keepdims=True))
     pattern = own / own.sum(axis=-1, keepdims=True)
@@ -90,6 +91,8 @@ def test_each_part_changes_what_it_should_and_nothing_else(inputs, task, part):
     studied = as_studied_model(model, task, inputs[0])
     edges = np.random.default_rng(0).random((40, task.n_ctx, task.n_ctx)) < 0.4
     edges &= between_positions(task)
+    if part == "queries":
+        edges[:, ::2] = False  # for a row to stay as it is
     answers, patterns = patched(studied, *inputs, edges, part)
     for i in range(40):
         pattern, logits = by_hand(model, task, inputs[0][i], inputs[1][i], edges[i], part)
@@ -132,3 +135,20 @@ def test_a_native_bridge_says_why_it_cannot_be_patched(induction, task):
     """What passes its hook point of scores is attention already."""
     bridge = as_studied_model(induction.to_bridge(), task, task.held_out[:2], vocabulary_of(induction, task))
     assert why_not_patchable(bridge) == "its attention scores are not queries times keys over a scale"
+
+
+def test_what_all_scores_of_a_query_have_in_common_makes_no_difference(random_model, task, inputs):
+    """A constant vector in every key adds to all scores of a row alike: no attention changes, and no answer."""
+    key, model = "blocks.1.attn.hook_k", HookedModel(random_model)
+    studied = as_studied_model(model, task, inputs[0])
+    edges = np.random.default_rng(0).random((40, task.n_ctx, task.n_ctx)) < 0.3
+    edges &= between_positions(task)
+    before = {part: patched(studied, *inputs, edges, part)[0] for part in (*PARTS, "attention")}
+    shift = 20 * torch.randn(random_model.config.d_head, generator=torch.Generator().manual_seed(0))
+    model.hook_dict[key].add_hook(lambda k, hook: k + shift, is_permanent=True)
+    for part, answers in before.items():
+        np.testing.assert_array_equal(patched(studied, *inputs, edges, part)[0], answers)
+    model.reset_hooks(including_permanent=True)
+    other = 20 * torch.randn(task.n_ctx, 1, random_model.config.d_head, generator=torch.Generator().manual_seed(1))
+    model.hook_dict[key].add_hook(lambda k, hook: k + other, is_permanent=True)
+    assert any((patched(studied, *inputs, edges, part)[0] != answers).any() for part, answers in before.items())

@@ -8,7 +8,7 @@ from scipy.stats import beta
 from rasplens.compare import CompareConfig
 from rasplens.compare.models.vocabulary import task_vocabulary, vocabulary_of
 from rasplens.compare.verdict.calibration import measure
-from rasplens.compare.verdict.calibration.circuits import CIRCUITS, NOT_TOLD_APART
+from rasplens.compare.verdict.calibration.circuits import CIRCUITS, HARD, NOT_TOLD_APART
 from rasplens.compare.verdict.calibration.labelled_pairs import LabelledPair
 from rasplens.compare.verdict.calibration.measure import by_group, calibrate, is_told_apart, measures, observe
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN
@@ -20,7 +20,7 @@ FEW = CompareConfig(
 
 COLUMNS = (
     "circuit", "program", "model", "same", "verdict", "answers", "variables", "routes", "least_claim",
-    "least_score", "reasons",
+    "least_score", "reasons", "claims",
 )  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def table():
     same = [IMPLEMENTS] * 7 + [UNKNOWN] * 2 + [NOT]
     different = [NOT] * 15 + [PARTLY] * 3 + [UNKNOWN] + [IMPLEMENTS]
     rows = [("a", "itself", True, one) for one in same] + [("b", "untrained", False, one) for one in different]
-    return pd.DataFrame(rows, columns=["circuit", "model", "same", "verdict"])
+    return pd.DataFrame(rows, columns=["program", "model", "same", "verdict"])
 
 
 def test_measures_by_hand():
@@ -75,7 +75,7 @@ def test_measures_by_hand():
 
 
 def test_models_that_are_neither_count_as_neither():
-    neither = pd.DataFrame([("c", "narrow", None, IMPLEMENTS)], columns=["circuit", "model", "same", "verdict"])
+    neither = pd.DataFrame([("c", "narrow", None, IMPLEMENTS)], columns=["program", "model", "same", "verdict"])
     found = measures(pd.concat([table(), neither]))
     assert (found["same"], found["different"], found["recognised"]) == (10, 20, 0.7)
     nothing = measures(table()[:10])
@@ -84,7 +84,7 @@ def test_models_that_are_neither_count_as_neither():
 
 
 def test_verdicts_are_counted_by_group():
-    found = by_group(table(), ["circuit"]).set_index("circuit")
+    found = by_group(table(), ["program"]).set_index("program")
     assert found.loc["a"].to_dict() == {IMPLEMENTS: 7, UNKNOWN: 2, NOT: 1, PARTLY: 0}
     assert found.loc["b"].to_dict() == {IMPLEMENTS: 1, UNKNOWN: 1, NOT: 15, PARTLY: 3}
 
@@ -94,14 +94,14 @@ ROWS = [
     ("copy", "disguised", True, "cannot tell"),
     ("copy", "alternative, itself", False, "does not"),
     ("copy", "untrained", False, "implements"),
-    ("repeated", "untrained", False, "does not"),
-    ("repeated", "alternative, itself", False, "implements"),
+    ("share_of_own", "untrained", False, "does not"),
+    ("share_of_own", "alternative, itself", False, "implements"),
 ]
 
 
 @pytest.fixture
 def told_table():
-    return pd.DataFrame(ROWS, columns=["circuit", "model", "same", "verdict"]).assign(family="plain")
+    return pd.DataFrame(ROWS, columns=["program", "model", "same", "verdict"]).assign(family="plain")
 
 
 def test_measures_are_shares_of_what_can_be_told_apart(told_table):
@@ -115,7 +115,9 @@ def test_measures_are_shares_of_what_can_be_told_apart(told_table):
 
 def test_only_the_alternative_of_a_circuit_is_not_told_apart(told_table):
     assert is_told_apart(told_table).tolist() == [True] * 5 + [False]
-    assert set(NOT_TOLD_APART) <= set(CIRCUITS)
+    circuits = (*CIRCUITS.values(), *HARD.values())
+    named = {build().name for one in circuits for build in (one.program, one.alternative)}
+    assert set(NOT_TOLD_APART) <= named
 
 
 def test_verdicts_are_counted_by_family_and_truth(told_table):

@@ -1,0 +1,131 @@
+"""Two variables interchanged at once, each from an input of its own.
+
+Alone, a variable can be interchanged where only what it is computed from is at hand: with all of that taken from
+the source, so is the variable. Together with what it is computed from, taken from elsewhere, it tells: in the
+program the variable now says what it was set to, whatever it would have been computed from. So every variable is
+interchanged at the last place in the forward pass where it can be at all.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from rasplens.compare.evidence.interchange.accuracy import FOUND, Interchange, sites_in_reference
+from rasplens.compare.evidence.interchange.pairs import InterchangePairs, Setting, can_be_said, counterfactual
+from rasplens.compare.evidence.interchange.patching import taken
+from rasplens.compare.evidence.interchange.sites import Site, when
+from rasplens.compare.evidence.posable import posable
+from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.models.studied_model import StudiedModel
+from rasplens.model import random_streams
+
+
+@dataclass(frozen=True, eq=False)
+class JointPairs:
+    """Inputs on which two variables are interchanged at once, and what the program says of them.
+
+    Attributes:
+        base: Inputs, by their place in the pairing.
+        settings: The two variables, each with its own sources.
+        expected: The program's answers then, as the task's codes.
+        by_first: Where the first variable makes a difference: with the second alone, the answer is another.
+        by_second: Where the second one does.
+    """
+
+    base: Int[np.ndarray, " pair"]
+    settings: tuple[Setting, Setting]
+    expected: Int[np.ndarray, "pair answer"]
+    by_first: Bool[np.ndarray, "pair answer"]
+    by_second: Bool[np.ndarray, "pair answer"]
+
+
+@dataclass(frozen=True, eq=False)
+class JointInterchange:
+    """The result of interchanging two variables at once.
+
+    Attributes:
+        pairs: The inputs.
+        points: Where each was interchanged.
+        right: Which answers are as expected: `[pair, answer]`.
+        ceiling: Which are in the compiled model itself, at sites that the same search finds there; None where it
+            was not asked, because the model does well.
+    """
+
+    pairs: JointPairs
+    points: tuple[str, str]
+    right: Bool[np.ndarray, "pair answer"]
+    ceiling: Bool[np.ndarray, "pair answer"] | None
+
+    @property
+    def variables(self) -> tuple[str, str]:
+        """Their names."""
+        first, second = self.pairs.settings
+        return first.variable, second.variable
+
+
+def joint_interchanges(
+    pairing: Pairing,
+    drawn: Sequence[tuple[InterchangePairs, InterchangePairs]],
+    interchanged: Sequence[Interchange],
+    seed: int,
+) -> Iterator[JointInterchange]:
+    """Every two variables that can be interchanged alone, interchanged together.
+
+    Args:
+        pairing: The models on the same inputs.
+        drawn: The pairs for each variable, see `draw_pairs`.
+        interchanged: The variables, each interchanged alone.
+        seed: Of the inputs that the first variable is taken from.
+    """
+    chosen = {pairs.variable: pairs for pairs, _ in drawn}
+    rng = random_streams.rng(seed, "joint interchange")
+
+    @cache
+    def in_reference(variable: str) -> Site:
+        return sites_in_reference(pairing, chosen[variable], seed).latest
+
+    found = [one for one in interchanged if one.accuracy.score >= FOUND]
+    for first, second in itertools.combinations(found, 2):
+        posed = _posed(pairing, first.pairs, second.pairs, rng)
+        right = _right(pairing.learned, posed, first.latest, second.latest)
+        if min(_shares(right, posed)) >= FOUND:
+            yield JointInterchange(posed, (first.latest.point, second.latest.point), right, None)
+        else:
+            sites = in_reference(first.variable), in_reference(second.variable)
+            ceiling = _right(pairing.reference, posed, *sites)
+            yield JointInterchange(posed, (first.latest.point, second.latest.point), right, ceiling)
+
+
+def _posed(
+    pairing: Pairing, first: InterchangePairs, second: InterchangePairs, rng: np.random.Generator
+) -> JointPairs:
+    """The first variable from another input wherever it matters, the second as in its own pairs."""
+    base = second.base
+    source = first.source[rng.integers(len(first.base), size=len(base))]
+    everywhere = np.tile(first.intervened.any(axis=0), (len(base), 1))
+    settings = (
+        Setting(first.variable, source, everywhere),
+        Setting(second.variable, second.source, second.intervened),
+    )
+    expected, patterns = counterfactual(pairing, base, *settings)
+    asked = posable(pairing).are_posed(expected, patterns) & can_be_said(pairing, expected)
+    by_second, by_first = (expected != counterfactual(pairing, base, alone)[0] for alone in settings)
+    first_set, second_set = (Setting(one.variable, one.source[asked], one.intervened[asked]) for one in settings)
+    return JointPairs(base[asked], (first_set, second_set), expected[asked], by_first[asked], by_second[asked])
+
+
+def _right(studied: StudiedModel, posed: JointPairs, first: Site, second: Site) -> np.ndarray:
+    both = sorted(zip(posed.settings, (first, second), strict=True), key=lambda one: when(one[1].point))
+    hooks = [
+        taken(studied, setting.source, setting.intervened, site.point, site.subspaces) for setting, site in both
+    ]
+    answers = studied.vocabulary.codes(studied.logits(studied.tokens[posed.base], hooks))
+    return np.asarray(answers == posed.expected)
+
+
+def _shares(right: np.ndarray, posed: JointPairs) -> list[float]:
+    return [right[which].mean() if which.any() else 1.0 for which in (posed.by_first, posed.by_second)]

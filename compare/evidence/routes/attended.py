@@ -1,0 +1,174 @@
+"""Whether heads attend where a selector selects: what is looked at where no intervention tells.
+
+A head that gathers the same value everywhere, or counts, says only whether, or how much, its selector selects.
+Where else it attends changes no answer. Then attention itself is what is left to look at: it says where a model
+looks, though not that this matters, so it can leave a claim open and never refute one.
+"""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from rasplens.compare.evidence.attention.heads import SELECTS, ActiveHead, active_heads, similarity
+from rasplens.compare.evidence.routes.program_edges import Edges, between_positions, program_edges
+from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.models.studied_model import Head, StudiedModel
+
+ALIKE = 0.9
+"""Two rows of attention are alike if 1 minus their Jensen-Shannon divergence in bits is at least this."""
+
+FEW = 50
+"""Inputs on which it is asked along which of the program's edges a compiled head attends."""
+
+
+MOST_TIMES = 30.0
+"""A head that counts may give what is beside the sequence a share of its own, up to so many times that of one
+position: with more or less, its attention no longer says how many positions it selects."""
+
+
+@dataclass(frozen=True, eq=False)
+class Attended:
+    """How one or several heads of a layer attend, against a selector of the program.
+
+    Attributes:
+        variable: The s-op that the compiled head computes.
+        gathers: The program's aggregates along whose edges it attends, by name as in `ProgramEdges`.
+        heads: Of the learned model, those that attend most like it; their mean is compared.
+        rows: The query rows on which the compiled head attends to another position.
+        alike: On which of them the attention is alike.
+        similarity: The mean over them.
+        uniform: The share of them on which attending to everything alike would be.
+    """
+
+    variable: str
+    gathers: tuple[str, ...]
+    heads: tuple[Head, ...]
+    rows: Bool[np.ndarray, "input query"]
+    alike: Bool[np.ndarray, "input query"]
+    similarity: float
+    uniform: float
+
+
+def attended(pairing: Pairing) -> Iterator[Attended]:
+    """For every compiled head with active query rows, the learned heads that attend most like it.
+
+    What a position gives to itself does not count: it repeats the residual stream. What other positions than the
+    task's take, such as a BOS, does: by that a head that counts differs from one that looks. How large a share
+    that is, against one position's, is the model's own.
+    """
+    assert pairing.fitting is not None
+    groups, n = _groups(pairing.learned), min(FEW, pairing.n_inputs)
+    read = program_edges(pairing.compiled.program, pairing.task, pairing.ids[:n])
+    for one in active_heads(pairing):
+        on_fitting = [head for head in active_heads(pairing.fitting) if head.head == one.head]
+        if not (groups and on_fitting):
+            continue
+        shares = [_share_of_rest(pairing.fitting, on_fitting[0], heads) for heads in groups]
+        scores = [
+            _likeness(pairing.fitting, on_fitting[0], heads, share)[1].mean()
+            for heads, share in zip(groups, shares, strict=True)
+        ]
+        best = int(np.argmax(scores))
+        heads = groups[best]
+        rows, found = _likeness(pairing, one, heads, shares[best])
+        _, uniform = _likeness(pairing, one, (), 1.0)
+        if rows.any():
+            yield Attended(
+                variable=one.variable,
+                gathers=tuple(name for name, edges in read.gathered.items() if _is_along(one, edges, n)),
+                heads=heads,
+                rows=rows,
+                alike=_placed(found, rows),
+                similarity=float(found.mean()),
+                uniform=float((uniform >= ALIKE).mean()),
+            )
+
+
+def _is_along(one: ActiveHead, edges: Edges, n: int) -> bool:
+    """Whether a compiled head attends along these edges, and no others, on the first inputs."""
+    rows = one.active_rows[:n]
+    return bool(((one.pattern[:n] > SELECTS) == edges)[rows].all())
+
+
+def _groups(studied: StudiedModel) -> list[tuple[Head, ...]]:
+    """Heads of one layer that may share a job: each alone, every two, and all."""
+    found: list[tuple[Head, ...]] = []
+    for layer in range(studied.n_layers):
+        heads = [(layer, head) for head in studied.heads_of(layer)]
+        sizes = sorted({size for size in (1, 2, len(heads)) if 0 < size <= len(heads)})
+        found += [group for size in sizes for group in itertools.combinations(heads, size)]
+    return found
+
+
+def _likeness(
+    pairing: Pairing, one: ActiveHead, heads: tuple[Head, ...], share: float
+) -> tuple[Bool[np.ndarray, "input query"], Float[np.ndarray, " row"]]:
+    """The query rows on which a compiled head attends elsewhere than to itself, and how like it heads do there.
+
+    Without heads, how like it attending to everything alike would be.
+    """
+    read, first = _selecting(pairing, one)
+    if heads:
+        second = _elsewhere(pairing, one, pairing.learned, heads)[read] * np.append(
+            np.ones(pairing.task.n_ctx), 1 / share
+        )
+    else:
+        uniform = np.pad(between_positions(pairing.task), ((0, 0), (0, 1)))
+        second = np.broadcast_to(uniform, (*read.shape, uniform.shape[-1]))[read].astype(np.float64)
+    total = second.sum(axis=-1, keepdims=True)
+    found = similarity(first / first.sum(axis=-1, keepdims=True), second / np.where(total > SELECTS, total, 1))
+    return read, np.where(total[:, 0] > SELECTS, found, 0.0)
+
+
+def _selecting(
+    pairing: Pairing, one: ActiveHead
+) -> tuple[Bool[np.ndarray, "input query"], Float[np.ndarray, "row key_and_rest"]]:
+    """The query rows on which a compiled head attends elsewhere than to itself, and its attention there."""
+    attention = _elsewhere(pairing, one, pairing.reference, (one.head,))
+    read = one.active_rows & (attention[..., :-1].sum(axis=-1) > SELECTS)
+    return read, attention[read]
+
+
+def _share_of_rest(pairing: Pairing, one: ActiveHead, heads: tuple[Head, ...]) -> float:
+    """How many times as much heads give to the rest, against one position, as a compiled head that counts."""
+    read, first = _selecting(pairing, one)
+    second = _elsewhere(pairing, one, pairing.learned, heads)[read]
+    counted = (first[:, -1] > SELECTS) & (second[:, :-1].sum(axis=-1) > SELECTS)
+    if not counted.any():
+        return 1.0
+    ours, theirs = (rows[counted, -1] / rows[counted, :-1].sum(axis=-1) for rows in (first, second))
+    return float(np.clip(np.median(theirs / ours), 1 / MOST_TIMES, MOST_TIMES))
+
+
+def _elsewhere(
+    pairing: Pairing, one: ActiveHead, studied: StudiedModel, heads: tuple[Head, ...]
+) -> Float[np.ndarray, "input query key_and_rest"]:
+    """The mean attention of heads of a layer to each other position, and to the rest.
+
+    The rest is what positions take that the task does not know. To a compiled head that counts, and so leaves it
+    a share of its own, the own position and those that it never selects are rest as well.
+    """
+    pattern = studied.pattern(heads[0][0])[:, [head for _, head in heads]].mean(axis=1, dtype=np.float64)
+    rest = np.clip(1 - pattern.sum(axis=-1, keepdims=True), 0, 1)
+    unread = np.broadcast_to(np.eye(pattern.shape[-1], dtype=bool), pattern.shape)
+    if _counts(one):
+        unread = unread | ~(one.pattern > SELECTS).any(axis=0)
+        rest = rest + (pattern * unread).sum(axis=-1, keepdims=True)
+    return np.concatenate([np.where(unread, 0, pattern), rest], axis=-1)
+
+
+def _counts(one: ActiveHead) -> bool:
+    """Whether a compiled head leaves the rest a share wherever it selects something."""
+    return bool((one.attention.sum(axis=-1)[one.active_rows] < 1 - SELECTS).all())
+
+
+def _placed(
+    found: Float[np.ndarray, " row"], rows: Bool[np.ndarray, "input query"]
+) -> Bool[np.ndarray, "input query"]:
+    """Which rows are alike, where they are."""
+    alike = np.zeros(rows.shape, dtype=bool)
+    alike[rows] = found >= ALIKE
+    return alike

@@ -1,0 +1,94 @@
+"""Two variables interchanged at once."""
+
+import numpy as np
+import pytest
+
+from rasplens.compare import CompareConfig, pair
+from rasplens.compare.evidence.interchange.accuracy import interchanges
+from rasplens.compare.evidence.interchange.joint import joint_interchanges
+from rasplens.compare.evidence.interchange.pairs import draw_pairs
+from rasplens.compare.evidence.subspaces.representations import representations
+from rasplens.compare.models.vocabulary import vocabulary_of
+from rasplens.compare.verdict.calibration.circuits import HARD
+from rasplens.compile import compile_program, run
+from rasplens.compile.rasp.values import value_key
+from rasplens.model import disguise
+
+FEW = CompareConfig(n_inputs=160, n_fitting=300, relevance_inputs=24, interchange_pairs=80, das_steps=0)
+
+SUM = "sum_of_three_of_last_two"
+
+
+@pytest.fixture(scope="module")
+def association():
+    """A sum of three tokens: the own one with that of the two before, or one after the other."""
+    circuit = HARD["sum_of_three"]
+    task = circuit.task()
+    own, far = (
+        compile_program(build(), task.vocab, task.n_ctx, mask=task.visible)
+        for build in (circuit.program, circuit.alternative)
+    )
+    return task, own, far
+
+
+def joint(compiled, model, task):
+    pairing = pair(compiled, model, task, FEW, 0, vocabulary_of(compiled, task))
+    drawn = draw_pairs(pairing, 0)
+    held, floor = representations(pairing), representations(pairing, "untrained")
+    alone = interchanges(pairing, drawn, held, floor, 0)
+    found = {one.variables: one for one in joint_interchanges(pairing, drawn, alone, 0)}
+    return pairing, {one.variable: one.accuracy.score for one in alone}, found
+
+
+def test_what_a_variable_is_set_to_goes_before_what_it_would_be_computed_from(association):
+    """In the compiled model, and in a twin of it in another basis."""
+    task, _, far = association
+    for model in (far, disguise(far.transformer, seed=1, basis="oblique", extra_width=2)):
+        _, _, found = joint(far, model, task)
+        assert set(found) == {("1_before", "2_before"), ("1_before", SUM), ("2_before", SUM)}
+        for one in found.values():
+            assert one.right.mean() > 0.97
+            assert one.ceiling is None
+
+
+def test_a_site_with_all_that_a_variable_is_computed_from_is_not_the_variable(association):
+    """Both tokens before can be taken together wherever the program has their sum, though nobody adds them up."""
+    task, own, far = association
+    _, alone, found = joint(far, own, task)
+    assert alone[SUM] == 1  # alone, it cannot be told
+    for token in ("1_before", "2_before"):
+        one = found[token, SUM]
+        assert one.right[one.pairs.by_second].mean() < 0.5
+        assert one.ceiling is not None
+        assert one.ceiling.mean() > 0.97
+    assert found["1_before", "2_before"].right.mean() > 0.97
+
+
+def test_the_program_says_what_is_expected(association):
+    """By the interpreter, with both variables set; and where each of them makes a difference."""
+    task, _, far = association
+    pairing, _, found = joint(far, far, task)
+    pairs = found["1_before", SUM].pairs
+    first, second = pairs.settings
+    known = {value_key(value): code for code, value in enumerate(task.outputs)}
+    everywhere = np.flatnonzero(second.intervened.all(axis=1))
+    assert first.intervened.all()
+    assert len(everywhere) > 20
+    for i in everywhere:
+        tokens = task.sequences(pairing.ids[pairs.base[[i]]])[0]
+
+        def answers(*settings, i=i, tokens=tokens):
+            chosen = {
+                one.variable: [
+                    far.variables[one.variable].values[code]
+                    for code in pairing.codes[one.variable][one.source[i]].tolist()
+                ]
+                for one in settings
+            }
+            found = run(far.program, tokens, mask=task.visible, set=chosen)
+            return np.array([known[value_key(found[position])] for position in task.loss_positions])
+
+        both = answers(first, second)
+        np.testing.assert_array_equal(pairs.expected[i], both)
+        np.testing.assert_array_equal(pairs.by_first[i], both != answers(second))
+        np.testing.assert_array_equal(pairs.by_second[i], both != answers(first))
