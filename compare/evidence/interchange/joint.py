@@ -17,7 +17,7 @@ from jaxtyping import Bool, Int
 from rasplens.compare.evidence.interchange.accuracy import FOUND, Interchange, sites_in_reference
 from rasplens.compare.evidence.interchange.pairs import InterchangePairs, Setting, can_be_said, counterfactual
 from rasplens.compare.evidence.interchange.patching import taken
-from rasplens.compare.evidence.interchange.sites import Site, when
+from rasplens.compare.evidence.interchange.sites import GOOD_ENOUGH, Site, when
 from rasplens.compare.evidence.posable import posable
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.models.studied_model import StudiedModel
@@ -52,7 +52,7 @@ class JointInterchange:
         points: Where each was interchanged.
         right: Which answers are as expected: `[pair, answer]`.
         ceiling: Which are in the compiled model itself, at sites that the same search finds there; None where it
-            was not asked, because the model does well.
+            was not asked, because the model does well enough.
     """
 
     pairs: JointPairs
@@ -92,7 +92,7 @@ def joint_interchanges(
     for first, second in itertools.combinations(found, 2):
         posed = _posed(pairing, first.pairs, second.pairs, rng)
         right = _right(pairing.learned, posed, first.latest, second.latest)
-        if min(_shares(right, posed)) >= FOUND:
+        if min(_shares(right, posed)) >= GOOD_ENOUGH:
             yield JointInterchange(posed, (first.latest.point, second.latest.point), right, None)
         else:
             sites = in_reference(first.variable), in_reference(second.variable)
