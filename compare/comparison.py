@@ -152,8 +152,12 @@ class Comparison:
         except (ValueError, KeyError, TypeError) as error:
             raise StorageError(f"{path} holds no comparison of this version ({error!r}).") from None
 
+    def __repr__(self) -> str:
+        levels = ", ".join(f"{level}: {answer}" for level, answer in self.verdict.levels.items())
+        return f"<Comparison: {self.learned_origin} {self.verdict.answer} {self.program!r} ({levels})>"
+
     def _repr_html_(self) -> str:
-        rows = pd.DataFrame([axis.to_dict() for axis in self.axes])
+        rows = self.verdict.claims.drop(columns="substantial")
         title = f"{self.learned_origin} {self.verdict} {self.program!r} ({self.task})"
         return f"<p><b>{html.escape(title)}</b></p>{rows.to_html(index=False, float_format='{:.2f}'.format)}"
 

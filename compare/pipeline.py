@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations, permutations
 from typing import Any
 
 from rasplens.compare.comparison import Comparison
@@ -17,7 +18,7 @@ from rasplens.compare.models.vocabulary import Vocabulary
 from rasplens.compare.ranking import Ranking
 from rasplens.compare.report.findings import findings
 from rasplens.compare.verdict.program_claims import program_claims
-from rasplens.compare.verdict.verdict import verdict
+from rasplens.compare.verdict.verdict import IMPLEMENTS, verdict
 from rasplens.compile import CompiledModel
 from rasplens.tasks import Task
 
@@ -64,7 +65,7 @@ def compare(
         progress(STAGES[-1])
     tables = descriptions(pairing, found, seed)
     edges = found.edges["compiled"].table, found.edges["learned"].table
-    permutations = pairing.config.profile_permutations
+    draws = pairing.config.profile_permutations
     comparison = Comparison(
         task=task.name,
         program=reference.output,
@@ -75,7 +76,7 @@ def compare(
         axes=found.axes,
         verdict=verdict(program_claims(pairing, found.causal, seed)),
         tables={name: table for name, table in tables.items() if len(table) or name in Comparison.ALWAYS},
-        correlations={method: correlate(*edges, method, seed, permutations) for method in METHODS},
+        correlations={method: correlate(*edges, method, seed, draws) for method in METHODS},
         overlaps={method: critical_overlap(*edges, method) for method in METHODS},
         pairing=pairing,
     )
@@ -109,14 +110,19 @@ def rank(
     """
     if not references:
         raise ValueError("rank needs at least one compiled program.")
+    names = [reference.output for reference in references]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(
+            f"rank needs programs of different names; {twice[0]!r} is there twice. Rename one: named()."
+        )
     together = replace(get_config(config), comparisons=len(references))
+    apart = {
+        (one.output, other.output): discriminate(one.program, other.program, task, seed=seed)
+        for one, other in permutations(references, 2)
+    }
     comparisons = []
     for reference in references:
-        distinguishing = {
-            other.output: discriminate(reference.program, other.program, task, seed=seed)
-            for other in references
-            if other is not reference
-        }
+        distinguishing = {other: found for (one, other), found in apart.items() if one == reference.output}
         comparisons.append(
             compare(
                 reference,
@@ -129,4 +135,18 @@ def rank(
                 progress=progress,
             )
         )
-    return Ranking(tuple(sorted(comparisons, key=lambda one: -one.rank)))
+    comparisons.sort(key=lambda one: -one.rank)
+    implemented = [one.program for one in comparisons if one.verdict.answer == IMPLEMENTS]
+    alike = tuple(_what_would_tell(*both, apart[both], task) for both in combinations(implemented, 2))
+    return Ranking(tuple(comparisons), alike)
+
+
+def _what_would_tell(first: str, second: str, found: DistinguishingInputs, task: Task) -> str:
+    """A sentence on two programs that a model implements alike."""
+    both = f"{first!r} and {second!r} are not told apart"
+    if not len(found):
+        return f"{both}: they give the same answers and read the same positions on every input that was tried."
+    example = " ".join(map(str, task.sequences(found.ids[:1])[0]))
+    if found.by == "attention":
+        return f"{both}: they give the same answers, and read other positions on such inputs as {example}."
+    return f"{both} on the task's inputs; such inputs as {example} would tell them."

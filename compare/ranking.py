@@ -18,9 +18,11 @@ class Ranking:
 
     Attributes:
         comparisons: One for each program.
+        not_told_apart: Of every two programs that the model implements alike, what would tell them, in a sentence.
     """
 
     comparisons: tuple[Comparison, ...]
+    not_told_apart: tuple[str, ...] = ()
 
     @property
     def best(self) -> Comparison:
@@ -29,12 +31,15 @@ class Ranking:
 
     @property
     def verdict(self) -> str:
-        """The program that the model implements, or partly does; "none of these"; or "cannot tell"."""
+        """The program that the model implements, or partly does; "none of these"; or "cannot tell".
+
+        If it implements several, these are "not told apart".
+        """
         answers = {one.program: one.verdict.answer for one in self.comparisons}
         implemented = [program for program, answer in answers.items() if answer == IMPLEMENTS]
-        if len(implemented) == 1:
-            return implemented[0]
-        if implemented or UNKNOWN in answers.values():
+        if implemented:
+            return implemented[0] if len(implemented) == 1 else f"not told apart: {', '.join(implemented)}"
+        if UNKNOWN in answers.values():
             return UNKNOWN
         partly = [program for program, answer in answers.items() if answer == PARTLY]
         return f"partly {partly[0]}" if partly else NONE
@@ -43,6 +48,9 @@ class Ranking:
     def table(self) -> pd.DataFrame:
         """One row per program; see `comparison_table`."""
         return comparison_table(self.comparisons)
+
+    def __repr__(self) -> str:
+        return "\n".join((f"<Ranking: {self.verdict}>", *map(repr, self.comparisons), *self.not_told_apart))
 
     def _repr_html_(self) -> str:
         return f"<p><b>{self.verdict}</b></p>{self.table.to_html(index=False, float_format='{:.2f}'.format)}"

@@ -277,7 +277,13 @@ def as_studied_model(model: Any, task: Task, ids: Ids, vocabulary: Vocabulary | 
 
 def _check_fits(model: Any, task: Task) -> None:
     if isinstance(model, HookedModel):
-        check_fits(model.cfg, task, "The learned model")
+        try:
+            check_fits(model.cfg, task, "The learned model")
+        except ValueError as error:
+            raise ValueError(
+                f"{error} If it is a compiled model in other weights, give its vocabulary: "
+                "vocabulary=vocabulary_of(compiled, task)."
+            ) from None
         return
     sizes = {"d_vocab": len(task.vocab), "d_vocab_out": len(task.outputs)}
     for name, size in sizes.items():

@@ -61,6 +61,8 @@ def compare_and_show(
     terminal.table(f"{task.name}: models against programs", list(SUMMARY_HEADINGS), rows)
     for name, ranking in rankings.items():
         terminal.out.print(f"{name} → {ranking.verdict}")
+        for sentence in ranking.not_told_apart:
+            terminal.out.print(sentence)
     terminal.out.print(SUMMARY_KEY)
     if out is not None:
         terminal.out.print(f"Reports: {out}")

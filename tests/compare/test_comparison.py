@@ -111,11 +111,13 @@ def test_an_axis_comes_by_its_name(comparison):
         comparison.axis("nothing")
 
 
-def test_it_is_shown_with_its_verdict_and_its_axes(comparison):
+def test_it_is_shown_with_its_verdict_and_its_claims(comparison):
     shown = comparison._repr_html_()
     assert f"<b>Transformer {comparison.verdict} &#x27;offset&#x27; (copy)</b>" in shown
-    for axis in AXES:
-        assert f"<td>{axis}</td>" in shown
+    assert comparison.verdict.all_claims
+    for claim in comparison.verdict.all_claims:
+        assert f"<td>{claim.claim}</td>" in shown
+        assert f"<td>{claim.status}</td>" in shown
 
 
 def test_names_stay_text(comparison):

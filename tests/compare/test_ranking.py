@@ -5,9 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rasplens.compare import Ranking, comparison_table, rank
+from rasplens.compare import Ranking, comparison_table, discriminate, rank
+from rasplens.compare.pipeline import _what_would_tell
 from rasplens.compare.ranking import NONE, replicates
+from rasplens.compare.verdict.calibration.circuits import HARD
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN
+from rasplens.compile import compile_program
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +66,8 @@ def with_answers(ranking, *answers):
         ((IMPLEMENTS, NOT), "p0"),
         ((NOT, IMPLEMENTS), "p1"),
         ((IMPLEMENTS, UNKNOWN), "p0"),
-        ((IMPLEMENTS, IMPLEMENTS), UNKNOWN),
+        ((IMPLEMENTS, IMPLEMENTS), "not told apart: p0, p1"),
+        ((IMPLEMENTS, UNKNOWN, IMPLEMENTS), "not told apart: p0, p2"),
         ((UNKNOWN, NOT), UNKNOWN),
         ((PARTLY, UNKNOWN), UNKNOWN),
         ((NOT, PARTLY), "partly p1"),
@@ -94,6 +98,48 @@ def test_it_is_shown_as_a_table(rankings):
 def test_no_reference_is_refused(noise, task):
     with pytest.raises(ValueError, match="at least one compiled program"):
         rank([], noise, task=task)
+
+
+def test_two_programs_of_one_name_are_refused(offset, noise, task):
+    with pytest.raises(ValueError, match="'offset' is there twice"):
+        rank([offset, offset], noise, task=task)
+
+
+def compiled(circuit, side):
+    task = circuit.task()
+    return task, compile_program(getattr(circuit, side)(), task.vocab, task.n_ctx, mask=task.visible)
+
+
+def test_programs_that_are_right_alike_are_not_told_apart():
+    """By inputs out of distribution, where there are such; else by what they read, if that differs at all."""
+    circuit = HARD["share_of_all"]
+    task, own = compiled(circuit, "program")
+    _, other = compiled(circuit, "alternative")
+    ranking = rank([own, other], own, task=task, config="quick")
+    assert ranking.verdict == "not told apart: share_of_own, share_of_rest"
+    (sentence,) = ranking.not_told_apart
+    assert sentence.endswith("the same answers and read the same positions on every input that was tried.")
+    assert sentence in repr(ranking)
+
+
+def test_inputs_that_would_tell_are_named():
+    """A rule by content and one by position, right alike where the numbers stand in order."""
+    circuit = HARD["end_or_highest"]
+    task = circuit.task()
+    found = discriminate(circuit.program(), circuit.alternative(), task)
+    sentence = _what_would_tell("at_end", "highest_of_all", found, task)
+    example = sentence.partition("such inputs as ")[2].partition(" would tell")[0]
+    numbers = [int(number) for number in example.split()]
+    assert max(numbers) != numbers[-1]
+
+
+def test_what_is_printed_is_short(rankings):
+    ranking = rankings["offset"]
+    assert repr(ranking).splitlines()[0] == "<Ranking: offset>"
+    assert repr(ranking.best) == (
+        "<Comparison: CompiledModel implements 'offset' (answers: implements, variables: not testable, "
+        "routes: implements)>"
+    )
 
 
 def test_models_of_several_seeds_are_replicates(rankings):

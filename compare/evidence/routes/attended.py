@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from jaxtyping import Bool, Float
 
 from rasplens.compare.evidence.attention.heads import SELECTS, ActiveHead, active_heads, similarity
 from rasplens.compare.evidence.routes.program_edges import Edges, between_positions, program_edges
 from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.models.studied_model import Head, StudiedModel
+from rasplens.compare.models.studied_model import Head, StudiedModel, z_point
 
 ALIKE = 0.9
 """Two rows of attention are alike if 1 minus their Jensen-Shannon divergence in bits is at least this."""
@@ -23,6 +24,8 @@ ALIKE = 0.9
 FEW = 50
 """Inputs on which it is asked along which of the program's edges a compiled head attends."""
 
+UNUSED = 1e-4
+"""A head is of no use if what it gathers changes logits by no more than this share of their range."""
 
 MOST_TIMES = 30.0
 """A head that counts may give what is beside the sequence a share of its own, up to so many times that of one
@@ -94,13 +97,29 @@ def _is_along(one: ActiveHead, edges: Edges, n: int) -> bool:
 
 
 def _groups(studied: StudiedModel) -> list[tuple[Head, ...]]:
-    """Heads of one layer that may share a job: each alone, every two, and all."""
+    """Heads of one layer that may share a job: each alone, every two, and all that are of any use."""
     found: list[tuple[Head, ...]] = []
+    few = studied.first(FEW)
     for layer in range(studied.n_layers):
-        heads = [(layer, head) for head in studied.heads_of(layer)]
+        heads = [(layer, head) for head in studied.heads_of(layer) if _is_used(few, (layer, head))]
         sizes = sorted({size for size in (1, 2, len(heads)) if 0 < size <= len(heads)})
         found += [group for size in sizes for group in itertools.combinations(heads, size)]
     return found
+
+
+def _is_used(studied: StudiedModel, head: Head) -> bool:
+    """Whether logits change at all when a head gathers what it does on other inputs."""
+    layer, index = head
+
+    def take(gathered: torch.Tensor, hook: object) -> torch.Tensor:
+        gathered = gathered.clone()
+        gathered[:, :, index] = gathered[:, :, index].roll(1, dims=0)
+        return gathered
+
+    own = studied.logits(studied.tokens)
+    return bool(
+        np.abs(studied.logits(studied.tokens, [(z_point(layer), take)]) - own).max() > UNUSED * np.ptp(own)
+    )
 
 
 def _likeness(

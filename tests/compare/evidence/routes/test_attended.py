@@ -9,7 +9,7 @@ from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compare.verdict.calibration.circuits import CIRCUITS, HARD
 from rasplens.compile import compile_program
 from rasplens.model import disguise
-from rasplens.model.twins import add_self_edges, duplicate_head, insert_idle_heads, split_head
+from rasplens.model.twins import add_self_edges, duplicate_head, insert_idle_heads, plant_decoy, split_head
 
 FEW = CompareConfig(n_inputs=120, n_fitting=100, relevance_inputs=24)
 
@@ -48,6 +48,17 @@ def test_heads_that_share_a_job_attend_together():
         assert all((one.alike == one.rows).all() for one in found), change.__name__
     idle = seen(program, disguise(insert_idle_heads(weights, 2, 3), 3), task, vocabulary)
     assert all((one.alike == one.rows).all() for one in idle)
+
+
+@pytest.mark.parametrize("name", ["any", "exceeded"])
+def test_heads_of_no_use_do_not_attend_along(name):
+    """Together with an idle head that attends elsewhere, one that looks would pass for one that counts."""
+    task, looking, counting = sides(name)
+    for change in (lambda w: insert_idle_heads(w, 2, 0), lambda w: plant_decoy(w, 0, 0)):
+        model = disguise(change(looking.transformer), 0)
+        (found,) = seen(counting, model, task, vocabulary_of(looking, task))
+        assert len(found.heads) == 1
+        assert found.alike[found.rows].mean() < 0.3
 
 
 @pytest.mark.parametrize(("times", "alike"), [(0.2, True), (4.0, True), (200.0, False)])
