@@ -78,8 +78,8 @@ def _verdicts(before: str) -> str:
     begin, end = VERDICTS
     kept = before.partition(begin)[2].partition(end)[0].strip("\n")
     about = (
-        "What `rasplens.compare` says of the same models and programs, written by "
-        "`python -m benchmarks.natural.verdicts --write docs/natural-models.md`."
+        "What `rasplens.compare` says of the models of seeds 1 and 2, on which no threshold was chosen. Written "
+        "by `python -m benchmarks.natural.verdicts --config standard --seeds 1,2 --write docs/natural-models.md`."
     )
     return "\n".join([f"{about}\n", begin, *([kept] if kept else []), end])
 

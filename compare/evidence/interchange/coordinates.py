@@ -39,6 +39,9 @@ class Subspace:
         return Subspace(self.read[:, :rank], self.write[:, :rank])
 
 
+NEW = 0.1
+"""An input's activation gives an axis if at least this share of it lies outside of the axes before."""
+
 Subspaces = Mapping[int, Subspace]
 """By the task's position."""
 
@@ -66,14 +69,34 @@ class Whitened:
 
 
 def whitened(stream: Float[np.ndarray, "input width"]) -> Whitened:
-    """The whitened coordinates of a stream, the widest direction first, each pointing to its longer tail."""
+    """The whitened coordinates of a stream, along axes that go with any change of its basis.
+
+    The axes are what the inputs themselves span, one after the other: each is the part of an input's activation
+    that is orthogonal to the axes before. What is drawn at random or searched for in these coordinates is the same
+    whatever basis the weights are written in.
+    """
     centred = stream.astype(np.float64) - stream.mean(axis=0)
     _, sizes, directions = np.linalg.svd(centred, full_matrices=False)
     varied = sizes > SPREAD * sizes.max(initial=0)
     spreads, directions = sizes[varied] / np.sqrt(len(stream)), directions[varied]
-    tails = ((centred @ directions.T) ** 3).sum(axis=0)
-    directions = directions * np.where(tails < 0, -1, 1)[:, None]
-    return Whitened((directions / spreads[:, None]).T, directions * spreads[:, None])
+    axes = _frame(centred @ directions.T / spreads)
+    return Whitened((directions / spreads[:, None]).T @ axes, axes.T @ (directions * spreads[:, None]))
+
+
+def _frame(points: Float[np.ndarray, "input axis"]) -> Float[np.ndarray, "axis axis"]:
+    """An orthonormal basis of what points span, by Gram and Schmidt, in columns."""
+    basis = np.zeros((points.shape[1], 0))
+    for point in points:
+        if basis.shape[1] == len(basis):
+            break
+        rest = point - basis @ (basis.T @ point)
+        if np.linalg.norm(rest) > NEW * np.linalg.norm(point):
+            rest -= basis @ (basis.T @ rest)  # once more, against rounding
+            basis = np.column_stack([basis, rest / np.linalg.norm(rest)])
+    if basis.shape[1] < len(basis):  # what is left is hardly spanned: its axes are as they come
+        left = np.linalg.svd(basis)[0][:, basis.shape[1] :]
+        basis = np.column_stack([basis, left])
+    return basis
 
 
 def whole(width: int, part: slice = slice(None)) -> Subspace:

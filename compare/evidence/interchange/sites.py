@@ -86,7 +86,8 @@ def find_sites(
         start = start if start.score > 0 else mapped[len(mapped) // 2]
         search = distributed_alignment_search(studied, chosen, start.point, start.subspaces, seed, das_steps)
         sites.append(Site(start.point, "DAS", search.subspaces, search.score, search.fitted))
-        best = max(best, sites[-1], key=lambda site: site.score)
+        # What was searched for has to be better to be preferred to what was read off.
+        best = sites[-1] if search.score > best.score + NO_WORSE else best
     latest = max(
         (site for site in sites if site.score >= best.score - NO_WORSE), key=lambda site: when(site.point)
     )
