@@ -17,7 +17,7 @@ from rasplens.compare.evidence.axes import (
     subspaces_axis,
 )
 from rasplens.compare.evidence.behaviour import Behaviour, DistinguishingInputs, behaviour
-from rasplens.compare.evidence.interchange.accuracy import Interchange, interchanges
+from rasplens.compare.evidence.interchange.accuracy import Interchange, interchanges, sites_in_reference
 from rasplens.compare.evidence.interchange.joint import JointInterchange, joint_interchanges
 from rasplens.compare.evidence.interchange.pairs import draw_pairs, intermediate_variables
 from rasplens.compare.evidence.routes.agreement import RouteTest, route_tests
@@ -94,10 +94,10 @@ def causal_tests(
     begin("routes")
     routes = route_tests(pairing, seed)
     begin("interchange")
-    held, floor = representations(pairing), representations(pairing, "untrained")
     drawn = draw_pairs(pairing, seed)
-    interchanged = interchanges(pairing, drawn, held, floor, seed)
-    joint = list(joint_interchanges(pairing, drawn, interchanged, seed))
+    reference = sites_in_reference(pairing, seed)
+    interchanged = interchanges(pairing, drawn, reference, seed)
+    joint = list(joint_interchanges(pairing, drawn, interchanged, reference, seed))
     return CausalTests(interchanged, joint, routes, list(attended(pairing)), behaved)
 
 

@@ -9,10 +9,9 @@ from transformer_lens.model_bridge.sources import build_bridge_from_module
 from rasplens.compare import CompareConfig, as_studied_model, compare, pair, token_vocabulary
 from rasplens.compare.evidence.ablation.edges import edge_effects
 from rasplens.compare.evidence.ablation.effects import head_effects, head_position_effects, neuron_effects
-from rasplens.compare.evidence.interchange.accuracy import interchanges
+from rasplens.compare.evidence.interchange.accuracy import interchanges, sites_in_reference
 from rasplens.compare.evidence.interchange.pairs import draw_pairs, interchange_pairs, interchangeable_positions
 from rasplens.compare.evidence.interchange.patching import agreement
-from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.models.pairing import untrained_control
 from rasplens.compare.models.studied_model import pattern_point, z_point
 from rasplens.compare.models.vocabulary import vocabulary_of
@@ -169,9 +168,7 @@ def test_variables_are_interchanged_in_a_bridge(native, induction, task, brief):
     for point in pairing.learned.residual_points:
         whole = agreement(pairing.learned, pairs, point, None)
         assert np.isfinite(whole.iia).all()
-    (one,) = interchanges(
-        pairing, draw_pairs(pairing, 0), representations(pairing), representations(pairing, "untrained"), 0
-    )
+    (one,) = interchanges(pairing, draw_pairs(pairing, 0), sites_in_reference(pairing, 0), 0)
     assert one.variable == "previous"
     assert one.accuracy.score == 1
     assert one.untrained < 0.5

@@ -12,8 +12,9 @@ rank, and the same search in an untrained model. Whether an interchange needs a 
 never takes is seen from the parts of what it changes (see `active_directions`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -29,6 +30,9 @@ from rasplens.model import random_streams
 
 FOUND = 0.8
 """From this score on, the search has found the variable; below it is asked whether it would find it at all."""
+
+InReference = Callable[[InterchangePairs], Sites]
+"""From the pairs to choose on to the sites in the compiled model."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +100,7 @@ COLUMNS = (
 def interchanges(
     pairing: Pairing,
     drawn: Iterable[tuple[InterchangePairs, InterchangePairs]],
-    learned: Mapping[Place, Representation],
-    untrained: Mapping[Place, Representation],
+    reference: InReference,
     seed: int,
 ) -> list[Interchange]:
     """The interchange of every variable that can be tested.
@@ -105,11 +108,11 @@ def interchanges(
     Args:
         pairing: The models on the same inputs.
         drawn: For each variable, the pairs to choose a site on and those to score on; see `draw_pairs`.
-        learned: How the learned model represents the variables.
-        untrained: How the control does.
+        reference: Finds the sites in the compiled model, where they are asked for.
         seed: Of random subspaces.
     """
-    return [_interchange(pairing, chosen, scored, learned, untrained, seed) for chosen, scored in drawn]
+    held = representations(pairing), representations(pairing, "untrained")
+    return [_interchange(pairing, chosen, scored, *held, reference, seed) for chosen, scored in drawn]
 
 
 def _interchange(
@@ -118,6 +121,7 @@ def _interchange(
     scored: InterchangePairs,
     learned: Mapping[Place, Representation],
     untrained: Mapping[Place, Representation],
+    reference: InReference,
     seed: int,
 ) -> Interchange:
     assert pairing.fitting is not None
@@ -150,7 +154,7 @@ def _interchange(
         random=_mean(agreement(studied, scored, site.point, other).score for other in others),
         untrained=agreement(pairing.untrained, scored, floor.point, floor.subspaces).score,
         full_stream=agreement(studied, scored, site.point, None).score,
-        ceiling=1.0 if accuracy.score >= FOUND else sites_in_reference(pairing, chosen, seed).best.score,
+        ceiling=1.0 if accuracy.score >= FOUND else reference(chosen).best.score,
         ablated=accuracy_drop_without(studied, site.point, site.subspaces),
         ablated_random=_mean(accuracy_drop_without(studied, site.point, other) for other in others),
     )
@@ -161,11 +165,19 @@ def _rank(activation: np.ndarray, site: Site) -> float:
     return float(np.mean(ranks)) if ranks else 0.0
 
 
-def sites_in_reference(pairing: Pairing, chosen: InterchangePairs, seed: int) -> Sites:
-    """What the same search finds where the variable is known to be: in the compiled model."""
-    assert pairing.fitting is not None
-    held = representations(pairing, "reference")
-    return find_sites(pairing.fitting.reference, chosen, held, seed, pairing.config.das_steps)
+def sites_in_reference(pairing: Pairing, seed: int) -> InReference:
+    """What the same search finds where a variable is known to be, in the compiled model; each variable once."""
+
+    @cache
+    def held() -> Mapping[Place, Representation]:
+        return representations(pairing, "reference")
+
+    @cache
+    def sites(chosen: InterchangePairs) -> Sites:
+        assert pairing.fitting is not None
+        return find_sites(pairing.fitting.reference, chosen, held(), seed, pairing.config.das_steps)
+
+    return sites
 
 
 def _random_like(site: Site, axes: Mapping[int, Whitened], rng: np.random.Generator) -> dict[int, Subspace]:

@@ -9,12 +9,11 @@ interchanged at the last place in the forward pass where it can be at all.
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from jaxtyping import Bool, Int
 
-from rasplens.compare.evidence.interchange.accuracy import FOUND, Interchange, sites_in_reference
+from rasplens.compare.evidence.interchange.accuracy import FOUND, InReference, Interchange
 from rasplens.compare.evidence.interchange.pairs import InterchangePairs, Setting, can_be_said, counterfactual
 from rasplens.compare.evidence.interchange.patching import taken
 from rasplens.compare.evidence.interchange.sites import GOOD_ENOUGH, Site, when
@@ -71,6 +70,7 @@ def joint_interchanges(
     pairing: Pairing,
     drawn: Sequence[tuple[InterchangePairs, InterchangePairs]],
     interchanged: Sequence[Interchange],
+    reference: InReference,
     seed: int,
 ) -> Iterator[JointInterchange]:
     """Every two variables that can be interchanged alone, interchanged together.
@@ -79,15 +79,11 @@ def joint_interchanges(
         pairing: The models on the same inputs.
         drawn: The pairs for each variable, see `draw_pairs`.
         interchanged: The variables, each interchanged alone.
+        reference: Finds the sites in the compiled model, where they are asked for.
         seed: Of the inputs that the first variable is taken from.
     """
     chosen = {pairs.variable: pairs for pairs, _ in drawn}
     rng = random_streams.rng(seed, "joint interchange")
-
-    @cache
-    def in_reference(variable: str) -> Site:
-        return sites_in_reference(pairing, chosen[variable], seed).latest
-
     found = [one for one in interchanged if one.accuracy.score >= FOUND]
     for first, second in itertools.combinations(found, 2):
         posed = _posed(pairing, first.pairs, second.pairs, rng)
@@ -95,7 +91,7 @@ def joint_interchanges(
         if min(_shares(right, posed)) >= GOOD_ENOUGH:
             yield JointInterchange(posed, (first.latest.point, second.latest.point), right, None)
         else:
-            sites = in_reference(first.variable), in_reference(second.variable)
+            sites = (reference(chosen[one.variable]).latest for one in (first, second))
             ceiling = _right(pairing.reference, posed, *sites)
             yield JointInterchange(posed, (first.latest.point, second.latest.point), right, ceiling)
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from rasplens.compare import CompareConfig, as_studied_model, pair
-from rasplens.compare.evidence.interchange.accuracy import interchanges
+from rasplens.compare.evidence.interchange.accuracy import interchanges, sites_in_reference
 from rasplens.compare.evidence.interchange.active_directions import SMALLEST, WEAKEST, read_directions, split
 from rasplens.compare.evidence.interchange.coordinates import Subspace, whitened
 from rasplens.compare.evidence.interchange.das import distributed_alignment_search
@@ -252,8 +252,6 @@ def test_a_variable_that_is_read_together_with_another_is_no_illusion():
     task, program = circuit.task(), circuit.program()
     compiled = compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
     pairing = pair(compiled, compiled, task, CompareConfig(n_inputs=100), 0)
-    (one,) = interchanges(
-        pairing, draw_pairs(pairing, 0), representations(pairing), representations(pairing, "untrained"), seed=0
-    )
+    (one,) = interchanges(pairing, draw_pairs(pairing, 0), sites_in_reference(pairing, 0), seed=0)
     assert one.accuracy.score == one.active.score == 1
     assert one.dormant < 0.05
