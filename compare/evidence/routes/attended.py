@@ -6,7 +6,7 @@ looks, though not that this matters, so it can leave a claim open and never refu
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,29 +65,35 @@ def attended(pairing: Pairing) -> Iterator[Attended]:
     assert pairing.fitting is not None
     groups, n = _groups(pairing.learned), min(FEW, pairing.n_inputs)
     read = program_edges(pairing.compiled.program, pairing.task, pairing.ids[:n])
+    on_fitting = {one.head: one for one in active_heads(pairing.fitting)}
     for one in active_heads(pairing):
-        on_fitting = [head for head in active_heads(pairing.fitting) if head.head == one.head]
-        if not (groups and on_fitting):
+        rows, _ = _selecting(pairing, one)
+        if not rows.any():
             continue
-        shares = [_share_of_rest(pairing.fitting, on_fitting[0], heads) for heads in groups]
-        scores = [
-            _likeness(pairing.fitting, on_fitting[0], heads, share)[1].mean()
-            for heads, share in zip(groups, shares, strict=True)
-        ]
-        best = int(np.argmax(scores))
-        heads = groups[best]
-        rows, found = _likeness(pairing, one, heads, shares[best])
-        _, uniform = _likeness(pairing, one, (), 1.0)
-        if rows.any():
-            yield Attended(
-                variable=one.variable,
-                gathers=tuple(name for name, edges in read.gathered.items() if _is_along(one, edges, n)),
-                heads=heads,
-                rows=rows,
-                alike=_placed(found, rows),
-                similarity=float(found.mean()),
-                uniform=float((uniform >= ALIKE).mean()),
-            )
+        chosen_on = (pairing.fitting, on_fitting[one.head]) if one.head in on_fitting else (pairing, one)
+        heads, share = _most_like(*chosen_on, groups)
+        found = _likeness(pairing, one, heads, share)
+        yield Attended(
+            variable=one.variable,
+            gathers=tuple(name for name, edges in read.gathered.items() if _is_along(one, edges, n)),
+            heads=heads,
+            rows=rows,
+            alike=_placed(found, rows),
+            similarity=float(found.mean()),
+            uniform=float((_likeness_of_uniform(pairing, one) >= ALIKE).mean()),
+        )
+
+
+def _most_like(
+    pairing: Pairing, one: ActiveHead, groups: Sequence[tuple[Head, ...]]
+) -> tuple[tuple[Head, ...], float]:
+    """The heads that attend most like a compiled head, and their share of the rest; none where none is of use."""
+    if not groups:
+        return (), 1.0
+    shares = [_share_of_rest(pairing, one, heads) for heads in groups]
+    scores = [_likeness(pairing, one, heads, share).sum() for heads, share in zip(groups, shares, strict=True)]
+    best = int(np.argmax(scores))
+    return groups[best], shares[best]
 
 
 def _is_along(one: ActiveHead, edges: Edges, n: int) -> bool:
@@ -124,22 +130,29 @@ def _is_used(studied: StudiedModel, head: Head) -> bool:
 
 def _likeness(
     pairing: Pairing, one: ActiveHead, heads: tuple[Head, ...], share: float
-) -> tuple[Bool[np.ndarray, "input query"], Float[np.ndarray, " row"]]:
-    """The query rows on which a compiled head attends elsewhere than to itself, and how like it heads do there.
-
-    Without heads, how like it attending to everything alike would be.
-    """
+) -> Float[np.ndarray, " row"]:
+    """How like a compiled head others attend, on the rows on which it attends elsewhere than to itself."""
     read, first = _selecting(pairing, one)
-    if heads:
-        second = _elsewhere(pairing, one, pairing.learned, heads)[read] * np.append(
-            np.ones(pairing.task.n_ctx), 1 / share
-        )
-    else:
-        uniform = np.pad(between_positions(pairing.task), ((0, 0), (0, 1)))
-        second = np.broadcast_to(uniform, (*read.shape, uniform.shape[-1]))[read].astype(np.float64)
+    if not heads:
+        return np.zeros(len(first))
+    weights = np.append(np.ones(pairing.task.n_ctx), 1 / share)
+    return _similarities(first, _elsewhere(pairing, one, pairing.learned, heads)[read] * weights)
+
+
+def _likeness_of_uniform(pairing: Pairing, one: ActiveHead) -> Float[np.ndarray, " row"]:
+    """The same of attending to everything alike."""
+    read, first = _selecting(pairing, one)
+    uniform = np.pad(between_positions(pairing.task), ((0, 0), (0, 1))).astype(np.float64)
+    return _similarities(first, np.broadcast_to(uniform, (*read.shape, uniform.shape[-1]))[read])
+
+
+def _similarities(
+    first: Float[np.ndarray, "row key_and_rest"], second: Float[np.ndarray, "row key_and_rest"]
+) -> Float[np.ndarray, " row"]:
     total = second.sum(axis=-1, keepdims=True)
-    found = similarity(first / first.sum(axis=-1, keepdims=True), second / np.where(total > SELECTS, total, 1))
-    return read, np.where(total[:, 0] > SELECTS, found, 0.0)
+    shares = second / np.where(total > SELECTS, total, 1)
+    found = similarity(first / first.sum(axis=-1, keepdims=True), shares)
+    return np.where(total[:, 0] > SELECTS, found, 0.0)
 
 
 def _selecting(

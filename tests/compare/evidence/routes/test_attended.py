@@ -1,5 +1,7 @@
 """How heads attend where no intervention tells."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from rasplens.compare.evidence.routes.attended import attended
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compare.verdict.calibration.circuits import CIRCUITS, HARD
 from rasplens.compile import compile_program
-from rasplens.model import disguise
+from rasplens.model import Transformer, disguise
 from rasplens.model.twins import add_self_edges, duplicate_head, insert_idle_heads, plant_decoy, split_head
 
 FEW = CompareConfig(n_inputs=120, n_fitting=100, relevance_inputs=24)
@@ -82,3 +84,15 @@ def test_along_which_of_the_programs_edges_a_head_attends():
     task, _, counting = sides("any")
     (found,) = seen(counting, counting, task)
     assert found.gathers == ()
+
+
+def test_a_model_without_a_head_of_use_attends_like_nothing():
+    """It is said, not passed over."""
+    task, looking, _ = sides("any")
+    weights = looking.transformer
+    silent = {name: np.zeros_like(a) if name.endswith("attn.W_O") else a for name, a in weights.weights.items()}
+    model = Transformer(replace(weights.config, identity_o=False), silent, weights.mask)
+    (found,) = seen(looking, model, task, vocabulary_of(looking, task))
+    assert found.heads == ()
+    assert not found.alike.any()
+    assert found.similarity == 0
