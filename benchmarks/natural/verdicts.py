@@ -34,13 +34,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", default="0,1,2", help="of the models, with commas")
     parser.add_argument("--config", default="quick", help="of the comparisons")
-    parser.add_argument("--rows", type=Path, help="where to write one JSON line for each comparison")
+    parser.add_argument("--rows", type=Path, help="one JSON line a comparison; what it has is not made again")
     parser.add_argument("--write", type=Path, help="the page to put the table into")
     arguments = parser.parse_args()
     seeds = {int(seed) for seed in arguments.seeds.split(",")}
+    done = _read(arguments.rows, arguments.config)
     rows = []
     for found in json.loads(TRUTH.read_text())["models"]:
         if found["seed"] not in seeds or found["label"] == "not learned":
+            continue
+        if (before := done.get((found["model"], found["program"]))) is not None:
+            rows.append(before)
             continue
         compiled = _compiled(found["mechanism"], found["program"])
         if compiled.transformer.config.n_layers > MOST_LAYERS:
@@ -82,6 +86,14 @@ def page(frame: pd.DataFrame, config: str) -> str:
     )
 
 
+def _read(path: Path | None, config: str) -> dict[tuple[str, str], dict]:
+    """The rows of an earlier run with this config, by model and program."""
+    if path is None or not path.exists():
+        return {}
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    return {(row["model"], row["program"]): row for row in rows if row["config"] == config}
+
+
 @cache
 def _mechanism(name: str) -> Mechanism:
     return get_mechanism(name)
@@ -97,6 +109,7 @@ def _row(found: dict, compiled: CompiledModel, config: str) -> dict:
     pairing = pair(compiled, model, _mechanism(found["mechanism"]).task, get_config(config), 0)
     said = verdict(program_claims(pairing, causal_tests(pairing, {}, 0), 0))
     return {
+        "config": config,
         **{name: found[name] for name in ("model", "mechanism", "shape", "seed", "program", "label")},
         "verdict": said.answer,
         **said.levels,

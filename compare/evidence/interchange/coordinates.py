@@ -85,18 +85,18 @@ def whitened(stream: Float[np.ndarray, "input width"]) -> Whitened:
 
 def _frame(points: Float[np.ndarray, "input axis"]) -> Float[np.ndarray, "axis axis"]:
     """An orthonormal basis of what points span, by Gram and Schmidt, in columns."""
-    basis = np.zeros((points.shape[1], 0))
-    for point in points:
-        if basis.shape[1] == len(basis):
-            break
-        rest = point - basis @ (basis.T @ point)
-        if np.linalg.norm(rest) > NEW * np.linalg.norm(point):
-            rest -= basis @ (basis.T @ rest)  # once more, against rounding
-            basis = np.column_stack([basis, rest / np.linalg.norm(rest)])
-    if basis.shape[1] < len(basis):  # what is left is hardly spanned: its axes are as they come
-        left = np.linalg.svd(basis)[0][:, basis.shape[1] :]
-        basis = np.column_stack([basis, left])
-    return basis
+    n_axes = points.shape[1]
+    sizes, rest, axes = np.linalg.norm(points, axis=1), points.copy(), np.zeros((n_axes, 0))
+    while axes.shape[1] < n_axes:
+        new = np.linalg.norm(rest, axis=1) > NEW * sizes
+        if not new.any():  # what is left is hardly spanned: its axes are as they come
+            return np.column_stack([axes, np.linalg.svd(axes)[0][:, axes.shape[1] :]])
+        axis = rest[new.argmax()]
+        axis = axis - axes @ (axes.T @ axis)  # once more, against rounding
+        axis /= np.linalg.norm(axis)
+        axes = np.column_stack([axes, axis])
+        rest -= (rest @ axis)[:, None] * axis
+    return axes
 
 
 def whole(width: int, part: slice = slice(None)) -> Subspace:
