@@ -6,7 +6,7 @@ python benchmarks/stability.py --write docs/calibration-tables.md
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -62,13 +62,14 @@ class Case:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--config", default="quick", help="of the comparisons")
+    parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS), help="what to measure")
     parser.add_argument("--write", type=Path, help="the page to put the tables into")
     arguments = parser.parse_args()
-    parts = symmetries(arguments.config), seeds(arguments.config), coverage(arguments.config)
-    text = "\n\n".join(parts)
-    print(text)
-    if arguments.write is not None:
-        write(arguments.write, "stability", text)
+    for name in arguments.parts:
+        text = PARTS[name](arguments.config)
+        print(text)
+        if arguments.write is not None:
+            write(arguments.write, name, text)
 
 
 def cases(names: tuple[str, ...] = NAMES) -> Iterator[Case]:
@@ -184,6 +185,9 @@ def coverage(config: str) -> str:
     title = f"### Coverage of the 95 % intervals (`{config}`, {DRAWS} fresh draws)"
     return f"{title}\n\n{mean:.1f} % of all intervals cover (to reach: 93 to 97 %).\n\n{table(headings, rows)}"
 
+
+PARTS: Mapping[str, Callable[[str], str]] = {"symmetries": symmetries, "seeds": seeds, "coverage": coverage}
+"""What is measured, by the names of the page's markers."""
 
 if __name__ == "__main__":
     main()
