@@ -20,8 +20,9 @@ class CompareConfig:
         questions_tried: Pairs that are drawn at most to find those.
         interchange_pairs: Pairs whose answer changes, to choose a site on, and as many others to score on.
         pairs_tried: Pairs that are drawn at most to find those.
+        control_pairs: As many of them are for the same search in an untrained and in the compiled model.
         least_pairs: With fewer pairs to score on, a variable is not tested.
-        das_steps: Steps of gradient descent of distributed alignment search.
+        das_steps: Steps of gradient descent without getting better, after which distributed alignment search ends.
         random_subspaces: Random subspaces that make up the control of an interchange.
         head_answers: Heads are ablated on as many inputs as have this many answers together.
         edge_answers: The same for attention edges, heads at one position, and pairs of heads.
@@ -42,6 +43,7 @@ class CompareConfig:
     questions_tried: int = 4_000
     interchange_pairs: int = 500
     pairs_tried: int = 10_000
+    control_pairs: int = 200
     least_pairs: int = 10
     das_steps: int = 50
     random_subspaces: int = 5
@@ -84,6 +86,7 @@ PRESETS: Mapping[str, CompareConfig] = {
         questions_tried=2_000,
         interchange_pairs=150,
         pairs_tried=3_000,
+        control_pairs=100,
         das_steps=20,
         random_subspaces=3,
         head_answers=500,
@@ -101,6 +104,7 @@ PRESETS: Mapping[str, CompareConfig] = {
         questions_tried=20_000,
         interchange_pairs=1_000,
         pairs_tried=40_000,
+        control_pairs=500,
         das_steps=100,
         random_subspaces=10,
         head_answers=8_000,

@@ -73,10 +73,12 @@ def forward_from(
     config: Config,
     layer: int,
     residual: Array,
-    gathered: Array,
+    gathered: Array | None = None,
+    hook: Hook = no_hook,
     xp: ModuleType = np,
+    per_head: bool = False,
 ) -> Array:
-    """Logits of a forward pass that goes on behind the attention of a layer.
+    """Logits of a forward pass that starts before a layer, or behind its attention.
 
     Behind the last layer's nothing passes between positions: there, any choice of positions may be given.
 
@@ -86,16 +88,19 @@ def forward_from(
         config: The architecture.
         layer: The layer.
         residual: Its `hook_resid_pre`: `[batch, pos, d_model]`.
-        gathered: Its `hook_z`: `[batch, pos, head, d_head]`.
+        gathered: Its `hook_z`, to start behind the attention: `[batch, pos, head, d_head]`.
+        hook: Called on every activation from there on.
         xp: The array namespace.
+        per_head: Whether each head's own output is computed.
 
     Returns:
         `[batch, pos, d_vocab_out]`.
     """
-    model = _Model(weights, mask, config, no_hook, xp, per_head=False)
-    residual = _behind_heads(model, layer, residual, gathered)
+    model = _Model(weights, mask, config, hook, xp, per_head)
+    if gathered is not None:
+        residual, layer = _behind_heads(model, layer, residual, gathered), layer + 1
     position = _position_embedding(model, residual) if config.positions == "sinusoidal_qk" else None
-    return _layers(model, layer + 1, residual, position)
+    return _layers(model, layer, residual, position)
 
 
 @dataclass(frozen=True)

@@ -36,15 +36,26 @@ class HookedModel(HookedRootModule):
             _attach(self, name, HookPoint())
         self.setup()
 
-    def forward(self, tokens: Int[torch.Tensor, "batch pos"]) -> Float[torch.Tensor, "batch pos d_vocab_out"]:
+    def forward(
+        self,
+        tokens: Int[torch.Tensor, "batch pos"] | Float[torch.Tensor, "batch pos d_model"],
+        start_at_layer: int | None = None,
+    ) -> Float[torch.Tensor, "batch pos d_vocab_out"]:
         """Logits; see `rasplens.model.forward.forward`.
+
+        Args:
+            tokens: The inputs; with `start_at_layer`, the residual stream before that layer instead.
+            start_at_layer: Where to start, as in TransformerLens; hook points before it are passed by.
 
         Raises:
             ValueError: If the tokens do not fit the config.
         """
-        check_tokens(self.cfg, tokens)
         weights = dict(self.named_parameters())
         per_head = any(_is_hooked(point) for point in self._results)
+        if start_at_layer is not None:
+            start = start_at_layer, tokens, None
+            return forward_from(weights, self.mask, self.cfg, *start, self._hook, xp, per_head)
+        check_tokens(self.cfg, tokens)
         return forward(weights, self.mask, self.cfg, tokens, self._hook, xp, per_head)
 
     def forward_from(
@@ -57,7 +68,8 @@ class HookedModel(HookedRootModule):
 
         Hook points are passed by.
         """
-        return forward_from(dict(self.named_parameters()), self.mask, self.cfg, layer, residual, gathered, xp)
+        weights = dict(self.named_parameters())
+        return forward_from(weights, self.mask, self.cfg, layer, residual, gathered, xp=xp)
 
     @property
     def is_hooked(self) -> bool:

@@ -17,7 +17,7 @@ from rasplens.compare.evidence.axes import (
     subspaces_axis,
 )
 from rasplens.compare.evidence.behaviour import Behaviour, DistinguishingInputs, behaviour
-from rasplens.compare.evidence.interchange.accuracy import Interchange, interchanges, sites_in_reference
+from rasplens.compare.evidence.interchange.accuracy import Interchange, ReferenceSites, interchanges
 from rasplens.compare.evidence.interchange.joint import JointInterchange, joint_interchanges
 from rasplens.compare.evidence.interchange.pairs import draw_pairs, intermediate_variables
 from rasplens.compare.evidence.routes.agreement import RouteTest, route_tests
@@ -37,6 +37,7 @@ class CausalTests:
     """What the claims of a program are judged by.
 
     Attributes:
+        representations: How the learned residual stream represents the variables.
         interchanged: What the variables do in the learned model.
         joint: What two of them do together.
         routes: The questions about routes, and if none could be asked, why.
@@ -44,6 +45,7 @@ class CausalTests:
         behaviour: How the model answers.
     """
 
+    representations: dict[Place, Representation]
     interchanged: list[Interchange]
     joint: list[JointInterchange]
     routes: tuple[list[RouteTest], str]
@@ -57,7 +59,6 @@ class Evidence:
 
     Attributes:
         decodability: Of the variables in the learned residual stream.
-        representations: How that represents them.
         attention: How heads attend.
         shared_heads: Which heads share a job, see `split_heads`.
         causal: What decides.
@@ -66,7 +67,6 @@ class Evidence:
     """
 
     decodability: Decodability
-    representations: dict[Place, Representation]
     attention: HeadSimilarities
     shared_heads: pd.DataFrame
     causal: CausalTests
@@ -94,11 +94,11 @@ def causal_tests(
     begin("routes")
     routes = route_tests(pairing, seed)
     begin("interchange")
-    drawn = draw_pairs(pairing, seed)
-    reference = sites_in_reference(pairing, seed)
-    interchanged = interchanges(pairing, drawn, reference, seed)
+    drawn, held = draw_pairs(pairing, seed), representations(pairing)
+    reference = ReferenceSites(pairing, seed)
+    interchanged = interchanges(pairing, drawn, held, reference, seed)
     joint = list(joint_interchanges(pairing, drawn, interchanged, reference, seed))
-    return CausalTests(interchanged, joint, routes, list(attended(pairing)), behaved)
+    return CausalTests(held, interchanged, joint, routes, list(attended(pairing)), behaved)
 
 
 def collect_evidence(
@@ -119,7 +119,7 @@ def collect_evidence(
     draws = config.bootstrap_draws
     causal = causal_tests(pairing, distinguishing, seed, progress)
     begin("residual subspaces")
-    decoded, held = decodability(pairing, seed), representations(pairing)
+    decoded = decodability(pairing, seed)
     begin("attention")
     attention = head_similarities(pairing, seed)
     shared = split_heads(pairing, attention)
@@ -135,4 +135,4 @@ def collect_evidence(
         ablation_axis(pairing, edges["compiled"], edges["learned"], seed),
         subspaces_axis(decoded, intermediate_variables(pairing), seed, draws),
     )
-    return Evidence(decoded, held, attention, shared, causal, edges, axes)
+    return Evidence(decoded, attention, shared, causal, edges, axes)

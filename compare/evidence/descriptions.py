@@ -27,8 +27,8 @@ def descriptions(pairing: Pairing, found: Evidence, seed: int) -> dict[str, pd.D
         "attention": found.attention.table,
         "shared_heads": found.shared_heads,
         "decodability": found.decodability.table,
-        "representations": explained_table(found.representations),
-        "overlaps": overlap_table(found.representations),
+        "representations": explained_table(found.causal.representations),
+        "overlaps": overlap_table(found.causal.representations),
         "similarity": stream_similarity(pairing, seed),
     }
     for side, studied in (("compiled", pairing.reference), ("learned", pairing.learned)):

@@ -46,7 +46,7 @@ def posable(pairing: Pairing) -> Posable:
     """What occurs on a pairing's inputs."""
     reference, n_answers = pairing.reference, len(pairing.task.loss_positions)
     rows = {}
-    for (layer, head), positions in pairing.relevance.heads.items():
+    for (layer, head), positions in pairing.relevant_rows.items():
         attention = reference.whole_pattern(layer)
         for place in map(reference.at, positions):
             seen = np.zeros(10 * attention.shape[-1] + 11, dtype=bool)

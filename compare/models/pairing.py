@@ -10,8 +10,8 @@ import torch
 from jaxtyping import Bool, Int
 
 from rasplens.compare.config import CompareConfig
-from rasplens.compare.models.relevance import Relevance, relevance
-from rasplens.compare.models.studied_model import StudiedModel, as_studied_model
+from rasplens.compare.models.relevance import relevant_positions, relevant_rows
+from rasplens.compare.models.studied_model import Head, StudiedModel, as_studied_model
 from rasplens.compare.models.vocabulary import Vocabulary
 from rasplens.compile import CompiledModel
 from rasplens.learned import untrained_like
@@ -68,13 +68,24 @@ class Pairing:
         return variable_codes(self.compiled, self.task, self.ids)
 
     @cached_property
-    def relevance(self) -> Relevance:
-        """Where the compiled model's variables and heads are causally relevant."""
-        return relevance(self.reference, self.compiled.variables, self.config.relevance_inputs)
+    def relevant_rows(self) -> dict[Head, list[int]]:
+        """By head of the compiled model, the positions at which what it writes is causally relevant."""
+        if self.fitting is not None:
+            return self.fitting.relevant_rows
+        return relevant_rows(self.reference, self.config.relevance_inputs)
 
-    def relevant_positions(self, variable: str) -> tuple[int, ...]:
+    def relevant_positions(self, variable: str) -> list[int]:
         """The positions at which a variable of the compiled model is causally relevant."""
-        return self.relevance.variables[variable]
+        if self.fitting is not None:
+            return self.fitting.relevant_positions(variable)
+        if variable not in self._relevant:
+            one, few = self.compiled.variables[variable], self.config.relevance_inputs
+            self._relevant[variable] = relevant_positions(self.reference, one, few)
+        return self._relevant[variable]
+
+    @cached_property
+    def _relevant(self) -> dict[str, list[int]]:
+        return {}
 
     @cached_property
     def agrees(self) -> Bool[np.ndarray, " input"]:

@@ -4,8 +4,7 @@ Zeroing would not do: the zero of a head may be just what it writes where it has
 Found by trying, on a few inputs, with every position at once in a batch.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -17,27 +16,11 @@ from rasplens.compile import Variable
 CHANGE = 1e-3
 """The least change of a logit that counts as one."""
 
+ROUNDS = 4
+"""The inputs are tried in so many parts: most positions are found with the first."""
+
 Exchange = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 """From an activation at one position, and what it is elsewhere, `[input, ...]`: the first with a part of that."""
-
-
-@dataclass(frozen=True)
-class Relevance:
-    """Where the parts of a compiled model are causally relevant, as positions of the task.
-
-    Attributes:
-        variables: By the name of a variable.
-        heads: By head, for what it writes.
-    """
-
-    variables: Mapping[str, tuple[int, ...]]
-    heads: Mapping[Head, list[int]]
-
-
-def relevance(studied: StudiedModel, variables: Mapping[str, Variable], n_inputs: int) -> Relevance:
-    """Where the variables and heads of a compiled model are causally relevant, tried on its first inputs."""
-    found = {name: tuple(relevant_positions(studied, one, n_inputs)) for name, one in variables.items()}
-    return Relevance(found, relevant_rows(studied, n_inputs))
 
 
 def relevant_rows(studied: StudiedModel, n_inputs: int) -> dict[Head, list[int]]:
@@ -68,24 +51,35 @@ def _of_head(head: int) -> Exchange:
 
 
 def _relevant_positions(studied: StudiedModel, n_inputs: int, point: str, exchange: Exchange) -> list[int]:
-    """The task's positions at which a part of an activation reaches an answer."""
-    studied = studied.first(n_inputs)
-    clean = studied.logits(studied.tokens)
+    """The task's positions at which a part of an activation reaches an answer.
+
+    What the first inputs show is not asked of the others.
+    """
+    found: set[int] = set()
+    for few in np.array_split(studied.first(n_inputs).ids, ROUNDS):
+        asked = [position for position in range(studied.n_pos) if position not in found]
+        if len(few) > 1 and asked:
+            found |= _reaching(studied.on(few), point, exchange, asked)
+    return sorted(found)
+
+
+def _reaching(studied: StudiedModel, point: str, exchange: Exchange, positions: Sequence[int]) -> set[int]:
+    """Those of some positions at which a part of an activation reaches an answer on these inputs."""
+    n, clean = studied.n_inputs, studied.clean_logits
 
     def change(groups: Sequence[Sequence[int]], dimension: int) -> Float[np.ndarray, "group answer"]:
         """How much the logits change when each group of positions has the part of the next input or position."""
-        n = studied.n_inputs
 
         def edit(activation: torch.Tensor, hook: object) -> torch.Tensor:
             edited = activation.clone()
-            for i, positions in enumerate(groups):
+            for i, group in enumerate(groups):
                 own = activation[i * n : (i + 1) * n]
                 others = own.roll(1, dims=dimension)
-                for place in map(studied.at, positions):
+                for place in map(studied.at, group):
                     edited[i * n : (i + 1) * n, place] = exchange(own[:, place], others[:, place])
             return edited
 
-        logits = studied.logits(studied.tokens.repeat(len(groups), 1), [(point, edit)])
+        logits = studied.logits([(point, edit)], np.tile(np.arange(n), len(groups)))
         return np.abs(logits.reshape(len(groups), *clean.shape) - clean).max(axis=(1, 3))
 
     def reached(groups: Sequence[Sequence[int]]) -> Float[np.ndarray, "group answer"]:
@@ -93,8 +87,8 @@ def _relevant_positions(studied: StudiedModel, n_inputs: int, point: str, exchan
 
     if point.startswith(f"blocks.{studied.n_layers - 1}.") and not point.endswith("hook_resid_pre"):
         # Behind the last attention a position reaches its own answer and no other: all are tried at once.
-        is_relevant = reached([range(studied.n_pos)])[0] > CHANGE
+        is_relevant = reached([positions])[0] > CHANGE
         answers = zip(studied.task.loss_positions, is_relevant, strict=True)
-        return sorted(position for position, relevant in answers if relevant)
-    found = reached([[position] for position in range(studied.n_pos)]).max(axis=1) > CHANGE
-    return [int(position) for position in np.flatnonzero(found)]
+        return {position for position, relevant in answers if relevant}
+    is_relevant = reached([[position] for position in positions]).max(axis=1) > CHANGE
+    return {position for position, relevant in zip(positions, is_relevant, strict=True) if relevant}

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -25,6 +25,11 @@ BATCH = 512
 FwdHook = tuple[str, Callable[..., torch.Tensor]]
 Head = tuple[int, int]
 """A head as (layer, index)."""
+
+Rows = slice | Int[np.ndarray, " row"]
+"""Some of a model's inputs, by their place."""
+
+ALL: Final = slice(None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,50 +119,57 @@ class StudiedModel:
 
     def residual(self, point: str) -> Float[np.ndarray, "input pos d_model"]:
         """The residual stream at the task's positions."""
-        return self._residuals[point][:, self._places]
+        return self.whole(point)[:, self._places]
 
     def activation(self, point: str) -> Float[np.ndarray, "input pos width"]:
         """What passes a hook point at the task's positions; heads stand side by side."""
-        if point in self.residual_points:
-            return self.residual(point)
-        if point not in self._others:
-            found = self.cache([point])[point]
-            self._others[point] = found.reshape(*found.shape[:2], -1)
-        return self._others[point][:, self._places]
+        found = self.whole(point)
+        return found.reshape(*found.shape[:2], -1)[:, self._places]
 
     def pattern(self, layer: int) -> Float[np.ndarray, "input head query key"]:
         """Attention between the task's positions: what other positions get is left out."""
-        return self._attention[pattern_point(layer)][:, :, self._places][..., self._places]
+        return self.whole_pattern(layer)[:, :, self._places][..., self._places]
 
     def whole_pattern(self, layer: int) -> Float[np.ndarray, "input head ctx ctx"]:
         """Attention between all of the model's positions."""
-        return self._attention[pattern_point(layer)]
+        return self.whole(pattern_point(layer))
 
     def whole_residual(self, layer: int) -> Float[np.ndarray, "input ctx d_model"]:
         """The residual stream before a layer, at all of the model's positions."""
-        return self._residuals["blocks.0.hook_resid_pre" if layer == 0 else f"blocks.{layer - 1}.hook_resid_post"]
+        return self.whole("blocks.0.hook_resid_pre" if layer == 0 else f"blocks.{layer - 1}.hook_resid_post")
 
     def whole_values(self, layer: int) -> Float[np.ndarray, "input ctx head d_head"]:
         """The values of each head of a layer, at all of the model's positions."""
-        return self._values[value_point(layer)]
+        return self.whole(projection_point(layer, "v"))
 
     def whole_gathered(self, layer: int) -> Float[np.ndarray, "input ctx head d_head"]:
         """What each head of a layer gathers, at all of the model's positions."""
-        return self._attention[z_point(layer)]
+        return self.whole(z_point(layer))
 
-    def logits(
-        self, tokens: torch.Tensor, hooks: Sequence[FwdHook] = ()
-    ) -> Float[np.ndarray, "batch answer logit"]:
-        """The logits at the answer positions, while hooks edit the model."""
+    def whole(self, point: str) -> Float[np.ndarray, "input ctx ..."]:
+        """What passes a hook point at all of the model's positions, unedited; it is computed once."""
+        if point not in self._known:
+            self._known.update(self.cache(self._read_with(point)))
+        return self._known[point]
+
+    def logits(self, hooks: Sequence[FwdHook] = (), rows: Rows = ALL) -> Float[np.ndarray, "row answer logit"]:
+        """The logits at the answer positions on some inputs, while hooks edit the model."""
         with torch.no_grad():
-            return self.run(tokens, hooks).cpu().numpy()
+            return self.run(hooks, rows).cpu().numpy()
 
-    def run(
-        self, tokens: torch.Tensor, hooks: Sequence[FwdHook] = ()
-    ) -> Float[torch.Tensor, "batch answer logit"]:
-        """`logits` as a tensor through which gradients flow."""
-        whole = [part for hook in hooks for part in self._whole(hook)]
-        return self.model.run_with_hooks(tokens, fwd_hooks=whole)[:, self.answer_places]
+    def run(self, hooks: Sequence[FwdHook] = (), rows: Rows = ALL) -> Float[torch.Tensor, "row answer logit"]:
+        """`logits` as a tensor through which gradients flow.
+
+        Layers before the first hook are not run again.
+        """
+        whole: list[Any] = [part for hook in hooks for part in self._whole(hook)]
+        first = min((layer_of(point) for point, _ in hooks), default=0)
+        if first and isinstance(self.model, HookedModel):
+            residual = torch.as_tensor(self.whole_residual(first)[rows])
+            logits = self.model.run_with_hooks(residual, start_at_layer=first, fwd_hooks=whole)
+        else:
+            logits = self.model.run_with_hooks(self.tokens[rows], fwd_hooks=whole)
+        return logits[:, self.answer_places]
 
     def _whole(self, hook: FwdHook) -> list[FwdHook]:
         """An edit that reaches all that reads the stream.
@@ -183,7 +195,7 @@ class StudiedModel:
     @cached_property
     def clean_logits(self) -> Float[np.ndarray, "input answer logit"]:
         """The logits at the answer positions, unedited."""
-        return np.concatenate([self.logits(batch) for batch in self.tokens.split(BATCH)])
+        return np.concatenate([self.logits(rows=batch) for batch in self._batches])
 
     def answers(self) -> Int[np.ndarray, "input answer"]:
         """The model's answers, unedited, as the task's codes."""
@@ -195,26 +207,25 @@ class StudiedModel:
 
     def edited_answers(self, hooks: Sequence[FwdHook]) -> Int[np.ndarray, "input answer"]:
         """The model's answers while hooks edit it; they see the inputs in batches."""
-        return np.concatenate(
-            [self.vocabulary.codes(self.logits(batch, hooks)) for batch in self.tokens.split(BATCH)]
-        )
+        return self.vocabulary.codes(np.concatenate([self.logits(hooks, batch) for batch in self._batches]))
+
+    @property
+    def _batches(self) -> list[slice]:
+        return [slice(start, start + BATCH) for start in range(0, self.n_inputs, BATCH)]
 
     @cached_property
-    def _residuals(self) -> dict[str, np.ndarray]:
-        return self.cache(self.residual_points)
-
-    @cached_property
-    def _others(self) -> dict[str, np.ndarray]:
+    def _known(self) -> dict[str, np.ndarray]:
         return {}
 
-    @cached_property
-    def _attention(self) -> dict[str, np.ndarray]:
+    def _read_with(self, point: str) -> list[str]:
+        """The hook points that one pass reads together: what is asked of one is asked of the others."""
         layers = range(self.n_layers)
-        return self.cache([*map(pattern_point, layers), *map(z_point, layers)])
-
-    @cached_property
-    def _values(self) -> dict[str, np.ndarray]:
-        return self.cache([value_point(layer) for layer in range(self.n_layers)])
+        groups = [
+            self.residual_points,
+            [*map(pattern_point, layers), *map(z_point, layers)],
+            *([projection_point(layer, letter) for layer in layers] for letter in "qkv"),
+        ]
+        return next((group for group in groups if point in group), [point])
 
     def cache(self, points: Iterable[str]) -> dict[str, np.ndarray]:
         """Activations at some hook points, at all of the model's positions, unedited."""
@@ -308,6 +319,12 @@ def z_point(layer: int) -> str:
     return f"blocks.{layer}.attn.hook_z"
 
 
-def value_point(layer: int) -> str:
-    """The hook point of the values of a layer's heads."""
-    return f"blocks.{layer}.attn.hook_v"
+def projection_point(layer: int, letter: str) -> str:
+    """The hook point of the queries ("q"), keys ("k") or values ("v") of a layer's heads."""
+    return f"blocks.{layer}.attn.hook_{letter}"
+
+
+def layer_of(point: str) -> int:
+    """The layer of a hook point; what comes before the first one counts as its."""
+    first, *rest = point.split(".")
+    return int(rest[0]) if first == "blocks" else 0

@@ -9,9 +9,10 @@ from transformer_lens.model_bridge.sources import build_bridge_from_module
 from rasplens.compare import CompareConfig, as_studied_model, compare, pair, token_vocabulary
 from rasplens.compare.evidence.ablation.edges import edge_effects
 from rasplens.compare.evidence.ablation.effects import head_effects, head_position_effects, neuron_effects
-from rasplens.compare.evidence.interchange.accuracy import interchanges, sites_in_reference
+from rasplens.compare.evidence.interchange.accuracy import ReferenceSites, interchanges
 from rasplens.compare.evidence.interchange.pairs import draw_pairs, interchange_pairs, interchangeable_positions
 from rasplens.compare.evidence.interchange.patching import agreement
+from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.models.pairing import untrained_control
 from rasplens.compare.models.studied_model import pattern_point, z_point
 from rasplens.compare.models.vocabulary import vocabulary_of
@@ -103,7 +104,7 @@ def test_edits_of_a_bridge_reach_the_logits(studied, name):
     for layer in range(2):
         point = f"blocks.{layer}.{name}"
         if point in studied.model.hook_dict:
-            edited = studied.logits(studied.tokens, [(point, lambda value, hook: torch.zeros_like(value))])
+            edited = studied.logits([(point, lambda value, hook: torch.zeros_like(value))])
             assert np.abs(edited - studied.clean_logits).max() > 1e-2, point
     assert studied.model.hook_dict[pattern_point(0)].fwd_hooks == []  # no edit stays behind
 
@@ -115,7 +116,7 @@ def test_what_is_taken_from_another_input_at_the_middle_of_a_block_is_all_that_c
     studied = as_studied_model(language, task, task.held_out[:40], vocabulary)
     point = "blocks.1.hook_resid_mid"
     stream = torch.as_tensor(studied.cache([point])[point]).flip(0)
-    edited = studied.logits(studied.tokens, [(point, lambda value, hook: stream)])
+    edited = studied.logits([(point, lambda value, hook: stream)])
     np.testing.assert_allclose(edited, studied.clean_logits[::-1], atol=1e-5)
 
 
@@ -128,7 +129,7 @@ def test_without_layer_norm_the_middle_of_a_block_is_edited_alike(task):
     model = Transformer(config, weights, causal_mask(2, task.n_ctx))
     both = [as_studied_model(one, task, task.held_out[:20]) for one in (model, to_bridge(model))]
     for point in both[0].residual_points:
-        edited = [one.logits(one.tokens, [(point, lambda value, hook: value.flip(0) / 2)]) for one in both]
+        edited = [one.logits([(point, lambda value, hook: value.flip(0) / 2)]) for one in both]
         np.testing.assert_allclose(*edited, atol=1e-4)
 
 
@@ -157,7 +158,7 @@ def test_the_untrained_control_of_a_bridge_is_another_model(bridge, task):
     twin = untrained_control(model, 5)
     control = as_studied_model(twin, task, ids, vocabulary)
     assert np.abs(control.clean_logits - before).max() > 0.1
-    ablated = control.logits(control.tokens, [(z_point(1), lambda value, hook: torch.zeros_like(value))])
+    ablated = control.logits([(z_point(1), lambda value, hook: torch.zeros_like(value))])
     assert np.abs(ablated - control.clean_logits).max() > 1e-4
     np.testing.assert_array_equal(as_studied_model(model, task, ids, vocabulary).clean_logits, before)
 
@@ -168,7 +169,7 @@ def test_variables_are_interchanged_in_a_bridge(native, induction, task, brief):
     for point in pairing.learned.residual_points:
         whole = agreement(pairing.learned, pairs, point, None)
         assert np.isfinite(whole.iia).all()
-    (one,) = interchanges(pairing, draw_pairs(pairing, 0), sites_in_reference(pairing, 0), 0)
+    (one,) = interchanges(pairing, draw_pairs(pairing, 0), representations(pairing), ReferenceSites(pairing, 0), 0)
     assert one.variable == "previous"
     assert one.accuracy.score == 1
     assert one.untrained < 0.5

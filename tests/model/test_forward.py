@@ -161,9 +161,11 @@ def test_going_on_behind_the_attention_of_a_layer_gives_the_same_logits(model, l
     weights = {name: xp.asarray(array.copy()) for name, array in model.weights.items()}
 
     def again(residual, gathered):
-        return np.asarray(forward_from(weights, mask, config, layer, residual, gathered, xp))
+        return np.asarray(forward_from(weights, mask, config, layer, residual, gathered, xp=xp))
 
     np.testing.assert_allclose(again(residual, gathered), logits, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(again(residual, None), logits, rtol=0, atol=1e-10)
+    assert np.abs(again(0 * residual, None) - logits).max() > 1e-3
     assert np.abs(again(residual, 0 * gathered) - logits).max() > 1e-3
     if layer == config.n_layers - 1:  # nothing passes between positions any more
         alone = again(residual[:, 2:4], gathered[:, 2:4])

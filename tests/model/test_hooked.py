@@ -163,3 +163,19 @@ def test_torchs_own_hook_edits_each_heads_output(random_transformer):
     with torch.no_grad():
         np.testing.assert_allclose(model(TOKENS).numpy(), expected, rtol=0, atol=1e-10)
     assert np.abs(expected - transformer(TOKENS.numpy())).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    "config", [CONFIG, replace(SINUSOIDAL, n_layers=2), NORMALISED], ids=["plain", "qk", "LN"]
+)
+def test_a_pass_may_start_at_a_layer(random_transformer, config):
+    """As in TransformerLens: from the residual stream before it, with every later hook point alive."""
+    model = HookedModel(random_transformer(config, biases=True))
+    logits, cache = model.run_with_cache(TOKENS)
+    stream = cache["blocks.1.hook_resid_pre"]
+    torch.testing.assert_close(model(stream, start_at_layer=1), logits)
+    assert not torch.allclose(model(0 * stream, start_at_layer=1), logits)
+    edit = [("blocks.1.attn.hook_pattern", lambda pattern, hook: pattern.flip(-1))]
+    edited = model.run_with_hooks(TOKENS, fwd_hooks=edit)
+    torch.testing.assert_close(model.run_with_hooks(stream, start_at_layer=1, fwd_hooks=edit), edited)
+    assert not torch.allclose(edited, logits)

@@ -128,7 +128,7 @@ def _with_rows(
         pattern[:, :, place] = rows.permute(2, 0, 1, 3).flatten(0, 1).to(pattern)
         return pattern
 
-    logits = studied.run(studied.tokens.repeat(n_edits, 1), [(pattern_point(layer), edit)])
+    logits = studied.run([(pattern_point(layer), edit)], np.tile(np.arange(studied.n_inputs), n_edits))
     logits = logits.unflatten(0, (n_edits, -1)).cpu()
     return logits[:, :, [i for i, at in enumerate(studied.answer_places) if at == place]] if last else logits
 

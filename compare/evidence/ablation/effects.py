@@ -66,7 +66,7 @@ def joint_effects(studied: StudiedModel, config: CompareConfig = STANDARD, seed:
 
     def drop(heads: Sequence[Head], method: Method) -> float:
         hooks = [(z_point(head[0]), _whole_batch(_head_edit(studied, head, method, seed))) for head in heads]
-        edited = studied.vocabulary.codes(studied.logits(studied.tokens, hooks))
+        edited = studied.vocabulary.codes(studied.logits(hooks))
         return right - float((edited == studied.targets).mean())
 
     alone = {(head, method): drop([head], method) for head in studied.heads for method in METHODS}
@@ -115,7 +115,7 @@ def _without_each(studied: StudiedModel, edits: Sequence[tuple[str, Edit]]) -> I
                     edit(value, slice(i * n, (i + 1) * n))
                 return value
 
-            logits = studied.logits(studied.tokens.repeat(len(part), 1), [(point, apply)])
+            logits = studied.logits([(point, apply)], np.tile(np.arange(n), len(part)))
             yield Edited(logits.reshape(len(part), n, *logits.shape[1:]), range(logits.shape[1]))
 
 

@@ -12,9 +12,9 @@ rank, and the same search in an untrained model. Whether an interchange needs a 
 never takes is seen from the parts of what it changes (see `active_directions`).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,15 @@ from rasplens.compare.evidence.interchange.active_directions import read_directi
 from rasplens.compare.evidence.interchange.coordinates import Subspace, Whitened, whitened
 from rasplens.compare.evidence.interchange.pairs import InterchangePairs
 from rasplens.compare.evidence.interchange.patching import Agreement, accuracy_drop_without, agreement
-from rasplens.compare.evidence.interchange.sites import Site, SiteMethod, Sites, find_sites, mapped_subspaces
+from rasplens.compare.evidence.interchange.sites import (
+    GOOD_ENOUGH,
+    Site,
+    SiteMethod,
+    Sites,
+    components,
+    find_sites,
+    mapped_subspaces,
+)
 from rasplens.compare.evidence.subspaces.representations import Place, Representation, representations
 from rasplens.compare.models.pairing import Pairing
 from rasplens.model import random_streams
@@ -31,8 +39,45 @@ from rasplens.model import random_streams
 FOUND = 0.8
 """From this score on, the search has found the variable; below it is asked whether it would find it at all."""
 
-InReference = Callable[[InterchangePairs], Sites]
-"""From the pairs to choose on to the sites in the compiled model."""
+
+@dataclass(frozen=True, eq=False)
+class ReferenceSites:
+    """What the same search finds where a variable is known to be, in the compiled model; each variable once.
+
+    Attributes:
+        pairing: The models on the same inputs.
+        seed: Of the search.
+    """
+
+    pairing: Pairing
+    seed: int
+
+    def ceiling(self, chosen: InterchangePairs) -> float:
+        """The score that the search reaches; that of the first component which is good enough, where one is."""
+        assert self.pairing.fitting is not None
+        parts = components(self.pairing.fitting.reference, self._few(chosen))
+        enough = next((site.score for site in parts if site.score >= GOOD_ENOUGH), None)
+        return self.sites(chosen).best.score if enough is None else enough
+
+    def sites(self, chosen: InterchangePairs) -> Sites:
+        """Where the search finds the variable, from the pairs to choose on."""
+        if chosen.variable not in self._found:
+            assert self.pairing.fitting is not None
+            reference, steps = self.pairing.fitting.reference, self.pairing.config.das_steps
+            found = find_sites(reference, self._few(chosen), self._held, self.seed, steps)
+            self._found[chosen.variable] = found
+        return self._found[chosen.variable]
+
+    def _few(self, chosen: InterchangePairs) -> InterchangePairs:
+        return chosen.of(slice(self.pairing.config.control_pairs))
+
+    @cached_property
+    def _held(self) -> dict[Place, Representation]:
+        return representations(self.pairing, "reference")
+
+    @cached_property
+    def _found(self) -> dict[str, Sites]:
+        return {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +145,8 @@ COLUMNS = (
 def interchanges(
     pairing: Pairing,
     drawn: Iterable[tuple[InterchangePairs, InterchangePairs]],
-    reference: InReference,
+    learned: Mapping[Place, Representation],
+    reference: ReferenceSites,
     seed: int,
 ) -> list[Interchange]:
     """The interchange of every variable that can be tested.
@@ -108,11 +154,12 @@ def interchanges(
     Args:
         pairing: The models on the same inputs.
         drawn: For each variable, the pairs to choose a site on and those to score on; see `draw_pairs`.
+        learned: How the learned residual stream represents the variables.
         reference: Finds the sites in the compiled model, where they are asked for.
         seed: Of random subspaces.
     """
-    held = representations(pairing), representations(pairing, "untrained")
-    return [_interchange(pairing, chosen, scored, *held, reference, seed) for chosen, scored in drawn]
+    untrained = representations(pairing, "untrained")
+    return [_interchange(pairing, *pairs, learned, untrained, reference, seed) for pairs in drawn]
 
 
 def _interchange(
@@ -121,7 +168,7 @@ def _interchange(
     scored: InterchangePairs,
     learned: Mapping[Place, Representation],
     untrained: Mapping[Place, Representation],
-    reference: InReference,
+    reference: ReferenceSites,
     seed: int,
 ) -> Interchange:
     assert pairing.fitting is not None
@@ -141,8 +188,10 @@ def _interchange(
             agreement(studied, scored, site.point, part) for part in split(site.subspaces, axes, read, moved)
         )
         dormant = rest.score
-    das_steps = steps if site.method == "DAS" else 0
-    floor = find_sites(pairing.fitting.untrained, chosen, untrained, seed, das_steps).best
+    # What a search finds in an untrained model says something only of what one has found.
+    das_steps = steps if site.method == "DAS" and accuracy.score >= FOUND else 0
+    few = slice(pairing.config.control_pairs)
+    floor = find_sites(pairing.fitting.untrained, chosen.of(few), untrained, seed, das_steps).best
     return Interchange(
         pairs=scored,
         site=site,
@@ -152,9 +201,9 @@ def _interchange(
         active=active,
         dormant=dormant,
         random=_mean(agreement(studied, scored, site.point, other).score for other in others),
-        untrained=agreement(pairing.untrained, scored, floor.point, floor.subspaces).score,
+        untrained=agreement(pairing.untrained, scored.of(few), floor.point, floor.subspaces).score,
         full_stream=agreement(studied, scored, site.point, None).score,
-        ceiling=1.0 if accuracy.score >= FOUND else reference(chosen).best.score,
+        ceiling=1.0 if accuracy.score >= FOUND else reference.ceiling(chosen),
         ablated=accuracy_drop_without(studied, site.point, site.subspaces),
         ablated_random=_mean(accuracy_drop_without(studied, site.point, other) for other in others),
     )
@@ -163,21 +212,6 @@ def _interchange(
 def _rank(activation: np.ndarray, site: Site) -> float:
     ranks = [whitened(activation[:, position] @ one.read).n_axes for position, one in site.subspaces.items()]
     return float(np.mean(ranks)) if ranks else 0.0
-
-
-def sites_in_reference(pairing: Pairing, seed: int) -> InReference:
-    """What the same search finds where a variable is known to be, in the compiled model; each variable once."""
-
-    @cache
-    def held() -> Mapping[Place, Representation]:
-        return representations(pairing, "reference")
-
-    @cache
-    def sites(chosen: InterchangePairs) -> Sites:
-        assert pairing.fitting is not None
-        return find_sites(pairing.fitting.reference, chosen, held(), seed, pairing.config.das_steps)
-
-    return sites
 
 
 def _random_like(site: Site, axes: Mapping[int, Whitened], rng: np.random.Generator) -> dict[int, Subspace]:

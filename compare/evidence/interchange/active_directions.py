@@ -58,7 +58,7 @@ def read_directions(
         readings.append(value)
         return value
 
-    answers = few.run(few.tokens, [(point, change), *((name, keep) for name in _reading_points(few))])
+    answers = few.run([(point, change), *((name, keep) for name in _reading_points(few))])
     (changed,), generator = changes, torch.Generator().manual_seed(seed)
     values = [value for value in (*readings, answers) if value.requires_grad]
 

@@ -76,26 +76,28 @@ def whitened(stream: Float[np.ndarray, "input width"]) -> Whitened:
     whatever basis the weights are written in.
     """
     centred = stream.astype(np.float64) - stream.mean(axis=0)
-    _, sizes, directions = np.linalg.svd(centred, full_matrices=False)
-    varied = sizes > SPREAD * sizes.max(initial=0)
-    spreads, directions = sizes[varied] / np.sqrt(len(stream)), directions[varied]
-    axes = _frame(centred @ directions.T / spreads)
-    return Whitened((directions / spreads[:, None]).T @ axes, axes.T @ (directions * spreads[:, None]))
+    sizes, directions = np.linalg.eigh(centred.T @ centred / len(stream))
+    varied = sizes > SPREAD**2 * sizes.max(initial=0)
+    spreads, directions = np.sqrt(sizes[varied]), directions[:, varied]
+    axes = _frame(centred @ (directions / spreads))
+    return Whitened(directions / spreads @ axes, axes.T @ (directions * spreads).T)
 
 
 def _frame(points: Float[np.ndarray, "input axis"]) -> Float[np.ndarray, "axis axis"]:
     """An orthonormal basis of what points span, by Gram and Schmidt, in columns."""
     n_axes = points.shape[1]
-    sizes, rest, axes = np.linalg.norm(points, axis=1), points.copy(), np.zeros((n_axes, 0))
+    squares, axes = (points**2).sum(axis=1), np.zeros((n_axes, 0))
+    rest = squares.copy()
     while axes.shape[1] < n_axes:
-        new = np.linalg.norm(rest, axis=1) > NEW * sizes
+        new = rest > NEW**2 * squares
         if not new.any():  # what is left is hardly spanned: its axes are as they come
             return np.column_stack([axes, np.linalg.svd(axes)[0][:, axes.shape[1] :]])
-        axis = rest[new.argmax()]
-        axis = axis - axes @ (axes.T @ axis)  # once more, against rounding
+        axis = points[new.argmax()]
+        for _ in range(2):  # once more, against rounding
+            axis = axis - axes @ (axes.T @ axis)
         axis /= np.linalg.norm(axis)
         axes = np.column_stack([axes, axis])
-        rest -= (rest @ axis)[:, None] * axis
+        rest -= (points @ axis) ** 2
     return axes
 
 

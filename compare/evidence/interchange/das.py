@@ -3,24 +3,25 @@
 Source: Geiger et al. 2024, "Finding Alignments Between Interpretable Causal Variables and Distributed Neural
 Representations" (DAS). The map is a projection, one at each position, orthogonal where the stream has unit spread,
 and the model stays as it is. A search learns on some pairs and stops by others: with few of them it would go on to
-learn these alone.
+learn these alone. It goes two ways, of which neither is always the better one (see `descent`).
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from jaxtyping import Float
 
 from rasplens.compare.evidence.interchange.coordinates import Subspace, Subspaces, Whitened, whitened
+from rasplens.compare.evidence.interchange.descent import Loss, first_order, followed, second_order
 from rasplens.compare.evidence.interchange.pairs import InterchangePairs
 from rasplens.compare.evidence.interchange.patching import agreement
 from rasplens.compare.models.studied_model import StudiedModel
 from rasplens.model import random_streams
 
-RATE = 0.05
-
-EVERY = 5
-"""After so many steps it is asked whether the subspaces are the best so far."""
+PROMISING = 0.3
+"""Where the first way down gets less far than this, the second is not tried."""
 
 RANK = 8
 """The rank of a search that starts at random, where the stream varies along more directions."""
@@ -33,7 +34,7 @@ class Search:
     Attributes:
         subspaces: By position: those of the step with the best score on the pairs that it stops by.
         score: That score.
-        fitted: The score of the last step on the pairs that it learns on: how far these can be had at all.
+        fitted: That of a last step on the pairs that it learns on: how far these can be had at all.
     """
 
     subspaces: dict[int, Subspace]
@@ -61,50 +62,68 @@ def distributed_alignment_search(
         point: A hook point of the residual stream.
         start: Where to start, by position; positions without a subspace start at random.
         seed: Of that.
-        steps: Of gradient descent.
+        steps: Of gradient descent without getting better, after which it ends.
     """
     rows = np.arange(len(pairs.base))
     others, pairs = pairs.of(rows % 3 == 2), pairs.of(rows % 3 < 2)
-    columns = studied.vocabulary.columns
-    assert columns is not None
     stream = studied.activation(point)
     axes = {position: whitened(stream[:, position]) for position in sorted({*pairs.positions, *start})}
     axes = {position: own for position, own in axes.items() if own.n_axes}
-    positions = list(axes)
-    if not positions:
+    if not axes:
         return Search({}, 0.0, 0.0)
+    to, back, began = _start(start, axes, seed)
+    loss = _loss(studied, pairs, point, list(axes), to, back)
+
+    def score(coordinates: np.ndarray, on: InterchangePairs = others) -> float:
+        return agreement(studied, on, point, _subspaces(axes, coordinates)).score
+
+    ends = [followed(first_order(loss, began), began, score, steps)]
+    if score(ends[0].best) >= PROMISING:
+        # A step of the second order goes further, and takes as long as two of the first.
+        ends.append(followed(second_order(loss, began), began, score, steps // 2))
+    best = max((end.best for end in ends), key=score)
+    return Search(_subspaces(axes, best), score(best), max(score(end.last, pairs) for end in ends))
+
+
+def _subspaces(axes: Mapping[int, Whitened], coordinates: np.ndarray) -> dict[int, Subspace]:
+    bases = np.linalg.qr(coordinates)[0]
+    return {
+        position: own.subspace(basis[: own.n_axes])
+        for (position, own), basis in zip(axes.items(), bases, strict=True)
+    }
+
+
+def _loss(
+    studied: StudiedModel,
+    pairs: InterchangePairs,
+    point: str,
+    positions: Sequence[int],
+    to: Float[np.ndarray, "pos width axis"],
+    back: Float[np.ndarray, "pos axis width"],
+) -> Loss:
+    """How far the model is from the program's answers on the pairs."""
+    columns = studied.vocabulary.columns
+    assert columns is not None
+    stream, wanted = studied.activation(point), torch.as_tensor(columns[pairs.expected])
     source = torch.as_tensor(stream[pairs.source][:, positions])
     intervened = torch.as_tensor(pairs.intervened[:, positions], dtype=source.dtype)[..., None]
-    to, back, coordinates = (torch.tensor(part, dtype=source.dtype) for part in _start(start, axes, seed))
-    coordinates.requires_grad_()
-    wanted = torch.as_tensor(columns[pairs.expected])
-    places, tokens = [studied.at(position) for position in positions], studied.tokens[pairs.base]
+    read, write = (torch.as_tensor(part, dtype=source.dtype) for part in (to, back))
+    places = torch.tensor([studied.at(position) for position in positions])
 
-    def take(stream: torch.Tensor, hook: object) -> torch.Tensor:
-        basis, base = torch.linalg.qr(coordinates)[0], stream[:, places]
-        shift = torch.einsum("bpd,pdk,pke->bpe", (source - base) * intervened, to @ basis, basis.mT @ back)
-        return stream.index_copy(1, torch.tensor(places), base + shift)
+    def loss(coordinates: torch.Tensor) -> torch.Tensor:
+        basis = torch.linalg.qr(coordinates)[0].to(source.dtype)
 
-    def subspaces() -> dict[int, Subspace]:
-        bases = torch.linalg.qr(coordinates.detach())[0].numpy()
-        return {
-            position: own.subspace(basis[: own.n_axes])
-            for (position, own), basis in zip(axes.items(), bases, strict=True)
-        }
+        def take(stream: torch.Tensor, hook: object) -> torch.Tensor:
+            base = stream[:, places]
+            change = (source - base) * intervened
+            return stream.index_copy(
+                1, places, base + torch.einsum("bpd,pdk,pke->bpe", change, read @ basis, basis.mT @ write)
+            )
 
-    best = subspaces()
-    score = agreement(studied, others, point, best).score
-    optimiser = torch.optim.Adam([coordinates], lr=RATE)
-    for step in range(1, steps + 1):
-        logits = studied.run(tokens, [(point, take)])
-        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), wanted.flatten())
-        (coordinates.grad,) = torch.autograd.grad(loss, [coordinates])
-        optimiser.step()
-        if step % EVERY == 0 or step == steps:
-            found = subspaces()
-            if (reached := agreement(studied, others, point, found).score) > score:
-                best, score = found, reached
-    return Search(best, score, agreement(studied, pairs, point, subspaces()).score)
+        logits = studied.run([(point, take)], pairs.base)
+        return torch.nn.functional.cross_entropy(logits.flatten(0, 1), wanted.flatten())
+
+    return loss
 
 
 def _start(start: Subspaces, axes: dict[int, Whitened], seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

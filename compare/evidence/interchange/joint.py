@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int
 
-from rasplens.compare.evidence.interchange.accuracy import FOUND, InReference, Interchange
+from rasplens.compare.evidence.interchange.accuracy import FOUND, Interchange, ReferenceSites
 from rasplens.compare.evidence.interchange.pairs import InterchangePairs, Setting, can_be_said, counterfactual
 from rasplens.compare.evidence.interchange.patching import taken
 from rasplens.compare.evidence.interchange.sites import GOOD_ENOUGH, Site, when
@@ -70,7 +70,7 @@ def joint_interchanges(
     pairing: Pairing,
     drawn: Sequence[tuple[InterchangePairs, InterchangePairs]],
     interchanged: Sequence[Interchange],
-    reference: InReference,
+    reference: ReferenceSites,
     seed: int,
 ) -> Iterator[JointInterchange]:
     """Every two variables that can be interchanged alone, interchanged together.
@@ -91,7 +91,7 @@ def joint_interchanges(
         if min(_shares(right, posed)) >= GOOD_ENOUGH:
             yield JointInterchange(posed, (first.latest.point, second.latest.point), right, None)
         else:
-            sites = (reference(chosen[one.variable]).latest for one in (first, second))
+            sites = (reference.sites(chosen[one.variable]).latest for one in (first, second))
             ceiling = _right(pairing.reference, posed, *sites)
             yield JointInterchange(posed, (first.latest.point, second.latest.point), right, ceiling)
 
@@ -119,7 +119,7 @@ def _right(studied: StudiedModel, posed: JointPairs, first: Site, second: Site) 
     hooks = [
         taken(studied, setting.source, setting.intervened, site.point, site.subspaces) for setting, site in both
     ]
-    answers = studied.vocabulary.codes(studied.logits(studied.tokens[posed.base], hooks))
+    answers = studied.vocabulary.codes(studied.logits(hooks, posed.base))
     return np.asarray(answers == posed.expected)
 
 

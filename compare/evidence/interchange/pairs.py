@@ -16,7 +16,7 @@ from jaxtyping import Bool, Int
 from rasplens.compare.evidence.posable import posable
 from rasplens.compare.evidence.subspaces.representations import determines, own_variables, varies
 from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.models.studied_model import FwdHook, pattern_point
+from rasplens.compare.models.studied_model import FwdHook, layer_of, pattern_point
 from rasplens.model import random_streams
 
 EMBEDDED = "blocks.0.hook_resid_pre"
@@ -54,7 +54,7 @@ class InterchangePairs:
         """The positions at which the variable is taken from some source."""
         return np.flatnonzero(self.intervened.any(axis=0)).tolist()
 
-    def of(self, rows: Bool[np.ndarray, " pair"]) -> "InterchangePairs":
+    def of(self, rows: Bool[np.ndarray, " pair"] | slice) -> "InterchangePairs":
         """Some of the pairs."""
         parts = self.base, self.source, self.intervened, self.expected, self.changes
         return InterchangePairs(self.variable, *(part[rows] for part in parts))
@@ -149,8 +149,9 @@ def counterfactual(
     Returns:
         The answers as the task's codes, and by layer the attention then, `[pair, head, ctx, ctx]`.
     """
-    reference = pairing.reference
-    patterns: dict[int, np.ndarray] = {}
+    reference, taken = pairing.reference, [_take(pairing, setting) for setting in settings]
+    changed = range(min(layer_of(point) for point, _ in taken), reference.n_layers)
+    patterns = {layer: reference.whole_pattern(layer)[base] for layer in range(changed.start)}
 
     def keep(layer: int) -> Callable[[torch.Tensor, object], torch.Tensor]:
         def function(pattern: torch.Tensor, hook: object) -> torch.Tensor:
@@ -159,9 +160,8 @@ def counterfactual(
 
         return function
 
-    watched = [(pattern_point(layer), keep(layer)) for layer in range(reference.n_layers)]
-    taken = [_take(pairing, setting) for setting in settings]
-    logits = reference.logits(reference.tokens[base], [*taken, *watched])
+    watched = [(pattern_point(layer), keep(layer)) for layer in changed]
+    logits = reference.logits([*taken, *watched], base)
     return reference.vocabulary.codes(logits), patterns
 
 

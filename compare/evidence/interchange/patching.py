@@ -45,7 +45,7 @@ def agreement(
     if subspaces is None:
         subspaces = dict.fromkeys(pairs.positions, whole(studied.activation(point).shape[-1]))
     hook = taken(studied, pairs.source, pairs.intervened, point, subspaces)
-    logits = studied.logits(studied.tokens[pairs.base], [hook])
+    logits = studied.logits([hook], pairs.base)
     return _agreement(studied.vocabulary.codes(logits), pairs)
 
 

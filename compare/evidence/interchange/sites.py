@@ -19,6 +19,9 @@ GOOD_ENOUGH = 0.95
 NO_WORSE = 0.02
 """Of two sites of which one scores by no more than this better, the smaller one is taken."""
 
+CLEARLY_BETTER = 0.05
+"""By how much; on some hundred pairs, less may be chance."""
+
 ORDER = "hook_resid_pre", "attn.hook_z", "hook_attn_out", "hook_resid_mid", "hook_mlp_out", "hook_resid_post"
 """The hook points of a layer that are sites, in forward order."""
 
@@ -73,10 +76,7 @@ def find_sites(
         _scored(studied, chosen, point, "linear map", mapped_subspaces(studied, found, chosen.variable, point))
         for point in studied.residual_points
     ]
-    parts = [
-        _scored(studied, chosen, point, "component", dict.fromkeys(chosen.positions, part))
-        for point, part in _components(studied)
-    ]
+    parts = list(components(studied, chosen))
     # Of a map and a component that score alike, the map: it takes less along.
     sites = [*mapped, *parts]
     best = max(sites, key=lambda site: site.score)
@@ -86,8 +86,8 @@ def find_sites(
         start = start if start.score > 0 else mapped[len(mapped) // 2]
         search = distributed_alignment_search(studied, chosen, start.point, start.subspaces, seed, das_steps)
         sites.append(Site(start.point, "DAS", search.subspaces, search.score, search.fitted))
-        # What was searched for has to be better to be preferred to what was read off.
-        best = sites[-1] if search.score > best.score + NO_WORSE else best
+        # What was searched for has to be clearly better to be preferred to what was read off.
+        best = sites[-1] if search.score > best.score + CLEARLY_BETTER else best
     latest = max(
         (site for site in sites if site.score >= best.score - NO_WORSE), key=lambda site: when(site.point)
     )
@@ -120,8 +120,13 @@ def _scored(
     return Site(point, method, dict(subspaces), score, score)
 
 
-def _components(studied: StudiedModel) -> Iterator[tuple[str, Subspace]]:
+def components(studied: StudiedModel, chosen: InterchangePairs) -> Iterator[Site]:
     """What each head gathers, and what the heads and the MLP of each layer write, as a whole."""
+    for point, part in _components(studied):
+        yield _scored(studied, chosen, point, "component", dict.fromkeys(chosen.positions, part))
+
+
+def _components(studied: StudiedModel) -> Iterator[tuple[str, Subspace]]:
     for layer in range(studied.n_layers):
         for point in (f"blocks.{layer}.hook_attn_out", f"blocks.{layer}.hook_mlp_out"):
             if point in studied.model.hook_dict:

@@ -122,10 +122,8 @@ def _is_used(studied: StudiedModel, head: Head) -> bool:
         gathered[:, :, index] = gathered[:, :, index].roll(1, dims=0)
         return gathered
 
-    own = studied.logits(studied.tokens)
-    return bool(
-        np.abs(studied.logits(studied.tokens, [(z_point(layer), take)]) - own).max() > UNUSED * np.ptp(own)
-    )
+    own = studied.clean_logits
+    return bool(np.abs(studied.logits([(z_point(layer), take)]) - own).max() > UNUSED * np.ptp(own))
 
 
 def _likeness(

@@ -16,11 +16,13 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Int
 
-from rasplens.compare.models.studied_model import BATCH, StudiedModel, pattern_point, value_point, z_point
-from rasplens.tasks.task import Ids
+from rasplens.compare.models.studied_model import BATCH, StudiedModel, pattern_point, projection_point, z_point
 
 Part = Literal["values", "keys", "queries", "attention"]
 """What of an edge is patched; "attention" takes the edge away, and the rest of its row keeps its proportions."""
+
+LETTERS: Final = {"values": "v", "keys": "k", "queries": "q"}
+"""Whose hook points a part of an edge is read at."""
 
 SCALED_SCORES: Final = 1e-3
 """How far attention scores may be from query times key over the scale, relative to the largest."""
@@ -30,8 +32,8 @@ Activations = dict[str, torch.Tensor]
 
 def patched(
     studied: StudiedModel,
-    base: Ids,
-    source: Ids,
+    base: Int[np.ndarray, " pair"],
+    source: Int[np.ndarray, " pair"],
     edges: Bool[np.ndarray, "pair query key"],
     part: Part,
 ) -> tuple[Int[np.ndarray, "pair answer"], dict[int, np.ndarray]]:
@@ -39,7 +41,7 @@ def patched(
 
     Args:
         studied: The model.
-        base: The inputs.
+        base: The inputs, by their place among the model's.
         source: Where the part comes from, one for each.
         edges: Between positions of the task; for queries, any edge of a row stands for the whole row.
         part: What is patched.
@@ -58,10 +60,9 @@ def patched(
 
 
 def _patched(
-    studied: StudiedModel, base: Ids, source: Ids, edges: np.ndarray, part: Part
+    studied: StudiedModel, base: np.ndarray, source: np.ndarray, edges: np.ndarray, part: Part
 ) -> tuple[np.ndarray, dict[int, np.ndarray]]:
-    tokens = torch.as_tensor(studied.vocabulary.tokens(base))
-    where = _on_the_models_positions(studied, edges, tokens.shape[1])[:, None]
+    where = _on_the_models_positions(studied, edges, studied.tokens.shape[1])[:, None]
     if part == "queries":
         where = where.any(dim=-1, keepdim=True).expand_as(where)
     theirs = {} if part == "attention" else _theirs(studied, source, part)
@@ -73,7 +74,7 @@ def _patched(
         else:
             hooks.append((scores_point(layer), _take_scores(layer, own, theirs, where, studied)))
         hooks.append((pattern_point(layer), _keep(own, pattern_point(layer))))
-    answers = studied.vocabulary.codes(studied.logits(tokens, hooks))
+    answers = studied.vocabulary.codes(studied.logits(hooks, base))
     return answers, {layer: own[pattern_point(layer)].numpy() for layer in range(studied.n_layers)}
 
 
@@ -89,7 +90,7 @@ def why_not_patchable(studied: StudiedModel) -> str:
         return f"the model has no hook point {missing[0]!r}"
     found = {name: torch.as_tensor(array) for name, array in few.cache(points).items()}
     for layer, name in enumerate(scores):
-        product = _scores(found[_point(layer, "q")], found[_point(layer, "k")], few)
+        product = _scores(found[projection_point(layer, "q")], found[projection_point(layer, "k")], few)
         seen = torch.isfinite(found[name]) & (found[name] > torch.finfo(found[name].dtype).min / 2)
         if product.shape != found[name].shape:
             return "several of its heads share their keys"
@@ -104,12 +105,8 @@ def scores_point(layer: int) -> str:
     return f"blocks.{layer}.attn.hook_attn_scores"
 
 
-def _point(layer: int, letter: str) -> str:
-    return f"blocks.{layer}.attn.hook_{letter}"
-
-
 def _points(layer: int) -> list[str]:
-    return [_point(layer, letter) for letter in "qkv"]
+    return [projection_point(layer, letter) for letter in "qkv"]
 
 
 def _keep(kept: Activations, name: str) -> Any:
@@ -127,10 +124,9 @@ def _on_the_models_positions(studied: StudiedModel, edges: np.ndarray, n_ctx: in
     return torch.as_tensor(whole)
 
 
-def _theirs(studied: StudiedModel, source: Ids, part: Part) -> Activations:
-    letter = {"values": "v", "keys": "k", "queries": "q"}[part]
-    points = [_point(layer, letter) for layer in range(studied.n_layers)]
-    return {name: torch.as_tensor(array) for name, array in studied.on(source).cache(points).items()}
+def _theirs(studied: StudiedModel, source: np.ndarray, part: Part) -> Activations:
+    points = [projection_point(layer, LETTERS[part]) for layer in range(studied.n_layers)]
+    return {point: torch.as_tensor(studied.whole(point)[source]) for point in points}
 
 
 def _scores(query: torch.Tensor, key: torch.Tensor, studied: StudiedModel) -> torch.Tensor:
@@ -145,18 +141,20 @@ def _take_scores(
     def take(scores: torch.Tensor, hook: object) -> torch.Tensor:
         if not theirs:
             return scores.masked_fill(where, -torch.inf)
-        query, key = own[_point(layer, "q")], own[_point(layer, "k")]
-        other_query, other_key = theirs.get(_point(layer, "q"), query), theirs.get(_point(layer, "k"), key)
+        q, k = (projection_point(layer, letter) for letter in "qk")
+        changed = _scores(theirs.get(q, own[q]), theirs.get(k, own[k]), studied)
         # What a position does not see stays unseen: a finite change of minus infinity is none.
-        change = _scores(other_query, other_key, studied) - _scores(query, key, studied)
+        change = changed - _scores(own[q], own[k], studied)
         return scores + torch.where(where, change, 0)
 
     return take
 
 
 def _take_values(layer: int, own: Activations, theirs: Activations, where: torch.Tensor) -> Any:
+    point = projection_point(layer, "v")
+
     def take(gathered: torch.Tensor, hook: object) -> torch.Tensor:
-        change = theirs[value_point(layer)] - own[value_point(layer)]
+        change = theirs[point] - own[point]
         along = own[pattern_point(layer)] * where
         return gathered + torch.einsum("bhqk,bkhd->bqhd", along, change)
 

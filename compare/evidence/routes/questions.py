@@ -43,7 +43,7 @@ class Questions:
     Attributes:
         claim: What they ask about.
         part: What of the edges is patched.
-        base: Inputs.
+        base: Inputs, by their place in the pairing.
         source: Others.
         edges: Between positions of the task.
         expected: The compiled model's answers with the edges patched, as the task's codes.
@@ -54,8 +54,8 @@ class Questions:
 
     claim: str
     part: Part
-    base: Ids
-    source: Ids
+    base: Int[np.ndarray, " pair"]
+    source: Int[np.ndarray, " pair"]
     edges: Edges
     expected: Int[np.ndarray, "pair answer"]
     changes: Bool[np.ndarray, "pair answer"]
@@ -106,11 +106,11 @@ def _some_rows(rng: np.random.Generator, read: ProgramEdges) -> Edges:
     return np.broadcast_to(rows, read.counted.shape)
 
 
-def _understood(pairing: Pairing) -> tuple[Ids, ProgramEdges]:
-    """The inputs on which model and program agree throughout, and the program's edges there."""
-    ids = pairing.ids[pairing.agrees]
-    read = program_edges(pairing.compiled.program, pairing.task, ids)
-    return ids[read.defined], _rows(read, read.defined)
+def _understood(pairing: Pairing) -> tuple[Int[np.ndarray, " input"], ProgramEdges]:
+    """The inputs on which model and program agree throughout, by their place, and the program's edges there."""
+    inputs = np.flatnonzero(pairing.agrees)
+    read = program_edges(pairing.compiled.program, pairing.task, pairing.ids[inputs])
+    return inputs[read.defined], _rows(read, read.defined)
 
 
 def _rows(read: ProgramEdges, rows: np.ndarray) -> ProgramEdges:
@@ -120,7 +120,7 @@ def _rows(read: ProgramEdges, rows: np.ndarray) -> ProgramEdges:
 
 def _asked(
     pairing: Pairing,
-    inputs: Ids,
+    inputs: Int[np.ndarray, " input"],
     edges: ProgramEdges,
     posed: Posable,
     claim: str,
@@ -130,7 +130,7 @@ def _asked(
 ) -> Questions:
     """Pairs, until enough change an answer and enough keep one, or enough were tried."""
     n, n_answers = pairing.config.questions, len(pairing.task.loss_positions)
-    answers = pairing.reference.on(inputs).answers()
+    answers, ids = pairing.reference.answers()[inputs], pairing.ids[inputs]
     empty = np.zeros((0, n_answers), dtype=int)
     found = [(inputs[:0], inputs[:0], edges.counted[:0], empty, empty > 0, empty > 0)]
     drawn = changing = keeping = 0
@@ -139,7 +139,7 @@ def _asked(
         if drawn >= NONE_AFTER * n and n in (changing, keeping) and not min(changing, keeping):
             break
         base = rng.integers(len(inputs), size=n)
-        source = _sources(inputs, base, rng)
+        source = _sources(ids, base, rng)
         patch = draw(rng, _rows(edges, base))
         expected, patterns = patched(pairing.reference, inputs[base], inputs[source], patch, part)
         own, theirs = answers[base], answers[source]
@@ -155,10 +155,10 @@ def _asked(
     return Questions(claim, part, base, source, patched_edges, expected, changes, at_risk, drawn)
 
 
-def _sources(inputs: Ids, base: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _sources(ids: Ids, base: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """An input for each base that is another one; every other is the nearest of several."""
-    several = rng.integers(len(inputs) - 1, size=(len(base), NEAREST_OF))
+    several = rng.integers(len(ids) - 1, size=(len(base), NEAREST_OF))
     several += several >= base[:, None]
-    distance = (inputs[several] != inputs[base][:, None]).sum(axis=2)
+    distance = (ids[several] != ids[base][:, None]).sum(axis=2)
     nearest = np.take_along_axis(several, distance.argmin(axis=1)[:, None], axis=1)[:, 0]
     return np.where(np.arange(len(base)) % 2, several[:, 0], nearest)

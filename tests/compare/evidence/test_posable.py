@@ -49,7 +49,7 @@ def test_only_rows_that_reach_an_answer_count(with_itself):
     known = posable(with_itself)
     relevant = {
         (layer, head, with_itself.reference.at(position))
-        for (layer, head), positions in with_itself.relevance.heads.items()
+        for (layer, head), positions in with_itself.relevant_rows.items()
         for position in positions
     }
     assert set(known.rows) == relevant

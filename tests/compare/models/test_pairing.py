@@ -86,8 +86,8 @@ def test_other_inputs_are_of_the_same_models(with_noise):
 
 
 def test_a_variable_is_causally_relevant_where_the_compiled_model_uses_it(with_noise, task):
-    assert with_noise.relevant_positions("induction") == task.loss_positions
-    assert with_noise.relevant_positions("tokens") == tuple(range(task.n_ctx - 1))
+    assert with_noise.relevant_positions("induction") == list(task.loss_positions)
+    assert with_noise.relevant_positions("tokens") == list(range(task.n_ctx - 1))
     assert 0 not in with_noise.relevant_positions("previous")
 
 

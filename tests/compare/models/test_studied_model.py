@@ -94,3 +94,26 @@ def test_the_residual_stream_is_that_of_the_tasks_positions(offset, task):
     for point in studied.residual_points:
         np.testing.assert_allclose(studied.residual(point), cache[point][:, 1:], atol=1e-5)
     assert not np.allclose(studied.residual(point), cache[point][:, :-1], atol=1e-2)
+
+
+def test_an_edit_starts_from_what_is_known_before_it(induction, task, monkeypatch):
+    """Only the layers from the first hook on run again, on the inputs that are asked for, and say the same."""
+    studied, rows = as_studied_model(induction, task, task.held_out[:20]), np.array([3, 7, 3])
+    assert studied.n_layers == 2
+    passes, run = [], HookedModel.forward
+
+    def counted(self, *given, start_at_layer=None):
+        passes.append(start_at_layer)
+        return run(self, *given, start_at_layer=start_at_layer)
+
+    def edits(layer):
+        return [(f"blocks.{layer}.attn.hook_pattern", lambda pattern, hook: pattern.flip(-1))]
+
+    studied.whole_residual(1)
+    monkeypatch.setattr(HookedModel, "forward", counted)
+    for layer in range(2):
+        whole = studied.model.run_with_hooks(studied.tokens[rows], fwd_hooks=edits(layer))
+        found = studied.logits(edits(layer), rows)
+        np.testing.assert_allclose(found, whole[:, studied.answer_places].detach(), atol=1e-4)
+        assert not np.allclose(found, studied.clean_logits[rows], atol=1e-2)
+    assert passes == [None, None, None, None, 1]

@@ -68,7 +68,7 @@ def answers(pairing, agree, n, exhaustive):
         columns=["inputs", "n", "agreement", "untrained", "right", "exhaustive"],
     )
     behaved = Behaviour(table, {"held out": trials}, np.ones((2, n)))
-    return program_claims(pairing, CausalTests([], [], ([], "no routes"), [], behaved), 0)[0]
+    return program_claims(pairing, CausalTests({}, [], [], ([], "no routes"), [], behaved), 0)[0]
 
 
 @pytest.mark.parametrize(

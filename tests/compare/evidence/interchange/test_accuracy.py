@@ -7,11 +7,12 @@ from rasplens.compare import CompareConfig, pair
 from rasplens.compare.evidence.interchange.accuracy import (
     COLUMNS,
     FOUND,
+    ReferenceSites,
     interchange_table,
     interchanges,
-    sites_in_reference,
 )
 from rasplens.compare.evidence.interchange.pairs import draw_pairs
+from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compare.verdict.calibration.circuits import CIRCUITS
 from rasplens.compile import compile_program
@@ -22,7 +23,7 @@ from rasplens.tasks import task_from_program
 
 def interchanged(pairing, drawn=None):
     drawn = draw_pairs(pairing, 0) if drawn is None else drawn
-    return interchanges(pairing, drawn, sites_in_reference(pairing, 0), seed=0)
+    return interchanges(pairing, drawn, representations(pairing), ReferenceSites(pairing, 0), seed=0)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from rasplens.compare import CompareConfig, as_studied_model, pair
-from rasplens.compare.evidence.interchange.accuracy import interchanges, sites_in_reference
+from rasplens.compare.evidence.interchange.accuracy import ReferenceSites, interchanges
 from rasplens.compare.evidence.interchange.active_directions import SMALLEST, WEAKEST, read_directions, split
 from rasplens.compare.evidence.interchange.coordinates import Subspace, whitened
 from rasplens.compare.evidence.interchange.das import distributed_alignment_search
@@ -113,7 +113,7 @@ def test_what_is_read_changes_answers_and_the_rest_does_not(studied, read, wante
         whole = np.random.default_rng(position).normal(size=len(basis))
         inside = projector(basis) @ whole
         shift[studied.at(position)] = torch.tensor(inside if wanted == "read" else whole - inside)
-    edited = studied.logits(studied.tokens, [(POINT, lambda stream, hook: stream + shift)])
+    edited = studied.logits([(POINT, lambda stream, hook: stream + shift)])
     assert (np.abs(edited - studied.clean_logits).max() > 0.1) == changes
 
 
@@ -252,6 +252,8 @@ def test_a_variable_that_is_read_together_with_another_is_no_illusion():
     task, program = circuit.task(), circuit.program()
     compiled = compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
     pairing = pair(compiled, compiled, task, CompareConfig(n_inputs=100), 0)
-    (one,) = interchanges(pairing, draw_pairs(pairing, 0), sites_in_reference(pairing, 0), seed=0)
+    (one,) = interchanges(
+        pairing, draw_pairs(pairing, 0), representations(pairing), ReferenceSites(pairing, 0), seed=0
+    )
     assert one.accuracy.score == one.active.score == 1
     assert one.dormant < 0.05

@@ -107,13 +107,36 @@ def test_nothing_is_sought_where_the_stream_does_not_vary(with_itself, pairs, le
         assert not np.allclose(own.back.T @ (own.to.T @ other), other, atol=1e-2)  # the negative control
 
 
-def test_a_search_goes_with_an_oblique_basis(with_itself, induction, task, pairs, learned):
-    """As good a subspace is found in any basis, as good on other pairs too."""
+def test_a_search_goes_with_an_oblique_basis(with_itself, induction, task, pairs, learned, monkeypatch):
+    """As good a subspace is found in any basis; the first steps, before rounding grows, are the same ones.
+
+    From a random start a search of this steep model ends here or there; from what the map finds it does not.
+    """
     twin = disguise(induction.transformer, seed=1, basis="oblique", extra_width=3)
     studied = as_studied_model(twin, task, with_itself.fitting.ids, vocabulary_of(induction, task))
+    both = with_itself.fitting.learned, studied
     found = distributed_alignment_search(studied, pairs, POINT, {}, seed=0, steps=50).subspaces
-    own = agreement(with_itself.fitting.learned, pairs, POINT, learned).score
-    assert agreement(studied, pairs, POINT, found).score == pytest.approx(own, abs=0.1)
+    own = agreement(both[0], pairs, POINT, learned).score
+    assert agreement(studied, pairs, POINT, found).score > own - 0.1
+    mapped = mapped_subspaces(both[0], representations(with_itself), "previous", POINT)
+    axes = {position: [whitened(one.residual(POINT)[:, position]) for one in both] for position in mapped}
+    start = {position: one.first(5) for position, one in mapped.items()}
+    there = {
+        position: axes[position][1].subspace(axes[position][0].back @ one.read) for position, one in start.items()
+    }
+    ends = [
+        distributed_alignment_search(one, pairs, POINT, begin, seed=0, steps=20).score
+        for one, begin in zip(both, (start, there), strict=True)
+    ]
+    assert ends[1] == pytest.approx(ends[0], abs=0.05)
+    monkeypatch.setattr("rasplens.compare.evidence.interchange.descent.MOST_TIMES", 1)
+    first = [distributed_alignment_search(one, pairs, POINT, {}, seed=0, steps=2) for one in both]
+    for position in pairs.positions:
+        mine, theirs = (
+            whitened(one.residual(POINT)[:, position]).back @ search.subspaces[position].read
+            for one, search in zip(both, first, strict=True)
+        )
+        np.testing.assert_allclose(mine @ mine.T, theirs @ theirs.T, atol=1e-3)
 
 
 def test_the_seed_says_where_it_starts(with_itself, pairs, learned):
@@ -139,4 +162,5 @@ def test_a_search_stops_by_pairs_that_it_does_not_learn_on(with_itself, pairs):
     assert scores[-1] > scores[0]
     for found in searches:
         assert agreement(studied, third, POINT, found.subspaces).score == found.score
-    assert searches[-1].fitted > searches[-1].score  # it goes on learning, to no avail
+    assert searches[-1].fitted > searches[1].fitted + 0.05  # it goes on learning,
+    assert scores[-1] == scores[1]  # to no avail

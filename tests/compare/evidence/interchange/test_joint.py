@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from rasplens.compare import CompareConfig, pair
-from rasplens.compare.evidence.interchange.accuracy import interchanges, sites_in_reference
+from rasplens.compare.evidence.interchange.accuracy import ReferenceSites, interchanges
 from rasplens.compare.evidence.interchange.joint import joint_interchanges
 from rasplens.compare.evidence.interchange.pairs import draw_pairs
+from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compare.verdict.calibration.circuits import HARD
 from rasplens.compile import compile_program, run
@@ -33,8 +34,8 @@ def association():
 def joint(compiled, model, task):
     pairing = pair(compiled, model, task, FEW, 0, vocabulary_of(compiled, task))
     drawn = draw_pairs(pairing, 0)
-    reference = sites_in_reference(pairing, 0)
-    alone = interchanges(pairing, drawn, reference, 0)
+    reference = ReferenceSites(pairing, 0)
+    alone = interchanges(pairing, drawn, representations(pairing), reference, 0)
     found = {one.variables: one for one in joint_interchanges(pairing, drawn, alone, reference, 0)}
     return pairing, {one.variable: one.accuracy.score for one in alone}, found
 

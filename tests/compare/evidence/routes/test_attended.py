@@ -71,7 +71,7 @@ def test_what_a_counting_head_leaves_to_the_rest_is_its_own(times, alike):
     for part in (pairing, pairing.fitting):
         own = part.reference.whole_pattern(0).copy()
         scaled = own * np.where(np.arange(own.shape[-1]) == 0, times, 1)
-        part.learned._attention["blocks.0.attn.hook_pattern"] = scaled / scaled.sum(axis=-1, keepdims=True)
+        part.learned._known["blocks.0.attn.hook_pattern"] = scaled / scaled.sum(axis=-1, keepdims=True)
         assert part.learned is not part.reference
     (found,) = attended(pairing)
     assert found.alike[found.rows].all() == alike

@@ -24,9 +24,8 @@ def studied(random_model, task):
     return as_studied_model(random_model, task, task.held_out[:40])
 
 
-@pytest.fixture(scope="module")
-def inputs(task):
-    return task.held_out[:40], np.roll(task.held_out[:40], 1, axis=0)
+BASE, SOURCE = np.arange(40), np.roll(np.arange(40), 1)
+"""Inputs, by their place."""
 
 
 def everywhere(task, n=40):
@@ -37,21 +36,20 @@ def own_patterns(studied):
     return {layer: studied.whole_pattern(layer) for layer in range(studied.n_layers)}
 
 
-def test_the_base_itself_as_the_source_changes_nothing(studied, inputs, task):
-    base, source = inputs
+def test_the_base_itself_as_the_source_changes_nothing(studied, task):
     for part in PARTS:
-        answers, patterns = patched(studied, base, base, everywhere(task), part)
+        answers, patterns = patched(studied, BASE, BASE, everywhere(task), part)
         np.testing.assert_array_equal(answers, studied.answers())
         for layer, own in own_patterns(studied).items():
             np.testing.assert_allclose(patterns[layer], own, atol=1e-6)
-        changed, _ = patched(studied, base, source, everywhere(task), part)
+        changed, _ = patched(studied, BASE, SOURCE, everywhere(task), part)
         assert (changed != answers).any()  # the negative control
 
 
-def test_no_edge_changes_nothing(studied, inputs, task):
+def test_no_edge_changes_nothing(studied, task):
     none = np.zeros((40, task.n_ctx, task.n_ctx), dtype=bool)
     for part in (*PARTS, "attention"):
-        np.testing.assert_array_equal(patched(studied, *inputs, none, part)[0], studied.answers())
+        np.testing.assert_array_equal(patched(studied, BASE, SOURCE, none, part)[0], studied.answers())
 
 
 def by_hand(weights, task, base, source, edges, part):
@@ -83,19 +81,20 @@ def by_hand(weights, task, base, source, edges, part):
 
 
 @pytest.mark.parametrize("part", [*PARTS, "attention"])
-def test_each_part_changes_what_it_should_and_nothing_else(inputs, task, part):
+def test_each_part_changes_what_it_should_and_nothing_else(task, part):
     """By hand, on a model of one layer."""
     architecture = Architecture(n_layers=1, n_heads=2, d_model=12, d_head=6)
     small = untrained(architecture, task, seed=3)
     model = Transformer(small.config, {name: 3 * array for name, array in small.weights.items()}, small.mask)
-    studied = as_studied_model(model, task, inputs[0])
+    ids = task.held_out[:40]
+    studied = as_studied_model(model, task, ids)
     edges = np.random.default_rng(0).random((40, task.n_ctx, task.n_ctx)) < 0.4
     edges &= between_positions(task)
     if part == "queries":
         edges[:, ::2] = False  # for a row to stay as it is
-    answers, patterns = patched(studied, *inputs, edges, part)
+    answers, patterns = patched(studied, BASE, SOURCE, edges, part)
     for i in range(40):
-        pattern, logits = by_hand(model, task, inputs[0][i], inputs[1][i], edges[i], part)
+        pattern, logits = by_hand(model, task, ids[BASE[i]], ids[SOURCE[i]], edges[i], part)
         np.testing.assert_allclose(patterns[0][i], pattern, atol=1e-5)
         expected = logits[list(task.loss_positions)].argmax(axis=-1)
         np.testing.assert_array_equal(answers[i], expected)
@@ -104,14 +103,15 @@ def test_each_part_changes_what_it_should_and_nothing_else(inputs, task, part):
     assert (answers != studied.answers()).any()
 
 
-def test_values_along_the_programs_edges_bring_the_sources_token(offset, task, inputs):
+def test_values_along_the_programs_edges_bring_the_sources_token(offset, task):
     """What the interpreter says: the answer is what stands so far back on the source."""
-    studied = as_studied_model(offset, task, inputs[0])
-    read = program_edges(offset.program, task, inputs[0]).gathered["offset"]
-    answers, _ = patched(studied, *inputs, read, "values")
-    np.testing.assert_array_equal(answers, task.answers(offset.program, inputs[1]))
+    ids = task.held_out[:40]
+    studied = as_studied_model(offset, task, ids)
+    read = program_edges(offset.program, task, ids).gathered["offset"]
+    answers, _ = patched(studied, BASE, SOURCE, read, "values")
+    np.testing.assert_array_equal(answers, task.answers(offset.program, ids[SOURCE]))
     assert (answers != studied.answers()).any()
-    others, _ = patched(studied, *inputs, between_positions(task) & ~read, "values")
+    others, _ = patched(studied, BASE, SOURCE, between_positions(task) & ~read, "values")
     np.testing.assert_array_equal(others, studied.answers())  # along no other edge anything comes
 
 
@@ -137,18 +137,23 @@ def test_a_native_bridge_says_why_it_cannot_be_patched(induction, task):
     assert why_not_patchable(bridge) == "its attention scores are not queries times keys over a scale"
 
 
-def test_what_all_scores_of_a_query_have_in_common_makes_no_difference(random_model, task, inputs):
+def test_what_all_scores_of_a_query_have_in_common_makes_no_difference(random_model, task):
     """A constant vector in every key adds to all scores of a row alike: no attention changes, and no answer."""
     key, model = "blocks.1.attn.hook_k", HookedModel(random_model)
-    studied = as_studied_model(model, task, inputs[0])
+    studied = as_studied_model(model, task, task.held_out[:40])
     edges = np.random.default_rng(0).random((40, task.n_ctx, task.n_ctx)) < 0.3
     edges &= between_positions(task)
-    before = {part: patched(studied, *inputs, edges, part)[0] for part in (*PARTS, "attention")}
+    before = {part: patched(studied, BASE, SOURCE, edges, part)[0] for part in (*PARTS, "attention")}
     shift = 20 * torch.randn(random_model.config.d_head, generator=torch.Generator().manual_seed(0))
     model.hook_dict[key].add_hook(lambda k, hook: k + shift, is_permanent=True)
+    shifted = studied.first(40)
     for part, answers in before.items():
-        np.testing.assert_array_equal(patched(studied, *inputs, edges, part)[0], answers)
+        np.testing.assert_array_equal(patched(shifted, BASE, SOURCE, edges, part)[0], answers)
     model.reset_hooks(including_permanent=True)
-    other = 20 * torch.randn(task.n_ctx, 1, random_model.config.d_head, generator=torch.Generator().manual_seed(1))
+    size = task.n_ctx, 1, random_model.config.d_head
+    other = 20 * torch.randn(size, generator=torch.Generator().manual_seed(1))
     model.hook_dict[key].add_hook(lambda k, hook: k + other, is_permanent=True)
-    assert any((patched(studied, *inputs, edges, part)[0] != answers).any() for part, answers in before.items())
+    shifted = studied.first(40)
+    assert any(
+        (patched(shifted, BASE, SOURCE, edges, part)[0] != answers).any() for part, answers in before.items()
+    )
