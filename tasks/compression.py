@@ -58,7 +58,7 @@ def _compression(name: str, n_digits: int, separator: str, output: str) -> Task:
         target=lambda ids: ids[:, :2],
         loss_positions=(3, 4),
         held_out=inputs(np.argwhere(~trained)),
-        programs={"slots": programs.slots()},
+        programs={"slots": programs.slots(), "read_both": programs.read_both()},
     )
 
 

@@ -5,7 +5,7 @@ it means the same where positions see only the past.
 """
 
 from rasplens.compile.rasp.programs.balancing import frac_prevs, pair_balance, shuffle_dyck
-from rasplens.compile.rasp.programs.bottleneck import slots
+from rasplens.compile.rasp.programs.bottleneck import read_both, slots
 from rasplens.compile.rasp.programs.copying import induction, offset
 from rasplens.compile.rasp.programs.counting import (
     count,
@@ -32,6 +32,7 @@ __all__ = [
     "next_larger",
     "offset",
     "pair_balance",
+    "read_both",
     "reverse",
     "shift_by",
     "shuffle_dyck",

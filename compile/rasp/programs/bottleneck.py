@@ -17,12 +17,35 @@ def slots() -> SOp:
         >>> slots()([3, 1, "SEP", "MASK", "MASK"])
         [None, None, None, 3, 1]
     """
-    first = Aggregate(_one_edge(FIRST, SEPARATOR), tokens).named("first")
-    second = Aggregate(_one_edge(SECOND, SEPARATOR), tokens).named("second")
+    first, second = _gathered()
     read_first = Aggregate(_one_edge(SEPARATOR, FIRST_OUTPUT), first).named("read_first")
     read_second = Aggregate(_one_edge(SEPARATOR, SECOND_OUTPUT), second).named("read_second")
     is_first_output = (indices == FIRST_OUTPUT).named("is_first_output")
     return Where(is_first_output, read_first, read_second).named("slots")
+
+
+def read_both() -> SOp:
+    """The same digits, with one selector: each output position reads both from SEP, and says its own.
+
+    Causal-safe: every position reads the past.
+
+    Example:
+        >>> read_both()([3, 1, "SEP", "MASK", "MASK"])
+        [None, None, None, 3, 1]
+    """
+    first, second = _gathered()
+    separator = Select(indices, indices, lambda key, query: key == SEPARATOR and query > SEPARATOR)
+    read_first = Aggregate(separator, first).named("read_first")
+    read_second = Aggregate(separator, second).named("read_second")
+    is_first_output = (indices == FIRST_OUTPUT).named("is_first_output")
+    return Where(is_first_output, read_first, read_second).named("read_both")
+
+
+def _gathered() -> tuple[SOp, SOp]:
+    """The two digits at SEP."""
+    first = Aggregate(_one_edge(FIRST, SEPARATOR), tokens).named("first")
+    second = Aggregate(_one_edge(SECOND, SEPARATOR), tokens).named("second")
+    return first, second
 
 
 def _one_edge(source: int, destination: int) -> Select:

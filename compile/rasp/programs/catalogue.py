@@ -41,6 +41,7 @@ CATALOGUE = {
     "next_larger": Entry(programs.next_larger, (1, 2, 3, 4), 4, PARTIAL),
     "offset": Entry(lambda: programs.offset(2), "abc", 5, CAUSAL),
     "pair_balance": Entry(lambda: programs.pair_balance("(", ")"), "()x", 5, CAUSAL),
+    "read_both": Entry(programs.read_both, "abc", 5),
     "reverse": Entry(programs.reverse, "abc", 5),
     "shift_by": Entry(lambda: programs.shift_by(1), "abc", 5, CAUSAL),
     "shuffle_dyck": Entry(lambda: programs.shuffle_dyck(["()", "{}"]), "(){}", 4),

@@ -1,5 +1,7 @@
 import doctest
 
+import pytest
+
 from rasplens.compile import compile_program, verify
 from rasplens.compile.rasp.programs import bottleneck
 
@@ -10,14 +12,19 @@ def test_the_examples_in_the_docstrings():
     assert found.failed == 0
 
 
-def test_compiled_it_equals_the_interpreter_on_every_input():
-    found = verify(compile_program(bottleneck.slots(), [0, 1, "SEP", "MASK"], 5, causal=True))
+BOTH = pytest.mark.parametrize("build", [bottleneck.slots, bottleneck.read_both])
+
+
+@BOTH
+def test_compiled_it_equals_the_interpreter_on_every_input(build):
+    found = verify(compile_program(build(), [0, 1, "SEP", "MASK"], 5, causal=True))
     assert found.ok
     assert found.exhaustive
 
 
-def test_nothing_but_the_separator_ever_reads_a_digit():
-    compiled = compile_program(bottleneck.slots(), [0, 1, "SEP", "MASK"], 5, causal=True)
+@BOTH
+def test_nothing_but_the_separator_ever_reads_a_digit(build):
+    compiled = compile_program(build(), [0, 1, "SEP", "MASK"], 5, causal=True)
     _, cache = compiled.transformer.run_with_cache(compiled.encode([[0, 1, "SEP", "MASK", "MASK"]]))
     first, second = bottleneck.FIRST + 1, bottleneck.SECOND + 1  # behind the BOS
     for layer in range(compiled.transformer.config.n_layers):
