@@ -1,7 +1,8 @@
 """Measures verdicts on labelled pairs: models of which it is known whether they implement a program.
 
 python benchmarks/calibration.py --write docs/calibration-tables.md               # models in other weights
-python benchmarks/calibration.py --trained --random 50 --rows runs/pairs.jsonl    # trained ones, random programs
+python benchmarks/calibration.py --sources random --write docs/calibration-tables.md     # random programs
+python benchmarks/calibration.py --sources exact trained --rows runs/pairs.jsonl         # compressed, trained ones
 python benchmarks/calibration.py --only copy,shift --kinds itself untrained       # a few
 """
 
@@ -26,7 +27,7 @@ from rasplens.compare.verdict.calibration.labelled_pairs import (
     trained_pairs,
 )
 from rasplens.compare.verdict.calibration.measure import by_group, is_told_apart, measures, observe
-from rasplens.compare.verdict.calibration.random_programs import random_programs
+from rasplens.compare.verdict.calibration.random_programs import N_PROGRAMS, random_programs
 from rasplens.compare.verdict.verdict import IMPLEMENTS, UNKNOWN, Answer
 
 WANTED = {
@@ -38,6 +39,9 @@ WANTED = {
 }
 """Of each measure what it is, and what is to be reached."""
 
+SOURCES = ("exact", "trained", "random")
+"""Models in other weights; compressed, distilled and trained ones; random programs, each with one that is near."""
+
 ANSWERS: tuple[Answer, ...] = ("implements", "partly", "does not", "cannot tell")
 
 Pairs = Callable[[Circuit, int], Iterable[LabelledPair]]
@@ -45,8 +49,8 @@ Pairs = Callable[[Circuit, int], Iterable[LabelledPair]]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--trained", action="store_true", help="also compressed, distilled and trained models")
-    parser.add_argument("--random", type=int, default=0, metavar="N", help="also N random programs")
+    parser.add_argument("--sources", nargs="+", choices=SOURCES, default=["exact"], help="of models")
+    parser.add_argument("--random", type=int, default=N_PROGRAMS, metavar="N", help="how many random programs")
     parser.add_argument("--config", choices=list(PRESETS), default="standard", help="of the comparisons")
     parser.add_argument("--seed", type=int, default=0, help="of everything random")
     parser.add_argument("--only", default="", help="circuits, with commas")
@@ -62,7 +66,7 @@ def main() -> None:
     text = tables(pd.DataFrame(found.rows), found.left_out, arguments.config, arguments.seed)
     print(text)
     if arguments.write is not None:
-        write(arguments.write, "calibration", text)
+        write(arguments.write, "random programs" if arguments.sources == ["random"] else "calibration", text)
 
 
 @dataclass(frozen=True)
@@ -83,13 +87,12 @@ def _asked(arguments: argparse.Namespace) -> Iterator[tuple[Circuit, Source]]:
     only = arguments.only.split(",") if arguments.only else list(known)
     if unknown := set(only) - set(known):
         raise SystemExit(f"There is no circuit {', '.join(sorted(unknown))}; there are {', '.join(known)}.")
-    sources = [Source("exact", exact_pairs)]
-    if arguments.trained:
-        sources.append(Source("trained", trained_pairs))
-    for source in sources:
-        yield from ((known[name], source) for name in only)
-    for program in random_programs(arguments.random):
-        yield program.circuit(), Source("random", near_pairs)
+    for name, pairs in (("exact", exact_pairs), ("trained", trained_pairs)):
+        if name in arguments.sources:
+            yield from ((known[circuit], Source(name, pairs)) for circuit in only)
+    if "random" in arguments.sources:
+        for program in random_programs(arguments.random):
+            yield program.circuit(), Source("random", near_pairs)
 
 
 class Rows:

@@ -32,6 +32,10 @@ N_CANDIDATES = 600
 out of distribution."""
 
 
+SEVERAL = 4
+"""So many times as many of the task's own are drawn; of those and the held-out ones, each is taken once."""
+
+
 @dataclass(frozen=True, eq=False)
 class DistinguishingInputs:
     """Inputs that tell two programs apart.
@@ -40,12 +44,14 @@ class DistinguishingInputs:
         ids: The inputs, the most distinguishing first.
         by: What differs on them: "answers", or where those agree throughout, "attention".
         difference: How much, on each: the share of answers, or of the positions read, in (0, 1].
+        answers: Which of the task's answers differ on each.
         of_task: Which of them are such as the task draws; the others are out of distribution.
     """
 
     ids: Ids
     by: Literal["answers", "attention"]
     difference: Float[np.ndarray, " input"]
+    answers: Bool[np.ndarray, "input answer"]
     of_task: Bool[np.ndarray, " input"]
 
     def __len__(self) -> int:
@@ -73,18 +79,21 @@ def discriminate(first: SOp, second: SOp, task: Task, n: int = 200, seed: int = 
         raise ValueError(f"discriminate needs n of at least 1; got {n}.")
     rng = random_streams.rng(seed, "distinguishing inputs")
     half = N_CANDIDATES // 2
-    own = np.unique(task.sample(rng, half), axis=0)
+    # Of a small task, these are nearly all inputs there are.
+    own = np.unique(np.concatenate([task.sample(rng, SEVERAL * half), task.held_out]), axis=0)
+    own = rng.permutation(own)[:half]
     ids = np.unique(np.concatenate([own, out_of_distribution_inputs(task, rng, half)]), axis=0)
     of_task = np.array([row.tobytes() in {one.tobytes() for one in own} for row in ids])
     said = [task.answers(program, ids) for program in (first, second)]
     known = (said[0] != NO_ANSWER) | (said[1] != NO_ANSWER)
     by: Literal["answers", "attention"] = "answers"
-    difference = ((said[0] != said[1]) & known).mean(axis=1)
+    differ = (said[0] != said[1]) & known
+    difference = differ.mean(axis=1)
     if not difference.any():
         by, difference = "attention", _reading_difference(first, second, task, ids)
     order = np.argsort(-difference, kind="stable")[:n]
     order = order[difference[order] > 0]
-    return DistinguishingInputs(ids[order], by, difference[order], of_task[order])
+    return DistinguishingInputs(ids[order], by, difference[order], differ[order], of_task[order])
 
 
 def _reading_difference(first: SOp, second: SOp, task: Task, ids: Ids) -> Float[np.ndarray, " input"]:
@@ -116,7 +125,8 @@ class Behaviour:
         table: One row per kind of input: inputs (which), n, agreement (with the program), untrained (that of the
             control), right (by the task's own target; NaN where it says nothing of such inputs), exhaustive
             (whether there are no others of that kind).
-        trials: By kind of input, whether the model agrees on one answer of each, drawn at random.
+        trials: By kind of input, whether the model agrees on one answer of each, drawn at random; of inputs that
+            tell an alternative apart, of the answers that do.
         agrees: On the task's own held-out inputs and those that tell alternatives apart, the share of
             answers on which model and program agree, and the control's: `[2, input]`.
     """
@@ -137,15 +147,16 @@ def behaviour(pairing: Pairing, distinguishing: Mapping[str, DistinguishingInput
     task = pairing.task
     rows, counted, trials = [], [], {}
     draw = random_streams.rng(seed, "behaviour trials")
-    kinds = {HELD_OUT: pairing.ids}
+    everything = np.ones((1, len(task.loss_positions)), dtype=bool)
+    kinds = {HELD_OUT: (pairing.ids, everything)}
     for name, found in distinguishing.items():
         if found.by == "answers":
-            kinds[f"against {name}"] = found.ids[found.of_task]
-            kinds[f"against {name}, {OUT_OF_DISTRIBUTION}"] = found.ids[~found.of_task]
-    kinds[OUT_OF_DISTRIBUTION] = out_of_distribution_inputs(
-        task, random_streams.rng(seed, "out-of-distribution inputs"), min(300, pairing.n_inputs)
-    )
-    for kind, ids in kinds.items():
+            for end, which in (("", found.of_task), (f", {OUT_OF_DISTRIBUTION}", ~found.of_task)):
+                kinds[f"against {name}{end}"] = found.ids[which], found.answers[which]
+    others = random_streams.rng(seed, "out-of-distribution inputs")
+    ood = out_of_distribution_inputs(task, others, min(300, pairing.n_inputs))
+    kinds[OUT_OF_DISTRIBUTION] = ood, everything
+    for kind, (ids, tell) in kinds.items():
         if not len(ids):
             continue
         asked = pairing.reference.on(ids).answers()
@@ -160,8 +171,9 @@ def behaviour(pairing: Pairing, distinguishing: Mapping[str, DistinguishingInput
         right = float(pairing.learned.right().mean()) if kind == HELD_OUT else float("nan")
         exhaustive = kind == HELD_OUT and len(ids) == len(task.held_out)
         rows.append((kind, share.shape[1], *share.mean(axis=1), right, exhaustive))
-        chosen = np.where(defined, draw.random(defined.shape), -1).argmax(axis=1)
-        trials[kind] = agrees[0, np.arange(len(ids)), chosen][defined.any(axis=1)]
+        asked_of = defined & tell
+        chosen = np.where(asked_of, draw.random(defined.shape), -1).argmax(axis=1)
+        trials[kind] = agrees[0, np.arange(len(ids)), chosen][asked_of.any(axis=1)]
         if not kind.endswith(OUT_OF_DISTRIBUTION):
             counted.append(share)
     table = pd.DataFrame(rows, columns=["inputs", "n", "agreement", "untrained", "right", "exhaustive"])

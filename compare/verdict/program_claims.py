@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.stats import binomtest
 
 from rasplens.compare.evidence.behaviour import HELD_OUT, OUT_OF_DISTRIBUTION, Behaviour
 from rasplens.compare.evidence.collection import CausalTests
@@ -17,6 +18,7 @@ from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.verdict.claims import (
     AT_LEAST,
     AT_MOST,
+    CONFIDENCE,
     FAILS,
     HOLDS,
     OPEN,
@@ -34,6 +36,10 @@ from rasplens.model import random_streams
 ANSWERS_AGREE, ANSWERS_AT_LEAST = 0.95, 0.9
 """The share of answers that have to agree, and the least lower end of its interval; they do not agree if the upper
 end is below the first."""
+
+SUSPICIOUS = 0.1
+"""On inputs too few to say that answers agree, nothing is said if as many disagree with more than this probability
+in a model that does agree."""
 
 
 def program_claims(
@@ -64,15 +70,20 @@ def _answers(behaved: Behaviour, pairing: Pairing) -> Iterator[Claim]:
         # All inputs there are: nothing is left to chance.
         low, high = (found.score, found.score) if row.exhaustive else (found.low, found.high)
         status: Status = OPEN
-        if high < ANSWERS_AGREE:
+        by_chance = binomtest(int(agrees.sum()), len(agrees), ANSWERS_AGREE, alternative="less").pvalue
+        if high < ANSWERS_AGREE and (row.exhaustive or by_chance < (1 - CONFIDENCE) / 2 / comparisons):
             status = FAILS
         elif found.score >= ANSWERS_AGREE and low >= ANSWERS_AT_LEAST:
             status = HOLDS
-        elif row.inputs != HELD_OUT and row.n < least_trials(ANSWERS_AT_LEAST, comparisons):
-            yield untestable(claim, "answers", f"there are only {row.n} such inputs")
+        elif (
+            row.inputs != HELD_OUT
+            and found.n < least_trials(ANSWERS_AT_LEAST, comparisons)
+            and by_chance > SUSPICIOUS
+        ):
+            yield untestable(claim, "answers", f"there are only {found.n} such inputs")
             continue
-        reason = f"agreement with the program's answers on {row.n} inputs"
-        yield Claim(claim, "answers", status, found.score, low, high, row.untrained, row.n, True, reason)
+        reason = f"agreement with the program's answers on {found.n} inputs"
+        yield Claim(claim, "answers", status, found.score, low, high, row.untrained, found.n, True, reason)
 
 
 def _variables(pairing: Pairing, interchanged: Sequence[Interchange], rng: np.random.Generator) -> Iterator[Claim]:
@@ -98,7 +109,7 @@ def _variable(one: Interchange, rng: np.random.Generator, comparisons: int) -> C
         return untestable(claim, "variables", f"{where}: a control does as well ({one.control:.2f})")
     if found.status in (HOLDS, UNTESTABLE):
         return found
-    if one.ceiling < AT_LEAST:
+    if share(np.arange(one.n_ceiling) < round(one.ceiling * one.n_ceiling), comparisons).low < AT_LEAST:
         why = f"{where}: the search finds it not even in the compiled model ({one.ceiling:.2f})"
         return untestable(claim, "variables", why)
     # That a search fails on other pairs than its own says that it had too few, not that there is nothing.

@@ -56,6 +56,7 @@ def known_interchange(
         untrained=untrained,
         full_stream=0.0,
         ceiling=ceiling,
+        n_ceiling=n,
         ablated=0.0,
         ablated_random=0.0,
     )

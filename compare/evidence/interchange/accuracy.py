@@ -96,7 +96,8 @@ class Interchange:
         random: The score of random subspaces of the same rank there; NaN where there are none.
         untrained: The score of the same search in an untrained model.
         full_stream: The score of full-stream patching there: it changes what must stay.
-        ceiling: What the same search reaches in the compiled model itself; 1 where it found the variable.
+        ceiling: What the same search reaches in the compiled model itself; 1 where it found the variable here.
+        n_ceiling: On how many pairs.
         ablated: The accuracy drop when the subspace is held at its mean over inputs.
         ablated_random: The same for random subspaces.
     """
@@ -112,6 +113,7 @@ class Interchange:
     untrained: float
     full_stream: float
     ceiling: float
+    n_ceiling: int
     ablated: float
     ablated_random: float
 
@@ -203,7 +205,8 @@ def _interchange(
         random=_mean(agreement(studied, scored, site.point, other).score for other in others),
         untrained=agreement(pairing.untrained, scored.of(few), floor.point, floor.subspaces).score,
         full_stream=agreement(studied, scored, site.point, None).score,
-        ceiling=1.0 if accuracy.score >= FOUND else reference.ceiling(chosen),
+        ceiling=1.0 if accuracy.score >= GOOD_ENOUGH else reference.ceiling(chosen),
+        n_ceiling=len(chosen.of(few).base),
         ablated=accuracy_drop_without(studied, site.point, site.subspaces),
         ablated_random=_mean(accuracy_drop_without(studied, site.point, other) for other in others),
     )

@@ -66,9 +66,10 @@ def attended(pairing: Pairing) -> Iterator[Attended]:
     groups, n = _groups(pairing.learned), min(FEW, pairing.n_inputs)
     read = program_edges(pairing.compiled.program, pairing.task, pairing.ids[:n])
     on_fitting = {one.head: one for one in active_heads(pairing.fitting)}
+    few = pairing.reference.first(FEW)
     for one in active_heads(pairing):
         rows, _ = _selecting(pairing, one)
-        if not rows.any():
+        if not rows.any() or not _is_used(few, one.head):
             continue
         chosen_on = (pairing.fitting, on_fitting[one.head]) if one.head in on_fitting else (pairing, one)
         heads, share = _most_like(*chosen_on, groups)

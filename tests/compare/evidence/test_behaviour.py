@@ -5,7 +5,9 @@ import pytest
 
 from rasplens.compare import CompareConfig, as_studied_model, discriminate
 from rasplens.compare.evidence.behaviour import behaviour
-from rasplens.compile.rasp import Aggregate, Map, Select, indices, tokens
+from rasplens.compile import compile_program
+from rasplens.compile.rasp import Aggregate, Map, Select, SequenceMap, indices, tokens
+from rasplens.tasks import task_from_program
 
 
 def back(steps):
@@ -26,6 +28,7 @@ def test_alternative_programs_are_told_apart_by_their_answers(distinguishing, ta
     assert len(distinguishing) == 50
     offset, induction = (task.answers(task.programs[name], distinguishing.ids) for name in ("offset", "induction"))
     np.testing.assert_allclose((offset != induction).mean(axis=1), distinguishing.difference)
+    np.testing.assert_array_equal(offset != induction, distinguishing.answers)
     assert (distinguishing.difference > 0).all()
     assert (np.diff(distinguishing.difference) <= 0).all()  # the most distinguishing first
     plain = task.sample(np.random.default_rng(0), 200)
@@ -131,3 +134,42 @@ def test_inputs_that_differ_in_attention_alone_say_nothing_of_answers(with_noise
     reading = discriminate(AT_ONCE, STEP_BY_STEP, task, n=20)
     found = behaviour(with_noise, {"step_by_step": reading}, seed=0)
     assert found.table["inputs"].tolist() == ["held out", "out of distribution"]
+
+
+def test_what_tells_programs_apart_is_asked_where_it_does(offset, task):
+    """A program with another answer at one position of some inputs is asked there, and nowhere else."""
+    from rasplens.compare import pair
+
+    last = task.loss_positions[-1]
+    changed = SequenceMap(
+        lambda letter, place: "B" if letter == "A" and place == last else letter, task.programs["offset"], indices
+    ).named("changed")
+    model = compile_program(changed, task.vocab, task.n_ctx, mask=task.visible)
+    found = discriminate(task.programs["offset"], changed, task)
+    assert (found.answers.sum(axis=1) == 1).all()
+    pairing = pair(offset, model, task, CompareConfig(n_inputs=96), 0)
+    trials = behaviour(pairing, {"changed": found}, seed=0).trials
+    assert not trials["against changed"].any()
+    assert trials["held out"].mean() > 0.9
+
+
+def test_of_a_small_task_nearly_all_inputs_are_tried():
+    """Also those that it holds out: an exception for one input in 81 is found wherever it is."""
+    plain = Map(lambda token: token, tokens).named("plain")
+    for wanted in ([0, 1, 2, 0], [2, 2, 1, 1], [1, 0, 0, 0], [0, 0, 2, 1]):
+        is_there = [
+            Aggregate(Select(indices, indices, lambda key, query, at=at: key == at), tokens) for at in range(4)
+        ]
+        hits = [
+            Map(lambda token, value=value: token == value, own)
+            for own, value in zip(is_there, wanted, strict=True)
+        ]
+        both = SequenceMap(
+            lambda a, b: a and b,
+            SequenceMap(lambda a, b: a and b, hits[0], hits[1]),
+            SequenceMap(lambda a, b: a and b, hits[2], hits[3]),
+        )
+        other = SequenceMap(lambda token, hit: 5 if hit else token, tokens, both).named("other")
+        small = task_from_program(plain, range(3), 4)
+        found = discriminate(plain, other, small)
+        assert small.sequences(found.ids) == [wanted]

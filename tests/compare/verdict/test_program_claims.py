@@ -83,6 +83,10 @@ def answers(pairing, agree, n, exhaustive):
         (19, 20, True, HOLDS),
         (18, 20, True, FAILS),
         (18, 20, False, OPEN),
+        (0, 1, False, OPEN),  # bad luck, perhaps
+        (1, 2, False, OPEN),
+        (0, 2, False, FAILS),
+        (2, 4, False, FAILS),
     ],
 )
 def test_answers_have_to_agree_and_there_have_to_be_enough(own, agree, n, exhaustive, status):
@@ -122,6 +126,11 @@ def test_where_the_search_finds_nothing_in_the_compiled_model_either_nothing_is_
     found = variable(known_interchange("x", [0.0] * 100, RIGHT, chosen=0.1, ceiling=0.5))
     assert found.status == UNTESTABLE
     assert "not even in the compiled model (0.50)" in found.reason
+    half = [1.0] * 78 + [0.0] * 22
+    assert (
+        variable(known_interchange("x", half, RIGHT, ceiling=0.78)).status == UNTESTABLE
+    )  # as far, and no further
+    assert variable(known_interchange("x", half, RIGHT, ceiling=0.95)).status == OPEN
 
 
 @pytest.mark.parametrize("controls", [{"random": 0.9}, {"untrained": 0.9}])

@@ -4,6 +4,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rasplens.compare.verdict.calibration.labelled_pairs import near_pairs
+from rasplens.compare.verdict.calibration.measure import observe
 from rasplens.compare.verdict.calibration.random_programs import (
     ALL_INPUTS,
     CHANGES,
@@ -14,6 +16,7 @@ from rasplens.compare.verdict.calibration.random_programs import (
     random_programs,
 )
 from rasplens.compare.verdict.calibration.random_steps import N_VALUES, Step, built, values
+from rasplens.compare.verdict.verdict import IMPLEMENTS
 from rasplens.compile import compile_program, run, verify
 
 
@@ -93,3 +96,19 @@ def test_programs_compile_small_and_to_what_they_mean(programs):
         first, second = (task.answers(side, ALL_INPUTS) for side in sides)
         np.testing.assert_array_equal(first, task.target(ALL_INPUTS))
         assert (first == second).all(axis=1).mean() == pytest.approx(circuit.share)
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        1,  # a variable that the search finds on three quarters of the pairs, in the compiled model as well
+        6,  # a head that changes no answer
+        3,  # another answer on inputs of which the task holds out all
+        4,  # another answer at one position of four inputs
+    ],
+)
+def test_a_program_is_recognised_and_not_taken_for_one_that_answers_nearly_alike(number):
+    for labelled in near_pairs(random_program(number).circuit(), 0):
+        if labelled.kind != "disguised":
+            said = observe(labelled, 0, "quick")
+            assert (said["verdict"] == IMPLEMENTS) == labelled.same, said["reasons"]
