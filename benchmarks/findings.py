@@ -70,13 +70,13 @@ def _section(name: str, origin: str, ranking: Ranking) -> str:
 
 
 def _details(one: Comparison) -> str:
-    lines = []
-    for row in one.tables["interchange"].itertuples():
-        lines.append(
-            f"- {one.program}, `{row.variable}`: interchange at `{row.point}` has IIA {row.iia:.2f} and "
-            f"specificity {row.specificity:.2f}; the active part alone scores {row.active:.2f} "
-            f"(random subspaces {row.random:.2f}, an untrained model {row.untrained:.2f})."
-        )
+    """Its claims by what became of them, and which variables share a subspace."""
+    lines, claims = [], one.verdict.claims
+    for status, found in claims[claims["kind"] != "answers"].groupby("status", sort=False):
+        said = [
+            row.claim if np.isnan(row.score) else f"{row.claim} ({row.score:.2f})" for row in found.itertuples()
+        ]
+        lines.append(f"- {one.program}, *{status}*: {'; '.join(said)}.")
     overlaps = one.tables.get("overlaps")
     if overlaps is not None:
         groups = overlaps.groupby(["first", "second", "point"])[["shared", "correlation", "scale"]].mean()
