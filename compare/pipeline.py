@@ -11,7 +11,7 @@ from rasplens.compare.evidence import collection
 from rasplens.compare.evidence.ablation.measurement import METHODS
 from rasplens.compare.evidence.ablation.profiles import correlate, critical_overlap
 from rasplens.compare.evidence.behaviour import DistinguishingInputs, discriminate
-from rasplens.compare.evidence.collection import Progress, collect_evidence
+from rasplens.compare.evidence.collection import ONE_THREAD, Progress, collect_evidence
 from rasplens.compare.evidence.descriptions import descriptions
 from rasplens.compare.models.pairing import pair
 from rasplens.compare.models.vocabulary import Vocabulary
@@ -26,6 +26,7 @@ STAGES = (*collection.STAGES, "descriptions")
 """What `progress` is called with, in order."""
 
 
+@ONE_THREAD
 def compare(
     reference: CompiledModel,
     learned: Any,

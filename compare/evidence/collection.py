@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 from rasplens.compare.evidence.ablation.edges import edge_effects
 from rasplens.compare.evidence.ablation.measurement import Effects
@@ -27,6 +28,9 @@ from rasplens.compare.evidence.subspaces.representations import Place, Represent
 from rasplens.compare.models.pairing import Pairing
 
 STAGES = ("behaviour", "routes", "interchange", "residual subspaces", "attention", "edge ablations")
+
+ONE_THREAD = threadpool_limits.wrap(limits=1, user_api="blas")
+"""What calls many small matrices' algebra: with several threads each call would wait for all of them."""
 
 Progress = Callable[[str], None]
 """Called with the name of each stage as it begins."""
@@ -74,6 +78,7 @@ class Evidence:
     axes: tuple[Axis, ...]
 
 
+@ONE_THREAD
 def causal_tests(
     pairing: Pairing,
     distinguishing: Mapping[str, DistinguishingInputs],

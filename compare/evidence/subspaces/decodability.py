@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from threadpoolctl import threadpool_limits
 
 from rasplens.compare.evidence.subspaces.probes import class_errors, explained, majority_share, number_errors
 from rasplens.compare.evidence.subspaces.representations import varies
@@ -47,9 +46,7 @@ class Decodability:
 
 def decodability(pairing: Pairing, seed: int) -> Decodability:
     """Where in the learned residual stream each variable of the program can be read off."""
-    # Probes are small: with more threads, the BLAS libraries of numpy and scipy wait for each other.
-    with threadpool_limits(limits=1, user_api="blas"):
-        rows = list(_rows(pairing, random_streams.rng(seed, "subspace decodability")))
+    rows = list(_rows(pairing, random_streams.rng(seed, "subspace decodability")))
     table = pd.DataFrame([row[:-1] for row in rows], columns=list(COLUMNS))
     return Decodability(table, tuple(row[-1] for row in rows))
 

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from scipy.linalg import cho_factor, cho_solve, subspace_angles
-from threadpoolctl import threadpool_limits
 
 from rasplens.compare.models.pairing import Pairing, Side
 from rasplens.compile import Variable
@@ -71,9 +70,8 @@ def varies(codes: np.ndarray) -> bool:
 def representations(pairing: Pairing, side: Side = "learned") -> dict[Place, Representation]:
     """How one side of a pairing represents every variable, at the positions where it varies and is used."""
     found: dict[Place, Representation] = {}
-    with threadpool_limits(limits=1, user_api="blas"):
-        for position in range(pairing.task.n_ctx):
-            found |= _at_position(pairing, side, position)
+    for position in range(pairing.task.n_ctx):
+        found |= _at_position(pairing, side, position)
     return found
 
 
