@@ -18,9 +18,10 @@ from rasplens.compare.evidence.axes import (
     subspaces_axis,
 )
 from rasplens.compare.evidence.behaviour import Behaviour, DistinguishingInputs, behaviour
-from rasplens.compare.evidence.interchange.accuracy import Interchange, ReferenceSites, interchanges
+from rasplens.compare.evidence.interchange.accuracy import Interchange, interchanges
 from rasplens.compare.evidence.interchange.joint import JointInterchange, joint_interchanges
 from rasplens.compare.evidence.interchange.pairs import draw_pairs, intermediate_variables
+from rasplens.compare.evidence.interchange.reference_sites import ReferenceSites
 from rasplens.compare.evidence.routes.agreement import RouteTest, route_tests
 from rasplens.compare.evidence.routes.attended import Attended, attended
 from rasplens.compare.evidence.subspaces.decodability import Decodability, decodability

@@ -14,7 +14,6 @@ never takes is seen from the parts of what it changes (see `active_directions`).
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -23,12 +22,11 @@ from rasplens.compare.evidence.interchange.active_directions import read_directi
 from rasplens.compare.evidence.interchange.coordinates import Subspace, Whitened, whitened
 from rasplens.compare.evidence.interchange.pairs import InterchangePairs
 from rasplens.compare.evidence.interchange.patching import Agreement, accuracy_drop_without, agreement
+from rasplens.compare.evidence.interchange.reference_sites import ReferenceSites
 from rasplens.compare.evidence.interchange.sites import (
     GOOD_ENOUGH,
     Site,
     SiteMethod,
-    Sites,
-    components,
     find_sites,
     mapped_subspaces,
 )
@@ -37,47 +35,7 @@ from rasplens.compare.models.pairing import Pairing
 from rasplens.model import random_streams
 
 FOUND = 0.8
-"""From this score on, the search has found the variable; below it is asked whether it would find it at all."""
-
-
-@dataclass(frozen=True, eq=False)
-class ReferenceSites:
-    """What the same search finds where a variable is known to be, in the compiled model; each variable once.
-
-    Attributes:
-        pairing: The models on the same inputs.
-        seed: Of the search.
-    """
-
-    pairing: Pairing
-    seed: int
-
-    def ceiling(self, chosen: InterchangePairs) -> float:
-        """The score that the search reaches; that of the first component which is good enough, where one is."""
-        assert self.pairing.fitting is not None
-        parts = components(self.pairing.fitting.reference, self._few(chosen))
-        enough = next((site.score for site in parts if site.score >= GOOD_ENOUGH), None)
-        return self.sites(chosen).best.score if enough is None else enough
-
-    def sites(self, chosen: InterchangePairs) -> Sites:
-        """Where the search finds the variable, from the pairs to choose on."""
-        if chosen.variable not in self._found:
-            assert self.pairing.fitting is not None
-            reference, steps = self.pairing.fitting.reference, self.pairing.config.das_steps
-            found = find_sites(reference, self._few(chosen), self._held, self.seed, steps)
-            self._found[chosen.variable] = found
-        return self._found[chosen.variable]
-
-    def _few(self, chosen: InterchangePairs) -> InterchangePairs:
-        return chosen.of(slice(self.pairing.config.control_pairs))
-
-    @cached_property
-    def _held(self) -> dict[Place, Representation]:
-        return representations(self.pairing, "reference")
-
-    @cached_property
-    def _found(self) -> dict[str, Sites]:
-        return {}
+"""From this score on, the search has found the variable."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int
 
-from rasplens.compare.evidence.interchange.accuracy import FOUND, Interchange, ReferenceSites
+from rasplens.compare.evidence.interchange.accuracy import FOUND, Interchange
 from rasplens.compare.evidence.interchange.pairs import InterchangePairs, Setting, can_be_said, counterfactual
 from rasplens.compare.evidence.interchange.patching import taken
+from rasplens.compare.evidence.interchange.reference_sites import ReferenceSites
 from rasplens.compare.evidence.interchange.sites import GOOD_ENOUGH, Site, when
 from rasplens.compare.evidence.posable import posable
 from rasplens.compare.models.pairing import Pairing

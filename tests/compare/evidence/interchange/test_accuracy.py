@@ -7,11 +7,11 @@ from rasplens.compare import CompareConfig, pair
 from rasplens.compare.evidence.interchange.accuracy import (
     COLUMNS,
     FOUND,
-    ReferenceSites,
     interchange_table,
     interchanges,
 )
 from rasplens.compare.evidence.interchange.pairs import draw_pairs
+from rasplens.compare.evidence.interchange.reference_sites import ReferenceSites
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compare.verdict.calibration.circuits import CIRCUITS

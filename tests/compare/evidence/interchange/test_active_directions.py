@@ -8,12 +8,13 @@ import pytest
 import torch
 
 from rasplens.compare import CompareConfig, as_studied_model, pair
-from rasplens.compare.evidence.interchange.accuracy import ReferenceSites, interchanges
+from rasplens.compare.evidence.interchange.accuracy import interchanges
 from rasplens.compare.evidence.interchange.active_directions import SMALLEST, WEAKEST, read_directions, split
 from rasplens.compare.evidence.interchange.coordinates import Subspace, whitened
 from rasplens.compare.evidence.interchange.das import distributed_alignment_search
 from rasplens.compare.evidence.interchange.pairs import draw_pairs, interchange_pairs, interchangeable_positions
 from rasplens.compare.evidence.interchange.patching import agreement
+from rasplens.compare.evidence.interchange.reference_sites import ReferenceSites
 from rasplens.compare.evidence.interchange.sites import mapped_subspaces
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.models.vocabulary import vocabulary_of

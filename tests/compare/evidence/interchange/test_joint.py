@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from rasplens.compare import CompareConfig, pair
-from rasplens.compare.evidence.interchange.accuracy import ReferenceSites, interchanges
+from rasplens.compare.evidence.interchange.accuracy import interchanges
 from rasplens.compare.evidence.interchange.joint import joint_interchanges
 from rasplens.compare.evidence.interchange.pairs import draw_pairs
+from rasplens.compare.evidence.interchange.reference_sites import ReferenceSites
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compare.verdict.calibration.circuits import HARD
