@@ -45,9 +45,9 @@ def compile_source(source: str, program: str | None, sizes: Sizes, optimize: boo
         raise ValueError(f"--program chooses among a task's programs; {source} already names its own.")
     if source in CATALOGUE:
         return _from_catalogue(CATALOGUE[source], sizes, optimize)
+    expression = program_from_file(source)
     if sizes.vocab is None or sizes.max_len is None:
         raise ValueError(f"To compile {source}, say --vocab (such as a,b,c or 0..9) and --max-len.")
-    expression = program_from_file(source)
     return compile_program(
         expression, parse_vocab(sizes.vocab), sizes.max_len, causal=sizes.causal, optimize=optimize
     )

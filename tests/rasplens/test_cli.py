@@ -67,6 +67,7 @@ FAULTS = {
     ),
     "no s-op": (("compile", "mine.py:number", "--vocab", "a", "--max-len", "3"), "no s-op 'number'"),
     "no such source": (("compile", "other.py:x", "--vocab", "a", "--max-len", "3"), "no file other.py"),
+    "no such source, and no vocabulary": (("verify", "other.py:x"), "no file other.py"),
     "weights nowhere": (("compile", "copy", "--out", "a/b.safetensors"), "the folder a does not exist"),
 }
 
