@@ -24,6 +24,7 @@ from rasplens.compare.verdict.claims import (
     OPEN,
     UNTESTABLE,
     Claim,
+    Share,
     Status,
     judged,
     judged_by_trials,
@@ -109,18 +110,22 @@ def _variable(one: Interchange, rng: np.random.Generator, comparisons: int) -> C
         return untestable(claim, "variables", f"{where}: a control does as well ({one.control:.2f})")
     if found.status in (HOLDS, UNTESTABLE):
         return found
-    if share(np.arange(one.n_ceiling) < round(one.ceiling * one.n_ceiling), comparisons).low < AT_LEAST:
+    if _known_share(one.ceiling, one.n_ceiling, comparisons).low < AT_LEAST:
         why = f"{where}: the search finds it not even in the compiled model ({one.ceiling:.2f})"
         return untestable(claim, "variables", why)
     # That a search fails on other pairs than its own says that it had too few, not that there is nothing.
-    n = len(one.pairs.base)
-    fitted = share(np.arange(n) < round(one.site.fitted * n), comparisons)
+    fitted = _known_share(one.site.fitted, len(one.pairs.base), comparisons)
     fails = fitted.high < AT_MOST and judged([fitted]) == FAILS
     reason = f"{where}: the search reaches {one.site.fitted:.2f} on its own pairs, {found.score:.2f} on others"
     status: Status = FAILS if fails else OPEN
     return Claim(
         claim, "variables", status, found.score, found.low, found.high, one.control, found.n, True, reason
     )
+
+
+def _known_share(score: float, n: int, comparisons: int) -> Share:
+    """The interval of a score of which only the number of trials is known."""
+    return share(np.arange(n) < round(score * n), comparisons)
 
 
 def _joint(pairing: Pairing, found: Sequence[JointInterchange], rng: np.random.Generator) -> Iterator[Claim]:

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float
 from rasplens.compare.evidence.attention.heads import SELECTS, ActiveHead, active_heads, similarity
 from rasplens.compare.evidence.routes.program_edges import Edges, between_positions, program_edges
 from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.models.studied_model import Head, StudiedModel, z_point
+from rasplens.compare.models.studied_model import BATCH, Head, StudiedModel, z_point
 
 ALIKE = 0.9
 """Two rows of attention are alike if 1 minus their Jensen-Shannon divergence in bits is at least this."""
@@ -66,10 +66,9 @@ def attended(pairing: Pairing) -> Iterator[Attended]:
     groups, n = _groups(pairing.learned), min(FEW, pairing.n_inputs)
     read = program_edges(pairing.compiled.program, pairing.task, pairing.ids[:n])
     on_fitting = {one.head: one for one in active_heads(pairing.fitting)}
-    few = pairing.reference.first(FEW)
     for one in active_heads(pairing):
         rows, _ = _selecting(pairing, one)
-        if not rows.any() or not _is_used(few, one.head):
+        if not rows.any() or not _is_used(pairing.reference, one.head):
             continue
         chosen_on = (pairing.fitting, on_fitting[one.head]) if one.head in on_fitting else (pairing, one)
         heads, share = _most_like(*chosen_on, groups)
@@ -106,17 +105,17 @@ def _is_along(one: ActiveHead, edges: Edges, n: int) -> bool:
 def _groups(studied: StudiedModel) -> list[tuple[Head, ...]]:
     """Heads of one layer that may share a job: each alone, every two, and all that are of any use."""
     found: list[tuple[Head, ...]] = []
-    few = studied.first(FEW)
     for layer in range(studied.n_layers):
-        heads = [(layer, head) for head in studied.heads_of(layer) if _is_used(few, (layer, head))]
+        heads = [(layer, head) for head in studied.heads_of(layer) if _is_used(studied, (layer, head))]
         sizes = sorted({size for size in (1, 2, len(heads)) if 0 < size <= len(heads)})
         found += [group for size in sizes for group in itertools.combinations(heads, size)]
     return found
 
 
 def _is_used(studied: StudiedModel, head: Head) -> bool:
-    """Whether logits change at all when a head gathers what it does on other inputs."""
+    """Whether logits change at all, on one batch of inputs, when a head gathers what it does on others."""
     layer, index = head
+    studied = studied.first(BATCH)
 
     def take(gathered: torch.Tensor, hook: object) -> torch.Tensor:
         gathered = gathered.clone()
