@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from rasplens.model.config import Config, bias_shapes, weight_shapes
-from rasplens.model.forward import Array, forward
+from rasplens.model.forward import Array, Hook, forward, no_hook
 
 Weights = Mapping[str, np.ndarray]
 Cache = dict[str, np.ndarray]
@@ -89,10 +89,9 @@ class Transformer:
         """Logits, by the numpy reference.
 
         Raises:
-            ValueError: If the tokens do not fit the config.
+            ValueError: If the tokens do not fit the config, or a logit is not finite.
         """
-        check_tokens(self.config, tokens)
-        return forward(self.weights, self.mask, self.config, tokens)
+        return self._logits(tokens, no_hook)
 
     def run_with_cache(
         self, tokens: Int[np.ndarray, "batch pos"]
@@ -100,7 +99,7 @@ class Transformer:
         """Logits and every activation by hook name, by the numpy reference.
 
         Raises:
-            ValueError: If the tokens do not fit the config.
+            ValueError: If the tokens do not fit the config, or a logit is not finite.
         """
         cache: Cache = {}
 
@@ -108,8 +107,18 @@ class Transformer:
             cache[name] = value
             return value
 
+        return self._logits(tokens, store), cache
+
+    def _logits(self, tokens: np.ndarray, hook: Hook) -> np.ndarray:
+        """Finite logits; of floating-point flags, OpenBLAS raises some without cause (numpy issue 24067)."""
         check_tokens(self.config, tokens)
-        return forward(self.weights, self.mask, self.config, tokens, store), cache
+        with np.errstate(all="ignore"):
+            logits = forward(self.weights, self.mask, self.config, tokens, hook)
+        if not np.isfinite(logits).all():
+            raise ValueError(
+                f"a logit is not finite: {self.dtype} is too small for an activation; use smaller weights"
+            )
+        return logits
 
     def __repr__(self) -> str:
         c = self.config

@@ -102,3 +102,11 @@ def test_a_transformer_stands_for_itself_and_a_model_for_its_transformer(model):
     assert transformer_of(SimpleNamespace(transformer="a module of that name")) is None
     assert isinstance(model, HasTransformer)
     assert not isinstance(3, HasTransformer)
+
+
+def test_logits_that_are_not_finite_are_refused(model):
+    huge = {name: np.full_like(array, 3e38, dtype=np.float32) for name, array in model.weights.items()}
+    with pytest.raises(ValueError, match="a logit is not finite: float32 is too small for an activation"):
+        Transformer(CONFIG, huge, model.mask)(np.array([[0, 1]]))
+    with pytest.raises(ValueError, match="a logit is not finite"):
+        Transformer(CONFIG, huge, model.mask).run_with_cache(np.array([[0, 1]]))
