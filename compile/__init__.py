@@ -3,7 +3,7 @@
 from rasplens.compile import rasp
 from rasplens.compile.compiled import CompiledModel, load_compiled
 from rasplens.compile.compiler import compile_program
-from rasplens.compile.errors import CausalWarning, CompileError, UndefinedValue
+from rasplens.compile.errors import CausalWarning, CompileError, PrecisionError, PrecisionWarning, UndefinedValue
 from rasplens.compile.limits import CompileLimits
 from rasplens.compile.rasp import programs
 from rasplens.compile.rasp.interpreter import run
@@ -16,6 +16,8 @@ __all__ = [
     "CompileError",
     "CompileLimits",
     "CompiledModel",
+    "PrecisionError",
+    "PrecisionWarning",
     "UndefinedValue",
     "Variable",
     "Verification",

@@ -31,7 +31,7 @@ class Anatomy:
         output: The name of the result.
         heads: By (layer, head), the name of the s-op that the head computes.
         neurons: By (layer, first neuron, end), the name of the s-op that these neurons compute.
-        partial: If the program may be undefined on some inputs, its tables, to notice those.
+        partial: If functions of the program may raise on some inputs, its tables, to notice those.
         arguments: By place among the expressions of the program, the values of every s-op that functions
             are called with. A program that was loaded needs none: its functions are tables.
     """

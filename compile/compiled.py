@@ -10,6 +10,7 @@ import networkx as nx
 import numpy as np
 from jaxtyping import Int
 
+from rasplens.compile.analysis.rounding import LEAK
 from rasplens.compile.analysis.table_evaluation import trace
 from rasplens.compile.anatomy import Anatomy
 from rasplens.compile.errors import UndefinedValue
@@ -25,9 +26,6 @@ from rasplens.model.reparametrise import Reparametrisation
 
 if TYPE_CHECKING:
     from transformer_lens.model_bridge import TransformerBridge
-
-LEAK = 1e-11
-"""The most attention that the sequence may get from a BOS that sees it."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

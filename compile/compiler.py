@@ -1,26 +1,29 @@
 """The compiler: the modules of this package, in the order in which they work."""
 
+import warnings
 from collections.abc import Collection, Sequence
 from typing import Literal, get_args
 
 import numpy as np
 
 from rasplens.compile import rasp
+from rasplens.compile.analysis.rounding import check_precision
 from rasplens.compile.backend.assembly import assemble
 from rasplens.compile.backend.part_names import function_arguments, held_variables, output_name, written_name
 from rasplens.compile.backend.residual_layout import lay_out
 from rasplens.compile.backend.schedule import schedule
 from rasplens.compile.compiled import CompiledModel
-from rasplens.compile.errors import CompileError
+from rasplens.compile.errors import CompileError, PrecisionWarning
 from rasplens.compile.frontend.causality import warn_where_causality_matters
 from rasplens.compile.frontend.defined_program import defined_program
-from rasplens.compile.frontend.undefined_inputs import Partial
-from rasplens.compile.ir import AggregateNode, BosAttentionNode, FiniteGraph, FiniteNode
+from rasplens.compile.frontend.undefined_inputs import Partial, may_raise_unseen
+from rasplens.compile.ir import AggregateNode, BosAttentionNode, FiniteGraph, FiniteNode, Graph
 from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
 from rasplens.compile.passes.pipeline import ALL_PASSES, IF_CONVERSION, VIEWS
 from rasplens.compile.passes.pipeline import optimize as run_passes
-from rasplens.compile.rasp import Value
+from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.rasp.input_space import input_space
+from rasplens.compile.rasp.interpreter import expressions
 
 Bos = bool | Literal["auto"]
 """Whether to put a beginning-of-sequence position before the sequence."""
@@ -58,11 +61,13 @@ def compile_program(
         limits: How much to enumerate before a program is refused or its inputs are sampled.
 
     Raises:
-        CompileError: If the program cannot be compiled to something right, or is undefined on some input.
+        CompileError: If the program cannot be compiled to something right, or is undefined on some input; a
+            PrecisionError if it adds up or averages numbers that float32 cannot hold apart.
         ValueError: If the vocabulary, the length, the mask or an option makes no sense.
 
     Warns:
         CausalWarning: If a causal program would say something else if it saw the whole sequence.
+        PrecisionWarning: If numbers have one direction a value, because float32 cannot hold them apart.
     """
     inputs = input_space(vocab, max_len, causal, mask)
     passes = _passes(optimize)
@@ -75,7 +80,9 @@ def compile_program(
     lowered, whole = defined_program(program, inputs, partial, limits)
     if causal and mask is None and not program.annotations.get("causal"):
         warn_where_causality_matters(program, whole, inputs, limits)
+    _warn_of_numbers_held_apart(program, lowered)
     graph = run_passes(whole, inputs, passes, limits)
+    check_precision(graph)
     layout = lay_out(graph, _has_bos(graph, bos), fold=VIEWS in passes, has_pad=pad)
     places = schedule(layout)
     assembly = assemble(layout, places, inputs)
@@ -89,9 +96,25 @@ def compile_program(
         output=output_name(program, graph),
         heads={place: written_name(i, layout) for place, i in assembly.heads.items()},
         neurons={place: written_name(i, layout) for place, i in assembly.neurons.items()},
-        partial=whole if partial == "allow" else None,
+        partial=whole if partial == "allow" or may_raise_unseen(whole, inputs, limits) else None,
         arguments=function_arguments(program, lowered, whole),
     )
+
+
+def _warn_of_numbers_held_apart(program: rasp.SOp, lowered: Graph) -> None:
+    names = [
+        repr(expr.name)
+        for expr in expressions(program)
+        if isinstance(expr, rasp.SOp) and expr.encoding is Encoding.NUMERICAL
+        if lowered.variable(lowered.node_of[id(expr)]).encoding is Encoding.CATEGORICAL
+    ]
+    if names:
+        warnings.warn(
+            f"float32 cannot hold the values of {', '.join(names)} apart: held with one direction a value, not as "
+            "a number. Rescale, shift or round them for a smaller model.",
+            PrecisionWarning,
+            stacklevel=3,
+        )
 
 
 def _passes(chosen: bool | Collection[str]) -> Collection[str]:

@@ -15,6 +15,14 @@ class CompileError(ValueError):
         self.node = node
 
 
+class PrecisionError(CompileError):
+    """A number whose values float32 cannot hold apart."""
+
+
+class PrecisionWarning(UserWarning):
+    """A number is held with one direction a value, because float32 cannot hold its values apart."""
+
+
 class CausalWarning(UserWarning):
     """A program that was compiled to see only the past says something else than if it saw everything."""
 

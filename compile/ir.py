@@ -170,6 +170,13 @@ class Graph:
         """The ids of everything that the residual stream holds."""
         return tuple(i for i, node in enumerate(self.nodes) if isinstance(node, LoweredVariable))
 
+    def variable(self, i: int) -> LoweredVariable:
+        """The variable with an id."""
+        node = self.nodes[i]
+        if not isinstance(node, LoweredVariable):
+            raise TypeError(f"{node.name!r} is a selector where a variable is needed")
+        return node
+
 
 @dataclass(frozen=True, eq=False)
 class Domain:
@@ -178,22 +185,18 @@ class Domain:
     Attributes:
         values: Its values; a value's place is its code. Numbers held as such are in ascending order.
         is_partial: Whether it can also be undefined.
-        same: By code, for numbers that rounding tells apart: all that this value stands for.
     """
 
     values: tuple[Value, ...]
     is_partial: bool
-    same: dict[int, tuple[Value, ...]] = field(default_factory=dict)
 
     def codes(self) -> dict[tuple[Any, ...], int]:
         """The code of each value, by `value_key`."""
         return {value_key(value): code for code, value in enumerate(self.values)}
 
-    def variants(self, code: int) -> tuple[Value, ...]:
-        """The value of a code, or None; and what rounding makes of it elsewhere."""
-        if code in (UNDEFINED, len(self.values)):
-            return (None,)
-        return self.same.get(code, (self.values[code],))
+    def value(self, code: int) -> Value:
+        """The value of a code; None for undefined."""
+        return None if code in (UNDEFINED, len(self.values)) else self.values[code]
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,11 +215,6 @@ class VariableNode(HeldNode):
     def values(self) -> tuple[Value, ...]:
         """Its values; a value's place is its code."""
         return self.domain.values
-
-    @property
-    def raw_values(self) -> list[Value]:
-        """Its values, with those that only rounding tells apart."""
-        return [value for code in range(len(self.values)) for value in self.domain.variants(code)]
 
     @property
     def is_partial(self) -> bool:

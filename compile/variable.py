@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 
 from rasplens.compile.errors import UndefinedValue
 from rasplens.compile.rasp import Encoding, Value
-from rasplens.compile.rasp.values import NUMBERS_AGREE, value_key, values_agree
+from rasplens.compile.rasp.values import as_number, value_key
 from rasplens.model.change_of_basis import ChangeOfBasis
 
 TOLERANCE = 0.25
@@ -100,22 +100,15 @@ class Variable:
         return replace(self, columns=change.reads @ self.columns, place=place)
 
     def code(self, value: Value) -> int:
-        """The place of a value among `values`; for a number, of the one that it equals up to rounding.
+        """The place of a value among `values`; for a number, 2 and 2.0 are one.
 
         Raises:
             KeyError: If the variable cannot be that.
         """
-        exact = self._codes.get(value_key(value))
-        if exact is not None:
-            return exact
-        if self.encoding is Encoding.NUMERICAL and isinstance(value, int | float):
-            distances = np.abs(np.array(self.values, dtype=float) - value)
-            if distances.min() <= NUMBERS_AGREE * np.abs(np.array(self.values, dtype=float)).max():
-                return int(distances.argmin())
-        for code, known in enumerate(self.values):
-            if values_agree(known, value, self.encoding):
-                return code
-        raise KeyError(f"{self.name!r} is never {value!r}.")
+        held = as_number(value) if self.encoding is Encoding.NUMERICAL else value
+        if value_key(held) not in self._codes:
+            raise KeyError(f"{self.name!r} is never {value!r}.")
+        return self._codes[value_key(held)]
 
     @cached_property
     def _codes(self) -> Mapping[tuple[Any, ...], int]:
@@ -177,7 +170,8 @@ def _nearest_number(variable: Variable, numbers: np.ndarray) -> tuple[np.ndarray
     codes = np.abs(numbers[..., None] - values).argmin(axis=-1)
     gaps = np.diff(values, prepend=-np.inf, append=np.inf)
     room = np.minimum(gaps[:-1], gaps[1:])
-    room[np.isinf(room)] = 1.0
+    if len(values) == 1:
+        room = np.maximum(1, np.abs(values))
     return codes, np.abs(numbers - values[codes]) / room[codes]
 
 

@@ -9,7 +9,8 @@ from rasplens.compile.compiled import CompiledModel
 from rasplens.compile.errors import UndefinedValue
 from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.input_space import batches
-from rasplens.compile.variable import Variable, nearest
+from rasplens.compile.rasp.values import value_key
+from rasplens.compile.variable import nearest
 
 EXHAUSTIVE_LIMIT = 1_000_000
 """Input spaces of at most this many sequences are checked in full."""
@@ -121,7 +122,6 @@ class _Outcome:
     expected: list[Value] | None
     got: list[Value]
     margin: float
-    output: Variable
     tolerance: float
 
     @property
@@ -130,18 +130,8 @@ class _Outcome:
         if self.expected is None:
             return False
         pairs = zip(self.expected, self.got, strict=True)
-        differs = not all(_is_same(self.output, expected, got) for expected, got in pairs)
+        differs = any(value_key(expected) != value_key(got) for expected, got in pairs)
         return differs or self.margin < 0.5 - self.tolerance
-
-
-def _is_same(output: Variable, expected: Value, got: Value) -> bool:
-    """Whether an answer is the expected one: by type and value, numbers up to rounding."""
-    if expected is None or got is None:
-        return expected is got
-    try:
-        return output.code(expected) == output.code(got)
-    except KeyError:
-        return False
 
 
 def _check(compiled: CompiledModel, batch: Sequence[Sequence[Value]]) -> list[_Outcome]:
@@ -151,9 +141,7 @@ def _check(compiled: CompiledModel, batch: Sequence[Sequence[Value]]) -> list[_O
     answers = [[values[code] for code in row] for row in codes]
     margins = 0.5 - errors.max(axis=-1)
     return [
-        _Outcome(
-            tuple(tokens), _expected(compiled, tokens), got, float(margin), output, compiled.tolerance(output)
-        )
+        _Outcome(tuple(tokens), _expected(compiled, tokens), got, float(margin), compiled.tolerance(output))
         for tokens, got, margin in zip(batch, answers, margins, strict=True)
     ]
 

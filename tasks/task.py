@@ -1,5 +1,6 @@
 """What a model is asked to do: inputs, where the loss is read, what is right there."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -9,8 +10,8 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from rasplens.compile import CompiledModel
-from rasplens.compile.rasp import Encoding, SOp, Value
-from rasplens.compile.rasp.values import value_key, values_agree
+from rasplens.compile.rasp import SOp, Value
+from rasplens.compile.rasp.values import value_key
 from rasplens.tasks.answers import compiled_codes, logits, program_values
 
 Ids = Int[np.ndarray, "batch pos"]
@@ -126,12 +127,12 @@ class Task:
         return np.array([[known[value_key(token)] for token in tokens] for tokens in sequences])
 
     def answer_code(self, value: Value) -> int:
-        """The place of an answer among `outputs`, fractions up to rounding; `NO_ANSWER` if it is none."""
+        """The place of an answer among `outputs`, of a fraction up to rounding; `NO_ANSWER` if it is none."""
         exact = self._answer_codes.get(value_key(value), NO_ANSWER)
         if exact != NO_ANSWER or not isinstance(value, float):
             return exact
-        close = (i for i, known in enumerate(self.outputs) if values_agree(known, value, Encoding.CATEGORICAL))
-        return next(close, NO_ANSWER)
+        fractions = (i for i, known in enumerate(self.outputs) if isinstance(known, float))
+        return next((i for i in fractions if math.isclose(self.outputs[i], value)), NO_ANSWER)
 
     @cached_property
     def _answer_codes(self) -> Mapping[tuple[Any, ...], int]:

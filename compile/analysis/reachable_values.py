@@ -55,8 +55,8 @@ def reachable_values(graph: Graph, inputs: InputSpace, limits: CompileLimits = D
 
     Raises:
         CompileError: If a variable takes too many values, is never defined, is to be held as a number
-            without being one or beyond the precision of the weights, or if a function tells apart what
-            differs by rounding alone.
+            without being one, or if a function is not the same at every call.
+        PrecisionError: If a number is larger than the weights can hold.
     """
     nodes: list[FiniteNode] = []
     for node in graph.nodes:
@@ -131,7 +131,7 @@ def _(op: ir.Apply, node: LoweredVariable, analysis: _Analysis) -> FiniteNode:
     raises: dict[tuple[int, ...], Exception] = {}
     for at in zip(*(axis.tolist() for axis in np.nonzero(met)), strict=True):
         try:
-            results[at] = _call(node, op.function, [s.domain.variants(c) for s, c in zip(inputs, at, strict=True)])
+            results[at] = _call(node, op.function, *(s.domain.value(c) for s, c in zip(inputs, at, strict=True)))
         except CompileError:
             raise
         except Exception as error:  # perhaps on arguments that never meet in a real input
@@ -187,7 +187,7 @@ def _(op: ir.Linear, node: LoweredVariable, analysis: _Analysis) -> FiniteNode:
     _check_combinations(node, (fst, snd), analysis.limits)
     factors = [_factor(node, factor) for factor in (op.fst_fac, op.snd_fac)]
     terms = [
-        {factor * exact(held_number(source, value)) for value in source.raw_values}
+        {factor * exact(held_number(source, value)) for value in source.values}
         for factor, source in zip(factors, (fst, snd), strict=True)
     ]
     sums = {x + y for x in terms[0] for y in terms[1]}
@@ -204,14 +204,14 @@ def _factor(node: LoweredVariable, factor: Any) -> Fraction:
 
 @_analyse.register
 def _(op: ir.Where, node: LoweredVariable, analysis: _Analysis) -> FiniteNode:
-    condition, then, otherwise = analysis.variables(node.inputs)
-    branches = [
-        branch
-        for branch, wanted in ((then, True), (otherwise, False))
-        if any(bool(value) is wanted for value in condition.values)
-    ]
+    condition, then, otherwise = node.inputs
+    truths = {bool(value) for value in analysis.variables([condition])[0].values}
+    if len(truths) == 1:  # what is never chosen is not read: it may be anything
+        then = otherwise = then if truths == {True} else otherwise
+    node = replace(node, inputs=(condition, then, otherwise))
+    branches = analysis.variables([then, otherwise])
     values = itertools.chain.from_iterable(branch.values for branch in branches)
-    is_partial = condition.is_partial or any(branch.is_partial for branch in branches)
+    is_partial = any(source.is_partial for source in analysis.variables(node.inputs))
     return WhereNode(*_facts(node), analysis.domain(node, values, is_partial))
 
 
@@ -220,7 +220,7 @@ def _(op: ir.Aggregate, node: LoweredVariable, analysis: _Analysis) -> FiniteNod
     selector, (source,) = analysis.selector(node.inputs[0]), analysis.variables(node.inputs[1:])
     reached: Iterable[Value] = source.values
     if node.encoding is Encoding.NUMERICAL:
-        reached = _means(node, [held_number(node, value) for value in source.raw_values], analysis)
+        reached = _means(node, [held_number(node, value) for value in source.values], analysis)
     is_silent = selector.may_be_empty or some_position_sees_nothing(analysis.space.visible)
     fallbacks = (op.default,) if is_silent else ()
     defaults = [value for value in fallbacks if value is not None]
@@ -289,10 +289,13 @@ def _predicate_table(
     _check_combinations(node, (keys, queries), analysis.limits)
     table = np.zeros((len(keys.values) + 1, len(queries.values) + 1), dtype=bool)
     raises: dict[tuple[int, ...], Exception] = {}
+
+    def holds(key: Value, query: Value) -> bool:
+        return bool(predicate(key, query))
+
     for at in itertools.product(*(_argument_codes(source, takes_none) for source in (keys, queries))):
         try:
-            variants = [keys.domain.variants(at[0]), queries.domain.variants(at[1])]
-            table[at] = _call(node, lambda key, query: bool(predicate(key, query)), variants)
+            table[at] = _call(node, holds, keys.domain.value(at[0]), queries.domain.value(at[1]))
         except CompileError:
             raise
         except Exception as error:
@@ -356,23 +359,22 @@ def _check_order(node: Node, score: VariableNode) -> None:
         raise CompileError(f"The score of {node.name!r} can be nan, which is neither high nor low.", node.expr)
 
 
-def _call(node: Node, function: Callable[..., Value], variants: Sequence[Sequence[Value]]) -> Value:
+def _call(node: Node, function: Callable[..., Value], *arguments: Value) -> Value:
     """A function's value.
 
     Raises:
-        CompileError: If it is no value of RASP, or depends on what is lost in rounding.
+        CompileError: If it is no value of RASP, or another one at the second call.
         Exception: Whatever the function raises.
     """
-    first, *others = [plain(function(*arguments)) for arguments in itertools.product(*variants)]
-    _check_value(node, first)
-    if any(value_key(other) != value_key(first) for other in others):
-        numbers = next(variant for variant in variants if len(variant) > 1)
+    value, again = plain(function(*arguments)), plain(function(*arguments))
+    _check_value(node, value)
+    if value_key(value) != value_key(again):
         raise CompileError(
-            f"{node.name!r} tells {numbers[0]!r} and {numbers[1]!r} apart, which are one number but for rounding. "
-            "Round it first.",
+            f"The function of {node.name!r} is not deterministic: on {', '.join(map(repr, arguments))} it "
+            f"returned {value!r}, then {again!r}.",
             node.expr,
         )
-    return first
+    return value
 
 
 def _check_value(node: Node, value: Value) -> None:
@@ -384,6 +386,12 @@ def _check_value(node: Node, value: Value) -> None:
             raise CompileError(
                 f"The function of {node.name!r} returned {value!r}, of type {type(value).__name__}; "
                 "values are None, bool, int, float, str or tuples of those.",
+                node.expr,
+            )
+        elif part != part:
+            raise CompileError(
+                f"The function of {node.name!r} returned nan, which equals nothing, not even itself. Return None "
+                "for no value.",
                 node.expr,
             )
 

@@ -13,12 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from rasplens.compile.analysis.rounding import LEAK
 from rasplens.compile.analysis.table_evaluation import ranking, recode
 from rasplens.compile.backend.residual_layout import Columns, Layout, sides_read
 from rasplens.compile.ir import AggregateNode, AttentionNode, PredicateNode, SelectBestNode
-
-LEAK = 1e-11
-"""The most attention that all unselected positions together may keep."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -66,7 +66,7 @@ def written_name(i: int, layout: Layout) -> str:
 def function_arguments(program: rasp.SOp, lowered: Graph, whole: FiniteGraph) -> dict[int, tuple[Value, ...]]:
     """By place among the expressions of the program, what the values of every s-op are."""
     return {
-        place: tuple(whole.variable(lowered.node_of[id(expr)]).raw_values)
+        place: tuple(whole.variable(lowered.node_of[id(expr)]).values)
         for place, expr in enumerate(expressions(program))
         if isinstance(expr, rasp.SOp)
     }

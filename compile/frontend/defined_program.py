@@ -2,7 +2,8 @@
 
 from rasplens.compile import rasp
 from rasplens.compile.analysis.reachable_values import reachable_values
-from rasplens.compile.errors import CompileError
+from rasplens.compile.analysis.rounding import check_precision
+from rasplens.compile.errors import CompileError, PrecisionError
 from rasplens.compile.frontend.lowering import build_graph
 from rasplens.compile.frontend.undefined_inputs import Partial, average_of_classes
 from rasplens.compile.ir import FiniteGraph, Graph
@@ -10,13 +11,27 @@ from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
 from rasplens.compile.rasp.input_space import InputSpace
 from rasplens.compile.rasp.interpreter import expressions
 
+_HELD_APART = (
+    rasp.TokensType,
+    rasp.IndicesType,
+    rasp.Full,
+    rasp.ConstantSOp,
+    rasp.Map,
+    rasp.SequenceMap,
+    rasp.LinearSequenceMap,
+    rasp.Where,
+    rasp.Aggregate,
+)
+"""The s-ops that can be held with one direction a value where they are numbers."""
+
 
 def defined_program(
     program: rasp.SOp, space: InputSpace, partial: Partial, limits: CompileLimits = DEFAULT_LIMITS
 ) -> tuple[Graph, FiniteGraph]:
     """The program as lowered and over finitely many values, checked for inputs on which it is undefined.
 
-    An aggregate of classes that are numbers may turn out to average them: then it is compiled as a mean.
+    An aggregate of classes that are numbers may turn out to average them: then it is compiled as a mean. A number
+    whose values float32 cannot hold apart has one direction a value instead, where nothing averages it.
 
     Args:
         program: The s-op to compute.
@@ -26,12 +41,22 @@ def defined_program(
 
     Raises:
         CompileError: If some input is undefined and that is forbidden, with a smallest example.
+        PrecisionError: If what is averaged or added up cannot be held apart.
     """
     _check_constants(program, space)
+    numbers = {id(expr) for expr in expressions(program) if isinstance(expr, _HELD_APART)}
     averaged: set[int] = set()
+    apart: set[int] = set()
     while True:
-        graph = build_graph(program, averaged)
-        finite = reachable_values(graph, space, limits)
+        graph = build_graph(program, averaged, apart)
+        try:
+            finite = reachable_values(graph, space, limits)
+            check_precision(finite)
+        except PrecisionError as error:
+            if id(error.node) not in numbers - apart - averaged:
+                raise
+            apart.add(id(error.node))
+            continue
         mean = average_of_classes(program, finite, space, partial, limits)
         if mean is None:
             return graph, finite

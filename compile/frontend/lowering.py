@@ -2,11 +2,12 @@
 
 Lowering makes explicit what an expression leaves to the reader: a width is the share of attention that
 the beginning-of-sequence position keeps, and then a lookup; where a construction needs one direction per
-value and the variable is a number, a lookup in between makes it categorical.
+value and the variable is a number, a lookup in between makes it categorical. Numbers that float32 cannot hold
+apart are categorical themselves.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import singledispatch
 
 from rasplens.compile import ir, rasp
@@ -14,23 +15,24 @@ from rasplens.compile.errors import CompileError
 from rasplens.compile.frontend.selector_formula import And, Atom, Formula, Not, conjuncts, holds, sources, together
 from rasplens.compile.ir import Apply, Graph, LoweredSelector, LoweredVariable, SelectorOp, VariableOp
 from rasplens.compile.rasp import Encoding, Value
-from rasplens.compile.rasp.interpreter import expressions
-from rasplens.compile.rasp.values import canonical
+from rasplens.compile.rasp.interpreter import expressions, linear_form
+from rasplens.compile.rasp.values import as_number, canonical, plain
 
 
-def build_graph(program: rasp.SOp, averaged: Collection[int] = ()) -> Graph:
+def build_graph(program: rasp.SOp, averaged: Collection[int] = (), apart: Collection[int] = ()) -> Graph:
     """The graph of a program; shared expressions become one node.
 
     Args:
         program: The s-op to compute.
         averaged: Ids of aggregates that average numbers although they are held as classes.
+        apart: Ids of numerical s-ops that are held with one direction a value.
 
     Raises:
         CompileError: If the program is no s-op.
     """
     if not isinstance(program, rasp.SOp):
         raise CompileError(f"A program is an s-op; got {program!r}. Aggregate over a selector first.", program)
-    builder = _Builder(averaged=averaged)
+    builder = _Builder(averaged, set(apart) - set(averaged))
     for expr in (rasp.tokens, *expressions(program)):  # no recursion: programs may be deeper than Python's stack
         if isinstance(expr, rasp.SOp):
             builder.lower(expr)
@@ -43,9 +45,11 @@ class _Builder:
     """The nodes so far, and which expressions they stand for."""
 
     averaged: Collection[int]
+    apart: Collection[int]
     nodes: list[LoweredVariable | LoweredSelector] = field(default_factory=list)
     lowered: dict[int, int] = field(default_factory=dict)
     casts: dict[tuple[int, Encoding], int] = field(default_factory=dict)
+    number_classes: dict[int, int] = field(default_factory=dict)
     pairs: dict[tuple[int, int], int] = field(default_factory=dict)
     used_names: dict[str, int] = field(default_factory=dict)
     kept_alive: list[rasp.RASPExpr] = field(default_factory=list)
@@ -53,13 +57,15 @@ class _Builder:
     def lower(self, expr: rasp.RASPExpr) -> int:
         """The node of an expression, made on first sight."""
         if id(expr) not in self.lowered:
-            self.lowered[id(expr)] = _lower(expr, self)
+            self.lowered[id(expr)] = _lower_apart(expr, self) if id(expr) in self.apart else _lower(expr, self)
             self.kept_alive.append(expr)  # so that no later expression can take over its id
         return self.lowered[id(expr)]
 
-    def variable(self, op: VariableOp, inputs: tuple[int, ...], expr: rasp.SOp) -> int:
-        """A new variable, encoded as its expression says."""
-        return self.append(LoweredVariable(inputs, self.unique(expr.name), expr, expr.encoding, op))
+    def variable(
+        self, op: VariableOp, inputs: tuple[int, ...], expr: rasp.SOp, encoding: Encoding | None = None
+    ) -> int:
+        """A new variable, encoded as its expression says or as given."""
+        return self.append(LoweredVariable(inputs, self.unique(expr.name), expr, encoding or expr.encoding, op))
 
     def selector(self, op: SelectorOp, inputs: tuple[int, ...], expr: rasp.Selector) -> int:
         """A new selector."""
@@ -72,20 +78,31 @@ class _Builder:
             raise TypeError(f"{found.name!r} is a selector where a variable is needed")
         return found.encoding
 
-    def cast(self, node: int, encoding: Encoding) -> int:
-        """The variable in the given encoding: itself, or a lookup from it."""
+    def cast(self, node: int, encoding: Encoding, expr: rasp.SOp | None = None) -> int:
+        """The variable in the given encoding: itself, or a lookup from it, made for an expression."""
         source = self.nodes[node]
         if self.encoding(node) is encoding:
             return node
         if (node, encoding) not in self.casts:
             name = self.unique(f"{source.name} as {encoding.value}")
-            cast = LoweredVariable((node,), name, source.expr, encoding, Apply(_identity))
+            cast = LoweredVariable(
+                (node,), name, source.expr if expr is None else expr, encoding, Apply(_identity)
+            )
             self.casts[node, encoding] = self.append(cast)
         return self.casts[node, encoding]
 
     def categorical(self, expr: rasp.RASPExpr) -> int:
         """The node of an expression with one direction per value."""
         return self.cast(self.lower(expr), Encoding.CATEGORICAL)
+
+    def number_class(self, expr: rasp.SOp) -> int:
+        """The node of an expression of numbers with one direction per number: True is 1, and 1.0 is."""
+        source = self.categorical(expr)
+        if source not in self.number_classes:
+            name = self.unique(f"{self.nodes[source].name} as numbers")
+            cast = LoweredVariable((source,), name, expr, Encoding.CATEGORICAL, Apply(as_number))
+            self.number_classes[source] = self.append(cast)
+        return self.number_classes[source]
 
     def append(self, node: LoweredVariable | LoweredSelector) -> int:
         self.nodes.append(node)
@@ -126,7 +143,7 @@ def _primitive(op: VariableOp, plain: rasp.SOp, expr: rasp.SOp, builder: _Builde
     source = builder.lower(plain)
     if expr.encoding is Encoding.CATEGORICAL:
         return source
-    return builder.cast(source, expr.encoding)
+    return builder.cast(source, expr.encoding, expr)
 
 
 @_lower.register
@@ -213,6 +230,47 @@ def _check_default_of_mean(expr: rasp.Aggregate) -> None:
             f"fraction, and is {default!r}. Make it numerical(...), or choose another default.",
             expr,
         )
+
+
+@singledispatch
+def _lower_apart(expr: rasp.RASPExpr, builder: _Builder) -> int:
+    """The node of a numerical s-op with one direction per number."""
+    node = builder.nodes[_lower(expr, builder)]
+    if not isinstance(node, LoweredVariable) or not isinstance(node.op, Apply):
+        raise AssertionError(f"{node.name!r} cannot be held apart")
+    function = node.op.function
+    exactly = Apply(lambda *arguments: as_number(plain(function(*arguments))))
+    builder.nodes[-1] = replace(node, op=exactly, encoding=Encoding.CATEGORICAL)
+    return len(builder.nodes) - 1
+
+
+@_lower_apart.register
+def _(expr: rasp.TokensType, builder: _Builder) -> int:
+    return builder.number_class(rasp.tokens)
+
+
+@_lower_apart.register
+def _(expr: rasp.IndicesType, builder: _Builder) -> int:
+    return builder.number_class(rasp.indices)
+
+
+@_lower_apart.register
+def _(expr: rasp.LinearSequenceMap, builder: _Builder) -> int:
+    inputs = builder.number_class(expr.fst), builder.number_class(expr.snd)
+    return builder.variable(Apply(linear_form(expr)), inputs, expr, Encoding.CATEGORICAL)
+
+
+@_lower_apart.register
+def _(expr: rasp.Where, builder: _Builder) -> int:
+    condition = builder.categorical(expr.condition)
+    branches = builder.number_class(expr.then), builder.number_class(expr.otherwise)
+    return builder.variable(ir.Where(), (condition, *branches), expr, Encoding.CATEGORICAL)
+
+
+@_lower_apart.register
+def _(expr: rasp.Aggregate, builder: _Builder) -> int:
+    inputs = builder.lower(expr.selector), builder.number_class(expr.sop)
+    return builder.variable(ir.Aggregate(as_number(expr.default)), inputs, expr, Encoding.CATEGORICAL)
 
 
 @_lower.register

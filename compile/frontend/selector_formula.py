@@ -59,10 +59,11 @@ def sources(formula: Formula) -> list[tuple[int, int]]:
 
 
 def holds(formula: Formula, keys: Mapping[int, Value], queries: Mapping[int, Value]) -> bool:
-    """Whether a formula holds of the values of its variables."""
+    """Whether a formula holds of the values of its variables; every predicate is asked, as one may raise."""
     if isinstance(formula, Not):
         return not holds(formula.inner, keys, queries)
     if isinstance(formula, And):
-        return all(holds(part, keys, queries) for part in formula.parts)
+        truths = [holds(part, keys, queries) for part in formula.parts]
+        return all(truths)
     key, query = keys[formula.keys], queries[formula.queries]
     return key is not None and query is not None and bool(formula.predicate(key, query))

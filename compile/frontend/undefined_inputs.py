@@ -83,6 +83,14 @@ def undefined_inputs(
                 yield UndefinedInput(node, tuple(space.vocab[token] for token in ids[row].tolist()))
 
 
+def may_raise_unseen(finite: FiniteGraph, space: InputSpace, limits: CompileLimits = DEFAULT_LIMITS) -> bool:
+    """Whether a function may raise on an input that the search for undefined ones did not see."""
+    is_searched_in_full = space.size <= limits.enumerated_inputs
+    return not is_searched_in_full and any(
+        isinstance(node, LookupNode | PredicateNode) and bool(node.raises) for node in finite.nodes
+    )
+
+
 def searched(space: InputSpace, limits: CompileLimits = DEFAULT_LIMITS) -> Iterator[np.ndarray]:
     """The inputs to search, as ids: all where there are few enough, else a fixed sample; the short first."""
     if space.size <= limits.enumerated_inputs:

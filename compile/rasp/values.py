@@ -1,4 +1,4 @@
-"""When two values are one: `True` is not `1`, but numbers held as such are the same up to rounding."""
+"""When two values are one: by type and value, exactly. `True` is not `1`, and `-0.0` is not `0.0`."""
 
 import math
 from fractions import Fraction
@@ -6,19 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from rasplens.compile.rasp.language import Encoding, Value
-
-NUMBERS_AGREE = 1e-9
-"""Relative difference below which two numbers are one, reached by different sums."""
+from rasplens.compile.rasp.language import Value
 
 LARGEST_DENOMINATOR = 10**6
 """The largest denominator of a fraction that a float is taken to stand for."""
 
 
 def value_key(value: Value) -> tuple[Any, ...]:
-    """A key that tells values apart by type as well, so that `True` is not `1`."""
+    """A key that tells values apart by type as well, so that `True` is not `1`; and zeros by sign."""
     if isinstance(value, tuple):
         return (tuple, *(value_key(part) for part in value))
+    if value == 0 and isinstance(value, float):
+        return (float, value, math.copysign(1, value))
     return (type(value), value)
 
 
@@ -58,17 +57,3 @@ def canonical(value: Value) -> Value:
 def plain(value: Value) -> Value:
     """The Python value of a numpy scalar; every other value as it is."""
     return value.item() if isinstance(value, np.generic) else value
-
-
-def numbers_agree(x: float, y: float) -> bool:
-    """Whether two numbers are the same up to rounding."""
-    return math.isclose(x, y, rel_tol=NUMBERS_AGREE)
-
-
-def values_agree(expected: Value, got: Value, encoding: Encoding) -> bool:
-    """Whether two values of an s-op are the same: by type and value, floats and numbers up to rounding."""
-    if expected is None or got is None:
-        return expected is got
-    if encoding is Encoding.NUMERICAL or (type(expected) is float and type(got) is float):
-        return numbers_agree(expected, got)
-    return value_key(expected) == value_key(got)

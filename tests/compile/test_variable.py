@@ -8,7 +8,7 @@ from rasplens.model.change_of_basis import oblique, widening
 
 POINT = "blocks.0.hook_resid_post"
 CLASSES = Variable("c", Encoding.CATEGORICAL, ("x", "y", "z"), np.eye(3), Axes(np.arange(3)), POINT)
-NUMBERS = Variable("n", Encoding.NUMERICAL, (0.0, 0.1, 5.0), np.eye(2), Axes(np.arange(2)), POINT)
+NUMBERS = Variable("n", Encoding.NUMERICAL, (0, 0.1, 5), np.eye(2), Axes(np.arange(2)), POINT)
 
 
 def test_classes_are_decoded_from_one_hots():
@@ -42,7 +42,9 @@ def test_mixtures_are_refused():
 
 def test_the_code_of_a_value_is_its_place():
     assert [CLASSES.code(value) for value in "xyz"] == [0, 1, 2]
-    assert NUMBERS.code(0.1 + 1e-12) == 1
+    assert NUMBERS.code(5.0) == NUMBERS.code(5) == 2
+    with pytest.raises(KeyError, match=r"'n' is never 0.100000000001"):
+        NUMBERS.code(0.1 + 1e-12)
     with pytest.raises(KeyError, match="'c' is never 'w'"):
         CLASSES.code("w")
 
