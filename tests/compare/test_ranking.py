@@ -42,6 +42,7 @@ def test_alternatives_are_told_apart_on_inputs_on_which_they_differ(rankings):
             assert not any("out of distribution" in claim for claim in counted)  # reported, and decides nothing
 
 
+@pytest.mark.slow
 def test_the_order_of_the_references_does_not_matter(rankings, offset, induction, task, quick):
     again = rank([induction, offset], offset, task=task, config=quick)
     assert [one.to_json() for one in again.comparisons] == [
