@@ -118,7 +118,8 @@ def _(node: LinearNode, read: Read) -> Rounding:
 
 @_rounding.register
 def _(node: AggregateNode, read: Read) -> Rounding:
-    sources = [read(source) for _, source in node.pairs]
+    fallback = max([0.0, *(abs(float(_number(value))) for value in node.fallbacks if value is not None)])
+    sources = [Rounding(fallback, READ * ROUNDING * fallback), *(read(source) for _, source in node.pairs)]
     largest, error = max(term.largest for term in sources), max(term.error for term in sources)
     return Rounding(largest, error + LEAK * largest)
 

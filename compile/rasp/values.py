@@ -41,7 +41,7 @@ def exact(number: float | Fraction) -> Fraction:
 def as_number(value: Value) -> Value:
     """A number in the one form that numerical s-ops take: whole numbers are ints, True is 1, others floats."""
     if isinstance(value, Fraction):
-        return value.numerator if value.denominator == 1 else float(value)
+        return value.numerator if value.denominator == 1 else as_number(float(value))
     if isinstance(value, bool | int):
         return int(value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
