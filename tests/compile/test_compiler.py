@@ -315,3 +315,23 @@ def test_without_a_bos_no_pass_may_need_one():
 
 def test_tokens_may_be_numpys():
     assert compile_program(tokens, np.arange(2), 2)([0, 1]) == [0, 1]
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+def test_padding_is_not_looked_at_where_its_place_is_selected(optimize):
+    """Padding has a position too: the one behind the sequence, which the default is to stand in for."""
+    behind = Aggregate(Select(indices, indices, lambda key, query: key == query + 1), tokens, default="-")
+    compiled = compile_program(behind, ["a", "b"], 4, pad=True, optimize=optimize)
+    output = compiled.variables[compiled.output]
+    codes = output.decode(compiled.outputs(compiled.encode([["a", "b"], ["a", "b", "a", "b"]]))[0, :2])
+    assert [output.values[code] for code in codes] == compiled.interpret(["a", "b"]) == ["b", "-"]
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+def test_a_negation_selects_undefined_keys_where_the_query_matters_too(optimize):
+    """A key that is undefined equals no query, so that all of them select it."""
+    shifted = Aggregate(PREVIOUS, tokens)
+    others = SelectorWidth(~Select(shifted, tokens, Comparison.EQ))
+    compiled = compile_program(others, ["a", "b"], 4, optimize=optimize)
+    assert verify(compiled).ok
+    assert compiled(["a", "a"]) == [1, 1]

@@ -35,7 +35,7 @@ NUMBERS = (
     16_777_216, 16_777_217, 10**9, 10**10, 10**18, 10**18 + 1, -(10**18), 1e18, 1e30, 1e31, -1e300, 10**40,
     1_700_000_000, 1_700_000_001, 1_700_000_000.5, math.nextafter(1.0, 2.0), True, False,
 )  # fmt: skip
-"""Sentinels, time stamps, noise, zeros of either sign, fractions with large denominators; numbers beyond float32."""
+"""Sentinels, time stamps, noise, zeros of either sign, fractions with large denominators; beyond float32 too."""
 
 some_numbers = st.sampled_from(NUMBERS)
 factors = st.sampled_from((1, -1, 0.1, 1 / 3, 10**6, 1e-6, 1e12, 0))

@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from rasplens.compile import compile_program, load_compiled, rasp, run, verify
+from rasplens.compile import UndefinedValue, compile_program, load_compiled, rasp, run, verify
 from rasplens.compile.rasp import Map, tokens
 from rasplens.compile.storage import Lookup
 from rasplens.model import StorageError, load, save
@@ -94,3 +94,18 @@ def test_what_was_loaded_can_be_saved_again(tmp_path):
     compile_program(program, [0, 1], 2, partial="allow").save(first)
     load_compiled(first).save(second)
     assert first.read_bytes() == second.read_bytes()
+
+
+@pytest.mark.parametrize("of", [lambda t: 1 // t, lambda t: None if t else 0])
+def test_a_loaded_model_refuses_to_answer_where_it_did(tmp_path, of):
+    compiled = compile_program(Map(of, tokens), [0, 1], 2, partial="allow")
+    compiled.save(tmp_path / "m.safetensors")
+    loaded = load_compiled(tmp_path / "m.safetensors")
+    for sequence in compiled.inputs:
+        try:
+            wanted = compiled(sequence)
+        except UndefinedValue:
+            with pytest.raises(UndefinedValue, match="The program has no value on"):
+                loaded(sequence)
+        else:
+            assert loaded(sequence) == wanted

@@ -107,3 +107,14 @@ def test_a_missing_file_and_a_missing_folder_are_named(stored, tmp_path):
         load(tmp_path / "nowhere.safetensors")
     with pytest.raises(StorageError, match=r"the folder .*absent does not exist"):
         save(model, tmp_path / "absent" / "model.safetensors")
+
+
+@pytest.mark.parametrize(("was", "becomes"), [(b'"F32"', b'"I32"'), (b"[4,6]", b"[6,4]")])
+def test_other_dtypes_and_shapes_of_the_same_bytes_are_noticed(tmp_path, random_transformer, was, becomes):
+    config = Config(n_layers=1, n_heads=1, d_model=6, d_head=2, n_ctx=3, d_vocab=4, d_vocab_out=2)
+    save(random_transformer(config, dtype=np.float32), path := tmp_path / "m.safetensors")
+    content = path.read_bytes()
+    assert was in content
+    path.write_bytes(content.replace(was, becomes))
+    with pytest.raises(StorageError, match="was changed after it was written"):
+        load(path)

@@ -90,3 +90,15 @@ def test_numbers_that_float32_can_hold_apart_are_not(program):
 def test_a_precision_error_is_a_compile_error():
     assert issubclass(PrecisionError, CompileError)
     check_precision(analysed(numerical(Aggregate(EQUAL, number(0, 1, 2)))))
+
+
+def test_the_gap_must_have_room_for_four_errors():
+    """An error of 4 roundings of the largest, four times over: a 2^20th of the largest."""
+    check_precision(analysed(number(0, 1, 2**20 - 2)))
+    with pytest.raises(PrecisionError, match="can be 0 and 1"):
+        check_precision(analysed(number(0, 1, 2**20 + 2)))
+
+
+def test_what_is_not_selected_adds_its_leak():
+    large = number(0, 0, 10**20)
+    assert rounding(numerical(Aggregate(EQUAL, large))).error - rounding(large).error == pytest.approx(1e9)

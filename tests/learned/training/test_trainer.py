@@ -17,6 +17,8 @@ from rasplens.learned import (
     untrained,
 )
 from rasplens.learned.training import trainer as module
+from rasplens.learned.training.loop import Standing
+from rasplens.learned.training.report import Report
 from rasplens.learned.training.trainer import TrainingError
 from rasplens.model import StorageError
 from rasplens.tasks import get_task
@@ -279,3 +281,10 @@ def test_the_smallest_shipped_model_is_reproduced_by_its_recipe():
     accuracy, stated = again.provenance["accuracy"], shipped.provenance["accuracy"]
     assert accuracy["token"] == pytest.approx(stated["token"], abs=0.01)
     assert accuracy["sequence"] == pytest.approx(stated["sequence"], abs=0.05)
+
+
+@pytest.mark.parametrize(("training", "held_out", "done"), [(0.99, 0.2, True), (0.2, 0.99, False)])
+def test_training_stops_by_inputs_that_are_not_held_out(task, training, held_out, done):
+    job = module._Training(task, replace(RECIPE, stop_at=0.98), (0,), TrainConfig())
+    report = Report(0, 100, 0.1, training_token=training, token=held_out, sequence=held_out)
+    assert job.is_done(Standing(None, {}, (report,))) is done

@@ -5,7 +5,13 @@ import pytest
 
 from rasplens.compare import CompareConfig, pair
 from rasplens.compare.evidence.attention.concordance import concordance, moments
-from rasplens.compare.evidence.attention.heads import active_heads, head_similarities, similarity, split_heads
+from rasplens.compare.evidence.attention.heads import (
+    _similarities,
+    active_heads,
+    head_similarities,
+    similarity,
+    split_heads,
+)
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compile import compile_program
 from rasplens.compile.rasp import Aggregate, Map, Select, SequenceMap, indices, numerical, tokens
@@ -232,3 +238,10 @@ def test_a_sink_that_takes_the_same_share_everywhere_does_not_lower_the_concorda
     scattered = pattern * np.random.default_rng(0).uniform(0.2, 1, size=(len(pattern), 1, 1))
     found = moments(induction.attention, scattered, induction.active_rows, induction.inactive_rows)
     assert float(concordance(found.sum(axis=1))) < 0.95  # the negative control
+
+
+def test_a_row_that_attends_to_no_position_of_the_task_is_like_no_other():
+    """All of its attention goes to a BOS, or its mask leaves it nothing."""
+    wanted = np.array([[[1.0, 0.0], [0.5, 0.5]]])
+    found = np.array([[[0.0, 0.0], [0.25, 0.25]]])
+    assert _similarities(wanted, found, np.ones((1, 2), dtype=bool)) == pytest.approx([0, 1])
