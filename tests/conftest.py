@@ -21,13 +21,17 @@ ONE_CORE = {
 """What every worker is told before it imports anything: it has one core. XLA keeps its threads: how many there
 are changes the last bits of a training, and with them what slow tests measure."""
 
+QUICK_TO_COMPILE = {"XLA_FLAGS": "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"}
+"""For the fast suite besides: its trainings are shorter than XLA takes to make them fast."""
+
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Workers for the whole suite, one a core; none for chosen files, which are done before workers are up."""
     chosen = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
     workers = 0 if chosen else min(MOST_WORKERS, len(os.sched_getaffinity(0)))
     if workers:
-        os.environ.update({name: os.environ.get(name, value) for name, value in ONE_CORE.items()})
+        settings = ONE_CORE if config.option.markexpr == "slow" else ONE_CORE | QUICK_TO_COMPILE
+        os.environ.update({name: os.environ.get(name, value) for name, value in settings.items()})
     return workers
 
 
