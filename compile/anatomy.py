@@ -64,8 +64,10 @@ class Anatomy:
         """Token ids for the transformer, the BOS included; short sequences are padded behind.
 
         Raises:
-            ValueError: If a sequence does not fit, or the lengths differ and the model knows no padding.
+            ValueError: If there is no sequence, one does not fit, or lengths differ and there is no padding.
         """
+        if not len(sequences):
+            raise ValueError("There is no sequence to encode.")
         longest = max(len(tokens) for tokens in sequences)
         if not self.has_pad and any(len(tokens) < longest for tokens in sequences):
             raise ValueError(

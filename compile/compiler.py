@@ -1,8 +1,9 @@
 """The compiler: the modules of this package, in the order in which they work."""
 
+import operator
 import warnings
 from collections.abc import Collection, Sequence
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from rasplens.compile.backend.assembly import assemble
 from rasplens.compile.backend.part_names import function_arguments, held_variables, output_name, written_name
 from rasplens.compile.backend.residual_layout import lay_out
 from rasplens.compile.backend.schedule import schedule
+from rasplens.compile.backend.size import check_length, check_size
 from rasplens.compile.compiled import CompiledModel
 from rasplens.compile.errors import CompileError, PrecisionWarning
 from rasplens.compile.frontend.causality import warn_where_causality_matters
@@ -69,6 +71,8 @@ def compile_program(
         CausalWarning: If a causal program would say something else if it saw the whole sequence.
         PrecisionWarning: If numbers have one direction a value, because float32 cannot hold them apart.
     """
+    max_len = _whole_number(max_len)
+    check_length(max_len, limits)
     inputs = input_space(vocab, max_len, causal, mask)
     passes = _passes(optimize)
     if bos is False:
@@ -85,6 +89,7 @@ def compile_program(
     check_precision(graph)
     layout = lay_out(graph, _has_bos(graph, bos), fold=VIEWS in passes, has_pad=pad)
     places = schedule(layout)
+    check_size(layout, places, inputs, limits)
     assembly = assemble(layout, places, inputs)
     return CompiledModel(
         program=program,
@@ -117,11 +122,20 @@ def _warn_of_numbers_held_apart(program: rasp.SOp, lowered: Graph) -> None:
         )
 
 
+def _whole_number(max_len: Any) -> int:
+    try:
+        return operator.index(max_len)
+    except TypeError:
+        raise ValueError(f"max_len must be a whole number of positions; got {max_len!r}.") from None
+
+
 def _passes(chosen: bool | Collection[str]) -> Collection[str]:
     if isinstance(chosen, str):
         chosen = [chosen]
     if isinstance(chosen, bool):
         return ALL_PASSES if chosen else ()
+    if not isinstance(chosen, Collection):
+        raise ValueError(f"optimize must be True, False or names of passes; got {chosen!r}.")
     if unknown := [name for name in chosen if name not in ALL_PASSES]:
         raise ValueError(f"There is no optimiser pass {unknown[0]!r}. There are {', '.join(ALL_PASSES)}.")
     return chosen

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True)
 class CompileLimits:
-    """The most that the compiler enumerates; every limit is a number of values, of pairs or of sequences.
+    """The most that the compiler enumerates; every limit is a number of values, pairs, sequences or bytes.
 
     Attributes:
         max_values: The values that a variable may take; a program with more is refused.
@@ -17,6 +17,7 @@ class CompileLimits:
         undefined_examples: The undefined inputs of every variable that are looked at.
         executed_inputs: Input spaces of at most this many sequences are run in full to see which values
             occur.
+        max_bytes: The memory that the weights and masks of a model may take, or one table on the way to them.
         circuit_inputs: The inputs on which the connections of a ground-truth circuit are tried, where there
             are more.
 
@@ -30,6 +31,7 @@ class CompileLimits:
     sampled_inputs: int = 2_000
     undefined_examples: int = 20
     executed_inputs: int = 20_000
+    max_bytes: int = 2**31
     circuit_inputs: int = 500
 
     def __post_init__(self) -> None:

@@ -278,4 +278,6 @@ def _message(error: Any) -> str | None:
         return f"{error.format_message()} Try --help."
     if isinstance(error, ValueError | OSError):
         return " ".join(str(error).split())
+    if isinstance(error, MemoryError):
+        return "The memory does not suffice. Shorten the sequences, or reduce the vocabulary or the inputs."
     return None

@@ -7,7 +7,8 @@ Source: Lindner et al. 2023, appendix D.1.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import singledispatch
+from functools import cached_property, singledispatch
+from typing import Protocol
 
 import numpy as np
 from jaxtyping import Float
@@ -44,6 +45,18 @@ def build_neurons(variable: int, layout: Layout) -> Neurons:
     if layout.pad is not None:  # at padding the position's own embedding must not set anything off
         columns[layout.pad] = -np.abs(columns).T @ layout.largest()
     return Neurons(columns, rows[used] @ layout.write(variable))
+
+
+def n_neurons(variable: int, layout: Layout) -> int:
+    """The most neurons that a variable takes, known before they are made; of a function of two, how many."""
+    node = layout.graph.variable(variable)
+    sources = [layout.graph.variable(source) for source in node.inputs]
+    if isinstance(node, LookupNode) and len(sources) == 2:
+        written = layout.encodings(variable)
+        return min(form.n_neurons(written) for form in _forms(node, layout))
+    if node.is_numerical and not isinstance(node, LookupNode):
+        return 3 * len(sources)
+    return 2 * sum(len(source.values) + 1 for source in sources)
 
 
 @singledispatch
@@ -94,38 +107,89 @@ def _branch(branch: int, gate: Columns, variable: int, layout: Layout) -> tuple[
 
 
 def _pairs(node: LookupNode, variable: int, layout: Layout) -> tuple[Columns, Rows]:
-    """A function of two variables, one value per pair, in the cheapest of three forms.
-
-    Plainly, one neuron per pair: relu(x + y - 1) is 1 where both are present, else 0. Or one per value
-    of the first variable, which writes its commonest result, and one per pair that makes an exception to
-    that; or the same by values of the second. Values that give the same results throughout are one.
-    """
-    table, met = node.table, node.met
+    """A function of two variables, one value per pair, in the cheapest of three forms."""
     written = layout.encodings(variable)
-    fst, snd = (layout.onehot_or_none(source) for source in node.inputs)
-    forms = [_plainly(fst, snd, np.where(met, table, UNDEFINED), written, layout)]
-    if not layout.graph.variable(node.inputs[1]).is_partial:
-        forms.append(_with_exceptions(fst, snd, table, met, written, layout))
-    if not layout.graph.variable(node.inputs[0]).is_partial:
-        forms.append(_with_exceptions(snd, fst, table.T, met.T, written, layout))
-    return min(forms, key=lambda form: int(form[1].any(axis=1).sum()))
+    form = min(_forms(node, layout), key=lambda form: form.n_neurons(written))
+    reads = [layout.onehot_or_none(source) for source in node.inputs]
+    return form.build(reads[:: form.order], written, layout)
 
 
-def _plainly(fst: Columns, snd: Columns, codes: np.ndarray, written: Rows, layout: Layout) -> tuple[Columns, Rows]:
-    fst, codes = _alike(fst, codes)
-    snd, codes = _alike(snd, codes.T)
-    at = np.nonzero(codes.T != UNDEFINED)
-    return _both(fst, snd, at, layout), written[codes.T[at]]
+def _forms(node: LookupNode, layout: Layout) -> list["_Form"]:
+    """Plainly; and by either variable, if the other one is always there."""
+    first, second = (layout.graph.variable(source) for source in node.inputs)
+    forms: list[_Form] = [_Plainly(np.where(node.met, node.table, UNDEFINED))]
+    if not second.is_partial:
+        forms.append(_WithExceptions(node.table, node.met))
+    if not first.is_partial:
+        forms.append(_WithExceptions(node.table.T, node.met.T, order=-1))
+    return forms
 
 
-def _with_exceptions(
-    fst: Columns, snd: Columns, codes: np.ndarray, met: np.ndarray, written: Rows, layout: Layout
-) -> tuple[Columns, Rows]:
-    common = np.array([_commonest(row[is_met]) for row, is_met in zip(codes, met, strict=True)])
-    at = np.nonzero(met & (codes != common[:, None]))
-    columns, rows = _both(fst, snd, at, layout), written[codes[at]] - written[common[at[0]]]
-    fst, common = _alike(fst, common[:, None])
-    return np.concatenate([fst, columns], axis=1), np.concatenate([written[common[:, 0]], rows])
+class _Form(Protocol):
+    """A way to compute a function of two variables."""
+
+    @property
+    def order(self) -> int:
+        """1, or -1 if the second variable comes first."""
+
+    def n_neurons(self, written: Rows) -> int:
+        """How many neurons it takes, with the rows that are written by code."""
+
+    def build(self, reads: Sequence[Columns], written: Rows, layout: Layout) -> tuple[Columns, Rows]:
+        """Columns that read each value of both variables to what neurons read, and their output."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Plainly:
+    """One neuron per pair: relu(x + y - 1) is 1 where both are present, else 0.
+
+    Values that give the same results throughout are one.
+    """
+
+    codes: np.ndarray
+    order: int = 1
+
+    def n_neurons(self, written: Rows) -> int:
+        kinds = np.unique(np.unique(self.codes, axis=0), axis=1)
+        return int(np.asarray(written.any(axis=1))[kinds[kinds != UNDEFINED]].sum())
+
+    def build(self, reads: Sequence[Columns], written: Rows, layout: Layout) -> tuple[Columns, Rows]:
+        fst, codes = _alike(reads[0], self.codes)
+        snd, codes = _alike(reads[1], codes.T)
+        at = np.nonzero(codes.T != UNDEFINED)
+        return _both(fst, snd, at, layout), written[codes.T[at]]
+
+
+@dataclass(frozen=True, eq=False)
+class _WithExceptions:
+    """One neuron per value of the first variable, which writes its commonest result; one per exception to that."""
+
+    codes: np.ndarray
+    met: np.ndarray
+    order: int = 1
+
+    @cached_property
+    def common(self) -> np.ndarray:
+        """The commonest result by value of the first variable."""
+        return np.array([_commonest(row[is_met]) for row, is_met in zip(self.codes, self.met, strict=True)])
+
+    @cached_property
+    def exceptions(self) -> tuple[np.ndarray, ...]:
+        """Where the result is another one."""
+        return np.nonzero(self.met & (self.codes != self.common[:, None]))
+
+    def n_neurons(self, written: Rows) -> int:
+        _, row = np.unique(written, axis=0, return_inverse=True)
+        row = row.ravel()
+        differ = row[self.codes[self.exceptions]] != row[self.common[self.exceptions[0]]]
+        return int(np.asarray(written.any(axis=1))[np.unique(self.common)].sum()) + int(differ.sum())
+
+    def build(self, reads: Sequence[Columns], written: Rows, layout: Layout) -> tuple[Columns, Rows]:
+        at, (fst, snd) = self.exceptions, reads
+        columns = _both(fst, snd, at, layout)
+        rows = written[self.codes[at]] - written[self.common[at[0]]]
+        fst, common = _alike(fst, self.common[:, None])
+        return np.concatenate([fst, columns], axis=1), np.concatenate([written[common[:, 0]], rows])
 
 
 def _both(fst: Columns, snd: Columns, at: tuple[np.ndarray, ...], layout: Layout) -> Columns:

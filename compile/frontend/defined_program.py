@@ -1,5 +1,7 @@
 """From an expression to a graph over finitely many values, checked for inputs on which it is undefined."""
 
+from graphlib import CycleError, TopologicalSorter
+
 from rasplens.compile import rasp
 from rasplens.compile.analysis.reachable_values import reachable_values
 from rasplens.compile.analysis.rounding import check_precision
@@ -43,6 +45,7 @@ def defined_program(
         CompileError: If some input is undefined and that is forbidden, with a smallest example.
         PrecisionError: If what is averaged or added up cannot be held apart.
     """
+    _check_program(program)
     _check_constants(program, space)
     numbers = {id(expr) for expr in expressions(program) if isinstance(expr, _HELD_APART)}
     averaged: set[int] = set()
@@ -63,6 +66,16 @@ def defined_program(
         if id(mean.expr) in averaged:
             raise AssertionError(f"the trace finds no value for {mean.name!r} where the interpreter does")
         averaged.add(id(mean.expr))
+
+
+def _check_program(program: rasp.SOp) -> None:
+    if not isinstance(program, rasp.SOp):
+        raise CompileError(f"A program is an s-op; got {program!r}. Aggregate over a selector first.", program)
+    reads = {id(expr): [id(child) for child in expr.children] for expr in expressions(program)}
+    try:
+        TopologicalSorter(reads).prepare()
+    except CycleError:
+        raise CompileError(f"{program.name!r} reads itself, in a circle: it has no value.", program) from None
 
 
 def _check_constants(program: rasp.SOp, space: InputSpace) -> None:

@@ -12,7 +12,17 @@ from functools import singledispatch
 
 from rasplens.compile import ir, rasp
 from rasplens.compile.errors import CompileError
-from rasplens.compile.frontend.selector_formula import And, Atom, Formula, Not, conjuncts, holds, sources, together
+from rasplens.compile.frontend.selector_formula import (
+    And,
+    Atom,
+    Formula,
+    conjunction,
+    conjuncts,
+    holds,
+    negation,
+    sources,
+    together,
+)
 from rasplens.compile.ir import Apply, Graph, LoweredSelector, LoweredVariable, SelectorOp, VariableOp
 from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.rasp.interpreter import expressions, linear_form
@@ -28,10 +38,8 @@ def build_graph(program: rasp.SOp, averaged: Collection[int] = (), apart: Collec
         apart: Ids of numerical s-ops that are held with one direction a value.
 
     Raises:
-        CompileError: If the program is no s-op.
+        CompileError: If an expression is of no kind that can be compiled.
     """
-    if not isinstance(program, rasp.SOp):
-        raise CompileError(f"A program is an s-op; got {program!r}. Aggregate over a selector first.", program)
     builder = _Builder(averaged, set(apart) - set(averaged))
     for expr in (rasp.tokens, *expressions(program)):  # no recursion: programs may be deeper than Python's stack
         if isinstance(expr, rasp.SOp):
@@ -51,6 +59,7 @@ class _Builder:
     casts: dict[tuple[int, Encoding], int] = field(default_factory=dict)
     number_classes: dict[int, int] = field(default_factory=dict)
     pairs: dict[tuple[int, int], int] = field(default_factory=dict)
+    formulas: dict[int, Formula] = field(default_factory=dict)
     used_names: dict[str, int] = field(default_factory=dict)
     kept_alive: list[rasp.RASPExpr] = field(default_factory=list)
 
@@ -60,6 +69,15 @@ class _Builder:
             self.lowered[id(expr)] = _lower_apart(expr, self) if id(expr) in self.apart else _lower(expr, self)
             self.kept_alive.append(expr)  # so that no later expression can take over its id
         return self.lowered[id(expr)]
+
+    def formula(self, selector: rasp.Selector) -> Formula:
+        """What a selector selects, made on first sight; of those that it is made of first, without recursion."""
+        waiting = expressions(selector) if id(selector) not in self.formulas else []
+        for expr in waiting:
+            if isinstance(expr, rasp.Selector) and id(expr) not in self.formulas:
+                self.formulas[id(expr)] = _formula(expr, self)
+                self.kept_alive.append(expr)
+        return self.formulas[id(selector)]
 
     def variable(
         self, op: VariableOp, inputs: tuple[int, ...], expr: rasp.SOp, encoding: Encoding | None = None
@@ -196,7 +214,7 @@ def _(expr: rasp.SelectorWidth, builder: _Builder) -> int:
 
 
 def _width(expr: rasp.SOp, selector: rasp.Selector, builder: _Builder) -> int:
-    counted = _conjunction(_formula(selector, builder), selector, builder)
+    counted = _conjunction(builder.formula(selector), selector, builder)
     on_bos = rasp.numerical(expr).named(f"{expr.name} (attention on BOS)")
     of_length = isinstance(expr, rasp.LengthType)
     attended = builder.variable(ir.BosAttention(of_length), (counted,), on_bos)
@@ -281,7 +299,7 @@ def _(expr: rasp.SelectBest, builder: _Builder) -> int:
 
 @_lower.register
 def _(expr: rasp.Selector, builder: _Builder) -> int:
-    return _conjunction(_formula(expr, builder), expr, builder)
+    return _conjunction(builder.formula(expr), expr, builder)
 
 
 def _conjunction(formula: Formula, expr: rasp.Selector, builder: _Builder) -> int:
@@ -361,14 +379,14 @@ def _(expr: rasp.ConstantSelector, builder: _Builder) -> Formula:
 
 @_formula.register
 def _(expr: rasp.SelectorNot, builder: _Builder) -> Formula:
-    return Not(_formula(expr.inner, builder))
+    return negation(builder.formula(expr.inner))
 
 
 @_formula.register
 def _(expr: rasp.SelectorAnd, builder: _Builder) -> Formula:
-    return And((_formula(expr.fst, builder), _formula(expr.snd, builder)))
+    return conjunction([builder.formula(expr.fst), builder.formula(expr.snd)])
 
 
 @_formula.register
 def _(expr: rasp.SelectorOr, builder: _Builder) -> Formula:
-    return Not(And((Not(_formula(expr.fst, builder)), Not(_formula(expr.snd, builder)))))
+    return negation(conjunction([negation(builder.formula(part)) for part in (expr.fst, expr.snd)]))

@@ -1,6 +1,6 @@
 """Selectors as formulas over predicates, and what a head makes of them: a conjunction of predicates."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rasplens.compile.rasp import Predicate, Value
@@ -32,13 +32,19 @@ class And:
 Formula = Atom | Not | And
 
 
-def conjuncts(formula: Formula) -> list[Formula]:
-    """Formulas of which all must hold, none of them a conjunction; two negations cancel."""
-    if isinstance(formula, And):
-        return [conjunct for part in formula.parts for conjunct in conjuncts(part)]
-    if isinstance(formula, Not) and isinstance(formula.inner, Not):
-        return conjuncts(formula.inner.inner)
-    return [formula]
+def negation(formula: Formula) -> Formula:
+    """What a formula does not select; two negations cancel."""
+    return formula.inner if isinstance(formula, Not) else Not(formula)
+
+
+def conjunction(formulas: Iterable[Formula]) -> And:
+    """What all formulas select; a conjunction of conjunctions is one of their parts."""
+    return And(tuple(part for formula in formulas for part in conjuncts(formula)))
+
+
+def conjuncts(formula: Formula) -> Sequence[Formula]:
+    """Formulas of which all must hold, none of them a conjunction."""
+    return formula.parts if isinstance(formula, And) else [formula]
 
 
 def together(formulas: Sequence[Formula]) -> list[Formula]:

@@ -1,7 +1,7 @@
 """The inputs of a program: which tokens, how many of them, and which positions see which."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +37,8 @@ class InputSpace:
             raise ValueError("vocab must have at least one token.")
         if None in self.vocab:
             raise ValueError("None cannot be a token: it is RASP's undefined value.")
+        if unhashable := [token for token in self.vocab if not isinstance(token, Hashable)]:
+            raise ValueError(f"A token is a number, a string or a tuple of those; got {unhashable[0]!r}.")
         if len({value_key(token) for token in self.vocab}) < len(self.vocab):
             twice = next(t for i, t in enumerate(self.vocab) if t in self.vocab[:i])
             raise ValueError(f"vocab must not repeat a token; {twice!r} stands there twice.")
@@ -78,12 +80,12 @@ class InputSpace:
             )
         known = {value_key(token): i for i, token in enumerate(self.vocab)}
         for position, token in enumerate(tokens):
-            if value_key(token) not in known:
+            if not isinstance(token, Hashable) or value_key(plain(token)) not in known:
                 raise ValueError(
                     f"Token {token!r} at position {position} is not in the vocabulary "
                     f"({', '.join(map(repr, self.vocab[:8]))}{', …' if len(self.vocab) > 8 else ''})."
                 )
-        return [known[value_key(token)] for token in tokens]
+        return [known[value_key(plain(token))] for token in tokens]
 
 
 def input_space(

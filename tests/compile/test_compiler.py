@@ -335,3 +335,27 @@ def test_a_negation_selects_undefined_keys_where_the_query_matters_too(optimize)
     compiled = compile_program(others, ["a", "b"], 4, optimize=optimize)
     assert verify(compiled).ok
     assert compiled(["a", "a"]) == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (("ab", "3"), {}, "max_len must be a whole number of positions; got '3'"),
+        (("ab", 2.0), {}, "max_len must be a whole number of positions; got 2.0"),
+        (("ab", 2), {"optimize": 3}, "optimize must be True, False or names of passes; got 3"),
+        (([[1]], 2), {}, r"A token is a number, a string or a tuple of those; got \[1\]"),
+    ],
+)
+def test_wrong_types_get_a_line(arguments, options, message):
+    with pytest.raises(ValueError, match=message):
+        compile_program(tokens, *arguments, **options)
+
+
+def test_numpy_scalars_are_taken_as_what_they_are():
+    compiled = compile_program(tokens + indices, np.arange(3), np.int64(2))
+    assert compiled(np.array([2, 1])) == [2, 2]
+    assert compiled.run_batch([]) == []
+    with pytest.raises(ValueError, match=r"Token \[1\] at position 0 is not in the vocabulary"):
+        compiled([[1]])
+    with pytest.raises(ValueError, match="There is no sequence to encode"):
+        compiled.encode([])

@@ -135,3 +135,21 @@ def test_an_interrupt_is_no_traceback(monkeypatch, capsys):
 
 def test_storage_errors_are_what_users_can_mend():
     assert issubclass(StorageError, ValueError)
+
+
+def test_a_lack_of_memory_is_one_line(monkeypatch, capsys):
+    def too_large(*arguments, **options):
+        raise MemoryError
+
+    monkeypatch.setattr(module, "app", too_large)
+    with pytest.raises(SystemExit, match="2"):
+        module.main(["verify", "sort"])
+    assert capsys.readouterr().err == (
+        "rasplens: The memory does not suffice. Shorten the sequences, or reduce the vocabulary or the inputs.\n"
+    )
+
+
+def test_sequences_that_would_take_all_memory_are_refused_in_a_line(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        module.main(["compile", "reverse", "--max-len", "1000000"])
+    assert "max_len=1,000,000 needs tables of 1,000,000 × 1,000,000 positions" in capsys.readouterr().err

@@ -6,6 +6,7 @@ import pytest
 from rasp_examples import EQUAL, EVERYTHING
 
 from rasplens.compile import (
+    CompileError,
     PrecisionError,
     PrecisionWarning,
     UndefinedValue,
@@ -131,6 +132,27 @@ def test_a_selector_is_undefined_where_either_half_raises():
     for program in (SelectorWidth(halves), Aggregate(halves, Full(0)), SelectorWidth(~halves)):
         with pytest.raises(ValueError, match="ZeroDivisionError"):
             compile_program(program, [0, 1], 2)
+
+
+@pytest.mark.parametrize("program", [EQUAL, 5, None, "tokens"])
+def test_a_program_is_an_s_op(program):
+    with pytest.raises(CompileError, match="A program is an s-op; got"):
+        compile_program(program, "ab", 2)
+
+
+def test_depth_is_no_limit():
+    selector, sop = EQUAL, tokens
+    for _ in range(3001):
+        selector, sop = ~selector, Map(lambda t: t, sop)
+    compiled = compile_program(Aggregate(~selector, sop), "ab", 3)
+    assert compiled("aba") == compiled.interpret("aba") == ["a", "b", "a"]
+
+
+def test_a_program_that_reads_itself_is_refused():
+    circle = Map(lambda t: t, Map(lambda t: t, tokens))
+    object.__setattr__(circle.inner, "inner", circle)
+    with pytest.raises(CompileError, match="reads itself, in a circle"):
+        compile_program(circle, "ab", 2)
 
 
 def test_an_undefined_input_that_no_search_saw_is_refused_at_the_call():

@@ -131,14 +131,7 @@ def test_a_best_key_is_counted_by_comparing_with_the_best_score():
     assert "SelectBest" in kinds(Aggregate(latest & EQUAL, tokens))
 
 
-@pytest.mark.parametrize(
-    ("build", "message"),
-    [
-        (lambda: EQUAL, "A program is an s-op; got <Select of tokens, tokens>"),
-        (rasp.SOp, "cannot be compiled"),
-    ],
-)
-def test_what_no_head_can_do_is_refused_with_the_expression(build, message):
-    with pytest.raises(CompileError, match=message) as caught:
-        build_graph(build())
+def test_what_no_head_can_do_is_refused_with_the_expression():
+    with pytest.raises(CompileError, match="cannot be compiled") as caught:
+        build_graph(rasp.SOp())
     assert isinstance(caught.value.node, rasp.RASPExpr)

@@ -2,7 +2,17 @@ import itertools
 
 import pytest
 
-from rasplens.compile.frontend.selector_formula import And, Atom, Not, conjuncts, holds, sources, together
+from rasplens.compile.frontend.selector_formula import (
+    And,
+    Atom,
+    Not,
+    conjunction,
+    conjuncts,
+    holds,
+    negation,
+    sources,
+    together,
+)
 
 EQUAL = Atom(0, 0, lambda key, query: key == query)
 LARGER = Atom(0, 0, lambda key, query: key > query)
@@ -40,4 +50,13 @@ def test_formulas_about_the_same_variables_are_joined():
 
 
 def test_two_negations_cancel():
-    assert conjuncts(Not(Not(And((EQUAL, OTHER))))) == [EQUAL, OTHER]
+    both = conjunction([EQUAL, OTHER])
+    assert negation(negation(both)) is both
+    assert conjuncts(conjunction([both, LARGER])) == (EQUAL, OTHER, LARGER)
+
+
+def test_every_predicate_is_asked_since_any_may_raise():
+    asked = []
+    never = Atom(0, 0, lambda key, query: asked.append((key, query)))
+    assert not holds(And((Not(EQUAL), never)), {0: 1}, {0: 1})
+    assert asked == [(1, 1)]
