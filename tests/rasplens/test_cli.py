@@ -138,12 +138,14 @@ def test_storage_errors_are_what_users_can_mend():
 
 
 def test_a_lack_of_memory_is_one_line(monkeypatch, capsys):
+    from rasplens import cli as module
+
     def too_large(*arguments, **options):
         raise MemoryError
 
     monkeypatch.setattr(module, "app", too_large)
     with pytest.raises(SystemExit, match="2"):
-        module.main(["verify", "sort"])
+        main(["verify", "sort"])
     assert capsys.readouterr().err == (
         "rasplens: The memory does not suffice. Shorten the sequences, or reduce the vocabulary or the inputs.\n"
     )
@@ -151,5 +153,5 @@ def test_a_lack_of_memory_is_one_line(monkeypatch, capsys):
 
 def test_sequences_that_would_take_all_memory_are_refused_in_a_line(capsys):
     with pytest.raises(SystemExit, match="2"):
-        module.main(["compile", "reverse", "--max-len", "1000000"])
+        main(["compile", "reverse", "--max-len", "1000000"])
     assert "max_len=1,000,000 needs tables of 1,000,000 × 1,000,000 positions" in capsys.readouterr().err
