@@ -47,7 +47,7 @@ from rasplens.compile.ir import (
 from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
 from rasplens.compile.rasp import Encoding, Predicate, Value
 from rasplens.compile.rasp.input_space import InputSpace
-from rasplens.compile.rasp.values import exact, plain, value_key
+from rasplens.compile.rasp.values import exact, is_exact, plain, value_key
 
 
 def reachable_values(graph: Graph, inputs: InputSpace, limits: CompileLimits = DEFAULT_LIMITS) -> FiniteGraph:
@@ -238,18 +238,17 @@ def _(op: ir.BosAttention, node: LoweredVariable, analysis: _Analysis) -> Finite
             "seen instead: SelectorWidth(Select(tokens, tokens, Comparison.TRUE)).",
             node.expr,
         )
-    selected = _selected_by_layout(node.inputs[0], analysis)
-    if selected is None:
+    widths = _widths_by_layout(node.inputs[0], analysis)
+    if widths is None:
         least = 0 if selector.may_be_empty or some_position_sees_nothing(visible) else 1
         shares = [Fraction(1, 1 + width) for width in range(least, analysis.widest + 1)]
         return BosAttentionNode(*_facts(node), analysis.domain(node, shares, is_partial=False), (1.0,))
-    widths = selected.sum(axis=-1)
-    domain = analysis.domain(node, (Fraction(1, 1 + int(w)) for w in np.unique(widths[analysis.exists])), False)
+    occurring, place = np.unique(widths[analysis.exists], return_inverse=True)
+    shares = [Fraction(1, 1 + int(width)) for width in occurring]
+    domain = analysis.domain(node, shares, False)
     code_of = coder(node, domain)
-    codes = np.array(
-        [[code_of(1 / (1 + int(w))) for w in row] for row in np.where(analysis.exists, widths, widths[0, 0])]
-    )
-    by_layout = np.where(analysis.exists, codes, UNDEFINED)
+    by_layout = np.full(widths.shape, UNDEFINED)
+    by_layout[analysis.exists] = np.array([code_of(share) for share in shares])[place.ravel()]
     return BosAttentionNode(*_facts(node), domain, (1.0,), by_layout=by_layout)
 
 
@@ -288,6 +287,10 @@ def _predicate_table(
     keys, queries = analysis.variables(node.inputs[:2])
     _check_combinations(node, (keys, queries), analysis.limits)
     table = np.zeros((len(keys.values) + 1, len(queries.values) + 1), dtype=bool)
+    if isinstance(predicate, rasp.Comparison) and all(map(is_exact, (*keys.values, *queries.values))):
+        key, query = (np.array(source.values, dtype=float) for source in (keys, queries))
+        table[:-1, :-1] = predicate(key[:, None], query[None, :])
+        return table, {}
     raises: dict[tuple[int, ...], Exception] = {}
 
     def holds(key: Value, query: Value) -> bool:
@@ -323,10 +326,9 @@ def _conjunct(predicate: PredicateNode, analysis: _Analysis) -> Conjunct:
     return Conjunct(predicate.table, predicate.table[occur], is_same, positions)
 
 
-def _selected_by_layout(selector: int, analysis: _Analysis) -> np.ndarray | None:
-    """What is selected, `[length - 1, query, key]`, where that follows from the length alone."""
-    n = analysis.space.max_len
-    selected = analysis.space.visible[None] & analysis.exists[:, None, :] & analysis.exists[:, :, None]
+def _widths_by_layout(selector: int, analysis: _Analysis) -> np.ndarray | None:
+    """How many keys are selected, `[length - 1, query]`, where that follows from the length alone."""
+    visible, tables = analysis.space.visible, []
     for part in predicates_at(analysis.nodes, selector):
         keys, queries = analysis.variables(part.inputs[:2])
         if part.table[: len(keys.values), : len(queries.values)].all() and not (
@@ -335,8 +337,16 @@ def _selected_by_layout(selector: int, analysis: _Analysis) -> np.ndarray | None
             continue
         if isinstance(part, SelectBestNode) or keys.by_layout is None or queries.by_layout is None:
             return None
-        selected = selected & part.table[keys.by_layout[:, None, :], queries.by_layout[:, :, None]]
-    return np.broadcast_to(selected, (n, n, n))
+        tables.append((part.table, keys.by_layout, queries.by_layout))
+    if not tables:
+        return np.cumsum(visible, axis=1).T
+    widths = np.zeros(visible.shape, dtype=int)
+    for n in range(1, len(visible) + 1):
+        selected = visible[:n, :n]
+        for table, of_keys, of_queries in tables:
+            selected = selected & table[of_keys[n - 1, None, :n], of_queries[n - 1, :n, None]]
+        widths[n - 1, :n] = selected.sum(axis=1)
+    return widths
 
 
 def _check_combinations(node: Node, inputs: Sequence[VariableNode], limits: CompileLimits) -> None:

@@ -12,6 +12,9 @@ from rasplens.compile.ir import IndicesNode, TokensNode
 from rasplens.compile.rasp.input_space import InputSpace
 from rasplens.model import Config, Transformer
 
+WEIGHTS = np.float32
+"""What weights are held as."""
+
 
 @dataclass(frozen=True, eq=False)
 class Assembly:
@@ -64,7 +67,7 @@ def assemble(layout: Layout, places: Places, inputs: InputSpace) -> Assembly:
             weights |= _mlp_weights(layer, list(neurons[layer].values()), config)
     transformer = Transformer(
         config,
-        {name: array.astype(np.float32) for name, array in weights.items()},
+        {name: array.astype(WEIGHTS, copy=False) for name, array in weights.items()},
         np.repeat(_mask(layout, inputs)[None], depth, axis=0),
     )
     return Assembly(transformer, _head_places(heads), _neuron_places(neurons))
@@ -105,9 +108,10 @@ def _unembedding(layout: Layout) -> np.ndarray:
 def _attention_weights(layer: int, heads: list[Head], config: Config) -> dict[str, np.ndarray]:
     """The heads of a layer side by side, padded with zeros to the model's widths."""
     arrays = {
-        letter: np.zeros((config.n_heads, config.d_model, config.d_head)) for letter in ("W_Q", "W_K", "W_V")
+        letter: np.zeros((config.n_heads, config.d_model, config.d_head), WEIGHTS)
+        for letter in ("W_Q", "W_K", "W_V")
     }
-    arrays["W_O"] = np.zeros((config.n_heads, config.d_head, config.d_model))
+    arrays["W_O"] = np.zeros((config.n_heads, config.d_head, config.d_model), WEIGHTS)
     for index, head in enumerate(heads):
         for letter in ("W_Q", "W_K", "W_V"):
             block = getattr(head, letter)
@@ -118,7 +122,8 @@ def _attention_weights(layer: int, heads: list[Head], config: Config) -> dict[st
 
 def _mlp_weights(layer: int, blocks: list[Neurons], config: Config) -> dict[str, np.ndarray]:
     """The neurons of a layer side by side, padded with silent ones to the model's width."""
-    W_in, W_out = np.zeros((config.d_model, config.d_mlp)), np.zeros((config.d_mlp, config.d_model))
+    W_in = np.zeros((config.d_model, config.d_mlp), WEIGHTS)
+    W_out = np.zeros((config.d_mlp, config.d_model), WEIGHTS)
     end = 0
     for block in blocks:
         start, end = end, end + block.W_in.shape[1]

@@ -312,14 +312,15 @@ def _match(formula: Formula, expr: rasp.Selector, builder: _Builder) -> int:
     """One predicate of one key and one query variable; of several at once, through their combinations."""
     keys, queries = (list(dict.fromkeys(side)) for side in zip(*sources(formula), strict=True))
     key, query = _combination(keys, expr, builder), _combination(queries, expr, builder)
+    if isinstance(formula, Atom):
+        return builder.selector(ir.Select(formula.predicate), (key, query), expr)
 
     def predicate(key_value: Value, query_value: Value) -> bool:
         found = dict(zip(keys, _parts(key_value, keys), strict=True))
         asked = dict(zip(queries, _parts(query_value, queries), strict=True))
         return holds(formula, found, asked)
 
-    takes_none = not isinstance(formula, Atom)
-    return builder.selector(ir.Select(predicate, takes_none), (key, query), expr)
+    return builder.selector(ir.Select(predicate, takes_none=True), (key, query), expr)
 
 
 def _combination(parts: list[int], expr: rasp.Selector, builder: _Builder) -> int:

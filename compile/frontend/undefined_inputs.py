@@ -13,7 +13,14 @@ import numpy as np
 from rasplens.compile import rasp
 from rasplens.compile.analysis.table_evaluation import trace
 from rasplens.compile.errors import CompileError, UndefinedValue
-from rasplens.compile.ir import AggregateNode, FiniteGraph, LookupNode, PredicateNode
+from rasplens.compile.ir import (
+    UNDEFINED,
+    AggregateNode,
+    FiniteGraph,
+    LookupNode,
+    PredicateNode,
+    VariableNode,
+)
 from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
 from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.input_space import InputSpace
@@ -106,4 +113,20 @@ def _is_risky(i: int, finite: FiniteGraph) -> bool:
     if not isinstance(node, AggregateNode):
         return False
     source = finite.variable(node.inputs[1])
-    return source.is_partial if node.is_numerical else len(source.values) + source.is_partial > 1
+    is_uniform = len(source.values) + source.is_partial == 1 or (node.is_numerical and not source.is_partial)
+    return not is_uniform and not _selects_one_at_most(node.inputs[0], finite)
+
+
+def _selects_one_at_most(selector: int, finite: FiniteGraph) -> bool:
+    """Whether a selector picks keys by one value of a variable that is another one at every position."""
+    return any(
+        _differs_everywhere(finite.variable(part.keys)) and bool((part.table.sum(axis=0) <= 1).all())
+        for part in finite.predicates(selector)
+    )
+
+
+def _differs_everywhere(node: VariableNode) -> bool:
+    """Whether a variable is known never to have a value twice in a sequence, and always to have one."""
+    if node.by_layout is None:
+        return False
+    return all(len(set(row[:n].tolist()) - {UNDEFINED}) == n for n, row in enumerate(node.by_layout, start=1))

@@ -11,6 +11,9 @@ from rasplens.compile.rasp.language import Value
 LARGEST_DENOMINATOR = 10**6
 """The largest denominator of a fraction that a float is taken to stand for."""
 
+LARGEST_WHOLE = 2**53
+"""Up to here, floats hold every whole number."""
+
 
 def value_key(value: Value) -> tuple[Any, ...]:
     """A key that tells values apart by type as well, so that `True` is not `1`; and zeros by sign."""
@@ -36,6 +39,11 @@ def exact(number: float | Fraction) -> Fraction:
         raise ValueError(f"{number} is no finite number")
     simple = Fraction(number).limit_denominator(LARGEST_DENOMINATOR)
     return simple if float(simple) == number else Fraction(number)
+
+
+def is_exact(value: Value) -> bool:
+    """Whether a value is a number that a float holds exactly, so that numpy compares it as Python does."""
+    return isinstance(value, float) or (isinstance(value, int) and abs(value) <= LARGEST_WHOLE)
 
 
 def as_number(value: Value) -> Value:
