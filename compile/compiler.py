@@ -15,16 +15,16 @@ from rasplens.compile.backend.residual_layout import lay_out
 from rasplens.compile.backend.schedule import schedule
 from rasplens.compile.backend.size import check_length, check_size
 from rasplens.compile.compiled import CompiledModel
-from rasplens.compile.errors import CompileError, PrecisionWarning
+from rasplens.compile.errors import CompileError, PrecisionError, PrecisionWarning
 from rasplens.compile.frontend.causality import warn_where_causality_matters
-from rasplens.compile.frontend.defined_program import defined_program
+from rasplens.compile.frontend.defined_program import defined_program, numbers_of
 from rasplens.compile.frontend.undefined_inputs import Partial, may_raise_unseen
 from rasplens.compile.ir import AggregateNode, BosAttentionNode, FiniteGraph, FiniteNode, Graph
 from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
 from rasplens.compile.passes.pipeline import ALL_PASSES, IF_CONVERSION, VIEWS
 from rasplens.compile.passes.pipeline import optimize as run_passes
 from rasplens.compile.rasp import Encoding, Value
-from rasplens.compile.rasp.input_space import input_space
+from rasplens.compile.rasp.input_space import InputSpace, input_space
 from rasplens.compile.rasp.interpreter import expressions
 
 Bos = bool | Literal["auto"]
@@ -81,12 +81,10 @@ def compile_program(
         raise ValueError(f'partial must be "forbid" or "allow"; got {partial!r}.')
     if pad and mask is not None:
         raise ValueError("With a mask of its own, a position may see nothing but padding. Compile without `pad`.")
-    lowered, whole = defined_program(program, inputs, partial, limits)
+    lowered, whole, graph = _optimised(program, inputs, partial, passes, limits)
     if causal and mask is None and not program.annotations.get("causal"):
         warn_where_causality_matters(program, whole, inputs, limits)
     _warn_of_numbers_held_apart(program, lowered)
-    graph = run_passes(whole, inputs, passes, limits)
-    check_precision(graph)
     layout = lay_out(graph, _has_bos(graph, bos), fold=VIEWS in passes, has_pad=pad)
     places = schedule(layout)
     check_size(layout, places, inputs, limits)
@@ -104,6 +102,30 @@ def compile_program(
         partial=whole if partial == "allow" or may_raise_unseen(whole, inputs, limits) else None,
         arguments=function_arguments(program, lowered, whole),
     )
+
+
+def _optimised(
+    program: rasp.SOp, inputs: InputSpace, partial: Partial, passes: Collection[str], limits: CompileLimits
+) -> tuple[Graph, FiniteGraph, FiniteGraph]:
+    """The program as lowered, over finitely many values, and after the passes.
+
+    What the passes leave of a number may be drowned by what they took out: then it has one direction a value.
+
+    Raises:
+        PrecisionError: If float32 cannot hold numbers apart that are averaged or added up.
+    """
+    apart: set[int] = set()
+    while True:
+        lowered, whole = defined_program(program, inputs, partial, limits, apart)
+        graph = run_passes(whole, inputs, passes, limits)
+        try:
+            check_precision(graph)
+        except PrecisionError as error:
+            if id(error.node) not in numbers_of(program) - apart:
+                raise
+            apart.add(id(error.node))
+            continue
+        return lowered, whole, graph
 
 
 def _warn_of_numbers_held_apart(program: rasp.SOp, lowered: Graph) -> None:

@@ -61,6 +61,11 @@ def check_precision(graph: FiniteGraph) -> None:
         _check(graph.variable(i), rounding)
 
 
+def is_held_apart(gap: float, largest: float) -> bool:
+    """Whether float32 holds apart what is this far apart, of sums of terms that add up to at most `largest`."""
+    return gap >= ROOM * (READ + ADDED) * ROUNDING * largest
+
+
 def roundings(graph: FiniteGraph) -> dict[int, Rounding]:
     """By id of every variable that is held as a number, what float32 makes of it."""
     found: dict[int, Rounding] = {}

@@ -1,5 +1,6 @@
 """From an expression to a graph over finitely many values, checked for inputs on which it is undefined."""
 
+from collections.abc import Collection
 from graphlib import CycleError, TopologicalSorter
 
 from rasplens.compile import rasp
@@ -28,7 +29,11 @@ _HELD_APART = (
 
 
 def defined_program(
-    program: rasp.SOp, space: InputSpace, partial: Partial, limits: CompileLimits = DEFAULT_LIMITS
+    program: rasp.SOp,
+    space: InputSpace,
+    partial: Partial,
+    limits: CompileLimits = DEFAULT_LIMITS,
+    apart: Collection[int] = (),
 ) -> tuple[Graph, FiniteGraph]:
     """The program as lowered and over finitely many values, checked for inputs on which it is undefined.
 
@@ -40,6 +45,7 @@ def defined_program(
         space: The inputs.
         partial: `"forbid"` or `"allow"` undefined inputs.
         limits: How far to search.
+        apart: Ids of numbers that are to have one direction a value in any case.
 
     Raises:
         CompileError: If some input is undefined and that is forbidden, with a smallest example.
@@ -47,18 +53,17 @@ def defined_program(
     """
     _check_program(program)
     _check_constants(program, space)
-    numbers = {id(expr) for expr in expressions(program) if isinstance(expr, _HELD_APART)}
     averaged: set[int] = set()
-    apart: set[int] = set()
+    held_apart = set(apart)
     while True:
-        graph = build_graph(program, averaged, apart)
+        graph = build_graph(program, averaged, held_apart)
         try:
             finite = reachable_values(graph, space, limits)
             check_precision(finite)
         except PrecisionError as error:
-            if id(error.node) not in numbers - apart - averaged:
+            if id(error.node) not in numbers_of(program) - held_apart - averaged:
                 raise
-            apart.add(id(error.node))
+            held_apart.add(id(error.node))
             continue
         mean = average_of_classes(program, finite, space, partial, limits)
         if mean is None:
@@ -66,6 +71,11 @@ def defined_program(
         if id(mean.expr) in averaged:
             raise AssertionError(f"the trace finds no value for {mean.name!r} where the interpreter does")
         averaged.add(id(mean.expr))
+
+
+def numbers_of(program: rasp.SOp) -> set[int]:
+    """The ids of s-ops that can have one direction a value where float32 cannot hold them apart."""
+    return {id(expr) for expr in expressions(program) if isinstance(expr, _HELD_APART)}
 
 
 def _check_program(program: rasp.SOp) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from rasplens.compile.analysis.rounding import is_held_apart
 from rasplens.compile.ir import (
     UNDEFINED,
     Domain,
@@ -17,6 +18,7 @@ from rasplens.compile.ir import (
 from rasplens.compile.passes.numeric_casts import as_numerical
 from rasplens.compile.passes.rewriting import Rewriting, rewrite
 from rasplens.compile.rasp import Encoding, Value
+from rasplens.compile.rasp.values import is_exact
 
 FACTORS = (1, -1, 2, -2, 3, -3)
 """Of the second argument of a function, tried for a linear form that the function depends on alone."""
@@ -51,7 +53,7 @@ def _linear_form(node: LookupNode, inputs: Sequence[VariableNode]) -> tuple[int,
     if any(source.is_partial for source in inputs):
         return None
     values = [value for source in inputs for value in source.values]
-    if not all(isinstance(value, bool | int) for value in values):
+    if not all(isinstance(value, bool | int) and is_exact(value) for value in values):
         return None
     x, y = (np.array([int(value) for value in source.values]) for source in inputs)
     met, table = node.met[:-1, :-1], node.table[:-1, :-1]
@@ -59,6 +61,8 @@ def _linear_form(node: LookupNode, inputs: Sequence[VariableNode]) -> tuple[int,
     counts = np.bincount(table[met] + 1)
     pairs = min(int(counts[1:].sum()), int(counts.sum() - counts.max()) + min(len(x), len(y)))
     for factor in FACTORS:
+        if not is_held_apart(1, float(abs(x).max() + abs(factor) * abs(y).max())):
+            continue
         total = (x[:, None] + factor * y[None, :])[met]
         totals, first, at = np.unique(total, return_index=True, return_inverse=True)
         codes = table[met][first]

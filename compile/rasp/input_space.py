@@ -8,7 +8,7 @@ import numpy as np
 
 from rasplens.compile.rasp.interpreter import visibility
 from rasplens.compile.rasp.language import Value
-from rasplens.compile.rasp.values import plain, value_key
+from rasplens.compile.rasp.values import is_value, plain, value_key
 
 BATCH = 2_048
 """Sequences that are worked on at once."""
@@ -37,8 +37,8 @@ class InputSpace:
             raise ValueError("vocab must have at least one token.")
         if None in self.vocab:
             raise ValueError("None cannot be a token: it is RASP's undefined value.")
-        if unhashable := [token for token in self.vocab if not isinstance(token, Hashable)]:
-            raise ValueError(f"A token is a number, a string or a tuple of those; got {unhashable[0]!r}.")
+        if unknown := [token for token in self.vocab if not is_value(token)]:
+            raise ValueError(f"A token is a bool, int, float, str or a tuple of those; got {unknown[0]!r}.")
         if len({value_key(token) for token in self.vocab}) < len(self.vocab):
             twice = next(t for i, t in enumerate(self.vocab) if t in self.vocab[:i])
             raise ValueError(f"vocab must not repeat a token; {twice!r} stands there twice.")

@@ -41,6 +41,13 @@ def exact(number: float | Fraction) -> Fraction:
     return simple if float(simple) == number else Fraction(number)
 
 
+def is_value(value: object) -> bool:
+    """Whether something is a value of RASP: a bool, int, str, float but nan, or a tuple of those."""
+    if isinstance(value, tuple):
+        return all(part is None or is_value(part) for part in value)
+    return isinstance(value, bool | int | float | str) and value == value
+
+
 def is_exact(value: Value) -> bool:
     """Whether a value is a number that a float holds exactly, so that numpy compares it as Python does."""
     return isinstance(value, float) or (isinstance(value, int) and abs(value) <= LARGEST_WHOLE)

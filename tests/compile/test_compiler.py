@@ -343,7 +343,10 @@ def test_a_negation_selects_undefined_keys_where_the_query_matters_too(optimize)
         (("ab", "3"), {}, "max_len must be a whole number of positions; got '3'"),
         (("ab", 2.0), {}, "max_len must be a whole number of positions; got 2.0"),
         (("ab", 2), {"optimize": 3}, "optimize must be True, False or names of passes; got 3"),
-        (([[1]], 2), {}, r"A token is a number, a string or a tuple of those; got \[1\]"),
+        (([float("nan"), 0], 2), {}, "A token is a bool, int, float, str or a tuple of those; got nan"),
+        (([b"a"], 2), {}, "A token is a bool, int, float, str or a tuple of those; got b'a'"),
+        (([1j], 2), {}, "A token is a bool, int, float, str or a tuple of those; got 1j"),
+        (([[1]], 2), {}, r"A token is a bool, int, float, str or a tuple of those; got \[1\]"),
     ],
 )
 def test_wrong_types_get_a_line(arguments, options, message):

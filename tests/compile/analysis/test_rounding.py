@@ -1,13 +1,15 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from rasp_examples import EQUAL, EVERYTHING
 
-from rasplens.compile import CompileError, PrecisionError, compile_program
+from rasplens.compile import CompileError, PrecisionError
 from rasplens.compile.analysis.reachable_values import reachable_values
-from rasplens.compile.analysis.rounding import Rounding, check_precision, roundings
+from rasplens.compile.analysis.rounding import Rounding, check_precision, is_held_apart, roundings
 from rasplens.compile.frontend.lowering import build_graph
-from rasplens.compile.ir import FiniteGraph
-from rasplens.compile.rasp import Aggregate, LinearSequenceMap, Map, Select, Where, numerical, tokens
+from rasplens.compile.ir import Domain, FiniteGraph
+from rasplens.compile.rasp import Aggregate, LinearSequenceMap, Map, Where, numerical, tokens
 from rasplens.compile.rasp.input_space import input_space
 
 
@@ -73,11 +75,16 @@ def test_numbers_that_float32_cannot_hold_apart_are_refused(program, message):
 
 def test_a_lone_value_is_refused_if_what_is_not_selected_drowns_it():
     """Unselected positions keep 1e-11 of the attention: of 1e20 that is 1e9."""
-    only_zero = numerical(Aggregate(Select(tokens, tokens, lambda key, query: key == 0), number(0, 10**20, 0)))
-    with pytest.raises(
-        PrecisionError, match=r"is 0, but float32 may be off by .* numbers up to 1e[+]20. Rescale those"
-    ):
-        compile_program(only_zero, [0, 1], 2)
+    graph = analysed(numerical(Aggregate(EQUAL, number(0, 10**20, 10**20))))
+    mean = graph.variable(graph.output)
+    only_zero = replace(graph, nodes=(*graph.nodes[:-1], replace(mean, domain=Domain((0,), is_partial=False))))
+    with pytest.raises(PrecisionError, match=r"is 0, but float32 may be off by .*1e[+]20. Rescale those"):
+        check_precision(only_zero)
+
+
+def test_what_is_added_up_decides_what_is_held_apart():
+    assert is_held_apart(1, 2**18)
+    assert not is_held_apart(1, 2**20)
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,17 @@ HELD_APART = {
     "a large sum": numerical(LinearSequenceMap(numerical(indices), numerical(Full(10**12)), 1, 1)),
     "a function of time stamps": SequenceMap(lambda x, y: x - y, number(STAMPS), numerical(Full(1_700_000_000))),
     "a large pair": numerical(SequenceMap(lambda t, i: STAMPS[t] + i, tokens, indices)),
+    "what cancels": numerical(
+        LinearSequenceMap(
+            numerical(LinearSequenceMap(number({"a": 10**6, "b": 0, "x": 1}), numerical(indices), 1, 1)),
+            number({"a": 10**6, "b": 0, "x": 1}),
+            1,
+            -1,
+        )
+    ),
+    "what is left of a huge mean": numerical(
+        Aggregate(Select(tokens, tokens, lambda key, query: key == "a"), number({"a": 0, "b": 10**20, "x": 5}))
+    ),
     "a true and a large number": numerical(Where(tokens == "a", Full(True), Full(10**12))),
 }
 
