@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from rasplens.compare import CompareConfig, pair
-from rasplens.compare.evidence.attention.concordance import concordance, moments
 from rasplens.compare.evidence.attention.heads import (
     _similarities,
     active_heads,
@@ -167,21 +166,6 @@ def test_two_heads_that_share_one_heads_work_are_called_split(noise, task):
     assert split(1, 4).empty  # the negative control: the second head looks elsewhere
 
 
-def test_concordance_is_a_concordance_of_deviations():
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=500)
-
-    def of(y):
-        return float(concordance(np.array([(x * y).sum(), (x * x).sum(), (y * y).sum()])))
-
-    assert of(x) == pytest.approx(1)
-    assert of(-x) == pytest.approx(-1)
-    assert of(0 * x) == 0
-    assert of(x / 2) == pytest.approx(0.8)
-    assert abs(of(rng.normal(size=500))) < 0.15
-    assert np.isnan(concordance(np.full(3, np.nan)))
-
-
 def test_a_head_that_attends_by_position_alone_has_no_concordance(with_itself, with_noise):
     for pairing in (with_itself, with_noise):
         table = head_similarities(pairing, seed=0).table
@@ -227,17 +211,6 @@ def test_rows_without_a_meaning_are_not_inactive(with_noise):
     _, induction = active_heads(with_noise)
     assert not induction.inactive_rows.any()
     assert (with_noise.codes["induction"] < 0).any()
-
-
-def test_a_sink_that_takes_the_same_share_everywhere_does_not_lower_the_concordance(with_itself):
-    _, induction = active_heads(with_itself)
-    pattern = with_itself.reference.pattern(1)[:, 0]
-    for share in (0.9, 0.3):
-        found = moments(induction.attention, share * pattern, induction.active_rows, induction.inactive_rows)
-        assert float(concordance(found.sum(axis=1))) == pytest.approx(1, abs=1e-5)
-    scattered = pattern * np.random.default_rng(0).uniform(0.2, 1, size=(len(pattern), 1, 1))
-    found = moments(induction.attention, scattered, induction.active_rows, induction.inactive_rows)
-    assert float(concordance(found.sum(axis=1))) < 0.95  # the negative control
 
 
 def test_a_row_that_attends_to_no_position_of_the_task_is_like_no_other():

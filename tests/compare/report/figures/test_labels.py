@@ -1,0 +1,19 @@
+from types import SimpleNamespace
+
+import pandas as pd
+
+from rasplens.compare.report.figures.labels import head_names, position_names, short_point
+
+
+def test_heads_and_points_are_short():
+    assert head_names(pd.DataFrame({"layer": [0, 1], "head": [3, 0]})) == ["L0H3", "L1H0"]
+    assert short_point("blocks.2.hook_resid_post") == "2 resid_post"
+    assert short_point("blocks.0.attn.hook_z") == "0.attn z"
+
+
+def test_positions_have_the_names_of_the_task_or_numbers():
+    task = SimpleNamespace(positions=("a", "b"))
+    assert position_names(SimpleNamespace(pairing=SimpleNamespace(task=task))) == ("a", "b")
+    tables = {"edges": pd.DataFrame({"query": [0, 2], "key": [1, 0]}), "none": pd.DataFrame({"query": []})}
+    assert position_names(SimpleNamespace(pairing=None, tables=tables)) == ("0", "1", "2")
+    assert position_names(SimpleNamespace(pairing=None, tables={})) == ()
