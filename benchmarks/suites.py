@@ -89,7 +89,7 @@ def timed(command: list[str], tree: Path) -> Timing:
     done = subprocess.run(
         [sys.executable, "-m", *command, "-q", "-p", "no:cacheprovider"],
         cwd=tree,
-        env={**os.environ, "PYTHONPATH": str(tree)},
+        env={**os.environ, "PYTHONPATH": str(tree), "PYTEST_ADDOPTS": ""},
         capture_output=True,
         text=True,
         check=False,

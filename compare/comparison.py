@@ -16,10 +16,10 @@ from rasplens.compare.evidence.axes import Axis
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.verdict.claims import UNTESTABLE
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN, Verdict
-from rasplens.model.storage import StorageError, write_atomically
+from rasplens.model.storage import StorageError, checksum, write_atomically
 from rasplens.tasks import Accuracy
 
-FORMAT = 4
+FORMAT = 5
 """Of stored comparisons: another number for every change of what the tables hold."""
 
 
@@ -133,8 +133,9 @@ class Comparison:
         )
 
     def to_json(self) -> str:
-        """Everything but the activations, as JSON."""
-        return json.dumps(self.to_dict(), indent=1, allow_nan=False)
+        """Everything but the activations, as JSON, with a checksum."""
+        values = json.loads(json.dumps(self.to_dict(), allow_nan=False))
+        return json.dumps({**values, "checksum": checksum(values, {})}, indent=1, allow_nan=False)
 
     def save(self, path: str | Path) -> None:
         """Writes `to_json` to a file, complete or not at all."""
@@ -145,12 +146,19 @@ class Comparison:
         """What `save` wrote.
 
         Raises:
-            StorageError: If the file holds no comparison of this version.
+            StorageError: If there is no such file, it was changed, or holds no comparison of this version.
         """
         try:
-            return cls.from_dict(json.loads(Path(path).read_bytes()))
-        except (ValueError, KeyError, TypeError) as error:
-            raise StorageError(f"{path} holds no comparison of this version ({error!r}).") from None
+            values = json.loads(Path(path).read_bytes())
+            is_whole = values["checksum"] == checksum(values, {})
+            found = cls.from_dict(values)
+        except OSError as error:
+            raise StorageError(f"{path} cannot be read: {error.strerror}.") from None
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise StorageError(f"{path} holds no comparison of this version ({error!r}). Compare again.") from None
+        if not is_whole:
+            raise StorageError(f"{path} was changed after it was written: its checksum does not match.")
+        return found
 
     def __repr__(self) -> str:
         levels = ", ".join(f"{level}: {answer}" for level, answer in self.verdict.levels.items())

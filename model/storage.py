@@ -44,7 +44,7 @@ def save(transformer: Transformer, path: str | Path, provenance: Mapping[str, An
         "config": transformer.config.to_dict(),
         "provenance": dict(provenance or {}),
     }
-    header["checksum"] = _checksum(header, tensors)
+    header["checksum"] = checksum(header, tensors)
     content = safetensors.numpy.save(
         {name: np.ascontiguousarray(array) for name, array in tensors.items()},
         metadata={_HEADER_KEY: json.dumps(header)},
@@ -105,7 +105,7 @@ def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     if _HEADER_KEY not in metadata:
         raise StorageError(f"{path} is a safetensors file, but RASPLens did not write it: no config in it.")
     header = _parse_header(path, metadata[_HEADER_KEY])
-    if header["checksum"] != _checksum(header, tensors):
+    if header["checksum"] != checksum(header, tensors):
         raise StorageError(f"{path} was changed after it was written: its checksum does not match.")
     return header, tensors
 
@@ -126,8 +126,8 @@ def _parse_header(path: Path, text: str) -> dict[str, Any]:
     return header
 
 
-def _checksum(header: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> str:
-    """SHA-256 over everything in the file but the checksum itself."""
+def checksum(header: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> str:
+    """SHA-256 over everything in a file but the checksum itself: its header, in JSON values, and its arrays."""
     digest = hashlib.sha256()
     rest = {key: value for key, value in header.items() if key != "checksum"}
     digest.update(json.dumps(rest, sort_keys=True).encode())

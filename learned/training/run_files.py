@@ -11,9 +11,20 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from rasplens.model.storage import StorageError, write_atomically
+from rasplens.model.storage import StorageError, checksum, write_atomically
 
 _HEADER_KEY = "rasplens_training"
+
+_NOT_A_STATE = (
+    safetensors.SafetensorError,
+    OSError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    ValueError,
+    RecursionError,
+)
+"""What comes of reading a file that is something else."""
 
 
 def save_run(path: Path, arrays: Any, run: Mapping[str, Any], progress: Mapping[str, Any]) -> None:
@@ -29,9 +40,10 @@ def save_run(path: Path, arrays: Any, run: Mapping[str, Any], progress: Mapping[
         StorageError: If it cannot be written; an older state in the same place is then still there.
     """
     tensors = {f"{i:04}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(arrays))}
-    header = json.dumps({"run": run, "progress": progress})
+    header = json.loads(json.dumps({"run": run, "progress": progress}))
+    content = json.dumps({**header, "checksum": checksum(header, tensors)})
     try:
-        write_atomically(path, safetensors.numpy.save(tensors, metadata={_HEADER_KEY: header}))
+        write_atomically(path, safetensors.numpy.save(tensors, metadata={_HEADER_KEY: content}))
     except OSError as error:
         raise _no_room(path, error) from None
 
@@ -73,9 +85,15 @@ def _read(path: Path) -> tuple[dict[str, Any], list[np.ndarray]]:
     try:
         with safetensors.safe_open(path, framework="numpy") as file:
             header = json.loads((file.metadata() or {})[_HEADER_KEY])
-            return header, [file.get_tensor(name) for name in sorted(file.keys())]
-    except (safetensors.SafetensorError, OSError, KeyError, json.JSONDecodeError) as error:
+            tensors = {name: file.get_tensor(name) for name in sorted(file.keys())}
+            is_whole = header["checksum"] == checksum(header, tensors)
+    except _NOT_A_STATE as error:
         raise StorageError(f"{path} is no state of a training ({error}). Delete it to start afresh.") from None
+    if not is_whole:
+        raise StorageError(
+            f"{path} was changed after it was written, or is of an older version. Delete it to start afresh."
+        )
+    return header, list(tensors.values())
 
 
 def _no_room(path: Path, error: OSError) -> StorageError:

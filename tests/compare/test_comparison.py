@@ -80,7 +80,7 @@ def test_other_files_are_refused(tmp_path, text):
 
 def test_a_comparison_with_other_tables_is_refused_when_it_is_read(comparison):
     older = {**comparison.to_dict(), "format": 1}
-    with pytest.raises(ValueError, match="its format is 1, not 4: compare again"):
+    with pytest.raises(ValueError, match="its format is 1, not 5: compare again"):
         Comparison.from_dict(older)
 
 
@@ -136,3 +136,31 @@ def test_the_report_is_written(comparison, tmp_path):
     write_report(comparison, tmp_path / "report.html")
     assert "<html" in (tmp_path / "report.html").read_text()
     assert np.isfinite(comparison.rank)
+
+
+def test_an_edited_comparison_is_refused_and_never_read_as_another(comparison, tmp_path):
+    path = tmp_path / "c.json"
+    comparison.save(path)
+    content, rng = path.read_bytes(), np.random.default_rng(0)
+    for _ in range(20):
+        edited = bytearray(content)
+        edited[rng.integers(len(content))] ^= 1 << int(rng.integers(8))
+        path.write_bytes(edited)
+        try:
+            loaded = Comparison.load(path)
+        except StorageError:
+            continue
+        assert loaded.to_json() == comparison.to_json()  # a space that became another one
+    path.write_text(comparison.to_json().replace('"n_inputs": ', '"n_inputs": 1'))
+    with pytest.raises(StorageError, match="was changed after it was written: its checksum does not match"):
+        Comparison.load(path)
+
+
+def test_what_is_no_comparison_is_one_error(tmp_path):
+    path = tmp_path / "c.json"
+    with pytest.raises(StorageError, match="cannot be read: No such file"):
+        Comparison.load(path)
+    for text in ("", "[]", "3", "null", "{}", "[" * 100_000, '{"checksum": 1, "format": 5}'):
+        path.write_text(text)
+        with pytest.raises(StorageError, match=r"holds no comparison of this version \(.*Compare again"):
+            Comparison.load(path)

@@ -356,7 +356,7 @@ def test_wrong_types_get_a_line(arguments, options, message):
 
 def test_numpy_scalars_are_taken_as_what_they_are():
     compiled = compile_program(tokens + indices, np.arange(3), np.int64(2))
-    assert compiled(np.array([2, 1])) == [2, 2]
+    assert compiled([np.int64(2), np.int64(1)]) == [2, 2]
     assert compiled.run_batch([]) == []
     with pytest.raises(ValueError, match=r"Token \[1\] at position 0 is not in the vocabulary"):
         compiled([[1]])

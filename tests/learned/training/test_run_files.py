@@ -34,6 +34,18 @@ def test_other_shapes_and_other_files_are_refused(tmp_path):
         load_run(path, ARRAYS, RUN)
 
 
+def test_a_state_with_another_bit_is_refused(tmp_path):
+    path = tmp_path / "state.safetensors"
+    save_run(path, ARRAYS, RUN, {"step": 2})
+    content, rng = path.read_bytes(), np.random.default_rng(0)
+    for _ in range(1000):
+        edited = bytearray(content)
+        edited[rng.integers(len(content))] ^= 1 << int(rng.integers(8))
+        path.write_bytes(edited)
+        with pytest.raises(StorageError, match=r"Delete it to start afresh|another training"):
+            load_run(path, ARRAYS, RUN)
+
+
 def test_without_room_the_older_state_stays(tmp_path, monkeypatch):
     path = tmp_path / "state.safetensors"
     save_run(path, ARRAYS, RUN, {"step": 1})
