@@ -1,4 +1,4 @@
-from types import SimpleNamespace
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -19,8 +19,8 @@ def test_names_and_shares():
     assert percent(0.123) == "12.3 %"
 
 
-def test_a_table_that_is_not_there_is_empty():
+def test_a_table_that_is_not_there_is_empty(one_head):
     frame = pd.DataFrame({"x": [1]})
-    comparison = SimpleNamespace(tables={"there": frame})
+    comparison = replace(one_head, tables={"there": frame})
     assert table(comparison, "there") is frame
     assert table(comparison, "not there").empty

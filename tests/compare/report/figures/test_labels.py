@@ -1,4 +1,4 @@
-from types import SimpleNamespace
+from dataclasses import replace
 
 import pandas as pd
 
@@ -11,9 +11,8 @@ def test_heads_and_points_are_short():
     assert short_point("blocks.0.attn.hook_z") == "0.attn z"
 
 
-def test_positions_have_the_names_of_the_task_or_numbers():
-    task = SimpleNamespace(positions=("a", "b"))
-    assert position_names(SimpleNamespace(pairing=SimpleNamespace(task=task))) == ("a", "b")
+def test_positions_have_the_names_of_the_task_or_numbers(one_head):
+    assert position_names(one_head) == one_head.pairing.task.positions
     tables = {"edges": pd.DataFrame({"query": [0, 2], "key": [1, 0]}), "none": pd.DataFrame({"query": []})}
-    assert position_names(SimpleNamespace(pairing=None, tables=tables)) == ("0", "1", "2")
-    assert position_names(SimpleNamespace(pairing=None, tables={})) == ()
+    assert position_names(replace(one_head, pairing=None, tables=tables)) == ("0", "1", "2")
+    assert position_names(replace(one_head, pairing=None, tables={})) == ()
