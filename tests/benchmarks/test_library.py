@@ -20,6 +20,7 @@ def library(monkeypatch):
     return module
 
 
+@pytest.mark.slow
 def test_a_program_is_compared_with_itself_and_with_a_disguise(library):
     found = list(library.rows("reverse", CATALOGUE["reverse"], "quick", 0))
     assert [row[1:3] for row in found] == [["itself", "implements"], ["disguised", "implements"]]
