@@ -1,8 +1,8 @@
 """Every program of the library against itself and against a disguise of itself: is it recognised?
 
-    python benchmarks/library.py                                        prints the table
-    python benchmarks/library.py --write docs/calibration-tables.md     puts it between the page's markers
-    python benchmarks/library.py --only sort,reverse --config quick     a few
+python benchmarks/library.py                                        prints the table
+python benchmarks/library.py --write docs/calibration-tables.md     puts it between the page's markers
+python benchmarks/library.py --only sort,reverse --config quick     a few
 """
 
 import argparse

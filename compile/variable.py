@@ -16,6 +16,10 @@ from rasplens.model.change_of_basis import ChangeOfBasis
 TOLERANCE = 0.25
 """How far a number may be off from one of its values, as a fraction of the gap to the next."""
 
+PRESENT = 0.5 + 2.0**-6
+"""The least share of a value, or of being defined at all, that is taken for it. Half of one value and half of
+another is neither, whichever way it is rounded; no other share of few values lies here."""
+
 
 @dataclass(frozen=True, eq=False)
 class Axes:
@@ -148,7 +152,7 @@ def nearest(
     codes, errors = _nearest_number(variable, coordinates[..., 0])
     if coordinates.shape[-1] == 1:
         return codes, errors
-    is_defined = coordinates[..., 1] > 0.5
+    is_defined = coordinates[..., 1] > PRESENT
     errors = np.maximum(np.where(is_defined, errors, 0), np.abs(coordinates[..., 1] - is_defined))
     return np.where(is_defined, codes, -1), errors
 
@@ -160,7 +164,7 @@ def _turned(place: Axes | Subspace, change: ChangeOfBasis) -> Subspace:
 
 
 def _nearest_onehot(coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    codes = np.where(coordinates.max(axis=-1) > 0.5, coordinates.argmax(axis=-1), -1)
+    codes = np.where(coordinates.max(axis=-1) > PRESENT, coordinates.argmax(axis=-1), -1)
     ideal = codes[..., None] == np.arange(coordinates.shape[-1])
     return codes, np.abs(coordinates - ideal).max(axis=-1)
 

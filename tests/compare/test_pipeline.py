@@ -11,10 +11,13 @@ from rasplens.compare.evidence.axes import attention_axis, behaviour_axis
 from rasplens.compare.evidence.behaviour import behaviour
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compare.pipeline import STAGES
+from rasplens.compare.verdict.verdict import IMPLEMENTS
 from rasplens.compile import compile_program
 from rasplens.compile.rasp import Map, tokens
+from rasplens.compile.rasp.programs.catalogue import CATALOGUE
 from rasplens.model import Transformer
 from rasplens.model.reparametrise import disguise
+from rasplens.tasks import task_from_program
 
 
 @pytest.fixture(scope="module")
@@ -188,3 +191,13 @@ def test_a_program_that_is_not_compiled_is_refused(task, noise, unchecked):
         TypeError, match="The reference must be a CompiledModel, as compile_program returns it; got "
     ):
         compare(task.programs["offset"], noise, task=task)
+
+
+@pytest.mark.slow
+def test_a_disguise_is_recognised_where_patching_leaves_half_of_two_values():
+    """Whether half of one value and half of another was an answer depended on rounding: "partly"."""
+    entry = CATALOGUE["sort_unique"]
+    task = task_from_program(entry.build(), entry.vocab, entry.max_len)
+    reference = compile_program(entry.build(), task.vocab, task.n_ctx, mask=task.visible)
+    disguised = disguise(reference, seed=0, extra_width=3, basis="oblique", condition=10.0)
+    assert compare(reference, disguised, task=task, config="quick").verdict.answer == IMPLEMENTS

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -72,3 +74,13 @@ def test_directions_are_axes_or_are_refused():
     turned = NUMBERS.in_basis(oblique(2, 2.0, np.random.default_rng(0)))
     with pytest.raises(ValueError, match="'n' lies along no axes of the residual stream: its model is disguised"):
         _ = turned.directions
+
+
+@pytest.mark.parametrize("noise", [0, 1e-6, -1e-6])
+def test_half_of_two_values_is_neither_however_it_is_rounded(noise):
+    """A disguised model once answered with either, where the model that was disguised had no answer."""
+    codes, errors = nearest(CLASSES, np.array([[0.5 + noise, 0.5 - noise, 0.0], [2 / 3, 1 / 3, 0.0]]))
+    assert codes.tolist() == [-1, 0]
+    assert (errors > 0.3).all()
+    partial = replace(NUMBERS, columns=np.eye(2))
+    assert nearest(partial, np.array([[0.1, 0.5 + noise]]))[0].tolist() == [-1]
