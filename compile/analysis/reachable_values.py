@@ -7,7 +7,7 @@ a program is finite, and its Python functions are not called again.
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import singledispatch
@@ -47,7 +47,7 @@ from rasplens.compile.ir import (
 from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
 from rasplens.compile.rasp import Encoding, Predicate, Value
 from rasplens.compile.rasp.input_space import InputSpace
-from rasplens.compile.rasp.values import exact, is_exact, plain, value_key
+from rasplens.compile.rasp.values import exact, is_exact, is_value, plain, value_key
 
 
 def reachable_values(graph: Graph, inputs: InputSpace, limits: CompileLimits = DEFAULT_LIMITS) -> FiniteGraph:
@@ -361,12 +361,9 @@ def _check_combinations(node: Node, inputs: Sequence[VariableNode], limits: Comp
 
 def _check_order(node: Node, score: VariableNode) -> None:
     try:
-        has_nan = any(value != value for value in score.values)
         sorted(score.values)
     except TypeError as error:
         raise CompileError(f"The scores of {node.name!r} cannot be put in order: {error}.", node.expr) from None
-    if has_nan:
-        raise CompileError(f"The score of {node.name!r} can be nan, which is neither high nor low.", node.expr)
 
 
 def _call(node: Node, function: Callable[..., Value], *arguments: Value) -> Value:
@@ -388,22 +385,12 @@ def _call(node: Node, function: Callable[..., Value], *arguments: Value) -> Valu
 
 
 def _check_value(node: Node, value: Value) -> None:
-    parts: Iterator[Value] = iter(value) if isinstance(value, tuple) else iter((value,))
-    for part in parts:
-        if isinstance(part, tuple):
-            _check_value(node, part)
-        elif part is not None and not isinstance(part, bool | int | float | str):
-            raise CompileError(
-                f"The function of {node.name!r} returned {value!r}, of type {type(value).__name__}; "
-                "values are None, bool, int, float, str or tuples of those.",
-                node.expr,
-            )
-        elif part != part:
-            raise CompileError(
-                f"The function of {node.name!r} returned nan, which equals nothing, not even itself. Return None "
-                "for no value.",
-                node.expr,
-            )
+    if value is not None and not is_value(value):
+        raise CompileError(
+            f"The function of {node.name!r} returned {value!r}, of type {type(value).__name__}; values are None, "
+            "bool, int, float but nan, str or tuples of those.",
+            node.expr,
+        )
 
 
 def _means(node: Node, values: Sequence[Value], analysis: _Analysis) -> set[Fraction]:

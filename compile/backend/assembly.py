@@ -7,7 +7,7 @@ import numpy as np
 from rasplens.compile.backend.attention_heads import Head, build_heads, sharpness
 from rasplens.compile.backend.neurons import Neurons, build_neurons
 from rasplens.compile.backend.residual_layout import Layout
-from rasplens.compile.backend.schedule import ATTENTION, Places, n_layers
+from rasplens.compile.backend.schedule import ATTENTION, Places, computed, n_layers
 from rasplens.compile.ir import IndicesNode, TokensNode
 from rasplens.compile.rasp.input_space import InputSpace
 from rasplens.model import Config, Transformer
@@ -38,11 +38,7 @@ def assemble(layout: Layout, places: Places, inputs: InputSpace) -> Assembly:
     scale = sharpness(n_ctx)
     heads: list[list[tuple[int, Head]]] = [[] for _ in range(depth)]
     neurons: list[dict[int, Neurons]] = [{} for _ in range(depth)]
-    for variable in layout.written:
-        place = places[variable]
-        if place is None:
-            continue
-        layer, kind = place
+    for variable, layer, kind in computed(layout, places):
         if kind == ATTENTION:
             heads[layer] += [(variable, head) for head in build_heads(variable, layout, scale)]
         else:

@@ -5,6 +5,8 @@ first place that comes after the inputs gives the fewest layers for the dependen
 no limit on how many operations share them.
 """
 
+from collections.abc import Iterator
+
 from rasplens.compile.backend.residual_layout import Layout
 from rasplens.compile.ir import AttentionNode
 
@@ -26,6 +28,14 @@ def schedule(layout: Layout) -> Places:
         kind = ATTENTION if isinstance(node, AttentionNode) else MLP
         last.append(ready + 1 if (ready + 1) % 2 == kind else ready + 2)
     return {i: None if last[i] < 0 else divmod(last[i], 2) for i in layout.graph.variables}
+
+
+def computed(layout: Layout, places: Places) -> Iterator[tuple[int, int, int]]:
+    """What heads and neurons compute, in order: its id, the layer, and ATTENTION or MLP."""
+    for variable in layout.written:
+        place = places[variable]
+        if place is not None:
+            yield variable, *place
 
 
 def n_layers(places: Places) -> int:

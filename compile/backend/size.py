@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from rasplens.compile.backend.neurons import n_neurons
 from rasplens.compile.backend.residual_layout import Layout, n_directions, sides_read
-from rasplens.compile.backend.schedule import ATTENTION, Places, n_layers
+from rasplens.compile.backend.schedule import ATTENTION, Places, computed, n_layers
 from rasplens.compile.errors import CompileError
 from rasplens.compile.ir import AggregateNode, AttentionNode, PredicateNode
 from rasplens.compile.limits import CompileLimits
@@ -76,11 +76,7 @@ def predicted_size(layout: Layout, places: Places, inputs: InputSpace) -> Size:
     """The bytes of the weights and masks that a layout needs; of heads, at most."""
     depth, n_ctx = n_layers(places), inputs.max_len + (layout.bos is not None)
     n_heads, d_mlp, d_head = [0] * depth, [0] * depth, 1
-    for variable in layout.written:
-        place = places[variable]
-        if place is None:
-            continue
-        layer, kind = place
+    for variable, layer, kind in computed(layout, places):
         if kind == ATTENTION:
             n_heads[layer] += _n_heads(variable, layout)
             d_head = max(d_head, _head_width(variable, layout))

@@ -165,8 +165,11 @@ def test_rows_that_see_nothing_fall_back_on_the_default():
             lambda: numerical(Map(lambda t: 1e39 * t, tokens)).named("n"),
             "'n' can be 1e[+]39, which no weight can hold",
         ),
-        (lambda: numerical(Map(lambda t: float("nan"), tokens)), "returned nan, which equals nothing"),
-        (lambda: Map(lambda t: (1, float("nan")), tokens), "returned nan, which equals nothing"),
+        (
+            lambda: numerical(Map(lambda t: float("nan"), tokens)),
+            "returned nan, of type float; values are None, bool, int, float but nan",
+        ),
+        (lambda: Map(lambda t: (1, float("nan")), tokens), r"returned \(1, nan\), of type tuple"),
         (lambda: numerical(Map(lambda t: float("inf"), tokens)), "can be inf, which no weight can hold"),
         (
             lambda: Map(lambda t, calls=[]: calls.append(0) or len(calls), tokens),
