@@ -4,19 +4,24 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Bool, Float, Int
 
 from rasplens.compile.compiled import CompiledModel
 from rasplens.compile.errors import UndefinedValue
 from rasplens.compile.rasp import Value
+from rasplens.compile.rasp.batch_interpreter import BatchInterpreter
 from rasplens.compile.rasp.input_space import batches
 from rasplens.compile.rasp.values import value_key
-from rasplens.compile.variable import nearest
+from rasplens.compile.variable import Variable, nearest
 
 EXHAUSTIVE_LIMIT = 1_000_000
 """Input spaces of at most this many sequences are checked in full."""
 
 SAMPLES = 2_000
 """How many sequences of a larger input space are checked."""
+
+PLAINLY = 1_000
+"""On as many of them, chosen at random, the plain interpreter is asked what the program says, too."""
 
 Progress = Callable[[int, int], None]
 """Called with (checked, to check)."""
@@ -91,98 +96,135 @@ def verify(
     Raises:
         ValueError: If a given sequence does not fit the model, or there is none to check.
     """
-    exhaustive = inputs is None and compiled.inputs.size <= EXHAUSTIVE_LIMIT
-    if exhaustive:
-        sequences, to_check = iter(compiled.inputs), compiled.inputs.size
+    space = compiled.inputs
+    exhaustive = inputs is None and space.size <= EXHAUSTIVE_LIMIT
+    batches_of_ids: Iterable[np.ndarray]
+    if inputs is not None:
+        given = sorted((space.ids(tuple(tokens)) for tokens in inputs), key=len)
+        batches_of_ids, to_check = map(np.array, batches(given)), len(given)
+    elif exhaustive:
+        batches_of_ids, to_check = space.all_ids(), space.size
     else:
-        chosen = list(_sample(compiled, samples, seed) if inputs is None else map(tuple, inputs))
-        chosen.sort(key=len)
-        sequences, to_check = iter(chosen), len(chosen)
+        batches_of_ids, to_check = space.sampled_ids(samples, seed), samples
     if to_check == 0:
         raise ValueError("There is no sequence to check: give some inputs, or at least one sample.")
-    checked, undefined, margin = 0, 0, 0.5
-    found = None
-    for batch in batches(sequences):
-        outcomes = _check(compiled, batch)
-        checked += len(batch)
-        undefined += sum(outcome.expected is None for outcome in outcomes)
-        margin = min([margin, *(o.margin for o in outcomes if o.expected is not None)])
+    tables = BatchInterpreter(compiled.program, space.vocab, space.visible)
+    plainly = np.random.default_rng(seed).choice(to_check, min(PLAINLY, to_check), replace=False)
+    checked, undefined, margin, counterexample = 0, 0, 0.5, None
+    for ids in batches_of_ids:
+        outcome = _check(compiled, tables, ids)
+        for row in plainly[(checked <= plainly) & (plainly < checked + len(ids))] - checked:
+            outcome.expected(row)
+        checked += len(ids)
+        undefined += int(outcome.is_undefined.sum())
+        margin = min([margin, *outcome.margins[~outcome.is_undefined]])
         if progress is not None:
             progress(checked, to_check)
-        if found := next((outcome for outcome in outcomes if outcome.is_wrong), None):
+        if outcome.is_wrong.any():
+            counterexample = _shrink(compiled, tables, outcome, int(outcome.is_wrong.argmax()))
             break
-    counterexample = None if found is None else _shrink(compiled, found)
     exhaustive = exhaustive and counterexample is None
-    return Verification(checked, compiled.inputs.size, exhaustive, undefined, margin, counterexample)
+    return Verification(checked, space.size, exhaustive, undefined, float(margin), counterexample)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Outcome:
-    tokens: tuple[Value, ...]
-    expected: list[Value] | None
-    got: list[Value]
-    margin: float
-    tolerance: float
+    """What the program says on some sequences of one length, and the model.
+
+    Attributes:
+        compiled: The model.
+        ids: The sequences.
+        wanted: What the program says, as codes of the model's result; `NO_CODE` for what that cannot say.
+        is_undefined: On which sequences the program is undefined.
+        codes: What the model says.
+        margins: Its smallest decision margins.
+    """
+
+    compiled: CompiledModel
+    ids: Int[np.ndarray, "batch pos"]
+    wanted: Int[np.ndarray, "batch pos"]
+    is_undefined: Bool[np.ndarray, " batch"]
+    codes: Int[np.ndarray, "batch pos"]
+    margins: Float[np.ndarray, " batch"]
 
     @property
-    def is_wrong(self) -> bool:
-        """Whether the program is defined here and the model says another value, or a mixture of several."""
-        if self.expected is None:
-            return False
-        pairs = zip(self.expected, self.got, strict=True)
-        differs = any(value_key(expected) != value_key(got) for expected, got in pairs)
-        return differs or self.margin < 0.5 - self.tolerance
+    def is_wrong(self) -> Bool[np.ndarray, " batch"]:
+        """Where the program is defined and the model says another value, or a mixture of several."""
+        tolerance = self.compiled.tolerance(self.compiled.variables[self.compiled.output])
+        differs = (self.wanted != self.codes).any(axis=1)
+        return (differs | (self.margins < 0.5 - tolerance)) & ~self.is_undefined
+
+    def tokens(self, row: int) -> tuple[Value, ...]:
+        """One of the sequences."""
+        return tuple(self.compiled.inputs.vocab[i] for i in self.ids[row])
+
+    def answers(self, codes: Int[np.ndarray, " pos"]) -> list[Value]:
+        """The values of codes."""
+        values = (*self.compiled.variables[self.compiled.output].values, None)
+        return [values[code] for code in codes]
+
+    def expected(self, row: int) -> list[Value] | None:
+        """What the program says on one of the sequences, by the plain interpreter; None where it is undefined.
+
+        Raises:
+            RuntimeError: If the tables say something else.
+        """
+        tokens = self.tokens(row)
+        try:
+            expected = self.compiled.interpret(tokens)
+        except UndefinedValue:
+            expected = None
+        output = self.compiled.variables[self.compiled.output]
+        same = [] if expected is None else _codes_of(output, expected) == self.wanted[row]
+        if bool(self.is_undefined[row]) != (expected is None) or not np.all(same):
+            raise RuntimeError(
+                f"The interpreters of RASP disagree about {self.compiled.output!r} on {list(tokens)}: the plain "
+                f"one says {expected}. This is a fault of rasplens; please report it, with the program."
+            )
+        return expected
 
 
-def _check(compiled: CompiledModel, batch: Sequence[Sequence[Value]]) -> list[_Outcome]:
+NO_CODE = -2
+"""Stands for a value that is none of the result's."""
+
+
+def _codes_of(output: Variable, values: Sequence[Value]) -> Int[np.ndarray, " value"]:
+    """The codes of values, -1 for undefined ones."""
+    code_of = {value_key(value): code for code, value in enumerate(output.values)} | {value_key(None): -1}
+    return np.array([code_of.get(value_key(value), NO_CODE) for value in values], dtype=int)
+
+
+def _check(compiled: CompiledModel, tables: BatchInterpreter, ids: Int[np.ndarray, "batch pos"]) -> _Outcome:
     output = compiled.variables[compiled.output]
-    codes, errors = nearest(output, compiled.outputs(compiled.encode(batch)))
-    values = (*output.values, None)
-    answers = [[values[code] for code in row] for row in codes]
-    margins = 0.5 - errors.max(axis=-1)
-    return [
-        _Outcome(tuple(tokens), _expected(compiled, tokens), got, float(margin), compiled.tolerance(output))
-        for tokens, got, margin in zip(batch, answers, margins, strict=True)
-    ]
+    wanted, is_undefined = tables(ids)
+    codes, errors = nearest(output, compiled.outputs(compiled.with_bos(ids)))
+    wanted = _codes_of(output, tables.values)[wanted]
+    return _Outcome(compiled, ids, wanted, is_undefined, codes, 0.5 - errors.max(axis=-1))
 
 
-def _expected(compiled: CompiledModel, tokens: Sequence[Value]) -> list[Value] | None:
-    try:
-        return compiled.interpret(tokens)
-    except UndefinedValue:
-        return None
-
-
-def _shrink(compiled: CompiledModel, found: _Outcome) -> Counterexample:
+def _shrink(compiled: CompiledModel, tables: BatchInterpreter, found: _Outcome, row: int) -> Counterexample:
     """A counterexample from which no token can be left out, or replaced by an earlier one of the vocabulary."""
     smaller: _Outcome | None = found
     while smaller is not None:
         found, smaller = smaller, None
-        for candidate in _simpler(found.tokens, compiled.inputs.vocab):
-            (outcome,) = _check(compiled, [candidate])
-            if outcome.is_wrong:
-                smaller = outcome
+        for candidate in _simpler(found.ids[row]):
+            outcome = _check(compiled, tables, candidate[None])
+            if outcome.is_wrong.any():
+                smaller, row = outcome, 0
                 break
-    return Counterexample(found.tokens, found.expected or [], found.got)
+    return Counterexample(found.tokens(row), found.expected(row) or [], found.answers(found.codes[row]))
 
 
-def _simpler(tokens: tuple[Value, ...], vocab: tuple[Value, ...]) -> Iterator[tuple[Value, ...]]:
-    for position in range(len(tokens)):
-        if len(tokens) > 1:
-            yield tokens[:position] + tokens[position + 1 :]
-    for token in dict.fromkeys(tokens):
-        for earlier in vocab[: vocab.index(token)]:
-            yield tuple(earlier if other == token else other for other in tokens)
-    for position, token in enumerate(tokens):
-        for earlier in vocab[: vocab.index(token)]:
-            yield (*tokens[:position], earlier, *tokens[position + 1 :])
-
-
-def _sample(compiled: CompiledModel, samples: int, seed: int) -> Iterator[tuple[Value, ...]]:
-    rng = np.random.default_rng(seed)
-    vocab = compiled.inputs.vocab
-    for length in rng.integers(1, compiled.inputs.max_len + 1, samples):
-        yield tuple(vocab[i] for i in rng.integers(len(vocab), size=length))
+def _simpler(ids: Int[np.ndarray, " pos"]) -> Iterator[Int[np.ndarray, " pos"]]:
+    for position in range(len(ids)):
+        if len(ids) > 1:
+            yield np.delete(ids, position)
+    for token in dict.fromkeys(ids.tolist()):
+        for earlier in range(token):
+            yield np.where(ids == token, earlier, ids)
+    for position, token in enumerate(ids.tolist()):
+        for earlier in range(token):
+            yield np.array([*ids[:position], earlier, *ids[position + 1 :]])
 
 
 def _count(number: int) -> str:

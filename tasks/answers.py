@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from rasplens.compile import CompiledModel, UndefinedValue, run
+from rasplens.compile import CompiledModel
 from rasplens.compile.rasp import SOp, Value
+from rasplens.compile.rasp.batch_interpreter import BatchInterpreter
 from rasplens.model import transformer_of
 
 BATCH = 1_024
@@ -15,17 +16,20 @@ BATCH = 1_024
 
 
 def program_values(
-    program: SOp, sequences: Sequence[Sequence[Value]], visible: Bool[np.ndarray, "query key"]
+    program: SOp, vocab: Sequence[Value], ids: Int[np.ndarray, "batch pos"], visible: Bool[np.ndarray, "query key"]
 ) -> list[list[Value] | None]:
-    """The values of a program on each sequence, by the interpreter; None where it is undefined."""
+    """The values of a program on each input; None where it is undefined as a whole.
 
-    def values(tokens: Sequence[Value]) -> list[Value] | None:
-        try:
-            return run(program, tokens, mask=visible)
-        except UndefinedValue:
-            return None
-
-    return [values(tokens) for tokens in sequences]
+    Args:
+        program: The program.
+        vocab: The tokens.
+        ids: The inputs.
+        visible: What selectors may see.
+    """
+    tables = BatchInterpreter(program, vocab, visible)
+    codes, fails = tables(ids)
+    rows = zip(codes.tolist(), fails.tolist(), strict=True)
+    return [None if failed else [tables.values[code] for code in row] for row, failed in rows]
 
 
 def compiled_codes(

@@ -155,7 +155,7 @@ class Task:
             ValueError: If the model's vocabulary does not fit the task.
         """
         if isinstance(model, SOp):
-            values = program_values(model, self.sequences(ids), self.visible)
+            values = program_values(model, self.vocab, ids, self.visible)
             return np.stack([self._codes_at_loss_positions(row) for row in values])
         if isinstance(model, CompiledModel):
             return self.codes_of(model)[compiled_codes(model, self.sequences(ids), self.loss_positions)]

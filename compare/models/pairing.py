@@ -160,7 +160,7 @@ def pair(
 
 def _defined(compiled: CompiledModel, task: Task, ids: np.ndarray) -> np.ndarray:
     """The inputs on which the program is defined; held-out ones in their place if there are hardly any."""
-    values = program_values(compiled.program, task.sequences(ids), task.visible)
+    values = program_values(compiled.program, task.vocab, ids, task.visible)
     kept = ids[[own is not None for own in values]]
     return kept if len(kept) >= LEAST_DEFINED else task.held_out[: len(ids)]
 

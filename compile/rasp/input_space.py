@@ -3,6 +3,8 @@
 import itertools
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -66,7 +68,11 @@ class InputSpace:
         rng = np.random.default_rng(seed)
         lengths, counts = np.unique(rng.integers(1, self.max_len + 1, samples), return_counts=True)
         for length, count in zip(lengths.tolist(), counts.tolist(), strict=True):
-            yield rng.integers(len(self.vocab), size=(count, length))
+            yield from np.split(rng.integers(len(self.vocab), size=(count, length)), range(BATCH, count, BATCH))
+
+    @cached_property
+    def _id_of(self) -> dict[tuple[Any, ...], int]:
+        return {value_key(token): i for i, token in enumerate(self.vocab)}
 
     def ids(self, tokens: Sequence[Value]) -> list[int]:
         """The ids of a sequence.
@@ -78,7 +84,7 @@ class InputSpace:
             raise ValueError(
                 f"The sequence has {len(tokens)} tokens; the model takes 1 to max_len={self.max_len}."
             )
-        known = {value_key(token): i for i, token in enumerate(self.vocab)}
+        known = self._id_of
         for position, token in enumerate(tokens):
             if not isinstance(token, Hashable) or value_key(plain(token)) not in known:
                 raise ValueError(

@@ -72,6 +72,15 @@ def selections(
     return found
 
 
+def of_length(expr: rasp.RASPExpr, length: int) -> list[Any]:
+    """The values, or the rows, of an expression that reads nothing, on every sequence of a length.
+
+    Raises:
+        UndefinedValue: As `run` does.
+    """
+    return _Evaluation([0] * length, visibility(length, False, None), {}).of(expr)
+
+
 def visibility(length: int, causal: bool, mask: np.ndarray | None) -> np.ndarray:
     """Which keys each query of a sequence can see: boolean `[query, key]`."""
     visible = np.tri(length, dtype=bool) if causal else np.ones((length, length), dtype=bool)
@@ -250,12 +259,17 @@ def _(expr: rasp.SelectBest, run: _Evaluation) -> Matrix:
     rows = []
     for row, visible in zip(_matches(expr, run), run.visible, strict=True):
         candidates = [m and v and s is not None for m, v, s in zip(row, visible, scores, strict=True)]
-        best = _best(expr, [s for s, c in zip(scores, candidates, strict=True) if c])
+        best = best_score(expr, [s for s, c in zip(scores, candidates, strict=True) if c])
         rows.append([bool(c and s == best) for s, c in zip(scores, candidates, strict=True)])
     return rows
 
 
-def _best(expr: rasp.SelectBest, scores: list[Value]) -> Value:
+def best_score(expr: rasp.SelectBest, scores: list[Value]) -> Value:
+    """The highest of some scores, None of none.
+
+    Raises:
+        UndefinedValue: If they cannot be compared.
+    """
     if any(score != score for score in scores):
         raise UndefinedValue(f"{expr.name!r} has the score nan, which is neither high nor low.")
     try:
