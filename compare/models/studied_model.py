@@ -105,6 +105,13 @@ class StudiedModel:
             points += [f"blocks.{layer}.hook_resid_{state}" for state in ("mid", "post")]
         return [point for point in points if point in self.model.hook_dict]
 
+    @property
+    def output_points(self) -> list[str]:
+        """The hook points of what the heads and the MLP of each layer write together, in forward order."""
+        parts = ("hook_attn_out", "hook_mlp_out")
+        points = [f"blocks.{layer}.{part}" for layer in range(self.n_layers) for part in parts]
+        return [point for point in points if point in self.model.hook_dict]
+
     def on(self, ids: Ids) -> "StudiedModel":
         """The same model on other inputs."""
         return replace(self, ids=ids)
@@ -223,6 +230,7 @@ class StudiedModel:
         groups = [
             self.residual_points,
             [*map(pattern_point, layers), *map(z_point, layers)],
+            self.output_points,
             *([projection_point(layer, letter) for layer in layers] for letter in "qkv"),
         ]
         return next((group for group in groups if point in group), [point])

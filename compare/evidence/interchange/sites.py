@@ -127,10 +127,9 @@ def components(studied: StudiedModel, chosen: InterchangePairs) -> Iterator[Site
 
 
 def _components(studied: StudiedModel) -> Iterator[tuple[str, Subspace]]:
+    for point in studied.output_points:
+        yield point, whole(studied.activation(point).shape[-1])
     for layer in range(studied.n_layers):
-        for point in (f"blocks.{layer}.hook_attn_out", f"blocks.{layer}.hook_mlp_out"):
-            if point in studied.model.hook_dict:
-                yield point, whole(studied.activation(point).shape[-1])
         width = studied.activation(z_point(layer)).shape[-1]
         size = width // studied.model.cfg.n_heads
         for head in studied.heads_of(layer):

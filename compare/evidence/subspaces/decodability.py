@@ -7,13 +7,20 @@ probe on an untrained model (Hewitt & Liang 2019, "Designing and Interpreting Pr
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from rasplens.compare.evidence.subspaces.probes import class_errors, explained, majority_share, number_errors
-from rasplens.compare.evidence.subspaces.representations import varies
+from rasplens.compare.evidence.parallel import in_parallel
+from rasplens.compare.evidence.subspaces.probes import (
+    class_errors,
+    explained,
+    majority_share,
+    number_errors,
+)
+from rasplens.compare.evidence.subspaces.representations import Place, varies
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compile import Variable
 from rasplens.compile.rasp import Encoding
@@ -46,7 +53,9 @@ class Decodability:
 
 def decodability(pairing: Pairing, seed: int) -> Decodability:
     """Where in the learned residual stream each variable of the program can be read off."""
-    rows = list(_rows(pairing, random_streams.rng(seed, "subspace decodability")))
+    assert pairing.fitting is not None
+    shuffle = random_streams.rng(seed, "subspace decodability").permutation(pairing.fitting.n_inputs)
+    rows = list(in_parallel(partial(_row, shuffle=shuffle), _readings(pairing)))
     table = pd.DataFrame([row[:-1] for row in rows], columns=list(COLUMNS))
     return Decodability(table, tuple(row[-1] for row in rows))
 
@@ -60,14 +69,36 @@ def best_points(table: pd.DataFrame) -> pd.DataFrame:
     return best
 
 
-def _rows(pairing: Pairing, rng: np.random.Generator) -> Iterator[tuple]:
+Streams = Float[np.ndarray, "_ d_model"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Reading:
+    """What probes of one variable are given at one place.
+
+    Attributes:
+        place: The variable's name, the hook point, the position.
+        variable: The variable.
+        fitted: Its codes on the inputs to fit on.
+        codes: Its codes on the inputs to score on.
+        learned: The residual stream of the learned model on both.
+        untrained: That of the untrained one.
+    """
+
+    place: Place
+    variable: Variable
+    fitted: Int[np.ndarray, " fitted"]
+    codes: Int[np.ndarray, " scored"]
+    learned: list[Streams]
+    untrained: list[Streams]
+
+
+def _readings(pairing: Pairing) -> Iterator[_Reading]:
     fitting = pairing.fitting
     assert fitting is not None
-    shuffle = rng.permutation(fitting.n_inputs)
     for name, variable in pairing.compiled.variables.items():
         if variable.is_auxiliary:  # a step of the compiler's own: nothing that a learned model should hold
             continue
-        is_number = variable.encoding is Encoding.NUMERICAL
         for position in pairing.relevant_positions(name):
             fitted, codes = (part.codes[name][:, position] for part in (fitting, pairing))
             if not (varies(codes) and varies(fitted)):
@@ -77,19 +108,26 @@ def _rows(pairing: Pairing, rng: np.random.Generator) -> Iterator[tuple]:
                     [getattr(part, side).residual(point)[:, position] for part in (fitting, pairing)]
                     for side in ("learned", "untrained")
                 )
-                choice, errors = _probed(variable, fitted, codes, learned)
-                yield (
-                    name,
-                    "R²" if is_number else "accuracy",
-                    point,
-                    position,
-                    choice,
-                    explained(errors),
-                    0.0 if is_number else majority_share(*_classes(fitted, codes)),
-                    explained(_probed(variable, fitted[shuffle], codes, learned)[1]),
-                    explained(_probed(variable, fitted, codes, untrained)[1]),
-                    errors,
-                )
+                yield _Reading((name, point, position), variable, fitted, codes, learned, untrained)
+
+
+def _row(read: _Reading, shuffle: Int[np.ndarray, " fitted"]) -> tuple:
+    """A row of the table, and the errors behind its score."""
+    is_number = read.variable.encoding is Encoding.NUMERICAL
+    name, point, position = read.place
+    choice, errors = _probed(read.variable, read.fitted, read.codes, read.learned)
+    return (
+        name,
+        "R²" if is_number else "accuracy",
+        point,
+        position,
+        choice,
+        explained(errors),
+        0.0 if is_number else majority_share(*_classes(read.fitted, read.codes)),
+        explained(_probed(read.variable, read.fitted[shuffle], read.codes, read.learned)[1]),
+        explained(_probed(read.variable, read.fitted, read.codes, read.untrained)[1]),
+        errors,
+    )
 
 
 def _probed(

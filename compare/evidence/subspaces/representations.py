@@ -8,6 +8,7 @@ means, would hold what merely goes along with it.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -15,6 +16,7 @@ import pandas as pd
 from jaxtyping import Float
 from scipy.linalg import cho_factor, cho_solve, subspace_angles
 
+from rasplens.compare.evidence.parallel import in_parallel
 from rasplens.compare.models.pairing import Pairing, Side
 from rasplens.compile import Variable
 from rasplens.compile.rasp import Encoding
@@ -54,6 +56,9 @@ class Representation:
 Place = tuple[str, str, int]
 """A variable's name, a hook point, and one of the task's positions."""
 
+Streams = Mapping[str, Sequence[Float[np.ndarray, "_ pos d_model"]]]
+"""By hook point, the residual stream on several sets of inputs."""
+
 
 def own_variables(pairing: Pairing) -> dict[str, Variable]:
     """The variables with directions of their own: s-ops of the program that are no mere views of others."""
@@ -70,14 +75,27 @@ def varies(codes: np.ndarray) -> bool:
 def representations(pairing: Pairing, side: Side = "learned") -> dict[Place, Representation]:
     """How one side of a pairing represents every variable, at the positions where it varies and is used."""
     found: dict[Place, Representation] = {}
-    for position in range(pairing.task.n_ctx):
-        found |= _at_position(pairing, side, position)
+    used: dict[int, list[str]] = {}
+    for name in own_variables(pairing):
+        for position in pairing.relevant_positions(name):
+            used.setdefault(position, []).append(name)
+    for at_position in in_parallel(partial(_at_position, pairing, _streams(pairing, side)), sorted(used.items())):
+        found |= at_position
     return found
 
 
-def _at_position(pairing: Pairing, side: Side, position: int) -> dict[Place, Representation]:
+def _streams(pairing: Pairing, side: Side) -> Streams:
+    """On inputs to fit on, out of distribution, and to score on."""
+    models = [getattr(part, side) for part in (pairing.fitting, pairing.out_of_distribution, pairing)]
+    return {point: [studied.residual(point) for studied in models] for point in models[0].residual_points}
+
+
+def _at_position(
+    pairing: Pairing, streams_at: Streams, used: tuple[int, list[str]]
+) -> dict[Place, Representation]:
     assert pairing.fitting is not None
     assert pairing.out_of_distribution is not None
+    position, asked = used
     columns, present, parts = [], {}, (pairing.fitting, pairing.out_of_distribution, pairing)
     all_codes = {
         name: np.concatenate([part.codes[name][:, position] for part in parts])
@@ -91,7 +109,7 @@ def _at_position(pairing: Pairing, side: Side, position: int) -> dict[Place, Rep
         if varies(codes) and not follows:
             block, present[name] = _columns(pairing.compiled.variables[name], codes)
             columns.append(block)
-    if not any(name in shown and position in pairing.relevant_positions(name) for name in present):
+    if not any(name in present for name in asked):
         return {}
     ends = np.cumsum([block.shape[1] for block in columns])
     own = {
@@ -100,10 +118,8 @@ def _at_position(pairing: Pairing, side: Side, position: int) -> dict[Place, Rep
     fit = pairing.fitting.n_inputs + pairing.out_of_distribution.n_inputs
     features = np.hstack(columns)
     features = features - features[:fit].mean(axis=0)
-    models = [getattr(part, side) for part in parts]
-    points = models[0].residual_points
-    streams = np.concatenate(
-        [np.stack([studied.residual(point)[:, position] for point in points], axis=1) for studied in models]
+    streams = np.stack(
+        [np.concatenate([part[:, position] for part in at_point]) for at_point in streams_at.values()], axis=1
     ).astype(np.float64)
     streams -= streams[:fit].mean(axis=0)
     n, n_points, width = streams.shape
@@ -115,14 +131,14 @@ def _at_position(pairing: Pairing, side: Side, position: int) -> dict[Place, Rep
     test, target = features[fit:], flat[fit:]
     total, error = _errors(np.zeros_like(target), target, n_points), _errors(test @ whole, target, n_points)
     found: dict[Place, Representation] = {}
-    for name in (name for name in own if name in shown and position in pairing.relevant_positions(name)):
+    for name in (name for name in asked if name in own):
         mine = own[name]
         others = np.setdiff1d(np.arange(features.shape[1]), mine)
         left = target - test[:, others] @ whole[others]
         # The map without a variable: the others stand in for it as far as they go along with it.
         stand_in = -np.linalg.solve(inverse[np.ix_(mine, mine)], inverse[np.ix_(mine, others)])
         without = _errors(test[:, others] @ stand_in.T @ whole[mine], left, n_points)
-        for k, point in enumerate(points):
+        for k, point in enumerate(streams_at):
             part = slice(k * width, (k + 1) * width)
             rows = whole[mine, part]
             explained = (min(without[k], total[k]) - error[k]) / total[k] if total[k] > 0 else 0.0
