@@ -176,10 +176,17 @@ def tables(frame: pd.DataFrame, left_out: dict[str, str], config: str, seed: int
         f"### Not right: {len(wrong)}",
         _listed(wrong),
     ]
-    apart = frame[~told]
+    apart = frame[~told & frame["same"].notna()]
     if len(apart):
         why = [f"`{name}`: {why}" for name, why in NOT_TOLD_APART.items()]
         parts += ["### Not told apart", *why, _listed(apart)]
+    unknown = frame[frame["same"].isna()]
+    if len(unknown):
+        parts += [
+            "### Unknown",
+            "Their distillation did not come far enough: they count for neither.",
+            _listed(unknown),
+        ]
     if left_out:
         rows = [[name, why] for name, why in left_out.items()]
         parts += ["### Left out", "Models that could not be made.", table(["circuit", "why"], rows)]
@@ -210,7 +217,7 @@ def _listed(frame: pd.DataFrame) -> str:
     rows = [
         [
             *(str(row[name]) for name in ("circuit", "program", "model")),
-            "same" if row["same"] else "different",
+            {True: "same", False: "different"}.get(row["same"], ""),
             str(row["verdict"]),
             str(row["reasons"]).replace("|", "\\|"),
         ]

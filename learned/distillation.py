@@ -1,11 +1,15 @@
-"""Activation-matched distillation: a model trained to do what another one does inside.
+"""Distillation from a compiled model: training a model to do what that one does inside, under interventions too.
 
-It matches the attention, and the residual stream in another basis. What a compiled model computes is known, and so
-is what a model distilled from it computes; but that one's weights are learned, noisy and spread out.
+Its weights are learned, noisy and spread out, and what it computes is known. Matching activations on inputs is not
+enough for that: keys, values and neurons may differ wherever no input leads. So the residual stream is changed as
+interchange interventions change it, in one state after the other, and the student has to follow the teacher from
+there on (Geiger et al. 2022, "Inducing Causal Structure for Interpretable Neural Networks"). What each position
+has to give is matched as well, so that nothing passes along edges that are hardly attended to.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -13,8 +17,9 @@ import numpy as np
 import optax
 from jaxtyping import Int
 
+from rasplens.compile import CompiledModel
 from rasplens.learned.initialisation import untrained_like
-from rasplens.model import Transformer, bias_shapes, disguise
+from rasplens.model import Config, Transformer, bias_shapes, disguise, hook_names
 from rasplens.model.forward import forward
 from rasplens.model.random_streams import rng
 
@@ -23,60 +28,154 @@ BATCH, RATE, WARMUP = 128, 1e-2, 100
 WIDER = 4
 """How many neurons there are for each of the model's: learned ones are not as exact."""
 
+LEAST_SCALE = 0.03
+"""Errors are relative to the variance of what is matched, or to this share of the embedding's if that is more:
+what hardly varies need not be matched to the last digit."""
+
+CHECKED = 20
+"""On as many batches the error is measured in the end."""
+
 Weights = dict[str, jax.Array]
+Activations = dict[str, jax.Array]
 
 
-def distill_activations(
-    model: Transformer, tokens: Int[np.ndarray, "input pos"], seed: int = 0, steps: int = 3_000
-) -> Transformer:
-    """A model of the same shape, but for more neurons, trained to match attention, residual stream and logits.
+@dataclass(frozen=True, eq=False)
+class DistilledModel:
+    """A model that was trained to do what a compiled one does.
 
-    The residual stream is matched in a random rotation of its basis. Errors are relative to the variance of what
-    is matched, so that every hook point counts alike.
+    Attributes:
+        transformer: The model.
+        error: The largest of its mean squared errors, over all that is matched, on inputs and on interventions
+            that it was not trained on: as a share of the variance of what the teacher has there.
+    """
+
+    transformer: Transformer
+    error: float
+
+
+def distill(
+    compiled: CompiledModel, tokens: Int[np.ndarray, "input pos"], seed: int = 0, steps: int = 4_000
+) -> DistilledModel:
+    """A model of the same shape, but for more neurons, trained to match a compiled one, on interventions too.
+
+    The residual stream is matched in a random rotation of its basis. Attention patterns, what heads would write if
+    they took it from one position alone, the residual stream and the logits count alike.
 
     Args:
-        model: The teacher; without layer norm.
+        compiled: The teacher; without layer norm.
         tokens: Inputs to train on.
-        seed: Of the rotation, the weights and the order of inputs.
+        seed: Of the rotation, the weights, the inputs' order and the interventions.
         steps: Of Adam, with a rate that rises and then falls to zero.
     """
-    teacher = disguise(model.astype(np.float32), seed, kinds=("residual",))
-    start = untrained_like(replace(teacher.config, d_mlp=WIDER * teacher.config.d_mlp), model.mask, seed)
-    shapes = {name: shape for name, shape in bias_shapes(start.config).items() if name in teacher.weights}
-    zeros = {name: np.zeros(shape, dtype=np.float32) for name, shape in shapes.items()}
-    student = Transformer(start.config, {**start.weights, **zeros}, model.mask)
-    observe = _observer(teacher)
-    wanted = jax.jit(observe)(dict(teacher.weights), tokens)
-    scales = {name: 1 / jnp.maximum(array.var(), 1e-6) for name, array in wanted.items()}
+    teacher = disguise(compiled, seed, kinds=("residual",))
+    student = _untrained(teacher.transformer, seed)
+    errors = jax.jit(partial(_errors, teacher, _observer(student), jnp.asarray(tokens)))
     optimiser = optax.adam(optax.warmup_cosine_decay_schedule(0.0, RATE, WARMUP, max(steps, WARMUP + 1)))
 
-    def loss(weights: Weights, rows: jax.Array) -> jax.Array:
-        found = observe(weights, jnp.asarray(tokens)[rows])
-        errors = [((found[name] - wanted[name][rows]) ** 2).mean() * scale for name, scale in scales.items()]
-        return jnp.stack(errors).mean()
+    def loss(weights: Weights, rows: jax.Array, key: jax.Array) -> jax.Array:
+        return jnp.stack(list(errors(weights, rows, key).values())).mean()
 
-    def step(state: tuple, rows: jax.Array) -> tuple[tuple, None]:
+    def step(state: tuple, drawn: tuple[jax.Array, jax.Array]) -> tuple[tuple, None]:
         weights, moments = state
-        updates, moments = optimiser.update(jax.grad(loss)(weights, rows), moments)
+        updates, moments = optimiser.update(jax.grad(loss)(weights, *drawn), moments)
         return (optax.apply_updates(weights, updates), moments), None
 
     weights = {name: jnp.asarray(array) for name, array in student.weights.items()}
-    drawn = rng(seed, "distillation").integers(0, len(tokens), (steps, min(BATCH, len(tokens))))
-    rows = jnp.asarray(drawn)
-    (weights, _), _ = jax.jit(lambda state: jax.lax.scan(step, state, rows))((weights, optimiser.init(weights)))
-    return Transformer(student.config, {name: np.asarray(array) for name, array in weights.items()}, model.mask)
+    random = rng(seed, "distillation")
+    drawn = _drawn(random, len(tokens), steps)
+    (weights, _), _ = jax.jit(lambda state: jax.lax.scan(step, state, drawn))((weights, optimiser.init(weights)))
+    checks = zip(*_drawn(random, len(tokens), CHECKED), strict=True)
+    found = [errors(weights, *drawn) for drawn in checks]
+    error = max(float(np.mean([one[name] for one in found])) for name in found[0])
+    learned = {name: np.asarray(array) for name, array in weights.items()}
+    return DistilledModel(Transformer(student.config, learned, student.mask), error)
 
 
-def _observer(model: Transformer) -> Callable[[Weights, jax.Array], dict[str, jax.Array]]:
-    """What there is to match, from weights and tokens: residual stream, patterns, logits."""
+def _untrained(teacher: Transformer, seed: int) -> Transformer:
+    """What the student starts from: of the teacher's shape, with more neurons."""
+    start = untrained_like(replace(teacher.config, d_mlp=WIDER * teacher.config.d_mlp), teacher.mask, seed)
+    shapes = {name: shape for name, shape in bias_shapes(start.config).items() if name in teacher.weights}
+    zeros = {name: np.zeros(shape, dtype=np.float32) for name, shape in shapes.items()}
+    weights = {name: array.astype(np.float32) for name, array in start.weights.items()}
+    return Transformer(start.config, {**weights, **zeros}, teacher.mask)
+
+
+def _drawn(random: np.random.Generator, n_inputs: int, steps: int) -> tuple[jax.Array, jax.Array]:
+    """For each step the inputs of its batch, and a key for its interventions."""
+    rows = random.integers(0, n_inputs, (steps, min(BATCH, n_inputs)))
+    return jnp.asarray(rows), jax.random.split(jax.random.key(int(random.integers(2**31))), steps)
+
+
+def _errors(
+    teacher: CompiledModel,
+    observe_student: Callable[..., Activations],
+    tokens: jax.Array,
+    weights: Weights,
+    rows: jax.Array,
+    key: jax.Array,
+) -> Activations:
+    """By what is matched, and from which state of the stream on, the relative error on a batch."""
+    observe = _observer(teacher.transformer)
+    own = {name: jnp.asarray(array) for name, array in teacher.transformer.weights.items()}
+    batch = tokens[rows]
+    clean = observe(own, batch)
+    least = LEAST_SCALE * clean["blocks.0.hook_resid_pre"].var()
+    found = {"": (observe_student(weights, batch), clean)}
+    for point in _states(teacher.transformer.config):
+        key, own_key = jax.random.split(key)
+        changed = _interchanged(clean[point], _projectors(teacher, point), own_key)
+        found[f"from {point}: "] = (
+            observe_student(weights, batch, point, changed),
+            observe(own, batch, point, changed),
+        )
+    return {
+        start + name: ((student[name] - wanted[name]) ** 2).mean() / jnp.maximum(wanted[name].var(), least)
+        for start, (student, wanted) in found.items()
+        for name in wanted
+    }
+
+
+def _states(config: Config) -> list[str]:
+    """The hook points of the residual stream, each state once."""
+    names = [name for name in hook_names(config) if "hook_resid" in name]
+    return [names[0], *(name for name in names if not name.endswith("pre"))]
+
+
+def _projectors(teacher: CompiledModel, point: str) -> jax.Array:
+    """On the directions of each variable that a state of the stream holds, and last on all: `[choice, d, d]`."""
+    place = hook_names(teacher.transformer.config).index
+    variables = [one for one in teacher.variables.values() if not one.is_view]
+    there = [one.projector for one in variables if place(one.written_at) <= place(point)]
+    return jnp.asarray(np.stack([*there, np.eye(teacher.transformer.config.d_model)]), dtype=jnp.float32)
+
+
+def _interchanged(stream: jax.Array, projectors: jax.Array, key: jax.Array) -> jax.Array:
+    """A stream in which half of the positions have one variable, or everything, from another input."""
+    choice, where, source = jax.random.split(key, 3)
+    n, n_pos, _ = stream.shape
+    sources = jax.random.randint(source, (n, n_pos), 0, n)
+    difference = stream[sources, jnp.arange(n_pos)] - stream
+    projector = projectors[jax.random.randint(choice, (), 0, len(projectors))]
+    return stream + jax.random.bernoulli(where, 0.5, (n, n_pos, 1)) * (difference @ projector)
+
+
+def _observer(model: Transformer) -> Callable[..., Activations]:
+    """What there is to match, from weights and tokens; behind a state of the stream, if that is given."""
     mask, config = jnp.asarray(model.mask), model.config
 
-    def observe(weights: Weights, tokens: jax.Array) -> dict[str, jax.Array]:
-        found: dict[str, jax.Array] = {}
+    def observe(
+        weights: Weights, tokens: jax.Array, point: str = "", changed: jax.Array | None = None
+    ) -> Activations:
+        found: Activations = {}
 
         def hook(name: str, value: jax.Array) -> jax.Array:
+            if name == point and changed is not None:
+                found.clear()
+                return changed
             if "hook_resid" in name or name.endswith("hook_pattern"):
                 found[name] = value
+            elif name.endswith("hook_v"):
+                found[name] = jnp.einsum("bphd,hde->bphe", value, weights[name.replace("hook_v", "W_O")])
             return value
 
         logits = forward(weights, mask, config, tokens, hook, jnp, per_head=False)

@@ -79,7 +79,7 @@ def calibrate(
 
 
 def measures(table: pd.DataFrame) -> dict[str, int | float]:
-    """How verdicts do on labelled pairs; different ones that are `NOT_TOLD_APART` do not count.
+    """How verdicts do on labelled pairs; different ones that are `NOT_TOLD_APART` do not count, nor unknown ones.
 
     Returns:
         different and same (numbers of pairs), false_implements (the share of the different pairs that are said
@@ -102,8 +102,9 @@ def measures(table: pd.DataFrame) -> dict[str, int | float]:
 
 
 def is_told_apart(table: pd.DataFrame) -> pd.Series:
-    """Of each pair, whether it could be told apart at all, as the other program of a `NOT_TOLD_APART` cannot."""
-    return ~(table["program"].isin(list(NOT_TOLD_APART)) & table["model"].str.startswith(ALTERNATIVE))
+    """Of each pair, whether it is known and could be told apart: the other program of `NOT_TOLD_APART` cannot."""
+    untold = table["program"].isin(list(NOT_TOLD_APART)) & table["model"].str.startswith(ALTERNATIVE)
+    return table["same"].notna() & ~untold
 
 
 def by_group(table: pd.DataFrame, groups: Sequence[str]) -> pd.DataFrame:
