@@ -16,7 +16,7 @@ from rasplens.compare.evidence.axes import Axis
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.verdict.claims import UNTESTABLE
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN, Verdict
-from rasplens.model.storage import StorageError, checksum, write_atomically
+from rasplens.model.storage import StorageError, checksum, reading, write_atomically
 from rasplens.tasks import Accuracy
 
 FORMAT = 5
@@ -148,16 +148,14 @@ class Comparison:
         Raises:
             StorageError: If there is no such file, it was changed, or holds no comparison of this version.
         """
-        try:
+        with reading(path, "comparison of this version", "Compare again."):
             values = json.loads(Path(path).read_bytes())
-            is_whole = values["checksum"] == checksum(values, {})
-            found = cls.from_dict(values)
-        except OSError as error:
-            raise StorageError(f"{path} cannot be read: {error.strerror}.") from None
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise StorageError(f"{path} holds no comparison of this version ({error!r}). Compare again.") from None
-        if not is_whole:
-            raise StorageError(f"{path} was changed after it was written: its checksum does not match.")
+            is_whole, found = values["checksum"] == checksum(values, {}), cls.from_dict(values)
+            if not is_whole:
+                raise StorageError(f"{path} was changed after it was written: its checksum does not match.")
+            again = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+            if differing := [name for name in again if name != "rasplens" and again[name] != values[name]]:
+                raise ValueError(f"no comparison has such {', '.join(differing)}")
         return found
 
     def __repr__(self) -> str:

@@ -6,7 +6,7 @@ called, verified, intervened on and compared like the one that was saved, withou
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, singledispatch
 from itertools import product
 from pathlib import Path
@@ -22,8 +22,10 @@ from rasplens.compile.rasp.input_space import InputSpace
 from rasplens.compile.rasp.interpreter import expressions
 from rasplens.compile.rasp.language import PRIMITIVES
 from rasplens.compile.rasp.values import plain, value_key
+from rasplens.compile.stored_structure import check_structure, widths
 from rasplens.compile.variable import Axes, Subspace, Variable
 from rasplens.model import StorageError, Transformer, load, load_provenance, save
+from rasplens.model.storage import reading
 
 _KIND = "compiled program"
 
@@ -68,17 +70,23 @@ def load_anatomy(path: str | Path) -> Anatomy:
     found = load_provenance(path)
     if found.get("kind") != _KIND:
         raise StorageError(f"{path} holds a model, but not a compiled program: no anatomy in it.")
-    return anatomy_from_json(found, load(path))
+    transformer = load(path)
+    with reading(path, "compiled program"):
+        return anatomy_from_json(found, transformer)
 
 
 def anatomy_from_json(found: Json, transformer: Transformer) -> Anatomy:
-    """The anatomy that `anatomy_to_json` stored, of a transformer."""
+    """The anatomy that `anatomy_to_json` stored, of a transformer.
+
+    Raises:
+        ValueError: If its parts do not fit each other; or another error of reading values that are not there.
+    """
     visible = np.array(found["visible"], dtype=bool)
     visible.flags.writeable = False
     space = InputSpace(tuple(_from_json(token) for token in found["vocab"]), len(visible), visible)
     variables = [_variable_from_json(variable, transformer.config.d_model) for variable in found["variables"]]
     program = _program_from_json(found["program"])
-    return Anatomy(
+    anatomy = Anatomy(
         program=program,
         inputs=space,
         transformer=transformer,
@@ -88,8 +96,12 @@ def anatomy_from_json(found: Json, transformer: Transformer) -> Anatomy:
         output=found["output"],
         heads={(layer, head): name for layer, head, name in found["heads"]},
         neurons={(layer, start, end): name for layer, start, end, name in found["neurons"]},
-        partial=defined_program(program, space, "allow")[1] if found["is_partial"] else None,
+        partial=None,
     )
+    check_structure(anatomy)
+    if not found["is_partial"]:
+        return anatomy
+    return replace(anatomy, partial=defined_program(program, space, "allow")[1])
 
 
 @dataclass(frozen=True)
@@ -134,12 +146,15 @@ def _variable_to_json(variable: Variable) -> Json:
 
 
 def _variable_from_json(found: Json, d_model: int) -> Variable:
-    columns = np.zeros((d_model, found["width"]))
+    encoding, width = Encoding(found["encoding"]), found["width"]
+    if width not in widths(encoding, len(found["values"])):
+        raise ValueError(f"{found['name']!r} has {width!r} coordinates for {len(found['values'])} values")
+    columns = np.zeros((d_model, width))
     rows, places, entries = found["columns"]
     columns[rows, places] = entries
     return Variable(
         name=found["name"],
-        encoding=Encoding(found["encoding"]),
+        encoding=encoding,
         values=tuple(_from_json(value) for value in found["values"]),
         columns=columns,
         place=_place_from_json(found),
@@ -255,6 +270,8 @@ def _rows(function: Callable[..., Value], arguments: Sequence[Sequence[Value]]) 
 def _program_from_json(stored: Sequence[Json]) -> rasp.SOp:
     found: list[Any] = []
     for node in stored:
+        if any(i not in range(len(found)) for i in node["reads"]):
+            raise ValueError(f"the program reads {node['reads']} before they are there")
         reads = [found[i] for i in node["reads"]]
         annotations = {
             key: Encoding(value) if key == "encoding" else value for key, value in node["annotations"].items()
@@ -267,7 +284,7 @@ def _expression(node: Json, reads: list[Any], annotations: Json) -> rasp.RASPExp
     if node["kind"] in PRIMITIVES:
         primitive = PRIMITIVES[node["kind"]]
         return rasp.annotate(primitive, **annotations) if annotations else primitive
-    kind = getattr(rasp, node["kind"])
+    kind = _kind(node["kind"])
     if kind in (rasp.Map, rasp.SequenceMap):
         return kind(_lookup(node), *reads, annotations=annotations)
     if kind is rasp.Select:
@@ -284,6 +301,14 @@ def _expression(node: Json, reads: list[Any], annotations: Json) -> rasp.RASPExp
     if kind in (rasp.ConstantSOp, rasp.ConstantSelector):
         return kind(_from_json(node["value"]), node["check_length"], annotations=annotations)
     return kind(*reads, annotations=annotations)
+
+
+def _kind(name: str) -> Any:
+    """The class of expressions of a name."""
+    kind = getattr(rasp, name, None)
+    if not (isinstance(kind, type) and issubclass(kind, rasp.RASPExpr)):
+        raise ValueError(f"{name!r} is no expression of RASP")
+    return kind
 
 
 def _lookup(node: Json) -> Lookup:

@@ -55,4 +55,8 @@ def load_learned(path: str | Path) -> LearnedModel:
     if "task" not in provenance or "origin" not in provenance:
         raise StorageError(f"{path} does not say which task it learned. Was it saved from a LearnedModel?")
     task = provenance.pop("task")
+    history = provenance.get("history", [])
+    texts = isinstance(task, str) and isinstance(provenance["origin"], str)
+    if not (texts and isinstance(history, list) and all(isinstance(report, dict) for report in history)):
+        raise StorageError(f"{path} does not say in words which task it learned, and how.")
     return LearnedModel(load(path), task, provenance)

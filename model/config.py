@@ -1,11 +1,24 @@
 """The shape of a transformer: every number that its arrays and its forward pass depend on."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from numbers import Integral, Real
 from typing import Any
 
 POSITIONS = ("learned", "sinusoidal_qk", "none")
 NORMALIZATIONS = ("none", "LN", "LNPre")
+
+
+_KINDS: Mapping[str, type] = {
+    **dict.fromkeys(("positions", "normalization"), str),
+    **dict.fromkeys(("smeared_keys", "identity_v", "identity_o"), bool),
+    **dict.fromkeys(
+        ("n_layers", "n_heads", "d_model", "d_head", "n_ctx", "d_vocab", "d_vocab_out", "d_mlp"), Integral
+    ),
+    "attn_scale": Real,
+}
+"""By field, what it has to be."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +63,8 @@ class Config:
     normalization: str = "none"
 
     def __post_init__(self) -> None:
+        for field in fields(self):
+            _check_type(field.name, getattr(self, field.name), _KINDS[field.name])
         for name in ("n_layers", "d_mlp"):
             _require(getattr(self, name) >= 0, f"{name} must be 0 or more; got {getattr(self, name)}.")
         for name in ("n_heads", "d_model", "d_head", "n_ctx", "d_vocab", "d_vocab_out"):
@@ -161,6 +176,13 @@ def hook_names(config: Config) -> list[str]:
 
 def _norm_hooks(config: Config, norm: str) -> list[str]:
     return [f"{norm}.hook_{point}" for point in ("scale", "normalized") if norm in config.norms]
+
+
+def _check_type(name: str, value: Any, kind: type) -> None:
+    is_flag = isinstance(value, bool)
+    if not isinstance(value, kind) or (is_flag and kind is not bool):
+        what = {Integral: "a whole number", Real: "a number", bool: "true or false", str: "a word"}[kind]
+        raise ValueError(f"{name} must be {what}; got {value!r}.")
 
 
 def _require(holds: bool, message: str) -> None:

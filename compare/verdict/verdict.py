@@ -70,14 +70,20 @@ class Verdict:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Verdict":
-        """The verdict that `to_dict` described."""
+        """The verdict that `to_dict` described.
+
+        Raises:
+            ValueError: If it does not follow from its claims.
+        """
         numbers = "score", "low", "high", "control"
         found: list[dict[str, Any]] = [
             {name: float("nan") if name in numbers and value is None else value for name, value in claim.items()}
             for claim in values["claims"]
         ]
-        claims = (Claim(**claim) for claim in found)
-        return cls(values["answer"], values["levels"], tuple(claims), tuple(values["reasons"]))
+        again = verdict([Claim(**claim) for claim in found])
+        if any(again.to_dict()[name] != values[name] for name in ("answer", "levels", "reasons")):
+            raise ValueError("its verdict does not follow from its claims")
+        return again
 
     def __str__(self) -> str:
         return f"{self.answer} ({', '.join(f'{level}: {answer}' for level, answer in self.levels.items())})"

@@ -1,7 +1,7 @@
 """The result of compressing: a transformer whose residual stream is narrower than its features are many."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,17 @@ from rasplens.compile.storage import anatomy_from_json, anatomy_to_json
 from rasplens.compile.variable import Variable, nearest
 from rasplens.learned.compressor.projection import narrow
 from rasplens.learned.compressor.recipe import CompressionRecipe
-from rasplens.model import Config, StorageError, Transformer, load, load_provenance, save
+from rasplens.model import (
+    Config,
+    StorageError,
+    Transformer,
+    bias_shapes,
+    load,
+    load_provenance,
+    save,
+    weight_shapes,
+)
+from rasplens.model.storage import reading
 
 _KIND = "compressed program"
 
@@ -129,14 +139,27 @@ def load_compressed(path: str | Path) -> CompressedModel:
     found = load_provenance(path)
     if not is_compressed(path):
         raise StorageError(f"{path} holds a model, but not a compressed program: no map in it.")
-    made, dtype = load(path), np.dtype(found["dtype"])
-    weights = {name: _dense(array, dtype) for name, array in found["weights"].items()}
-    transformer = Transformer(Config.from_dict(found["config"]), weights, made.mask)
-    compiled = CompiledModel.of(anatomy_from_json(found["anatomy"], transformer))
-    recipe = None if found["recipe"] is None else CompressionRecipe.from_dict(found["recipe"])
-    history = tuple((step, output, layers) for step, output, layers in found["history"])
-    projection = np.array(found["projection"])
-    return CompressedModel(made, compiled, projection, recipe, found["seed"], history)
+    made = load(path)
+    with reading(path, "compressed program"):
+        config, projection = Config.from_dict(found["config"]), np.array(found["projection"])
+        if projection.shape != (config.d_model, made.config.d_model):
+            raise ValueError(f"its map has the shape {projection.shape}")
+        transformer = Transformer(config, _weights(found, config, made.config), made.mask)
+        compiled = CompiledModel.of(anatomy_from_json(found["anatomy"], transformer))
+        recipe = None if found["recipe"] is None else CompressionRecipe.from_dict(found["recipe"])
+        history = tuple((step, output, layers) for step, output, layers in found["history"])
+        return CompressedModel(made, compiled, projection, recipe, found["seed"], history)
+
+
+def _weights(found: Mapping[str, Any], config: Config, made: Config) -> dict[str, np.ndarray]:
+    """The weights of the compiled model, after a look at how large they would be."""
+    if replace(config, d_model=made.d_model, identity_v=False, identity_o=False) != made:
+        raise ValueError("its compiled and its compressed model differ in more than their width")
+    shapes = {**weight_shapes(config), **bias_shapes(config)}
+    dtype, stored = np.dtype(found["dtype"]), found["weights"]
+    if wrong := [name for name, array in stored.items() if tuple(array["shape"]) != shapes.get(name)]:
+        raise ValueError(f"{wrong[0]} has the shape {stored[wrong[0]]['shape']}")
+    return {name: _dense(array, dtype) for name, array in stored.items()}
 
 
 def _sparse(array: np.ndarray) -> Mapping[str, Any]:
@@ -146,5 +169,6 @@ def _sparse(array: np.ndarray) -> Mapping[str, Any]:
 
 def _dense(stored: Mapping[str, Any], dtype: np.dtype) -> np.ndarray:
     array = np.zeros(int(np.prod(stored["shape"])), dtype)
-    array[stored["places"]] = stored["values"]
+    with np.errstate(over="ignore"):  # what becomes infinite is refused with the weights
+        array[stored["places"]] = stored["values"]
     return array.reshape(stored["shape"])

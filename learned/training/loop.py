@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
-from rasplens.learned.training.run_files import append_history, load_run, save_run
+from rasplens.learned.training.run_files import alone, append_history, load_run, save_run
+from rasplens.model.storage import reading
 
 
 @runtime_checkable
@@ -88,9 +89,16 @@ def run(
         save_every: Seconds between two states on disk; the last state is always written.
 
     Raises:
-        StorageError: If the state cannot be written, is damaged, or is that of another job.
+        StorageError: If the state cannot be written, is damaged, is that of another job, or another process is
+            at it.
     """
-    path = None if path is None else Path(path)
+    if path is None:
+        return _run(job, progress, None, save_every)
+    with alone(Path(path)):
+        return _run(job, progress, Path(path), save_every)
+
+
+def _run(job: Job[R], progress: Callable[[R], None] | None, path: Path | None, save_every: float) -> Standing[R]:
     at = _begun(job, path)
     saved_at = time.perf_counter()
     while not job.is_done(at):
@@ -119,8 +127,9 @@ def _begun(job: Job[R], path: Path | None) -> Standing[R]:
         at = replace(at, seconds=time.perf_counter() - began)
     else:
         arrays, found = load_run(path, job.layout(), job.identity)
-        reports = tuple(job.report(**report) for report in found["reports"])
-        at = Standing(arrays, found["notes"], reports, found["seconds"])
+        with reading(path, "state of a training"):
+            reports = tuple(job.report(**report) for report in found["reports"])
+            at = Standing(arrays, found["notes"], reports, float(found["seconds"]))
     if path is not None:
         append_history(path, at.reports, anew=True)
     return at

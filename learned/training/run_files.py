@@ -1,30 +1,30 @@
 """A long run on disk: the arrays that it needs to go on as if nothing had happened, and which run it is."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
-import safetensors
 import safetensors.numpy
+from filelock import FileLock, Timeout
 
-from rasplens.model.storage import StorageError, checksum, write_atomically
+from rasplens.model.storage import (
+    StorageError,
+    append_text,
+    checksum,
+    read_safetensors,
+    reading,
+    remove_orphans,
+    write_atomically,
+)
 
 _HEADER_KEY = "rasplens_training"
 
-_NOT_A_STATE = (
-    safetensors.SafetensorError,
-    OSError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    ValueError,
-    RecursionError,
-)
-"""What comes of reading a file that is something else."""
+_AFRESH = "Delete it to start afresh."
 
 
 def save_run(path: Path, arrays: Any, run: Mapping[str, Any], progress: Mapping[str, Any]) -> None:
@@ -44,8 +44,9 @@ def save_run(path: Path, arrays: Any, run: Mapping[str, Any], progress: Mapping[
     content = json.dumps({**header, "checksum": checksum(header, tensors)})
     try:
         write_atomically(path, safetensors.numpy.save(tensors, metadata={_HEADER_KEY: content}))
-    except OSError as error:
-        raise _no_room(path, error) from None
+    except StorageError as error:
+        unharmed = " The state before it is unharmed: run the same again, and it goes on from there."
+        raise StorageError(f"{error}{unharmed if path.exists() else ''}") from None
 
 
 def load_run(path: Path, first: Any, run: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -59,12 +60,13 @@ def load_run(path: Path, first: Any, run: Mapping[str, Any]) -> tuple[Any, dict[
     Raises:
         StorageError: If the file is damaged, or is the state of another run; the message says what differs.
     """
-    header, leaves = _read(path)
-    _check_same(path, header["run"], json.loads(json.dumps(run)))
-    expected, structure = jax.tree.flatten(first)
-    if [leaf.shape for leaf in leaves] != [leaf.shape for leaf in expected]:
-        raise StorageError(f"{path} is damaged: its arrays have other shapes. Delete it to start afresh.")
-    return jax.tree.unflatten(structure, leaves), header["progress"]
+    with reading(path, "state of a training", _AFRESH):
+        header, leaves = _read(path)
+        _check_same(path, header["run"], json.loads(json.dumps(run)))
+        expected, structure = jax.tree.flatten(first)
+        if [leaf.shape for leaf in leaves] != [leaf.shape for leaf in expected]:
+            raise StorageError(f"{path} is damaged: its arrays have other shapes. {_AFRESH}")
+        return jax.tree.unflatten(structure, leaves), header["progress"]
 
 
 def append_history(state_path: Path, reports: Sequence[Any], anew: bool = False) -> None:
@@ -73,34 +75,40 @@ def append_history(state_path: Path, reports: Sequence[Any], anew: bool = False)
     Raises:
         StorageError: If it cannot be written.
     """
-    path = state_path.with_suffix(".jsonl")
+    lines = "".join(json.dumps(asdict(report)) + "\n" for report in reports)
+    append_text(state_path.with_suffix(".jsonl"), lines, anew)
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Keeps others from a state, as long as this process lives, and tidies up behind one that was killed.
+
+    Raises:
+        StorageError: If another process has it, or nothing can be written there.
+    """
+    lock = FileLock(path.with_name(f".{path.name}.lock"))
     try:
-        with path.open("w" if anew else "a") as file:
-            file.writelines(json.dumps(asdict(report)) + "\n" for report in reports)
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise StorageError(
+            f"{path} belongs to a training that is running. Wait for it, or give this one another place."
+        ) from None
     except OSError as error:
-        raise _no_room(path, error) from None
+        raise StorageError(f"Cannot write {path}: {error.strerror}. Name another place.") from None
+    try:
+        remove_orphans(path)
+        yield
+    finally:
+        Path(lock.lock_file).unlink(missing_ok=True)
+        lock.release()
 
 
 def _read(path: Path) -> tuple[dict[str, Any], list[np.ndarray]]:
-    try:
-        with safetensors.safe_open(path, framework="numpy") as file:
-            header = json.loads((file.metadata() or {})[_HEADER_KEY])
-            tensors = {name: file.get_tensor(name) for name in sorted(file.keys())}
-            is_whole = header["checksum"] == checksum(header, tensors)
-    except _NOT_A_STATE as error:
-        raise StorageError(f"{path} is no state of a training ({error}). Delete it to start afresh.") from None
-    if not is_whole:
-        raise StorageError(
-            f"{path} was changed after it was written, or is of an older version. Delete it to start afresh."
-        )
+    metadata, tensors = read_safetensors(path)
+    header = json.loads(metadata[_HEADER_KEY])
+    if header["checksum"] != checksum(header, tensors):
+        raise StorageError(f"{path} was changed after it was written, or is of an older version. {_AFRESH}")
     return header, list(tensors.values())
-
-
-def _no_room(path: Path, error: OSError) -> StorageError:
-    return StorageError(
-        f"Cannot write {path}: {error.strerror}. The last state of the training is unharmed: make room and run "
-        "the same again, and it goes on from there."
-    )
 
 
 def _check_same(path: Path, stored: Mapping[str, Any], run: Mapping[str, Any]) -> None:

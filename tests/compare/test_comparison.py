@@ -3,12 +3,13 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from mutations import damaged, forged
 
 from rasplens import __version__
 from rasplens.compare import Comparison, write_report
 from rasplens.compare.comparison import plain
 from rasplens.compare.evidence.axes import AXES
-from rasplens.model.storage import StorageError
+from rasplens.model.storage import StorageError, checksum
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +75,7 @@ def test_empty_tables_keep_their_columns_when_loaded(comparison, tmp_path):
 @pytest.mark.parametrize("text", ["{}", "[1]", "no JSON", '{"verdict": {"reasons": []}}'])
 def test_other_files_are_refused(tmp_path, text):
     (tmp_path / "c.json").write_text(text)
-    with pytest.raises(StorageError, match=r"c.json holds no comparison of this version"):
+    with pytest.raises(StorageError, match=r"c.json holds no valid comparison of this version"):
         Comparison.load(tmp_path / "c.json")
 
 
@@ -138,29 +139,53 @@ def test_the_report_is_written(comparison, tmp_path):
     assert np.isfinite(comparison.rank)
 
 
-def test_an_edited_comparison_is_refused_and_never_read_as_another(comparison, tmp_path):
+def test_a_changed_number_is_noticed(comparison, tmp_path):
     path = tmp_path / "c.json"
-    comparison.save(path)
-    content, rng = path.read_bytes(), np.random.default_rng(0)
-    for _ in range(20):
-        edited = bytearray(content)
-        edited[rng.integers(len(content))] ^= 1 << int(rng.integers(8))
-        path.write_bytes(edited)
-        try:
-            loaded = Comparison.load(path)
-        except StorageError:
-            continue
-        assert loaded.to_json() == comparison.to_json()  # a space that became another one
     path.write_text(comparison.to_json().replace('"n_inputs": ', '"n_inputs": 1'))
     with pytest.raises(StorageError, match="was changed after it was written: its checksum does not match"):
         Comparison.load(path)
 
 
+@pytest.mark.parametrize("n", [20, pytest.param(1_000, marks=pytest.mark.slow)])
+def test_a_damaged_comparison_is_refused_or_the_same(comparison, tmp_path, n):
+    path, content, rng = tmp_path / "c.json", comparison.to_json().encode(), np.random.default_rng(0)
+    refused = 0
+    for _ in range(n):
+        path.write_bytes(damaged(content, rng))
+        try:
+            loaded = Comparison.load(path)
+        except StorageError:
+            refused += 1
+            continue
+        assert loaded.to_json() == comparison.to_json()  # a space that became another one
+    assert refused > 0.7 * n
+
+
+@pytest.mark.parametrize("n", [20, pytest.param(1_000, marks=pytest.mark.slow)])
+def test_a_forged_comparison_is_refused_or_can_be_shown(comparison, tmp_path, n):
+    """Though its checksum is right."""
+    path, rng, refused = tmp_path / "c.json", np.random.default_rng(0), 0
+    values = json.loads(comparison.to_json())
+    del values["checksum"]
+    for _ in range(n):
+        other = forged(values, rng)
+        path.write_text(json.dumps({**other, "checksum": checksum(other, {})}))
+        try:
+            loaded = Comparison.load(path)
+        except StorageError:
+            refused += 1
+            continue
+        assert repr(loaded)
+        assert loaded._repr_html_()
+        json.loads(loaded.to_json())
+    assert refused > 0.1 * n
+
+
 def test_what_is_no_comparison_is_one_error(tmp_path):
     path = tmp_path / "c.json"
-    with pytest.raises(StorageError, match="cannot be read: No such file"):
+    with pytest.raises(StorageError, match="There is no file"):
         Comparison.load(path)
     for text in ("", "[]", "3", "null", "{}", "[" * 100_000, '{"checksum": 1, "format": 5}'):
         path.write_text(text)
-        with pytest.raises(StorageError, match=r"holds no comparison of this version \(.*Compare again"):
+        with pytest.raises(StorageError, match=r"holds no valid comparison of this version \(.*Compare again"):
             Comparison.load(path)

@@ -213,7 +213,7 @@ def test_a_full_disk_is_one_clear_error_and_the_last_state_survives(task, traine
 
     with monkeypatch.context() as context:
         context.setattr("os.fsync", full)
-        with pytest.raises(StorageError, match=r"No space left on device.*goes on"):
+        with pytest.raises(StorageError, match=r"No space left on device. Make room there.*unharmed.*goes on"):
             train(task, RECIPE, state_path=path)
     assert [file.name for file in sorted(tmp_path.iterdir())] == ["state.jsonl", "state.safetensors"]
     assert_same_weights(train(task, RECIPE, state_path=path), trained)
@@ -232,7 +232,7 @@ def test_the_state_of_another_training_is_refused_and_said_why(task, tmp_path):
 def test_a_damaged_state_is_refused(task, tmp_path, content):
     path = tmp_path / "state.safetensors"
     path.write_bytes(content)
-    with pytest.raises(StorageError, match=r"is no state of a training.*Delete it to start afresh"):
+    with pytest.raises(StorageError, match=r"holds no valid state of a training.*Delete it to start afresh"):
         train(task, RECIPE, state_path=path)
 
 
