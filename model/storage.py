@@ -47,7 +47,7 @@ def reading(path: str | Path, what: str, instead: str = "") -> Iterator[None]:
     """
     path = Path(path)
     try:
-        _check_size(path)
+        check_size(path)
         yield
     except StorageError:
         raise
@@ -60,7 +60,12 @@ def reading(path: str | Path, what: str, instead: str = "") -> Iterator[None]:
         ) from None
 
 
-def _check_size(path: Path) -> None:
+def check_size(path: Path) -> None:
+    """Raises where a file is not there, or is too large to be read.
+
+    Raises:
+        StorageError: In either case.
+    """
     if not path.is_file():
         raise StorageError(f"There is no file {path}.")
     size, most = path.stat().st_size, MOST_OF_MEMORY * machine_memory()

@@ -22,6 +22,9 @@ app = typer.Typer(
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
 
+AFTER = "A training goes on where it was when the same command is run again; anything else starts afresh."
+"""What is said after Ctrl-C."""
+
 
 class Preset(StrEnum):
     """The presets of a comparison, by name; `rasplens.compare.PRESETS` says what they mean."""
@@ -35,7 +38,8 @@ TaskName = Annotated[str, typer.Argument(metavar="TASK", help="sort, copy, compr
 Source = Annotated[
     str,
     typer.Argument(
-        metavar="PROGRAM", help="A task, whose program is taken, a program of the library, or FILE.py:NAME."
+        metavar="PROGRAM",
+        help="A task, whose program is taken, a program of the library, or FILE.py:NAME, which runs FILE.py.",
     ),
 ]
 ProgramName = Annotated[
@@ -263,7 +267,7 @@ def main(arguments: list[str] | None = None) -> None:
         typer.echo(f"rasplens: {message}", err=True)
         sys.exit(2)
     if code == INTERRUPTED:  # typer turns Ctrl-C within a command into an exit code
-        typer.echo(f"Stopped after {time.perf_counter() - started:.0f} s.", err=True)
+        typer.echo(f"Stopped after {time.perf_counter() - started:.0f} s. {AFTER}", err=True)
     sys.exit(code if isinstance(code, int) else 0)
 
 

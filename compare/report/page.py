@@ -274,6 +274,17 @@ def _tabs(section: Section, made: Mapping[str, go.Figure]) -> str:
     return "\n".join([f'<div class="tabs">{bar}', *panels, "</div>"])
 
 
+def as_csv(frame: pd.DataFrame) -> str:
+    """A table as CSV. A cell that a spreadsheet would take for a formula is marked as text by an apostrophe."""
+    texts = frame.select_dtypes(exclude="number").columns
+    safe = {name: frame[name].map(lambda cell: f"'{cell}" if _is_formula(cell) else cell) for name in texts}
+    return frame.assign(**safe).to_csv(index=False)
+
+
+def _is_formula(cell: object) -> bool:
+    return isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+
+
 def _table(name: str, frame: pd.DataFrame, is_open: bool) -> str:
     title, n = name.replace("_", " "), len(frame)
     body = frame.head(MOST_ROWS).to_html(
@@ -281,7 +292,7 @@ def _table(name: str, frame: pd.DataFrame, is_open: bool) -> str:
     )
     rest = f"<p class='note'>The first {MOST_ROWS:,} rows; the CSV file has all.</p>" if n > MOST_ROWS else ""
     rows = f"{n:,} row{'' if n == 1 else 's'}"
-    data = f"data:text/csv;charset=utf-8,{quote(frame.to_csv(index=False))}"
+    data = f"data:text/csv;charset=utf-8,{quote(as_csv(frame))}"
     return (
         f'<div class="table"><a class="csv" download="{name}.csv" href="{data}">CSV</a>'
         f"<details{' open' if is_open else ''}><summary>Table: {title} ({rows})</summary>"

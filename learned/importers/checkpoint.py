@@ -10,7 +10,8 @@ import numpy as np
 
 from rasplens.learned.importers.state_dicts import our_names, read_state_dict
 from rasplens.learned.learned_model import LearnedModel, load_learned
-from rasplens.model import Config, StorageError, Transformer, bias_shapes, weight_shapes
+from rasplens.model import Config, Transformer, bias_shapes, weight_shapes
+from rasplens.model.storage import check_size
 from rasplens.tasks import Task
 
 Weights = Mapping[str, np.ndarray]
@@ -38,8 +39,7 @@ def import_checkpoint(path: str | Path, task: Task, n_heads: int | None = None) 
         ValueError: If the model does not fit the task; the message says what differs.
     """
     path = Path(path)
-    if not path.is_file():
-        raise StorageError(f"There is no file {path}.")
+    check_size(path)
     model = load_learned(path) if _is_safetensors(path) else _foreign(path, task, n_heads)
     if model.task != task.name:
         raise ValueError(f"{path} learned the task {model.task!r}, not {task.name!r}.")

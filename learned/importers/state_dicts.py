@@ -9,6 +9,7 @@ A wrapper's prefix (`module.`, `_orig_mod.`, `model.`) is dropped.
 """
 
 import re
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,9 @@ import numpy as np
 from rasplens.model import StorageError
 
 Weights = dict[str, np.ndarray]
+
+MOST_UNPACKED = 100
+"""A file that unpacks to more than so many times its size is not read."""
 
 _PREFIX = re.compile(r"^(module\.|_orig_mod\.|model\.)+")
 _BUFFER = re.compile(r"blocks\.\d+\.attn\.(mask|IGNORE)$")
@@ -40,6 +44,7 @@ def read_state_dict(path: Path) -> Weights:
     import torch
 
     try:
+        _check_unpacked(path)
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
         reason = str(error).partition("\n")[0].partition(". ")[0] or type(error).__name__
@@ -48,8 +53,18 @@ def read_state_dict(path: Path) -> Weights:
         ) from None
     for state in (content, *(content.values() if isinstance(content, Mapping) else ())):
         if isinstance(state, Mapping) and state and all(_is_entry(item) for item in state.items()):
-            return {_PREFIX.sub("", name): _array(tensor) for name, tensor in state.items()}
+            return {_PREFIX.sub("", name): _array(path, name, tensor) for name, tensor in state.items()}
     raise StorageError(f"{path} holds no state dict (a mapping from names to tensors).")
+
+
+def _check_unpacked(path: Path) -> None:
+    """Raises where a file would unpack to far more than it is: torch stores tensors as they are."""
+    if not zipfile.is_zipfile(path):
+        return
+    with zipfile.ZipFile(path) as archive:
+        unpacked = sum(entry.file_size for entry in archive.infolist())
+    if unpacked > MOST_UNPACKED * path.stat().st_size:
+        raise ValueError(f"it would unpack to {unpacked:,} bytes")
 
 
 def _is_entry(item: tuple[Any, Any]) -> bool:
@@ -58,9 +73,19 @@ def _is_entry(item: tuple[Any, Any]) -> bool:
     return isinstance(item[0], str) and isinstance(item[1], torch.Tensor)
 
 
-def _array(tensor: Any) -> np.ndarray:
+def _array(path: Path, name: str, tensor: Any) -> np.ndarray:
+    """A tensor that holds its numbers, as an array.
+
+    Raises:
+        StorageError: If it holds none, or claims more of them than there are bytes in the file.
+    """
     import torch
 
+    if tensor.is_meta or tensor.is_quantized or tensor.is_complex():
+        kind = "no numbers" if tensor.is_meta else f"numbers of the kind {tensor.dtype}"
+        raise StorageError(f"{path} cannot be read: its {name} holds {kind}. Save its float() on the CPU.")
+    if tensor.numel() > path.stat().st_size:
+        raise StorageError(f"{path} cannot be read: its {name} claims {tensor.numel():,} numbers.")
     dense = (tensor.to_dense() if tensor.layout != torch.strided else tensor).detach()
     return dense.to(torch.float32).numpy() if dense.dtype in (torch.bfloat16, torch.float16) else dense.numpy()
 

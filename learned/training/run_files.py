@@ -86,6 +86,8 @@ def alone(path: Path) -> Iterator[None]:
     Raises:
         StorageError: If another process has it, or nothing can be written there.
     """
+    if not path.parent.is_dir():
+        raise StorageError(f"Cannot write {path}: the folder {path.parent} does not exist. Create it first.")
     lock = FileLock(path.with_name(f".{path.name}.lock"))
     try:
         lock.acquire(timeout=0)

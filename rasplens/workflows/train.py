@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from rasplens import terminal
-from rasplens.learned import get_recipe, train_many, use_all_cores
+from rasplens.learned import LearnedModel, get_recipe, load_learned, train_many, use_all_cores
+from rasplens.model import StorageError
 from rasplens.tasks import get_task
 from rasplens.workflows.output_files import check_file
 from rasplens.workflows.progress import training_report
@@ -12,21 +13,26 @@ from rasplens.workflows.progress import training_report
 def train_and_show(task_name: str, recipe: str, seeds: list[int], out: Path, json: bool) -> None:
     """Trains a model for each seed and stores it; a training that was interrupted goes on where it was.
 
+    One that is finished is shown again.
+
     Raises:
-        ValueError: If there is no place to write to.
+        ValueError: If there is no place to write to, or another model is there.
     """
     task = get_task(task_name)
     steps = get_recipe(task.name, recipe).steps
     check_file(out, f"{task.name}.safetensors")
     paths = [out] if len(seeds) == 1 else [out.with_stem(f"{out.stem}-{seed}") for seed in seeds]
-    state = out.with_suffix(".training.safetensors")
-    use_all_cores()
-    with terminal.progress(f"training {task.name}") as advance:
-        report = training_report(steps, len(seeds), advance)
-        models = train_many(task, recipe, seeds, progress=report, state_path=state)
-    for model, path in zip(models, paths, strict=True):
-        model.save(path)
-    state.unlink()
+    models = _trained_before(paths, task.name, recipe, seeds)
+    is_new = not models
+    if is_new:
+        state = out.with_suffix(".training.safetensors")
+        use_all_cores()
+        with terminal.progress(f"training {task.name}") as advance:
+            report = training_report(steps, len(seeds), advance)
+            models = train_many(task, recipe, seeds, progress=report, state_path=state)
+        for model, path in zip(models, paths, strict=True):
+            model.save(path)
+        state.unlink()
     if json:
         values = [
             {"task": task.name, "path": str(path), **model.provenance}
@@ -39,4 +45,31 @@ def train_and_show(task_name: str, recipe: str, seeds: list[int], out: Path, jso
         terminal.out.print(
             f"{task.name}: {accuracy['token']:.4f} of the answers and {accuracy['sequence']:.4f} of the inputs "
             f"right on held-out inputs after {model.provenance['steps']:,} steps. Model: {path}"
+            f"{'' if is_new else ', which was there already: nothing was trained.'}"
         )
+
+
+def _trained_before(paths: list[Path], task: str, recipe: str, seeds: list[int]) -> list[LearnedModel]:
+    """The models of this very training, if it is finished; none if nothing is there.
+
+    Raises:
+        ValueError: If there is something else: it is not overwritten.
+    """
+    found = []
+    for path, seed in zip(paths, seeds, strict=True):
+        if not path.exists():
+            continue
+        try:
+            model = load_learned(path)
+        except StorageError:
+            raise ValueError(
+                f"{path} is there already, and no such model. Give another --out, or delete it."
+            ) from None
+        provenance = model.provenance
+        same = task, get_recipe(task, recipe).to_dict(), seed
+        if (model.task, provenance.get("recipe"), provenance.get("seed")) != same:
+            raise ValueError(
+                f"{path} holds another model, {model.origin} on {model.task}. Give another --out, or delete it."
+            )
+        found.append(model)
+    return found if len(found) == len(paths) else []

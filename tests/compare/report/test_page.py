@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from rasplens.compare.comparison import Comparison
-from rasplens.compare.report.page import MOST_ROWS, SECTIONS, render
+from rasplens.compare.report.page import MOST_ROWS, SECTIONS, as_csv, render
 
 EVIL = "<script>alert(1)</script>"
 
@@ -118,3 +118,8 @@ def test_tokens_are_text_whatever_they_contain(page):
     # In a figure, plotly would read them as markup itself.
     assert "\\u003cb\\u003ebold" not in page
     assert "&lt;b&gt;bold&lt;\\u002fb&gt;" in page or "&lt;b&gt;bold&lt;/b&gt;" in page
+
+
+def test_cells_of_csv_are_no_formulas():
+    frame = pd.DataFrame({"token": ["=1+1", "@x", "-1", "a"], "score": [-0.5, 1.0, 2.0, -3.0]})
+    assert as_csv(frame).splitlines() == ["token,score", "'=1+1,-0.5", "'@x,1.0", "'-1,2.0", "a,-3.0"]

@@ -1,11 +1,16 @@
 """Names and axes on state dicts of a few tensors; whole models are imported in test_checkpoint.py."""
 
+import zipfile
+
 import numpy as np
 import pytest
 import torch
+from mutations import damaged
 
 from rasplens.learned.importers.state_dicts import our_names, read_state_dict
 from rasplens.model import StorageError
+
+HUGE = torch.sparse_coo_tensor([[0], [0]], [1.0], (10**6, 10**6), check_invariants=True)
 
 
 def saved(tmp_path, content):
@@ -94,3 +99,44 @@ def test_a_bridge_does_not_say_how_many_heads_there_are(n_heads, message):
     state = {"embed.weight": np.zeros((5, 4)), "blocks.0.attn.q.weight": np.zeros((6, 4))}
     with pytest.raises(ValueError, match=message):
         our_names(state, n_heads, "it")
+
+
+@pytest.mark.parametrize(
+    ("tensor", "message"),
+    [
+        (torch.empty(2, 2, device="meta"), "holds no numbers"),
+        (torch.ones(2, dtype=torch.complex64), "numbers of the kind torch.complex64"),
+        (torch.zeros(1).expand(10**6, 10**6), "claims 1,000,000,000,000 numbers"),
+        (HUGE, "claims 1,000,000,000,000 numbers"),
+    ],
+)
+def test_tensors_without_their_numbers_are_refused(tmp_path, tensor, message):
+    with pytest.raises(StorageError, match=message):
+        read_state_dict(saved(tmp_path, {"embed.W_E": tensor}))
+
+
+def test_sparse_tensors_are_filled_up(tmp_path):
+    dense = torch.eye(3)
+    found = read_state_dict(saved(tmp_path, {"embed.W_E": dense.to_sparse()}))["embed.W_E"]
+    np.testing.assert_array_equal(found, dense)
+
+
+def test_what_unpacks_to_far_more_than_it_is_is_refused(tmp_path):
+    path = tmp_path / "bomb.pt"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("bomb/data.pkl", bytes(10**7))
+    with pytest.raises(StorageError, match="it would unpack to 10,000,000 bytes"):
+        read_state_dict(path)
+
+
+@pytest.mark.parametrize("n", [50, pytest.param(1_000, marks=pytest.mark.slow)])
+def test_a_damaged_file_is_read_or_refused(tmp_path, n):
+    path = saved(tmp_path, {"embed.W_E": torch.arange(6.0).reshape(2, 3), "unembed.b_U": torch.ones(3)})
+    content, rng, refused = path.read_bytes(), np.random.default_rng(0), 0
+    for _ in range(n):
+        path.write_bytes(damaged(content, rng))
+        try:
+            read_state_dict(path)
+        except StorageError:
+            refused += 1
+    assert refused > 0.3 * n

@@ -1,7 +1,10 @@
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
-from rasplens.learned.training.run_files import load_run, save_run
+from rasplens.learned.training.run_files import alone, load_run, save_run
 from rasplens.model import StorageError
 
 ARRAYS = {"maps": np.arange(6.0).reshape(2, 3), "moments": (np.ones(2), np.array(3))}
@@ -57,3 +60,42 @@ def test_without_room_the_older_state_stays(tmp_path, monkeypatch):
     with pytest.raises(StorageError, match=r"No space left.*unharmed"):
         save_run(path, ARRAYS, RUN, {"step": 2})
     assert load_run(path, ARRAYS, RUN)[1] == {"step": 1}
+
+
+def test_what_another_process_writes_is_left_alone(tmp_path):
+    """And free again when that process is killed."""
+    path = tmp_path / "state.safetensors"
+    code = (
+        "from pathlib import Path; from rasplens.learned.training.run_files import alone\n"
+        f"with alone(Path({str(path)!r})): print('in', flush=True); input()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout.readline() == "in\n"
+        with pytest.raises(StorageError, match="belongs to a training that is running"), alone(path):
+            pass
+        other.kill()
+    with alone(path):
+        save_run(path, ARRAYS, RUN, {})
+    assert [file.name for file in tmp_path.iterdir()] == ["state.safetensors"]
+
+
+def test_what_a_killed_process_left_behind_is_removed(tmp_path):
+    path = tmp_path / "state.safetensors"
+    for name in (".state.safetensors.part-abc", ".state.safetensors.part-xyz", ".other.safetensors.part-abc"):
+        (tmp_path / name).write_text("half")
+    with alone(path):
+        assert [file.name for file in tmp_path.iterdir() if "part" in file.name] == [".other.safetensors.part-abc"]
+
+
+def test_a_place_that_cannot_be_written_to_is_said_to_be_that(tmp_path, monkeypatch):
+    def readonly(*arguments, **more):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("tempfile.mkstemp", readonly)
+    with pytest.raises(StorageError, match=r"state.safetensors: Read-only file system. Name another place.$"):
+        save_run(tmp_path / "state.safetensors", ARRAYS, RUN, {})
+    nowhere = alone(tmp_path / "nowhere" / "state.safetensors")
+    with pytest.raises(StorageError, match=r"Cannot write .*: the folder .* does not exist"):
+        nowhere.__enter__()

@@ -33,3 +33,27 @@ def test_several_seeds_as_json(cli):
     assert code == 0
     assert [(model["seed"], model["steps"]) for model in json.loads(text)] == [(4, 30), (5, 30)]
     assert load_learned("some-4.safetensors").origin == ORIGIN
+
+
+def test_a_finished_training_is_shown_and_not_started_again(cli, folder, monkeypatch):
+    _, first, _ = cli("train", "copy", "--seed", "4")
+    written = (folder / "copy.safetensors").read_bytes()
+    monkeypatch.setattr("rasplens.workflows.train.train_many", lambda *given, **more: pytest.fail("it trains"))
+    code, text, _ = cli("train", "copy", "--seed", "4")
+    assert code == 0
+    assert "which was there already: nothing was trained." in " ".join(text.split())
+    assert "which was there already" not in " ".join(first.split())
+    assert (folder / "copy.safetensors").read_bytes() == written
+
+
+def test_another_model_is_not_overwritten(cli, folder):
+    cli("train", "copy", "--seed", "4")
+    written = (folder / "copy.safetensors").read_bytes()
+    code, _, errors = cli("train", "copy", "--seed", "5")
+    assert code == 2
+    assert f"copy.safetensors holds another model, {ORIGIN} on copy. Give another" in " ".join(errors.split())
+    (folder / "other.safetensors").write_bytes(b"something else")
+    code, _, errors = cli("train", "copy", "--out", "other.safetensors")
+    assert code == 2
+    assert "other.safetensors is there already, and no such model" in " ".join(errors.split())
+    assert (folder / "copy.safetensors").read_bytes() == written
