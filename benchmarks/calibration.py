@@ -2,7 +2,7 @@
 
 python benchmarks/calibration.py --write docs/calibration-tables.md               # models in other weights
 python benchmarks/calibration.py --sources random --write docs/calibration-tables.md     # random programs
-python benchmarks/calibration.py --sources exact trained --rows runs/pairs.jsonl         # compressed, trained ones
+python benchmarks/calibration.py --sources compressed distilled shuffled --write docs/calibration-tables.md
 python benchmarks/calibration.py --only copy,shift --kinds itself untrained       # a few
 """
 
@@ -10,7 +10,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,13 +22,17 @@ from rasplens.compare.verdict.calibration.circuits import CIRCUITS, HARD, NOT_TO
 from rasplens.compare.verdict.calibration.labelled_pairs import (
     ALTERNATIVE,
     LabelledPair,
+    compressed_pairs,
+    distilled_pairs,
     exact_pairs,
     near_pairs,
-    trained_pairs,
+    shuffled_pairs,
 )
 from rasplens.compare.verdict.calibration.measure import by_group, is_told_apart, measures, observe
 from rasplens.compare.verdict.calibration.random_programs import N_PROGRAMS, random_programs
 from rasplens.compare.verdict.verdict import IMPLEMENTS, UNKNOWN, Answer
+
+Pairs = Callable[[Circuit, int], Iterable[LabelledPair]]
 
 WANTED = {
     "false_implements": ("different pairs that are said to implement", "0"),
@@ -39,17 +43,23 @@ WANTED = {
 }
 """Of each measure what it is, and what is to be reached."""
 
-SOURCES = ("exact", "trained", "random")
+SOURCES: Mapping[str, Pairs] = {
+    "exact": exact_pairs,
+    "compressed": compressed_pairs,
+    "distilled": distilled_pairs,
+    "shuffled": shuffled_pairs,
+    "random": near_pairs,
+}
 """Models in other weights; compressed, distilled and trained ones; random programs, each with one that is near."""
 
-ANSWERS: tuple[Answer, ...] = ("implements", "partly", "does not", "cannot tell")
+TRAINED = {"compressed", "distilled", "shuffled"}
 
-Pairs = Callable[[Circuit, int], Iterable[LabelledPair]]
+ANSWERS: tuple[Answer, ...] = ("implements", "partly", "does not", "cannot tell")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sources", nargs="+", choices=SOURCES, default=["exact"], help="of models")
+    parser.add_argument("--sources", nargs="+", choices=list(SOURCES), default=["exact"], help="of models")
     parser.add_argument("--random", type=int, default=N_PROGRAMS, metavar="N", help="how many random programs")
     parser.add_argument("--config", choices=list(PRESETS), default="standard", help="of the comparisons")
     parser.add_argument("--seed", type=int, default=0, help="of everything random")
@@ -66,7 +76,14 @@ def main() -> None:
     text = tables(pd.DataFrame(found.rows), found.left_out, arguments.config, arguments.seed)
     print(text)
     if arguments.write is not None:
-        write(arguments.write, "random programs" if arguments.sources == ["random"] else "calibration", text)
+        write(arguments.write, _section(set(arguments.sources)), text)
+
+
+def _section(sources: set[str]) -> str:
+    """Of the page, by its markers."""
+    if sources == {"random"}:
+        return "random programs"
+    return "trained pairs" if sources <= TRAINED else "calibration"
 
 
 @dataclass(frozen=True)
@@ -87,12 +104,12 @@ def _asked(arguments: argparse.Namespace) -> Iterator[tuple[Circuit, Source]]:
     only = arguments.only.split(",") if arguments.only else list(known)
     if unknown := set(only) - set(known):
         raise SystemExit(f"There is no circuit {', '.join(sorted(unknown))}; there are {', '.join(known)}.")
-    for name, pairs in (("exact", exact_pairs), ("trained", trained_pairs)):
-        if name in arguments.sources:
-            yield from ((known[circuit], Source(name, pairs)) for circuit in only)
-    if "random" in arguments.sources:
-        for program in random_programs(arguments.random):
-            yield program.circuit(), Source("random", near_pairs)
+    for name in (name for name in SOURCES if name in arguments.sources):
+        if name == "random":
+            circuits = (program.circuit() for program in random_programs(arguments.random))
+        else:
+            circuits = (known[circuit] for circuit in only)
+        yield from ((circuit, Source(name, SOURCES[name])) for circuit in circuits)
 
 
 class Rows:

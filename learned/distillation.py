@@ -3,8 +3,9 @@
 Its weights are learned, noisy and spread out, and what it computes is known. Matching activations on inputs is not
 enough for that: keys, values and neurons may differ wherever no input leads. So the residual stream is changed as
 interchange interventions change it, in one state after the other, and the student has to follow the teacher from
-there on (Geiger et al. 2022, "Inducing Causal Structure for Interpretable Neural Networks"). What each position
-has to give is matched as well, so that nothing passes along edges that are hardly attended to.
+there on (Geiger et al. 2022, "Inducing Causal Structure for Interpretable Neural Networks"): two variables at a time,
+because a comparison interchanges two at once as well. What each position has to give is matched, too, so that nothing
+passes along edges that are hardly attended to.
 """
 
 from collections.abc import Callable
@@ -123,7 +124,9 @@ def _errors(
     found = {"": (observe_student(weights, batch), clean)}
     for point in _states(teacher.transformer.config):
         key, own_key = jax.random.split(key)
-        changed = _interchanged(clean[point], _projectors(teacher, point), own_key)
+        once, twice = jax.random.split(own_key)
+        projectors = _projectors(teacher, point)
+        changed = _interchanged(_interchanged(clean[point], projectors, once), projectors, twice)
         found[f"from {point}: "] = (
             observe_student(weights, batch, point, changed),
             observe(own, batch, point, changed),

@@ -123,8 +123,8 @@ def labelled_pairs(circuit: Circuit, seed: int = 0) -> Iterator[LabelledPair]:
         circuit: Two programs for one task.
         seed: Of disguises, noise, distillations and trainings.
     """
-    yield from exact_pairs(circuit, seed)
-    yield from trained_pairs(circuit, seed)
+    for pairs in (exact_pairs, compressed_pairs, distilled_pairs, shuffled_pairs):
+        yield from pairs(circuit, seed)
 
 
 def exact_pairs(circuit: Circuit, seed: int = 0) -> Iterator[LabelledPair]:
@@ -146,13 +146,26 @@ def near_pairs(circuit: Circuit, seed: int = 0) -> Iterator[LabelledPair]:
     yield own.pair_with(circuit, other, f"{ALTERNATIVE}itself", False, other.compiled, other.vocabulary)
 
 
-def trained_pairs(circuit: Circuit, seed: int = 0) -> Iterator[LabelledPair]:
-    """Those whose models are compressed, distilled, or trained on answers that were shuffled."""
+def compressed_pairs(circuit: Circuit, seed: int = 0) -> Iterator[LabelledPair]:
+    """Those whose models are compressed."""
+    faces = _faces(circuit, seed)
+    for own, other in (faces, faces[::-1]):
+        yield from _against(circuit, own, other, own.compressed, other.compressed)
+
+
+def distilled_pairs(circuit: Circuit, seed: int = 0) -> Iterator[LabelledPair]:
+    """Those whose models are distilled; of what kind `UNKNOWN` is, nothing is known."""
+    faces = _faces(circuit, seed)
+    for own, other in (faces, faces[::-1]):
+        yield from _against(circuit, own, other, own.distilled, other.distilled)
+
+
+def shuffled_pairs(circuit: Circuit, seed: int = 0) -> Iterator[LabelledPair]:
+    """A model that was trained on answers that were shuffled, against both programs."""
     faces = _faces(circuit, seed)
     task = faces[0].task
     shuffled = train(_with_shuffled_answers(task, seed), _SHUFFLED, seed).transformer
     for own, other in (faces, faces[::-1]):
-        yield from _against(circuit, own, other, own.trained, other.trained)
         kind = "trained on shuffled answers"
         yield own.pair_with(circuit, other, kind, False, shuffled, task_vocabulary(task))
 
@@ -246,9 +259,20 @@ class _Face:
         return tuple(self._exact())
 
     @cached_property
-    def trained(self) -> tuple[Known, ...]:
-        """Made once, as well."""
-        return tuple(self._trained())
+    def compressed(self) -> tuple[Known, ...]:
+        """Features share fewer directions.
+
+        Raises:
+            ValueError: If no compression is faithful.
+        """
+        return (("compressed", faithfully_compressed(self.compiled, self.seed), self.vocabulary),)
+
+    @cached_property
+    def distilled(self) -> tuple[Known, ...]:
+        """Trained to follow the compiled model, on interventions too."""
+        distilled = distill(self.compiled, self.tokens, self.seed)
+        kind = "distilled" if distilled.error <= MOST_ERROR else UNKNOWN
+        return ((kind, distilled, self.vocabulary),)
 
     def _exact(self) -> Iterator[Known]:
         weights, seed, own = self.compiled.transformer, self.seed, self.vocabulary
@@ -274,12 +298,6 @@ class _Face:
                 yield kind, disguise(change(weights, layer, head), seed), own
         with contextlib.suppress(ValueError):  # exact only for heads that attend by position
             yield "self-edges", disguise(add_self_edges(weights, layer, head), seed), own
-
-    def _trained(self) -> Iterator[Known]:
-        yield "compressed", faithfully_compressed(self.compiled, self.seed), self.vocabulary
-        distilled = distill(self.compiled, self.tokens, self.seed)
-        kind = "distilled" if distilled.error <= MOST_ERROR else UNKNOWN
-        yield kind, distilled, self.vocabulary
 
 
 def _with_shuffled_answers(task: Task, seed: int) -> Task:
