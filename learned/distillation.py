@@ -4,7 +4,7 @@ Its weights are learned, noisy and spread out, and what it computes is known. Ma
 enough for that: keys, values and neurons may differ wherever no input leads. So the residual stream is changed as
 interchange interventions change it, in one state after the other, and the student has to follow the teacher from
 there on (Geiger et al. 2022, "Inducing Causal Structure for Interpretable Neural Networks"). Two variables change
-at a time, because a comparison interchanges two at once as well. What each position has to give is matched, too, so
+at a time, because a comparison interchanges two at once as well. What each position has to give is matched too, so
 that nothing passes along edges that are hardly attended to.
 """
 

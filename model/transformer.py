@@ -45,7 +45,7 @@ class Transformer:
     mask: np.ndarray
 
     def __post_init__(self) -> None:
-        weights = {name: np.array(self.weights[name]) for name in self.weights}
+        weights = {name: _owned(self.weights[name]) for name in self.weights}
         mask = np.array(self.mask)
         _check_names(self.config, weights)
         _check_arrays(self.config, weights)
@@ -150,6 +150,12 @@ def check_tokens(config: Config, tokens: Array) -> None:
             f"Token ids run from {int(tokens.min())} to {int(tokens.max())}; "
             f"the model knows 0 to {config.d_vocab - 1}."
         )
+
+
+def _owned(array: np.ndarray) -> np.ndarray:
+    """A copy that nobody else writes to; the array itself if nobody can."""
+    is_safe = isinstance(array, np.ndarray) and array.base is None and not array.flags.writeable
+    return array if is_safe else np.array(array)
 
 
 def _check_names(config: Config, weights: Weights) -> None:

@@ -1,6 +1,7 @@
 """From heads and neurons, each at its place, to the arrays of one transformer and a record of who is who."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from rasplens.model import Config, Transformer
 
 WEIGHTS = np.float32
 """What weights are held as."""
+
+
+Part = TypeVar("Part", Head, Neurons)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +44,9 @@ def assemble(layout: Layout, places: Places, inputs: InputSpace) -> Assembly:
     neurons: list[dict[int, Neurons]] = [{} for _ in range(depth)]
     for variable, layer, kind in computed(layout, places):
         if kind == ATTENTION:
-            heads[layer] += [(variable, head) for head in build_heads(variable, layout, scale)]
+            heads[layer] += [(variable, _as_held(head)) for head in build_heads(variable, layout, scale)]
         else:
-            neurons[layer][variable] = build_neurons(variable, layout)
+            neurons[layer][variable] = _as_held(build_neurons(variable, layout))
     every_head = [head for blocks in heads for _, head in blocks]
     config = Config(
         n_layers=depth,
@@ -56,17 +60,24 @@ def assemble(layout: Layout, places: Places, inputs: InputSpace) -> Assembly:
         positions="learned" if _position_embedding(layout, inputs).any() else "none",
         attn_scale=1.0,
     )
+    head_places, neuron_places = _head_places(heads), _neuron_places(neurons)
     weights = _embeddings(layout, inputs, config) | {"unembed.W_U": _unembedding(layout)}
+    weights = {name: array.astype(WEIGHTS, copy=False) for name, array in weights.items()}
     for layer in range(depth):
         weights |= _attention_weights(layer, [head for _, head in heads[layer]], config)
+        heads[layer].clear()  # large models are not held twice
         if not config.attn_only:
             weights |= _mlp_weights(layer, list(neurons[layer].values()), config)
-    transformer = Transformer(
-        config,
-        {name: array.astype(WEIGHTS, copy=False) for name, array in weights.items()},
-        np.repeat(_mask(layout, inputs)[None], depth, axis=0),
-    )
-    return Assembly(transformer, _head_places(heads), _neuron_places(neurons))
+        neurons[layer].clear()
+    for array in weights.values():
+        array.flags.writeable = False
+    transformer = Transformer(config, weights, np.repeat(_mask(layout, inputs)[None], depth, axis=0))
+    return Assembly(transformer, head_places, neuron_places)
+
+
+def _as_held(part: Part) -> Part:
+    """Heads or neurons as their weights are held."""
+    return replace(part, **{field.name: getattr(part, field.name).astype(WEIGHTS) for field in fields(part)})
 
 
 def _embeddings(layout: Layout, inputs: InputSpace, config: Config) -> dict[str, np.ndarray]:

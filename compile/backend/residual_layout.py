@@ -9,7 +9,7 @@ linear form of numbers) is read through a matrix. And where only such maps of a 
 they are written in its place: a head that gathers tokens to ask whether they are vowels writes that.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -68,7 +68,7 @@ class Layout:
     def reading(self, variable: int) -> Columns:
         """Reads a variable in the coordinates of its encoding; zeros where it is undefined, and at the BOS."""
         if variable in self.slices:
-            return self._blank(np.eye(self.d_model)[:, self.slices[variable]])
+            return self._blank(self._axes(self._directions(variable)))
         node = self.graph.variable(variable)
         if variable in self.maps:
             source, codes = self.maps[variable]
@@ -115,7 +115,7 @@ class Layout:
     def position(self) -> Columns:
         """Reads 1 at every position of the sequence and 0 at the BOS."""
         if self.one is not None:
-            return np.eye(self.d_model)[:, [self.one]]
+            return self._axes([self.one])
         return self.onehot(_always_there(self.graph, self.written)[0]).sum(axis=1, keepdims=True)
 
     def largest(self) -> Float[np.ndarray, " d_model"]:
@@ -137,12 +137,15 @@ class Layout:
 
     def _marker(self, direction: int | None) -> Columns:
         """The column that reads one direction; zeros if there is none."""
-        return np.zeros((self.d_model, 1)) if direction is None else np.eye(self.d_model)[:, [direction]]
+        return np.zeros((self.d_model, 1)) if direction is None else self._axes([direction])
 
     def write(self, variable: int) -> Float[np.ndarray, "width d_model"]:
         """Writes a vector in the coordinates of `encode` to the directions of what is written."""
-        directions = np.arange(self.d_model)
-        return np.eye(self.d_model)[[d for part in self.written[variable] for d in directions[self.slices[part]]]]
+        return self._axes([d for part in self.written[variable] for d in self._directions(part)]).T
+
+    def _directions(self, variable: int) -> Sequence[int]:
+        """Those of a written variable."""
+        return range(self.d_model)[self.slices[variable]]
 
     def encode(self, variable: int, value: Value) -> Float[np.ndarray, " width"]:
         """The vector that is written for a value of a variable; zeros for None."""
@@ -182,6 +185,12 @@ class Layout:
             for fallback in node.fallbacks if isinstance(node, AttentionNode) else ():
                 content = content + self.encode(variable, fallback) @ self.write(variable)
         return content
+
+    def _axes(self, directions: Sequence[int]) -> Columns:
+        """Columns that read some directions of the residual stream."""
+        columns = np.zeros((self.d_model, len(directions)))
+        columns[directions, np.arange(len(directions))] = 1
+        return columns
 
     def _blank(self, columns: Columns) -> Columns:
         """Columns that read the same, but zeros at the beginning-of-sequence position."""
