@@ -1,10 +1,12 @@
 """Which values every variable can take, and every function and predicate as a table over them.
 
 The values are a superset of those that occur: inputs are combined as if they were independent, except
-for variables that follow from the length and the position alone, which are known exactly. From here on
-a program is finite, and its Python functions are not called again.
+for variables that follow from the length and the position alone, which are known exactly, and for large tables
+where the inputs are few enough to be run. From here on a program is finite, and its Python functions are not
+called again.
 """
 
+import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -47,8 +49,12 @@ from rasplens.compile.ir import (
 )
 from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
 from rasplens.compile.rasp import Encoding, Predicate, Value
+from rasplens.compile.rasp.batch_interpreter import BatchInterpreter
 from rasplens.compile.rasp.input_space import InputSpace
 from rasplens.compile.rasp.values import exact, is_exact, is_value, plain, value_key
+
+MANY = 10_000
+"""An operation of more pairs of values than this is looked at on the inputs themselves, where they are few."""
 
 
 def reachable_values(graph: Graph, inputs: InputSpace, limits: CompileLimits = DEFAULT_LIMITS) -> FiniteGraph:
@@ -168,6 +174,31 @@ def _met(
             met[(slice(None),) * axis + (UNDEFINED,)] = False
     if len(node.inputs) == 2 and node.inputs[0] == node.inputs[1]:
         met &= np.eye(sizes[0], dtype=bool)
+    pair, few_inputs = _function_of_two(node), analysis.space.size <= analysis.limits.executed_inputs
+    if pair is not None and few_inputs and met.sum() > MANY:
+        with contextlib.suppress(KeyError):  # a value that is found later, such as an average of classes
+            return _occurring(pair, inputs, sizes, analysis.space)
+    return met
+
+
+def _function_of_two(node: LoweredVariable) -> rasp.SequenceMap | None:
+    """The expression of a node that is the very function of two s-ops."""
+    if not (isinstance(node.expr, rasp.SequenceMap) and isinstance(node.op, ir.Apply)):
+        return None
+    return node.expr if node.op.function is node.expr.f and len(node.inputs) == 2 else None
+
+
+def _occurring(
+    expr: rasp.SequenceMap, inputs: Sequence[VariableNode], sizes: Sequence[int], space: InputSpace
+) -> np.ndarray:
+    """Which pairs of two s-ops occur on the inputs of a small space, where both are defined."""
+    pairs = BatchInterpreter(rasp.SequenceMap(lambda x, y: (x, y), expr.fst, expr.snd), space.vocab, space.visible)
+    for ids in space.all_ids():
+        pairs(ids)
+    codes = [coder(source, source.domain) for source in inputs]
+    met = np.zeros(sizes, dtype=bool)
+    for pair in pairs.values[1:]:
+        met[tuple(code(value) for code, value in zip(codes, pair, strict=True))] = True
     return met
 
 

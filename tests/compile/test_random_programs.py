@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from rasplens.compile import CompileError, compile_program, rasp, verify
+from rasplens.compile.analysis import reachable_values
 from rasplens.compile.passes.pipeline import ALL_PASSES
 from rasplens.compile.rasp import (
     Aggregate,
@@ -106,6 +107,18 @@ RELAXED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, Hea
 @given(programs, st.booleans(), optimizations)
 def test_random_programs_compile_to_what_they_mean(program, causal, optimize):
     check(program, causal, optimize)
+
+
+def test_tables_of_what_occurs_say_the_same(monkeypatch):
+    """As large programs have them."""
+    monkeypatch.setattr(reachable_values, "MANY", -1)
+
+    @settings(max_examples=50, derandomize=True, **RELAXED)
+    @given(programs, st.booleans(), optimizations)
+    def check_each(program, causal, optimize):
+        check(program, causal, optimize)
+
+    check_each()
 
 
 @pytest.mark.slow

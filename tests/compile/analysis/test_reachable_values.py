@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from rasp_examples import EQUAL, EVERYTHING, PREVIOUS
 
-from rasplens.compile import CompileError, CompileLimits
+from rasplens.compile import CompileError, CompileLimits, compile_program, verify
+from rasplens.compile.analysis import reachable_values as module
 from rasplens.compile.analysis.reachable_values import reachable_values
 from rasplens.compile.frontend.lowering import build_graph
 from rasplens.compile.ir import Domain, FiniteGraph, PredicateNode, SelectorNode
@@ -18,6 +19,7 @@ from rasplens.compile.rasp import (
     SequenceMap,
     SOp,
     Where,
+    categorical,
     indices,
     numerical,
     tokens,
@@ -203,3 +205,30 @@ def test_too_many_values_are_refused_by_name():
         analyse((tokens + 10 * indices).named("sum"), limits=limits)
     with pytest.raises(CompileError, match="'mean' can take more than 5 values"):
         analyse(numerical(Aggregate(EVERYTHING, numerical(tokens * tokens))).named("mean"), limits=limits)
+
+
+def same_mean(of):
+    return categorical(numerical(Aggregate(Select(tokens, tokens, Comparison.EQ), numerical(of))))
+
+
+def test_large_tables_hold_what_occurs_where_the_inputs_are_few():
+    """Over all pairs of values this program has more than a variable may have; its inputs are 1,092."""
+    called = set()
+
+    def product(x, y):
+        called.add((x, y))
+        return round(x * y, 3)
+
+    means, squares = same_mean(indices), same_mean(Map(lambda i: i * i, indices))
+    others = categorical(numerical(Aggregate(Select(tokens, tokens, Comparison.NEQ), numerical(indices), 0)))
+    difference = SequenceMap(lambda x, y: round(x - y, 3), means, others)
+    compiled = compile_program(SequenceMap(product, difference, squares), "abc", 6)
+    assert len(called) < 1_000
+    assert verify(compiled).ok
+
+
+def test_many_inputs_are_not_run(monkeypatch):
+    monkeypatch.setattr(module, "_occurring", lambda *given: pytest.fail("they are run"))
+    monkeypatch.setattr(module, "MANY", -1)
+    program = SequenceMap(lambda x, y: x + y, tokens, indices)
+    compile_program(program, range(3), 3, limits=CompileLimits(executed_inputs=10))
