@@ -191,10 +191,14 @@ def cost_table() -> str:
     rows = []
     for name, (arguments, wanted) in COSTS.items():
         source = COST.replace("{}", arguments)
+        began = time.perf_counter()
         done = subprocess.run([sys.executable, "-c", source], check=True, capture_output=True, text=True)
+        whole = time.perf_counter() - began
         seconds, memory, weights = map(float, done.stdout.split())
-        rows.append([name, f"{seconds:.2f} s", f"{wanted} s", f"{memory:.0f} MiB", f"{weights:.0f} MiB"])
-    return markdown(["program", "compiled in", "to reach", "memory of the process", "weights"], rows)
+        times = f"{seconds:.2f} s", f"{wanted} s", f"{whole:.2f} s"
+        rows.append([name, *times, f"{memory:.0f} MiB", f"{weights:.0f} MiB"])
+    headings = ["program", "compiled in", "to reach", "the whole process", "its memory", "weights"]
+    return markdown(headings, rows)
 
 
 def verify_table() -> str:
