@@ -19,7 +19,7 @@ from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
 from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.input_space import batches
 from rasplens.compile.rasp.interpreter import run
-from rasplens.compile.storage import load_anatomy, save_anatomy
+from rasplens.compile.storage.anatomy_files import load_anatomy, save_anatomy
 from rasplens.compile.variable import Subspace
 from rasplens.model import Transformer
 from rasplens.model.reparametrise import Reparametrisation
@@ -92,7 +92,7 @@ class CompiledModel(Anatomy):
         return run(self.program, tokens, mask=self.inputs.visible[:length, :length])
 
     def save(self, path: str | Path) -> None:
-        """Writes it to one file, which `load_compiled` reads; see `rasplens.compile.storage`.
+        """Writes it to one file, which `load_compiled` reads; see `rasplens.compile.storage.anatomy_files`.
 
         Raises:
             StorageError: If the folder does not exist.

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from rasplens.compile.compiled import CompiledModel
 from rasplens.compile.drawing import direction_labels
 from rasplens.compile.rasp import Encoding, Value
-from rasplens.compile.storage import anatomy_from_json, anatomy_to_json
+from rasplens.compile.storage.anatomy_files import anatomy_from_json, anatomy_to_json
 from rasplens.compile.variable import Variable, nearest
 from rasplens.learned.compressor.projection import narrow
 from rasplens.learned.compressor.recipe import CompressionRecipe

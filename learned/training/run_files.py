@@ -66,7 +66,7 @@ def load_run(path: Path, first: Any, run: Mapping[str, Any]) -> tuple[Any, dict[
         expected, structure = jax.tree.flatten(first)
         if [leaf.shape for leaf in leaves] != [leaf.shape for leaf in expected]:
             raise StorageError(f"{path} is damaged: its arrays have other shapes. {_AFRESH}")
-        return jax.tree.unflatten(structure, leaves), header["progress"]
+        return jax.tree.unflatten(structure, leaves), dict(header["progress"])
 
 
 def append_history(state_path: Path, reports: Sequence[Any], anew: bool = False) -> None:

@@ -10,7 +10,7 @@ import pytest
 from mutations import damaged, write_forged
 
 from rasplens.compile import UndefinedValue, compile_program, load_compiled, programs, rasp
-from rasplens.compile.storage import anatomy_to_json
+from rasplens.compile.storage.anatomy_files import anatomy_to_json
 from rasplens.learned import compress, load_compressed, load_learned, load_pretrained
 from rasplens.learned.compressor import CompressionRecipe
 from rasplens.learned.training.run_files import load_run, save_run

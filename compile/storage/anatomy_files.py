@@ -22,7 +22,7 @@ from rasplens.compile.rasp.input_space import InputSpace
 from rasplens.compile.rasp.interpreter import expressions
 from rasplens.compile.rasp.language import PRIMITIVES
 from rasplens.compile.rasp.values import plain, value_key
-from rasplens.compile.stored_structure import check_structure, widths
+from rasplens.compile.storage.structure import check_structure, widths
 from rasplens.compile.variable import Axes, Subspace, Variable
 from rasplens.model import StorageError, Transformer, load, load_provenance, save
 from rasplens.model.storage import reading

@@ -5,7 +5,7 @@ import pytest
 
 from rasplens.compile import UndefinedValue, compile_program, load_compiled, rasp, run, verify
 from rasplens.compile.rasp import Map, tokens
-from rasplens.compile.storage import Lookup
+from rasplens.compile.storage.anatomy_files import Lookup
 from rasplens.model import StorageError, load, save
 
 
@@ -83,7 +83,7 @@ def test_averages_of_classes_are_stored_with_their_values(tmp_path):
 def test_saving_does_not_look_at_the_program_again(tmp_path, monkeypatch):
     """The analysis of a large program is what compiling takes its time for."""
     compiled = compile_program(Map(lambda t: t + 1, tokens), [0, 1], 2)
-    monkeypatch.setattr("rasplens.compile.storage.defined_program", None)
+    monkeypatch.setattr("rasplens.compile.storage.anatomy_files.defined_program", None)
     compiled.save(tmp_path / "m.safetensors")
     assert load_compiled(tmp_path / "m.safetensors")([0, 1]) == [1, 2]
 
