@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rasplens.compare.evidence.interchange.active_directions import read_directions, split
+from rasplens.compare.evidence.interchange.active_directions import split
 from rasplens.compare.evidence.interchange.coordinates import Subspace, Whitened, whitened
 from rasplens.compare.evidence.interchange.pairs import InterchangePairs
 from rasplens.compare.evidence.interchange.patching import Agreement, accuracy_drop_without, agreement
@@ -30,6 +30,7 @@ from rasplens.compare.evidence.interchange.sites import (
     find_sites,
     mapped_subspaces,
 )
+from rasplens.compare.evidence.interchange.stream_axes import stream_axes
 from rasplens.compare.evidence.subspaces.representations import Place, Representation, representations
 from rasplens.compare.models.pairing import Pairing
 from rasplens.model import random_streams
@@ -136,16 +137,14 @@ def _interchange(
     sites = find_sites(fitted, chosen, learned, seed, steps)
     site = sites.best
     accuracy = agreement(studied, scored, site.point, site.subspaces)
-    stream = fitted.activation(site.point)
-    axes = {position: whitened(stream[:, position]) for position in site.subspaces}
     active, dormant, others = accuracy, np.nan, []
     if site.method != "component":
+        axes = stream_axes(fitted, site.point)
         rng = random_streams.rng(seed, "interchange controls")
         others = [_random_like(site, axes, rng) for _ in range(pairing.config.random_subspaces)]
-        read = read_directions(fitted, site.point, list(site.subspaces), seed)
         moved = mapped_subspaces(fitted, learned, scored.variable, site.point)
         active, rest = (
-            agreement(studied, scored, site.point, part) for part in split(site.subspaces, axes, read, moved)
+            agreement(studied, scored, site.point, part) for part in split(site.subspaces, axes, moved)
         )
         dormant = rest.score
     # What a search finds in an untrained model says something only of what one has found.
@@ -156,7 +155,7 @@ def _interchange(
         pairs=scored,
         site=site,
         latest=sites.latest,
-        rank=_rank(stream, site),
+        rank=_rank(fitted.activation(site.point), site),
         accuracy=accuracy,
         active=active,
         dormant=dormant,

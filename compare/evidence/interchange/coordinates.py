@@ -1,5 +1,8 @@
 """Coordinates in which every change of basis of a model is a rotation: those in which its stream has unit spread.
 
+A trained model has noise along directions that hardly anything reads, and unit spread would make as much of it as of
+what the model computes with: such directions are left out.
+
 A residual stream may be written in any basis, an oblique one as well, and what is orthogonal in one is not in
 another. Subspaces are therefore found, projected and drawn at random in whitened coordinates, and carried back.
 So a projection onto a subspace leaves out what other subspaces hold, though they may not be orthogonal to it: it
@@ -15,6 +18,13 @@ from jaxtyping import Float
 SPREAD = 1e-4
 """A stream varies along a direction if its spread there is at least this share of that along the widest; less is
 rounding."""
+
+NOISE = 1e-2
+"""The same of a direction that nothing reads; less is noise. With larger changes of basis than one by the inverse of
+this, what is computed with and not read alone may look like noise."""
+
+READ = 1e-3
+"""A direction is read if what its spread does to readings is at least this share of the most that one does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +63,12 @@ class Whitened:
     Attributes:
         to: From the stream to them: `[width, axis]`.
         back: From them to the stream: `[axis, width]`.
+        read: Directions along which something reads them, orthonormal: `[axis, read]`.
     """
 
     to: Float[np.ndarray, "width axis"]
     back: Float[np.ndarray, "axis width"]
+    read: Float[np.ndarray, "axis read"]
 
     @property
     def n_axes(self) -> int:
@@ -68,19 +80,37 @@ class Whitened:
         return Subspace(self.to @ basis, self.back.T @ basis)
 
 
-def whitened(stream: Float[np.ndarray, "input width"]) -> Whitened:
+def whitened(
+    stream: Float[np.ndarray, "input width"], read: Float[np.ndarray, "width reading"] | None = None
+) -> Whitened:
     """The whitened coordinates of a stream, along axes that go with any change of its basis.
 
     The axes are what the inputs themselves span, one after the other: each is the part of an input's activation
     that is orthogonal to the axes before. What is drawn at random or searched for in these coordinates is the same
     whatever basis the weights are written in.
+
+    Args:
+        stream: On several inputs.
+        read: What is read of it, in columns; None stands for all.
     """
     centred = stream.astype(np.float64) - stream.mean(axis=0)
     sizes, directions = np.linalg.eigh(centred.T @ centred / len(stream))
     varied = sizes > SPREAD**2 * sizes.max(initial=0)
     spreads, directions = np.sqrt(sizes[varied]), directions[:, varied]
-    axes = _frame(centred @ (directions / spreads))
-    return Whitened(directions / spreads @ axes, axes.T @ (directions * spreads).T)
+    to, back = directions / spreads, (directions * spreads).T
+    seen = np.eye(len(back)) if read is None else _read(back @ read)
+    # Where nothing reads, the widest directions first: of these alone it is asked whether they are noise.
+    rest = np.linalg.svd(seen, full_matrices=True)[0][:, seen.shape[1] :]
+    turned, widths, _ = np.linalg.svd(rest.T @ back, full_matrices=False)
+    kept = np.column_stack([seen, rest @ turned[:, widths > NOISE * spreads.max(initial=0)]])
+    axes = _frame(centred @ to @ kept)
+    return Whitened(to @ kept @ axes, axes.T @ kept.T @ back, axes.T @ kept.T @ seen)
+
+
+def _read(effects: Float[np.ndarray, "axis reading"]) -> Float[np.ndarray, "axis read"]:
+    """An orthonormal basis of the axes that move readings."""
+    directions, sizes, _ = np.linalg.svd(effects, full_matrices=False)
+    return directions[:, sizes > READ * sizes.max(initial=0)]
 
 
 def _frame(points: Float[np.ndarray, "input axis"]) -> Float[np.ndarray, "axis axis"]:

@@ -13,10 +13,11 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from rasplens.compare.evidence.interchange.coordinates import Subspace, Subspaces, Whitened, whitened
+from rasplens.compare.evidence.interchange.coordinates import Subspace, Subspaces, Whitened
 from rasplens.compare.evidence.interchange.descent import Loss, first_order, followed, second_order
 from rasplens.compare.evidence.interchange.pairs import InterchangePairs
 from rasplens.compare.evidence.interchange.patching import agreement
+from rasplens.compare.evidence.interchange.stream_axes import stream_axes
 from rasplens.compare.models.studied_model import StudiedModel
 from rasplens.model import random_streams
 
@@ -66,9 +67,8 @@ def distributed_alignment_search(
     """
     rows = np.arange(len(pairs.base))
     others, pairs = pairs.of(rows % 3 == 2), pairs.of(rows % 3 < 2)
-    stream = studied.activation(point)
-    axes = {position: whitened(stream[:, position]) for position in sorted({*pairs.positions, *start})}
-    axes = {position: own for position, own in axes.items() if own.n_axes}
+    asked, known = sorted({*pairs.positions, *start}), stream_axes(studied, point)
+    axes = {position: known[position] for position in asked if known[position].n_axes}
     if not axes:
         return Search({}, 0.0, 0.0)
     to, back, began = _start(start, axes, seed)

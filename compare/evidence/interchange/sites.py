@@ -6,10 +6,11 @@ from typing import Literal
 
 import numpy as np
 
-from rasplens.compare.evidence.interchange.coordinates import Subspace, Subspaces, whitened, whole
+from rasplens.compare.evidence.interchange.coordinates import Subspace, Subspaces, whole
 from rasplens.compare.evidence.interchange.das import distributed_alignment_search
 from rasplens.compare.evidence.interchange.pairs import InterchangePairs
 from rasplens.compare.evidence.interchange.patching import agreement
+from rasplens.compare.evidence.interchange.stream_axes import stream_axes
 from rasplens.compare.evidence.subspaces.representations import Place, Representation
 from rasplens.compare.models.studied_model import StudiedModel, z_point
 
@@ -107,7 +108,7 @@ def mapped_subspaces(
     subspaces = {}
     for (name, at, position), one in found.items():
         if (name, at) == (variable, point) and one.basis.shape[1]:
-            own = whitened(studied.activation(point)[:, position])
+            own = stream_axes(studied, point)[position]
             _, _, directions = np.linalg.svd(one.rows @ own.to, full_matrices=False)
             subspaces[position] = own.subspace(directions[: one.basis.shape[1]].T)
     return subspaces

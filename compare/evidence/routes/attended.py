@@ -27,9 +27,10 @@ FEW = 50
 UNUSED = 1e-4
 """A head is of no use if what it gathers changes logits by no more than this share of their range."""
 
-MOST_TIMES = 30.0
+MOST_TIMES = 10.0
 """A head that counts may give what is beside the sequence a share of its own, up to so many times that of one
-position: with more or less, its attention no longer says how many positions it selects."""
+position, or down to one over it: with more, hardly any is left for the positions; with less, it is the leak of a head
+that looks."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,21 +1,21 @@
-"""What a model reads of its residual stream, and interchanges that work by a dormant path."""
+"""Parts of an interchange that go along with the variable or not, and interchanges that work by a dormant path."""
 
 import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
 from rasplens.compare import CompareConfig, as_studied_model, pair
 from rasplens.compare.evidence.interchange.accuracy import interchanges
-from rasplens.compare.evidence.interchange.active_directions import SMALLEST, WEAKEST, read_directions, split
-from rasplens.compare.evidence.interchange.coordinates import Subspace, whitened
+from rasplens.compare.evidence.interchange.active_directions import SMALLEST, split
+from rasplens.compare.evidence.interchange.coordinates import Subspace
 from rasplens.compare.evidence.interchange.das import distributed_alignment_search
 from rasplens.compare.evidence.interchange.pairs import draw_pairs, interchange_pairs, interchangeable_positions
 from rasplens.compare.evidence.interchange.patching import agreement
 from rasplens.compare.evidence.interchange.reference_sites import ReferenceSites
 from rasplens.compare.evidence.interchange.sites import mapped_subspaces
+from rasplens.compare.evidence.interchange.stream_axes import stream_axes
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compare.verdict.calibration.circuits import CIRCUITS
@@ -26,14 +26,6 @@ from rasplens.model.change_of_basis import on_residual
 POINT = "blocks.0.hook_resid_post"
 """Where a compiled induction head has the letter before, and has not yet used it."""
 
-EVERYWHERE = list(range(9))
-
-
-def projector(readings):
-    """Onto the span of columns."""
-    directions, sizes, _ = np.linalg.svd(readings.astype(np.float64), full_matrices=False)
-    return directions[:, sizes > WEAKEST * sizes.max(initial=0)] @ directions[:, sizes > WEAKEST * sizes.max()].T
-
 
 def plain(basis):
     """The subspace of an orthonormal basis of the stream as it is."""
@@ -43,11 +35,6 @@ def plain(basis):
 @pytest.fixture(scope="module")
 def studied(with_itself):
     return with_itself.learned
-
-
-@pytest.fixture(scope="module")
-def read(studied):
-    return read_directions(studied, POINT, EVERYWHERE, seed=0)
 
 
 @pytest.fixture(scope="module")
@@ -92,78 +79,23 @@ def paths(planted, induction, task):
     return pairing, chosen, dict.fromkeys(chosen.positions, plain(both))
 
 
-def test_what_is_read_is_the_row_space_of_the_weights_that_read(studied, read, induction):
-    """By hand: behind the first layer, the second one's queries, keys and values, and the unembedding."""
-    weights = induction.transformer.weights
-    heads = [weights[f"blocks.1.attn.W_{letter}"] for letter in "QKV"]
-    rows = np.concatenate(
-        [*(np.concatenate([*head], axis=1) for head in heads), induction.transformer.W_U], axis=1
-    )
-    rows = rows[:, np.linalg.norm(rows, axis=0) > 0]
-    bases, sizes, _ = np.linalg.svd(rows / np.linalg.norm(rows, axis=0), full_matrices=False)
-    expected = bases[:, sizes > 1e-6]
-    assert 0 < expected.shape[1] < len(expected)
-    at = studied.task.loss_positions[0]  # one that answers, and that later ones see
-    np.testing.assert_allclose(projector(read[at]), projector(expected), atol=1e-4)
-
-
-@pytest.mark.parametrize(("wanted", "changes"), [("read", True), ("the rest", False)])
-def test_what_is_read_changes_answers_and_the_rest_does_not(studied, read, wanted, changes):
-    shift = torch.zeros(studied.model.cfg.n_ctx, studied.model.cfg.d_model)
-    for position, basis in read.items():
-        whole = np.random.default_rng(position).normal(size=len(basis))
-        inside = projector(basis) @ whole
-        shift[studied.at(position)] = torch.tensor(inside if wanted == "read" else whole - inside)
-    edited = studied.logits([(POINT, lambda stream, hook: stream + shift)])
-    assert (np.abs(edited - studied.clean_logits).max() > 0.1) == changes
-
-
-def test_nothing_is_read_where_no_answer_comes_from(studied, task):
-    last = read_directions(studied, "blocks.1.hook_resid_post", EVERYWHERE, seed=0)
-    assert {position for position, basis in last.items() if basis.any()} == set(task.loss_positions)
-
-
-def test_it_goes_with_the_basis_of_the_stream(induction, task, read, studied):
-    """In a disguise it is another space, of the same size at every position, that holds as much of the stream."""
-    hidden = disguise(induction.transformer, seed=1, extra_width=5)
-    other = as_studied_model(hidden, task, studied.ids, vocabulary_of(induction, task))
-    found = read_directions(other, POINT, EVERYWHERE, seed=0)
-    for position in EVERYWHERE:
-        own, same = projector(read[position]), projector(found[position])
-        assert np.trace(own) == pytest.approx(np.trace(same))
-        lengths = [
-            np.linalg.norm(one.residual(POINT)[:, position] @ onto, axis=1)
-            for one, onto in ((studied, own), (other, same))
-        ]
-        np.testing.assert_allclose(*lengths, rtol=1e-3, atol=1e-3)
-
-
-def test_it_is_the_same_in_a_bridge(induction, task, read, studied):
-    bridge = as_studied_model(induction.to_bridge(), task, studied.ids, vocabulary_of(induction, task))
-    found = read_directions(bridge, POINT, EVERYWHERE, seed=0)
-    for position, basis in read.items():
-        np.testing.assert_allclose(projector(found[position]), projector(basis), atol=1e-4)
-
-
-def test_active_and_dormant_parts_are_what_is_read(studied, read):
-    """By hand, in whitened coordinates: the active part lies in what is read of the directions that move, the
+def test_active_and_dormant_parts_are_what_is_read(studied):
+    """By hand, in whitened coordinates of what is read: the active part lies in the directions that move, the
     dormant one across it."""
-    rng, stream = np.random.default_rng(0), studied.residual(POINT)
-    at = studied.task.loss_positions[0]
-    own = whitened(stream[:, at])
-    seen = np.linalg.svd(own.back @ read[at], full_matrices=False)
-    seen = seen[0][:, seen[1] > WEAKEST * seen[1].max()]
+    rng, at = np.random.default_rng(0), studied.task.loss_positions[0]
+    own = stream_axes(studied, POINT)[at]
     basis, moves = (np.linalg.qr(rng.normal(size=(own.n_axes, 3)))[0] for _ in range(2))
-    active, dormant = split({at: own.subspace(basis)}, {at: own}, read, {at: own.subspace(moves)})
+    active, dormant = split({at: own.subspace(basis)}, {at: own}, {at: own.subspace(moves)})
     first, second = (own.to.T @ part[at].write for part in (active, dormant))
-    np.testing.assert_allclose(first + second, seen @ seen.T @ basis, atol=1e-6)
-    directions = np.linalg.svd(seen @ seen.T @ moves, full_matrices=False)
+    seen = own.read @ own.read.T
+    np.testing.assert_allclose(first + second, seen @ basis, atol=1e-6)
+    directions = np.linalg.svd(seen @ moves, full_matrices=False)
     directions = directions[0][:, directions[1] > SMALLEST]
     np.testing.assert_allclose(directions @ directions.T @ first, first, atol=1e-6)
     np.testing.assert_allclose(directions.T @ second, 0, atol=1e-6)
     for part in (active, dormant):
         np.testing.assert_array_equal(part[at].read, own.subspace(basis).read)
-    nothing = split({at: own.subspace(basis)}, {at: own}, read, {})[0]
+    nothing = split({at: own.subspace(basis)}, {at: own}, {})[0]
     np.testing.assert_array_equal(nothing[at].write, 0)  # where the variable moves nothing, all is dormant
 
 
@@ -175,11 +107,10 @@ def test_parts_go_with_an_oblique_basis(induction, task, studied):
     numbers = np.random.default_rng(0).normal(size=(2, studied.n_inputs, 3))
     for one in (studied, other):
         stream = one.residual(POINT)[:, at]
-        own = whitened(stream)
+        own = stream_axes(one, POINT)[at]
         # The same directions in both: regressions on the same random numbers.
         basis, moves = (np.linalg.qr(((stream - stream.mean(axis=0)) @ own.to).T @ each)[0] for each in numbers)
-        seen = read_directions(one, POINT, [at], seed=0)
-        parts = split({at: own.subspace(basis)}, {at: own}, seen, {at: own.subspace(moves)})
+        parts = split({at: own.subspace(basis)}, {at: own}, {at: own.subspace(moves)})
         change = stream - np.roll(stream, 1, axis=0)
         results.append([change @ part[at].read @ part[at].write.T @ own.to for part in parts])
     for mine, same in zip(*results, strict=True):
@@ -190,10 +121,7 @@ def test_parts_go_with_an_oblique_basis(induction, task, studied):
 def scores(paths, subspaces, induction):
     """Of an interchange in subspaces, of its active part and of its dormant part."""
     pairing, chosen, _ = paths
-    read = read_directions(pairing.learned, POINT, list(subspaces), seed=0)
-    stream = pairing.learned.residual(POINT)
-    axes = {position: whitened(stream[:, position]) for position in subspaces}
-    parts = split(subspaces, axes, read, moving(paths, induction))
+    parts = split(subspaces, stream_axes(pairing.learned, POINT), moving(paths, induction))
     return [agreement(pairing.learned, chosen, POINT, part).score for part in (subspaces, *parts)]
 
 
@@ -214,11 +142,10 @@ def test_a_dormant_path_passes_the_interchange_but_cannot_be_found(paths, induct
     pairing, chosen, illusion = paths
     assert (pairing.learned.answers() == pairing.reference.answers()).all()  # answers do not show the path
     assert agreement(pairing.learned, chosen, POINT, illusion).score > 0.95
-    stream, n = pairing.learned.residual(POINT), len(induction.variables["previous"].directions)
-    dormant = slice(-n, None)
-    without = {}
+    dormant = slice(-len(induction.variables["previous"].directions), None)
+    axes, without = stream_axes(pairing.learned, POINT), {}
     for position, subspace in illusion.items():
-        own = whitened(stream[:, position])
+        own = axes[position]
         assert np.linalg.norm(subspace.write[dormant]) > 1
         within = own.back.T @ (own.to.T @ subspace.write)
         np.testing.assert_allclose(within[dormant], 0, atol=1e-6)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rasplens.compare.evidence.interchange.coordinates import SPREAD, whitened, whole
+from rasplens.compare.evidence.interchange.coordinates import NOISE, READ, SPREAD, whitened, whole
 
 
 @pytest.fixture(scope="module")
@@ -107,3 +107,36 @@ def test_directions_that_few_inputs_vary_along_have_axes_too():
     np.testing.assert_allclose(own.back @ own.to, np.eye(4), atol=1e-9)
     spread = ((stream - stream.mean(axis=0)) @ own.to).std(axis=0)
     np.testing.assert_allclose(spread, 1, atol=1e-9)
+
+
+@pytest.fixture
+def noisy():
+    """Wide and read, wide and not read, narrow and read, narrow and hardly read, narrow and not read."""
+    widths = np.array([1.0, 1.0, NOISE / 3, NOISE / 3, NOISE / 3])
+    effects = np.array([1.0, 0.0, 10 * READ, READ / 10, 0.0])
+    drawn = np.random.default_rng(0).normal(size=(300, 5))
+    stream = np.linalg.qr(drawn - drawn.mean(axis=0))[0] * widths
+    return stream, np.diag(effects / widths)
+
+
+def test_what_is_narrow_and_not_read_is_noise(noisy):
+    stream, read = noisy
+    own = whitened(stream, read)
+    assert (own.n_axes, own.read.shape[1]) == (3, 2)
+    assert np.abs(own.to[3:] * NOISE).max() < 1e-6
+    reading = own.to @ own.read  # of the stream, each as strongly as it is wide
+    assert np.linalg.norm(reading[1]) < 1e-6
+    assert min(np.linalg.norm(reading[0]), np.linalg.norm(reading[2]) * NOISE) > 1
+    assert whitened(stream).n_axes == 5  # the negative control: all of it counts as read
+    assert whitened(stream, 0 * read).n_axes == 2  # where nothing is read, what is wide is left
+
+
+def test_what_is_read_goes_with_any_basis(noisy):
+    """A change that is no larger than noise is narrow leaves the same axes, and the same of them is read."""
+    stream, read = noisy
+    own = whitened(stream, read)
+    for change in (np.linalg.qr(oblique(5))[0], np.diag([1.0, 2.0, 3.0, 1.0, 2.0]) @ np.linalg.qr(oblique(5))[0]):
+        other = whitened(stream @ change, np.linalg.inv(change) @ read)
+        mine, theirs = (one.to @ one.read @ one.read.T @ one.back for one in (own, other))
+        np.testing.assert_allclose(change @ theirs, mine @ change, atol=1e-6)
+        assert other.n_axes == own.n_axes

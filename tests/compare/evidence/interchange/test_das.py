@@ -9,6 +9,7 @@ from rasplens.compare.evidence.interchange.das import RANK, _start, distributed_
 from rasplens.compare.evidence.interchange.pairs import interchange_pairs, interchangeable_positions
 from rasplens.compare.evidence.interchange.patching import agreement
 from rasplens.compare.evidence.interchange.sites import mapped_subspaces
+from rasplens.compare.evidence.interchange.stream_axes import stream_axes
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.model import disguise
@@ -43,11 +44,11 @@ def test_what_is_learned_is_better_than_where_it_started(with_itself, pairs, lea
 
 
 def test_bases_are_orthonormal_where_the_stream_has_unit_spread(learned, pairs, with_itself):
-    stream = with_itself.fitting.learned.residual(POINT)
+    axes = stream_axes(with_itself.fitting.learned, POINT)
     assert sorted(learned) == pairs.positions
     for position, subspace in learned.items():
         assert subspace.read.shape == (with_itself.learned.model.cfg.d_model, RANK)
-        basis = whitened(stream[:, position]).back @ subspace.read
+        basis = axes[position].back @ subspace.read
         np.testing.assert_allclose(basis.T @ basis, np.eye(RANK), atol=1e-5)
         np.testing.assert_allclose(subspace.write.T @ subspace.read, np.eye(RANK), atol=1e-5)
 
@@ -100,7 +101,7 @@ def test_nothing_is_sought_where_the_stream_does_not_vary(with_itself, pairs, le
     """Directions that nothing is ever written to would come to life by the interchange alone."""
     studied = with_itself.fitting.learned
     for position, subspace in learned.items():
-        own = whitened(studied.residual(POINT)[:, position])
+        own = stream_axes(studied, POINT)[position]
         assert own.n_axes < len(subspace.write)
         np.testing.assert_allclose(own.back.T @ (own.to.T @ subspace.write), subspace.write, atol=1e-5)
         other = np.linalg.qr(np.random.default_rng(0).normal(size=subspace.write.shape))[0]
@@ -119,7 +120,7 @@ def test_a_search_goes_with_an_oblique_basis(with_itself, induction, task, pairs
     own = agreement(both[0], pairs, POINT, learned).score
     assert agreement(studied, pairs, POINT, found).score > own - 0.1
     mapped = mapped_subspaces(both[0], representations(with_itself), "previous", POINT)
-    axes = {position: [whitened(one.residual(POINT)[:, position]) for one in both] for position in mapped}
+    axes = {position: [stream_axes(one, POINT)[position] for one in both] for position in mapped}
     start = {position: one.first(5) for position, one in mapped.items()}
     there = {
         position: axes[position][1].subspace(axes[position][0].back @ one.read) for position, one in start.items()
@@ -133,7 +134,7 @@ def test_a_search_goes_with_an_oblique_basis(with_itself, induction, task, pairs
     first = [distributed_alignment_search(one, pairs, POINT, {}, seed=0, steps=2) for one in both]
     for position in pairs.positions:
         mine, theirs = (
-            whitened(one.residual(POINT)[:, position]).back @ search.subspaces[position].read
+            stream_axes(one, POINT)[position].back @ search.subspaces[position].read
             for one, search in zip(both, first, strict=True)
         )
         np.testing.assert_allclose(mine @ mine.T, theirs @ theirs.T, atol=1e-3)

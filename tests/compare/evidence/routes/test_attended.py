@@ -63,7 +63,7 @@ def test_heads_of_no_use_do_not_attend_along(name):
         assert found.alike[found.rows].mean() < 0.3
 
 
-@pytest.mark.parametrize(("times", "alike"), [(0.2, True), (4.0, True), (200.0, False)])
+@pytest.mark.parametrize(("times", "alike"), [(0.05, False), (0.2, True), (4.0, True), (200.0, False)])
 def test_what_a_counting_head_leaves_to_the_rest_is_its_own(times, alike):
     """Any share against one position does, as long as the rest takes some and not all."""
     task, _, counting = sides("any")
