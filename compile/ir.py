@@ -324,6 +324,19 @@ class PredicateNode(SelectorNode):
 
 
 @dataclass(frozen=True, eq=False)
+class EqualityNode(PredicateNode):
+    """Of (keys, queries), a selector of the one key that goes with a query: the one with the same code.
+
+    Attributes:
+        key_codes: 1 or -1, or all 0 of a key that goes with no query: `[key code, bit]`.
+        query_codes: The same of queries: `[query code, bit]`.
+    """
+
+    key_codes: np.ndarray = field(kw_only=True)
+    query_codes: np.ndarray = field(kw_only=True)
+
+
+@dataclass(frozen=True, eq=False)
 class SelectBestNode(PredicateNode):
     """Of (keys, queries, score), a selector of the best-scoring keys that satisfy the predicate."""
 

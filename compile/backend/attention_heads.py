@@ -16,7 +16,7 @@ from jaxtyping import Float
 from rasplens.compile.analysis.rounding import LEAK
 from rasplens.compile.analysis.table_evaluation import ranking, recode
 from rasplens.compile.backend.residual_layout import Columns, Layout, sides_read
-from rasplens.compile.ir import AggregateNode, AttentionNode, PredicateNode, SelectBestNode
+from rasplens.compile.ir import AggregateNode, AttentionNode, EqualityNode, PredicateNode, SelectBestNode
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +63,8 @@ def _scores(selector: int, layout: Layout, counts: bool) -> tuple[Columns, Colum
         pairs = [_predicate(part, layout, 2) for part in parts]
         bos_level = 2 * len(parts) - (0 if counts else 1)
         ranks = np.zeros((layout.d_model, 1))
+        if layout.bos is not None or layout.pad is not None:  # what keys have in common makes no other difference
+            ranks = ranks - sum(_excess(part, layout) for part in parts if isinstance(part, EqualityNode))
         highest = 2 * len(parts)
     if layout.pad is not None:  # below every key of the sequence, whatever the position that it stands at
         ranks = ranks - (highest + 2) * layout.is_pad()
@@ -86,12 +88,20 @@ def _best_scores(node: SelectBestNode, layout: Layout) -> tuple[list[tuple[Colum
     return [_predicate(node, layout, weight)], weight + 1, layout.onehot(node.score) @ ranks[:, None]
 
 
+def _excess(node: EqualityNode, layout: Layout) -> Columns:
+    """By how much keys with the code of a query lie above the level of 2: all bits agree."""
+    has_code = node.key_codes.any(axis=1, keepdims=True)
+    return _read_side(node.keys, (node.key_codes.shape[1] - 2) * has_code.astype(float), layout)
+
+
 def _predicate(node: PredicateNode, layout: Layout, weight: int) -> tuple[Columns, Columns]:
-    """Columns whose product is `weight` where the predicate holds.
+    """Columns whose product is `weight` where the predicate holds; the number of bits where it compares codes.
 
     A side that makes no difference is read as the mere presence of a position.
     """
     keys, queries = node.keys, node.queries
+    if isinstance(node, EqualityNode):
+        return _read_side(queries, node.query_codes, layout), _read_side(keys, node.key_codes, layout)
     reads_key, reads_query = sides_read(node, layout.graph)
     table = weight * node.table.astype(float)
     if not reads_query:

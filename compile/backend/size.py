@@ -6,7 +6,7 @@ from rasplens.compile.backend.neurons import n_neurons
 from rasplens.compile.backend.residual_layout import Layout, n_directions, sides_read
 from rasplens.compile.backend.schedule import ATTENTION, Places, computed, n_layers
 from rasplens.compile.errors import CompileError
-from rasplens.compile.ir import AggregateNode, AttentionNode, PredicateNode
+from rasplens.compile.ir import AggregateNode, AttentionNode, EqualityNode, PredicateNode
 from rasplens.compile.limits import CompileLimits
 from rasplens.compile.rasp.input_space import InputSpace
 
@@ -113,6 +113,8 @@ def _columns(part: PredicateNode, layout: Layout) -> int:
     """The most columns that tell whether a predicate holds: one where one side alone decides."""
     if not all(sides_read(part, layout.graph)):
         return 1
+    if isinstance(part, EqualityNode):
+        return part.key_codes.shape[1]
     return min(len(layout.graph.variable(i).values) for i in part.inputs[:2]) + 1
 
 

@@ -11,12 +11,14 @@ from rasplens.compile.ir import FiniteGraph
 from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
 from rasplens.compile.passes.common_subexpressions import eliminate_common_subexpressions
 from rasplens.compile.passes.dead_code import eliminate_dead_code
-from rasplens.compile.passes.domain_quotient import quotient_domains
 from rasplens.compile.passes.if_conversion import convert_choices
 from rasplens.compile.passes.linear_form_lookup import look_up_linear_forms
 from rasplens.compile.passes.map_fusion import fuse_maps
 from rasplens.compile.passes.numeric_casts import insert_numeric_casts
-from rasplens.compile.passes.trivial_predicates import remove_trivial_predicates
+from rasplens.compile.passes.selectors.domain_quotient import quotient_domains
+from rasplens.compile.passes.selectors.equality_codes import code_equalities
+from rasplens.compile.passes.selectors.split_counts import split_counts
+from rasplens.compile.passes.selectors.trivial_predicates import remove_trivial_predicates
 from rasplens.compile.passes.value_pruning import prune_values
 from rasplens.compile.rasp.input_space import InputSpace
 
@@ -48,11 +50,13 @@ PASSES: dict[str, Callable[[FiniteGraph], FiniteGraph]] = {
     "cse": eliminate_common_subexpressions,
     "numeric-casts": insert_numeric_casts,
     "map-fusion": fuse_maps,
+    "split-counts": split_counts,
     IF_CONVERSION: convert_choices,
     "linear-form-lookup": look_up_linear_forms,
     "trivial-predicates": remove_trivial_predicates,
     "domain-quotient": quotient_domains,
     "cleanup": clean_up,
+    "equality-codes": code_equalities,
     "dead-code": eliminate_dead_code,
 }
 """The passes that look at the graph alone, in order; see their docstrings."""

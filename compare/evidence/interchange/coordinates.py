@@ -1,7 +1,7 @@
 """Coordinates in which every change of basis of a model is a rotation: those in which its stream has unit spread.
 
-A trained model has noise along directions that hardly anything reads, and unit spread would make as much of it as of
-what the model computes with: such directions are left out.
+A trained model has noise along directions that hardly anything reads. Unit spread would make as much of it as of
+what the model computes with, so such directions are left out.
 
 A residual stream may be written in any basis, an oblique one as well, and what is orthogonal in one is not in
 another. Subspaces are therefore found, projected and drawn at random in whitened coordinates, and carried back.
@@ -20,10 +20,10 @@ SPREAD = 1e-4
 rounding."""
 
 NOISE = 1e-2
-"""The same of a direction that nothing reads; less is noise. With larger changes of basis than one by the inverse of
+"""The same of a direction that nothing reads; less is noise. In a basis that is oblique by more than the inverse of
 this, what is computed with and not read alone may look like noise."""
 
-READ = 1e-3
+READ = 1e-2
 """A direction is read if what its spread does to readings is at least this share of the most that one does."""
 
 

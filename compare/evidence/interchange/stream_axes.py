@@ -24,7 +24,10 @@ _KNOWN: WeakKeyDictionary[StudiedModel, dict[str, Mapping[int, Whitened]]] = Wea
 
 
 def stream_axes(studied: StudiedModel, point: str) -> Mapping[int, Whitened]:
-    """The whitened coordinates of a model's stream at a hook point, by the task's position; they are found once."""
+    """The whitened coordinates of a model's stream at a hook point, by the task's position.
+
+    They are found once for each model.
+    """
     known = _KNOWN.setdefault(studied, {})
     if point not in known:
         stream, read = studied.activation(point), readings(studied, point, range(studied.n_pos))

@@ -29,8 +29,8 @@ UNUSED = 1e-4
 
 MOST_TIMES = 10.0
 """A head that counts may give what is beside the sequence a share of its own, up to so many times that of one
-position, or down to one over it: with more, hardly any is left for the positions; with less, it is the leak of a head
-that looks."""
+position, or down to one over it: with more, hardly any is left for the positions; with less, it is the leak of a
+head that looks."""
 
 
 @dataclass(frozen=True, eq=False)

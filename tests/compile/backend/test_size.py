@@ -56,7 +56,7 @@ def test_what_would_not_fit_is_refused_before_it_is_made(program, vocab, max_len
 def test_the_limit_can_be_set():
     few, many = CompileLimits(max_bytes=10_000), CompileLimits(max_bytes=100_000)
     with pytest.raises(
-        CompileError, match=r"needs 5\d.\d KiB, and the limit is 9.8 KiB.*raise max_bytes of CompileLimits"
+        CompileError, match=r"needs 4\d.\d KiB, and the limit is 9.8 KiB.*raise max_bytes of CompileLimits"
     ):
         compile_program(sort(), range(6), 5, limits=few)
     assert compile_program(sort(), range(6), 5, limits=many)([3, 1, 2]) == [1, 2, 3]

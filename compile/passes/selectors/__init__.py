@@ -1,0 +1,1 @@
+"""Passes over selectors: what a head reads, compares and counts."""
