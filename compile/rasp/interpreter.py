@@ -128,6 +128,8 @@ def mean(values: Sequence[Value]) -> Value:
     if not all(isinstance(value, bool | int | float) for value in values):
         different = list({value_key(value): value for value in values}.values())
         raise UndefinedValue(f"the mean of {different} does not exist")
+    if all(isinstance(value, int) for value in values):  # several times as fast as adding fractions
+        return as_number(Fraction(sum(values), len(values)))
     return as_number(sum(map(exact, values), Fraction(0)) / len(values))
 
 

@@ -7,14 +7,17 @@ from rasplens import terminal
 from rasplens.learned import get_recipe, published_grid, use_all_cores
 from rasplens.reproductions import REPRODUCTIONS
 from rasplens.tasks import get_task
+from rasplens.workflows.finished_training import trained_before
 from rasplens.workflows.progress import training_report
 
 
 def reproduce_and_show(name: str, out: Path, json: bool) -> None:
     """Trains a published model anew, and shows its figures beside the published ones.
 
+    One that is trained already is shown again.
+
     Raises:
-        ValueError: If there is no such model.
+        ValueError: If there is no such model, or another model is where it would be written.
     """
     use_all_cores()
     if name == "grid":
@@ -25,11 +28,14 @@ def reproduce_and_show(name: str, out: Path, json: bool) -> None:
     entry = REPRODUCTIONS[name]
     out.mkdir(parents=True, exist_ok=True)
     path, state = out / f"{name}.safetensors", out / f"{name}.training.safetensors"
-    with terminal.progress(f"training {name}") as advance:
-        report = training_report(get_recipe(entry.task, entry.recipe).steps, 1, advance)
-        learned = entry.train(progress=report, state_path=state)
-    learned.save(path)
-    state.unlink()
+    learned = trained_before(path, entry.task, entry.recipe, entry.seed)
+    is_new = learned is None
+    if learned is None:
+        with terminal.progress(f"training {name}") as advance:
+            report = training_report(get_recipe(entry.task, entry.recipe).steps, 1, advance)
+            learned = entry.train(progress=report, state_path=state)
+        learned.save(path)
+        state.unlink()
     findings = entry.check(learned)
     figures = entry.write_figures(learned, out)
     if json:
@@ -40,7 +46,8 @@ def reproduce_and_show(name: str, out: Path, json: bool) -> None:
         return
     rows: list[list[object]] = [[f.measure, f.theirs, f.ours, _mark(f.holds)] for f in findings]
     terminal.table(f"{entry.model}: {entry.source}", ["", "theirs", "ours", "holds"], rows)
-    terminal.out.print(f"Model: {path}   Figures: {', '.join(str(figure) for figure in figures)}")
+    before = "" if is_new else ", which was there already: nothing was trained."
+    terminal.out.print(f"Model: {path}{before}   Figures: {', '.join(str(figure) for figure in figures)}")
 
 
 def _grid_and_show(out: Path, json: bool) -> None:

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from rasplens import terminal
-from rasplens.learned import LearnedModel, get_recipe, load_learned, train_many, use_all_cores
-from rasplens.model import StorageError
+from rasplens.learned import get_recipe, train_many, use_all_cores
 from rasplens.tasks import get_task
+from rasplens.workflows.finished_training import trained_before
 from rasplens.workflows.output_files import check_file
 from rasplens.workflows.progress import training_report
 
@@ -22,8 +22,9 @@ def train_and_show(task_name: str, recipe: str, seeds: list[int], out: Path, jso
     steps = get_recipe(task.name, recipe).steps
     check_file(out, f"{task.name}.safetensors")
     paths = [out] if len(seeds) == 1 else [out.with_stem(f"{out.stem}-{seed}") for seed in seeds]
-    models = _trained_before(paths, task.name, recipe, seeds)
-    is_new = not models
+    before = [trained_before(path, task.name, recipe, seed) for path, seed in zip(paths, seeds, strict=True)]
+    models = [model for model in before if model is not None]
+    is_new = len(models) < len(paths)
     if is_new:
         state = out.with_suffix(".training.safetensors")
         use_all_cores()
@@ -47,29 +48,3 @@ def train_and_show(task_name: str, recipe: str, seeds: list[int], out: Path, jso
             f"right on held-out inputs after {model.provenance['steps']:,} steps. Model: {path}"
             f"{'' if is_new else ', which was there already: nothing was trained.'}"
         )
-
-
-def _trained_before(paths: list[Path], task: str, recipe: str, seeds: list[int]) -> list[LearnedModel]:
-    """The models of this very training, if it is finished; none if nothing is there.
-
-    Raises:
-        ValueError: If there is something else: it is not overwritten.
-    """
-    found = []
-    for path, seed in zip(paths, seeds, strict=True):
-        if not path.exists():
-            continue
-        try:
-            model = load_learned(path)
-        except StorageError:
-            raise ValueError(
-                f"{path} is there already, and no such model. Give another --out, or delete it."
-            ) from None
-        provenance = model.provenance
-        same = task, get_recipe(task, recipe).to_dict(), seed
-        if (model.task, provenance.get("recipe"), provenance.get("seed")) != same:
-            raise ValueError(
-                f"{path} holds another model, {model.origin} on {model.task}. Give another --out, or delete it."
-            )
-        found.append(model)
-    return found if len(found) == len(paths) else []

@@ -19,6 +19,10 @@ def test_reproduce_shows_published_figures_beside_ours(cli, folder, monkeypatch)
     assert "NO" in text  # after thirty steps nothing is completed
     names = sorted(path.name for path in (folder / "again").iterdir())
     assert names == ["copy_smeared.safetensors", "copy_smeared.training.jsonl", "copy_smeared_attention.html"]
+    monkeypatch.setattr(Reproduction, "train", lambda *given, **more: pytest.fail("it trains"))
+    code, text, _ = cli("reproduce", "copy_smeared", "--out", "again")
+    assert code == 0
+    assert "which was there already: nothing was trained." in " ".join(text.split())
 
 
 def test_the_same_as_json(cli, folder, monkeypatch):
@@ -33,6 +37,15 @@ def test_the_same_as_json(cli, folder, monkeypatch):
     assert values["name"] == "copy_smeared"
     assert {"measure", "theirs", "ours", "holds"} == set(values["findings"][0])
     assert False not in [finding["holds"] for finding in values["findings"]]
+
+
+def test_another_model_is_not_overwritten(cli, folder):
+    load_pretrained("copy").save(folder / "sort.safetensors")
+    written = (folder / "sort.safetensors").read_bytes()
+    code, _, errors = cli("reproduce", "sort", "--out", ".")
+    assert code == 2
+    assert "sort.safetensors holds another model" in " ".join(errors.split())
+    assert (folder / "sort.safetensors").read_bytes() == written
 
 
 @pytest.mark.slow
