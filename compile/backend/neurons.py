@@ -41,10 +41,11 @@ def build_neurons(variable: int, layout: Layout) -> Neurons:
     """The neurons that compute a `LookupNode`, `LinearNode` or `WhereNode`."""
     columns, rows = _build(layout.graph.variable(variable), variable, layout)
     used = rows.any(axis=1)
-    columns = columns[:, used]
+    if not used.all():
+        columns, rows = columns[:, used], rows[used]
     if layout.pad is not None:  # at padding the position's own embedding must not set anything off
         columns[layout.pad] = -np.abs(columns).T @ layout.largest()
-    return Neurons(columns, rows[used] @ layout.write(variable))
+    return Neurons(columns, rows @ layout.write(variable))
 
 
 def n_neurons(variable: int, layout: Layout) -> int:
@@ -220,17 +221,21 @@ def _steps(source: int, results: Rows, layout: Layout) -> tuple[Columns, Rows]:
     numbers = np.array([float(value) for value in layout.graph.variable(source).values])
     number, defined = layout.number(source), layout.defined(source)
     base = results[0].copy()
-    columns, rows = [], []
+    slopes, offsets, rows = [], [], []
     for below in np.flatnonzero((results[1:] != results[:-1]).any(axis=1)):
         change = results[below + 1] - results[below]
         middle = (numbers[below] + numbers[below + 1]) / 2
         slope = RAMP / (numbers[below + 1] - numbers[below])
         if numbers[-1] - middle > middle - numbers[0]:
             base, change, slope = base + change, -change, -slope
-        ramp = slope * number + (0.5 - slope * middle) * defined
-        columns += [ramp, ramp - defined]
+        slopes.append(slope)
+        offsets.append(0.5 - slope * middle)
         rows += [change, -change]
-    return np.concatenate([*columns, defined], axis=1), np.stack([*rows, base])
+    columns = np.empty((layout.d_model, len(rows) + 1))
+    columns[:, :-1:2] = np.array(slopes) * number + np.array(offsets) * defined
+    columns[:, 1::2] = columns[:, :-1:2] - defined
+    columns[:, -1:] = defined
+    return columns, np.stack([*rows, base])
 
 
 def _gated_number(
