@@ -71,7 +71,11 @@ _THREE_LAYERS = Architecture(n_layers=3, n_heads=1, d_model=64, d_head=64, ident
 _NARROW = Architecture(n_layers=3, n_heads=1, d_model=8, d_head=8, identity_v=True, identity_o=True)
 _COPY = Architecture(n_layers=1, n_heads=4, d_model=32, d_head=8, positions="sinusoidal_qk")
 _SMEARED = Architecture(n_layers=1, n_heads=4, d_model=32, d_head=8, positions="sinusoidal_qk", smeared_keys=True)
+_INDUCTION = Architecture(n_layers=2, n_heads=1, d_model=32, d_head=32, bias=True)
 RECIPES: Mapping[str, Mapping[str, Recipe]] = {
+    "induction": {
+        "fast": Recipe(_INDUCTION, 256, 6_000, 5e-3, 0.05, b2=0.99, warmup=100, clip=1.0, stop_at=2.0),
+    },
     "sort": {
         "fast": Recipe(_SORT, 256, 3_000, 1e-2, 0.01, b2=0.98, warmup=200, clip=1.0),
         "published": Recipe(_SORT, 256, 10_000, 1e-3, 0.01),

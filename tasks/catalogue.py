@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from rasplens.tasks.compression import compression, compression_notebook
 from rasplens.tasks.copy import copy
+from rasplens.tasks.induction import induction
 from rasplens.tasks.sort import sort
 from rasplens.tasks.task import Task
 
@@ -12,6 +13,7 @@ TASKS: Mapping[str, Callable[..., Task]] = {
     "copy": copy,
     "compression": compression,
     "compression_notebook": compression_notebook,
+    "induction": induction,
 }
 """What builds each task; see the functions for their sizes."""
 

@@ -322,6 +322,11 @@ def pattern_point(layer: int) -> str:
     return f"blocks.{layer}.attn.hook_pattern"
 
 
+def scores_point(layer: int) -> str:
+    """The hook point of a layer's attention scores."""
+    return f"blocks.{layer}.attn.hook_attn_scores"
+
+
 def z_point(layer: int) -> str:
     """The hook point of what each head of a layer gathers, before its output matrix."""
     return f"blocks.{layer}.attn.hook_z"

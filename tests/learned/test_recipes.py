@@ -10,7 +10,7 @@ def test_every_task_has_recipes_whose_architecture_fits_it():
     assert set(RECIPES) == set(TASKS)
     for name, recipes in RECIPES.items():
         task = get_task(name)
-        assert {"fast", "published"} <= set(recipes)
+        assert set(recipes) >= ({"fast"} if name == "induction" else {"fast", "published"})
         for recipe in recipes.values():
             config = recipe.architecture.config(task)
             assert (config.n_ctx, config.d_vocab, config.d_vocab_out) == (

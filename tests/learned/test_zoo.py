@@ -11,12 +11,12 @@ from rasplens.tasks import get_task
 
 
 def test_one_model_per_task_under_two_megabytes_together():
-    assert pretrained_names() == ["compression", "copy", "sort"]
+    assert pretrained_names() == ["compression", "copy", "induction", "sort"]
     folder = files("rasplens.learned") / "pretrained"
     assert sum(len(file.read_bytes()) for file in folder.iterdir()) < 2_000_000
 
 
-@pytest.mark.parametrize("name", ["compression", "copy", "sort"])
+@pytest.mark.parametrize("name", ["compression", "copy", "induction", "sort"])
 def test_each_says_how_it_was_made_and_its_figures_are_true(name):
     model, task = load_pretrained(name), get_task(name)
     provenance = model.provenance

@@ -108,8 +108,8 @@ def _posed(
         Setting(first.variable, source, everywhere),
         Setting(second.variable, second.source, second.intervened),
     )
-    expected, patterns = counterfactual(pairing, base, *settings)
-    asked = posable(pairing).are_posed(expected, patterns) & can_be_said(pairing, expected)
+    expected, scores = counterfactual(pairing, base, *settings)
+    asked = posable(pairing).are_posed(expected, scores) & can_be_said(pairing, expected)
     by_second, by_first = (expected != counterfactual(pairing, base, alone)[0] for alone in settings)
     first_set, second_set = (Setting(one.variable, one.source[asked], one.intervened[asked]) for one in settings)
     return JointPairs(base[asked], (first_set, second_set), expected[asked], by_first[asked], by_second[asked])

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Int
 from rasplens.compare.evidence.posable import posable
 from rasplens.compare.evidence.subspaces.representations import determines, own_variables, varies
 from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.models.studied_model import FwdHook, layer_of, pattern_point
+from rasplens.compare.models.studied_model import FwdHook, layer_of, scores_point
 from rasplens.model import random_streams
 
 EMBEDDED = "blocks.0.hook_resid_pre"
@@ -109,9 +109,9 @@ def interchange_pairs(
         intervened = np.zeros((n, codes.shape[1]), dtype=bool)
         intervened[::2, positions] = True
         intervened[np.arange(1, n, 2), rng.choice(positions, len(range(1, n, 2)))] = True
-        expected, patterns = counterfactual(pairing, base, Setting(variable, source, intervened))
+        expected, scores = counterfactual(pairing, base, Setting(variable, source, intervened))
         changes = expected != answers[base]
-        asked = posed.are_posed(expected, patterns) & changes.any(axis=1) & can_be_said(pairing, expected)
+        asked = posed.are_posed(expected, scores) & changes.any(axis=1) & can_be_said(pairing, expected)
         found.append(tuple(part[asked] for part in (base, source, intervened, expected, changes)))
         tried += n
         enough += int(asked.sum())
@@ -147,22 +147,22 @@ def counterfactual(
     `run(..., set=...)` says the same.
 
     Returns:
-        The answers as the task's codes, and by layer the attention then, `[pair, head, ctx, ctx]`.
+        The answers as the task's codes, and by layer the attention scores then, `[pair, head, ctx, ctx]`.
     """
     reference, taken = pairing.reference, [_take(pairing, setting) for setting in settings]
     changed = range(min(layer_of(point) for point, _ in taken), reference.n_layers)
-    patterns = {layer: reference.whole_pattern(layer)[base] for layer in range(changed.start)}
+    scores = {layer: reference.whole(scores_point(layer))[base] for layer in range(changed.start)}
 
     def keep(layer: int) -> Callable[[torch.Tensor, object], torch.Tensor]:
-        def function(pattern: torch.Tensor, hook: object) -> torch.Tensor:
-            patterns[layer] = pattern.numpy()
-            return pattern
+        def function(of_layer: torch.Tensor, hook: object) -> torch.Tensor:
+            scores[layer] = of_layer.numpy()
+            return of_layer
 
         return function
 
-    watched = [(pattern_point(layer), keep(layer)) for layer in changed]
+    watched = [(scores_point(layer), keep(layer)) for layer in changed]
     logits = reference.logits([*taken, *watched], base)
-    return reference.vocabulary.codes(logits), patterns
+    return reference.vocabulary.codes(logits), scores
 
 
 def _take(pairing: Pairing, setting: Setting) -> FwdHook:

@@ -16,7 +16,14 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Int
 
-from rasplens.compare.models.studied_model import BATCH, StudiedModel, pattern_point, projection_point, z_point
+from rasplens.compare.models.studied_model import (
+    BATCH,
+    StudiedModel,
+    pattern_point,
+    projection_point,
+    scores_point,
+    z_point,
+)
 
 Part = Literal["values", "keys", "queries", "attention"]
 """What of an edge is patched; "attention" takes the edge away, and the rest of its row keeps its proportions."""
@@ -47,16 +54,16 @@ def patched(
         part: What is patched.
 
     Returns:
-        The answers as the task's codes, and by layer the attention then, `[pair, head, ctx, ctx]`.
+        The answers as the task's codes, and by layer the attention scores then, `[pair, head, ctx, ctx]`.
     """
-    answers, patterns = [], []
+    answers, scores = [], []
     for start in range(0, len(base), BATCH):
         batch = slice(start, start + BATCH)
-        found, attention = _patched(studied, base[batch], source[batch], edges[batch], part)
+        found, of_batch = _patched(studied, base[batch], source[batch], edges[batch], part)
         answers.append(found)
-        patterns.append(attention)
+        scores.append(of_batch)
     layers = range(studied.n_layers)
-    return np.concatenate(answers), {layer: np.concatenate([one[layer] for one in patterns]) for layer in layers}
+    return np.concatenate(answers), {layer: np.concatenate([one[layer] for one in scores]) for layer in layers}
 
 
 def _patched(
@@ -73,9 +80,9 @@ def _patched(
             hooks.append((z_point(layer), _take_values(layer, own, theirs, where)))
         else:
             hooks.append((scores_point(layer), _take_scores(layer, own, theirs, where, studied)))
-        hooks.append((pattern_point(layer), _keep(own, pattern_point(layer))))
+        hooks += [(name, _keep(own, name)) for name in (scores_point(layer), pattern_point(layer))]
     answers = studied.vocabulary.codes(studied.logits(hooks, base))
-    return answers, {layer: own[pattern_point(layer)].numpy() for layer in range(studied.n_layers)}
+    return answers, {layer: own[scores_point(layer)].numpy() for layer in range(studied.n_layers)}
 
 
 def why_not_patchable(studied: StudiedModel) -> str:
@@ -98,11 +105,6 @@ def why_not_patchable(studied: StudiedModel) -> str:
         if error.numel() and error.abs().max() > SCALED_SCORES * (1 + found[name][seen].abs().max()):
             return "its attention scores are not queries times keys over a scale"
     return ""
-
-
-def scores_point(layer: int) -> str:
-    """The hook point of a layer's attention scores."""
-    return f"blocks.{layer}.attn.hook_attn_scores"
 
 
 def _points(layer: int) -> list[str]:

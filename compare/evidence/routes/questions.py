@@ -141,10 +141,10 @@ def _asked(
         base = rng.integers(len(inputs), size=n)
         source = _sources(ids, base, rng)
         patch = draw(rng, _rows(edges, base))
-        expected, patterns = patched(pairing.reference, inputs[base], inputs[source], patch, part)
+        expected, scores = patched(pairing.reference, inputs[base], inputs[source], patch, part)
         own, theirs = answers[base], answers[source]
         changes, at_risk = expected != own, (own != theirs) & (expected == own)
-        asked = posed.are_posed(expected, patterns) & (changes | at_risk).any(axis=1)
+        asked = posed.are_posed(expected, scores) & (changes | at_risk).any(axis=1)
         found.append(
             tuple(part[asked] for part in (inputs[base], inputs[source], patch, expected, changes, at_risk))
         )

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 import torch
+from scipy.special import softmax
 
 from rasplens.compare import as_studied_model
 from rasplens.compare.evidence.routes.edge_patching import patched, why_not_patchable
 from rasplens.compare.evidence.routes.program_edges import between_positions, program_edges
+from rasplens.compare.models.studied_model import scores_point
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.learned import Architecture, untrained
 from rasplens.model import HookedModel, Transformer
@@ -32,16 +34,16 @@ def everywhere(task, n=40):
     return np.broadcast_to(task.visible, (n, task.n_ctx, task.n_ctx))
 
 
-def own_patterns(studied):
-    return {layer: studied.whole_pattern(layer) for layer in range(studied.n_layers)}
+def own_scores(studied):
+    return {layer: studied.whole(scores_point(layer)) for layer in range(studied.n_layers)}
 
 
 def test_the_base_itself_as_the_source_changes_nothing(studied, task):
     for part in PARTS:
-        answers, patterns = patched(studied, BASE, BASE, everywhere(task), part)
+        answers, scores = patched(studied, BASE, BASE, everywhere(task), part)
         np.testing.assert_array_equal(answers, studied.answers())
-        for layer, own in own_patterns(studied).items():
-            np.testing.assert_allclose(patterns[layer], own, atol=1e-6)
+        for layer, own in own_scores(studied).items():
+            np.testing.assert_allclose(scores[layer], own, atol=1e-5)
         changed, _ = patched(studied, BASE, SOURCE, everywhere(task), part)
         assert (changed != answers).any()  # the negative control
 
@@ -71,13 +73,12 @@ def by_hand(weights, task, base, source, edges, part):
     if part == "queries":
         own = np.where(edges.any(axis=-1, keepdims=True), scores(query[1], key[0]), own)
     own = np.where(task.visible if part != "attention" else task.visible & ~edges, own, -np.inf)
-    own = np.exp(own - own.max(axis=-1, keepdims=True))
-    pattern = own / own.sum(axis=-1, keepdims=True)
+    pattern = softmax(own, axis=-1)
     gathered = pattern @ value[0]
     if part == "values":
         gathered = (pattern * edges) @ value[1] + (pattern * ~edges) @ value[0]
     stream = streams[0] + np.einsum("hqe,hed->qd", gathered, w["blocks.0.attn.W_O"])
-    return pattern, stream @ weights.W_U
+    return own, stream @ weights.W_U
 
 
 @pytest.mark.parametrize("part", [*PARTS, "attention"])
@@ -92,13 +93,13 @@ def test_each_part_changes_what_it_should_and_nothing_else(task, part):
     edges &= between_positions(task)
     if part == "queries":
         edges[:, ::2] = False  # for a row to stay as it is
-    answers, patterns = patched(studied, BASE, SOURCE, edges, part)
+    answers, scores = patched(studied, BASE, SOURCE, edges, part)
     for i in range(40):
-        pattern, logits = by_hand(model, task, ids[BASE[i]], ids[SOURCE[i]], edges[i], part)
-        np.testing.assert_allclose(patterns[0][i], pattern, atol=1e-5)
+        of_scores, logits = by_hand(model, task, ids[BASE[i]], ids[SOURCE[i]], edges[i], part)
+        np.testing.assert_allclose(scores[0][i], of_scores, atol=1e-4)
         expected = logits[list(task.loss_positions)].argmax(axis=-1)
         np.testing.assert_array_equal(answers[i], expected)
-    same = np.allclose(patterns[0], studied.whole_pattern(0), atol=1e-5)
+    same = np.allclose(scores[0], own_scores(studied)[0], atol=1e-4)
     assert same == (part == "values")
     assert (answers != studied.answers()).any()
 
