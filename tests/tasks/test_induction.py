@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from rasplens.compile import run
 from rasplens.tasks import get_task
 
 
@@ -28,7 +29,7 @@ def test_the_program_says_what_the_task_asks():
     task = get_task("induction")
     program = task.programs["induction"]
     for row, answers in zip(task.held_out[:50], task.target(task.held_out[:50]), strict=True):
-        said = program([task.vocab[i] for i in row])
+        said = run(program, [task.vocab[i] for i in row], causal=True)
         assert said[8:] == [task.outputs[i] for i in answers]
 
 
