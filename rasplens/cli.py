@@ -34,7 +34,9 @@ class Preset(StrEnum):
     thorough = "thorough"
 
 
-TaskName = Annotated[str, typer.Argument(metavar="TASK", help="sort, copy, compression or compression_notebook.")]
+TaskName = Annotated[
+    str, typer.Argument(metavar="TASK", help="induction, sort, copy, compression or compression_notebook.")
+]
 Source = Annotated[
     str,
     typer.Argument(
@@ -52,6 +54,7 @@ Learned = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts, and no progress.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Print all evidence, not only the verdict.")]
 Seed = Annotated[int, typer.Option(help="Of everything random.")]
 Config = Annotated[Preset, typer.Option(help="How much a comparison looks at: less time, or more precision.")]
 Inputs = Annotated[
@@ -80,6 +83,7 @@ def run(
     config: Config = Preset.standard,
     inputs: Inputs = None,
     seed: Seed = 0,
+    verbose: Verbose = False,
     json: Json = False,
 ) -> None:
     """Compile a task's program, verify it, compare the learned model with it, and write a report.
@@ -88,7 +92,8 @@ def run(
     """
     from rasplens.workflows.run import run_task
 
-    run_task(task, learned, program, out or Path("runs") / task, _compare_config(config, inputs), seed, json)
+    folder, chosen = out or Path("runs") / task, _compare_config(config, inputs)
+    run_task(task, learned, program, folder, chosen, seed, verbose, json)
 
 
 @app.command("compile")

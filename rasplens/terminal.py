@@ -1,7 +1,7 @@
 """What commands print: tables for people, JSON for scripts, progress on the error stream."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,6 +23,12 @@ from rasplens.model import Transformer
 
 out = Console(highlight=False, soft_wrap=True, markup=False)
 err = Console(stderr=True, highlight=False, markup=False)
+
+GAP = 2
+"""Between the columns of a table."""
+
+NOTHING = "-"
+"""Stands in tables where there is no figure."""
 
 Advance = Callable[[str, int, int], None]
 """Called with (what is being done, how many steps are done, of how many)."""
@@ -47,15 +53,51 @@ def as_json(values: Any) -> None:
     typer.echo(json.dumps(values, indent=1, allow_nan=False, default=str))
 
 
-def table(title: str, headings: list[str], rows: list[list[object]]) -> None:
-    """Prints a table; the first column is text, the others are figures."""
-    grid = Table(title=Text(title), title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for i, heading in enumerate(headings):
-        grid.add_column(heading, justify="left" if i == 0 else "right", overflow="fold", no_wrap=i > 0)
-    for row in rows:
-        grid.add_row(*(Text(figure(cell)) for cell in row))
-    out.print(grid)
-    out.print()
+def say(text: str = "", style: str = "") -> None:
+    """Prints a paragraph. Lines break between words, never within one."""
+    out.print(Text(text, style=style), soft_wrap=False, overflow="ignore", crop=False)
+
+
+def table(title: str, headings: list[str], rows: list[list[object]], notes: Sequence[str] = ()) -> None:
+    """Prints a table, and notes below it.
+
+    Figures keep their width. Where a line is too long, columns of text break between words. Where that is not
+    enough, the table is wider than the terminal: no column disappears.
+    """
+    cells = [[figure(cell) for cell in row] for row in rows]
+    columns = list(zip(headings, *cells, strict=True))
+    are_text = [any(_is_text(row[i]) for row in rows) for i in range(len(headings))]
+    widths = _widths(columns, are_text)
+    grid = Table(box=None, pad_edge=False)
+    for heading, width, is_text in zip(headings, widths, are_text, strict=True):
+        grid.add_column(heading, width=width, justify="left" if is_text else "right", no_wrap=not is_text)
+    for row in cells:
+        grid.add_row(*map(Text, row))
+    say(title, style="bold")
+    Console(width=max(out.width, _line(widths)), highlight=False, markup=False).print(grid)
+    for note in notes:
+        say(note)
+    say()
+
+
+def _is_text(cell: object) -> bool:
+    return isinstance(cell, str) and cell != NOTHING
+
+
+def _widths(columns: list[tuple[str, ...]], are_text: list[bool]) -> list[int]:
+    """Of each column; texts are narrowed, the widest first, until all fits or no word would."""
+    widths = [max(len(line) for cell in column for line in cell.split("\n")) for column in columns]
+    least = [max(len(word) for cell in column for word in cell.split() or [""]) for column in columns]
+    while _line(widths) > out.width:
+        wide = [i for i, is_text in enumerate(are_text) if is_text and widths[i] > least[i]]
+        if not wide:
+            break
+        widths[max(wide, key=lambda i: widths[i])] -= 1
+    return widths
+
+
+def _line(widths: list[int]) -> int:
+    return sum(widths) + GAP * (len(widths) - 1)
 
 
 def figure(value: object) -> str:

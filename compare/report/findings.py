@@ -7,9 +7,9 @@ from typing import Any
 
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.report.ablation_findings import ablation_sentences
+from rasplens.compare.report.headline import headline
 from rasplens.compare.report.sentences import CLEARLY, axis_sentence, p_value, percent, quoted, table
 from rasplens.compare.report.subspace_findings import overlap_sentences, subspace_sentences
-from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN
 
 ILLUSORY = 0.05
 """An interchange that scores lower by as much along its active directions is said to need others."""
@@ -19,14 +19,6 @@ METHODS = {
     "component": "all that it holds",
     "linear map": "the subspace of the linear map",
     "DAS": "a learned subspace",
-}
-
-
-SAID = {
-    IMPLEMENTS: "the learned model implements the program {}",
-    PARTLY: "the learned model implements the program {} in part",
-    NOT: "the learned model does not implement the program {}",
-    UNKNOWN: "whether the learned model implements the program {} cannot be told",
 }
 
 
@@ -65,9 +57,13 @@ def paragraphs(comparison: Comparison) -> list[Paragraph]:
 
 def _verdict(comparison: Comparison) -> list[str]:
     verdict = comparison.verdict
-    sentence = f"On the task {comparison.task!r}, " + SAID[verdict.answer].format(repr(comparison.program))
+    said = headline(comparison).sentence
     levels = "; ".join(f"the same {level}: {answer}" for level, answer in verdict.levels.items())
-    return [f"{sentence}.", f"By level: {levels}.", *verdict.reasons]
+    return [
+        f"On the task {comparison.task!r}, {said[0].lower()}{said[1:]}",
+        f"By level: {levels}.",
+        *verdict.reasons,
+    ]
 
 
 def _behaviour(comparison: Comparison) -> list[str]:

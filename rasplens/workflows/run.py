@@ -9,14 +9,21 @@ from rasplens.compare.pipeline import STAGES
 from rasplens.sources import learned_model, reference
 from rasplens.tasks import get_task
 from rasplens.workflows.progress import comparison_report
-from rasplens.workflows.summary import show_comparison, show_models
+from rasplens.workflows.summary import show_evidence, show_models, show_verdict
 from rasplens.workflows.verify import verification_values, verify_for_task
 
 
 def run_task(
-    task_name: str, path: Path | None, program: str | None, out: Path, config: CompareConfig, seed: int, json: bool
+    task_name: str,
+    path: Path | None,
+    program: str | None,
+    out: Path,
+    config: CompareConfig,
+    seed: int,
+    verbose: bool,
+    json: bool,
 ) -> None:
-    """Compiles, verifies, compares and writes the report."""
+    """Compiles, verifies, compares and writes the report; prints the verdict, or with `verbose` everything."""
     started = time.perf_counter()
     task = get_task(task_name)
     learned = learned_model(task, path)
@@ -37,5 +44,8 @@ def run_task(
         terminal.as_json({**values, "report": str(out / "report.html"), "seconds": round(seconds, 1)})
         return
     show_models(compiled, learned, comparison, checks)
-    show_comparison(comparison)
-    terminal.out.print(f"Report: {out / 'report.html'}   Figures: {out / 'comparison.json'}   ({seconds:.0f} s)")
+    if verbose:
+        show_evidence(comparison)
+    show_verdict(comparison)
+    more = "" if verbose else " All evidence here: --verbose."
+    terminal.say(f"Report: {out / 'report.html'} ({seconds:.0f} s). Data: {out / 'comparison.json'}.{more}")

@@ -1,10 +1,11 @@
-"""A comparison in tables on the terminal."""
+"""A comparison on the terminal: the models, the verdict, and in full its evidence."""
 
 import re
 
 from rasplens import terminal
 from rasplens.compare import Comparison
 from rasplens.compare.evidence.subspaces.decodability import best_points
+from rasplens.compare.report.headline import headline
 from rasplens.compile import CompiledModel, Verification
 from rasplens.sources import Studied
 
@@ -20,27 +21,42 @@ def show_models(
     for side, model in (("compiled", compiled.transformer), ("learned", learned.transformer)):
         accuracy = comparison.accuracies[side]
         rows.append([side, *terminal.shape(model).values(), accuracy.token, accuracy.sequence])
-    headings = ["", *terminal.shape(compiled.transformer), "answers right", "inputs right"]
-    terminal.table(f"{comparison.task}: {learned.origin} against {compiled.output!r}", headings, rows)
-    for name, check in checks.items():
-        terminal.out.print(f"Compiled program against interpreter, {name}: {check}")
-    terminal.out.print()
+    headings = ["", *terminal.shape(compiled.transformer), "answers\nright", "inputs\nright"]
+    terminal.table(
+        f"{comparison.task}: the learned model ({learned.origin}) and the program {compiled.output!r}",
+        headings,
+        rows,
+        [f"The compiled program on {name}: {check}." for name, check in checks.items()],
+    )
 
 
-def show_comparison(comparison: Comparison) -> None:
+def show_verdict(comparison: Comparison) -> None:
+    """Prints the verdict, its three levels, and in a few sentences why."""
+    found = headline(comparison)
+    terminal.say(found.sentence, style="bold")
+    for line in found.levels:
+        terminal.say(f"  {line.level:10} {line.answer:13} {line.counts}")
+    terminal.say()
+    for reason in found.reasons:
+        terminal.say(reason)
+    terminal.say()
+
+
+def show_evidence(comparison: Comparison) -> None:
     """Prints the claims, the axes of evidence, the best row of each table, and the findings in words."""
     claims = comparison.verdict.claims
     columns = ["kind", "claim", "status", "score", "low", "high", "control"]
-    cells = claims[columns].astype(object).where(claims[columns].notna(), "-")
+    cells = claims[columns].astype(object).where(claims[columns].notna(), terminal.NOTHING)
     terminal.table("Claims of the program, with 95 % intervals", columns, cells.to_numpy().tolist())
     rows: list[list[object]] = [
-        [axis.name, axis.score, axis.low, axis.high, axis.note]
-        if axis.has_score
-        else [axis.name, "-", "-", "-", axis.note]
+        [axis.name, *((axis.score, axis.low, axis.high) if axis.has_score else [terminal.NOTHING] * 3)]
         for axis in comparison.axes
     ]
     terminal.table(
-        "Evidence: 0 is what controls reach, 1 the compiled model", ["axis", "score", "low", "high", ""], rows
+        "Evidence: 0 is what controls reach, 1 the compiled model",
+        ["axis", "score", "low", "high"],
+        rows,
+        [f"{axis.name}: {axis.note}." for axis in comparison.axes],
     )
     decoded = comparison.tables["decodability"]
     if len(decoded):
@@ -68,8 +84,8 @@ def show_comparison(comparison: Comparison) -> None:
     ]
     headings = ["ablation", "rank correlation", "keys permuted", "p", "edges"]
     terminal.table("Ablation: the effects of attention edges in both models", headings, correlated)
-    for sentence in comparison.findings:
-        terminal.out.print(sentence + "\n")
+    for sentence in comparison.findings[1:]:  # the first one is the verdict
+        terminal.say(sentence + "\n")
 
 
 def _short(point: str) -> str:

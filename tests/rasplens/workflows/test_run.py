@@ -17,17 +17,21 @@ def copy_run(tmp_path_factory):
     """What `rasplens run copy` prints, and the folder that it writes to."""
     out, text = tmp_path_factory.mktemp("runs") / "copy", StringIO()
     with redirect_stdout(text), pytest.raises(SystemExit) as stop:
-        main(["run", "copy", *QUICK, "--out", str(out)])
+        main(["run", "copy", *QUICK, "--out", str(out), "--verbose"])
     assert stop.value.code == 0
     return text.getvalue(), out
 
 
-def test_it_prints_a_summary(copy_run):
+def test_it_prints_all_evidence_and_ends_on_the_verdict(copy_run):
     text, out = copy_run
+    *_, evidence = text.split("Claims of the program")
+    said = evidence[evidence.index("The learned model does not implement the program 'offset'.") :]
+    assert [line.split()[0] for line in said.splitlines()[1:4]] == ["answers", "variables", "routes"]
+    assert said.count("\n") < 14
     for part in ("compiled", "learned", "Residual subspaces", "Attention", "Ablation", "Evidence", "does not"):
         assert part in text
-    assert "smallest margin 0.500" in text
-    assert f"Report: {out}/report.html" in text
+    assert "smallest margin 0.500" in " ".join(text.split())
+    assert f"Report: {out}/report.html" in " ".join(text.split())
 
 
 def test_it_writes_a_page(copy_run):

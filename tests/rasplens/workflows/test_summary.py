@@ -9,7 +9,7 @@ from rasplens.compare.evidence.axes import Axis
 from rasplens.compare.evidence.subspaces.decodability import COLUMNS
 from rasplens.compare.verdict.claims import Claim, untestable
 from rasplens.compare.verdict.verdict import Verdict
-from rasplens.workflows.summary import show_comparison
+from rasplens.workflows.summary import show_evidence, show_verdict
 
 NAN = float("nan")
 
@@ -42,52 +42,72 @@ def comparison():
             "zero": SimpleNamespace(rho=0.5, within_rows=0.25, p=0.0123, n=40),
             "resample": None,
         },
-        verdict=Verdict("implements", {}, (CLAIM, UNTESTED), ()),
+        program="last",
+        verdict=Verdict(
+            "implements", {"variables": "implements", "routes": "not testable"}, (CLAIM, UNTESTED), ()
+        ),
         findings=["The first finding.", "The second."],
     )
 
 
 def test_scores_stand_with_their_intervals_and_what_has_none_says_why(comparison, capsys):
-    show_comparison(comparison)
+    show_evidence(comparison)
     lines = capsys.readouterr().out.splitlines()
     behaviour, attention = (next(line for line in lines if line.startswith(axis.name)) for axis in comparison.axes)
-    assert behaviour.split() == ["behaviour", "0.875", "0.750", "1.000", "of", "all", "inputs"]
-    assert attention.split() == ["attention", "-", "-", "-", "no", "heads"]
+    assert behaviour.split() == ["behaviour", "0.875", "0.750", "1.000"]
+    assert attention.split() == ["attention", "-", "-", "-"]
+    assert {"behaviour: of all inputs.", "attention: no heads."} <= set(lines)
 
 
 def test_claims_stand_with_their_status_and_interval(comparison, capsys):
-    show_comparison(comparison)
+    show_evidence(comparison)
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["variables", "variable", "target", "holds", "0.969", "0.938", "1.000", "0.250"] in lines
     assert ["routes", "routes", "not", "testable", "-", "-", "-", "-"] in lines
 
 
 def test_matched_heads_are_shown_and_others_not(comparison, capsys):
-    show_comparison(comparison)
+    show_evidence(comparison)
     text = capsys.readouterr().out
     assert "L0H2" in text
     assert "L0H3" not in text
 
 
 def test_ablations_that_were_not_correlated_are_left_out(comparison, capsys):
-    show_comparison(comparison)
+    show_evidence(comparison)
     text = capsys.readouterr().out
     assert "0.012" in text
     assert "resample" not in text
 
 
 def test_tables_without_rows_are_left_out_and_hook_points_shortened(comparison, capsys):
-    show_comparison(comparison)
+    show_evidence(comparison)
     assert "Interchange" not in capsys.readouterr().out
     row = ("target", "blocks.1.hook_resid_post", 30, 0.75, 0.5, 0.25, 0.0)
     comparison.tables["interchange"] = pd.DataFrame([row], columns=list(INTERCHANGE))
-    show_comparison(comparison)
+    show_evidence(comparison)
     text = capsys.readouterr().out
     assert "Interchange" in text
     assert "L1 resid_post" in text
     assert "blocks.1" not in text
 
 
-def test_the_findings_end_it(comparison, capsys):
-    show_comparison(comparison)
-    assert capsys.readouterr().out.endswith("The first finding.\n\nThe second.\n\n")
+def test_the_findings_end_the_evidence_without_the_verdict(comparison, capsys):
+    show_evidence(comparison)
+    text = capsys.readouterr().out
+    assert text.endswith("The second.\n\n")
+    assert "The first finding." not in text
+
+
+def test_the_verdict_is_a_line_its_levels_and_why(comparison, capsys):
+    show_verdict(comparison)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [
+        "The learned model implements the program 'last'.",
+        "  variables  implements    1 of 1 claims hold",
+        "  routes     not testable  no claim that can be tested",
+        "",
+        "The claim that holds least clearly: variable target, 0.97 (0.94 to 1.00).",
+        "Not testable: routes.",
+        "",
+    ]

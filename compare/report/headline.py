@@ -1,0 +1,99 @@
+"""A comparison in a few lines: the verdict, its three levels, and the claims that decide."""
+
+from dataclasses import dataclass
+
+from rasplens.compare.comparison import Comparison
+from rasplens.compare.verdict.claims import FAILS, HOLDS, OPEN, UNTESTABLE, Claim
+from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN, LevelAnswer, Verdict
+
+SAID = {
+    IMPLEMENTS: "The learned model implements the program {}.",
+    PARTLY: "The learned model implements the program {} in part.",
+    NOT: "The learned model does not implement the program {}.",
+    UNKNOWN: "Whether the learned model implements the program {} cannot be told.",
+}
+
+MOST = 5
+"""Sentences that say why."""
+
+
+@dataclass(frozen=True)
+class LevelLine:
+    """One level of a verdict.
+
+    Attributes:
+        level: Its name.
+        answer: The verdict on it.
+        counts: How many of its claims hold, fail, are open or cannot be tested, in words.
+    """
+
+    level: str
+    answer: LevelAnswer
+    counts: str
+
+
+@dataclass(frozen=True)
+class Headline:
+    """What a comparison comes to.
+
+    Attributes:
+        sentence: The verdict.
+        levels: Its three levels.
+        reasons: At most `MOST` short sentences on what decides, the worst claims first.
+    """
+
+    sentence: str
+    levels: tuple[LevelLine, ...]
+    reasons: tuple[str, ...]
+
+
+def headline(comparison: Comparison) -> Headline:
+    """The verdict of a comparison, its levels and why."""
+    verdict = comparison.verdict
+    lines = tuple(
+        LevelLine(level, answer, _counts([claim for claim in verdict.all_claims if claim.kind == level]))
+        for level, answer in verdict.levels.items()
+    )
+    return Headline(SAID[verdict.answer].format(repr(comparison.program)), lines, tuple(_reasons(verdict)))
+
+
+def _counts(claims: list[Claim]) -> str:
+    tested = [claim for claim in claims if claim.status != UNTESTABLE]
+    if not tested:
+        return "no claim that can be tested"
+    held, failed, left_open = (sum(claim.status == status for claim in tested) for status in (HOLDS, FAILS, OPEN))
+    others = {
+        "fails" if failed == 1 else "fail": failed,
+        "open": left_open,
+        "not testable": len(claims) - len(tested),
+    }
+    return f"{held} of {len(tested)} claims hold" + "".join(f", {n} {name}" for name, n in others.items() if n)
+
+
+def _reasons(verdict: Verdict) -> list[str]:
+    """What decides: claims that fail or are open; and what could not be tested, in one sentence."""
+    decisive = [
+        claim
+        for status in (FAILS, OPEN)
+        for claim in sorted(verdict.of_status(status), key=lambda claim: claim.score)
+    ]
+    sentences = [f"{_status(claim)}: {claim.claim}, {_interval(claim)}." for claim in decisive]
+    held = verdict.of_status(HOLDS)
+    if not decisive and held:
+        least = min(held, key=lambda claim: claim.low)
+        sentences.append(f"The claim that holds least clearly: {least.claim}, {_interval(least)}.")
+    untested = [claim.claim for claim in verdict.of_status(UNTESTABLE)]
+    last = [f"Not testable: {', '.join(untested)}."] if untested else []
+    room = MOST - len(last)
+    if len(sentences) > room:
+        left = len(sentences) - room + 1
+        sentences = [*sentences[: room - 1], f"{left} more claims fail or are open."]
+    return [*sentences, *last]
+
+
+def _status(claim: Claim) -> str:
+    return "Fails" if claim.status == FAILS else "Open"
+
+
+def _interval(claim: Claim) -> str:
+    return f"{claim.score:.2f} ({claim.low:.2f} to {claim.high:.2f})"

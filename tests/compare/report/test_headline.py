@@ -1,0 +1,58 @@
+"""A comparison in a few lines."""
+
+from types import SimpleNamespace
+
+from rasplens.compare.report.headline import MOST, headline
+from rasplens.compare.verdict.claims import Claim, untestable
+from rasplens.compare.verdict.verdict import verdict
+
+NAN = float("nan")
+
+
+def claim(name, kind="routes", status="holds", score=1.0, low=0.97):
+    return Claim(name, kind, status, score, low, min(1.0, score + 0.01), 0.1, 150, True, "patched")
+
+
+FAILING = ("keys", 0.2), ("values", 0.1)
+
+ANSWERS = claim("answers, held out", "answers")
+
+
+def of(*claims):
+    return headline(SimpleNamespace(program="last", verdict=verdict(claims)))
+
+
+def test_what_holds_is_counted_and_the_least_clear_claim_named():
+    found = of(ANSWERS, claim("keys", score=0.9, low=0.8), claim("values"))
+    assert found.sentence == "The learned model implements the program 'last'."
+    assert [(line.level, line.answer, line.counts) for line in found.levels] == [
+        ("answers", "implements", "1 of 1 claims hold"),
+        ("variables", "not testable", "no claim that can be tested"),
+        ("routes", "implements", "2 of 2 claims hold"),
+    ]
+    assert found.reasons == ("The claim that holds least clearly: keys, 0.90 (0.80 to 0.91).",)
+
+
+def test_what_fails_comes_first_then_what_is_open_then_what_cannot_be_tested():
+    claims = [claim("open one", status="cannot tell", score=0.7, low=0.6)]
+    claims += [claim(name, status="fails", score=score, low=score - 0.1) for name, score in FAILING]
+    found = of(ANSWERS, *claims, untestable("variable x", "variables", "constant"))
+    assert found.levels[2].counts == "0 of 3 claims hold, 2 fail, 1 open"
+    assert found.levels[1].counts == "no claim that can be tested"
+    assert found.reasons == (
+        "Fails: values, 0.10 (0.00 to 0.11).",
+        "Fails: keys, 0.20 (0.10 to 0.21).",
+        "Open: open one, 0.70 (0.60 to 0.71).",
+        "Not testable: variable x.",
+    )
+
+
+def test_no_more_sentences_than_can_be_read():
+    many = [claim(f"edge {i}", status="fails", score=i / 100, low=0.0) for i in range(9)]
+    found = of(ANSWERS, *many, untestable("variable x", "variables", "constant"))
+    assert len(found.reasons) == MOST
+    assert found.reasons[2:] == (
+        "Fails: edge 2, 0.02 (0.00 to 0.03).",
+        "6 more claims fail or are open.",
+        "Not testable: variable x.",
+    )
