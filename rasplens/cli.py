@@ -90,6 +90,9 @@ def run(
 
     Example: rasplens run sort --learned my_model.pt
     """
+    from rasplens.sources import check_names
+
+    check_names(task, [program] if program else [], [learned] if learned else [])
     from rasplens.workflows.run import run_task
 
     folder, chosen = out or Path("runs") / task, _compare_config(config, inputs)
@@ -245,6 +248,9 @@ def compare(
 
     Example: rasplens compare copy --learned a.safetensors --learned b.safetensors
     """
+    from rasplens.sources import check_names
+
+    check_names(task, program or [], learned or [])
     from rasplens.workflows.compare import compare_and_show
 
     compare_and_show(task, learned or [], program, _compare_config(config, inputs), seed, out, json)

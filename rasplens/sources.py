@@ -1,6 +1,7 @@
 """Where the models of a command come from: a task's programs, a user's Python file, a user's checkpoint."""
 
 import importlib.util
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,14 @@ from typing import Any
 from rasplens.compile import CompiledModel, compile_program, rasp
 from rasplens.compile.rasp import SOp, Value
 from rasplens.compile.rasp.programs.catalogue import CATALOGUE, Entry
-from rasplens.learned import CompressedModel, LearnedModel, import_checkpoint, load_compressed, load_pretrained
+from rasplens.learned import (
+    CompressedModel,
+    LearnedModel,
+    import_checkpoint,
+    load_compressed,
+    load_pretrained,
+    pretrained_names,
+)
 from rasplens.learned.compressor.compressed_model import is_compressed
 from rasplens.tasks import TASKS, Task, get_task
 
@@ -62,6 +70,28 @@ def _from_catalogue(entry: Entry, sizes: Sizes, optimize: bool) -> CompiledModel
     return compile_program(entry.build(), vocab, sizes.max_len or entry.max_len, **options, optimize=optimize)
 
 
+def check_names(task_name: str, programs: Sequence[str], models: Sequence[Path]) -> None:
+    """Looks for what is named, before anything is imported that takes long.
+
+    Raises:
+        ValueError: If there is no such task, program or file, or no model where none is named.
+    """
+    task = get_task(task_name)
+    for program in programs:
+        _check_program(task, program)
+    for path in models:
+        if not path.exists():
+            raise ValueError(f"There is no file {path}.")
+    if not models and task.name not in pretrained_names():
+        load_pretrained(task.name)  # which says what there is
+
+
+def _check_program(task: Task, program: str) -> None:
+    if program not in task.programs:
+        known = ", ".join(task.programs)
+        raise ValueError(f"Task {task.name!r} has no program {program!r}. It has {known}.")
+
+
 def reference(task: Task, program: str | None, optimize: bool = True) -> CompiledModel:
     """A task's program, compiled for the task; the first one unless named.
 
@@ -69,9 +99,7 @@ def reference(task: Task, program: str | None, optimize: bool = True) -> Compile
         ValueError: If the task has no such program.
     """
     name = next(iter(task.programs)) if program is None else program
-    if name not in task.programs:
-        known = ", ".join(task.programs)
-        raise ValueError(f"Task {task.name!r} has no program {name!r}. It has {known}.")
+    _check_program(task, name)
     return compile_program(task.programs[name], task.vocab, task.n_ctx, mask=task.visible, optimize=optimize)
 
 

@@ -1,5 +1,8 @@
 """The command line as a whole: its help, and how it fails; what each command does is in workflows/."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -155,3 +158,18 @@ def test_sequences_that_would_take_all_memory_are_refused_in_a_line(capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["compile", "reverse", "--max-len", "1000000"])
     assert "max_len=1,000,000 needs tables of 1,000,000 × 1,000,000 positions" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["run", "sorting"], ["run", "sort", "--learned", "nothing.pt"], ["compare", "sort", "--program", "x"]],
+)
+def test_a_typo_is_seen_before_anything_heavy_is_imported(arguments):
+    source = (
+        "import sys\nfrom rasplens.cli import main\n"
+        f"try:\n    main({arguments!r})\nexcept SystemExit as stop:\n    assert stop.code == 2\n"
+        "assert not {'torch', 'jax', 'plotly'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("rasplens: There is no") or "has no program 'x'" in done.stderr
