@@ -1,7 +1,7 @@
 """The report of a comparison: one HTML page with figures and tables, which opens offline."""
 
 import html
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -16,16 +16,21 @@ from rasplens import __version__
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.evidence.ablation.measurement import METHODS
 from rasplens.compare.report.figures.every_figure import figures
-from rasplens.compare.report.findings import paragraphs
+from rasplens.compare.report.findings import Paragraph, paragraphs
 from rasplens.compare.report.glossary import GLOSSARY
+from rasplens.compare.report.headline import headline
 from rasplens.compare.report.sentences import table
 from rasplens.model.storage import write_atomically
 
 MOST_ROWS = 200
 """Longer tables are shown up to here; their CSV files are whole."""
 
-NARROW = ("evidence", "interchange")
+NARROW = ("claims", "evidence", "interchange")
 """Figures that can be read at the width of a phone; others keep their width and scroll."""
+
+
+BUTTONS = [["toImage", "zoom2d", "pan2d", "resetScale2d"]]
+"""Of a figure: nothing that would send its data anywhere."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +59,9 @@ SECTIONS = (
         "claims",
         "The claims of the program",
         "What the program claims of the model, each with its status and its 95 % interval. The verdict is their "
-        "conjunction: no claim pays for another.",
-        (),
+        "conjunction: no claim pays for another. It holds if its interval lies right of the grey band, and fails "
+        "if it lies left of it. Answers have to agree more closely.",
+        ("claims",),
         ("claims",),
     ),
     Section(
@@ -189,6 +195,10 @@ def render(comparison: Comparison) -> str:
         for section in SECTIONS
         if any(name in made for name in section.figures) or any(name in tables for name in section.tables)
     ]
+    names = [section.name for section in shown]
+    said: dict[str, list[Paragraph]] = {}
+    for paragraph in paragraphs(comparison)[1:]:  # the first is the verdict
+        said.setdefault(paragraph.about if paragraph.about in names else "evidence", []).append(paragraph)
     contents = "".join(f'<a href="#{section.name}">{section.title}</a> ' for section in shown)
     template = Template((files("rasplens.compare.report") / "page.html").read_text(encoding="utf-8"))
     return template.substitute(
@@ -198,9 +208,9 @@ def render(comparison: Comparison) -> str:
             f"seed {comparison.seed} · RASPLens {__version__}"
         ),
         plotly=get_plotlyjs(),
-        findings=_findings(comparison, {section.name: section.title for section in shown}),
+        verdict=_verdict(comparison, names),
         contents=contents,
-        body="\n".join(_section(section, made, tables) for section in shown),
+        body="\n".join(_section(section, made, tables, said.get(section.name, [])) for section in shown),
         glossary=_glossary(),
     )
 
@@ -216,13 +226,33 @@ def _tables(comparison: Comparison) -> dict[str, pd.DataFrame]:
     return {name: frame for name, frame in tables.items() if len(frame)}
 
 
-def _findings(comparison: Comparison, titles: Mapping[str, str]) -> str:
-    said = []
-    for paragraph in paragraphs(comparison):
-        link = f' <a href="#{paragraph.about}">{titles[paragraph.about]}</a>' if paragraph.about in titles else ""
-        first, *others = (_prose(sentence) for sentence in paragraph.sentences)
-        said.append(f"<p><b>{first}</b> {' '.join(others)}{link}</p>")
-    return "\n".join(said)
+SHOWN_IN = {"answers": "behaviour", "variables": "interchange", "routes": "routes"}
+"""The section that has the evidence of each level of a verdict."""
+
+
+def _verdict(comparison: Comparison, shown: Collection[str]) -> str:
+    """The verdict, its levels, each with a link to its evidence, and why."""
+    found = headline(comparison)
+    levels = []
+    for line in found.levels:
+        level, answer = html.escape(line.level), html.escape(line.answer)
+        about = SHOWN_IN[line.level]
+        name = f'<a href="#{about}">{level}</a>' if about in shown else level
+        levels.append(
+            f'<tr><th scope="row">The same {name}</th><td><span class="answer {answer.replace(" ", "-")}">{answer}'
+            f"</span></td><td>{html.escape(line.counts)}</td></tr>"
+        )
+    reasons = "".join(f"<li>{_prose(reason)}</li>" for reason in found.reasons)
+    return f"<p>{_prose(found.sentence)}</p><table>{''.join(levels)}</table><ul>{reasons}</ul>"
+
+
+def _finding(paragraph: Paragraph) -> str:
+    """What a section comes to, in a sentence; the others are folded away."""
+    first, *others = (_prose(sentence) for sentence in paragraph.sentences)
+    more = "".join(f"<li>{sentence}</li>" for sentence in others)
+    return f"<p><b>{first}</b></p>" + (
+        f"<details><summary>In words</summary><ul>{more}</ul></details>" if more else ""
+    )
 
 
 def _glossary() -> str:
@@ -240,8 +270,14 @@ def _prose(sentence: str) -> str:
     return html.escape(sentence).replace(" %", "&nbsp;%")
 
 
-def _section(section: Section, made: Mapping[str, go.Figure], tables: Mapping[str, pd.DataFrame]) -> str:
+def _section(
+    section: Section,
+    made: Mapping[str, go.Figure],
+    tables: Mapping[str, pd.DataFrame],
+    findings: Sequence[Paragraph],
+) -> str:
     parts = [f'<section id="{section.name}"><h2>{section.title}</h2><p class="note">{section.text}</p>']
+    parts += map(_finding, findings)
     parts += [_figure(name, made[name]) for name in section.figures if name in made]
     parts.append(_tabs(section, made))
     is_open = not section.figures  # there is nothing else to see
@@ -250,7 +286,7 @@ def _section(section: Section, made: Mapping[str, go.Figure], tables: Mapping[st
 
 
 def _figure(name: str, figure: go.Figure) -> str:
-    options = {"displaylogo": False, "responsive": True}
+    options = {"displaylogo": False, "responsive": True, "modeBarButtons": BUTTONS}
     body = figure.to_html(full_html=False, include_plotlyjs=False, div_id=f"figure-{name}", config=options)
     return f'<div class="scroll{" narrow" if name in NARROW else ""}">{body}</div>'
 

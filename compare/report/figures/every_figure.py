@@ -10,6 +10,7 @@ from rasplens.compare.evidence.ablation.measurement import METHODS
 from rasplens.compare.evidence.axes import AXES
 from rasplens.compare.report.figures.ablation import edge_figure, head_figure, head_position_figure
 from rasplens.compare.report.figures.attention import attention_figure
+from rasplens.compare.report.figures.claims import claims_figure
 from rasplens.compare.report.figures.models import ov_figure, program_figure, qk_figure, residual_stream_figure
 from rasplens.compare.report.figures.panels import ACTIVE, DARK, GREY, LAYOUT, LEGEND, LIGHT, MIDDLE, escape
 from rasplens.compare.report.figures.subspaces import decodability_figure, overlaps_figure, similarity_figure
@@ -19,6 +20,7 @@ from rasplens.compare.report.sentences import table
 def figures(comparison: Comparison) -> dict[str, go.Figure]:
     """Every figure that there is something to show in, by name."""
     makers: dict[str, Callable[[Comparison], go.Figure | None]] = {
+        "claims": claims_figure,
         "evidence": evidence_figure,
         "program": program_figure,
         "interchange": interchange_figure,

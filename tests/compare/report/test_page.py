@@ -1,5 +1,6 @@
 """The page: complete, self-contained, and safe with any token."""
 
+import html
 import io
 import re
 from dataclasses import replace
@@ -10,6 +11,8 @@ import pandas as pd
 import pytest
 
 from rasplens.compare.comparison import Comparison
+from rasplens.compare.report.findings import paragraphs
+from rasplens.compare.report.headline import headline
 from rasplens.compare.report.page import MOST_ROWS, SECTIONS, as_csv, render
 
 EVIL = "<script>alert(1)</script>"
@@ -56,8 +59,8 @@ def test_every_section_has_its_figures(page, elements):
     # The program has nothing between input and output; and a model that learned nothing may share no subspace.
     optional = {"interchange", "routes", "overlaps"}
     expected = [section.name for section in SECTIONS if section.name not in optional]
-    assert [name for name in anchors if name not in optional] == ["findings", *expected, "glossary"]
-    figures = ["evidence", "program", "attention", "heads", "decodability", "similarity", "ov", "qk"]
+    assert [name for name in anchors if name not in optional] == ["verdict", *expected, "glossary"]
+    figures = ["claims", "evidence", "program", "attention", "heads", "decodability", "similarity", "ov", "qk"]
     figures += [
         f"{name}_{method}" for name in ("edges", "head_positions") for method in ("zero", "mean", "resample")
     ]
@@ -65,14 +68,30 @@ def test_every_section_has_its_figures(page, elements):
         assert f'id="figure-{name}"' in page
 
 
-def test_findings_and_contents_lead_to_what_is_on_the_page(comparison, page, elements):
+def test_the_verdict_and_the_contents_lead_to_what_is_on_the_page(comparison, page, elements):
     anchors = {at["id"] for _, at in elements if "id" in at}
     links = [at["href"][1:] for tag, at in elements if tag == "a" and at["href"].startswith("#")]
     assert set(links) <= anchors
-    for axis in ("evidence", "behaviour", "attention", "ablation", "subspaces"):
-        assert links.count(axis) == 2  # from the findings and from the contents
-    first = comparison.findings[0].split(". ")[0].replace("'", "&#x27;")
-    assert f"<p><b>{first}" in page
+    assert links.count("behaviour") == 2  # from the verdict and from the contents
+    for axis in ("evidence", "attention", "ablation", "subspaces"):
+        assert links.count(axis) == 1
+    head = page[page.index('id="verdict"') : page.index("<nav")]
+    for said in (headline(comparison).sentence, *headline(comparison).reasons):
+        assert html.escape(said).replace(" %", "&nbsp;%") in head
+
+
+def test_every_claim_is_on_the_page(comparison, page):
+    for claim in comparison.verdict.all_claims:
+        assert html.escape(claim.claim) in page
+
+
+def test_every_finding_is_in_the_section_that_shows_it(comparison, page):
+    for paragraph in paragraphs(comparison)[1:]:
+        shown = f'<section id="{paragraph.about}">'
+        section = page[page.index(shown if shown in page else '<section id="evidence">') :]
+        section = section[: section.index("</section>")]
+        for sentence in paragraph.sentences:
+            assert html.escape(sentence).replace(" %", "&nbsp;%") in section
 
 
 def test_every_table_is_there_to_download_as_it_is(comparison, elements):

@@ -41,7 +41,7 @@ def test_every_figure_is_there(made):
         *(f"head_positions_{method}" for method in methods),
         *(f"edges_{method}" for method in methods),
     ]
-    first = ["evidence", "program", "attention", *ablated, "decodability"]
+    first = ["claims", "evidence", "program", "attention", *ablated, "decodability"]
     last = ["similarity", "ov", "qk", "residual_stream"]
     assert [name for name in shown if name != "overlaps"] == [*first, *last]
 

@@ -1,0 +1,83 @@
+"""The claims of a program at one look."""
+
+import plotly.graph_objects as go
+
+from rasplens.compare.comparison import Comparison
+from rasplens.compare.report.figures.panels import GREY, LAYOUT, LEGEND, escape
+from rasplens.compare.verdict.claims import AT_LEAST, AT_MOST, FAILS, HOLDS, OPEN, UNTESTABLE, Claim
+
+COLOURS = {HOLDS: "#1a7f5a", OPEN: "#b7791f", FAILS: "#b3261e", UNTESTABLE: GREY}
+"""By status, dark enough to be read and told apart without colour by their symbols."""
+
+SYMBOLS = {HOLDS: "circle", OPEN: "diamond", FAILS: "x"}
+
+LONGEST = 52
+"""Letters of a claim that are shown; all are when it is pointed at."""
+
+
+def claims_figure(comparison: Comparison) -> go.Figure | None:
+    """Every claim with its 95 % interval and its control.
+
+    An interval above `AT_LEAST` makes it hold, one below `AT_MOST` makes it fail: the band between them is grey.
+    """
+    claims = comparison.verdict.all_claims
+    if not claims:
+        return None
+    figure = go.Figure()
+    for status, symbol in SYMBOLS.items():
+        found = [(i, claim) for i, claim in enumerate(claims) if claim.status == status]
+        if found:
+            figure.add_trace(_points(status, symbol, found))
+    controls = [(i, claim) for i, claim in enumerate(claims) if claim.control == claim.control]
+    figure.add_trace(
+        go.Scatter(
+            x=[claim.control for _, claim in controls],
+            y=[i for i, _ in controls],
+            name="control",
+            mode="markers",
+            marker={"symbol": "line-ns-open", "size": 12, "color": GREY, "line": {"width": 2}},
+            hovertemplate="control: %{x:.2f}<extra></extra>",
+        )
+    )
+    for i, claim in enumerate(claims):
+        if claim.status == UNTESTABLE:
+            figure.add_annotation(x=0.5, y=i, text="not testable", showarrow=False, font={"color": GREY})
+    figure.add_vrect(AT_MOST, AT_LEAST, fillcolor=GREY, opacity=0.15, line_width=0)
+    figure.update_yaxes(
+        tickvals=list(range(len(claims))),
+        ticktext=[_label(claim) for claim in claims],
+        range=[len(claims) - 0.5, -0.5],
+        zeroline=False,
+    )
+    figure.update_xaxes(range=[-0.03, 1.03], zeroline=False, title_text="share of trials that come out as claimed")
+    layout = {**LAYOUT, "margin": {"l": 10, "r": 20, "t": 40, "b": 50}}
+    return figure.update_layout(**layout, height=130 + 26 * len(claims), legend=LEGEND).update_yaxes(
+        automargin=True
+    )
+
+
+def _points(status: str, symbol: str, found: list[tuple[int, Claim]]) -> go.Scatter:
+    claims = [claim for _, claim in found]
+    return go.Scatter(
+        x=[claim.score for claim in claims],
+        y=[i for i, _ in found],
+        error_x={
+            "array": [claim.high - claim.score for claim in claims],
+            "arrayminus": [claim.score - claim.low for claim in claims],
+            "symmetric": False,
+            "thickness": 2,
+        },
+        name=status,
+        text=[
+            f"{escape(claim.claim)}<br>{claim.score:.2f} ({claim.low:.2f} to {claim.high:.2f}), {claim.n:,} trials"
+            for claim in claims
+        ],
+        hovertemplate="%{text}<extra></extra>",
+        mode="markers",
+        marker={"symbol": symbol, "size": 10, "color": COLOURS[status]},
+    )
+
+
+def _label(claim: Claim) -> str:
+    text = claim.claim if len(claim.claim) <= LONGEST else f"{claim.claim[: LONGEST - 1]}…"
+    return escape(text)
