@@ -57,7 +57,7 @@ def paragraphs(comparison: Comparison) -> list[Paragraph]:
 
 def _verdict(comparison: Comparison) -> list[str]:
     verdict = comparison.verdict
-    said = headline(comparison).sentence
+    said = headline(comparison.program, verdict).sentence
     levels = "; ".join(f"the same {level}: {answer}" for level, answer in verdict.levels.items())
     return [
         f"On the task {comparison.task!r}, {said[0].lower()}{said[1:]}",

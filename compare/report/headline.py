@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from rasplens.compare.comparison import Comparison
 from rasplens.compare.verdict.claims import FAILS, HOLDS, OPEN, UNTESTABLE, Claim
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN, LevelAnswer, Verdict
 
@@ -47,14 +46,13 @@ class Headline:
     reasons: tuple[str, ...]
 
 
-def headline(comparison: Comparison) -> Headline:
-    """The verdict of a comparison, its levels and why."""
-    verdict = comparison.verdict
+def headline(program: str, verdict: Verdict) -> Headline:
+    """The verdict on a program, its levels and why."""
     lines = tuple(
         LevelLine(level, answer, _counts([claim for claim in verdict.all_claims if claim.kind == level]))
         for level, answer in verdict.levels.items()
     )
-    return Headline(SAID[verdict.answer].format(repr(comparison.program)), lines, tuple(_reasons(verdict)))
+    return Headline(SAID[verdict.answer].format(repr(program)), lines, tuple(_reasons(verdict)))
 
 
 def _counts(claims: list[Claim]) -> str:

@@ -232,7 +232,7 @@ SHOWN_IN = {"answers": "behaviour", "variables": "interchange", "routes": "route
 
 def _verdict(comparison: Comparison, shown: Collection[str]) -> str:
     """The verdict, its levels, each with a link to its evidence, and why."""
-    found = headline(comparison)
+    found = headline(comparison.program, comparison.verdict)
     levels = []
     for line in found.levels:
         level, answer = html.escape(line.level), html.escape(line.answer)

@@ -32,7 +32,7 @@ def show_models(
 
 def show_verdict(comparison: Comparison) -> None:
     """Prints the verdict, its three levels, and in a few sentences why."""
-    found = headline(comparison)
+    found = headline(comparison.program, comparison.verdict)
     terminal.say(found.sentence, style="bold")
     for line in found.levels:
         terminal.say(f"  {line.level:10} {line.answer:13} {line.counts}")

@@ -1,7 +1,5 @@
 """A comparison in a few lines."""
 
-from types import SimpleNamespace
-
 from rasplens.compare.report.headline import MOST, headline
 from rasplens.compare.verdict.claims import Claim, untestable
 from rasplens.compare.verdict.verdict import verdict
@@ -19,7 +17,7 @@ ANSWERS = claim("answers, held out", "answers")
 
 
 def of(*claims):
-    return headline(SimpleNamespace(program="last", verdict=verdict(claims)))
+    return headline("last", verdict(claims))
 
 
 def test_what_holds_is_counted_and_the_least_clear_claim_named():

@@ -76,7 +76,8 @@ def test_the_verdict_and_the_contents_lead_to_what_is_on_the_page(comparison, pa
     for axis in ("evidence", "attention", "ablation", "subspaces"):
         assert links.count(axis) == 1
     head = page[page.index('id="verdict"') : page.index("<nav")]
-    for said in (headline(comparison).sentence, *headline(comparison).reasons):
+    found = headline(comparison.program, comparison.verdict)
+    for said in (found.sentence, *found.reasons):
         assert html.escape(said).replace(" %", "&nbsp;%") in head
 
 

@@ -108,17 +108,33 @@ def test_nothing_is_sought_where_the_stream_does_not_vary(with_itself, pairs, le
         assert not np.allclose(own.back.T @ (own.to.T @ other), other, atol=1e-2)  # the negative control
 
 
-def test_a_search_goes_with_an_oblique_basis(with_itself, induction, task, pairs, learned, monkeypatch):
-    """As good a subspace is found in any basis; the first steps, before rounding grows, are the same ones.
-
-    From a random start a search of this steep model ends here or there; from what the map finds it does not.
-    """
+@pytest.fixture(scope="module")
+def in_both_bases(with_itself, induction, task):
+    """The compiled model on the pairs' inputs, and in weights of an oblique basis."""
     twin = disguise(induction.transformer, seed=1, basis="oblique", extra_width=3)
     studied = as_studied_model(twin, task, with_itself.fitting.ids, vocabulary_of(induction, task))
-    both = with_itself.fitting.learned, studied
-    found = distributed_alignment_search(studied, pairs, POINT, {}, seed=0, steps=50).subspaces
-    own = agreement(both[0], pairs, POINT, learned).score
-    assert agreement(studied, pairs, POINT, found).score > own - 0.1
+    return with_itself.fitting.learned, studied
+
+
+@pytest.mark.slow
+def test_a_search_finds_as_much_in_an_oblique_basis(in_both_bases, pairs):
+    """On average: from a random start, a search of this steep model ends here or there."""
+    scores = [
+        [
+            agreement(
+                one, pairs, POINT, distributed_alignment_search(one, pairs, POINT, {}, seed, 50).subspaces
+            ).score
+            for seed in range(5)
+        ]
+        for one in in_both_bases
+    ]
+    assert np.mean(scores[1]) == pytest.approx(np.mean(scores[0]), abs=0.1)
+    assert np.mean(scores) > 0.7
+
+
+def test_a_search_goes_with_an_oblique_basis(with_itself, in_both_bases, pairs, monkeypatch):
+    """From what the map finds it ends alike; the first steps, before rounding grows, are the same ones."""
+    both = in_both_bases
     mapped = mapped_subspaces(both[0], representations(with_itself), "previous", POINT)
     axes = {position: [stream_axes(one, POINT)[position] for one in both] for position in mapped}
     start = {position: one.first(5) for position, one in mapped.items()}
