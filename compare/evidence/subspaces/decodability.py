@@ -69,7 +69,7 @@ def best_points(table: pd.DataFrame) -> pd.DataFrame:
     return best
 
 
-Streams = Float[np.ndarray, "_ d_model"]
+Stream = Float[np.ndarray, "_ d_model"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +89,8 @@ class _Reading:
     variable: Variable
     fitted: Int[np.ndarray, " fitted"]
     codes: Int[np.ndarray, " scored"]
-    learned: list[Streams]
-    untrained: list[Streams]
+    learned: list[Stream]
+    untrained: list[Stream]
 
 
 def _readings(pairing: Pairing) -> Iterator[_Reading]:

@@ -56,7 +56,7 @@ class Representation:
 Place = tuple[str, str, int]
 """A variable's name, a hook point, and one of the task's positions."""
 
-Streams = Mapping[str, Sequence[Float[np.ndarray, "_ pos d_model"]]]
+StreamsByPoint = Mapping[str, Sequence[Float[np.ndarray, "_ pos d_model"]]]
 """By hook point, the residual stream on several sets of inputs."""
 
 
@@ -84,14 +84,14 @@ def representations(pairing: Pairing, side: Side = "learned") -> dict[Place, Rep
     return found
 
 
-def _streams(pairing: Pairing, side: Side) -> Streams:
+def _streams(pairing: Pairing, side: Side) -> StreamsByPoint:
     """On inputs to fit on, out of distribution, and to score on."""
     models = [getattr(part, side) for part in (pairing.fitting, pairing.out_of_distribution, pairing)]
     return {point: [studied.residual(point) for studied in models] for point in models[0].residual_points}
 
 
 def _at_position(
-    pairing: Pairing, streams_at: Streams, used: tuple[int, list[str]]
+    pairing: Pairing, streams_at: StreamsByPoint, used: tuple[int, list[str]]
 ) -> dict[Place, Representation]:
     assert pairing.fitting is not None
     assert pairing.out_of_distribution is not None
