@@ -168,16 +168,16 @@ def _defined(compiled: CompiledModel, task: Task, ids: np.ndarray) -> np.ndarray
 def untrained_control(model: Any, seed: int) -> Any:
     """An untrained model of the same shape.
 
-    It is initialised anew, or, for a model that is not ours, has the entries of each of its parameters shuffled,
-    which keeps their sizes.
+    It is initialised anew, or, for a model that is not ours, has normal entries with the mean and the spread of
+    each of its parameters: shuffled entries of a sparse one, such as a compiled model's, might do nothing at all.
     """
     if isinstance(model, HookedModel):
         return HookedModel(untrained_like(model.cfg, model.to_transformer().mask, seed))
     twin, generator = copy.deepcopy(model), torch.Generator().manual_seed(seed % 2**63)
     with torch.no_grad():
         for parameter in twin.parameters():
-            order = torch.randperm(parameter.numel(), generator=generator)
-            parameter.copy_(parameter.flatten()[order].reshape(parameter.shape))
+            drawn = torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype)
+            parameter.copy_(parameter.mean() + parameter.std(correction=0) * drawn)
     return twin
 
 
