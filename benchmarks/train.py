@@ -10,6 +10,7 @@ installed; and the plain forward pass in our own jitted step. All sides take tur
 """
 
 import argparse
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -62,9 +63,10 @@ def main() -> None:
     parser.add_argument("--steps-only", action="store_true", help="leave out the trainings to an accuracy")
     parser.add_argument("--parts", action="store_true", help="measure only what each part of our step is worth")
     arguments = parser.parse_args()
+    load = f"Before it began, the machine's load was {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores."
     use_all_cores()
     if arguments.parts:
-        text = parts_table()
+        text = f"{parts_table()}\n\n{load}"
         print(text)
         if arguments.write is not None:
             write(arguments.write, "train-parts", text)
@@ -72,7 +74,7 @@ def main() -> None:
     sections = [per_step_table(), growth_table()]
     if not arguments.steps_only:
         sections.insert(1, headline_table())
-    text = "\n\n".join(sections)
+    text = "\n\n".join([*sections, load])
     print(text)
     if arguments.write is not None:
         write(arguments.write, "train", text)

@@ -19,7 +19,7 @@ from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN, V
 from rasplens.model.storage import StorageError, checksum, reading, write_atomically
 from rasplens.tasks import Accuracy
 
-FORMAT = 5
+FORMAT = 6
 """Of stored comparisons: another number for every change of what the tables hold."""
 
 
@@ -30,13 +30,15 @@ class Comparison:
     Attributes:
         task: The task's name.
         program: The name of the program that the reference computes.
+        program_text: The program as it is written, see `rasplens.compile.program_text`.
+        about: What it computes, in words; empty where nobody said.
         learned_origin: Where the learned model comes from.
         n_inputs: The number of held-out inputs.
         seed: Of inputs and controls.
         accuracies: Of `program`, `compiled`, `learned` and `untrained`, on those inputs.
         axes: The evidence, see `rasplens.compare.evidence.axes`.
         verdict: What it says.
-        tables: Tidy frames by name; see the function that makes each: behaviour, interchange, attention,
+        tables: Tidy frames by name; see the function that makes each: examples, behaviour, interchange, attention,
             shared_heads, decodability, representations, overlaps, similarity, matched_profiles, and
             by side ("compiled", "learned") heads, head_positions, joint, edges, neurons.
         correlations: By method of ablation, of the two edge profiles; None where a profile is constant.
@@ -50,6 +52,8 @@ class Comparison:
 
     task: str
     program: str
+    program_text: str
+    about: str
     learned_origin: str
     n_inputs: int
     seed: int
@@ -91,6 +95,8 @@ class Comparison:
             "format": FORMAT,
             "task": self.task,
             "program": self.program,
+            "program_text": self.program_text,
+            "about": self.about,
             "learned": self.learned_origin,
             "n_inputs": self.n_inputs,
             "seed": self.seed,
@@ -120,6 +126,8 @@ class Comparison:
         return cls(
             task=values["task"],
             program=values["program"],
+            program_text=values["program_text"],
+            about=values["about"],
             learned_origin=values["learned"],
             n_inputs=values["n_inputs"],
             seed=values["seed"],

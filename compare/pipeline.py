@@ -19,7 +19,7 @@ from rasplens.compare.ranking import Ranking
 from rasplens.compare.report.findings import findings
 from rasplens.compare.verdict.program_claims import program_claims
 from rasplens.compare.verdict.verdict import IMPLEMENTS, verdict
-from rasplens.compile import CompiledModel
+from rasplens.compile import CompiledModel, program_text
 from rasplens.tasks import Task
 
 STAGES = (*collection.STAGES, "descriptions")
@@ -70,6 +70,8 @@ def compare(
     comparison = Comparison(
         task=task.name,
         program=reference.output,
+        program_text=program_text(reference.program),
+        about=reference.program.annotations.get("about", ""),
         learned_origin=getattr(learned, "origin", type(learned).__name__),
         n_inputs=pairing.n_inputs,
         seed=seed,

@@ -7,6 +7,7 @@ from rasplens.compile.errors import CausalWarning, CompileError, PrecisionError,
 from rasplens.compile.limits import CompileLimits
 from rasplens.compile.rasp import programs
 from rasplens.compile.rasp.interpreter import run
+from rasplens.compile.rasp.program_text import program_text
 from rasplens.compile.tracr_import import from_tracr, from_tracr_program
 from rasplens.compile.variable import Variable
 from rasplens.compile.verify import Verification, verify
@@ -25,6 +26,7 @@ __all__ = [
     "from_tracr",
     "from_tracr_program",
     "load_compiled",
+    "program_text",
     "programs",
     "rasp",
     "run",

@@ -10,6 +10,7 @@ from rasplens.compare.evidence.ablation.effects import (
 )
 from rasplens.compare.evidence.ablation.profiles import matched_profiles
 from rasplens.compare.evidence.collection import Evidence
+from rasplens.compare.evidence.examples import examples_table
 from rasplens.compare.evidence.interchange.accuracy import interchange_table
 from rasplens.compare.evidence.routes.agreement import route_table
 from rasplens.compare.evidence.subspaces.representations import explained_table, overlap_table
@@ -21,6 +22,7 @@ def descriptions(pairing: Pairing, found: Evidence, seed: int) -> dict[str, pd.D
     """The tidy tables of a comparison: those of the evidence, and those that only describe."""
     config = pairing.config
     tables = {
+        "examples": examples_table(pairing),
         "behaviour": found.causal.behaviour.table,
         "interchange": interchange_table(found.causal.interchanged),
         "routes": route_table(found.causal.routes[0]),

@@ -84,6 +84,12 @@ GLOSSARY = (
         "models.studied_model",
         ("layer", "head", "compiled_layer", "compiled_head"),
     ),
+    Term(
+        "worked input",
+        "An input with its right answers and those of both models, position by position.",
+        "evidence.examples",
+        ("input", "token", "right"),
+    ),
     Term("neuron", "A unit of an MLP, after its non-linearity.", "evidence.ablation.effects", ("neuron",)),
     Term(
         "causally relevant",

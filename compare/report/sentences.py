@@ -20,9 +20,9 @@ def axis_sentence(comparison: Comparison, name: AxisName) -> str:
     """The score of an axis with its interval, or why it has none."""
     axis = comparison.axis(name)
     if not axis.has_score:
-        return f"{name.capitalize()} has no score: {axis.note}."
+        return f"{name.capitalize()}: no score, {axis.note}."
     interval = f"95 % interval {axis.low:.2f} to {axis.high:.2f}"
-    return f"{name.capitalize()} scores {axis.score:.2f} of 1 ({interval}; 0 is what the controls reach)."
+    return f"{name.capitalize()}: {axis.score:.2f} of 1 ({interval}; 0 is what the controls reach)."
 
 
 def quoted(found: Sequence[str]) -> str:

@@ -71,7 +71,8 @@ class RASPExpr:
     """A node of a program: an s-op or a selector. What its arguments must be is what the class says they are.
 
     Attributes:
-        annotations: `name` and `encoding`, where they were set; see `annotate`.
+        annotations: `name`, `encoding` and `about` (what it computes, in words), where they were set; see
+            `annotate`.
 
     Raises:
         TypeError: If an argument is something else.
@@ -139,6 +140,29 @@ def annotate(expr: ExprT, **annotations: Any) -> ExprT:
     return replace(expr, annotations={**expr.annotations, **annotations})
 
 
+@dataclass(frozen=True)
+class _WithConstant:
+    """An operator of which one side is a constant: a function of the other."""
+
+    function: Callable[[Value, Value], Value]
+    constant: Value
+    is_left: bool
+
+    def __call__(self, x: Value) -> Value:
+        return self.function(self.constant, x) if self.is_left else self.function(x, self.constant)
+
+
+def formula(function: Callable[..., Value], reads: Sequence[str]) -> str | None:
+    """How a person would have written a map that an operator built; None for other functions."""
+    if function is operator.not_:
+        return f"~{reads[0]}"
+    if isinstance(function, _WithConstant):
+        reads = [repr(function.constant), *reads] if function.is_left else [*reads, repr(function.constant)]
+        function = function.function
+    symbol = next((symbol for built, symbol in _SYMBOLS if built is function), None)
+    return f"({reads[0]} {symbol} {reads[1]})" if symbol is not None else None
+
+
 def _operator(function: Callable[[Value, Value], Value], symbol: str) -> Callable[..., "SOp"]:
     """The method for `s-op <symbol> other`, where other is an s-op or a constant."""
 
@@ -146,7 +170,7 @@ def _operator(function: Callable[[Value, Value], Value], symbol: str) -> Callabl
         name = _operator_name(self, symbol, other)
         if isinstance(other, SOp):
             return SequenceMap(function, self, other, annotations=name)
-        return Map(lambda x: function(x, other), self, annotations=name)
+        return Map(_WithConstant(function, other, is_left=False), self, annotations=name)
 
     return method
 
@@ -155,7 +179,9 @@ def _reflected(function: Callable[[Value, Value], Value], symbol: str) -> Callab
     """The method for `constant <symbol> s-op`."""
 
     def method(self: "SOp", other: Value) -> "SOp":
-        return Map(lambda x: function(other, x), self, annotations=_operator_name(other, symbol, self))
+        return Map(
+            _WithConstant(function, other, is_left=True), self, annotations=_operator_name(other, symbol, self)
+        )
 
     return method
 
@@ -176,6 +202,14 @@ def _and(x: Value, y: Value) -> Value:
 
 def _or(x: Value, y: Value) -> Value:
     return x or y
+
+
+_SYMBOLS = (
+    (operator.add, "+"), (operator.sub, "-"), (operator.mul, "*"), (operator.truediv, "/"), (_and, "&"),
+    (_or, "|"), (operator.lt, "<"), (operator.le, "<="), (operator.gt, ">"), (operator.ge, ">="),
+    (operator.eq, "=="), (operator.ne, "!="),
+)  # fmt: skip
+"""The functions that operators build maps of, each as it is written."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

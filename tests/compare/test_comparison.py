@@ -81,7 +81,7 @@ def test_other_files_are_refused(tmp_path, text):
 
 def test_a_comparison_with_other_tables_is_refused_when_it_is_read(comparison):
     older = {**comparison.to_dict(), "format": 1}
-    with pytest.raises(ValueError, match="its format is 1, not 5: compare again"):
+    with pytest.raises(ValueError, match="its format is 1, not 6: compare again"):
         Comparison.from_dict(older)
 
 

@@ -60,7 +60,7 @@ def _drop_panel(
 ) -> Panel:
     """Accuracy drops, on a scale of their own: models differ in how far they can fall."""
     darkest = float(np.nanmax(cells, initial=1e-3))
-    return Panel(f"{side}: darkest = {darkest:.2f}", cells, rows, columns, axes, limits=(0.0, darkest))
+    return Panel(side, cells, rows, columns, axes, limits=(0.0, darkest))
 
 
 def _with_rows(comparison: Comparison, name: str) -> dict[str, pd.DataFrame]:

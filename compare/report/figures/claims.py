@@ -1,5 +1,7 @@
 """The claims of a program at one look."""
 
+from textwrap import wrap
+
 import plotly.graph_objects as go
 
 from rasplens.compare.comparison import Comparison
@@ -11,8 +13,8 @@ COLOURS = {HOLDS: "#1a7f5a", OPEN: "#b7791f", FAILS: "#b3261e", UNTESTABLE: GREY
 
 SYMBOLS = {HOLDS: "circle", OPEN: "diamond", FAILS: "x"}
 
-LONGEST = 52
-"""Letters of a claim that are shown; all are when it is pointed at."""
+LINE, LINES = 26, 2
+"""Letters in a line, and lines, of a claim that are shown; all are when it is pointed at."""
 
 
 def claims_figure(comparison: Comparison) -> go.Figure | None:
@@ -49,9 +51,9 @@ def claims_figure(comparison: Comparison) -> go.Figure | None:
         range=[len(claims) - 0.5, -0.5],
         zeroline=False,
     )
-    figure.update_xaxes(range=[-0.03, 1.03], zeroline=False, title_text="share of trials that come out as claimed")
+    figure.update_xaxes(range=[-0.03, 1.03], zeroline=False, title_text="share of trials as claimed")
     layout = {**LAYOUT, "margin": {"l": 10, "r": 20, "t": 40, "b": 50}}
-    return figure.update_layout(**layout, height=130 + 26 * len(claims), legend=LEGEND).update_yaxes(
+    return figure.update_layout(**layout, height=130 + 36 * len(claims), legend=LEGEND).update_yaxes(
         automargin=True
     )
 
@@ -79,5 +81,6 @@ def _points(status: str, symbol: str, found: list[tuple[int, Claim]]) -> go.Scat
 
 
 def _label(claim: Claim) -> str:
-    text = claim.claim if len(claim.claim) <= LONGEST else f"{claim.claim[: LONGEST - 1]}…"
-    return escape(text)
+    """A claim in lines short enough for a phone."""
+    lines = wrap(claim.claim, LINE, max_lines=LINES, placeholder=" …")
+    return "<br>".join(map(escape, lines))

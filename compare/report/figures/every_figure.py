@@ -9,12 +9,28 @@ from rasplens.compare.comparison import Comparison
 from rasplens.compare.evidence.ablation.measurement import METHODS
 from rasplens.compare.evidence.axes import AXES
 from rasplens.compare.report.figures.ablation import edge_figure, head_figure, head_position_figure
-from rasplens.compare.report.figures.attention import attention_figure
 from rasplens.compare.report.figures.claims import claims_figure
 from rasplens.compare.report.figures.models import ov_figure, program_figure, qk_figure, residual_stream_figure
 from rasplens.compare.report.figures.panels import ACTIVE, DARK, GREY, LAYOUT, LEGEND, LIGHT, MIDDLE, escape
 from rasplens.compare.report.figures.subspaces import decodability_figure, overlaps_figure, similarity_figure
 from rasplens.compare.report.sentences import table
+
+DESCRIBED = {
+    "claims": "Every claim of the program with its interval and its control",
+    "evidence": "The five axes of evidence, each with its interval",
+    "program": "The expressions of the program as a graph",
+    "interchange": "Interchange score of each variable beside its controls",
+    "heads": "Accuracy drop without each head, in both models",
+    **{f"head_positions_{method}": f"Accuracy drop by head and position, {method} ablation" for method in METHODS},
+    **{f"edges_{method}": f"Accuracy drop by attention edge, {method} ablation" for method in METHODS},
+    "decodability": "How far each variable can be decoded, by hook point and position",
+    "overlaps": "How far each two variables share a subspace",
+    "similarity": "CKA of the hook points of both models",
+    "ov": "OV circuits of the learned model",
+    "qk": "QK circuits of the learned model",
+    "residual_stream": "The residual stream of the compiled model on one input",
+}
+"""What each figure shows, for those who do not see it."""
 
 
 def figures(comparison: Comparison) -> dict[str, go.Figure]:
@@ -24,7 +40,6 @@ def figures(comparison: Comparison) -> dict[str, go.Figure]:
         "evidence": evidence_figure,
         "program": program_figure,
         "interchange": interchange_figure,
-        "attention": attention_figure,
         "heads": head_figure,
         **{f"head_positions_{method}": partial(head_position_figure, method=method) for method in METHODS},
         **{f"edges_{method}": partial(edge_figure, method=method) for method in METHODS},
@@ -97,6 +112,6 @@ def interchange_figure(comparison: Comparison) -> go.Figure | None:
             hover = f"%{{x}}, {title}: %{{y:.2f}}<extra></extra>"
         bars = go.Bar(x=labels, y=found[column], name=title, marker_color=colour, customdata=notes)
         figure.add_trace(bars.update(hovertemplate=hover))
-    figure.update_yaxes(range=[0, 1], title_text="score: the smaller of IIA and specificity")
+    figure.update_yaxes(range=[0, 1], title_text="score")
     figure.update_xaxes(type="category")
     return figure.update_layout(**LAYOUT, height=340, legend=LEGEND)

@@ -3,19 +3,15 @@
 import pandas as pd
 
 from rasplens.compare.comparison import Comparison
+from rasplens.compare.report.sentences import table
 
 
 def position_names(comparison: Comparison) -> tuple[str, ...]:
-    """The names of the task's positions; their numbers for a comparison that was loaded."""
+    """The names of the task's positions; none for a comparison without models or examples."""
     if comparison.pairing is not None:
         return comparison.pairing.task.positions
-    used = [
-        frame[column].max()
-        for frame in comparison.tables.values()
-        for column in ("position", "query", "key")
-        if column in frame and len(frame)
-    ]
-    return tuple(map(str, range(int(max(used, default=-1)) + 1)))
+    examples = table(comparison, "examples")
+    return () if examples.empty else tuple(examples.loc[examples["input"] == 1, "position"])
 
 
 def head_names(frame: pd.DataFrame) -> list[str]:

@@ -15,12 +15,13 @@ MOST_TICKS = 26
 
 LAYOUT = {
     "template": "plotly_white",
-    "margin": {"l": 60, "r": 20, "t": 60, "b": 50},
+    "margin": {"l": 60, "r": 60, "t": 60, "b": 50},
     "font": {"family": "system-ui, sans-serif", "size": 12},
 }
 
-DARK, MIDDLE, LIGHT, GREY = "#1f4e79", "#5b9bd5", "#bdd7ee", "#a6a6a6"
+DARK, MIDDLE, LIGHT, GREY = "#2b74b8", "#7fb2de", "#bcd6ee", "#8f979f"
 ACTIVE = "#2e8b7a"
+"""Colours that can be told apart on white and on black."""
 
 LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
 
@@ -55,23 +56,39 @@ def signed_limits(cells: np.ndarray) -> tuple[float, float]:
 
 
 def grid(panels: Sequence[Panel], columns: int, panel_height: int) -> go.Figure:
-    """Panels in rows of `columns`, from the top left."""
+    """Panels in rows of `columns`, from the top left, each with its scale of colours at its right."""
     rows = -(-len(panels) // columns)
     figure = make_subplots(
         rows=rows,
         cols=columns,
         subplot_titles=[escape(panel.title) for panel in panels],
-        horizontal_spacing=0.18 / columns,
+        horizontal_spacing=0.3 / columns if columns > 1 else 0,
         vertical_spacing=0.36 / rows if rows > 1 else 0,
     )
     for i, panel in enumerate(panels):
         place = {"row": i // columns + 1, "col": i % columns + 1}
         figure.add_trace(heatmap(panel), **place)
+        subplot = figure.get_subplot(**place)
+        figure.data[-1].colorbar = _scale_beside(subplot.xaxis.domain, subplot.yaxis.domain)
         figure.update_xaxes(title_text=panel.axes[1], **ticks(panel.columns), **place)
         figure.update_yaxes(title_text=panel.axes[0], autorange="reversed", **ticks(panel.rows), **place)
     # The template would draw lines through the first row and column, at 0.
     figure.update_xaxes(zeroline=False).update_yaxes(zeroline=False)
     return figure.update_layout(**LAYOUT, height=80 + panel_height * rows)
+
+
+def _scale_beside(width: tuple[float, float], height: tuple[float, float]) -> dict[str, object]:
+    """A slim scale of colours right of a panel, from the shares of the figure that the panel takes."""
+    return {
+        "x": width[1] + 0.005,
+        "xanchor": "left",
+        "y": sum(height) / 2,
+        "len": height[1] - height[0],
+        "thickness": 8,
+        "outlinewidth": 0,
+        "nticks": 4,
+        "tickfont": {"size": 10},
+    }
 
 
 def heatmap(panel: Panel) -> go.Heatmap:
@@ -88,7 +105,6 @@ def heatmap(panel: Panel) -> go.Heatmap:
         colorscale=DIVERGING if low < 0 else SEQUENTIAL,
         zmin=low,
         zmax=high,
-        showscale=False,
     )
 
 

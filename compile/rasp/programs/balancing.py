@@ -15,8 +15,10 @@ from rasplens.compile.rasp.language import (
     numerical,
     tokens,
 )
+from rasplens.compile.rasp.programs.described import described
 
 
+@described
 def frac_prevs(sop: SOp) -> SOp:
     """The share of positions up to here at which an s-op is true.
 
@@ -30,6 +32,7 @@ def frac_prevs(sop: SOp) -> SOp:
     return numerical(Aggregate(so_far, numerical(sop), default=0)).named("frac_prevs")
 
 
+@described
 def pair_balance(opening: Value, closing: Value) -> SOp:
     """How much more often a token than another has occurred so far, per position.
 
@@ -43,6 +46,7 @@ def pair_balance(opening: Value, closing: Value) -> SOp:
     return frac_prevs(sign).named(f"balance_{opening}{closing}")
 
 
+@described
 def shuffle_dyck(pairs: Sequence[str]) -> SOp:
     """Whether brackets of several kinds each match, whatever the others do; at every position.
 

@@ -1,10 +1,12 @@
 """Programs that pass a list through one position."""
 
 from rasplens.compile.rasp.language import Aggregate, Select, SOp, Where, indices, tokens
+from rasplens.compile.rasp.programs.described import described
 
 FIRST, SECOND, SEPARATOR, FIRST_OUTPUT, SECOND_OUTPUT = range(5)
 
 
+@described
 def slots() -> SOp:
     """Gives the two digits of `[d1, d2, SEP, o1, o2]` back at o1 and o2, by way of SEP.
 
@@ -24,6 +26,7 @@ def slots() -> SOp:
     return Where(is_first_output, read_first, read_second).named("slots")
 
 
+@described
 def read_both() -> SOp:
     """The same digits, with one selector: each output position reads both from SEP, and says its own.
 

@@ -1,8 +1,10 @@
 """Programs that continue a repetition: two algorithms for one task."""
 
 from rasplens.compile.rasp.language import Aggregate, Comparison, Select, SelectBest, SOp, causal, indices, tokens
+from rasplens.compile.rasp.programs.described import described
 
 
+@described
 def offset(period: int) -> SOp:
     """The next token of a sequence that repeats itself every `period` tokens, by position.
 
@@ -18,6 +20,7 @@ def offset(period: int) -> SOp:
     return Aggregate(back, tokens).named("offset")
 
 
+@described
 def induction() -> SOp:
     """The next token of a sequence that repeats itself, by content.
 

@@ -11,8 +11,10 @@ from rasplens.compile.rasp.language import (
     indices,
     tokens,
 )
+from rasplens.compile.rasp.programs.described import described
 
 
+@described
 def length() -> SOp:
     """The length of the sequence, at every position.
 
@@ -25,6 +27,7 @@ def length() -> SOp:
     return SelectorWidth(Select(tokens, tokens, Comparison.TRUE)).named("length")
 
 
+@described
 def histogram() -> SOp:
     """How often each token occurs in the sequence.
 
@@ -37,6 +40,7 @@ def histogram() -> SOp:
     return SelectorWidth(Select(tokens, tokens, Comparison.EQ)).named("histogram")
 
 
+@described
 def histogram_nd(depth: int = 2) -> SOp:
     """How many different tokens are as frequent as this one: the histogram of the histogram, and so on.
 
@@ -58,6 +62,7 @@ def histogram_nd(depth: int = 2) -> SOp:
     return counts
 
 
+@described
 def count(token: Value) -> SOp:
     """How often one given token occurs in the sequence.
 
@@ -70,6 +75,7 @@ def count(token: Value) -> SOp:
     return SelectorWidth(Select(tokens, tokens, lambda key, query: key == token)).named("count")
 
 
+@described
 def count_less_frequent(most: int) -> SOp:
     """At how many positions stands a token that occurs at most `most` times.
 
@@ -85,6 +91,7 @@ def count_less_frequent(most: int) -> SOp:
     return SelectorWidth(Select(counts, counts, lambda key, query: key <= most)).named("count_less_frequent")
 
 
+@described
 def most_frequent() -> SOp:
     """The most frequent token of the sequence; of several, the one that comes first.
 

@@ -15,8 +15,10 @@ from rasplens.compile.rasp.language import (
     indices,
     tokens,
 )
+from rasplens.compile.rasp.programs.described import described
 
 
+@described
 def reverse(sop: SOp = tokens) -> SOp:
     """The sequence backwards.
 
@@ -31,6 +33,7 @@ def reverse(sop: SOp = tokens) -> SOp:
     return Aggregate(Select(indices, opposite, Comparison.EQ), sop).named("reverse")
 
 
+@described
 def shift_by(offset: int, sop: SOp = tokens) -> SOp:
     """The sequence moved `offset` positions on; undefined where nothing moves to.
 
@@ -46,6 +49,7 @@ def shift_by(offset: int, sop: SOp = tokens) -> SOp:
     return Aggregate(back, sop).named(f"shift_by_{offset}")
 
 
+@described
 def detect_pattern(pattern: Sequence[Value]) -> SOp:
     """Whether a pattern ends here; undefined where it would begin before the sequence.
 
@@ -60,6 +64,7 @@ def detect_pattern(pattern: Sequence[Value]) -> SOp:
     return reduce(lambda x, y: x & y, [*found, tokens == pattern[last]]).named("detect_pattern")
 
 
+@described
 def nary_map(function: Callable[..., Value], *sops: SOp) -> SOp:
     """A function of any number of s-ops, position by position.
 

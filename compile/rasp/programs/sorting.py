@@ -16,8 +16,10 @@ from rasplens.compile.rasp.language import (
     numerical,
     tokens,
 )
+from rasplens.compile.rasp.programs.described import described
 
 
+@described
 def sort_unique(values: SOp = tokens, keys: SOp = tokens) -> SOp:
     """The values in the order of their keys, which are all different.
 
@@ -34,6 +36,7 @@ def sort_unique(values: SOp = tokens, keys: SOp = tokens) -> SOp:
     return Aggregate(Select(target, indices, Comparison.EQ), values).named("sort_unique")
 
 
+@described
 def sort(values: SOp = tokens, keys: SOp = tokens) -> SOp:
     """The values in the order of their keys; values of equal keys stay in order.
 
@@ -51,6 +54,7 @@ def sort(values: SOp = tokens, keys: SOp = tokens) -> SOp:
     return Aggregate(Select(target, indices, Comparison.EQ), values).named("sort")
 
 
+@described
 def sort_by_frequency() -> SOp:
     """The tokens with the most frequent first; equally frequent ones stay in order.
 
@@ -64,6 +68,7 @@ def sort_by_frequency() -> SOp:
     return sort(tokens, (-1 * histogram).named("rareness")).named("sort_by_frequency")
 
 
+@described
 def successor(length: int) -> SOp:
     """Writes out a list in ascending order, one token at a time.
 
@@ -94,6 +99,7 @@ def successor(length: int) -> SOp:
     return causal(Where((left > 0).named("has_copies_left"), tokens, following)).named("successor")
 
 
+@described
 def next_larger() -> SOp:
     """The smallest integer of the sequence that is larger than the one that stands here.
 

@@ -30,7 +30,7 @@ def test_every_axis_has_a_paragraph_with_its_score_and_interval(ceiling):
     for axis in ceiling.axes:
         assert axis.has_score
         interval = f"95 % interval {axis.low:.2f} to {axis.high:.2f}"
-        start = f"{axis.name.capitalize()} scores {axis.score:.2f} of 1 ({interval}"
+        start = f"{axis.name.capitalize()}: {axis.score:.2f} of 1 ({interval}"
         assert about(ceiling, axis.name).startswith(start)
 
 
@@ -115,7 +115,7 @@ def test_empty_and_absent_tables_are_said_to_be_empty(floor):
 def test_an_axis_without_a_score_says_so(floor):
     nan = float("nan")
     axes = [replace(axis, score=nan, low=nan, high=nan, note="for a reason") for axis in floor.axes]
-    assert about(replace(floor, axes=tuple(axes)), "attention").startswith("Attention has no score: for a reason.")
+    assert about(replace(floor, axes=tuple(axes)), "attention").startswith("Attention: no score, for a reason.")
 
 
 def test_heads_without_a_match_are_named(floor):

@@ -9,11 +9,15 @@ from urllib.parse import unquote
 
 import pandas as pd
 import pytest
+from markupsafe import escape
 
 from rasplens.compare.comparison import Comparison
+from rasplens.compare.report.figures.every_figure import DESCRIBED
 from rasplens.compare.report.findings import paragraphs
 from rasplens.compare.report.headline import headline
-from rasplens.compare.report.page import MOST_ROWS, SECTIONS, as_csv, render
+from rasplens.compare.report.page import MOST_ROWS, as_csv, render
+from rasplens.compare.report.sections import SECTIONS
+from rasplens.compare.report.worked_input import worked_input
 
 EVIL = "<script>alert(1)</script>"
 
@@ -29,7 +33,7 @@ def page(comparison) -> str:
 
 
 def without_plotly(page: str) -> str:
-    """What RASPLens wrote: the page without plotly's own library, the first script."""
+    """What RASPLens wrote: the page without plotly's own library, its first script."""
     return re.sub(r"<script>.*?</script>", "", page, count=1, flags=re.S)
 
 
@@ -57,15 +61,38 @@ def csv_files(elements):
 def test_every_section_has_its_figures(page, elements):
     anchors = [at["id"] for tag, at in elements if tag == "section"]
     # The program has nothing between input and output; and a model that learned nothing may share no subspace.
-    optional = {"interchange", "routes", "overlaps"}
+    optional = {"where", "interchange", "routes", "overlaps"}
     expected = [section.name for section in SECTIONS if section.name not in optional]
-    assert [name for name in anchors if name not in optional] == ["verdict", *expected, "glossary"]
-    figures = ["claims", "evidence", "program", "attention", "heads", "decodability", "similarity", "ov", "qk"]
+    assert [name for name in anchors if name not in optional] == ["verdict", "source", *expected, "glossary"]
+    figures = ["claims", "evidence", "program", "heads", "decodability", "similarity", "ov", "qk"]
     figures += [
         f"{name}_{method}" for name in ("edges", "head_positions") for method in ("zero", "mean", "resample")
     ]
     for name in [*figures, "residual_stream"]:
         assert f'id="figure-{name}"' in page
+        assert f'id="data-figure-{name}"' in page
+
+
+def test_figures_say_what_they_show(elements):
+    figures = [at for _, at in elements if at.get("class") == "figure"]
+    assert len(figures) >= 15
+    for at in figures:
+        assert at["role"] == "img"
+        assert at["aria-label"] == DESCRIBED[at["id"].removeprefix("figure-")]
+
+
+def test_the_page_is_small_enough_to_send(page):
+    assert len(page.encode()) < 2_500_000
+
+
+def test_the_program_and_a_worked_input_stand_in_the_head(comparison, page):
+    head = html.unescape(page[page.index('id="source"') : page.index('<section id="claims"')])
+    assert comparison.about in head
+    for line in comparison.program_text.splitlines():
+        assert f"<span>{line}</span>" in head
+    shown = worked_input(comparison)
+    assert shown.layout in head
+    assert all(f'<th scope="col">{name}</th>' in head for name in shown.positions)
 
 
 def test_the_verdict_and_the_contents_lead_to_what_is_on_the_page(comparison, page, elements):
@@ -73,17 +100,17 @@ def test_the_verdict_and_the_contents_lead_to_what_is_on_the_page(comparison, pa
     links = [at["href"][1:] for tag, at in elements if tag == "a" and at["href"].startswith("#")]
     assert set(links) <= anchors
     assert links.count("behaviour") == 2  # from the verdict and from the contents
-    for axis in ("evidence", "attention", "ablation", "subspaces"):
+    for axis in ("verdict", "evidence", "attention", "ablation", "subspaces"):
         assert links.count(axis) == 1
-    head = page[page.index('id="verdict"') : page.index("<nav")]
+    head = page[page.index('id="verdict"') : page.index('id="source"')]
     found = headline(comparison.program, comparison.verdict)
     for said in (found.sentence, *found.reasons):
-        assert html.escape(said).replace(" %", "&nbsp;%") in head
+        assert str(escape(said)).replace(" %", r"&nbsp;%") in head
 
 
 def test_every_claim_is_on_the_page(comparison, page):
     for claim in comparison.verdict.all_claims:
-        assert html.escape(claim.claim) in page
+        assert str(escape(claim.claim)) in page
 
 
 def test_every_finding_is_in_the_section_that_shows_it(comparison, page):
@@ -92,7 +119,7 @@ def test_every_finding_is_in_the_section_that_shows_it(comparison, page):
         section = page[page.index(shown if shown in page else '<section id="evidence">') :]
         section = section[: section.index("</section>")]
         for sentence in paragraph.sentences:
-            assert html.escape(sentence).replace(" %", "&nbsp;%") in section
+            assert str(escape(sentence)).replace(" %", r"&nbsp;%") in section
 
 
 def test_every_table_is_there_to_download_as_it_is(comparison, elements):
@@ -106,7 +133,9 @@ def test_every_table_is_there_to_download_as_it_is(comparison, elements):
         if len(table):
             kind, data = found[f"{name}.csv"].split(",", 1)
             assert kind == "data:text/csv;charset=utf-8"
-            pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(unquote(data))), table, check_dtype=False)
+            texts = dict.fromkeys(table.select_dtypes(exclude=["number", "bool"]).columns, str)
+            read = pd.read_csv(io.StringIO(unquote(data)), dtype=texts)
+            pd.testing.assert_frame_equal(read, table, check_dtype=False)
 
 
 def test_long_tables_are_cut_on_the_page_and_whole_in_their_file(comparison):
@@ -122,7 +151,7 @@ def test_a_comparison_without_its_models_has_a_report(comparison, tmp_path):
     comparison.save(tmp_path / "c.json")
     page = render(Comparison.load(tmp_path / "c.json"))
     assert 'id="figure-evidence"' in page
-    assert 'id="figure-attention"' not in page
+    assert 'class="attention-view"' not in page
     assert '<section id="program">' not in page
     assert '<a href="#program">' not in page
 
@@ -135,9 +164,13 @@ def test_nothing_is_fetched_from_anywhere(page):
 def test_tokens_are_text_whatever_they_contain(page):
     assert EVIL not in without_plotly(page)
     assert "<b>bold</b>" not in without_plotly(page)
-    # In a figure, plotly would read them as markup itself.
-    assert "\\u003cb\\u003ebold" not in page
-    assert "&lt;b&gt;bold&lt;\\u002fb&gt;" in page or "&lt;b&gt;bold&lt;/b&gt;" in page
+    # In a figure, plotly would read them as markup itself; the page's own script sets them as text.
+    data = dict(re.findall(r'<script type="application/json" id="data-([^"]+)">(.*?)</script>', page, flags=re.S))
+    assert "\\u003cb>bold" in data["attention"]
+    for name, drawn in data.items():
+        if name != "attention":
+            assert "\\u003cb>bold" not in drawn
+    assert "&lt;b&gt;bold&lt;/b&gt;" in data["figure-ov"]
 
 
 def test_cells_of_csv_are_no_formulas():

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from rasplens.compare.comparison import Comparison
-from rasplens.compare.report.figures.attention import EXAMPLES, best_matches
 from rasplens.compare.report.figures.every_figure import figures
 from rasplens.learned import Architecture, untrained
 from rasplens.model.hooked import HookedModel
@@ -41,7 +40,7 @@ def test_every_figure_is_there(made):
         *(f"head_positions_{method}" for method in methods),
         *(f"edges_{method}" for method in methods),
     ]
-    first = ["claims", "evidence", "program", "attention", *ablated, "decodability"]
+    first = ["claims", "evidence", "program", *ablated, "decodability"]
     last = ["similarity", "ov", "qk", "residual_stream"]
     assert [name for name in shown if name != "overlaps"] == [*first, *last]
 
@@ -50,7 +49,7 @@ def test_a_loaded_comparison_has_the_figures_that_need_no_model(made, tmp_path):
     comparison, shown = made
     comparison.save(tmp_path / "c.json")
     loaded = figures(Comparison.load(tmp_path / "c.json"))
-    assert set(shown) - set(loaded) == {"program", "attention", "ov", "qk", "residual_stream"}
+    assert set(shown) - set(loaded) == {"program", "ov", "qk", "residual_stream"}
     for name in ("edges_zero", "head_positions_mean", "decodability", "similarity"):
         for one, other in zip(loaded[name].data, shown[name].data, strict=True):
             np.testing.assert_array_equal(cells(one), cells(other))
@@ -131,22 +130,6 @@ def test_heads_are_ablated_in_three_ways(made):
     np.testing.assert_allclose(shown["heads"].data[5].y, comparison.tables["heads_learned"]["resample"])
 
 
-def test_attention_shows_compiled_beside_learned_one_input_at_a_time(made):
-    comparison, shown = made
-    figure = shown["attention"]
-    assert len(figure.data) == 2 * 2 * EXAMPLES
-    assert [trace.visible for trace in figure.data] == [None] * 4 + [False] * 4 * (EXAMPLES - 1)
-    buttons = figure.layout.updatemenus[0].buttons
-    assert len(buttons) == EXAMPLES
-    for i, button in enumerate(buttons):
-        visible = button.args[0]["visible"]
-        assert [place for place, is_shown in enumerate(visible) if is_shown] == list(range(4 * i, 4 * i + 4))
-    (layer, head) = best_matches(comparison)[0, 0]
-    learned = comparison.pairing.learned.pattern(layer)[0, head]
-    np.testing.assert_allclose(cells(figure.data[1]), learned, atol=1e-4)
-    assert "0: " in buttons[1].args[1]["xaxis.ticktext"][0]
-
-
 def test_decodability_cells_are_the_score_above_the_best_control(made):
     comparison, shown = made
     table = comparison.tables["decodability"]
@@ -180,7 +163,7 @@ def test_a_model_known_by_its_hooks_alone_has_no_figures_of_its_weights(made):
         cfg, hook_dict, run_with_cache = hooked.cfg, hooked.hook_dict, hooked.run_with_cache
 
     shown = figures_of(made[0], Bridge())
-    assert "attention" in shown
+    assert "heads" in shown
     assert {"ov", "qk"} & set(shown) == set()
 
 
@@ -195,4 +178,4 @@ def test_a_model_with_layer_norm_has_no_figures_of_its_weights(made, task):
     architecture = Architecture(2, 2, 12, 6, normalization="LN", bias=True, d_mlp=8)
     shown = figures_of(made[0], HookedModel(untrained(architecture, task, 0)))
     assert {"ov", "qk"} & set(shown) == set()
-    assert {"attention", "heads", "decodability"} <= set(shown)
+    assert {"heads", "decodability"} <= set(shown)

@@ -11,8 +11,7 @@ def test_heads_and_points_are_short():
     assert short_point("blocks.0.attn.hook_z") == "0.attn z"
 
 
-def test_positions_have_the_names_of_the_task_or_numbers(one_head):
+def test_positions_have_the_names_of_the_task_also_without_the_models(one_head):
     assert position_names(one_head) == one_head.pairing.task.positions
-    tables = {"edges": pd.DataFrame({"query": [0, 2], "key": [1, 0]}), "none": pd.DataFrame({"query": []})}
-    assert position_names(replace(one_head, pairing=None, tables=tables)) == ("0", "1", "2")
+    assert position_names(replace(one_head, pairing=None)) == one_head.pairing.task.positions
     assert position_names(replace(one_head, pairing=None, tables={})) == ()

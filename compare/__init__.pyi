@@ -1,0 +1,61 @@
+"""The names of the package, each imported from its module when it is first used."""
+
+from .comparison import (
+    Comparison,
+)
+from .config import (
+    PRESETS,
+    CompareConfig,
+)
+from .evidence.behaviour import (
+    discriminate,
+)
+from .models.pairing import (
+    pair,
+)
+from .models.studied_model import (
+    StudiedModel,
+    as_studied_model,
+)
+from .models.vocabulary import (
+    Vocabulary,
+    token_vocabulary,
+    vocabulary_of,
+)
+from .pipeline import (
+    compare,
+    rank,
+)
+from .ranking import (
+    Ranking,
+    comparison_table,
+)
+from .report.page import (
+    write_report,
+)
+from .verdict.calibration.measure import (
+    calibrate,
+)
+from .verdict.verdict import (
+    Verdict,
+)
+
+__all__ = [
+    "PRESETS",
+    "CompareConfig",
+    "Comparison",
+    "Ranking",
+    "StudiedModel",
+    "Verdict",
+    "Vocabulary",
+    "as_studied_model",
+    "calibrate",
+    "compare",
+    "comparison_table",
+    "discriminate",
+    "pair",
+    "rank",
+    "token_vocabulary",
+    "vocabulary_of",
+    "write_report",
+]

@@ -1,0 +1,87 @@
+"""Where the parts of a program were found in the learned model: each variable, and each head."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rasplens.compare.comparison import Comparison
+from rasplens.compare.report.attention_view import best_matches, head_name
+from rasplens.compare.report.sentences import table
+from rasplens.compare.verdict.claims import UNTESTABLE, Claim, Status
+
+SCORES = {
+    "iia": "IIA",
+    "specificity": "specificity",
+    "active": "active part",
+    "full_stream": "full-stream patching",
+    "random": "random subspaces",
+    "untrained": "untrained model",
+    "ceiling": "the compiled model itself",
+}
+"""What is said of a variable's interchange, by the column of its table."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A part of the program.
+
+    Attributes:
+        what: A variable, or a compiled head with its variable.
+        where: The hook point, or the learned head.
+        status: Of its claim.
+        score: With its interval.
+        evidence: What else was measured, in a sentence or two.
+    """
+
+    what: str
+    where: str
+    status: Status
+    score: str
+    evidence: str
+
+
+def variables_found(comparison: Comparison) -> list[Found]:
+    """Each claim on variables, with its place and the scores of the interchange there."""
+    sites = {row["variable"]: row for row in table(comparison, "interchange").to_dict(orient="records")}
+    found = []
+    for claim in comparison.verdict.all_claims:
+        if claim.kind == "variables":
+            name = claim.claim.removeprefix("variable ").removeprefix("variables ")
+            site = sites.get(name)
+            where = f"{site['point']} ({site['method']}, rank {site['rank']:.0f})" if site else "–"
+            evidence = f"{claim.reason[0].upper()}{claim.reason[1:]}." + (f" {_scores(site)}." if site else "")
+            found.append(Found(name, where, claim.status, score_text(claim), evidence))
+    return found
+
+
+def _scores(site: Mapping[str, Any]) -> str:
+    known = {title: site[column] for column, title in SCORES.items() if site.get(column) is not None}
+    return ", ".join(f"{title} {score:.2f}" for title, score in known.items() if score == score)
+
+
+def heads_found(comparison: Comparison) -> list[Found]:
+    """Each compiled head, the learned head that attends most like it, and whether its edges are gathered along."""
+    found = table(comparison, "attention")
+    claims = {claim.claim: claim for claim in comparison.verdict.all_claims if claim.kind == "routes"}
+    heads = []
+    for compiled, learned in best_matches(comparison).items():
+        is_row = (found[["compiled_layer", "compiled_head", "layer", "head"]] == [*compiled, *learned]).all(axis=1)
+        row = found[is_row].iloc[0]
+        claim = claims.get(f"{row['variable']} gathers along its selector's edges")
+        evidence = f"Similarity {row['similarity']:.2f}, with another input's rows {row['shuffled']:.2f}"
+        if row["concordance"] == row["concordance"]:
+            evidence += f", concordance {row['concordance']:.2f}"
+        if claim is not None:
+            evidence += f". {claim.claim}: {score_text(claim)}; {claim.reason}"
+        status = UNTESTABLE if claim is None else claim.status
+        what = f"{head_name(compiled)}, {row['variable']}"
+        heads.append(Found(what, head_name(learned), status, f"{row['similarity']:.2f}", f"{evidence}."))
+    return heads
+
+
+def score_text(claim: Claim) -> str:
+    """A score with its interval and its control."""
+    if claim.status == UNTESTABLE:
+        return "–"
+    control = f", control {claim.control:.2f}" if claim.control == claim.control else ""
+    return f"{claim.score:.2f} ({claim.low:.2f} to {claim.high:.2f}{control})"

@@ -1,0 +1,65 @@
+"""The names of the package, each imported from its module when it is first used."""
+
+from .architecture import (
+    Architecture,
+)
+from .compressor import (
+    CompressedModel,
+    CompressionRecipe,
+    compress,
+    compress_many,
+    load_compressed,
+)
+from .config import (
+    TrainConfig,
+)
+from .importers.checkpoint import (
+    import_checkpoint,
+)
+from .initialisation import (
+    untrained,
+    untrained_like,
+)
+from .learned_model import (
+    LearnedModel,
+    load_learned,
+)
+from .recipes import (
+    RECIPES,
+    Recipe,
+    get_recipe,
+)
+from .training.steps import (
+    use_all_cores,
+)
+from .training.trainer import (
+    train,
+    train_many,
+)
+from .zoo import (
+    load_pretrained,
+    pretrained_names,
+)
+
+__all__ = [
+    "RECIPES",
+    "Architecture",
+    "CompressedModel",
+    "CompressionRecipe",
+    "LearnedModel",
+    "Recipe",
+    "TrainConfig",
+    "compress",
+    "compress_many",
+    "get_recipe",
+    "import_checkpoint",
+    "load_compressed",
+    "load_learned",
+    "load_pretrained",
+    "pretrained_names",
+    "train",
+    "train_many",
+    "untrained",
+    "untrained_like",
+    "use_all_cores",
+]
