@@ -1,6 +1,5 @@
 """What a comparison found: tidy tables, each score beside its control."""
 
-import html
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -9,12 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
 
 from rasplens import __version__
 from rasplens.compare.evidence.ablation.profiles import Correlation, Overlap
 from rasplens.compare.evidence.axes import Axis
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.verdict.claims import UNTESTABLE
+from rasplens.compare.verdict.headline import headline
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN, Verdict
 from rasplens.model.storage import StorageError, checksum, reading, write_atomically
 from rasplens.tasks import Accuracy
@@ -171,9 +172,18 @@ class Comparison:
         return f"<Comparison: {self.learned_origin} {self.verdict.answer} {self.program!r} ({levels})>"
 
     def _repr_html_(self) -> str:
-        rows = self.verdict.claims.drop(columns="substantial")
-        title = f"{self.learned_origin} {self.verdict} {self.program!r} ({self.task})"
-        return f"<p><b>{html.escape(title)}</b></p>{rows.to_html(index=False, float_format='{:.2f}'.format)}"
+        """The head of a report: the verdict, its levels, why, and the claims."""
+        found = headline(self.program, self.verdict)
+        level = Markup("<tr><td>same {}</td><td><b>{}</b></td><td>{}</td></tr>")
+        levels = Markup("").join(level.format(line.level, line.answer, line.counts) for line in found.levels)
+        reasons = Markup("").join(map(Markup("<li>{}</li>").format, found.reasons))
+        claims = self.verdict.claims.drop(columns="substantial").to_html(index=False, float_format="{:.2f}".format)
+        return str(
+            Markup(
+                "<p><b>{}</b></p><p>Task {}, {}</p><table>{}</table><ul>{}</ul>"
+                "<details><summary>All claims</summary>{}</details>"
+            ).format(found.sentence, self.task, self.learned_origin, levels, reasons, Markup(claims))
+        )
 
 
 def plain(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from markupsafe import escape
 
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.verdict.verdict import IMPLEMENTS, PARTLY, UNKNOWN
@@ -53,7 +54,9 @@ class Ranking:
         return "\n".join((f"<Ranking: {self.verdict}>", *map(repr, self.comparisons), *self.not_told_apart))
 
     def _repr_html_(self) -> str:
-        return f"<p><b>{self.verdict}</b></p>{self.table.to_html(index=False, float_format='{:.2f}'.format)}"
+        return (
+            f"<p><b>{escape(self.verdict)}</b></p>{self.table.to_html(index=False, float_format='{:.2f}'.format)}"
+        )
 
 
 def comparison_table(comparisons: Iterable[Comparison]) -> pd.DataFrame:

@@ -13,6 +13,7 @@ from jaxtyping import Int
 from rasplens.compile.analysis.rounding import LEAK
 from rasplens.compile.analysis.table_evaluation import trace
 from rasplens.compile.anatomy import Anatomy
+from rasplens.compile.display.notebook_views import anatomy_view
 from rasplens.compile.errors import UndefinedValue
 from rasplens.compile.ground_truth_circuit import Granularity, circuit
 from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
@@ -133,6 +134,9 @@ class CompiledModel(Anatomy):
         }
         variables = {name: variable.in_basis(change.residual) for name, variable in self.variables.items()}
         return replace(self, transformer=change.transformer, variables=variables, heads=heads, neurons=neurons)
+
+    def _repr_html_(self) -> str:
+        return anatomy_view(self)
 
     def to_bridge(self) -> "TransformerBridge":
         """The model as a native TransformerLens bridge, for token ids as `encode` gives them.

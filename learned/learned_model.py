@@ -1,9 +1,11 @@
 """A model that learned a task: its weights and where they come from."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from markupsafe import Markup
 
 from rasplens.model import StorageError, Transformer, load, load_provenance, save
 
@@ -43,6 +45,27 @@ class LearnedModel:
 
     def __repr__(self) -> str:
         return f"LearnedModel({self.task!r}, {self.origin}, {self.transformer!r})"
+
+    def _repr_html_(self) -> str:
+        head = Markup("<p><b>{}</b>, {}</p><p>{}</p>").format(self.task, self.origin, repr(self.transformer))
+        return str(head + _history_svg([report["token"] for report in self.history if "token" in report]))
+
+
+CURVE = Markup(
+    '<svg role="img" aria-label="Token accuracy during training" viewBox="-4 -4 {} {}" width="{}">'
+    '<rect width="{}" height="{}" fill="none" stroke="currentColor" opacity="0.3"/>'
+    '<polyline points="{}" fill="none" stroke="#2b74b8" stroke-width="2"/></svg>'
+    "<p>Token accuracy during training, from 0 to 1: {:.3f} at the end.</p>"
+)
+
+
+def _history_svg(shares: Sequence[float], width: int = 420, height: int = 120) -> Markup:
+    """Accuracy over training as a line; nothing where there is no history."""
+    if len(shares) < 2:
+        return Markup("")
+    step = width / (len(shares) - 1)
+    points = " ".join(f"{i * step:.1f},{(1 - share) * height:.1f}" for i, share in enumerate(shares))
+    return CURVE.format(width + 8, height + 8, width, width, height, points, shares[-1])
 
 
 def load_learned(path: str | Path) -> LearnedModel:

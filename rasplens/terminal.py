@@ -18,7 +18,6 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from rasplens.compile import CompiledModel
 from rasplens.model import Transformer
 
 out = Console(highlight=False, soft_wrap=True, markup=False)
@@ -117,32 +116,3 @@ def shape(model: Transformer) -> dict[str, int]:
         "d_mlp": config.d_mlp,
         "parameters": model.n_params,
     }
-
-
-def anatomy(compiled: CompiledModel) -> list[dict[str, Any]]:
-    """What each variable of a compiled model is, where it stands and what computes it."""
-    computed_by = {name: f"L{layer}H{head}" for (layer, head), name in compiled.heads.items()}
-    computed_by |= {
-        name: f"L{layer} neurons {start}-{end - 1}" for (layer, start, end), name in compiled.neurons.items()
-    }
-    return [
-        {
-            "variable": name,
-            "encoding": variable.encoding.value,
-            "values": len(variable.values),
-            "directions": _ranges(variable.directions.tolist()),
-            "computed by": computed_by.get(name, "a view of others" if variable.is_view else "embedding"),
-        }
-        for name, variable in compiled.variables.items()
-    ]
-
-
-def _ranges(numbers: list[int]) -> str:
-    """Ascending numbers, runs of them as `first-last`."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)

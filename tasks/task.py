@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Int
+from markupsafe import Markup
 
 from rasplens.compile import CompiledModel
 from rasplens.compile.rasp import SOp, Value
@@ -32,7 +33,7 @@ class Accuracy(NamedTuple):
     sequence: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Task:
     """A supervised sequence task.
 
@@ -181,3 +182,24 @@ class Task:
         ids = self.held_out if ids is None else ids
         right = self.answers(model, ids) == self.target(ids)
         return Accuracy(float(right.mean()), float(right.all(axis=1).mean()))
+
+    def __repr__(self) -> str:
+        return (
+            f"<Task {self.name!r}: {self.n_ctx} positions, {len(self.vocab)} tokens, "
+            f"{len(self.outputs)} answers at {len(self.loss_positions)} positions, "
+            f"{len(self.held_out):,} held-out inputs; "
+            f"programs: {', '.join(self.programs) or 'none'}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """The layout, and three inputs with their answers below the positions where these are read."""
+        cells = [["position", *self.positions]]
+        for ids in self.held_out[:3]:
+            answers = dict(zip(self.loss_positions, self.target(ids[None])[0].tolist(), strict=True))
+            cells.append(["input", *(self.token_names[i] for i in ids)])
+            cells.append(
+                ["answer", *(self.outputs[answers[p]] if p in answers else "·" for p in range(self.n_ctx))]
+            )
+        cell, row = Markup("<td>{}</td>"), Markup("<tr>{}</tr>")
+        rows = Markup("").join(row.format(Markup("").join(map(cell.format, line))) for line in cells)
+        return str(Markup("<p>{}</p><table>{}</table>").format(repr(self), rows))

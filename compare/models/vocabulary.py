@@ -19,7 +19,7 @@ class Vocabulary:
     """A model's vocabulary for a task.
 
     Attributes:
-        tokens: From inputs as the task's ids, the inputs as the model takes them: `[input, ctx]`.
+        tokens: From inputs as the task's ids, the inputs as the model takes them, `[input, ctx]`.
         positions: The model's position of each of the task's positions; others, such as a BOS of the model's
             own, are left out throughout.
         codes: From logits `[..., logit]`, the codes of the task's answers; -1 for none.
@@ -29,7 +29,7 @@ class Vocabulary:
 
     tokens: Callable[[Ids], Int[np.ndarray, "input ctx"]]
     positions: tuple[int, ...]
-    codes: Callable[[Float[np.ndarray, "*batch logit"]], Int[np.ndarray, "*batch"]]
+    codes: Callable[[Float[np.ndarray, "... logit"]], Int[np.ndarray, "..."]]
     columns: Int[np.ndarray, " answer"] | None
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.report.ablation_findings import ablation_sentences
-from rasplens.compare.report.headline import headline
 from rasplens.compare.report.sentences import CLEARLY, axis_sentence, p_value, percent, quoted, table
 from rasplens.compare.report.subspace_findings import overlap_sentences, subspace_sentences
+from rasplens.compare.verdict.headline import headline
 
 ILLUSORY = 0.05
 """An interchange that scores lower by as much along its active directions is said to need others."""

@@ -20,11 +20,11 @@ from rasplens.compare.report.attention_view import AttentionView, attention_view
 from rasplens.compare.report.figures.every_figure import DESCRIBED, figures
 from rasplens.compare.report.findings import Paragraph, paragraphs
 from rasplens.compare.report.glossary import GLOSSARY
-from rasplens.compare.report.headline import headline
 from rasplens.compare.report.sections import SECTIONS, SHOWN_IN, WIDE, Section
 from rasplens.compare.report.sentences import table
 from rasplens.compare.report.where import Found, heads_found, variables_found
 from rasplens.compare.report.worked_input import worked_input
+from rasplens.compare.verdict.headline import headline
 from rasplens.model.storage import write_atomically
 
 MOST_ROWS = 200

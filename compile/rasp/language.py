@@ -117,6 +117,11 @@ class RASPExpr:
         reads = ", ".join(child.name for child in self.children)
         return f"<{kind}{given} of {reads}>" if reads else f"<{kind}{given}>"
 
+    def _repr_html_(self) -> str:
+        from rasplens.compile.rasp.program_view import program_view
+
+        return program_view(self)
+
 
 def _check_argument(expr: RASPExpr, argument: Field[Any]) -> None:
     """Raises where an argument is not what its class says: an s-op, a selector, or a Python function."""

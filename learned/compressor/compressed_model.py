@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from rasplens.compile.compiled import CompiledModel
-from rasplens.compile.drawing import direction_labels
+from rasplens.compile.display.drawing import direction_labels
 from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.storage.anatomy_files import anatomy_from_json, anatomy_to_json
 from rasplens.compile.variable import Variable, nearest

@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 
 from rasplens import terminal
+from rasplens.compile.display.anatomy_table import anatomy_rows
 from rasplens.sources import Sizes, compile_source, parse_vocab
 
 
@@ -17,7 +18,7 @@ def compile_and_show(
     answer = None if run_on is None else compiled(parse_vocab(run_on))
     if out is not None:
         compiled.save(out)
-    anatomy, shape = terminal.anatomy(compiled), terminal.shape(compiled.transformer)
+    anatomy, shape = anatomy_rows(compiled), terminal.shape(compiled.transformer)
     if json:
         bos = {"bos": compiled.has_bos, "max_len": compiled.inputs.max_len}
         terminal.as_json({"program": compiled.output, **shape, **bos, "variables": anatomy, "answer": answer})

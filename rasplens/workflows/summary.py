@@ -5,7 +5,7 @@ import re
 from rasplens import terminal
 from rasplens.compare import Comparison
 from rasplens.compare.evidence.subspaces.decodability import best_points
-from rasplens.compare.report.headline import headline
+from rasplens.compare.verdict.headline import headline
 from rasplens.compile import CompiledModel, Verification
 from rasplens.sources import Studied
 

@@ -3,12 +3,14 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from markupsafe import escape
 from mutations import damaged, forged
 
 from rasplens import __version__
 from rasplens.compare import Comparison, write_report
 from rasplens.compare.comparison import plain
 from rasplens.compare.evidence.axes import AXES
+from rasplens.compare.verdict.headline import headline
 from rasplens.model.storage import StorageError, checksum
 
 
@@ -114,7 +116,10 @@ def test_an_axis_comes_by_its_name(comparison):
 
 def test_it_is_shown_with_its_verdict_and_its_claims(comparison):
     shown = comparison._repr_html_()
-    assert f"<b>Transformer {comparison.verdict} &#x27;offset&#x27; (copy)</b>" in shown
+    found = headline(comparison.program, comparison.verdict)
+    assert f"<b>{escape(found.sentence)}</b>" in shown
+    assert all(f"<td>same {line.level}</td><td><b>{line.answer}</b></td>" in shown for line in found.levels)
+    assert all(f"<li>{escape(reason)}</li>" in shown for reason in found.reasons)
     assert comparison.verdict.all_claims
     for claim in comparison.verdict.all_claims:
         assert f"<td>{claim.claim}</td>" in shown

@@ -1,7 +1,10 @@
+import re
+
 import numpy as np
 import pytest
+from markupsafe import escape
 
-from rasplens.learned import Architecture, LearnedModel, load_learned, untrained
+from rasplens.learned import Architecture, LearnedModel, load_learned, load_pretrained, untrained
 from rasplens.model import StorageError, save
 from rasplens.tasks import get_task
 
@@ -31,3 +34,16 @@ def test_imported_models_have_no_history(model):
 
 def test_the_summary_is_one_line(model):
     assert repr(model).startswith("LearnedModel('copy', made up, Transformer(1 layers")
+
+
+def test_a_notebook_shows_where_it_comes_from_and_how_its_training_went():
+    model = load_pretrained("copy")
+    shown = model._repr_html_()
+    assert str(escape(model.origin)) in shown
+    points = re.search(r'points="([^"]+)"', shown)[1].split()
+    assert len(points) == len(model.history) > 2
+    last = float(points[-1].split(",")[1])
+    assert last == pytest.approx(120 * (1 - model.history[-1]["token"]), abs=0.06)
+    without = LearnedModel(model.transformer, "copy", {"origin": "<b>elsewhere</b>"})._repr_html_()
+    assert "<svg" not in without
+    assert "<b>elsewhere" not in without

@@ -82,3 +82,13 @@ def test_the_next_token_can_be_the_answer_everywhere():
 def test_answers_that_are_no_tokens_have_no_next_token():
     with pytest.raises(ValueError, match="'compression' are not the next tokens"):
         get_task("compression").next_token()
+
+
+def test_a_notebook_shows_the_layout_and_three_inputs_with_their_answers():
+    task = get_task("sort", n_values=6, length=3)
+    shown = task._repr_html_()
+    assert shown.count("<td>input</td>") == shown.count("<td>answer</td>") == 3
+    assert "<td>position</td><td>BOS</td><td>a1</td>" in shown
+    answers = "".join(f"<td>{task.outputs[code]}</td>" for code in task.target(task.held_out[:1])[0])
+    assert answers in shown
+    assert "8 positions, 8 tokens, 6 answers at 3 positions" in repr(task)

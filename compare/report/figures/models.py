@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.report.figures.panels import Panel, escape, grid, names, signed_limits
-from rasplens.compile.drawing import draw_program, draw_residual_stream
+from rasplens.compile.display.drawing import draw_program, draw_residual_stream
 from rasplens.model import Transformer
 from rasplens.model.hooked import HookedModel
 from rasplens.model.weight_circuits import full_ov_circuit, score_terms

@@ -14,10 +14,10 @@ from markupsafe import escape
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.report.figures.every_figure import DESCRIBED
 from rasplens.compare.report.findings import paragraphs
-from rasplens.compare.report.headline import headline
 from rasplens.compare.report.page import MOST_ROWS, as_csv, render
 from rasplens.compare.report.sections import SECTIONS
 from rasplens.compare.report.worked_input import worked_input
+from rasplens.compare.verdict.headline import headline
 
 EVIL = "<script>alert(1)</script>"
 

@@ -1,7 +1,7 @@
 import pytest
 
 from rasplens.compile import compile_program, programs
-from rasplens.compile.drawing import (
+from rasplens.compile.display.drawing import (
     direction_labels,
     draw_program,
     draw_residual_stream,

@@ -9,7 +9,7 @@ import numpy as np
 from rasplens.compile import rasp
 from rasplens.compile.anatomy import Anatomy
 from rasplens.compile.rasp import Encoding, Value
-from rasplens.compile.rasp.interpreter import expressions
+from rasplens.compile.rasp.program_graph import program_graph
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -46,18 +46,6 @@ def draw_program(program: rasp.RASPExpr) -> "go.Figure":
     figure.update_yaxes(visible=False)
     figure.update_layout(template="simple_white", margin={"l": 40, "r": 40, "t": 30, "b": 10})
     return figure
-
-
-def program_graph(program: rasp.RASPExpr) -> nx.DiGraph:
-    """The expressions of a program by number, with `label`, `is_selector` and `depth`; edges lead to readers."""
-    graph, number = nx.DiGraph(), {}
-    for i, expr in enumerate(expressions(program)):
-        number[id(expr)] = i
-        reads = [number[id(child)] for child in expr.children]
-        depth = 1 + max((graph.nodes[j]["depth"] for j in reads), default=-1)
-        graph.add_node(i, label=expr.name, is_selector=isinstance(expr, rasp.Selector), depth=depth)
-        graph.add_edges_from((j, i) for j in reads)
-    return graph
 
 
 def draw_residual_stream(compiled: Anatomy, tokens: Sequence[Value]) -> "go.Figure":

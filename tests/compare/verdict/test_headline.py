@@ -1,7 +1,7 @@
 """A comparison in a few lines."""
 
-from rasplens.compare.report.headline import MOST, headline
 from rasplens.compare.verdict.claims import Claim, untestable
+from rasplens.compare.verdict.headline import MOST, headline
 from rasplens.compare.verdict.verdict import verdict
 
 NAN = float("nan")
