@@ -24,6 +24,9 @@ from .learned_model import (
     LearnedModel,
     load_learned,
 )
+from .recipe_files import (
+    read_recipe,
+)
 from .recipes import (
     RECIPES,
     Recipe,
@@ -57,6 +60,7 @@ __all__ = [
     "load_learned",
     "load_pretrained",
     "pretrained_names",
+    "read_recipe",
     "train",
     "train_many",
     "untrained",

@@ -1,5 +1,6 @@
 """The command line."""
 
+import os
 import sys
 import time
 import warnings
@@ -14,9 +15,9 @@ from rasplens import __version__
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     help="Compile RASP programs to transformers with known circuits, and compare learned models with them.",
+    epilog="Exit codes: 0 done, whatever a verdict says; 1 a fault of RASPLens; 2 something to mend; 130 Ctrl-C.",
 )
 
 INTERRUPTED = 130
@@ -24,6 +25,17 @@ INTERRUPTED = 130
 
 AFTER = "A training goes on where it was when the same command is run again; anything else starts afresh."
 """What is said after Ctrl-C."""
+
+
+def _be_quiet(is_quiet: bool) -> None:
+    from rasplens import terminal
+
+    terminal.err.quiet = is_quiet
+
+
+def _without_colour(is_plain: bool) -> None:
+    if is_plain:
+        os.environ["NO_COLOR"] = "1"
 
 
 class Preset(StrEnum):
@@ -54,6 +66,10 @@ Learned = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts, and no progress.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.", callback=_be_quiet)]
+NoColor = Annotated[
+    bool, typer.Option("--no-color", help="Print without colours, as NO_COLOR=1 does.", callback=_without_colour)
+]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Print all evidence, not only the verdict.")]
 Seed = Annotated[int, typer.Option(help="Of everything random.")]
 Config = Annotated[Preset, typer.Option(help="How much a comparison looks at: less time, or more precision.")]
@@ -85,6 +101,8 @@ def run(
     seed: Seed = 0,
     verbose: Verbose = False,
     json: Json = False,
+    quiet: Quiet = False,
+    no_color: NoColor = False,
 ) -> None:
     """Compile a task's program, verify it, compare the learned model with it, and write a report.
 
@@ -109,6 +127,8 @@ def compile_(
     out: Annotated[Path | None, typer.Option(help="Where to write the weights, as safetensors.")] = None,
     run_on: Annotated[str | None, typer.Option("--input", help="A sequence to run the model on: a,b,a.")] = None,
     json: Json = False,
+    quiet: Quiet = False,
+    no_color: NoColor = False,
 ) -> None:
     """Compile a RASP program, print its anatomy, and run it if an input is given.
 
@@ -138,6 +158,8 @@ def compress(
     models: Annotated[int, typer.Option(min=1, help="How many models per width, with seeds from --seed on.")] = 1,
     out: Annotated[Path, typer.Option(help="Where to write the model.")] = Path("compressed.safetensors"),
     json: Json = False,
+    quiet: Quiet = False,
+    no_color: NoColor = False,
 ) -> None:
     """Compress a compiled program: its features share d directions. What was interrupted goes on when run again.
 
@@ -162,6 +184,8 @@ def verify(
     ] = 2_000,
     seed: Seed = 0,
     json: Json = False,
+    quiet: Quiet = False,
+    no_color: NoColor = False,
 ) -> None:
     """Check that a compiled program answers as the interpreter does, on every input if they can be listed.
 
@@ -191,13 +215,17 @@ class _ListsRecipes(typer.core.TyperCommand):
 @app.command(cls=_ListsRecipes)
 def train(
     task: TaskName,
-    recipe: Annotated[str, typer.Option(help="How to train; the recipes of each task are listed below.")] = "fast",
+    recipe: Annotated[
+        str, typer.Option(help="How to train: one of the recipes listed below, or a TOML file.")
+    ] = "fast",
     seed: Seed = 0,
     models: Annotated[int, typer.Option(min=1, help="How many models, with seeds from --seed on.")] = 1,
     out: Annotated[
         Path | None, typer.Option(help="Where to write the model; TASK.safetensors by default.")
     ] = None,
     json: Json = False,
+    quiet: Quiet = False,
+    no_color: NoColor = False,
 ) -> None:
     """Train a model on a task. What was interrupted goes on where it was when the same is run again.
 
@@ -221,6 +249,8 @@ def reproduce(
         "runs/reproductions"
     ),
     json: Json = False,
+    quiet: Quiet = False,
+    no_color: NoColor = False,
 ) -> None:
     """Train a published model anew, and show its figures beside the published ones.
 
@@ -243,6 +273,8 @@ def compare(
     inputs: Inputs = None,
     seed: Seed = 0,
     json: Json = False,
+    quiet: Quiet = False,
+    no_color: NoColor = False,
 ) -> None:
     """Say which of the programs each model implements, with the evidence, in one table.
 

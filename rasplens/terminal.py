@@ -37,7 +37,7 @@ Advance = Callable[[str, int, int], None]
 def progress(description: str) -> Iterator[Advance]:
     """A progress bar on the error stream, if that is a terminal, for as long as the context lasts."""
     columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-    hidden = not err.is_terminal
+    hidden = err.quiet or not err.is_terminal
     with Progress(*columns, TimeElapsedColumn(), console=err, transient=True, disable=hidden) as bar:
         job = bar.add_task(description, total=None)
 

@@ -1,4 +1,4 @@
-"""The one-layer models that copy blocks: CG80499, “Attempting to reverse engineer one-layer transformers”."""
+"""The one-layer models that copy blocks: “Attempting to reverse engineer one-layer transformers”."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -13,7 +13,7 @@ from rasplens.reproductions.reproduction import Finding, Reproduction, on_held_o
 from rasplens.tasks import Task
 from rasplens.tasks.completion import complete
 
-CG80499 = "CG80499, “Attempting to reverse engineer one-layer transformers”"
+WRITE_UP = "“Attempting to reverse engineer one-layer transformers”"
 
 PROMPTS: Mapping[str, str] = {
     "ABCDEF": "one block",
@@ -82,7 +82,7 @@ def _copy_figures(task: Task, model: Transformer) -> Mapping[str, go.Figure]:
 
 COPY = Reproduction(
     name="copy",
-    source=CG80499,
+    source=WRITE_UP,
     model="1 layer, 4 heads, d=32, sinusoids on queries and keys only, weight decay 1",
     task="copy",
     recipe="published",

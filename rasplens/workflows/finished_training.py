@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from rasplens.learned import LearnedModel, get_recipe, load_learned
+from rasplens.learned import LearnedModel, Recipe, load_learned
 from rasplens.model import StorageError
 
 
-def trained_before(path: Path, task: str, recipe: str, seed: int) -> LearnedModel | None:
+def trained_before(path: Path, task: str, recipe: Recipe, seed: int) -> LearnedModel | None:
     """The model of this very training, if it is there; None if nothing is.
 
     Raises:
@@ -21,7 +21,7 @@ def trained_before(path: Path, task: str, recipe: str, seed: int) -> LearnedMode
             f"{path} is there already, and no such model. Give another --out, or delete it."
         ) from None
     provenance = model.provenance
-    same = task, get_recipe(task, recipe).to_dict(), seed
+    same = task, recipe.to_dict(), seed
     if (model.task, provenance.get("recipe"), provenance.get("seed")) != same:
         raise ValueError(
             f"{path} holds another model, {model.origin} on {model.task}. Give another --out, or delete it."

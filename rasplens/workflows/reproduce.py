@@ -28,11 +28,12 @@ def reproduce_and_show(name: str, out: Path, json: bool) -> None:
     entry = REPRODUCTIONS[name]
     out.mkdir(parents=True, exist_ok=True)
     path, state = out / f"{name}.safetensors", out / f"{name}.training.safetensors"
-    learned = trained_before(path, entry.task, entry.recipe, entry.seed)
+    recipe = get_recipe(entry.task, entry.recipe)
+    learned = trained_before(path, entry.task, recipe, entry.seed)
     is_new = learned is None
     if learned is None:
         with terminal.progress(f"training {name}") as advance:
-            report = training_report(get_recipe(entry.task, entry.recipe).steps, 1, advance)
+            report = training_report(recipe.steps, 1, advance)
             learned = entry.train(progress=report, state_path=state)
         learned.save(path)
         state.unlink()

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from rasplens import terminal
-from rasplens.learned import get_recipe, train_many, use_all_cores
+from rasplens.learned import get_recipe, read_recipe, train_many, use_all_cores
 from rasplens.tasks import get_task
 from rasplens.workflows.finished_training import trained_before
 from rasplens.workflows.output_files import check_file
@@ -18,19 +18,19 @@ def train_and_show(task_name: str, recipe: str, seeds: list[int], out: Path, jso
     Raises:
         ValueError: If there is no place to write to, or another model is there.
     """
-    task = get_task(task_name)
-    steps = get_recipe(task.name, recipe).steps
+    task, is_file = get_task(task_name), recipe.endswith(".toml")
+    chosen = read_recipe(recipe) if is_file else get_recipe(task.name, recipe)
     check_file(out, f"{task.name}.safetensors")
     paths = [out] if len(seeds) == 1 else [out.with_stem(f"{out.stem}-{seed}") for seed in seeds]
-    before = [trained_before(path, task.name, recipe, seed) for path, seed in zip(paths, seeds, strict=True)]
+    before = [trained_before(path, task.name, chosen, seed) for path, seed in zip(paths, seeds, strict=True)]
     models = [model for model in before if model is not None]
     is_new = len(models) < len(paths)
     if is_new:
         state = out.with_suffix(".training.safetensors")
         use_all_cores()
         with terminal.progress(f"training {task.name}") as advance:
-            report = training_report(steps, len(seeds), advance)
-            models = train_many(task, recipe, seeds, progress=report, state_path=state)
+            report = training_report(chosen.steps, len(seeds), advance)
+            models = train_many(task, chosen if is_file else recipe, seeds, progress=report, state_path=state)
         for model, path in zip(models, paths, strict=True):
             model.save(path)
         state.unlink()

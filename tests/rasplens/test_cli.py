@@ -1,12 +1,14 @@
 """The command line as a whole: its help, and how it fails; what each command does is in workflows/."""
 
+import os
+import re
 import subprocess
 import sys
 
 import pytest
 import torch
 
-from rasplens import __version__
+from rasplens import __version__, terminal
 from rasplens.cli import Preset, main
 from rasplens.compare import PRESETS
 from rasplens.learned import load_pretrained
@@ -25,7 +27,38 @@ def test_help_has_an_example_for_every_command(cli):
         code, text, _ = cli(command, "--help")
         assert code == 0
         assert f"Example: rasplens {command}" in " ".join(text.split())
-        assert "--json" in text
+        assert all(option in text for option in ("--json", "--quiet", "--no-color"))
+
+
+def test_the_help_says_what_exit_codes_mean_and_how_to_complete(cli):
+    _, overview, _ = cli("--help")
+    text = " ".join(overview.split())
+    assert "Exit codes: 0 done" in text
+    assert "--install-completion" in text
+
+
+def test_quiet_shows_no_progress_and_the_result(cli, own_program, monkeypatch):
+    monkeypatch.setattr(terminal.err, "_force_terminal", True)
+    command = ("verify", "mine.py:histogram", "--vocab", "ab", "--max-len", "3")
+    code, loud, _ = cli(*command)
+    assert not terminal.err.quiet
+    code, text, errors = cli(*command, "--quiet")
+    assert terminal.err.quiet
+    assert (code, text, errors) == (0, loud, "")
+    cli(*command)
+    assert not terminal.err.quiet
+
+
+def test_no_color_prints_no_escape_codes(own_program, folder):
+    command = [sys.executable, "-m", "rasplens", "compile", "mine.py:histogram", "--vocab", "ab", "--max-len", "3"]
+    colours = {**os.environ, "FORCE_COLOR": "1", "TERM": "xterm-256color"}
+    colours.pop("NO_COLOR", None)
+    shown, plain = (
+        subprocess.run([*command, *more], check=True, capture_output=True, text=True, env=colours).stdout
+        for more in ([], ["--no-color"])
+    )
+    assert "\x1b[" in shown
+    assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", plain)
 
 
 def test_the_help_of_train_lists_the_recipes(cli):

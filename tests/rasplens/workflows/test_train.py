@@ -57,3 +57,31 @@ def test_another_model_is_not_overwritten(cli, folder):
     assert code == 2
     assert "other.safetensors is there already, and no such model" in " ".join(errors.split())
     assert (folder / "copy.safetensors").read_bytes() == written
+
+
+RECIPE = """
+batch_size = 32
+steps = 10
+learning_rate = 0.01
+weight_decay = 0.01
+
+[architecture]
+n_layers = 1
+n_heads = 2
+d_model = 8
+d_head = 4
+"""
+
+
+def test_a_recipe_may_stand_in_a_file(cli, folder):
+    (folder / "mine.toml").write_text(RECIPE)
+    code, text, _ = cli("train", "copy", "--recipe", "mine.toml")
+    assert code == 0
+    assert "after 10 steps" in text
+    model = load_learned(folder / "copy.safetensors")
+    assert model.provenance["recipe"]["architecture"]["d_model"] == 8
+    code, text, _ = cli("train", "copy", "--recipe", "mine.toml")
+    assert "nothing was trained" in " ".join(text.split())
+    code, _, errors = cli("train", "copy", "--recipe", "other.toml")
+    assert (code, errors.count("\n")) == (2, 1)
+    assert "other.toml cannot be read" in errors

@@ -1,0 +1,60 @@
+"""Recipes in files of their own, as TOML: the fields of a recipe, and a table `architecture`."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from rasplens.learned.architecture import Architecture
+from rasplens.learned.recipes import Recipe
+
+
+def read_recipe(path: str | Path) -> Recipe:
+    """The recipe of a file such as this one.
+
+    ::
+
+        batch_size = 256
+        steps = 3000
+        learning_rate = 0.01
+        weight_decay = 0.01
+
+        [architecture]
+        n_layers = 1
+        n_heads = 4
+        d_model = 32
+        d_head = 8
+
+    Raises:
+        ValueError: If there is no such file, it is no TOML, or a field is missing, unknown or of the wrong type.
+    """
+    try:
+        values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"The recipe {path} cannot be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is no TOML: {error}.") from None
+    architecture = values.get("architecture", {})
+    if not isinstance(architecture, dict):
+        raise ValueError(f"{path}: `architecture` must be a table, [architecture].")
+    shape = Architecture(**_checked(architecture, Architecture, f"{path}, [architecture]"))
+    return Recipe(**_checked({**values, "architecture": shape}, Recipe, str(path)))
+
+
+def _checked(values: Mapping[str, Any], kind: type[Any], where: str) -> dict[str, Any]:
+    """The values of a dataclass's fields, whole numbers as floats where those are meant."""
+    types, found = get_type_hints(kind), dict(values)
+    if unknown := set(found) - set(types):
+        raise ValueError(f"{where}: there is no field {sorted(unknown)[0]!r}. There are {', '.join(types)}.")
+    for field in fields(kind):
+        if field.name not in found:
+            if field.default is MISSING:
+                raise ValueError(f"{where}: the field {field.name!r} is missing.")
+            continue
+        value, wanted = found[field.name], types[field.name]
+        if wanted is float and type(value) is int:
+            found[field.name] = float(value)
+        elif type(value) is not wanted:
+            raise ValueError(f"{where}: {field.name!r} must be of type {wanted.__name__}; got {value!r}.")
+    return found

@@ -1,0 +1,54 @@
+"""Recipes from TOML: what is written is what is trained by, and mistakes are one line."""
+
+import pytest
+
+from rasplens.learned import Architecture, Recipe, read_recipe
+
+WHOLE = """
+batch_size = 32
+steps = 10
+learning_rate = 1
+weight_decay = 0.01
+every_position = true
+
+[architecture]
+n_layers = 1
+n_heads = 2
+d_model = 8
+d_head = 4
+smeared_keys = true
+"""
+
+
+def test_a_file_is_the_recipe_that_it_says(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(WHOLE)
+    shape = Architecture(n_layers=1, n_heads=2, d_model=8, d_head=4, smeared_keys=True)
+    assert read_recipe(path) == Recipe(shape, 32, 10, 1.0, 0.01, every_position=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("steps = 10", ""), "the field 'steps' is missing"),
+        (("steps = 10", "stepps = 10"), "there is no field 'stepps'. There are architecture, batch_size, steps"),
+        (("steps = 10", 'steps = "ten"'), "'steps' must be of type int; got 'ten'"),
+        (("steps = 10", "steps = true"), "'steps' must be of type int; got True"),
+        (("steps = 10", "steps = 0"), "needs steps of at least 1"),
+        (("d_head = 4", ""), r"\[architecture\]: the field 'd_head' is missing"),
+        (("[architecture]", "[shape]"), "the field 'n_layers' is missing"),
+        (("[architecture]", "architecture = 3\n[more]"), "`architecture` must be a table"),
+        (("steps = 10", "steps"), "is no TOML"),
+    ],
+)
+def test_a_mistake_is_one_line(tmp_path, change, said):
+    path = tmp_path / "mine.toml"
+    path.write_text(WHOLE.replace(*change))
+    with pytest.raises(ValueError, match=said) as caught:
+        read_recipe(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_file_is_one_line(tmp_path):
+    with pytest.raises(ValueError, match=r"no\.toml cannot be read: No such file"):
+        read_recipe(tmp_path / "no.toml")
