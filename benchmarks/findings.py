@@ -18,7 +18,7 @@ from rasplens.compile import compile_program
 from rasplens.learned import LearnedModel, import_checkpoint, load_pretrained
 from rasplens.tasks import get_task
 
-TASKS = ("sort", "copy", "compression")
+TASKS = ("induction", "sort", "copy", "compression")
 
 
 def main() -> None:

@@ -1,0 +1,46 @@
+"""What was trained before: the same training is found again, anything else is left alone."""
+
+import pytest
+
+from rasplens.learned import LearnedModel, get_recipe, untrained
+from rasplens.model import save
+from rasplens.tasks import get_task
+from rasplens.workflows.finished_training import trained_before
+
+RECIPE = get_recipe("copy", "fast")
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A model of a finished training."""
+    transformer = untrained(RECIPE.architecture, get_task("copy"), 3)
+    provenance = {"origin": "trained here", "recipe": RECIPE.to_dict(), "seed": 3}
+    LearnedModel(transformer, "copy", provenance).save(tmp_path / "copy.safetensors")
+    return tmp_path / "copy.safetensors"
+
+
+def test_where_nothing_is_nothing_was_trained(tmp_path):
+    assert trained_before(tmp_path / "none.safetensors", "copy", RECIPE, 3) is None
+
+
+def test_the_same_training_is_found_again(path):
+    assert trained_before(path, "copy", RECIPE, 3).origin == "trained here"
+
+
+@pytest.mark.parametrize(
+    ("task", "recipe", "seed"),
+    [("sort", RECIPE, 3), ("copy", get_recipe("copy", "smeared"), 3), ("copy", RECIPE, 4)],
+)
+def test_another_model_is_named_and_left_alone(path, task, recipe, seed):
+    written = path.read_bytes()
+    with pytest.raises(ValueError, match="holds another model, trained here on copy") as caught:
+        trained_before(path, task, recipe, seed)
+    assert "\n" not in str(caught.value)
+    assert path.read_bytes() == written
+
+
+def test_a_file_that_is_no_learned_model_is_left_alone(tmp_path):
+    path = tmp_path / "own.safetensors"
+    save(untrained(RECIPE.architecture, get_task("copy"), 0), path)
+    with pytest.raises(ValueError, match="is there already, and no such model"):
+        trained_before(path, "copy", RECIPE, 0)
