@@ -11,7 +11,7 @@ from rasplens.learned.compressor.examples import examples
 from rasplens.learned.compressor.recipe import get_recipe
 from rasplens.sources import Sizes, compile_source
 from rasplens.workflows.output_files import check_file
-from rasplens.workflows.progress import time_left
+from rasplens.workflows.progress import Rate
 
 HEADINGS = ["", "answers right", "inputs right", "loss", "layers' cosine", "layers' loss"]
 
@@ -36,11 +36,13 @@ def compress_and_show(
     check_file(out, "compressed.safetensors")
     compiled = compile_source(source, program, sizes, optimize)
     state = out.with_suffix(".compression.safetensors")
+    rates: dict[tuple[int, int], Rate] = {}
     with terminal.progress("trying first maps") as advance:
 
         def report(now: CompressionReport) -> None:
             losses = f"answers {now.output_loss:.4f}  layers {now.layer_loss:.4f}"
-            advance(f"d={now.d} seed {now.seed}  {losses}  {time_left(now, now.of)}", now.step, now.of)
+            rate = rates.setdefault((now.d, now.seed), Rate(now.of)).of(now)
+            advance(f"d={now.d} seed {now.seed}  {losses}  {rate}", now.step, now.of)
 
         models = compress_many(compiled, widths, seeds, recipe, progress=report, state_path=state)
         on = examples(compiled)

@@ -6,13 +6,33 @@ from typing import Any
 from rasplens import terminal
 
 
+class Rate:
+    """How fast a training goes. Its first steps, which JAX compiles, count for no rate.
+
+    Args:
+        steps: How many there are in all.
+    """
+
+    def __init__(self, steps: int):
+        self.steps = steps
+        self.first: Any = None
+
+    def of(self, now: Any) -> str:
+        """Steps a second, and how long the remaining ones take if it goes on so."""
+        self.first = self.first or now
+        done, seconds = now.step - self.first.step, now.seconds - self.first.seconds
+        if not done or not seconds:
+            return f"compiled by JAX, and the first steps: {self.first.seconds:.0f} s"
+        return f"{done / seconds:.0f} steps/s  {seconds / done * (self.steps - now.step):.0f} s left"
+
+
 def training_report(steps: int, n_models: int, advance: terminal.Advance) -> Callable[[Any], None]:
     """What shows how a training stands."""
+    rate = Rate(steps)
 
     def report(now: Any) -> None:
         seed = "" if n_models == 1 else f"seed {now.seed}  "
-        rate = f"{now.step / now.seconds:.0f} steps/s  {time_left(now, steps)}"
-        advance(f"{seed}loss {now.loss:.4f}  accuracy {now.token:.4f}  {rate}", now.step, steps)
+        advance(f"{seed}loss {now.loss:.4f}  accuracy {now.token:.4f}  {rate.of(now)}", now.step, steps)
 
     return report
 
@@ -22,8 +42,3 @@ def comparison_report(name: str, advance: terminal.Advance) -> Callable[[str], N
     from rasplens.compare.pipeline import STAGES
 
     return lambda stage: advance(f"{name}: {stage}", STAGES.index(stage), len(STAGES))
-
-
-def time_left(now: Any, steps: int) -> str:
-    """How long the remaining steps take if they take as long as those that are done."""
-    return f"{now.seconds / now.step * (steps - now.step):.0f} s left"

@@ -28,7 +28,7 @@ def train_and_show(task_name: str, recipe: str, seeds: list[int], out: Path, jso
     if is_new:
         state = out.with_suffix(".training.safetensors")
         use_all_cores()
-        with terminal.progress(f"training {task.name}") as advance:
+        with terminal.progress(f"{task.name}: JAX compiles the training step") as advance:
             report = training_report(chosen.steps, len(seeds), advance)
             models = train_many(task, chosen if is_file else recipe, seeds, progress=report, state_path=state)
         for model, path in zip(models, paths, strict=True):

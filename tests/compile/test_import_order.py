@@ -12,8 +12,12 @@ ROOT = Path(rasplens.compile.__file__).parent
 PACKAGE = "rasplens.compile"
 ORDER = ("rasp", "ir", "analysis", "frontend", "passes", "backend", "compiled", "compiler")
 
-ALLOWED = {("rasplens.compile.rasp.language", "rasplens.compile.rasp.interpreter")}
-"""An expression is called like a function, and what it then says is the interpreter's to define."""
+ALLOWED = {
+    ("rasplens.compile.rasp.language", "rasplens.compile.rasp.interpreter"),
+    ("rasplens.compile.rasp.language", "rasplens.compile.rasp.program_view"),
+}
+"""An expression is called like a function, and what it then says is the interpreter's to define; a notebook shows it,
+and how is the view's."""
 
 
 def modules() -> dict[str, Path]:

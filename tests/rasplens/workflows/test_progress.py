@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import pytest
 
 from rasplens.compare.pipeline import STAGES
-from rasplens.workflows.progress import comparison_report, time_left, training_report
+from rasplens.workflows.progress import Rate, comparison_report, training_report
 
 
 @pytest.fixture
@@ -16,16 +16,26 @@ def advance(shown):
     return lambda *said: shown.append(said)
 
 
-def test_the_time_left_is_that_of_the_remaining_steps_at_the_same_rate():
-    assert time_left(SimpleNamespace(step=25, seconds=5.0), 100) == "15 s left"
-    assert time_left(SimpleNamespace(step=100, seconds=20.0), 100) == "0 s left"
+def at(step, seconds, seed=7):
+    return SimpleNamespace(seed=seed, step=step, seconds=seconds, loss=0.5, token=0.75)
+
+
+def test_the_time_left_is_that_of_the_remaining_steps_at_the_rate_after_compilation():
+    rate = Rate(100)
+    assert rate.of(at(10, 6.0)) == "compiled by JAX, and the first steps: 6 s"  # five of them for compilation
+    assert rate.of(at(20, 7.0)) == "10 steps/s  8 s left"
+    assert rate.of(at(100, 15.0)) == "10 steps/s  0 s left"
 
 
 @pytest.mark.parametrize(("n_models", "begins"), [(1, "loss"), (2, "seed 7  loss")])
 def test_a_training_tells_its_seeds_apart_where_there_are_several(shown, advance, n_models, begins):
-    now = SimpleNamespace(seed=7, step=25, seconds=5.0, loss=0.5, token=0.75)
-    training_report(100, n_models, advance)(now)
-    assert shown == [(f"{begins} 0.5000  accuracy 0.7500  5 steps/s  15 s left", 25, 100)]
+    report = training_report(100, n_models, advance)
+    report(at(25, 5.0))
+    report(at(50, 10.0))
+    assert shown == [
+        (f"{begins} 0.5000  accuracy 0.7500  compiled by JAX, and the first steps: 5 s", 25, 100),
+        (f"{begins} 0.5000  accuracy 0.7500  5 steps/s  10 s left", 50, 100),
+    ]
 
 
 def test_a_comparison_counts_the_stages_that_are_done(shown, advance):
