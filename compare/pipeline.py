@@ -14,7 +14,7 @@ from rasplens.compare.evidence.behaviour import DistinguishingInputs, discrimina
 from rasplens.compare.evidence.collection import ONE_THREAD, Progress, collect_evidence
 from rasplens.compare.evidence.descriptions import descriptions
 from rasplens.compare.models.pairing import pair
-from rasplens.compare.models.vocabulary import Vocabulary
+from rasplens.compare.models.vocabulary import GivenVocabulary
 from rasplens.compare.ranking import Ranking
 from rasplens.compare.report.findings import findings
 from rasplens.compare.verdict.program_claims import program_claims
@@ -34,7 +34,7 @@ def compare(
     task: Task,
     config: CompareConfig | Preset = "standard",
     seed: int = 0,
-    vocabulary: Vocabulary | None = None,
+    vocabulary: GivenVocabulary | None = None,
     distinguishing: Mapping[str, DistinguishingInputs] | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
@@ -93,7 +93,7 @@ def rank(
     task: Task,
     config: CompareConfig | Preset = "standard",
     seed: int = 0,
-    vocabulary: Vocabulary | None = None,
+    vocabulary: GivenVocabulary | None = None,
     progress: Progress | None = None,
 ) -> Ranking:
     """Which of several programs a learned model implements; it is also asked on inputs that tell them apart.

@@ -29,7 +29,7 @@ from rasplens.compare.evidence.axes import Axis, above
 from rasplens.compare.evidence.subspaces.decodability import CONTROLS, best_points, decodability
 from rasplens.compare.models.pairing import pair
 from rasplens.compare.models.studied_model import StudiedModel, as_studied_model
-from rasplens.compare.models.vocabulary import Vocabulary
+from rasplens.compare.models.vocabulary import GivenVocabulary
 from rasplens.compare.pipeline import compare
 from rasplens.compare.verdict.verdict import IMPLEMENTS
 from rasplens.compile import CompiledModel, UndefinedValue, compile_program, run
@@ -60,7 +60,7 @@ def assert_implements(
     at_least: float = 0.0,
     config: CompareConfig = CONFIG,
     seed: int = 0,
-    vocabulary: Vocabulary | None = None,
+    vocabulary: GivenVocabulary | None = None,
 ) -> None:
     """Asserts that a model implements a program, by the verdict of `compare`.
 
@@ -96,7 +96,7 @@ def assert_head_attends(
     at_least: float = 0.9,
     config: CompareConfig = CONFIG,
     seed: int = 0,
-    vocabulary: Vocabulary | None = None,
+    vocabulary: GivenVocabulary | None = None,
 ) -> None:
     """Asserts that a head attends to the keys that a rule selects.
 
@@ -162,7 +162,7 @@ def assert_variable_encoded(
     at_least: float = 0.9,
     config: CompareConfig = CONFIG,
     seed: int = 0,
-    vocabulary: Vocabulary | None = None,
+    vocabulary: GivenVocabulary | None = None,
 ) -> None:
     """Asserts that a variable of a program can be read off a model's residual stream by a linear probe.
 
@@ -224,7 +224,7 @@ def assert_edge_critical(
     at_least: float = 0.01,
     config: CompareConfig = EDGE_CONFIG,
     seed: int = 0,
-    vocabulary: Vocabulary | None = None,
+    vocabulary: GivenVocabulary | None = None,
 ) -> None:
     """Asserts that an attention edge is critical: zero-ablating it drops token accuracy.
 
@@ -257,7 +257,7 @@ def assert_edge_not_critical(
     at_most: float = 0.01,
     config: CompareConfig = EDGE_CONFIG,
     seed: int = 0,
-    vocabulary: Vocabulary | None = None,
+    vocabulary: GivenVocabulary | None = None,
 ) -> None:
     """Asserts that an attention edge is not critical; see `assert_edge_critical`.
 
@@ -286,7 +286,7 @@ def _without_edge(
     task: Task,
     config: CompareConfig,
     seed: int,
-    vocabulary: Vocabulary | None,
+    vocabulary: GivenVocabulary | None,
 ) -> tuple[float, tuple[str, str]]:
     """The accuracy drop of zero-ablating an edge, and how a message begins and goes on."""
     studied = _studied(model, task, config, seed, vocabulary)
@@ -331,7 +331,7 @@ def _compiled(program: Any, task: Task) -> CompiledModel:
 
 
 def _studied(
-    model: Any, task: Task, config: CompareConfig, seed: int, vocabulary: Vocabulary | None
+    model: Any, task: Task, config: CompareConfig, seed: int, vocabulary: GivenVocabulary | None
 ) -> StudiedModel:
     """A model on held-out inputs."""
     rows = np.random.default_rng(seed).permutation(len(task.held_out))[: config.n_inputs]

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Int
 from rasplens.compare.config import CompareConfig
 from rasplens.compare.models.relevance import relevant_positions, relevant_rows
 from rasplens.compare.models.studied_model import Head, StudiedModel, as_studied_model
-from rasplens.compare.models.vocabulary import Vocabulary
+from rasplens.compare.models.vocabulary import GivenVocabulary
 from rasplens.compile import CompiledModel
 from rasplens.learned import untrained_like
 from rasplens.model.hooked import HookedModel
@@ -118,7 +118,7 @@ def pair(
     task: Task,
     config: CompareConfig,
     seed: int,
-    vocabulary: Vocabulary | None = None,
+    vocabulary: GivenVocabulary | None = None,
 ) -> Pairing:
     """A compiled and a learned model on the same held-out inputs of a task, chosen by the seed.
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 
-from rasplens.compare.models.vocabulary import Vocabulary, task_vocabulary, vocabulary_of
+from rasplens.compare.models.vocabulary import GivenVocabulary, Vocabulary, task_vocabulary, vocabulary_of
 from rasplens.compile import CompiledModel
 from rasplens.learned import CompressedModel
 from rasplens.learned.importers.checkpoint import check_fits
@@ -247,7 +247,7 @@ class StudiedModel:
         return {name: np.concatenate(arrays) for name, arrays in parts.items()}
 
 
-def as_studied_model(model: Any, task: Task, ids: Ids, vocabulary: Vocabulary | None = None) -> StudiedModel:
+def as_studied_model(model: Any, task: Task, ids: Ids, vocabulary: GivenVocabulary | None = None) -> StudiedModel:
     """A model on some inputs of a task.
 
     Args:
@@ -255,12 +255,14 @@ def as_studied_model(model: Any, task: Task, ids: Ids, vocabulary: Vocabulary | 
             `TransformerBridge`.
         task: What it is asked.
         ids: The inputs.
-        vocabulary: Its vocabulary for the task, if it is not the task's own.
+        vocabulary: Its vocabulary for the task, or what gives that for a task; if it is not the task's own.
 
     Raises:
         ValueError: If the model does not fit the task, or lacks a hook point that comparisons need.
         TypeError: If it is no model.
     """
+    if vocabulary is not None and not isinstance(vocabulary, Vocabulary):
+        vocabulary = vocabulary(task)
     if isinstance(model, CompiledModel):
         vocabulary = vocabulary or vocabulary_of(model, task)
         return StudiedModel(HookedModel(model.transformer), task, ids, vocabulary, tuple(model.heads))
@@ -301,7 +303,7 @@ def _check_fits(model: Any, task: Task) -> None:
         except ValueError as error:
             raise ValueError(
                 f"{error} If it is a compiled model in other weights, give its vocabulary: "
-                "vocabulary=vocabulary_of(compiled, task)."
+                "vocabulary=vocabulary_of(compiled)."
             ) from None
         return
     sizes = {"d_vocab": len(task.vocab), "d_vocab_out": len(task.outputs)}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -43,12 +44,30 @@ def task_vocabulary(task: Task) -> Vocabulary:
     )
 
 
-def vocabulary_of(compiled: CompiledModel, task: Task) -> Vocabulary:
+GivenVocabulary = Vocabulary | Callable[[Task], Vocabulary]
+"""A vocabulary for a task, or what gives one for each."""
+
+
+@overload
+def vocabulary_of(compiled: CompiledModel) -> Callable[[Task], Vocabulary]: ...
+
+
+@overload
+def vocabulary_of(compiled: CompiledModel, task: Task) -> Vocabulary: ...
+
+
+def vocabulary_of(compiled: CompiledModel, task: Task | None = None) -> GivenVocabulary:
     """That of a compiled model, and of every disguise of its weights.
+
+    Args:
+        compiled: The model.
+        task: What it is for; without one, `compare` asks for it when it knows the task.
 
     Raises:
         ValueError: If the model was compiled for shorter inputs, or for other tokens.
     """
+    if task is None:
+        return lambda task: vocabulary_of(compiled, task)
     if compiled.inputs.max_len < task.n_ctx:
         raise ValueError(
             f"The reference was compiled for max_len={compiled.inputs.max_len}; inputs of {task.name!r} have "

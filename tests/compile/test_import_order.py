@@ -16,8 +16,7 @@ ALLOWED = {
     ("rasplens.compile.rasp.language", "rasplens.compile.rasp.interpreter"),
     ("rasplens.compile.rasp.language", "rasplens.compile.rasp.program_view"),
 }
-"""An expression is called like a function, and what it then says is the interpreter's to define; a notebook shows it,
-and how is the view's."""
+"""An expression is called like a function, and shown by a notebook: what it then says is defined elsewhere."""
 
 
 def modules() -> dict[str, Path]:

@@ -9,7 +9,7 @@ from rasplens.compare import Vocabulary, as_studied_model, token_vocabulary
 from rasplens.compare.models.vocabulary import task_vocabulary, vocabulary_of
 from rasplens.compile import compile_program
 from rasplens.compile.rasp import Aggregate, Map, Select, indices, numerical, tokens
-from rasplens.model import Transformer
+from rasplens.model import Transformer, disguise
 from rasplens.tasks import get_task
 
 WIDE = 30
@@ -146,6 +146,17 @@ def test_a_compiled_models_logits_stand_for_the_tasks_answers(offset, task):
     np.testing.assert_array_equal(logits[..., vocabulary.columns].argmax(axis=-1), task.target(ids))
     values = offset.variables[offset.output].values
     assert [values[column] for column in vocabulary.columns] == list(task.outputs)
+
+
+def test_the_vocabulary_of_a_compiled_model_may_wait_for_the_task(offset, task):
+    ids = task.held_out[:20]
+    twin = disguise(offset.transformer, seed=1)
+    waiting = as_studied_model(twin, task, ids, vocabulary_of(offset))
+    assert waiting.right().all()
+    known = as_studied_model(twin, task, ids, vocabulary_of(offset, task))
+    np.testing.assert_array_equal(waiting.answers(), known.answers())
+    with pytest.raises(ValueError, match=r"vocabulary=vocabulary_of\(compiled\)"):
+        as_studied_model(twin, task, ids)
 
 
 def test_answers_in_another_order_are_translated(offset, task):
