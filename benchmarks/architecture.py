@@ -16,8 +16,8 @@ from page import table, write
 
 ROOT = Path(__file__).parents[1]
 
-FLOORS = ("model", "compile", "tasks", "learned", "compare", "rasplens")
-"""The acts, each of which may import those before it."""
+FLOORS = ("errors", "model", "compile", "tasks", "learned", "compare", "rasplens")
+"""The acts, each of which may import those before it; the errors are below all of them."""
 
 STATED = [
     ("rasplens.compile.rasp.language", "rasplens.compile.rasp.interpreter"),

@@ -17,6 +17,7 @@ from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.verdict.claims import UNTESTABLE
 from rasplens.compare.verdict.headline import headline
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN, Verdict
+from rasplens.errors import RaspLensError
 from rasplens.model.storage import StorageError, checksum, reading, write_atomically
 from rasplens.tasks import Accuracy
 
@@ -117,10 +118,10 @@ class Comparison:
         """The comparison that `to_dict` described, without its activations.
 
         Raises:
-            ValueError: If it was described in another format.
+            RaspLensError: If it was described in another format.
         """
         if values["format"] != FORMAT:
-            raise ValueError(f"its format is {values['format']}, not {FORMAT}: compare again")
+            raise RaspLensError(f"its format is {values['format']}, not {FORMAT}: compare again")
         axes: list[dict[str, Any]] = [
             {k: float("nan") if v is None else v for k, v in axis.items()} for axis in values["axes"]
         ]
@@ -164,7 +165,7 @@ class Comparison:
                 raise StorageError(f"{path} was changed after it was written: its checksum does not match.")
             again = json.loads(json.dumps(found.to_dict(), allow_nan=False))
             if differing := [name for name in again if name != "rasplens" and again[name] != values[name]]:
-                raise ValueError(f"no comparison has such {', '.join(differing)}")
+                raise RaspLensError(f"no comparison has such {', '.join(differing)}")
         return found
 
     def __repr__(self) -> str:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Literal
 
+from rasplens.errors import RaspLensError
+
 Preset = Literal["quick", "standard", "thorough"]
 
 
@@ -62,7 +64,7 @@ class CompareConfig:
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, bool) or not isinstance(value, int) or value < LEAST.get(field.name, 1):
-                raise ValueError(
+                raise RaspLensError(
                     f"{field.name} of a CompareConfig must be a whole number of at least "
                     f"{LEAST.get(field.name, 1)}; got {value!r}."
                 )
@@ -122,10 +124,10 @@ def get_config(config: CompareConfig | Preset, **changes: int) -> CompareConfig:
     """A config, or a preset by its name, with some fields changed.
 
     Raises:
-        ValueError: If there is no such preset, or a field makes no sense.
+        RaspLensError: If there is no such preset, or a field makes no sense.
     """
     if isinstance(config, str):
         if config not in PRESETS:
-            raise ValueError(f"There is no preset {config!r} of a comparison. There are {', '.join(PRESETS)}.")
+            raise RaspLensError(f"There is no preset {config!r} of a comparison. There are {', '.join(PRESETS)}.")
         config = PRESETS[config]
     return replace(config, **changes) if changes else config

@@ -20,7 +20,10 @@ from rasplens.compare.report.findings import findings
 from rasplens.compare.verdict.program_claims import program_claims
 from rasplens.compare.verdict.verdict import IMPLEMENTS, verdict
 from rasplens.compile import CompiledModel, program_text
-from rasplens.tasks import Task
+from rasplens.compile.rasp import SOp
+from rasplens.errors import RaspLensError
+from rasplens.model import transformer_of
+from rasplens.tasks import Task, as_task, compile_for
 
 STAGES = (*collection.STAGES, "descriptions")
 """What `progress` is called with, in order."""
@@ -28,10 +31,10 @@ STAGES = (*collection.STAGES, "descriptions")
 
 @ONE_THREAD
 def compare(
-    reference: CompiledModel,
+    reference: CompiledModel | SOp | str,
     learned: Any,
     *,
-    task: Task,
+    task: Task | str,
     config: CompareConfig | Preset = "standard",
     seed: int = 0,
     vocabulary: GivenVocabulary | None = None,
@@ -41,7 +44,7 @@ def compare(
     """Whether a learned model implements a program: its claims, tested, and evidence beside its controls.
 
     Args:
-        reference: The compiled program.
+        reference: The compiled program; or an s-op, or the name of one of the task's programs, which is compiled.
         learned: A `LearnedModel`, `CompressedModel`, `Transformer`, `HookedModel`, `TransformerBridge` or another
             `CompiledModel`.
         task: What both are asked.
@@ -53,14 +56,12 @@ def compare(
         progress: Called with each of the `STAGES` as it begins.
 
     Raises:
-        ValueError: If a model does not fit the task.
-        TypeError: If the reference is not compiled, or the learned side is no model.
+        RaspLensError: If the reference is no program, or a model does not fit the task.
+        TypeError: If the learned side is no model.
     """
-    if not isinstance(reference, CompiledModel):
-        raise TypeError(
-            f"The reference must be a CompiledModel, as compile_program returns it; got {reference!r}."
-        )
-    pairing = pair(reference, learned, task, get_config(config), seed, vocabulary)
+    task = as_task(task)
+    compiled = _reference(reference, task)
+    pairing = pair(compiled, learned, task, get_config(config), seed, vocabulary)
     found = collect_evidence(pairing, distinguishing or {}, seed, progress)
     if progress is not None:
         progress(STAGES[-1])
@@ -69,9 +70,9 @@ def compare(
     draws = pairing.config.profile_permutations
     comparison = Comparison(
         task=task.name,
-        program=reference.output,
-        program_text=program_text(reference.program),
-        about=reference.program.annotations.get("about", ""),
+        program=compiled.output,
+        program_text=program_text(compiled.program),
+        about=compiled.program.annotations.get("about", ""),
         learned_origin=getattr(learned, "origin", type(learned).__name__),
         n_inputs=pairing.n_inputs,
         seed=seed,
@@ -87,10 +88,10 @@ def compare(
 
 
 def rank(
-    references: Sequence[CompiledModel],
+    references: Sequence[CompiledModel | SOp | str],
     learned: Any,
     *,
-    task: Task,
+    task: Task | str,
     config: CompareConfig | Preset = "standard",
     seed: int = 0,
     vocabulary: GivenVocabulary | None = None,
@@ -99,7 +100,7 @@ def rank(
     """Which of several programs a learned model implements; it is also asked on inputs that tell them apart.
 
     Args:
-        references: The compiled programs.
+        references: The compiled programs; or s-ops, or names of the task's programs.
         learned: As for `compare`, like all that follows.
         task: What all are asked.
         config: How much to look at.
@@ -108,27 +109,29 @@ def rank(
         progress: Called with each of the `STAGES` of each comparison as it begins.
 
     Raises:
-        ValueError: If a model does not fit the task, or there is no reference.
-        TypeError: If a reference is not compiled, or the learned side is no model.
+        RaspLensError: If there is no reference, one is no program, or a model does not fit the task.
+        TypeError: If the learned side is no model.
     """
-    if not references:
-        raise ValueError("rank needs at least one compiled program.")
-    names = [reference.output for reference in references]
+    task = as_task(task)
+    programs = [_reference(reference, task) for reference in references]
+    if not programs:
+        raise RaspLensError("rank needs at least one compiled program.")
+    names = [program.output for program in programs]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise ValueError(
+        raise RaspLensError(
             f"rank needs programs of different names; {twice[0]!r} is there twice. Rename one: named()."
         )
-    together = replace(get_config(config), comparisons=len(references))
+    together = replace(get_config(config), comparisons=len(programs))
     apart = {
         (one.output, other.output): discriminate(one.program, other.program, task, seed=seed)
-        for one, other in permutations(references, 2)
+        for one, other in permutations(programs, 2)
     }
     comparisons = []
-    for reference in references:
-        distinguishing = {other: found for (one, other), found in apart.items() if one == reference.output}
+    for program in programs:
+        distinguishing = {other: found for (one, other), found in apart.items() if one == program.output}
         comparisons.append(
             compare(
-                reference,
+                program,
                 learned,
                 task=task,
                 config=together,
@@ -142,6 +145,18 @@ def rank(
     implemented = [one.program for one in comparisons if one.verdict.answer == IMPLEMENTS]
     alike = tuple(_what_would_tell(*both, apart[both], task) for both in combinations(implemented, 2))
     return Ranking(tuple(comparisons), alike)
+
+
+def _reference(reference: Any, task: Task) -> CompiledModel:
+    """The compiled program of a comparison."""
+    if isinstance(reference, CompiledModel | SOp | str):
+        return compile_for(task, reference)
+    is_model = transformer_of(reference) is not None or hasattr(reference, "run_with_hooks")
+    turned = " The program comes first, then the model: turn them round." if is_model else ""
+    raise RaspLensError(
+        "The reference must be a CompiledModel, as compile_program returns it, an s-op, or the name of one of the "
+        f"programs of {task.name!r} ({', '.join(task.programs) or 'none'}); got {reference!r}.{turned}"
+    )
 
 
 def _what_would_tell(first: str, second: str, found: DistinguishingInputs, task: Task) -> str:

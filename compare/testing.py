@@ -5,8 +5,8 @@ sense, such as of a head that does not exist, a ValueError.
 
 All assertions share these parameters:
     model: Anything that `compare` takes as a learned model.
-    program: An s-op, or a `CompiledModel`.
-    task: What the model is asked.
+    program: An s-op, a `CompiledModel`, or the name of one of the task's programs.
+    task: What the model is asked, or its name.
     config: How much to look at; for most assertions the number of held-out inputs.
     seed: Of the choice of inputs and of the controls.
     vocabulary: The model's vocabulary for the task, if it is not the task's own.
@@ -15,7 +15,9 @@ All assertions share these parameters:
 # ruff: noqa: D417 - the parameters that all assertions share are documented once, above
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -32,9 +34,10 @@ from rasplens.compare.models.studied_model import StudiedModel, as_studied_model
 from rasplens.compare.models.vocabulary import GivenVocabulary
 from rasplens.compare.pipeline import compare
 from rasplens.compare.verdict.verdict import IMPLEMENTS
-from rasplens.compile import CompiledModel, UndefinedValue, compile_program, run
+from rasplens.compile import UndefinedValue, run
 from rasplens.compile.rasp import Selector, SOp, Value
-from rasplens.tasks import Task
+from rasplens.errors import RaspLensError
+from rasplens.tasks import Task, as_task, compile_for
 
 CONFIG = CompareConfig(n_inputs=300)
 """How much assertions look at, unless told otherwise."""
@@ -45,8 +48,9 @@ EDGE_CONFIG = CompareConfig(n_inputs=100)
 SHOWN = 5
 """Edges that a message lists."""
 
-Rule = Selector | Callable[[int, int, Sequence[Value]], bool]
-"""What a head is to attend to: a selector, or a function of key position, query position and tokens."""
+Rule = Selector | Callable[[int, int, Sequence[Value]], bool] | Callable[[int, int], bool]
+"""What a head is to attend to: a selector, or a function of key position, query position and, if it likes, the
+tokens."""
 
 Position = int | str
 """One of a task's positions, by its place or its name."""
@@ -55,7 +59,7 @@ Position = int | str
 def assert_implements(
     model: Any,
     program: Any,
-    task: Task,
+    task: Task | str,
     *,
     at_least: float = 0.0,
     config: CompareConfig = CONFIG,
@@ -69,11 +73,12 @@ def assert_implements(
 
     Raises:
         AssertionError: If the verdict is another, or an axis scores less; with all the evidence.
-        ValueError: If the model or the program does not fit the task.
+        RaspLensError: If the model or the program does not fit the task.
     """
     __tracebackhide__ = True
+    task = as_task(task)
     _check_share("at_least", at_least)
-    found = compare(_compiled(program, task), model, task=task, config=config, seed=seed, vocabulary=vocabulary)
+    found = compare(compile_for(task, program), model, task=task, config=config, seed=seed, vocabulary=vocabulary)
     low = [axis.name for axis in found.axes if axis.has_score and axis.score < at_least]
     if found.verdict.answer == IMPLEMENTS and not low:
         return
@@ -90,7 +95,7 @@ def assert_head_attends(
     layer: int,
     head: int,
     rule: Rule,
-    task: Task,
+    task: Task | str,
     *,
     queries: Sequence[Position] | None = None,
     at_least: float = 0.9,
@@ -106,29 +111,30 @@ def assert_head_attends(
     Args:
         layer: The head's layer.
         head: Its index there.
-        rule: A selector, or a function that says of a key's position, a query's and the tokens whether the
-            query is to attend to the key.
+        rule: A selector, or a function that says of a key's position and a query's, and of the tokens if it takes
+            a third argument, whether the query is to attend to the key.
         queries: The positions that are to attend so; by default all.
         at_least: The least score; it has to be above chance too.
 
     Raises:
         AssertionError: If the head does not attend so; with score, chance and the worst row.
-        ValueError: If there is no such head or position, or the rule says nothing on these inputs.
+        RaspLensError: If there is no such head or position, or the rule says nothing on these inputs.
         TypeError: If the rule is neither a selector nor a function.
     """
     __tracebackhide__ = True
+    task = as_task(task)
     _check_share("at_least", at_least)
     studied = _studied(model, task, config, seed, vocabulary)
     if (layer, head) not in studied.heads:
         known = ", ".join(f"L{of_layer}H{index}" for of_layer, index in studied.heads)
-        raise ValueError(f"No head L{layer}H{head} computes anything in this model; its heads are {known}.")
+        raise RaspLensError(f"No head L{layer}H{head} computes anything in this model; its heads are {known}.")
     selected = _selected(rule, studied)
     asked = np.ones(task.n_ctx, dtype=bool)
     if queries is not None:
         asked = np.isin(np.arange(task.n_ctx), [_position(task, query) for query in queries])
     rows = selected.any(axis=2) & (selected != task.visible).any(axis=2) & asked
     if not rows.any():
-        raise ValueError(
+        raise RaspLensError(
             "The rule selects nothing, or everything, in every row of these inputs: it claims nothing."
         )
     pattern = studied.pattern(layer)[:, head].astype(np.float64)
@@ -155,7 +161,7 @@ def assert_variable_encoded(
     model: Any,
     program: Any,
     variable: str,
-    task: Task,
+    task: Task | str,
     *,
     point: str | None = None,
     position: Position | None = None,
@@ -176,21 +182,22 @@ def assert_variable_encoded(
 
     Raises:
         AssertionError: If the variable is not encoded so; with the scores and controls at every hook point.
-        ValueError: If there is no such variable, hook point or position, or nothing to be decoded there.
+        RaspLensError: If there is no such variable, hook point or position, or nothing to be decoded there.
     """
     __tracebackhide__ = True
+    task = as_task(task)
     _check_share("at_least", at_least)
-    compiled = _compiled(program, task)
+    compiled = compile_for(task, program)
     known = [name for name, one in compiled.variables.items() if not one.is_auxiliary]
     if variable not in known:
-        raise ValueError(
+        raise RaspLensError(
             f"{compiled.output!r} has no variable {variable!r}; it has {', '.join(map(repr, known))}."
         )
     place = None if position is None else _position(task, position)
     pairing = pair(compiled, model, task, config, seed, vocabulary)
     if point is not None and point not in pairing.learned.residual_points:
         points = ", ".join(pairing.learned.residual_points)
-        raise ValueError(f"The model's residual stream has no hook point {point!r}; it has {points}.")
+        raise RaspLensError(f"The model's residual stream has no hook point {point!r}; it has {points}.")
     table = decodability(pairing, seed).table
     table = table[table["variable"] == variable]
     places = [task.positions[i] for i in sorted(set(table["position"]))]
@@ -198,7 +205,7 @@ def assert_variable_encoded(
         table = table[table["position"] == place]
     if table.empty:
         where = f" There are {', '.join(places)}." if places else ""
-        raise ValueError(f"{variable!r} neither varies nor reaches an answer at such a position.{where}")
+        raise RaspLensError(f"{variable!r} neither varies nor reaches an answer at such a position.{where}")
     means = table.groupby("point", sort=False)[["score", *CONTROLS]].mean()
     means["above"] = above(means["score"], means[list(CONTROLS)].max(axis=1))
     best = str(best_points(table)["point"].item())
@@ -219,7 +226,7 @@ def assert_edge_critical(
     layer: int,
     query: Position,
     key: Position,
-    task: Task,
+    task: Task | str,
     *,
     at_least: float = 0.01,
     config: CompareConfig = EDGE_CONFIG,
@@ -238,9 +245,10 @@ def assert_edge_critical(
 
     Raises:
         AssertionError: If accuracy drops by less; with the effects by every method, and the most critical edges.
-        ValueError: If there is no such layer or edge.
+        RaspLensError: If there is no such layer or edge.
     """
     __tracebackhide__ = True
+    task = as_task(task)
     _check_share("at_least", at_least)
     drop, evidence = _without_edge(model, layer, query, key, task, config, seed, vocabulary)
     if drop < at_least:
@@ -252,7 +260,7 @@ def assert_edge_not_critical(
     layer: int,
     query: Position,
     key: Position,
-    task: Task,
+    task: Task | str,
     *,
     at_most: float = 0.01,
     config: CompareConfig = EDGE_CONFIG,
@@ -269,9 +277,10 @@ def assert_edge_not_critical(
 
     Raises:
         AssertionError: If accuracy drops by more; with the effects by every method, and the most critical edges.
-        ValueError: If there is no such layer or edge.
+        RaspLensError: If there is no such layer or edge.
     """
     __tracebackhide__ = True
+    task = as_task(task)
     _check_share("at_most", at_most)
     drop, evidence = _without_edge(model, layer, query, key, task, config, seed, vocabulary)
     if drop > at_most:
@@ -291,10 +300,10 @@ def _without_edge(
     """The accuracy drop of zero-ablating an edge, and how a message begins and goes on."""
     studied = _studied(model, task, config, seed, vocabulary)
     if not 0 <= layer < studied.n_layers:
-        raise ValueError(f"The model has no layer {layer}; its layers are 0 to {studied.n_layers - 1}.")
+        raise RaspLensError(f"The model has no layer {layer}; its layers are 0 to {studied.n_layers - 1}.")
     at, to = _position(task, query), _position(task, key)
     if not task.visible[at, to]:
-        raise ValueError(
+        raise RaspLensError(
             f"Position {task.positions[at]} does not see {task.positions[to]}: there is no such edge."
         )
     # As many inputs as were asked for, whatever the number of answers.
@@ -322,14 +331,6 @@ def _edge_name(task: Task, layer: int, query: int, key: int) -> str:
     return f"L{layer} {task.positions[query]}→{task.positions[key]}"
 
 
-def _compiled(program: Any, task: Task) -> CompiledModel:
-    if isinstance(program, CompiledModel):
-        return program
-    if not isinstance(program, SOp):
-        raise TypeError(f"The program must be an s-op or a CompiledModel; got {program!r}.")
-    return compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
-
-
 def _studied(
     model: Any, task: Task, config: CompareConfig, seed: int, vocabulary: GivenVocabulary | None
 ) -> StudiedModel:
@@ -343,6 +344,7 @@ def _selected(rule: Rule, studied: StudiedModel) -> Bool[np.ndarray, "input quer
     task = studied.task
     if not (isinstance(rule, Selector) or (callable(rule) and not isinstance(rule, SOp))):
         raise TypeError(f"The rule must be a selector or a function of key, query and tokens; got {rule!r}.")
+    takes = 0 if isinstance(rule, Selector) else _arguments(rule)
     selected = np.zeros((studied.n_inputs, task.n_ctx, task.n_ctx), dtype=bool)
     for matrix, tokens in zip(selected, task.sequences(studied.ids), strict=True):
         if isinstance(rule, Selector):
@@ -352,8 +354,22 @@ def _selected(rule: Rule, studied: StudiedModel) -> Bool[np.ndarray, "input quer
                 continue
         else:
             for query, key in np.argwhere(task.visible).tolist():
-                matrix[query, key] = bool(rule(key, query, tokens))
+                arguments: tuple[Any, ...] = (key, query, tokens)
+                matrix[query, key] = bool(rule(*arguments[:takes]))
     return selected & task.visible
+
+
+def _arguments(rule: Callable[..., Any]) -> int:
+    """How many arguments a rule takes: two or three."""
+    try:
+        parameters = signature(rule)
+    except ValueError:  # a function of C that does not say
+        return 3
+    for n in (3, 2):
+        with suppress(TypeError):
+            parameters.bind(*range(n))
+            return n
+    raise RaspLensError(f"The rule takes {parameters}; it is called with key, query and, if it likes, tokens.")
 
 
 def _position(task: Task, position: Position) -> int:
@@ -362,7 +378,7 @@ def _position(task: Task, position: Position) -> int:
         return task.positions.index(position)
     if isinstance(position, int | np.integer) and 0 <= position < task.n_ctx:
         return int(position)
-    raise ValueError(
+    raise RaspLensError(
         f"Task {task.name!r} has no position {position!r}; it has 0 to {task.n_ctx - 1}, by name "
         f"{', '.join(map(repr, task.positions))}."
     )
@@ -370,7 +386,7 @@ def _position(task: Task, position: Position) -> int:
 
 def _check_share(name: str, value: float) -> None:
     if not 0 <= value <= 1:
-        raise ValueError(f"{name} must be between 0 and 1; got {value}.")
+        raise RaspLensError(f"{name} must be between 0 and 1; got {value}.")
 
 
 def _named(task: Task, position: int, tokens: Sequence[Value]) -> str:

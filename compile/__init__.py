@@ -3,11 +3,19 @@
 from rasplens.compile import rasp
 from rasplens.compile.compiled import CompiledModel, load_compiled
 from rasplens.compile.compiler import compile_program
-from rasplens.compile.errors import CausalWarning, CompileError, PrecisionError, PrecisionWarning, UndefinedValue
+from rasplens.compile.errors import (
+    CausalWarning,
+    CompileError,
+    PrecisionError,
+    PrecisionWarning,
+    RaspTextError,
+    UndefinedValue,
+)
 from rasplens.compile.limits import CompileLimits
 from rasplens.compile.rasp import programs
 from rasplens.compile.rasp.interpreter import run
 from rasplens.compile.rasp.program_text import program_text
+from rasplens.compile.rasp_text import RaspFile, parse_rasp, read_rasp
 from rasplens.compile.tracr_import import from_tracr, from_tracr_program
 from rasplens.compile.variable import Variable
 from rasplens.compile.verify import Verification, verify
@@ -19,6 +27,8 @@ __all__ = [
     "CompiledModel",
     "PrecisionError",
     "PrecisionWarning",
+    "RaspFile",
+    "RaspTextError",
     "UndefinedValue",
     "Variable",
     "Verification",
@@ -26,9 +36,11 @@ __all__ = [
     "from_tracr",
     "from_tracr_program",
     "load_compiled",
+    "parse_rasp",
     "program_text",
     "programs",
     "rasp",
+    "read_rasp",
     "run",
     "verify",
 ]

@@ -11,6 +11,7 @@ from rasplens.compile.ir import FiniteGraph
 from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.rasp.input_space import InputSpace
 from rasplens.compile.variable import TOLERANCE, Variable
+from rasplens.errors import RaspLensError
 from rasplens.model import Transformer
 
 
@@ -64,13 +65,13 @@ class Anatomy:
         """Token ids for the transformer, the BOS included; short sequences are padded behind.
 
         Raises:
-            ValueError: If there is no sequence, one does not fit, or lengths differ and there is no padding.
+            RaspLensError: If there is no sequence, one does not fit, or lengths differ and there is no padding.
         """
         if not len(sequences):
-            raise ValueError("There is no sequence to encode.")
+            raise RaspLensError("There is no sequence to encode.")
         longest = max(len(tokens) for tokens in sequences)
         if not self.has_pad and any(len(tokens) < longest for tokens in sequences):
-            raise ValueError(
+            raise RaspLensError(
                 "The sequences of a batch must have one length: the model knows no padding. Compile it with "
                 "pad=True, or call run_batch."
             )

@@ -22,6 +22,7 @@ from rasplens.compile.rasp.input_space import batches
 from rasplens.compile.rasp.interpreter import run
 from rasplens.compile.storage.anatomy_files import load_anatomy, save_anatomy
 from rasplens.compile.variable import Subspace
+from rasplens.errors import RaspLensError
 from rasplens.model import Transformer
 from rasplens.model.reparametrise import Reparametrisation
 
@@ -46,7 +47,7 @@ class CompiledModel(Anatomy):
             check: Whether to look at every variable on the way, and not at the answer alone.
 
         Raises:
-            ValueError: If the sequence is empty, too long, or holds a token outside the vocabulary.
+            RaspLensError: If the sequence is empty, too long, or holds a token outside the vocabulary.
             UndefinedValue: If a variable is a mixture of values.
         """
         return self.run_batch([tokens], check=check)[0]
@@ -59,7 +60,7 @@ class CompiledModel(Anatomy):
             check: As for one sequence.
 
         Raises:
-            ValueError: As for one sequence.
+            RaspLensError: As for one sequence.
             UndefinedValue: As for one sequence.
         """
         order = sorted(range(len(sequences)), key=lambda i: len(sequences[i]))
@@ -145,7 +146,7 @@ class CompiledModel(Anatomy):
         by which the BOS attends to itself.
 
         Raises:
-            ValueError: If a bridge cannot express the model, such as one with a mask of its own, or a disguised
+            RaspLensError: If a bridge cannot express the model, such as one with a mask of its own, or a disguised
                 one with a BOS that is not to see the sequence.
         """
         from rasplens.model.bridge import to_bridge
@@ -154,7 +155,7 @@ class CompiledModel(Anatomy):
         model = self.transformer
         if self.has_bos and self.inputs.visible.all():
             if any(isinstance(variable.place, Subspace) for variable in self.variables.values()):
-                raise ValueError(
+                raise RaspLensError(
                     "A disguised model whose BOS sees no other position has no bridge: no axis of its residual "
                     "stream tells the BOS. Make the bridge of the model that was disguised."
                 )

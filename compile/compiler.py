@@ -2,7 +2,7 @@
 
 import operator
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -18,14 +18,15 @@ from rasplens.compile.compiled import CompiledModel
 from rasplens.compile.errors import CompileError, PrecisionError, PrecisionWarning
 from rasplens.compile.frontend.causality import warn_where_causality_matters
 from rasplens.compile.frontend.defined_program import defined_program, numbers_of
-from rasplens.compile.frontend.undefined_inputs import Partial, may_raise_unseen
+from rasplens.compile.frontend.undefined_inputs import DefinedOn, Partial, may_be_undefined, may_raise_unseen
 from rasplens.compile.ir import AggregateNode, BosAttentionNode, FiniteGraph, FiniteNode, Graph
 from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
 from rasplens.compile.passes.pipeline import ALL_PASSES, IF_CONVERSION, VIEWS
 from rasplens.compile.passes.pipeline import optimize as run_passes
 from rasplens.compile.rasp import Encoding, Value
-from rasplens.compile.rasp.input_space import InputSpace, input_space
+from rasplens.compile.rasp.input_space import InputSpace, batches, input_space
 from rasplens.compile.rasp.interpreter import expressions
+from rasplens.errors import RaspLensError
 
 Bos = bool | Literal["auto"]
 """Whether to put a beginning-of-sequence position before the sequence."""
@@ -41,6 +42,7 @@ def compile_program(
     bos: Bos = "auto",
     optimize: bool | Collection[str] = True,
     partial: Partial = "forbid",
+    domain: Iterable[Sequence[Value]] | None = None,
     pad: bool = False,
     limits: CompileLimits = DEFAULT_LIMITS,
 ) -> CompiledModel:
@@ -58,6 +60,8 @@ def compile_program(
             has directions, and heads or neurons, of its own.
         partial: What to do about inputs on which the program is undefined: `"forbid"` them, or `"allow"`
             them, and the model refuses to answer there.
+        domain: Sequences on which the program has to be defined; elsewhere it need not be, and the model refuses
+            to answer there. By default all.
         pad: Whether the transformer is to know a padding token, so that sequences of several lengths can
             stand in one batch.
         limits: How much to enumerate before a program is refused or its inputs are sampled.
@@ -65,7 +69,7 @@ def compile_program(
     Raises:
         CompileError: If the program cannot be compiled to something right, or is undefined on some input; a
             PrecisionError if it adds up or averages numbers that float32 cannot hold apart.
-        ValueError: If the vocabulary, the length, the mask or an option makes no sense.
+        RaspLensError: If the vocabulary, the length, the mask or an option makes no sense.
 
     Warns:
         CausalWarning: If a causal program would say something else if it saw the whole sequence.
@@ -78,10 +82,13 @@ def compile_program(
     if bos is False:
         passes = [name for name in passes if name != IF_CONVERSION]  # heads that choose may select nothing
     if partial not in get_args(Partial):
-        raise ValueError(f'partial must be "forbid" or "allow"; got {partial!r}.')
+        raise RaspLensError(f'partial must be "forbid" or "allow"; got {partial!r}.')
     if pad and mask is not None:
-        raise ValueError("With a mask of its own, a position may see nothing but padding. Compile without `pad`.")
-    lowered, whole, graph = _optimised(program, inputs, partial, passes, limits)
+        raise RaspLensError(
+            "With a mask of its own, a position may see nothing but padding. Compile without `pad`."
+        )
+    on = DefinedOn(partial, _domain_ids(domain, inputs))
+    lowered, whole, graph = _optimised(program, inputs, on, passes, limits)
     if causal and mask is None and not program.annotations.get("causal"):
         warn_where_causality_matters(program, whole, inputs, limits)
     _warn_of_numbers_held_apart(program, lowered)
@@ -99,13 +106,13 @@ def compile_program(
         output=output_name(program, graph),
         heads={place: written_name(i, layout) for place, i in assembly.heads.items()},
         neurons={place: written_name(i, layout) for place, i in assembly.neurons.items()},
-        partial=whole if partial == "allow" or may_raise_unseen(whole, inputs, limits) else None,
+        partial=whole if _has_to_notice(whole, inputs, on, limits) else None,
         arguments=function_arguments(program, lowered, whole),
     )
 
 
 def _optimised(
-    program: rasp.SOp, inputs: InputSpace, partial: Partial, passes: Collection[str], limits: CompileLimits
+    program: rasp.SOp, inputs: InputSpace, on: DefinedOn, passes: Collection[str], limits: CompileLimits
 ) -> tuple[Graph, FiniteGraph, FiniteGraph]:
     """The program as lowered, over finitely many values, and after the passes.
 
@@ -116,7 +123,7 @@ def _optimised(
     """
     apart: set[int] = set()
     while True:
-        lowered, whole = defined_program(program, inputs, partial, limits, apart)
+        lowered, whole = defined_program(program, inputs, on, limits, apart)
         graph = run_passes(whole, inputs, passes, limits)
         try:
             check_precision(graph)
@@ -144,11 +151,30 @@ def _warn_of_numbers_held_apart(program: rasp.SOp, lowered: Graph) -> None:
         )
 
 
+def _has_to_notice(whole: FiniteGraph, inputs: InputSpace, on: DefinedOn, limits: CompileLimits) -> bool:
+    """Whether the model has to look out for inputs on which its program is undefined."""
+    return may_raise_unseen(whole, inputs, limits) or (not on.is_all and may_be_undefined(whole))
+
+
+def _domain_ids(domain: Iterable[Sequence[Value]] | None, inputs: InputSpace) -> list[np.ndarray]:
+    """The sequences of a domain as ids, in batches of one length each, the short first.
+
+    Raises:
+        RaspLensError: If there is none, or one does not fit the model.
+    """
+    if domain is None:
+        return []
+    given = sorted((inputs.ids(tuple(tokens)) for tokens in domain), key=len)
+    if not given:
+        raise RaspLensError("The domain holds no sequence. Give some, or leave it out for all.")
+    return [np.array(batch) for batch in batches(given)]
+
+
 def _whole_number(max_len: Any) -> int:
     try:
         return operator.index(max_len)
     except TypeError:
-        raise ValueError(f"max_len must be a whole number of positions; got {max_len!r}.") from None
+        raise RaspLensError(f"max_len must be a whole number of positions; got {max_len!r}.") from None
 
 
 def _passes(chosen: bool | Collection[str]) -> Collection[str]:
@@ -157,9 +183,9 @@ def _passes(chosen: bool | Collection[str]) -> Collection[str]:
     if isinstance(chosen, bool):
         return ALL_PASSES if chosen else ()
     if not isinstance(chosen, Collection):
-        raise ValueError(f"optimize must be True, False or names of passes; got {chosen!r}.")
+        raise RaspLensError(f"optimize must be True, False or names of passes; got {chosen!r}.")
     if unknown := [name for name in chosen if name not in ALL_PASSES]:
-        raise ValueError(f"There is no optimiser pass {unknown[0]!r}. There are {', '.join(ALL_PASSES)}.")
+        raise RaspLensError(f"There is no optimiser pass {unknown[0]!r}. There are {', '.join(ALL_PASSES)}.")
     return chosen
 
 
@@ -170,7 +196,7 @@ def _has_bos(graph: FiniteGraph, bos: Bos) -> bool:
         CompileError: If it needs one and the caller forbids it.
     """
     if bos is not True and bos is not False and bos != "auto":
-        raise ValueError(f'bos must be True, False or "auto"; got {bos!r}.')
+        raise RaspLensError(f'bos must be True, False or "auto"; got {bos!r}.')
     needing = next((node for node in graph.nodes if _needs_bos(node, graph)), None)
     if needing is not None and bos is False:
         raise CompileError(

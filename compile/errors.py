@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from rasplens.errors import RaspLensError
 
-class CompileError(ValueError):
+
+class CompileError(RaspLensError):
     """A program that cannot be compiled to something right.
 
     Attributes:
@@ -27,5 +29,9 @@ class CausalWarning(UserWarning):
     """A program that was compiled to see only the past says something else than if it saw everything."""
 
 
-class UndefinedValue(ValueError):  # noqa: N818 - RASP's own word for it
+class RaspTextError(RaspLensError):
+    """A text that is no RASP program: file, line and column, what is wrong, and the line with a caret below it."""
+
+
+class UndefinedValue(RaspLensError):  # noqa: N818 - RASP's own word for it
     """An input on which a program is undefined, such as the mean of two different words."""

@@ -21,6 +21,7 @@ from jaxtyping import Float, Int
 from rasplens.compile.anatomy import Anatomy
 from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
 from rasplens.compile.variable import nearest
+from rasplens.errors import RaspLensError
 from rasplens.model.forward import forward, masked_softmax
 
 TOKENS, POSITIONS, LOGITS = "tokens", "positions", "logits"
@@ -74,14 +75,14 @@ def circuit(
         whether those are all.
 
     Raises:
-        ValueError: If the granularity is unknown or a position is outside the sequence.
+        RaspLensError: If the granularity is unknown or a position is outside the sequence.
     """
     if granularity not in get_args(Granularity):
-        raise ValueError(f'granularity must be "head" or "edge"; got {granularity!r}.')
+        raise RaspLensError(f'granularity must be "head" or "edge"; got {granularity!r}.')
     n = compiled.inputs.max_len
     counted = list(range(n)) if positions is None else list(positions)
     if outside := [position for position in counted if not 0 <= position < n]:
-        raise ValueError(f"Positions {outside} lie outside the {n} positions of the longest sequence.")
+        raise RaspLensError(f"Positions {outside} lie outside the {n} positions of the longest sequence.")
     batches = list(_tried(compiled, limits.circuit_inputs))
     graph = nx.DiGraph(
         ablation="zero, attention renormalised" if granularity == "edge" else "zero",

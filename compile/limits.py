@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, fields
 
+from rasplens.errors import RaspLensError
+
 
 @dataclass(frozen=True)
 class CompileLimits:
@@ -22,7 +24,7 @@ class CompileLimits:
             are more.
 
     Raises:
-        ValueError: If a limit is below 0.
+        RaspLensError: If a limit is below 0.
     """
 
     max_values: int = 20_000
@@ -37,7 +39,7 @@ class CompileLimits:
     def __post_init__(self) -> None:
         for field in fields(self):
             if getattr(self, field.name) < 0:
-                raise ValueError(f"{field.name} must be 0 or more; got {getattr(self, field.name)}.")
+                raise RaspLensError(f"{field.name} must be 0 or more; got {getattr(self, field.name)}.")
 
 
 DEFAULT_LIMITS = CompileLimits()

@@ -12,6 +12,7 @@ import numpy as np
 from rasplens.compile import rasp
 from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.language import PRIMITIVES
+from rasplens.errors import RaspLensError
 from rasplens.model import Config, Transformer, bidirectional_mask, causal_mask
 
 
@@ -37,12 +38,14 @@ class TracrModel:
         """Token ids, behind the BOS.
 
         Raises:
-            ValueError: If a token is unknown, or the lengths differ.
+            RaspLensError: If a token is unknown, or the lengths differ.
         """
         if len({len(tokens) for tokens in sequences}) > 1:
-            raise ValueError("The sequences of a batch must have one length: Tracr's models do not mask padding.")
+            raise RaspLensError(
+                "The sequences of a batch must have one length: Tracr's models do not mask padding."
+            )
         if unknown := [token for tokens in sequences for token in tokens if token not in self.input_ids]:
-            raise ValueError(f"Token {unknown[0]!r} is not in the vocabulary of the model.")
+            raise RaspLensError(f"Token {unknown[0]!r} is not in the vocabulary of the model.")
         return np.array([[self.input_ids[token] for token in (self.bos, *tokens)] for tokens in sequences])
 
     def __call__(self, tokens: Sequence[Value]) -> list[Value]:
@@ -63,12 +66,12 @@ def from_tracr(assembled: Any, output: str | None = None) -> TracrModel:
             those that the output encoder fits.
 
     Raises:
-        ValueError: If the model has layer norm, or the output cannot be told.
+        RaspLensError: If the model has layer norm, or the output cannot be told.
     """
     config, params = assembled.model_config, assembled.params
     labels = tuple(assembled.residual_labels)
     if getattr(config, "layer_norm", False):
-        raise ValueError("Models with layer norm are not supported; Tracr's own have none.")
+        raise RaspLensError("Models with layer norm are not supported; Tracr's own have none.")
     weights = {
         "embed.W_E": np.asarray(params["token_embed"]["embeddings"]),
         "pos_embed.W_pos": np.asarray(params["pos_embed"]["embeddings"]),
@@ -132,12 +135,12 @@ def _output_columns(
             fitting.append([labels.index(label) for label in wanted])
     if not fitting:
         known = ", ".join(dict.fromkeys(names))
-        raise ValueError(f"No residual labels fit the output {output or ''}; there are {known}.")
+        raise RaspLensError(f"No residual labels fit the output {output or ''}; there are {known}.")
     written = [_last_written(columns, weights, n_layers) for columns in fitting]
     last = [columns for columns, at in zip(fitting, written, strict=True) if at == max(written)]
     if len(last) > 1:
         candidates = ", ".join(repr(names[columns[0]]) for columns in last)
-        raise ValueError(f"Several variables could be the output: {candidates}. Name one as `output`.")
+        raise RaspLensError(f"Several variables could be the output: {candidates}. Name one as `output`.")
     return last[0]
 
 

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from rasplens.compile.errors import UndefinedValue
 from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.rasp.values import as_number, value_key
+from rasplens.errors import RaspLensError
 from rasplens.model.change_of_basis import ChangeOfBasis
 
 TOLERANCE = 0.25
@@ -80,10 +81,10 @@ class Variable:
         """The axes of the residual stream that it is read from.
 
         Raises:
-            ValueError: If they are none, as in a disguised model.
+            RaspLensError: If they are none, as in a disguised model.
         """
         if isinstance(self.place, Subspace):
-            raise ValueError(
+            raise RaspLensError(
                 f"{self.name!r} lies along no axes of the residual stream: its model is disguised. Use `read`, or "
                 "`projector` for what of a stream lies along it."
             )

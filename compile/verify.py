@@ -13,6 +13,7 @@ from rasplens.compile.rasp.batch_interpreter import BatchInterpreter
 from rasplens.compile.rasp.input_space import batches
 from rasplens.compile.rasp.values import value_key
 from rasplens.compile.variable import Variable, nearest
+from rasplens.errors import RaspLensError
 
 EXHAUSTIVE_LIMIT = 1_000_000
 """Input spaces of at most this many sequences are checked in full."""
@@ -94,7 +95,7 @@ def verify(
         progress: Called after every batch.
 
     Raises:
-        ValueError: If a given sequence does not fit the model, or there is none to check.
+        RaspLensError: If a given sequence does not fit the model, or there is none to check.
     """
     space = compiled.inputs
     exhaustive = inputs is None and space.size <= EXHAUSTIVE_LIMIT
@@ -107,7 +108,7 @@ def verify(
     else:
         batches_of_ids, to_check = space.sampled_ids(samples, seed), samples
     if to_check == 0:
-        raise ValueError("There is no sequence to check: give some inputs, or at least one sample.")
+        raise RaspLensError("There is no sequence to check: give some inputs, or at least one sample.")
     tables = BatchInterpreter(compiled.program, space.vocab, space.visible)
     plainly = np.random.default_rng(seed).choice(to_check, min(PLAINLY, to_check), replace=False)
     checked, undefined, margin, counterexample = 0, 0, 0.5, None

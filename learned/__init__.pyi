@@ -16,6 +16,9 @@ from .config import (
 from .importers.checkpoint import (
     import_checkpoint,
 )
+from .importers.huggingface import (
+    load_huggingface,
+)
 from .initialisation import (
     untrained,
     untrained_like,
@@ -57,6 +60,7 @@ __all__ = [
     "get_recipe",
     "import_checkpoint",
     "load_compressed",
+    "load_huggingface",
     "load_learned",
     "load_pretrained",
     "pretrained_names",

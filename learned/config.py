@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from rasplens.errors import RaspLensError
+
 
 @dataclass(frozen=True)
 class TrainConfig:
@@ -22,7 +24,7 @@ class TrainConfig:
         most_numbers: What the layers' outputs on all inputs of the pool may come to: 50 million are 200 MB.
 
     Raises:
-        ValueError: If a size is below 1, or `save_every` negative.
+        RaspLensError: If a size is below 1, or `save_every` negative.
     """
 
     chunk: int = 100
@@ -37,10 +39,10 @@ class TrainConfig:
     def __post_init__(self) -> None:
         for name in ("chunk", "map_chunk", "n_monitored", "most_devices", "pool", "most_numbers"):
             if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1; got {getattr(self, name)}.")
+                raise RaspLensError(f"{name} must be at least 1; got {getattr(self, name)}.")
         for name in ("save_every", "worth_sharing"):
             if getattr(self, name) < 0:
-                raise ValueError(f"{name} must not be negative; got {getattr(self, name)}.")
+                raise RaspLensError(f"{name} must not be negative; got {getattr(self, name)}.")
 
 
 DEFAULTS = TrainConfig()

@@ -1,5 +1,7 @@
 """What can go wrong in training."""
 
+from rasplens.errors import RaspLensError
 
-class TrainingError(ValueError):
+
+class TrainingError(RaspLensError):
     """A training that cannot go on: its loss is infinite or NaN."""

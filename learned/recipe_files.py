@@ -6,6 +6,7 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from rasplens.errors import RaspLensError
 from rasplens.learned.architecture import Architecture
 from rasplens.learned.recipes import Recipe
 
@@ -27,17 +28,17 @@ def read_recipe(path: str | Path) -> Recipe:
         d_head = 8
 
     Raises:
-        ValueError: If there is no such file, it is no TOML, or a field is missing, unknown or of the wrong type.
+        RaspLensError: If there is no such file, it is no TOML, or a field is missing, unknown or of a wrong type.
     """
     try:
         values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
-        raise ValueError(f"The recipe {path} cannot be read: {error.strerror}.") from None
+        raise RaspLensError(f"The recipe {path} cannot be read: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is no TOML: {error}.") from None
+        raise RaspLensError(f"{path} is no TOML: {error}.") from None
     architecture = values.get("architecture", {})
     if not isinstance(architecture, dict):
-        raise ValueError(f"{path}: `architecture` must be a table, [architecture].")
+        raise RaspLensError(f"{path}: `architecture` must be a table, [architecture].")
     shape = Architecture(**_checked(architecture, Architecture, f"{path}, [architecture]"))
     return Recipe(**_checked({**values, "architecture": shape}, Recipe, str(path)))
 
@@ -46,15 +47,15 @@ def _checked(values: Mapping[str, Any], kind: type[Any], where: str) -> dict[str
     """The values of a dataclass's fields, whole numbers as floats where those are meant."""
     types, found = get_type_hints(kind), dict(values)
     if unknown := set(found) - set(types):
-        raise ValueError(f"{where}: there is no field {sorted(unknown)[0]!r}. There are {', '.join(types)}.")
+        raise RaspLensError(f"{where}: there is no field {sorted(unknown)[0]!r}. There are {', '.join(types)}.")
     for field in fields(kind):
         if field.name not in found:
             if field.default is MISSING:
-                raise ValueError(f"{where}: the field {field.name!r} is missing.")
+                raise RaspLensError(f"{where}: the field {field.name!r} is missing.")
             continue
         value, wanted = found[field.name], types[field.name]
         if wanted is float and type(value) is int:
             found[field.name] = float(value)
         elif type(value) is not wanted:
-            raise ValueError(f"{where}: {field.name!r} must be of type {wanted.__name__}; got {value!r}.")
+            raise RaspLensError(f"{where}: {field.name!r} must be of type {wanted.__name__}; got {value!r}.")
     return found

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from rasplens.errors import RaspLensError
 from rasplens.learned.architecture import Architecture
 from rasplens.tasks import Task
 
@@ -45,11 +46,11 @@ class Recipe:
     def __post_init__(self) -> None:
         for name in ("batch_size", "steps"):
             if getattr(self, name) < 1:
-                raise ValueError(f"A recipe needs {name} of at least 1; got {getattr(self, name)}.")
+                raise RaspLensError(f"A recipe needs {name} of at least 1; got {getattr(self, name)}.")
         if self.learning_rate <= 0:
-            raise ValueError(f"A recipe needs a positive learning_rate; got {self.learning_rate:g}.")
+            raise RaspLensError(f"A recipe needs a positive learning_rate; got {self.learning_rate:g}.")
         if not 0 <= self.warmup < self.steps:
-            raise ValueError(f"The warm-up must be shorter than the {self.steps} steps; got {self.warmup}.")
+            raise RaspLensError(f"The warm-up must be shorter than the {self.steps} steps; got {self.warmup}.")
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain JSON values."""
@@ -98,14 +99,27 @@ RECIPES: Mapping[str, Mapping[str, Recipe]] = {
 """The recipes of each task; the first is the default."""
 
 
+_ATTENTION_ONLY = Architecture(n_layers=2, n_heads=4, d_model=64, d_head=16, bias=True)
+_WITH_MLPS = Architecture(n_layers=2, n_heads=4, d_model=64, d_head=16, d_mlp=256, bias=True)
+GENERAL: Mapping[str, Recipe] = {
+    "fast": Recipe(_ATTENTION_ONLY, 256, 4_000, 3e-3, 0.01, b2=0.98, warmup=200, clip=1.0),
+    "mlp": Recipe(_WITH_MLPS, 256, 6_000, 3e-3, 0.01, b2=0.98, warmup=200, clip=1.0),
+}
+"""The recipes of every other task, such as that of a user's own program: attention-only, or with MLPs."""
+
+
+def default_recipes(task: str) -> tuple[str, ...]:
+    """The recipes of a task to be tried one after the other, until one of them learns it."""
+    return ("fast",) if task in RECIPES else tuple(GENERAL)
+
+
 def get_recipe(task: str, name: str) -> Recipe:
     """A recipe by task and name.
 
     Raises:
-        ValueError: If the task has no such recipe.
+        RaspLensError: If the task has no such recipe.
     """
-    recipes = RECIPES.get(task, {})
+    recipes = RECIPES.get(task, GENERAL)
     if name not in recipes:
-        known = f"It has {', '.join(recipes)}." if recipes else "It has none: build a Recipe."
-        raise ValueError(f"Task {task!r} has no recipe {name!r}. {known}")
+        raise RaspLensError(f"Task {task!r} has no recipe {name!r}. It has {', '.join(recipes)}.")
     return recipes[name]

@@ -2,6 +2,7 @@
 
 from importlib.resources import as_file, files
 
+from rasplens.errors import RaspLensError
 from rasplens.learned.learned_model import LearnedModel, load_learned
 
 
@@ -15,10 +16,10 @@ def load_pretrained(task: str) -> LearnedModel:
     """The shipped model for a task; its provenance has the command, the seed and the figures of its making.
 
     Raises:
-        ValueError: If none is shipped for the task.
+        RaspLensError: If none is shipped for the task.
     """
     if task not in pretrained_names():
-        raise ValueError(
+        raise RaspLensError(
             f"No trained model is shipped for the task {task!r} (there are {', '.join(pretrained_names())}). "
             "Train one with `rasplens train`, or bring a checkpoint."
         )

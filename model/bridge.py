@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Int
 
+from rasplens.errors import RaspLensError
 from rasplens.model.config import Config
 from rasplens.model.transformer import Transformer
 
@@ -23,7 +24,7 @@ def to_bridge(transformer: Transformer, tokens: Int[np.ndarray, "batch pos"] | N
         tokens: Inputs on which the logits are compared; by default random ones of full length.
 
     Raises:
-        ValueError: If the bridge cannot express the model, or its logits come out different.
+        RaspLensError: If the bridge cannot express the model, or its logits come out different.
     """
     import torch
 
@@ -32,7 +33,7 @@ def to_bridge(transformer: Transformer, tokens: Int[np.ndarray, "batch pos"] | N
     weights = _bridge_weights(transformer)
     parameters = {name.replace("_original_component.", ""): p for name, p in bridge.named_parameters()}
     if set(parameters) != set(weights):
-        raise ValueError(
+        raise RaspLensError(
             f"This TransformerLens names weights differently: {sorted(set(parameters) ^ set(weights))}."
         )
     if tokens is None:
@@ -45,7 +46,7 @@ def to_bridge(transformer: Transformer, tokens: Int[np.ndarray, "batch pos"] | N
     expected = transformer(tokens)
     difference = float(np.abs(logits - expected).max() / max(1.0, float(np.abs(expected).max())))
     if difference > PARITY:
-        raise ValueError(
+        raise RaspLensError(
             f"The converted model's logits differ by {difference:.1e} of the largest; {PARITY} is allowed."
         )
     return bridge
@@ -55,13 +56,13 @@ def _check_expressible(transformer: Transformer) -> None:
     config, mask = transformer.config, transformer.mask
     causal = np.tri(config.n_ctx, dtype=bool)
     if not (mask.all() or (mask == causal).all()):
-        raise ValueError(
+        raise RaspLensError(
             "A native bridge knows causal and bidirectional attention only; this model's mask is neither."
         )
     if config.smeared_keys or config.positions == "sinusoidal_qk":
-        raise ValueError("A native bridge has neither smeared keys nor sinusoids on queries and keys.")
+        raise RaspLensError("A native bridge has neither smeared keys nor sinusoids on queries and keys.")
     if transformer.weights.get("unembed.b_U", np.zeros(1)).any():
-        raise ValueError("A native bridge has no unembedding bias; this model has one.")
+        raise RaspLensError("A native bridge has no unembedding bias; this model has one.")
 
 
 def _empty_bridge(config: Config, is_bidirectional: bool) -> "TransformerBridge":

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, fields
 from numbers import Integral, Real
 from typing import Any
 
+from rasplens.errors import RaspLensError
+
 POSITIONS = ("learned", "sinusoidal_qk", "none")
 NORMALIZATIONS = ("none", "LN", "LNPre")
 
@@ -103,6 +105,11 @@ class Config:
         """Whether the blocks have no MLP."""
         return self.d_mlp == 0
 
+    @property
+    def normalization_type(self) -> str | None:
+        """The normalization, as TransformerLens calls it: "LN", "LNPre", or None."""
+        return None if self.normalization == "none" else self.normalization
+
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain JSON values."""
         return asdict(self)
@@ -112,15 +119,15 @@ class Config:
         """The config that `to_dict` described.
 
         Raises:
-            ValueError: If a field is missing or unknown.
+            RaspLensError: If a field is missing or unknown.
         """
         known = {field.name for field in fields(cls)}
         if unknown := sorted(set(values) - known):
-            raise ValueError(f"Unknown config fields {unknown}; this version knows {sorted(known)}.")
+            raise RaspLensError(f"Unknown config fields {unknown}; this version knows {sorted(known)}.")
         try:
             return cls(**values)
         except TypeError as error:
-            raise ValueError(f"Incomplete config: {error}.") from None
+            raise RaspLensError(f"Incomplete config: {error}.") from None
 
 
 def weight_shapes(config: Config) -> dict[str, tuple[int, ...]]:
@@ -182,9 +189,9 @@ def _check_type(name: str, value: Any, kind: type) -> None:
     is_flag = isinstance(value, bool)
     if not isinstance(value, kind) or (is_flag and kind is not bool):
         what = {Integral: "a whole number", Real: "a number", bool: "true or false", str: "a word"}[kind]
-        raise ValueError(f"{name} must be {what}; got {value!r}.")
+        raise RaspLensError(f"{name} must be {what}; got {value!r}.")
 
 
 def _require(holds: bool, message: str) -> None:
     if not holds:
-        raise ValueError(message)
+        raise RaspLensError(message)

@@ -5,7 +5,7 @@ torch model with hook points and the JAX function that training differentiates. 
 2021, "A Mathematical Framework for Transformer Circuits"; names as in TransformerLens.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -40,6 +40,7 @@ def forward(
     hook: Hook = no_hook,
     xp: ModuleType = np,
     per_head: bool = True,
+    silent: Collection[int] = (),
 ) -> Array:
     """Logits of a batch of token sequences.
 
@@ -53,11 +54,12 @@ def forward(
         xp: The array namespace.
         per_head: Whether each head's own output is computed, `hook_result`; without, only their sum, which
             takes a fraction of the time and memory of wide models.
+        silent: Layers whose heads write nothing. Their attention is left out, with its hook points.
 
     Returns:
         `[batch, pos, d_vocab_out]`.
     """
-    model = _Model(weights, mask, config, hook, xp, per_head)
+    model = _Model(weights, mask, config, hook, xp, per_head, silent)
     residual = hook("hook_embed", weights["embed.W_E"][tokens])
     position = None
     if config.positions != "none":
@@ -77,6 +79,7 @@ def forward_from(
     hook: Hook = no_hook,
     xp: ModuleType = np,
     per_head: bool = False,
+    silent: Collection[int] = (),
 ) -> Array:
     """Logits of a forward pass that starts before a layer, or behind its attention.
 
@@ -92,11 +95,12 @@ def forward_from(
         hook: Called on every activation from there on.
         xp: The array namespace.
         per_head: Whether each head's own output is computed.
+        silent: Layers whose heads write nothing.
 
     Returns:
         `[batch, pos, d_vocab_out]`.
     """
-    model = _Model(weights, mask, config, hook, xp, per_head)
+    model = _Model(weights, mask, config, hook, xp, per_head, silent)
     if gathered is not None:
         residual, layer = _behind_heads(model, layer, residual, gathered), layer + 1
     position = _position_embedding(model, residual) if config.positions == "sinusoidal_qk" else None
@@ -113,6 +117,7 @@ class _Model:
     hook: Hook
     xp: ModuleType
     per_head: bool
+    silent: Collection[int]
 
     def plus_bias(self, value: Array, name: str) -> Array:
         return value + self.weights[name] if name in self.weights else value
@@ -145,14 +150,19 @@ def _layers(model: _Model, first: int, residual: Array, position: Array | None) 
     for layer in range(first, model.config.n_layers):
         residual = model.hook(f"blocks.{layer}.hook_resid_pre", residual)
         read = model.normalized(f"blocks.{layer}.ln1", residual)
-        residual = _behind_heads(model, layer, residual, _gathered(model, layer, read, position))
+        gathered = None if layer in model.silent else _gathered(model, layer, read, position)
+        residual = _behind_heads(model, layer, residual, gathered)
     return model.plus_bias(model.normalized("ln_final", residual) @ model.weights["unembed.W_U"], "unembed.b_U")
 
 
-def _behind_heads(model: _Model, layer: int, residual: Array, gathered: Array) -> Array:
-    """The residual stream after a layer, from what its heads gathered."""
+def _behind_heads(model: _Model, layer: int, residual: Array, gathered: Array | None) -> Array:
+    """The residual stream after a layer, from what its heads gathered; None for heads that write nothing."""
     block = f"blocks.{layer}."
-    residual = residual + model.hook(f"{block}hook_attn_out", _attention_output(model, layer, gathered))
+    if gathered is None:
+        output = model.plus_bias(model.xp.zeros_like(residual), f"{block}attn.b_O")
+    else:
+        output = _attention_output(model, layer, gathered)
+    residual = residual + model.hook(f"{block}hook_attn_out", output)
     if not model.config.attn_only:
         residual = model.hook(f"{block}hook_resid_mid", residual)
         read = model.normalized(f"{block}ln2", residual)

@@ -1,24 +1,31 @@
 """The transformer in torch, with TransformerLens hook points on every activation."""
 
-from typing import Any
+import difflib
+from collections.abc import Iterable
+from typing import Any, Literal
 
 import array_api_compat.torch as xp
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from transformer_lens import HookedRootModule
+from transformer_lens import ActivationCache, HookedRootModule
 from transformer_lens.hook_points import HookPoint
 
+from rasplens.errors import RaspLensError
 from rasplens.model.config import hook_names
 from rasplens.model.forward import forward, forward_from
 from rasplens.model.transformer import HasTransformer, Transformer, check_tokens
 
+ReturnType = Literal["logits", "loss", "both"] | None
+"""What a forward pass returns, as in TransformerLens: None leaves out nothing but the return."""
+
 
 class HookedModel(HookedRootModule):
-    """A `Transformer` as a torch module: `run_with_cache`, `run_with_hooks` and `ActivationCache` work.
+    """A `Transformer` as a torch module, to be used like TransformerLens's models.
 
-    Its `state_dict` has the weights' own names, and every hook point of `hook_names` is live: an edit
-    there reaches the logits.
+    `run_with_hooks` works, `run_with_cache` returns an `ActivationCache`, weights stand stacked under the usual
+    names (`W_Q`, `W_O`, `W_E`, …). Its `state_dict` has the weights' own names, and every hook point of
+    `hook_names` is live: an edit there reaches the logits.
 
     Args:
         model: The transformer to wrap, or a model that has one; its weights are copied.
@@ -40,23 +47,42 @@ class HookedModel(HookedRootModule):
         self,
         tokens: Int[torch.Tensor, "batch pos"] | Float[torch.Tensor, "batch pos d_model"],
         start_at_layer: int | None = None,
-    ) -> Float[torch.Tensor, "batch pos d_vocab_out"]:
-        """Logits; see `rasplens.model.forward.forward`.
+        return_type: ReturnType = "logits",
+    ) -> Any:
+        """Logits `[batch, pos, d_vocab_out]`; see `rasplens.model.forward.forward`.
 
         Args:
             tokens: The inputs; with `start_at_layer`, the residual stream before that layer instead.
             start_at_layer: Where to start, as in TransformerLens; hook points before it are passed by.
+            return_type: "logits", "loss" (the mean cross-entropy of the next token, in nats), "both" as a tuple,
+                or None.
 
         Raises:
-            ValueError: If the tokens do not fit the config.
+            RaspLensError: If the tokens do not fit the config, or a loss is asked of logits that are no tokens.
         """
+        if return_type in ("loss", "both") and (
+            start_at_layer is not None or self.cfg.d_vocab != self.cfg.d_vocab_out
+        ):
+            raise RaspLensError("There is no next-token loss where logits or inputs are no tokens.")
+        logits = self._logits(tokens, start_at_layer)
+        if return_type is None or return_type == "logits":
+            return logits if return_type else None
+        if return_type not in ("loss", "both"):
+            raise RaspLensError(f'return_type is "logits", "loss", "both" or None; got {return_type!r}.')
+        loss = torch.nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten().long())
+        return loss if return_type == "loss" else (logits, loss)
+
+    def _logits(
+        self, tokens: torch.Tensor, start_at_layer: int | None
+    ) -> Float[torch.Tensor, "batch pos d_vocab_out"]:
         weights = dict(self.named_parameters())
         per_head = any(_is_hooked(point) for point in self._results)
+        silent = self._silent_layers()
         if start_at_layer is not None:
             start = start_at_layer, tokens, None
-            return forward_from(weights, self.mask, self.cfg, *start, self._hook, xp, per_head)
+            return forward_from(weights, self.mask, self.cfg, *start, self._hook, xp, per_head, silent)
         check_tokens(self.cfg, tokens)
-        return forward(weights, self.mask, self.cfg, tokens, self._hook, xp, per_head)
+        return forward(weights, self.mask, self.cfg, tokens, self._hook, xp, per_head, silent)
 
     def forward_from(
         self,
@@ -71,6 +97,116 @@ class HookedModel(HookedRootModule):
         weights = dict(self.named_parameters())
         return forward_from(weights, self.mask, self.cfg, layer, residual, gathered, xp=xp)
 
+    def run_with_cache(
+        self, *inputs: Any, names_filter: Any = None, remove_batch_dim: bool = False, **options: Any
+    ) -> tuple[Any, ActivationCache]:
+        """Output and activations; see TransformerLens's `run_with_cache`.
+
+        Raises:
+            RaspLensError: If a name is that of no hook point, with the nearest one.
+        """
+        self._check_names([names_filter] if isinstance(names_filter, str) else names_filter)
+        output, found = super().run_with_cache(
+            *inputs, names_filter=names_filter, remove_batch_dim=remove_batch_dim, **options
+        )
+        return output, ActivationCache(dict(found), self, has_batch_dim=not remove_batch_dim)
+
+    def run_with_hooks(
+        self, *inputs: Any, fwd_hooks: Iterable[Any] = (), bwd_hooks: Iterable[Any] = (), **options: Any
+    ) -> Any:
+        """Output of a pass with hooks; see TransformerLens's `run_with_hooks`.
+
+        Raises:
+            RaspLensError: If a name is that of no hook point, with the nearest one.
+        """
+        forward, backward = list(fwd_hooks), list(bwd_hooks)
+        self._check_names([name for name, _ in (*forward, *backward)])
+        return super().run_with_hooks(*inputs, fwd_hooks=forward, bwd_hooks=backward, **options)
+
+    def _check_names(self, names: Any) -> None:
+        for name in names if isinstance(names, list | tuple) else ():
+            if isinstance(name, str) and name not in self.hook_dict:
+                near = difflib.get_close_matches(name, self.hook_dict, n=1, cutoff=0.5)
+                hint = f" The nearest is {near[0]!r}." if near else ""
+                raise RaspLensError(f"There is no hook point {name!r}.{hint}")
+
+    # Weights, stacked over layers, under TransformerLens's names and axes.
+
+    @property
+    def W_E(self) -> Float[torch.Tensor, "d_vocab d_model"]:
+        """The embedding."""
+        return self.get_parameter("embed.W_E")
+
+    @property
+    def W_U(self) -> Float[torch.Tensor, "d_model d_vocab_out"]:
+        """The unembedding."""
+        return self.get_parameter("unembed.W_U")
+
+    @property
+    def W_pos(self) -> Float[torch.Tensor, "n_ctx d_model"]:
+        """The position embedding.
+
+        Raises:
+            RaspLensError: If positions are not learned.
+        """
+        if self.cfg.positions != "learned":
+            raise RaspLensError(f"The model has no W_pos: its positions are {self.cfg.positions!r}.")
+        return self.get_parameter("pos_embed.W_pos")
+
+    @property
+    def W_Q(self) -> Float[torch.Tensor, "layer head d_model d_head"]:
+        """The query weights."""
+        return self._stacked("attn.W_Q")
+
+    @property
+    def W_K(self) -> Float[torch.Tensor, "layer head d_model d_head"]:
+        """The key weights."""
+        return self._stacked("attn.W_K")
+
+    @property
+    def W_V(self) -> Float[torch.Tensor, "layer head d_model d_head"]:
+        """The value weights."""
+        return self._stacked("attn.W_V")
+
+    @property
+    def W_O(self) -> Float[torch.Tensor, "layer head d_head d_model"]:
+        """The output weights."""
+        return self._stacked("attn.W_O")
+
+    @property
+    def W_in(self) -> Float[torch.Tensor, "layer d_model d_mlp"]:
+        """The input weights of the MLPs."""
+        return self._stacked("mlp.W_in")
+
+    @property
+    def W_out(self) -> Float[torch.Tensor, "layer d_mlp d_model"]:
+        """The output weights of the MLPs."""
+        return self._stacked("mlp.W_out")
+
+    def _stacked(self, name: str) -> torch.Tensor:
+        if not self.cfg.n_layers or (name.startswith("mlp.") and self.cfg.attn_only):
+            raise RaspLensError(f"The model has no {name.rpartition('.')[2]}: it has no such layer.")
+        return torch.stack([self.get_parameter(f"blocks.{i}.{name}") for i in range(self.cfg.n_layers)])
+
+    def accumulated_bias(
+        self, layer: int, mlp_input: bool = False, include_mlp_biases: bool = True
+    ) -> Float[torch.Tensor, " d_model"]:
+        """The biases that are written before a layer, or before its MLP; `ActivationCache` asks for them."""
+        known, total = dict(self.named_parameters()), torch.zeros(self.cfg.d_model, dtype=self.W_E.dtype)
+        for i in range(layer + mlp_input):
+            names = [f"blocks.{i}.attn.b_O"]
+            names += [f"blocks.{i}.mlp.b_out"] if include_mlp_biases and i < layer else []
+            total = total + sum(known[name].detach() for name in names if name in known)
+        return total
+
+    def tokens_to_residual_directions(self, tokens: Any) -> Float[torch.Tensor, "*tokens d_model"]:
+        """The directions of the residual stream along which answers' logits are read.
+
+        Args:
+            tokens: An answer's place among the logits, or several of them.
+        """
+        return self.W_U.T[torch.as_tensor(tokens)]
+
     @property
     def is_hooked(self) -> bool:
         """Whether a hook sits on any of its hook points."""
@@ -80,6 +216,23 @@ class HookedModel(HookedRootModule):
         """The present parameters as a `Transformer`."""
         weights = {name: value.detach().cpu().numpy() for name, value in self.named_parameters()}
         return Transformer(self.cfg, weights, np.asarray(self.mask.cpu()))
+
+    def _silent_layers(self) -> list[int]:
+        """The layers whose heads write nothing, where nobody looks at them: a compiled model has many.
+
+        While gradients are wanted there are none: an output of zero may have a gradient that is not.
+        """
+        if torch.is_grad_enabled():
+            return []
+        return [
+            layer
+            for layer in range(self.cfg.n_layers)
+            if not self.get_parameter(f"blocks.{layer}.attn.W_O").any() and not self._attention_is_hooked(layer)
+        ]
+
+    def _attention_is_hooked(self, layer: int) -> bool:
+        prefix = f"blocks.{layer}.attn."
+        return any(_is_hooked(point) for name, point in self.hook_dict.items() if name.startswith(prefix))
 
     @property
     def _results(self) -> list[HookPoint]:

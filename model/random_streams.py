@@ -12,6 +12,8 @@ from types import MappingProxyType
 
 import numpy as np
 
+from rasplens.errors import RaspLensError
+
 STREAMS: Mapping[str, int] = MappingProxyType(
     {
         "initial weights": 0,  # the generator of the bare seed
@@ -53,8 +55,8 @@ def rng(seed: int, stream: str) -> np.random.Generator:
         stream: What is drawn, one of `STREAMS`.
 
     Raises:
-        ValueError: If there is no such stream.
+        RaspLensError: If there is no such stream.
     """
     if stream not in STREAMS:
-        raise ValueError(f"There is no random stream {stream!r}. There are {', '.join(STREAMS)}.")
+        raise RaspLensError(f"There is no random stream {stream!r}. There are {', '.join(STREAMS)}.")
     return np.random.default_rng([seed, STREAMS[stream]])

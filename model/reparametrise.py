@@ -15,6 +15,7 @@ from typing import Protocol, TypeVar, overload, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
+from rasplens.errors import RaspLensError
 from rasplens.model import random_streams
 from rasplens.model.change_of_basis import ChangeOfBasis, in_basis, oblique, random_rotation, rotation, widening
 from rasplens.model.transformer import HasTransformer, Transformer
@@ -127,8 +128,8 @@ def disguise(
         A transformer; of a compiled model a compiled model, whose variables, heads and neurons stay known.
 
     Raises:
-        ValueError: If a kind or a basis is unknown, a size negative, a condition below 1, or the residual stream
-            of a model with layer norm is to be rotated or widened: its directions are privileged.
+        RaspLensError: If a kind or a basis is unknown, a size negative, a condition below 1, or the residual
+            stream of a model with layer norm is to be rotated or widened: its directions are privileged.
     """
     _check(model.transformer, kinds, extra_width, noise)
     _check_basis(kinds, basis, condition)
@@ -180,11 +181,11 @@ def _without_identities(model: Transformer) -> Transformer:
 def _check(model: Transformer, kinds: Collection[str], extra_width: int, noise: float) -> None:
     if isinstance(kinds, str) or (unknown := [kind for kind in kinds if kind not in KINDS]):
         named = kinds if isinstance(kinds, str) else unknown[0]
-        raise ValueError(f"kinds must be some of {', '.join(KINDS)}, as a list; got {named!r}.")
+        raise RaspLensError(f"kinds must be some of {', '.join(KINDS)}, as a list; got {named!r}.")
     if extra_width < 0 or noise < 0:
-        raise ValueError(f"extra_width and noise must be 0 or more; got {extra_width} and {noise}.")
+        raise RaspLensError(f"extra_width and noise must be 0 or more; got {extra_width} and {noise}.")
     if model.config.normalization != "none" and ("residual" in kinds or extra_width):
-        raise ValueError(
+        raise RaspLensError(
             "Layer norm privileges the directions of the residual stream: it cannot be rotated or widened. Leave "
             'out "residual" and extra_width.'
         )
@@ -192,11 +193,11 @@ def _check(model: Transformer, kinds: Collection[str], extra_width: int, noise: 
 
 def _check_basis(kinds: Collection[str], basis: str, condition: float) -> None:
     if basis not in BASES:
-        raise ValueError(f"basis must be one of {', '.join(BASES)}; got {basis!r}.")
+        raise RaspLensError(f"basis must be one of {', '.join(BASES)}; got {basis!r}.")
     if not 1 <= condition < math.inf:
-        raise ValueError(f"condition must be a number of at least 1; got {condition}.")
+        raise RaspLensError(f"condition must be a number of at least 1; got {condition}.")
     if basis == "oblique" and "residual" not in kinds:
-        raise ValueError('An oblique basis is one of the residual stream: put "residual" among the kinds.')
+        raise RaspLensError('An oblique basis is one of the residual stream: put "residual" among the kinds.')
 
 
 def _regauged(
@@ -242,7 +243,7 @@ def _with_noise(
     """The twin with as much noise as the logits allow, found by halving.
 
     Raises:
-        ValueError: If the twin itself differs by more already, by rounding.
+        RaspLensError: If the twin itself differs by more already, by rounding.
     """
     logits = model(tokens)
     directions = {name: rng.normal(size=array.shape) * np.abs(array).max() for name, array in twin.weights.items()}
@@ -259,4 +260,4 @@ def _with_noise(
         if np.abs(noisy(tokens) - logits).max() <= most:
             return noisy
         scale /= 2
-    raise ValueError(f"No noise changes the logits by less than {most:g}: rounding alone does. Allow more.")
+    raise RaspLensError(f"No noise changes the logits by less than {most:g}: rounding alone does. Allow more.")

@@ -15,6 +15,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
+from rasplens.errors import RaspLensError
 from rasplens.model.config import Config
 from rasplens.model.transformer import Transformer
 
@@ -29,7 +30,7 @@ MOST_OF_MEMORY = 0.5
 """A file that is larger than this share of the machine's memory is not read."""
 
 
-class StorageError(ValueError):
+class StorageError(RaspLensError):
     """A file that cannot be read or written: missing, truncated, edited, or not ours."""
 
 
@@ -125,7 +126,7 @@ def _config(values: Any, n_arrays: int) -> Config:
     """The config, if it can be that of so many arrays."""
     config = Config.from_dict(values)
     if config.n_layers > n_arrays:
-        raise ValueError(f"its config has {config.n_layers} layers, the file {n_arrays} arrays")
+        raise RaspLensError(f"its config has {config.n_layers} layers, the file {n_arrays} arrays")
     return config
 
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
+from rasplens.errors import RaspLensError
 from rasplens.model.config import Config, bias_shapes, weight_shapes
 from rasplens.model.forward import Array, Hook, forward, no_hook
 
@@ -37,7 +38,7 @@ class Transformer:
         mask: Boolean `[layer, query, key]`; see `rasplens.model.mask`.
 
     Raises:
-        ValueError: If an array is missing, unknown, of the wrong shape or dtype, or not finite.
+        RaspLensError: If an array is missing, unknown, of the wrong shape or dtype, or not finite.
     """
 
     config: Config
@@ -89,7 +90,7 @@ class Transformer:
         """Logits, by the numpy reference.
 
         Raises:
-            ValueError: If the tokens do not fit the config, or a logit is not finite.
+            RaspLensError: If the tokens do not fit the config, or a logit is not finite.
         """
         return self._logits(tokens, no_hook)
 
@@ -99,7 +100,7 @@ class Transformer:
         """Logits and every activation by hook name, by the numpy reference.
 
         Raises:
-            ValueError: If the tokens do not fit the config, or a logit is not finite.
+            RaspLensError: If the tokens do not fit the config, or a logit is not finite.
         """
         cache: Cache = {}
 
@@ -115,7 +116,7 @@ class Transformer:
         with np.errstate(all="ignore"):
             logits = forward(self.weights, self.mask, self.config, tokens, hook)
         if not np.isfinite(logits).all():
-            raise ValueError(
+            raise RaspLensError(
                 f"a logit is not finite: {self.dtype} is too small for an activation; use smaller weights"
             )
         return logits
@@ -139,14 +140,14 @@ def check_tokens(config: Config, tokens: Array) -> None:
     """Raises where token ids do not fit a config, whichever backend is to run them.
 
     Raises:
-        ValueError: If they are no `[batch, pos]` integers, too long, or outside the vocabulary.
+        RaspLensError: If they are no `[batch, pos]` integers, too long, or outside the vocabulary.
     """
     if tokens.ndim != 2:
-        raise ValueError(f"tokens must be [batch, pos]; got shape {tuple(tokens.shape)}.")
+        raise RaspLensError(f"tokens must be [batch, pos]; got shape {tuple(tokens.shape)}.")
     if tokens.shape[1] > config.n_ctx:
-        raise ValueError(f"Sequences have {tokens.shape[1]} positions; the model has n_ctx={config.n_ctx}.")
+        raise RaspLensError(f"Sequences have {tokens.shape[1]} positions; the model has n_ctx={config.n_ctx}.")
     if tokens.shape[0] and tokens.shape[1] and not (tokens.min() >= 0 and tokens.max() < config.d_vocab):
-        raise ValueError(
+        raise RaspLensError(
             f"Token ids run from {int(tokens.min())} to {int(tokens.max())}; "
             f"the model knows 0 to {config.d_vocab - 1}."
         )
@@ -161,9 +162,9 @@ def _owned(array: np.ndarray) -> np.ndarray:
 def _check_names(config: Config, weights: Weights) -> None:
     required, optional = weight_shapes(config), bias_shapes(config)
     if missing := [name for name in required if name not in weights]:
-        raise ValueError(f"Missing weights: {', '.join(missing)}.")
+        raise RaspLensError(f"Missing weights: {', '.join(missing)}.")
     if unknown := [name for name in weights if name not in required and name not in optional]:
-        raise ValueError(f"Unknown weights: {', '.join(unknown)}. This config has {', '.join(required)}.")
+        raise RaspLensError(f"Unknown weights: {', '.join(unknown)}. This config has {', '.join(required)}.")
 
 
 def _check_arrays(config: Config, weights: Weights) -> None:
@@ -171,24 +172,24 @@ def _check_arrays(config: Config, weights: Weights) -> None:
     dtype = weights["embed.W_E"].dtype
     for name, array in weights.items():
         if array.shape != expected[name]:
-            raise ValueError(f"{name} must have shape {expected[name]}; got {array.shape}.")
+            raise RaspLensError(f"{name} must have shape {expected[name]}; got {array.shape}.")
         if not np.issubdtype(array.dtype, np.floating):
-            raise ValueError(f"{name} must be floating-point; got {array.dtype}.")
+            raise RaspLensError(f"{name} must be floating-point; got {array.dtype}.")
         if array.dtype != dtype:
-            raise ValueError(f"Weights must share one dtype; embed.W_E is {dtype}, {name} is {array.dtype}.")
+            raise RaspLensError(f"Weights must share one dtype; embed.W_E is {dtype}, {name} is {array.dtype}.")
         if not np.isfinite(array).all():
-            raise ValueError(f"{name} has NaN or infinite entries.")
+            raise RaspLensError(f"{name} has NaN or infinite entries.")
 
 
 def _check_mask(config: Config, mask: np.ndarray) -> None:
     expected = (config.n_layers, config.n_ctx, config.n_ctx)
     if mask.shape != expected:
-        raise ValueError(f"mask must have shape {expected} (layer, query, key); got {mask.shape}.")
+        raise RaspLensError(f"mask must have shape {expected} (layer, query, key); got {mask.shape}.")
     if mask.dtype != bool:
-        raise ValueError(f"mask must be boolean; got {mask.dtype}.")
+        raise RaspLensError(f"mask must be boolean; got {mask.dtype}.")
 
 
 def _check_frozen(config: Config, weights: Weights) -> None:
     for name in config.frozen:
         if not (weights[name] == np.eye(*weights[name].shape[1:])).all():
-            raise ValueError(f"The config says that {name} is the identity; it is not.")
+            raise RaspLensError(f"The config says that {name} is the identity; it is not.")

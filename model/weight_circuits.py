@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from rasplens.errors import RaspLensError
 from rasplens.model.forward import normalized, sinusoids
 from rasplens.model.transformer import Transformer
 
@@ -27,7 +28,7 @@ def full_ov_circuit(model: Transformer, layer: int, head: int) -> Float[np.ndarr
     """`W_E W_V W_O W_U`: the logits that attending to a token writes.
 
     Raises:
-        ValueError: If the model normalises its residual stream: its circuits are then no products of weights.
+        RaspLensError: If the model normalises its residual stream: its circuits are then no products of weights.
     """
     _require_linear(model)
     return model.W_E @ ov_matrix(model, layer, head) @ model.W_U
@@ -37,7 +38,7 @@ def direct_path(model: Transformer) -> Float[np.ndarray, "d_vocab d_vocab_out"]:
     """`W_E W_U`: the logits that a token writes without any head.
 
     Raises:
-        ValueError: If the model normalises its residual stream.
+        RaspLensError: If the model normalises its residual stream.
     """
     _require_linear(model)
     return model.W_E @ model.W_U
@@ -75,12 +76,12 @@ def score_terms(model: Transformer, head: int, layer: int = 0) -> ScoreTerms:
     `W_E W_QK W_Eᵀ`, the terms are divided by `attn_scale`, so that they add up to the score.
 
     Raises:
-        ValueError: If the model smears its keys (a key is then no function of one token) or normalises its
+        RaspLensError: If the model smears its keys (a key is then no function of one token) or normalises its
             residual stream.
     """
     _require_linear(model)
     if model.config.smeared_keys:
-        raise ValueError("The score of smeared keys has no four-term form: a key mixes two positions.")
+        raise RaspLensError("The score of smeared keys has no four-term form: a key mixes two positions.")
     query_token, query_position = _embedding_projections(model, layer, head, "Q")
     key_token, key_position = _embedding_projections(model, layer, head, "K")
     scale = model.config.attn_scale
@@ -102,21 +103,21 @@ def copying_score(circuit: Float[np.ndarray, "row column"]) -> float:
     come in conjugate pairs, so the sum is real.
 
     Raises:
-        ValueError: If there are more logits than tokens, or every eigenvalue is zero.
+        RaspLensError: If there are more logits than tokens, or every eigenvalue is zero.
     """
     n_tokens, n_logits = circuit.shape
     if n_logits > n_tokens:
-        raise ValueError(f"A circuit of {n_tokens} tokens cannot have {n_logits} logits.")
+        raise RaspLensError(f"A circuit of {n_tokens} tokens cannot have {n_logits} logits.")
     eigenvalues = np.linalg.eigvals(circuit[:n_logits].astype(np.float64))
     total = np.abs(eigenvalues).sum()
     if total == 0:
-        raise ValueError("Every eigenvalue is zero: the circuit neither copies nor suppresses.")
+        raise RaspLensError("Every eigenvalue is zero: the circuit neither copies nor suppresses.")
     return float(eigenvalues.real.sum() / total)
 
 
 def _require_linear(model: Transformer) -> None:
     if model.config.normalization != "none":
-        raise ValueError(
+        raise RaspLensError(
             "The model normalises its residual stream, so no product of its weights says what a path writes. "
             "Look at its activations instead."
         )
@@ -125,7 +126,7 @@ def _require_linear(model: Transformer) -> None:
 def _head_weight(model: Transformer, layer: int, head: int, letter: str) -> Float[np.ndarray, "d_in d_out"]:
     config = model.config
     if not (0 <= layer < config.n_layers and 0 <= head < config.n_heads):
-        raise ValueError(
+        raise RaspLensError(
             f"There is no head L{layer}H{head}: the model has {config.n_layers} layers of "
             f"{config.n_heads} heads, counted from 0."
         )

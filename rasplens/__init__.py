@@ -6,5 +6,7 @@ comparison are a `rasplens.model.Transformer`, and `rasplens.tasks` says what th
 
 from importlib.metadata import version
 
+from rasplens.errors import RaspLensError
+
 __version__ = version("rasplens")
-__all__ = ["__version__"]
+__all__ = ["RaspLensError", "__version__"]

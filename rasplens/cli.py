@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
-from rasplens import __version__
+from rasplens import RaspLensError, __version__
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -19,6 +19,9 @@ app = typer.Typer(
     help="Compile RASP programs to transformers with known circuits, and compare learned models with them.",
     epilog="Exit codes: 0 done, whatever a verdict says; 1 a fault of RASPLens; 2 something to mend; 130 Ctrl-C.",
 )
+
+FLAG = ""
+"""What stands behind an option that takes no value, in help."""
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
@@ -46,44 +49,99 @@ class Preset(StrEnum):
     thorough = "thorough"
 
 
+class PartialName(StrEnum):
+    """What to do about inputs on which a program is undefined."""
+
+    forbid = "forbid"
+    allow = "allow"
+
+
 TaskName = Annotated[
-    str, typer.Argument(metavar="TASK", help="induction, sort, copy, compression or compression_notebook.")
+    str,
+    typer.Argument(
+        metavar="TASK",
+        help="induction, sort, copy, compression or compression_notebook; your own task or program as "
+        "FILE.py:NAME, which runs FILE.py, or FILE.rasp; or data, FILE.jsonl or FILE.csv.",
+    ),
 ]
 Source = Annotated[
     str,
     typer.Argument(
         metavar="PROGRAM",
-        help="A task, whose program is taken, a program of the library, or FILE.py:NAME, which runs FILE.py.",
+        help="A task, whose program is taken, a program of the library, FILE.py:NAME, which runs FILE.py, or "
+        "FILE.rasp.",
     ),
 ]
 ProgramName = Annotated[
-    str | None, typer.Option("--program", help="Which of the task's programs; the first by default.")
+    str | None,
+    typer.Option("--program", metavar="NAME", help="Which of the task's programs; the first by default."),
 ]
 Learned = Annotated[
     Path | None,
     typer.Option(
-        help="Your own model: a RASPLens file, or a legacy TransformerLens .pt. By default the shipped one."
+        metavar="FILE",
+        help="Your own model: a RASPLens file, a legacy TransformerLens .pt, or a folder of Hugging Face's. By "
+        "default the shipped one.",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts, and no progress.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.", callback=_be_quiet)]
-NoColor = Annotated[
-    bool, typer.Option("--no-color", help="Print without colours, as NO_COLOR=1 does.", callback=_without_colour)
+Heads = Annotated[
+    int | None,
+    typer.Option("--n-heads", min=1, metavar="N", help="Heads per layer, where the model's file does not say."),
 ]
-Verbose = Annotated[bool, typer.Option("--verbose", help="Print all evidence, not only the verdict.")]
-Seed = Annotated[int, typer.Option(help="Of everything random.")]
+Expected = Annotated[
+    float | None,
+    typer.Option(
+        "--expect", min=0, max=1, metavar="SHARE", help="Stop if your model gives fewer of the answers right."
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", metavar=FLAG, help="Print JSON for scripts, and no progress.")]
+Quiet = Annotated[bool, typer.Option("--quiet", metavar=FLAG, help="Show no progress.", callback=_be_quiet)]
+NoColor = Annotated[
+    bool,
+    typer.Option(
+        "--no-color", metavar=FLAG, help="Print without colours, as NO_COLOR=1 does.", callback=_without_colour
+    ),
+]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", metavar=FLAG, help="Print all evidence, not only the verdict.")
+]
+Seed = Annotated[int, typer.Option(metavar="N", help="Of everything random.")]
 Config = Annotated[Preset, typer.Option(help="How much a comparison looks at: less time, or more precision.")]
 Inputs = Annotated[
-    int | None, typer.Option(min=50, help="How many held-out inputs to compare on, if not the config's.")
+    int | None,
+    typer.Option(min=50, metavar="N", help="How many held-out inputs to compare on, if not the config's."),
 ]
-Vocab = Annotated[str | None, typer.Option(help="For your own program: its tokens, such as a,b,c or 0..9.")]
-MaxLen = Annotated[int | None, typer.Option(min=1, help="For your own program: the longest sequence.")]
-Causal = Annotated[bool, typer.Option("--causal", help="For your own program: positions see only the past.")]
+Vocab = Annotated[
+    str | None, typer.Option(metavar="TOKENS", help="For your own program: its tokens, such as a,b,c or 0..9.")
+]
+MaxLen = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="For your own program: the longest sequence.")
+]
+Output = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Which s-op of FILE.rasp; by default the last one.")
+]
+Undefined = Annotated[
+    PartialName,
+    typer.Option("--partial", help="Inputs on which a program is undefined: forbid them, or refuse to answer."),
+]
+Programs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--program",
+        metavar="NAME",
+        help="One of the task's programs, FILE.py:NAME or FILE.rasp; say it again for alternatives.",
+    ),
+]
+Causal = Annotated[
+    bool, typer.Option("--causal", metavar=FLAG, help="For your own program: positions see only the past.")
+]
 
 
 @app.callback(invoke_without_command=True)
 def _root(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+    version: Annotated[
+        bool, typer.Option("--version", metavar=FLAG, help="Print the version.", is_eager=True)
+    ] = False,
 ) -> None:
     if version:
         typer.echo(f"rasplens {__version__}")
@@ -94,8 +152,16 @@ def _root(
 def run(
     task: TaskName,
     learned: Learned = None,
-    program: ProgramName = None,
-    out: Annotated[Path | None, typer.Option(help="The folder to write to; runs/TASK by default.")] = None,
+    n_heads: Heads = None,
+    expect: Expected = None,
+    program: Programs = None,
+    vocab: Vocab = None,
+    max_len: MaxLen = None,
+    causal: Causal = False,
+    output: Output = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="The folder to write to; runs/TASK by default.")
+    ] = None,
     config: Config = Preset.standard,
     inputs: Inputs = None,
     seed: Seed = 0,
@@ -108,13 +174,15 @@ def run(
 
     Example: rasplens run sort --learned my_model.pt
     """
-    from rasplens.sources import check_names
+    began = time.perf_counter()  # what is imported below counts
+    from rasplens.sources import Sizes, check_names, task_source
 
-    check_names(task, [program] if program else [], [learned] if learned else [])
+    check_names(task, program or [], [learned] if learned else [])
+    asked = task_source(task, Sizes(vocab, max_len, causal, output=output))
     from rasplens.workflows.run import run_task
 
-    folder, chosen = out or Path("runs") / task, _compare_config(config, inputs)
-    run_task(task, learned, program, folder, chosen, seed, verbose, json)
+    folder, chosen = out or Path("runs") / asked.name, _compare_config(config, inputs)
+    run_task(asked, learned, n_heads, expect, program or [], folder, chosen, seed, verbose, json, began)
 
 
 @app.command("compile")
@@ -124,8 +192,14 @@ def compile_(
     vocab: Vocab = None,
     max_len: MaxLen = None,
     causal: Causal = False,
-    out: Annotated[Path | None, typer.Option(help="Where to write the weights, as safetensors.")] = None,
-    run_on: Annotated[str | None, typer.Option("--input", help="A sequence to run the model on: a,b,a.")] = None,
+    partial: Undefined = PartialName.forbid,
+    output: Output = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where to write the weights, as safetensors.")
+    ] = None,
+    run_on: Annotated[
+        str | None, typer.Option("--input", metavar="TOKENS", help="A sequence to run the model on: a,b,a.")
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
     no_color: NoColor = False,
@@ -137,26 +211,36 @@ def compile_(
     from rasplens.sources import Sizes
     from rasplens.workflows.compile import compile_and_show
 
-    compile_and_show(source, program, Sizes(vocab, max_len, causal), out, run_on, json)
+    compile_and_show(source, program, Sizes(vocab, max_len, causal, partial.value, output), out, run_on, json)
 
 
 @app.command()
 def compress(
     source: Source,
     d: Annotated[
-        list[int], typer.Option("--d", min=1, help="The width of the residual stream; say it again for more.")
+        list[int],
+        typer.Option("--d", min=1, metavar="N", help="The width of the residual stream; say it again for more."),
     ],
     program: ProgramName = None,
     vocab: Vocab = None,
     max_len: MaxLen = None,
     causal: Causal = False,
+    partial: Undefined = PartialName.forbid,
+    output: Output = None,
     plain: Annotated[
-        bool, typer.Option("--plain", help="Compile without optimiser: every variable keeps its own directions.")
+        bool,
+        typer.Option(
+            "--plain", metavar=FLAG, help="Compile without optimiser: every variable keeps its own directions."
+        ),
     ] = False,
-    recipe: Annotated[str, typer.Option(help="fast, or paper with its 300,000 steps.")] = "fast",
+    recipe: Annotated[str, typer.Option(metavar="NAME", help="fast, or paper with its 300,000 steps.")] = "fast",
     seed: Seed = 0,
-    models: Annotated[int, typer.Option(min=1, help="How many models per width, with seeds from --seed on.")] = 1,
-    out: Annotated[Path, typer.Option(help="Where to write the model.")] = Path("compressed.safetensors"),
+    models: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How many models per width, with seeds from --seed on.")
+    ] = 1,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the model.")] = Path(
+        "compressed.safetensors"
+    ),
     json: Json = False,
     quiet: Quiet = False,
     no_color: NoColor = False,
@@ -169,7 +253,17 @@ def compress(
     from rasplens.workflows.compress import compress_and_show
 
     seeds = list(range(seed, seed + models))
-    compress_and_show(source, program, Sizes(vocab, max_len, causal), not plain, d, recipe, seeds, out, json)
+    compress_and_show(
+        source,
+        program,
+        Sizes(vocab, max_len, causal, partial.value, output),
+        not plain,
+        d,
+        recipe,
+        seeds,
+        out,
+        json,
+    )
 
 
 @app.command()
@@ -179,8 +273,10 @@ def verify(
     vocab: Vocab = None,
     max_len: MaxLen = None,
     causal: Causal = False,
+    partial: Undefined = PartialName.forbid,
+    output: Output = None,
     samples: Annotated[
-        int, typer.Option(min=1, help="How many inputs, where there are too many for all.")
+        int, typer.Option(min=1, metavar="N", help="How many inputs, where there are too many for all.")
     ] = 2_000,
     seed: Seed = 0,
     json: Json = False,
@@ -194,18 +290,18 @@ def verify(
     from rasplens.sources import Sizes
     from rasplens.workflows.verify import verify_and_show
 
-    verify_and_show(source, program, Sizes(vocab, max_len, causal), samples, seed, json)
+    verify_and_show(source, program, Sizes(vocab, max_len, causal, partial.value, output), samples, seed, json)
 
 
 class _ListsRecipes(typer.core.TyperCommand):
     """A command whose help ends with the recipes; they are imported when the help is asked for."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        from rasplens.learned import RECIPES
+        from rasplens.learned.recipes import GENERAL, RECIPES
 
         lines = [
             f"{task} {name}: {recipe.architecture}, {recipe.steps:,} steps of {recipe.batch_size:,} inputs"
-            for task, recipes in RECIPES.items()
+            for task, recipes in {**RECIPES, "your own": GENERAL}.items()
             for name, recipe in recipes.items()
         ]
         self.epilog = "\n\n".join(["Recipes:", *lines])
@@ -216,12 +312,23 @@ class _ListsRecipes(typer.core.TyperCommand):
 def train(
     task: TaskName,
     recipe: Annotated[
-        str, typer.Option(help="How to train: one of the recipes listed below, or a TOML file.")
-    ] = "fast",
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="How to train: one of the recipes listed below, or a TOML file. By default fast; for a task of "
+            "your own then mlp, if attention alone does not learn it.",
+        ),
+    ] = None,
+    vocab: Vocab = None,
+    max_len: MaxLen = None,
+    causal: Causal = False,
+    output: Output = None,
     seed: Seed = 0,
-    models: Annotated[int, typer.Option(min=1, help="How many models, with seeds from --seed on.")] = 1,
+    models: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How many models, with seeds from --seed on.")
+    ] = 1,
     out: Annotated[
-        Path | None, typer.Option(help="Where to write the model; TASK.safetensors by default.")
+        Path | None, typer.Option(metavar="FILE", help="Where to write the model; TASK.safetensors by default.")
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -231,9 +338,12 @@ def train(
 
     Example: rasplens train copy --recipe smeared --out copy.safetensors
     """
+    from rasplens.sources import Sizes, task_source
+
+    asked = task_source(task, Sizes(vocab, max_len, causal, output=output))
     from rasplens.workflows.train import train_and_show
 
-    train_and_show(task, recipe, list(range(seed, seed + models)), out or Path(f"{task}.safetensors"), json)
+    train_and_show(asked, recipe, list(range(seed, seed + models)), out or Path(f"{asked.name}.safetensors"), json)
 
 
 @app.command()
@@ -245,7 +355,7 @@ def reproduce(
             help="sort, compression, compression_three_layers, compression_narrow, copy, copy_smeared or grid.",
         ),
     ],
-    out: Annotated[Path, typer.Option(help="The folder to write model and figures to.")] = Path(
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to write model and figures to.")] = Path(
         "runs/reproductions"
     ),
     json: Json = False,
@@ -262,13 +372,74 @@ def reproduce(
 
 
 @app.command()
+def inspect(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="A model's file, or a folder of Hugging Face's.")],
+    task: Annotated[
+        list[str] | None, typer.Option(metavar="TASK", help="A task of yours to try it on; say it again for more.")
+    ] = None,
+    n_heads: Heads = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say what a file holds: its architecture, its hook points, and how well it does which task.
+
+    Example: rasplens inspect my_model.pt
+    """
+    from rasplens.sources import task_source
+    from rasplens.workflows.inspecting import inspect_and_show
+
+    inspect_and_show(path, [task_source(name) for name in task or []], n_heads, json)
+
+
+@app.command()
+def tasks(json: Json = False) -> None:
+    """List the tasks, with what they are.
+
+    Example: rasplens tasks
+    """
+    from rasplens.workflows.listing import list_tasks
+
+    list_tasks(json)
+
+
+@app.command()
+def programs(json: Json = False) -> None:
+    """List the programs of the library, with what they do.
+
+    Example: rasplens programs
+    """
+    from rasplens.workflows.listing import list_programs
+
+    list_programs(json)
+
+
+@app.command()
+def models(json: Json = False) -> None:
+    """List the shipped models, with how they were trained and how often they are right.
+
+    Example: rasplens models
+    """
+    from rasplens.workflows.listing import list_models
+
+    list_models(json)
+
+
+@app.command()
 def compare(
     task: TaskName,
-    learned: Annotated[list[Path] | None, typer.Option(help="A model to compare; say it again for more.")] = None,
-    program: Annotated[
-        list[str] | None, typer.Option(help="A program to compare with; say it again for more.")
+    learned: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="A model to compare; say it again for more.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="A folder for one report per model and program.")] = None,
+    n_heads: Heads = None,
+    expect: Expected = None,
+    program: Programs = None,
+    vocab: Vocab = None,
+    max_len: MaxLen = None,
+    causal: Causal = False,
+    output: Output = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="A folder for one report per model and program.")
+    ] = None,
     config: Config = Preset.standard,
     inputs: Inputs = None,
     seed: Seed = 0,
@@ -280,12 +451,15 @@ def compare(
 
     Example: rasplens compare copy --learned a.safetensors --learned b.safetensors
     """
-    from rasplens.sources import check_names
+    from rasplens.sources import Sizes, check_names, task_source
 
     check_names(task, program or [], learned or [])
+    asked = task_source(task, Sizes(vocab, max_len, causal, output=output))
     from rasplens.workflows.compare import compare_and_show
 
-    compare_and_show(task, learned or [], program, _compare_config(config, inputs), seed, out, json)
+    compare_and_show(
+        asked, learned or [], n_heads, expect, program, _compare_config(config, inputs), seed, out, json
+    )
 
 
 def _compare_config(preset: Preset, inputs: int | None) -> Any:
@@ -323,8 +497,10 @@ def _message(error: Any) -> str | None:
     """One line for an error that the user can do something about; None for a fault of our own."""
     if hasattr(error, "format_message"):  # a usage error of the command line itself
         return f"{error.format_message()} Try --help."
-    if isinstance(error, ValueError | OSError):
-        return " ".join(str(error).split())
+    if isinstance(error, RaspLensError):
+        return str(error) if "\n" in str(error) and "^" in str(error) else " ".join(str(error).split())
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
     if isinstance(error, MemoryError):
         return "The memory does not suffice. Shorten the sequences, or reduce the vocabulary or the inputs."
     return None

@@ -1,20 +1,11 @@
-"""What commands print: tables for people, JSON for scripts, progress on the error stream."""
+"""What commands print: tables for people, JSON for scripts."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
 from rich.table import Table
 from rich.text import Text
 
@@ -28,23 +19,6 @@ GAP = 2
 
 NOTHING = "-"
 """Stands in tables where there is no figure."""
-
-Advance = Callable[[str, int, int], None]
-"""Called with (what is being done, how many steps are done, of how many)."""
-
-
-@contextmanager
-def progress(description: str) -> Iterator[Advance]:
-    """A progress bar on the error stream, if that is a terminal, for as long as the context lasts."""
-    columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-    hidden = err.quiet or not err.is_terminal
-    with Progress(*columns, TimeElapsedColumn(), console=err, transient=True, disable=hidden) as bar:
-        job = bar.add_task(description, total=None)
-
-        def advance(what: str, done: int, total: int) -> None:
-            bar.update(job, description=what, completed=done, total=total)
-
-        yield advance
 
 
 def as_json(values: Any) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from rasplens.errors import RaspLensError
 from rasplens.tasks.compression import compression, compression_notebook
 from rasplens.tasks.copy import copy
 from rasplens.tasks.induction import induction
@@ -22,8 +23,21 @@ def get_task(name: str, **sizes: int) -> Task:
     """A task by name, in its published size unless told otherwise.
 
     Raises:
-        ValueError: If there is no such task.
+        RaspLensError: If there is no such task.
     """
     if name not in TASKS:
-        raise ValueError(f"There is no task {name!r}. There are {', '.join(TASKS)}.")
+        raise RaspLensError(f"There is no task {name!r}. There are {', '.join(TASKS)}.")
     return TASKS[name](**sizes)
+
+
+def as_task(task: Task | str) -> Task:
+    """A task, or the one of a name.
+
+    Raises:
+        RaspLensError: If it is neither.
+    """
+    if isinstance(task, Task):
+        return task
+    if isinstance(task, str):
+        return get_task(task)
+    raise RaspLensError(f"A task is a Task, or the name of one ({', '.join(TASKS)}); got {task!r}.")

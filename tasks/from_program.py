@@ -1,54 +1,66 @@
-"""Any RASP program as a supervised task: random inputs, and the interpreter's values as answers."""
+"""Any RASP program as a supervised task: random inputs, and the program's own values as answers."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from rasplens.compile import compile_program, rasp, run
+from rasplens.compile import compile_program, rasp
 from rasplens.compile.rasp import SOp, Value
+from rasplens.compile.rasp.batch_interpreter import BatchInterpreter
+from rasplens.errors import RaspLensError
 from rasplens.model import bidirectional_mask, causal_mask
 from rasplens.tasks.splits import held_out_by_hash, held_out_inputs
 from rasplens.tasks.task import Ids, Task
 
 N_HELD_OUT = 500
 
+LEAST_DEFINED = 0.01
+"""A program that has a value on a smaller share of random inputs makes no task of random inputs."""
+
 
 def task_from_program(program: SOp, vocab: Sequence[Value], max_len: int, *, causal: bool = False) -> Task:
     """The task of computing a program on sequences of `max_len` tokens, at every position.
 
-    Inputs are uniform; one in five is held out, by a hash of its tokens. Where the program is undefined
-    (None), that is an answer of its own.
+    Inputs are uniform among those on which the program has a value; one in five is held out, by a hash of its
+    tokens. Where a single value is undefined (None), that is an answer of its own.
 
     Raises:
         CompileError: If the program's values cannot be told beforehand.
-        UndefinedValue: When an input is drawn on which the program has no value.
-        ValueError: If there are too few inputs to hold some out and train on others.
+        RaspLensError: If it has a value on hardly any input, or there are too few inputs to hold some out and
+            train on others.
     """
-    compiled = compile_program(rasp.causal(program), vocab, max_len, causal=causal)
-    tokens = compiled.inputs.vocab
-    output = compiled.variables[compiled.output]
-    undefined = len(output.values)
-    known: dict[tuple[int, ...], list[int]] = {}
+    compiled = compile_program(rasp.causal(program), vocab, max_len, causal=causal, partial="allow")
+    tokens, visible = compiled.inputs.vocab, compiled.inputs.visible
+    tables = BatchInterpreter(program, tokens, visible)
 
-    def answer(row: tuple[int, ...]) -> list[int]:
-        if row not in known:
-            values = run(program, [tokens[i] for i in row], causal=causal)
-            known[row] = [undefined if value is None else output.code(value) for value in values]
-        return known[row]
+    def target(ids: Ids) -> np.ndarray:
+        codes, _ = tables(ids)
+        return np.array([task.answer_code(value) for value in tables.values], dtype=int)[codes]
 
     def draw(rng: np.random.Generator, n: int) -> Ids:
-        return rng.integers(0, len(tokens), (n, max_len))
+        ids = rng.integers(0, len(tokens), (n, max_len))
+        missing = np.flatnonzero(tables(ids)[1])
+        if len(missing) > (1 - LEAST_DEFINED) * n > 1:
+            raise RaspLensError(
+                f"{program.name!r} has a value on {n - len(missing)} of {n} random inputs: too few to draw more. "
+                "Make a task of your own, whose inputs are all such."
+            )
+        while len(missing):
+            ids[missing] = rng.integers(0, len(tokens), (len(missing), max_len))
+            missing = missing[tables(ids[missing])[1]]
+        return ids
 
-    return Task(
+    task = Task(
         name=program.name,
         vocab=tokens,
-        outputs=(*output.values, None),
+        outputs=(*compiled.variables[compiled.output].values, None),
         positions=tuple(str(i) for i in range(max_len)),
         mask=lambda n_layers: (causal_mask if causal else bidirectional_mask)(n_layers, max_len),
         draw=draw,
         is_held_out=held_out_by_hash,
-        target=lambda ids: np.array([answer(tuple(row)) for row in ids.tolist()]),
+        target=target,
         loss_positions=tuple(range(max_len)),
         held_out=held_out_inputs(draw, held_out_by_hash, N_HELD_OUT),
         programs={program.name: program},
     )
+    return task

@@ -8,6 +8,7 @@ Source: Olsson et al. 2022, "In-context Learning and Induction Heads".
 import numpy as np
 
 from rasplens.compile import programs
+from rasplens.errors import RaspLensError
 from rasplens.model import causal_mask
 from rasplens.tasks.splits import held_out_by_hash, held_out_inputs
 from rasplens.tasks.task import Ids, Task
@@ -21,10 +22,10 @@ def induction(n_letters: int = 12, block: int = 8, asked: int = 4) -> Task:
     The last letter of the block is never asked about: nothing follows it. One input in five is held out, by hash.
 
     Raises:
-        ValueError: If there are fewer letters than a block takes, or fewer in the block than are asked about.
+        RaspLensError: If there are fewer letters than a block takes, or fewer in the block than are asked about.
     """
     if not asked < block <= n_letters <= 26:
-        raise ValueError(
+        raise RaspLensError(
             "The induction task needs asked < block <= n_letters <= 26; got "
             f"asked={asked}, block={block}, n_letters={n_letters}."
         )

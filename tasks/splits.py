@@ -5,6 +5,8 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Bool, Int
 
+from rasplens.errors import RaspLensError
+
 SHARE = 5
 """One input in this many is held out."""
 
@@ -28,13 +30,13 @@ def held_out_inputs(
     """Up to `most` different held-out inputs, in a fixed random order.
 
     Raises:
-        ValueError: If there are too few inputs to hold some out and train on others.
+        RaspLensError: If there are too few inputs to hold some out and train on others.
     """
     drawn = draw(np.random.default_rng(0), 8 * most)
     candidates = drawn[np.sort(np.unique(drawn, axis=0, return_index=True)[1])]
     chosen = is_held_out(candidates)
     if chosen.all() or not chosen.any():
-        raise ValueError(
+        raise RaspLensError(
             f"The task has too few different inputs ({len(candidates)} were drawn) to hold some out and train "
             "on others. Make it larger."
         )

@@ -1,5 +1,6 @@
 """What a model is asked to do: inputs, where the loss is read, what is right there."""
 
+import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ from markupsafe import Markup
 from rasplens.compile import CompiledModel
 from rasplens.compile.rasp import SOp, Value
 from rasplens.compile.rasp.values import value_key
+from rasplens.errors import RaspLensError
 from rasplens.tasks.answers import compiled_codes, logits, program_values
 
 Ids = Int[np.ndarray, "batch pos"]
@@ -66,11 +68,11 @@ class Task:
     def __post_init__(self) -> None:
         outside = [p for p in self.loss_positions if not 0 <= p < self.n_ctx]
         if outside:
-            raise ValueError(f"Loss positions {outside} lie outside the {self.n_ctx} positions.")
+            raise RaspLensError(f"Loss positions {outside} lie outside the {self.n_ctx} positions.")
         if not len(self.held_out):
-            raise ValueError("A task needs held-out inputs to be evaluated on.")
+            raise RaspLensError("A task needs held-out inputs to be evaluated on.")
         if not self.is_held_out(self.held_out).all():
-            raise ValueError("Every held-out input must be one that `is_held_out` names.")
+            raise RaspLensError("Every held-out input must be one that `is_held_out` names.")
 
     @property
     def n_ctx(self) -> int:
@@ -87,6 +89,17 @@ class Task:
         """Which positions see which in some layer: what a program for the task may use."""
         return np.logical_or.reduce(self.mask(2), axis=0)
 
+    @cached_property
+    def digest(self) -> str:
+        """What tells the task from others of its name: a hash of its held-out inputs and their answers."""
+        parts = [repr((self.vocab, self.outputs, self.loss_positions)).encode()]
+        parts += [np.ascontiguousarray(array, dtype=np.int64).tobytes() for array in self._examples]
+        return hashlib.sha256(b"".join(parts)).hexdigest()[:12]
+
+    @property
+    def _examples(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.held_out, self.target(self.held_out)
+
     def sample(self, rng: np.random.Generator, n: int) -> Ids:
         """Random inputs to train on; held-out ones are drawn again."""
         ids = self.draw(rng, n)
@@ -100,12 +113,14 @@ class Task:
         """The same inputs, with every token but the first as the answer at the position before it.
 
         Raises:
-            ValueError: If the task's answers are no next tokens.
+            RaspLensError: If the task's answers are no next tokens.
         """
         everywhere = tuple(range(self.n_ctx - 1))
         following = np.roll(self.held_out, -1, axis=1)[:, list(self.loss_positions)]
         if self.outputs != self.vocab or not np.array_equal(self.target(self.held_out), following):
-            raise ValueError(f"The answers of {self.name!r} are not the next tokens: they cannot be everywhere.")
+            raise RaspLensError(
+                f"The answers of {self.name!r} are not the next tokens: they cannot be everywhere."
+            )
         return replace(self, loss_positions=everywhere, target=lambda ids: ids[:, 1:], programs={})
 
     def sequences(self, ids: Ids) -> list[list[Value]]:
@@ -116,15 +131,15 @@ class Task:
         """Inputs as ids.
 
         Raises:
-            ValueError: If a sequence has the wrong length or a token that the task does not know.
+            RaspLensError: If a sequence has the wrong length or a token that the task does not know.
         """
         known = {value_key(token): i for i, token in enumerate(self.vocab)}
         for tokens in sequences:
             if len(tokens) != self.n_ctx:
-                raise ValueError(f"Inputs of {self.name!r} have {self.n_ctx} tokens; got {len(tokens)}.")
+                raise RaspLensError(f"Inputs of {self.name!r} have {self.n_ctx} tokens; got {len(tokens)}.")
             for token in tokens:
                 if value_key(token) not in known:
-                    raise ValueError(f"Token {token!r} is not in the vocabulary of {self.name!r}.")
+                    raise RaspLensError(f"Token {token!r} is not in the vocabulary of {self.name!r}.")
         return np.array([[known[value_key(token)] for token in tokens] for tokens in sequences])
 
     def answer_code(self, value: Value) -> int:
@@ -153,7 +168,7 @@ class Task:
             ids: Inputs.
 
         Raises:
-            ValueError: If the model's vocabulary does not fit the task.
+            RaspLensError: If the model's vocabulary does not fit the task.
         """
         if isinstance(model, SOp):
             values = program_values(model, self.vocab, ids, self.visible)
@@ -162,7 +177,7 @@ class Task:
             return self.codes_of(model)[compiled_codes(model, self.sequences(ids), self.loss_positions)]
         scores = logits(model, ids, self.loss_positions)
         if scores.shape[-1] != len(self.outputs):
-            raise ValueError(
+            raise RaspLensError(
                 f"The model has {scores.shape[-1]} logits; task {self.name!r} has {len(self.outputs)} answers."
             )
         return scores.argmax(axis=-1)

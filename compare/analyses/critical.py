@@ -9,6 +9,7 @@ import torch
 from rasplens.compare.config import CompareConfig
 from rasplens.compare.evidence.ablation.edges import Edge, edge_effects
 from rasplens.compare.models.studied_model import FwdHook, StudiedModel, pattern_point
+from rasplens.errors import RaspLensError
 
 TOLERANCE = 0.01
 """An edge is critical if ablating it drops token accuracy by more than this."""
@@ -41,10 +42,10 @@ def critical_edges(studied: StudiedModel, tolerance: float = TOLERANCE) -> Criti
         tolerance: Token accuracy, in [0, 1].
 
     Raises:
-        ValueError: If the tolerance lies outside [0, 1].
+        RaspLensError: If the tolerance lies outside [0, 1].
     """
     if not 0 <= tolerance <= 1:
-        raise ValueError(f"The tolerance is a difference of accuracies, in [0, 1]; got {tolerance}.")
+        raise RaspLensError(f"The tolerance is a difference of accuracies, in [0, 1]; got {tolerance}.")
     table = edge_effects(studied, CompareConfig(edge_answers=studied.targets.size)).table
     table["critical"] = table["zero"] > tolerance
     others = [Edge(row.layer, row.query, row.key) for row in table[~table["critical"]].itertuples()]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import spearmanr
 
+from rasplens.errors import RaspLensError
 from rasplens.model import Transformer
 from rasplens.model.weight_circuits import full_ov_circuit, score_terms
 from rasplens.tasks import Task
@@ -42,10 +43,10 @@ def sorting_heuristics(model: Transformer, task: Task) -> SortingHeuristics:
     Source: Kissane, "Interpreting a toy model trained to sort lists", sections "OV circuit" and "QK circuits".
 
     Raises:
-        ValueError: If the task is not sorting, or the model has no such terms.
+        RaspLensError: If the task is not sorting, or the model has no such terms.
     """
     if task.name != "sort":
-        raise ValueError(f"These heuristics are about the task 'sort'; got {task.name!r}.")
+        raise RaspLensError(f"These heuristics are about the task 'sort'; got {task.name!r}.")
     n, length = len(task.outputs), len(task.loss_positions)
     unsorted, after = np.arange(1, length + 1), np.arange(length + 2, task.n_ctx)
     outputs = np.array(task.loss_positions)

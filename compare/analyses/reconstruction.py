@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from rasplens.compare.models.studied_model import StudiedModel
+from rasplens.errors import RaspLensError
 from rasplens.model import Transformer
 from rasplens.model.weight_circuits import ov_matrix
 
@@ -35,11 +36,11 @@ def logit_terms(studied: StudiedModel) -> LogitTerms:
     paths (Elhage et al. 2021, "path expansion"), added up by the position that they start from.
 
     Raises:
-        ValueError: If the model normalises its residual stream: it is then not linear even so.
+        RaspLensError: If the model normalises its residual stream: it is then not linear even so.
     """
     model = studied.model.to_transformer()
     if model.config.normalization != "none":
-        raise ValueError("The logits of a model with layer norm are no sum of what its positions contribute.")
+        raise RaspLensError("The logits of a model with layer norm are no sum of what its positions contribute.")
     tokens = studied.tokens.numpy()
     logits, cache = model.run_with_cache(tokens)
     n_pos = tokens.shape[1]

@@ -10,6 +10,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rasplens.compare.models.studied_model import StudiedModel
+from rasplens.errors import RaspLensError
 from rasplens.model import random_streams
 
 
@@ -21,10 +22,10 @@ def position_separability(studied: StudiedModel, seed: int = 0) -> pd.DataFrame:
         ROC curve), and shuffled, the area with all labels permuted; 0.5 is chance.
 
     Raises:
-        ValueError: If there are fewer than ten inputs.
+        RaspLensError: If there are fewer than ten inputs.
     """
     if studied.n_inputs < 10:
-        raise ValueError(f"Separability needs at least 10 inputs to fit and test on; got {studied.n_inputs}.")
+        raise RaspLensError(f"Separability needs at least 10 inputs to fit and test on; got {studied.n_inputs}.")
     rng = random_streams.rng(seed, "separability")
     order = rng.permutation(studied.n_inputs)
     fitted, tested = np.split(order, [studied.n_inputs * 7 // 10])

@@ -16,6 +16,7 @@ from rasplens.compare.models.pairing import Pairing
 from rasplens.compile import UndefinedValue, rasp, run
 from rasplens.compile.rasp import SOp
 from rasplens.compile.rasp.interpreter import expressions
+from rasplens.errors import RaspLensError
 from rasplens.model import random_streams
 from rasplens.tasks import Task
 from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
@@ -73,10 +74,10 @@ def discriminate(first: SOp, second: SOp, task: Task, n: int = 200, seed: int = 
         seed: Of the inputs among which they are sought.
 
     Raises:
-        ValueError: If `n` is below 1.
+        RaspLensError: If `n` is below 1.
     """
     if n < 1:
-        raise ValueError(f"discriminate needs n of at least 1; got {n}.")
+        raise RaspLensError(f"discriminate needs n of at least 1; got {n}.")
     rng = random_streams.rng(seed, "distinguishing inputs")
     half = N_CANDIDATES // 2
     # Of a small task, these are nearly all inputs there are.

@@ -131,7 +131,7 @@ def pair(
         vocabulary: The learned model's vocabulary for the task, if it is not the task's own.
 
     Raises:
-        ValueError: If a model does not fit the task, or the inputs are too few.
+        RaspLensError: If a model does not fit the task, or the inputs are too few.
         TypeError: If the learned side is no model.
     """
     rng = np.random.default_rng(seed)

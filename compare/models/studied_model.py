@@ -12,11 +12,12 @@ from jaxtyping import Bool, Float, Int
 
 from rasplens.compare.models.vocabulary import GivenVocabulary, Vocabulary, task_vocabulary, vocabulary_of
 from rasplens.compile import CompiledModel
+from rasplens.errors import RaspLensError
 from rasplens.learned import CompressedModel
 from rasplens.learned.importers.checkpoint import check_fits
 from rasplens.model import transformer_of
 from rasplens.model.hooked import HookedModel
-from rasplens.tasks import Task
+from rasplens.tasks import Task, as_task
 from rasplens.tasks.task import Ids
 
 BATCH = 512
@@ -92,6 +93,11 @@ class StudiedModel:
     def answer_places(self) -> list[int]:
         """The model's positions at which the task's answers are read."""
         return [self.at(position) for position in self.task.loss_positions]
+
+    @cached_property
+    def attending_layers(self) -> list[int]:
+        """The layers of which some head computes something."""
+        return sorted({layer for layer, _ in self.heads})
 
     def heads_of(self, layer: int) -> list[int]:
         """The heads of a layer that compute something."""
@@ -247,7 +253,9 @@ class StudiedModel:
         return {name: np.concatenate(arrays) for name, arrays in parts.items()}
 
 
-def as_studied_model(model: Any, task: Task, ids: Ids, vocabulary: GivenVocabulary | None = None) -> StudiedModel:
+def as_studied_model(
+    model: Any, task: Task | str, ids: Ids, vocabulary: GivenVocabulary | None = None
+) -> StudiedModel:
     """A model on some inputs of a task.
 
     Args:
@@ -258,9 +266,10 @@ def as_studied_model(model: Any, task: Task, ids: Ids, vocabulary: GivenVocabula
         vocabulary: Its vocabulary for the task, or what gives that for a task; if it is not the task's own.
 
     Raises:
-        ValueError: If the model does not fit the task, or lacks a hook point that comparisons need.
+        RaspLensError: If the model does not fit the task, or lacks a hook point that comparisons need.
         TypeError: If it is no model.
     """
+    task = as_task(task)
     if vocabulary is not None and not isinstance(vocabulary, Vocabulary):
         vocabulary = vocabulary(task)
     if isinstance(model, CompiledModel):
@@ -284,15 +293,17 @@ def as_studied_model(model: Any, task: Task, ids: Ids, vocabulary: GivenVocabula
     wanted = [*map(pattern_point, layers), *map(z_point, layers), *(f"blocks.{i}.hook_resid_post" for i in layers)]
     wanted.append("blocks.0.hook_resid_pre")
     if missing := [point for point in wanted if point not in model.hook_dict]:
-        raise ValueError(f"The model has no hook point {missing[0]!r}, which comparisons read and edit.")
+        raise RaspLensError(f"The model has no hook point {missing[0]!r}, which comparisons read and edit.")
     parameter = next(model.parameters())
     if parameter.dtype not in (torch.float32, torch.float64) or parameter.device.type != "cpu":
-        raise ValueError(
+        raise RaspLensError(
             f"Comparisons run in float32 or float64 on the CPU; the model is {parameter.dtype} on "
             f"{parameter.device}. Call its float() and cpu() first."
         )
     if any(isinstance(part, torch.nn.Dropout) and part.training and part.p > 0 for part in model.modules()):
-        raise ValueError("The model is in training mode: its dropout makes answers random. Call its eval() first.")
+        raise RaspLensError(
+            "The model is in training mode: its dropout makes answers random. Call its eval() first."
+        )
     return studied
 
 
@@ -301,7 +312,7 @@ def _check_fits(model: Any, task: Task) -> None:
         try:
             check_fits(model.cfg, task, "The learned model")
         except ValueError as error:
-            raise ValueError(
+            raise RaspLensError(
                 f"{error} If it is a compiled model in other weights, give its vocabulary: "
                 "vocabulary=vocabulary_of(compiled)."
             ) from None
@@ -309,12 +320,12 @@ def _check_fits(model: Any, task: Task) -> None:
     sizes = {"d_vocab": len(task.vocab), "d_vocab_out": len(task.outputs)}
     for name, size in sizes.items():
         if (found := getattr(model.cfg, name)) != size:
-            raise ValueError(
+            raise RaspLensError(
                 f"The learned model does not fit the task {task.name!r}: its {name} is {found}, the task's "
                 f"{size}. If it has a vocabulary of its own, give its vocabulary (`token_vocabulary`)."
             )
     if model.cfg.n_ctx < task.n_ctx:
-        raise ValueError(
+        raise RaspLensError(
             f"The learned model takes {model.cfg.n_ctx} tokens; inputs of {task.name!r} have {task.n_ctx}."
         )
 

@@ -11,6 +11,7 @@ from rasplens.compile import CompiledModel
 from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.rasp.values import value_key
 from rasplens.compile.variable import nearest
+from rasplens.errors import RaspLensError
 from rasplens.tasks import Task
 from rasplens.tasks.task import Ids
 
@@ -64,19 +65,19 @@ def vocabulary_of(compiled: CompiledModel, task: Task | None = None) -> GivenVoc
         task: What it is for; without one, `compare` asks for it when it knows the task.
 
     Raises:
-        ValueError: If the model was compiled for shorter inputs, or for other tokens.
+        RaspLensError: If the model was compiled for shorter inputs, or for other tokens.
     """
     if task is None:
         return lambda task: vocabulary_of(compiled, task)
     if compiled.inputs.max_len < task.n_ctx:
-        raise ValueError(
+        raise RaspLensError(
             f"The reference was compiled for max_len={compiled.inputs.max_len}; inputs of {task.name!r} have "
             f"{task.n_ctx} tokens. Compile it with max_len={task.n_ctx}."
         )
     known = set(map(value_key, compiled.inputs.vocab))
     used = (task.vocab[i] for i in np.unique(task.held_out).tolist())
     if unknown := [token for token in used if value_key(token) not in known]:
-        raise ValueError(
+        raise RaspLensError(
             f"The token {unknown[0]!r} of {task.name!r} is not in the vocabulary that the reference was compiled "
             "for. Compile it with the task's vocab."
         )
@@ -114,20 +115,26 @@ def token_vocabulary(
             by one; only positions in ascending order keep a causal model causal.
 
     Raises:
-        ValueError: If a token or an answer is missing, or the positions are not one for each.
+        RaspLensError: If a token or an answer is missing, be it the None of an undefined value that the task asks
+            for, or the positions are not one for each.
     """
     answers = tokens if answers is None else answers
     missing = [token for token in task.vocab if token not in tokens]
-    missing += [answer for answer in task.outputs if answer is not None and answer not in answers]
+    asked = set(np.unique(task.target(task.held_out)).tolist())
+    missing += [
+        answer
+        for code, answer in enumerate(task.outputs)
+        if answer not in answers and (answer is not None or code in asked)
+    ]
     if missing:
-        raise ValueError(
+        raise RaspLensError(
             f"The model's vocabulary has no id for {missing[0]!r} of the task {task.name!r}: give one for every "
-            "token and every answer."
+            "token and every answer, or read answers elsewhere."
         )
     start = len(prefix)
     places = tuple(range(start, start + task.n_ctx)) if positions is None else tuple(positions)
     if len(places) != task.n_ctx or list(places) != sorted(set(places)) or min(places) < start:
-        raise ValueError(
+        raise RaspLensError(
             f"positions must be {task.n_ctx} different ones in ascending order, behind the prefix; got {places}."
         )
     ids_of = np.array([tokens[token] for token in task.vocab])

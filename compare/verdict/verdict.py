@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, get_args
 import pandas as pd
 
 from rasplens.compare.verdict.claims import FAILS, HOLDS, OPEN, UNTESTABLE, Claim, Level, claims_table
+from rasplens.errors import RaspLensError
 
 Answer = Literal["implements", "partly", "does not", "cannot tell"]
 LevelAnswer = Literal["implements", "partly", "does not", "cannot tell", "not testable"]
@@ -73,7 +74,7 @@ class Verdict:
         """The verdict that `to_dict` described.
 
         Raises:
-            ValueError: If it does not follow from its claims.
+            RaspLensError: If it does not follow from its claims.
         """
         numbers = "score", "low", "high", "control"
         found: list[dict[str, Any]] = [
@@ -82,7 +83,7 @@ class Verdict:
         ]
         again = verdict([Claim(**claim) for claim in found])
         if any(again.to_dict()[name] != values[name] for name in ("answer", "levels", "reasons")):
-            raise ValueError("its verdict does not follow from its claims")
+            raise RaspLensError("its verdict does not follow from its claims")
         return again
 
     def __str__(self) -> str:

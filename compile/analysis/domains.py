@@ -46,7 +46,8 @@ def held_number(node: HeldNode, value: Value) -> Value:
     """
     if not isinstance(value, bool | int | float | Fraction):
         raise CompileError(
-            f"{node.name!r} is to be held as a number but can be {value!r}. Wrap it in categorical(...).",
+            f"{node.name.removesuffix(' as numerical')!r} is held as a number, by numerical(...), but can be "
+            f"{value!r}. Leave numerical(...) out there, or write categorical(...) in its place.",
             node.expr,
         )
     number = as_number(value)

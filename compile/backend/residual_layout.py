@@ -29,6 +29,7 @@ from rasplens.compile.ir import (
 )
 from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.values import exact, value_key
+from rasplens.errors import RaspLensError
 
 Columns = Float[np.ndarray, "d_model _"]
 
@@ -78,14 +79,16 @@ class Layout:
                 columns = columns + (self.position() - self.defined(source)) @ encodings[-1:]
             return columns
         if not isinstance(node, LinearNode):
-            raise ValueError(f"The residual stream does not hold {node.name!r}.")
+            raise RaspLensError(f"The residual stream does not hold {node.name!r}.")
         fst, snd = (self.number(source) for source in node.inputs)
         return float(exact(node.fst_fac)) * fst + float(exact(node.snd_fac)) * snd
 
     def onehot(self, variable: int) -> Columns:
         """Reads a categorical variable: one column per value."""
         if self.graph.variable(variable).is_numerical:
-            raise ValueError(f"{self.graph.variable(variable).name!r} is a number, and has no column per value.")
+            raise RaspLensError(
+                f"{self.graph.variable(variable).name!r} is a number, and has no column per value."
+            )
         return self.reading(variable)
 
     def number(self, variable: int) -> Columns:

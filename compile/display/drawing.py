@@ -54,7 +54,7 @@ def draw_residual_stream(compiled: Anatomy, tokens: Sequence[Value]) -> "go.Figu
     Source: Lindner et al. 2023, figure 2.
 
     Raises:
-        ValueError: If the sequence does not fit the model.
+        RaspLensError: If the sequence does not fit the model.
     """
     from plotly.subplots import make_subplots
 

@@ -8,7 +8,7 @@ from rasplens.compile import rasp
 from rasplens.compile.analysis.table_evaluation import trace
 from rasplens.compile.errors import CausalWarning, CompileError
 from rasplens.compile.frontend.defined_program import defined_program
-from rasplens.compile.frontend.undefined_inputs import searched
+from rasplens.compile.frontend.undefined_inputs import DefinedOn, searched
 from rasplens.compile.ir import FiniteGraph
 from rasplens.compile.limits import CompileLimits
 from rasplens.compile.rasp.input_space import InputSpace, input_space
@@ -21,7 +21,7 @@ def warn_where_causality_matters(
     """Warns with the smallest input on which seeing the whole sequence changes what a program says."""
     everything = input_space(inputs.vocab, inputs.max_len)
     try:
-        _, whole = defined_program(program, everything, "allow", limits)
+        _, whole = defined_program(program, everything, DefinedOn("allow"), limits)
     except CompileError:
         return  # it has no meaning but the causal one
     values, whole_values = graph.variable(graph.output).values, whole.variable(whole.output).values

@@ -8,7 +8,7 @@ from rasplens.compile.analysis.reachable_values import reachable_values
 from rasplens.compile.analysis.rounding import check_precision
 from rasplens.compile.errors import CompileError, PrecisionError
 from rasplens.compile.frontend.lowering import build_graph
-from rasplens.compile.frontend.undefined_inputs import Partial, average_of_classes
+from rasplens.compile.frontend.undefined_inputs import DefinedOn, average_of_classes
 from rasplens.compile.ir import FiniteGraph, Graph
 from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
 from rasplens.compile.rasp.input_space import InputSpace
@@ -31,7 +31,7 @@ _HELD_APART = (
 def defined_program(
     program: rasp.SOp,
     space: InputSpace,
-    partial: Partial,
+    on: DefinedOn,
     limits: CompileLimits = DEFAULT_LIMITS,
     apart: Collection[int] = (),
 ) -> tuple[Graph, FiniteGraph]:
@@ -43,12 +43,12 @@ def defined_program(
     Args:
         program: The s-op to compute.
         space: The inputs.
-        partial: `"forbid"` or `"allow"` undefined inputs.
+        on: Where it has to be defined.
         limits: How far to search.
         apart: Ids of numbers that are to have one direction a value in any case.
 
     Raises:
-        CompileError: If some input is undefined and that is forbidden, with a smallest example.
+        CompileError: If some input is undefined where it may not be, with a smallest example.
         PrecisionError: If what is averaged or added up cannot be held apart.
     """
     _check_program(program)
@@ -65,7 +65,7 @@ def defined_program(
                 raise
             held_apart.add(id(error.node))
             continue
-        mean = average_of_classes(program, finite, space, partial, limits)
+        mean = average_of_classes(program, finite, space, on, limits)
         if mean is None:
             return graph, finite
         if id(mean.expr) in averaged:

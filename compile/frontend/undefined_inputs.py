@@ -4,7 +4,8 @@ An average of different words is undefined, and so is a function where it raises
 enumerated where there are few enough, and sampled otherwise.
 """
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -43,24 +44,48 @@ class UndefinedInput:
     tokens: tuple[Value, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class DefinedOn:
+    """The inputs on which a program has to be defined.
+
+    Attributes:
+        partial: What is to be done about inputs on which it is undefined.
+        within: Token ids, in batches `[batch, pos]` of one length each, on which it has to be defined in any case;
+            on others it need not be.
+    """
+
+    partial: Partial
+    within: Sequence[np.ndarray] = ()
+
+    @property
+    def is_all(self) -> bool:
+        """Whether it has to be defined everywhere."""
+        return self.partial == "forbid" and not self.within
+
+
 def average_of_classes(
-    program: rasp.SOp, finite: FiniteGraph, space: InputSpace, partial: Partial, limits: CompileLimits
+    program: rasp.SOp, finite: FiniteGraph, space: InputSpace, on: DefinedOn, limits: CompileLimits
 ) -> AggregateNode | None:
     """An aggregate that has a value where only classes seem to be mixed: since they are numbers, their mean.
 
     Raises:
-        CompileError: If the program is undefined on some input and that is forbidden, with a smallest example.
+        CompileError: If the program is undefined on some input where it may not be, with a smallest example.
     """
-    for undefined in undefined_inputs(finite, space, limits):
+    within = ((one, False) for one in _undefined_among(on.within, finite, space, limits))
+    anywhere = ((one, not on.is_all) for one in undefined_inputs(finite, space, limits))
+    for undefined, is_allowed in itertools.chain(within, anywhere):
         node = finite.nodes[undefined.node]
         try:
             run(program, undefined.tokens, mask=space.visible)
         except UndefinedValue as error:
-            if partial == "allow":
+            if is_allowed:
                 continue
-            raise CompileError(
-                f'{error} Compile with partial="allow" to have the model refuse to answer there.', node.expr
-            ) from None
+            remedy = (
+                "The domain that was given contains this input: correct the one or the other."
+                if on.within
+                else 'Compile with partial="allow" (or --partial allow) to have the model refuse to answer there.'
+            )
+            raise CompileError(f"{error} {remedy}", node.expr) from None
         if not isinstance(node, AggregateNode):
             raise AssertionError(f"the trace finds no value for {node.name!r} where the interpreter does")
         values = finite.variable(node.inputs[1]).values
@@ -78,16 +103,27 @@ def undefined_inputs(
     finite: FiniteGraph, space: InputSpace, limits: CompileLimits = DEFAULT_LIMITS
 ) -> Iterator[UndefinedInput]:
     """Inputs on which some variable is undefined, the short first; a few for every variable."""
-    if not any(_is_risky(i, finite) for i in range(len(finite.nodes))):
+    yield from _undefined_among(searched(space, limits), finite, space, limits)
+
+
+def _undefined_among(
+    batches: Iterable[np.ndarray], finite: FiniteGraph, space: InputSpace, limits: CompileLimits
+) -> Iterator[UndefinedInput]:
+    if not may_be_undefined(finite):
         return
     left = dict.fromkeys(range(len(finite.nodes)), limits.undefined_examples)
-    for ids in searched(space, limits):
+    for ids in batches:
         found = trace(finite, ids, space.visible)
         for row in np.flatnonzero(found.fails()).tolist():
             node = next(i for i, where in sorted(found.failures.items()) if where[row])
             if left[node]:
                 left[node] -= 1
                 yield UndefinedInput(node, tuple(space.vocab[token] for token in ids[row].tolist()))
+
+
+def may_be_undefined(finite: FiniteGraph) -> bool:
+    """Whether some operation may have no value on some input."""
+    return any(_is_risky(i, finite) for i in range(len(finite.nodes)))
 
 
 def may_raise_unseen(finite: FiniteGraph, space: InputSpace, limits: CompileLimits = DEFAULT_LIMITS) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from rasplens.compile.rasp.interpreter import visibility
 from rasplens.compile.rasp.language import Value
 from rasplens.compile.rasp.values import is_value, plain, value_key
+from rasplens.errors import RaspLensError
 
 BATCH = 2_048
 """Sequences that are worked on at once."""
@@ -27,7 +28,7 @@ class InputSpace:
         visible: Boolean `[query, key]` over `max_len` positions: what selectors may see.
 
     Raises:
-        ValueError: If the vocabulary is empty, has duplicates or holds None, or max_len is below 1.
+        RaspLensError: If the vocabulary is empty, has duplicates or holds None, or max_len is below 1.
     """
 
     vocab: tuple[Value, ...]
@@ -36,14 +37,14 @@ class InputSpace:
 
     def __post_init__(self) -> None:
         if not self.vocab:
-            raise ValueError("vocab must have at least one token.")
+            raise RaspLensError("vocab must have at least one token.")
         if None in self.vocab:
-            raise ValueError("None cannot be a token: it is RASP's undefined value.")
+            raise RaspLensError("None cannot be a token: it is RASP's undefined value.")
         if unknown := [token for token in self.vocab if not is_value(token)]:
-            raise ValueError(f"A token is a bool, int, float, str or a tuple of those; got {unknown[0]!r}.")
+            raise RaspLensError(f"A token is a bool, int, float, str or a tuple of those; got {unknown[0]!r}.")
         if len({value_key(token) for token in self.vocab}) < len(self.vocab):
             twice = next(t for i, t in enumerate(self.vocab) if t in self.vocab[:i])
-            raise ValueError(f"vocab must not repeat a token; {twice!r} stands there twice.")
+            raise RaspLensError(f"vocab must not repeat a token; {twice!r} stands there twice.")
 
     @property
     def size(self) -> int:
@@ -78,16 +79,16 @@ class InputSpace:
         """The ids of a sequence.
 
         Raises:
-            ValueError: If it is empty, too long, or holds a token outside the vocabulary.
+            RaspLensError: If it is empty, too long, or holds a token outside the vocabulary.
         """
         if not 1 <= len(tokens) <= self.max_len:
-            raise ValueError(
+            raise RaspLensError(
                 f"The sequence has {len(tokens)} tokens; the model takes 1 to max_len={self.max_len}."
             )
         known = self._id_of
         for position, token in enumerate(tokens):
             if not isinstance(token, Hashable) or value_key(plain(token)) not in known:
-                raise ValueError(
+                raise RaspLensError(
                     f"Token {token!r} at position {position} is not in the vocabulary "
                     f"({', '.join(map(repr, self.vocab[:8]))}{', …' if len(self.vocab) > 8 else ''})."
                 )
@@ -102,11 +103,11 @@ def input_space(
 ) -> InputSpace:
     """The input space over a vocabulary; see `InputSpace`."""
     if max_len < 1:
-        raise ValueError(f"max_len must be at least 1; got {max_len}.")
+        raise RaspLensError(f"max_len must be at least 1; got {max_len}.")
     if mask is not None:
         mask = np.asarray(mask)
         if mask.dtype != bool:
-            raise ValueError(f"mask must be boolean; got {mask.dtype}.")
+            raise RaspLensError(f"mask must be boolean; got {mask.dtype}.")
     if isinstance(vocab, set | frozenset):
         vocab = sorted(vocab, key=lambda token: (type(token).__name__, token))
     visible = visibility(max_len, causal, mask)

@@ -16,6 +16,7 @@ from rasplens.compile import rasp
 from rasplens.compile.errors import UndefinedValue
 from rasplens.compile.rasp.language import Encoding, Value
 from rasplens.compile.rasp.values import as_number, exact, plain, value_key
+from rasplens.errors import RaspLensError
 
 Matrix = list[list[bool]]
 
@@ -41,8 +42,10 @@ def run(
     Raises:
         UndefinedValue: If an aggregate mixes different values that are no numbers, or a function of the
             program raises.
-        ValueError: If an intervention names no s-op of the program, or has the wrong length.
+        RaspLensError: If it is no program, or an intervention names no s-op of it or has the wrong length.
     """
+    if not isinstance(program, rasp.SOp | rasp.Selector):
+        raise RaspLensError(f"A program is an s-op or a selector; got {program!r}.")
     visible = visibility(len(tokens), causal, mask)
     evaluation = _Evaluation(list(tokens), visible, _interventions(program, len(tokens), set or {}))
     for expr in expressions(program, leaves=evaluation.interventions):
@@ -87,7 +90,7 @@ def visibility(length: int, causal: bool, mask: np.ndarray | None) -> np.ndarray
     if mask is None:
         return visible
     if mask.ndim != 2 or mask.shape[0] != mask.shape[1] or mask.shape[0] < length:
-        raise ValueError(f"mask must be [query, key] for {length} positions; got shape {mask.shape}.")
+        raise RaspLensError(f"mask must be [query, key] for {length} positions; got shape {mask.shape}.")
     return visible & mask[:length, :length]
 
 
@@ -342,8 +345,8 @@ def _interventions(
     interventions = {}
     for name, values in chosen.items():
         if name not in by_name:
-            raise ValueError(f"The program has no s-op named {name!r}; it has {', '.join(by_name)}.")
+            raise RaspLensError(f"The program has no s-op named {name!r}; it has {', '.join(by_name)}.")
         if len(values) != length:
-            raise ValueError(f"{name!r} needs one value per position: {length}; got {len(values)}.")
+            raise RaspLensError(f"{name!r} needs one value per position: {length}; got {len(values)}.")
         interventions.update({id(expr): list(values) for expr in by_name[name]})
     return interventions

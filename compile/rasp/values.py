@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from rasplens.compile.rasp.language import Value
+from rasplens.errors import RaspLensError
 
 LARGEST_DENOMINATOR = 10**6
 """The largest denominator of a fraction that a float is taken to stand for."""
@@ -31,12 +32,12 @@ def exact(number: float | Fraction) -> Fraction:
     that no denominator up to `LARGEST_DENOMINATOR` rounds to stand for themselves.
 
     Raises:
-        ValueError: If it is infinite or no number.
+        RaspLensError: If it is infinite or no number.
     """
     if not isinstance(number, float):
         return Fraction(number)
     if not math.isfinite(number):
-        raise ValueError(f"{number} is no finite number")
+        raise RaspLensError(f"{number} is no finite number")
     simple = Fraction(number).limit_denominator(LARGEST_DENOMINATOR)
     return simple if float(simple) == number else Fraction(number)
 

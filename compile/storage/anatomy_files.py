@@ -17,6 +17,7 @@ import numpy as np
 from rasplens.compile import rasp
 from rasplens.compile.anatomy import Anatomy
 from rasplens.compile.frontend.defined_program import defined_program
+from rasplens.compile.frontend.undefined_inputs import DefinedOn
 from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.rasp.input_space import InputSpace
 from rasplens.compile.rasp.interpreter import expressions
@@ -24,6 +25,7 @@ from rasplens.compile.rasp.language import PRIMITIVES
 from rasplens.compile.rasp.values import plain, value_key
 from rasplens.compile.storage.structure import check_structure, widths
 from rasplens.compile.variable import Axes, Subspace, Variable
+from rasplens.errors import RaspLensError
 from rasplens.model import StorageError, Transformer, load, load_provenance, save
 from rasplens.model.storage import reading
 
@@ -79,7 +81,7 @@ def anatomy_from_json(found: Json, transformer: Transformer) -> Anatomy:
     """The anatomy that `anatomy_to_json` stored, of a transformer.
 
     Raises:
-        ValueError: If its parts do not fit each other; or another error of reading values that are not there.
+        RaspLensError: If its parts do not fit each other; or another error of reading values that are not there.
     """
     visible = np.array(found["visible"], dtype=bool)
     visible.flags.writeable = False
@@ -101,7 +103,7 @@ def anatomy_from_json(found: Json, transformer: Transformer) -> Anatomy:
     check_structure(anatomy)
     if not found["is_partial"]:
         return anatomy
-    return replace(anatomy, partial=defined_program(program, space, "allow")[1])
+    return replace(anatomy, partial=defined_program(program, space, DefinedOn("allow"))[1])
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,7 @@ def _variable_to_json(variable: Variable) -> Json:
 def _variable_from_json(found: Json, d_model: int) -> Variable:
     encoding, width = Encoding(found["encoding"]), found["width"]
     if width not in widths(encoding, len(found["values"])):
-        raise ValueError(f"{found['name']!r} has {width!r} coordinates for {len(found['values'])} values")
+        raise RaspLensError(f"{found['name']!r} has {width!r} coordinates for {len(found['values'])} values")
     columns = np.zeros((d_model, width))
     rows, places, entries = found["columns"]
     columns[rows, places] = entries
@@ -271,7 +273,7 @@ def _program_from_json(stored: Sequence[Json]) -> rasp.SOp:
     found: list[Any] = []
     for node in stored:
         if any(i not in range(len(found)) for i in node["reads"]):
-            raise ValueError(f"the program reads {node['reads']} before they are there")
+            raise RaspLensError(f"the program reads {node['reads']} before they are there")
         reads = [found[i] for i in node["reads"]]
         annotations = {
             key: Encoding(value) if key == "encoding" else value for key, value in node["annotations"].items()
@@ -307,7 +309,7 @@ def _kind(name: str) -> Any:
     """The class of expressions of a name."""
     kind = getattr(rasp, name, None)
     if not (isinstance(kind, type) and issubclass(kind, rasp.RASPExpr)):
-        raise ValueError(f"{name!r} is no expression of RASP")
+        raise RaspLensError(f"{name!r} is no expression of RASP")
     return kind
 
 

@@ -14,6 +14,7 @@ from rasplens.compile.anatomy import Anatomy
 from rasplens.compile.rasp import Encoding
 from rasplens.compile.rasp.values import is_value, value_key
 from rasplens.compile.variable import Axes, Variable
+from rasplens.errors import RaspLensError
 from rasplens.model import hook_names
 
 
@@ -21,10 +22,10 @@ def check_structure(anatomy: Anatomy) -> None:
     """Raises where the parts of a compiled model do not fit each other.
 
     Raises:
-        ValueError: With the first thing that is wrong.
+        RaspLensError: With the first thing that is wrong.
     """
     for fault in (*_of_inputs(anatomy), *_of_variables(anatomy), *_of_parts(anatomy)):
-        raise ValueError(fault)
+        raise RaspLensError(fault)
 
 
 def _of_inputs(anatomy: Anatomy) -> Iterator[str]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from rasplens.compile.compiled import CompiledModel
 from rasplens.compile.rasp import Encoding
+from rasplens.errors import RaspLensError
 from rasplens.learned.compressor.compressed_model import CompressedModel, compressed_by
 from rasplens.learned.compressor.examples import Examples, examples
 from rasplens.learned.compressor.recipe import (
@@ -57,7 +58,7 @@ def compress(
             there already, the run goes on from it.
 
     Raises:
-        ValueError: If the width is below 1 or above the width of the compiled model, or the loss does not fit the
+        RaspLensError: If the width is below 1 or above that of the compiled model, or the loss does not fit the
             encoding of the output.
         TrainingError: If the loss becomes infinite or NaN, at whatever rate it was tried.
         StorageError: If the state cannot be written, is damaged, or is that of another run.
@@ -88,7 +89,7 @@ def compress_many(
         state_path: As for `compress`, for all of them together.
 
     Raises:
-        ValueError: As for `compress`; or if there is no width or no seed, or one twice.
+        RaspLensError: As for `compress`; or if there is no width or no seed, or one twice.
         TrainingError: If the loss becomes infinite or NaN, at whatever rate it was tried.
         StorageError: If the state cannot be written, is damaged, or is that of another run.
     """
@@ -123,13 +124,13 @@ def fitting_loss(compiled: CompiledModel, recipe: CompressionRecipe) -> OutputLo
     """The loss of the answers: the recipe's, or the one that fits the encoding of the output.
 
     Raises:
-        ValueError: If they do not fit.
+        RaspLensError: If they do not fit.
     """
     output = compiled.variables[compiled.output]
     if output.encoding is Encoding.CATEGORICAL:
         return recipe.output_loss or CROSS_ENTROPY
     if recipe.output_loss == CROSS_ENTROPY:
-        raise ValueError(
+        raise RaspLensError(
             f"{compiled.output!r} is a number: it has no classes for a cross-entropy. Leave output_loss out, or "
             f'make it "{SQUARED_ERROR}".'
         )
@@ -163,15 +164,15 @@ def check_members(compiled: Any, members: Sequence[tuple[Any, int]]) -> None:
 
     Raises:
         TypeError: If it is no compiled model.
-        ValueError: If a width does not fit it, or there are no members, or one twice.
+        RaspLensError: If a width does not fit it, or there are no members, or one twice.
     """
     if not isinstance(compiled, CompiledModel):
         raise TypeError(f"compress takes a CompiledModel, as compile_program returns it; got {compiled!r}.")
     wide = compiled.transformer.config.d_model
     for width, _ in members:
         if isinstance(width, bool) or not isinstance(width, int | np.integer) or not 1 <= width <= wide:
-            raise ValueError(
+            raise RaspLensError(
                 f"d must be a whole number from 1 to {wide}, the width of the compiled model; got {width!r}."
             )
     if not members or len(set(members)) < len(members):
-        raise ValueError("Compression needs at least one width and one seed, each of them once.")
+        raise RaspLensError("Compression needs at least one width and one seed, each of them once.")

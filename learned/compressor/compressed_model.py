@@ -13,6 +13,7 @@ from rasplens.compile.display.drawing import direction_labels
 from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.storage.anatomy_files import anatomy_from_json, anatomy_to_json
 from rasplens.compile.variable import Variable, nearest
+from rasplens.errors import RaspLensError
 from rasplens.learned.compressor.projection import narrow
 from rasplens.learned.compressor.recipe import CompressionRecipe
 from rasplens.model import (
@@ -75,7 +76,7 @@ class CompressedModel:
         """Its answers to sequences of one length; where a class is undefined it gives one all the same.
 
         Raises:
-            ValueError: If a sequence does not fit the model, or the lengths differ.
+            RaspLensError: If a sequence does not fit the model, or the lengths differ.
         """
         output = self.compiled.variables[self.compiled.output]
         logits = self.transformer(self.compiled.encode(sequences))[:, self.compiled.offset :]
@@ -143,7 +144,7 @@ def load_compressed(path: str | Path) -> CompressedModel:
     with reading(path, "compressed program"):
         config, projection = Config.from_dict(found["config"]), np.array(found["projection"])
         if projection.shape != (config.d_model, made.config.d_model):
-            raise ValueError(f"its map has the shape {projection.shape}")
+            raise RaspLensError(f"its map has the shape {projection.shape}")
         transformer = Transformer(config, _weights(found, config, made.config), made.mask)
         compiled = CompiledModel.of(anatomy_from_json(found["anatomy"], transformer))
         recipe = None if found["recipe"] is None else CompressionRecipe.from_dict(found["recipe"])
@@ -154,11 +155,11 @@ def load_compressed(path: str | Path) -> CompressedModel:
 def _weights(found: Mapping[str, Any], config: Config, made: Config) -> dict[str, np.ndarray]:
     """The weights of the compiled model, after a look at how large they would be."""
     if replace(config, d_model=made.d_model, identity_v=False, identity_o=False) != made:
-        raise ValueError("its compiled and its compressed model differ in more than their width")
+        raise RaspLensError("its compiled and its compressed model differ in more than their width")
     shapes = {**weight_shapes(config), **bias_shapes(config)}
     dtype, stored = np.dtype(found["dtype"]), found["weights"]
     if wrong := [name for name, array in stored.items() if tuple(array["shape"]) != shapes.get(name)]:
-        raise ValueError(f"{wrong[0]} has the shape {stored[wrong[0]]['shape']}")
+        raise RaspLensError(f"{wrong[0]} has the shape {stored[wrong[0]]['shape']}")
     return {name: _dense(array, dtype) for name, array in stored.items()}
 
 

@@ -10,6 +10,7 @@ from rasplens.compile.analysis.table_evaluation import trace
 from rasplens.compile.compiled import CompiledModel
 from rasplens.compile.errors import CompileError
 from rasplens.compile.frontend.defined_program import defined_program
+from rasplens.compile.frontend.undefined_inputs import DefinedOn
 
 MOST = 20_000
 """Input spaces of at most this many sequences are listed in full."""
@@ -50,7 +51,7 @@ def examples(compiled: CompiledModel, n: int = SAMPLED, seed: int = 0) -> Exampl
     space = compiled.inputs
     exhaustive = space.size <= MOST
     batches = space.all_ids() if exhaustive else _draws(compiled, n, seed)
-    finite = defined_program(compiled.program, space, "allow")[1]
+    finite = defined_program(compiled.program, space, DefinedOn("allow"))[1]
     wanted = space.size if exhaustive else n
     rows: list[np.ndarray] = []
     for ids in batches:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from rasplens.errors import RaspLensError
+
 OutputLoss = Literal["cross_entropy", "squared_error"]
 """The loss of the answers: of classes, or of numbers."""
 
@@ -36,7 +38,7 @@ class CompressionRecipe:
         output_loss: `"cross_entropy"` or `"squared_error"`; by default what fits the output's encoding.
 
     Raises:
-        ValueError: If a number makes no sense.
+        RaspLensError: If a number makes no sense.
     """
 
     steps: int
@@ -57,31 +59,31 @@ class CompressionRecipe:
 
     def __post_init__(self) -> None:
         if self.steps < 1 or self.batch_size < 1 or not 0 <= self.warmup < self.steps:
-            raise ValueError(
+            raise RaspLensError(
                 f"steps and batch_size must be at least 1, and warmup less than steps; got {self.steps}, "
                 f"{self.batch_size} and {self.warmup}."
             )
         if not 0 < self.final_learning_rate <= self.learning_rate or not 0 < self.decay <= 1:
-            raise ValueError(
+            raise RaspLensError(
                 f"The learning rate must fall to a positive one, within a share of the steps in (0, 1]; got "
                 f"{self.learning_rate} to {self.final_learning_rate} within {self.decay}."
             )
         if self.starts < 1 or (self.starts > 1 and not 1 <= self.trial <= self.steps):
-            raise ValueError(
+            raise RaspLensError(
                 f"starts must be at least 1, and trial from 1 to steps={self.steps}; "
                 f"got {self.starts} and {self.trial}."
             )
         if not 0 <= self.fitted <= self.starts:
-            raise ValueError(f"fitted must be from 0 to starts={self.starts}; got {self.fitted}.")
+            raise RaspLensError(f"fitted must be from 0 to starts={self.starts}; got {self.fitted}.")
         if not 1 <= len(self.rates) <= self.starts or not all(0 < rate <= 1 for rate in self.rates):
-            raise ValueError(
+            raise RaspLensError(
                 f"rates must be at most as many as starts={self.starts}, each above 0 and at most 1; "
                 f"got {self.rates}."
             )
         if self.weight_decay < 0 or self.layer_weight < 0:
-            raise ValueError("weight_decay and layer_weight must not be negative.")
+            raise RaspLensError("weight_decay and layer_weight must not be negative.")
         if self.output_loss not in (None, CROSS_ENTROPY, SQUARED_ERROR):
-            raise ValueError(
+            raise RaspLensError(
                 f'output_loss must be "{CROSS_ENTROPY}" or "{SQUARED_ERROR}"; got {self.output_loss!r}.'
             )
 
@@ -116,8 +118,8 @@ def get_recipe(name: str) -> CompressionRecipe:
     """A recipe by its name.
 
     Raises:
-        ValueError: If there is none of that name.
+        RaspLensError: If there is none of that name.
     """
     if name not in RECIPES:
-        raise ValueError(f"There is no recipe {name!r} of compression. There are {', '.join(RECIPES)}.")
+        raise RaspLensError(f"There is no recipe {name!r} of compression. There are {', '.join(RECIPES)}.")
     return RECIPES[name]

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from rasplens.errors import RaspLensError
 from rasplens.learned.importers.state_dicts import our_names, read_state_dict
 from rasplens.learned.learned_model import LearnedModel, load_learned
 from rasplens.model import Config, Transformer, bias_shapes, weight_shapes
 from rasplens.model.storage import check_size
-from rasplens.tasks import Task
+from rasplens.tasks import Task, as_task
 
 Weights = Mapping[str, np.ndarray]
 
@@ -20,14 +21,14 @@ N_TRIED = 500
 """Held-out inputs on which an imported model is tried."""
 
 
-def import_checkpoint(path: str | Path, task: Task, n_heads: int | None = None) -> LearnedModel:
+def import_checkpoint(path: str | Path, task: Task | str, n_heads: int | None = None) -> LearnedModel:
     """A user's own model for a task.
 
     Args:
         path: A file that RASPLens wrote, or a state dict of TransformerLens (`.pt`; see
             `rasplens.learned.importers.state_dicts`), whose architecture is inferred from the shapes and whose
             attention mask is the task's.
-        task: What it learned.
+        task: What it learned, or its name.
         n_heads: Heads per layer, needed for the state dict of a bridge.
 
     Warns:
@@ -36,13 +37,13 @@ def import_checkpoint(path: str | Path, task: Task, n_heads: int | None = None) 
 
     Raises:
         StorageError: If the file is missing, damaged or of no known kind.
-        ValueError: If the model does not fit the task; the message says what differs.
+        RaspLensError: If the model does not fit the task; the message says what differs.
     """
-    path = Path(path)
+    path, task = Path(path), as_task(task)
     check_size(path)
     model = load_learned(path) if _is_safetensors(path) else _foreign(path, task, n_heads)
     if model.task != task.name:
-        raise ValueError(f"{path} learned the task {model.task!r}, not {task.name!r}.")
+        raise RaspLensError(f"{path} learned the task {model.task!r}, not {task.name!r}.")
     check_fits(model.transformer.config, task, str(path))
     return model
 
@@ -51,7 +52,7 @@ def check_fits(config: Config, task: Task, what: str) -> None:
     """Raises where a model's shape does not fit a task.
 
     Raises:
-        ValueError: Naming every size that differs.
+        RaspLensError: Naming every size that differs.
     """
     sizes = {
         "tokens (d_vocab)": (config.d_vocab, len(task.vocab)),
@@ -60,7 +61,7 @@ def check_fits(config: Config, task: Task, what: str) -> None:
     }
     differing = [f"{got} {name} where it needs {want}" for name, (got, want) in sizes.items() if got != want]
     if differing:
-        raise ValueError(f"{what} does not fit the task {task.name!r}: it has {', '.join(differing)}.")
+        raise RaspLensError(f"{what} does not fit the task {task.name!r}: it has {', '.join(differing)}.")
 
 
 def _is_safetensors(path: Path) -> bool:
@@ -75,7 +76,7 @@ def _foreign(path: Path, task: Task, n_heads: int | None) -> LearnedModel:
     check_fits(config, task, str(path))
     mask = task.mask(config.n_layers)
     if seen is not None and seen.shape == mask.shape[1:] and (mask & ~seen.astype(bool)).any():
-        raise ValueError(f"{path} stores a mask that hides positions which the task {task.name!r} lets it see.")
+        raise RaspLensError(f"{path} stores a mask that hides positions which the task {task.name!r} lets it see.")
     transformer = Transformer(config, weights, mask)
     _warn_if_useless(transformer, task, path)
     return LearnedModel(transformer, task.name, {"origin": f"imported from {path.name}"})
@@ -99,7 +100,7 @@ def infer_config(weights: Weights, path: Path) -> Config:
     """The architecture of a legacy state dict, from its names and shapes.
 
     Raises:
-        ValueError: If it has parts that this package has no model for, or lacks some.
+        RaspLensError: If it has parts that this package has no model for, or lacks some.
     """
     shapes: dict[str, Any] = {name: array.shape for name, array in weights.items()}
     layers = {int(m.group(1)) for name in shapes if (m := re.match(r"blocks\.(\d+)\.", name))}
@@ -120,9 +121,9 @@ def infer_config(weights: Weights, path: Path) -> Config:
             identity_o=_is_identity(weights, len(layers), "O"),
         )
     except (KeyError, ValueError) as error:
-        raise ValueError(f"{path} is no state dict of a HookedTransformer: {error} is missing.") from None
+        raise RaspLensError(f"{path} is no state dict of a HookedTransformer: {error} is missing.") from None
     if unknown := sorted(set(shapes) - set(weight_shapes(config)) - set(bias_shapes(config))):
-        raise ValueError(
+        raise RaspLensError(
             f"{path} has parts that RASPLens has no model for: {', '.join(unknown[:4])}"
             f"{', …' if len(unknown) > 4 else ''}. It reads models with learned positions."
         )

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from rasplens.errors import RaspLensError
 from rasplens.model import StorageError
 
 Weights = dict[str, np.ndarray]
@@ -64,7 +65,7 @@ def _check_unpacked(path: Path) -> None:
     with zipfile.ZipFile(path) as archive:
         unpacked = sum(entry.file_size for entry in archive.infolist())
     if unpacked > MOST_UNPACKED * path.stat().st_size:
-        raise ValueError(f"it would unpack to {unpacked:,} bytes")
+        raise RaspLensError(f"it would unpack to {unpacked:,} bytes")
 
 
 def _is_entry(item: tuple[Any, Any]) -> bool:
@@ -99,7 +100,7 @@ def our_names(state: Weights, n_heads: int | None, what: str) -> tuple[Weights, 
         what: What the state dict is, for messages.
 
     Raises:
-        ValueError: If the number of heads is needed and not given, or does not fit.
+        RaspLensError: If the number of heads is needed and not given, or does not fit.
     """
     masks = [array for name, array in state.items() if name.endswith("attn.mask")]
     weights = {name: array for name, array in state.items() if not _BUFFER.search(name)}
@@ -121,7 +122,7 @@ def _is_transposed(weights: Weights) -> bool:
 
 def _from_bridge(weights: Weights, n_heads: int | None, what: str) -> Weights:
     if n_heads is None:
-        raise ValueError(f"The shapes of {what} do not say how many heads a layer has. Give n_heads.")
+        raise RaspLensError(f"The shapes of {what} do not say how many heads a layer has. Give n_heads.")
     found: Weights = {}
     for name, array in weights.items():
         found |= _bridge_entry(name, array, n_heads, what)
@@ -150,7 +151,7 @@ def _by_head(array: np.ndarray, letter: str, n_heads: int, what: str) -> np.ndar
     """A projection of all heads side by side, head by head."""
     side = array.shape[1] if letter == "O" else array.shape[0]
     if side % n_heads:
-        raise ValueError(f"{what} cannot have {n_heads} heads: its W_{letter} is {side} wide.")
+        raise RaspLensError(f"{what} cannot have {n_heads} heads: its W_{letter} is {side} wide.")
     if array.ndim == 1:
         return array.reshape(n_heads, -1)
     if letter == "O":

@@ -1,6 +1,5 @@
 """Training on a task: one model, or several seeds in one program."""
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -10,6 +9,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from rasplens.errors import RaspLensError
 from rasplens.learned.config import DEFAULTS, TrainConfig
 from rasplens.learned.errors import TrainingError
 from rasplens.learned.initialisation import untrained
@@ -21,7 +21,7 @@ from rasplens.learned.training.report import Progress, Report
 from rasplens.learned.training.steps import Steps, build_steps, usable_devices
 from rasplens.model import Transformer
 from rasplens.model.random_streams import rng
-from rasplens.tasks import TASKS, Task, get_task
+from rasplens.tasks import TASKS, Task, as_task, get_task
 
 
 def train(
@@ -49,7 +49,7 @@ def train(
             it would have had without the interruption.
 
     Raises:
-        ValueError: If there is no such task or recipe.
+        RaspLensError: If there is no such task or recipe.
         TrainingError: If the loss becomes infinite or NaN.
         StorageError: If the state cannot be written, is damaged, or is that of another training.
     """
@@ -76,15 +76,15 @@ def train_many(
         state_path: As for `train`, for all of them together.
 
     Raises:
-        ValueError: If there is no such task or recipe, no seed, or one twice.
+        RaspLensError: If there is no such task or recipe, no seed, or one twice.
         TrainingError: If the loss becomes infinite or NaN.
         StorageError: If the state cannot be written, is damaged, or is that of another training.
     """
-    task = get_task(task) if isinstance(task, str) else task
+    task = as_task(task)
     name, recipe = (recipe, get_recipe(task.name, recipe)) if isinstance(recipe, str) else (None, recipe)
     members = tuple(seeds)
     if not members or len(set(members)) < len(members):
-        raise ValueError(f"Training needs one seed or several different ones; got {members}.")
+        raise RaspLensError(f"Training needs one seed or several different ones; got {members}.")
     job = _Training(task, recipe, members, config)
     end = loop.run(job, progress, state_path, config.save_every)
     return [
@@ -121,9 +121,8 @@ class _Training(Job[Report]):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        digest = hashlib.sha256(np.ascontiguousarray(self.task.held_out).tobytes()).hexdigest()[:12]
         return {
-            "task": f"{self.task.name} (held-out inputs {digest})",
+            "task": f"{self.task.name} ({self.task.digest})",
             "recipe": self.recipe.to_dict(),
             "seeds": list(self.seeds),
             "devices": self.n_devices,
@@ -221,6 +220,7 @@ def _learned(
         "recipe": job.recipe.to_dict(),
         "recipe_name": name,
         "seed": seed,
+        "task_digest": task.digest,
         "steps": history[-1]["step"],
         "accuracy": task.accuracy(transformer)._asdict(),
         "history": history,

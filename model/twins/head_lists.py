@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from rasplens.errors import RaspLensError
 from rasplens.model.config import bias_shapes, weight_shapes
 from rasplens.model.transformer import Transformer
 
@@ -21,10 +22,10 @@ def heads_of(model: Transformer, layer: int) -> list[Head]:
     """The heads of a layer.
 
     Raises:
-        ValueError: If there is no such layer.
+        RaspLensError: If there is no such layer.
     """
     if not 0 <= layer < model.config.n_layers:
-        raise ValueError(f"The model has layers 0 to {model.config.n_layers - 1}; got {layer}.")
+        raise RaspLensError(f"The model has layers 0 to {model.config.n_layers - 1}; got {layer}.")
     name = f"blocks.{layer}.attn."
     own = {key: model.weights[name + key].astype(np.float64) for key in _OWN if name + key in model.weights}
     return [{key: array[head] for key, array in own.items()} for head in range(model.config.n_heads)]
@@ -34,11 +35,11 @@ def head_of(model: Transformer, layer: int, head: int) -> Head:
     """One head.
 
     Raises:
-        ValueError: If there is no such head.
+        RaspLensError: If there is no such head.
     """
     heads = heads_of(model, layer)
     if not 0 <= head < len(heads):
-        raise ValueError(f"The model has heads 0 to {len(heads) - 1} in every layer; got {head}.")
+        raise RaspLensError(f"The model has heads 0 to {len(heads) - 1} in every layer; got {head}.")
     return heads[head]
 
 
@@ -54,10 +55,10 @@ def with_heads(model: Transformer, changed: Mapping[int, Sequence[Head]]) -> Tra
         changed: By layer, its heads.
 
     Raises:
-        ValueError: If sinusoids on queries and keys depend on how many heads there are, and how wide.
+        RaspLensError: If sinusoids on queries and keys depend on how many heads there are, and how wide.
     """
     if model.config.positions == "sinusoidal_qk":
-        raise ValueError(
+        raise RaspLensError(
             "With sinusoids on queries and keys, what a head attends to depends on its place and width: heads "
             "cannot be added or taken away."
         )

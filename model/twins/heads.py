@@ -3,6 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
+from rasplens.errors import RaspLensError
 from rasplens.model import random_streams
 from rasplens.model.change_of_basis import random_rotation
 from rasplens.model.transformer import HasTransformer, Transformer
@@ -22,14 +23,14 @@ def split_head(model: HasTransformer, layer: int, head: int, parts: int = 2, see
     random rotation. The first part keeps the head's place, the others come behind the last head.
 
     Raises:
-        ValueError: If there is no such head, or its rank is below the number of parts.
+        RaspLensError: If there is no such head, or its rank is below the number of parts.
     """
     own = heads_of(model.transformer, layer)
     one = head_of(model.transformer, layer, head)
     values, outputs = _factors([one])
     rank = len(outputs)
     if not 2 <= parts <= rank:
-        raise ValueError(
+        raise RaspLensError(
             f"Head {head} of layer {layer} writes {rank} directions: it can be split into 2 to {rank} parts; got "
             f"{parts}. `duplicate_head` gives heads that share out how much they write."
         )
@@ -45,14 +46,14 @@ def merge_heads(model: HasTransformer, layer: int, first: int, second: int) -> T
     The layer keeps an idle head where other layers have as many; see `without_idle_heads`.
 
     Raises:
-        ValueError: If there are no such two heads, or they do not attend alike.
+        RaspLensError: If there are no such two heads, or they do not attend alike.
     """
     own = heads_of(model.transformer, layer)
     pair = [head_of(model.transformer, layer, head) for head in (first, second)]
     if first == second:
-        raise ValueError(f"A head cannot be merged with itself; got {first} twice.")
+        raise RaspLensError(f"A head cannot be merged with itself; got {first} twice.")
     if not _attend_alike(*pair):
-        raise ValueError(
+        raise RaspLensError(
             f"Heads {first} and {second} of layer {layer} do not attend alike: no single head does what both do."
         )
     merged = _with_factors(pair[0], *_factors(pair))
@@ -64,7 +65,7 @@ def duplicate_head(model: HasTransformer, layer: int, head: int, share: float = 
     """The transformer with a head twice: the copy, behind the last head, writes a share, the head itself the rest.
 
     Raises:
-        ValueError: If there is no such head.
+        RaspLensError: If there is no such head.
     """
     own = heads_of(model.transformer, layer)
     one = head_of(model.transformer, layer, head)
@@ -76,10 +77,10 @@ def insert_idle_heads(model: HasTransformer, n: int = 1, seed: int = 0) -> Trans
     """The transformer with heads in every layer, behind the last, that attend at random and write nothing.
 
     Raises:
-        ValueError: If there are to be fewer than 1.
+        RaspLensError: If there are to be fewer than 1.
     """
     if n < 1:
-        raise ValueError(f"At least 1 idle head must be inserted; got {n}.")
+        raise RaspLensError(f"At least 1 idle head must be inserted; got {n}.")
     rng, model = random_streams.rng(seed, "twins"), model.transformer
     layers = range(model.config.n_layers)
     return with_heads(

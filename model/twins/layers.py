@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from rasplens.errors import RaspLensError
 from rasplens.model import random_streams
 from rasplens.model.config import weight_shapes
 from rasplens.model.mask import causal_mask
@@ -23,12 +24,12 @@ def insert_idle_layer(model: HasTransformer, at: int, seed: int = 0) -> Transfor
         seed: Of its weights.
 
     Raises:
-        ValueError: If there is no such place.
+        RaspLensError: If there is no such place.
     """
     model = model.transformer
     config = model.config
     if not 0 <= at <= config.n_layers:
-        raise ValueError(f"A layer can be inserted at 0 to {config.n_layers}; got {at}.")
+        raise RaspLensError(f"A layer can be inserted at 0 to {config.n_layers}; got {at}.")
     config = replace(config, n_layers=config.n_layers + 1, identity_v=False, identity_o=False)
     weights = {_renumbered(name, at): array for name, array in model.weights.items()}
     rng = random_streams.rng(seed, "twins")

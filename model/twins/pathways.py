@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from rasplens.errors import RaspLensError
 from rasplens.model.change_of_basis import in_basis, widening
 from rasplens.model.transformer import HasTransformer, Transformer
 from rasplens.model.twins.head_lists import head_of, heads_of, with_heads
@@ -21,7 +22,7 @@ def plant_decoy(model: HasTransformer, layer: int, head: int) -> Transformer:
     depends on it.
 
     Raises:
-        ValueError: If there is no such head, or layer norm reads every direction.
+        RaspLensError: If there is no such head, or layer norm reads every direction.
     """
     wide, fresh = _widened(model.transformer, layer, head)
     one = head_of(wide, layer, head)
@@ -35,7 +36,7 @@ def plant_dormant_pathway(model: HasTransformer, layer: int, head: int) -> Trans
     what the head writes. On no input does it write anything; who sets those directions changes the answers.
 
     Raises:
-        ValueError: If there is no such head, or layer norm reads every direction.
+        RaspLensError: If there is no such head, or layer norm reads every direction.
     """
     wide, fresh = _widened(model.transformer, layer, head)
     one = {key: array for key, array in head_of(wide, layer, head).items() if key != "b_V"}
@@ -49,7 +50,7 @@ def plant_redundant_pathway(model: HasTransformer, layer: int, head: int, share:
     everything that comes after reads `z` there as it reads `z W_O` elsewhere: with `W_O W` where it read with `W`.
 
     Raises:
-        ValueError: If there is no such head, or layer norm reads every direction.
+        RaspLensError: If there is no such head, or layer norm reads every direction.
     """
     wide, fresh = _widened(model.transformer, layer, head)
     one = head_of(wide, layer, head)
@@ -77,7 +78,7 @@ def _readers(model: Transformer, layer: int) -> list[str]:
 def _widened(model: Transformer, layer: int, head: int) -> tuple[Transformer, np.ndarray]:
     """The transformer with a fresh direction for every dimension of a head, and what writes those to them."""
     if model.config.normalization != "none":
-        raise ValueError(
+        raise RaspLensError(
             "Layer norm reads every direction of the residual stream: there are none that nothing reads."
         )
     width, extra = model.config.d_model, head_of(model, layer, head)["W_O"].shape[0]

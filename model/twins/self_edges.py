@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
+from rasplens.errors import RaspLensError
 from rasplens.model import random_streams
 from rasplens.model.change_of_basis import in_basis, widening
 from rasplens.model.transformer import HasTransformer, Transformer
@@ -38,22 +39,22 @@ def add_self_edges(model: HasTransformer, layer: int, head: int, share: float = 
         share: How much of its attention goes to its own position, between 0 and 1.
 
     Raises:
-        ValueError: If there is no such head, it attends by more than position, it does not see itself everywhere
-            where it sees anything, or the model has layer norm, smeared keys or no learned positions.
+        RaspLensError: If there is no such head, it attends by more than position, it does not see itself
+            everywhere where it sees anything, or the model has layer norm, smeared keys or no learned positions.
     """
     model = model.transformer
     own = head_of(model, layer, head)
     config = model.config
     if config.normalization != "none" or config.smeared_keys or config.positions != "learned":
-        raise ValueError(
+        raise RaspLensError(
             "Self-edges are planted by learned positions, without layer norm and without smeared keys."
         )
     if not 0 < share < 1:
-        raise ValueError(f"share must lie between 0 and 1; got {share}.")
+        raise RaspLensError(f"share must lie between 0 and 1; got {share}.")
     pattern = _pattern_by_position(model, layer, head)
     sees = model.mask[layer]
     if not sees.diagonal()[sees.any(axis=1)].all():
-        raise ValueError(f"Some positions do not see themselves in layer {layer}: they cannot attend there.")
+        raise RaspLensError(f"Some positions do not see themselves in layer {layer}: they cannot attend there.")
     wide = _with_place_directions(model)
     wanted = (1 - share) * pattern + share * np.eye(config.n_ctx)
     values = {"W_V": np.pad(own["W_V"], ((0, config.n_ctx), (0, 0)))} | {k: own[k] for k in ("b_V",) if k in own}
@@ -70,14 +71,14 @@ def _pattern_by_position(model: Transformer, layer: int, head: int) -> Float[np.
     """The pattern of a head that attends by position alone, seen on random inputs.
 
     Raises:
-        ValueError: If it attends by more than that.
+        RaspLensError: If it attends by more than that.
     """
     rng = random_streams.rng(0, "twins")
     tokens = rng.integers(0, model.config.d_vocab, (N_PROBES, model.config.n_ctx))
     _, cache = model.astype(np.float64).run_with_cache(tokens)
     patterns = cache[f"blocks.{layer}.attn.hook_pattern"][:, head]
     if np.abs(patterns - patterns[:1]).max() > ALIKE:
-        raise ValueError(
+        raise RaspLensError(
             f"Head {head} of layer {layer} attends by more than position: which share of itself it would get "
             "depends on the input."
         )

@@ -4,9 +4,10 @@ from pathlib import Path
 
 from rasplens import terminal
 from rasplens.compare import CompareConfig, rank, write_report
+from rasplens.progress import comparison_report, progress_bar
 from rasplens.sources import learned_model, reference
-from rasplens.tasks import get_task
-from rasplens.workflows.progress import comparison_report
+from rasplens.tasks import Task
+from rasplens.workflows.summary import show_accuracy
 from rasplens.workflows.verify import verify_for_task
 
 SUMMARY_HEADINGS = (
@@ -17,8 +18,10 @@ verdict         a conjunction of the three levels: the same answers, variables (
 
 
 def compare_and_show(
-    task_name: str,
+    task: Task,
     paths: list[Path],
+    n_heads: int | None,
+    expected: float | None,
     programs: list[str] | None,
     config: CompareConfig,
     seed: int,
@@ -26,21 +29,33 @@ def compare_and_show(
     json: bool,
 ) -> None:
     """Compares every model (the shipped one, if none is given) with every program, and ranks the programs."""
-    task = get_task(task_name)
-    models = [(str(path), learned_model(task, path)) for path in paths] or [("shipped", learned_model(task, None))]
+    models = [(str(path), learned_model(task, path, n_heads)) for path in paths] or [
+        ("shipped", learned_model(task, None))
+    ]
+    for name, model in models if paths else ():
+        show_accuracy(name, model, task, expected, is_shown=not json)
     references = [reference(task, program) for program in programs or task.programs]
     for compiled in references:
         verify_for_task(compiled, task)
     rankings = {}
-    with terminal.progress("comparing") as advance:
+    with progress_bar("comparing") as advance:
         for name, learned in models:
-            report = comparison_report(name, advance)
-            rankings[name] = rank(references, learned, task=task, config=config, seed=seed, progress=report)
+            report = comparison_report(advance, name)
+            rankings[name] = rank(
+                references,
+                learned.model,
+                task=task,
+                config=config,
+                seed=seed,
+                vocabulary=learned.vocabulary(task),
+                progress=report,
+            )
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
+        stems = _stems(list(rankings))
         for name, ranking in rankings.items():
             for comparison in ranking.comparisons:
-                write_report(comparison, out / f"{Path(name).stem}_{comparison.program}.html")
+                write_report(comparison, out / f"{stems[name]}_{comparison.program}.html")
     if json:
         values = [
             {"model": name, "verdict": ranking.verdict, **comparison.to_dict()}
@@ -66,3 +81,15 @@ def compare_and_show(
     terminal.out.print(SUMMARY_KEY)
     if out is not None:
         terminal.out.print(f"Reports: {out}")
+
+
+def _stems(names: list[str]) -> dict[str, str]:
+    """A file name for each model: what its path ends in, as far up as tells it from the others."""
+    stems = {}
+    for name in names:
+        parts = Path(name).with_suffix("").parts
+        others = [Path(other).with_suffix("").parts for other in names if other != name]
+        tells = (n for n in range(1, len(parts)) if all(other[-n:] != parts[-n:] for other in others))
+        n = next(tells, len(parts))
+        stems[name] = "_".join(part for part in parts[-n:] if part not in ("/", "..", "."))
+    return stems

@@ -4,8 +4,11 @@ import time
 from pathlib import Path
 
 from rasplens import terminal
+from rasplens.compile import CompiledModel
 from rasplens.compile.display.anatomy_table import anatomy_rows
+from rasplens.compile.rasp import Value
 from rasplens.sources import Sizes, compile_source, parse_vocab
+from rasplens.sources.vocabularies import shown
 
 
 def compile_and_show(
@@ -15,7 +18,7 @@ def compile_and_show(
     started = time.perf_counter()
     compiled = compile_source(source, program, sizes)
     seconds = time.perf_counter() - started
-    answer = None if run_on is None else compiled(parse_vocab(run_on))
+    answer = None if run_on is None else compiled(_input(run_on, compiled))
     if out is not None:
         compiled.save(out)
     anatomy, shape = anatomy_rows(compiled), terminal.shape(compiled.transformer)
@@ -23,9 +26,16 @@ def compile_and_show(
         bos = {"bos": compiled.has_bos, "max_len": compiled.inputs.max_len}
         terminal.as_json({"program": compiled.output, **shape, **bos, "variables": anatomy, "answer": answer})
         return
-    terminal.table(f"{compiled.output}, compiled in {seconds:.2f} s", list(shape), [list(shape.values())])
+    title = f"{compiled.output}, compiled in {seconds:.2f} s for {shown(compiled.inputs.vocab)}"
+    terminal.table(title, list(shape), [list(shape.values())])
     terminal.table("Residual stream", list(anatomy[0]), [list(row.values()) for row in anatomy])
     if run_on is not None:
         terminal.out.print(f"{run_on} -> {','.join(map(str, answer or []))}")
     if out is not None:
         terminal.out.print(f"Weights and anatomy: {out}")
+
+
+def _input(text: str, compiled: CompiledModel) -> list[Value]:
+    """An input as it is written; numbers are words where the model's tokens are."""
+    are_words = all(isinstance(token, str) for token in compiled.inputs.vocab)
+    return [str(token) if are_words else token for token in parse_vocab(text)]

@@ -9,9 +9,9 @@ from rasplens.learned.compressor import CompressedModel, CompressionReport, comp
 from rasplens.learned.compressor.evaluation import Evaluation, baseline, evaluate
 from rasplens.learned.compressor.examples import examples
 from rasplens.learned.compressor.recipe import get_recipe
+from rasplens.progress import Rate, progress_bar
 from rasplens.sources import Sizes, compile_source
 from rasplens.workflows.output_files import check_file
-from rasplens.workflows.progress import Rate
 
 HEADINGS = ["", "answers right", "inputs right", "loss", "layers' cosine", "layers' loss"]
 
@@ -30,14 +30,14 @@ def compress_and_show(
     """Compresses a program, stores the models, and shows what they kept; an interrupted run goes on.
 
     Raises:
-        ValueError: If there is no such program or recipe, or no place to write to.
+        RaspLensError: If there is no such program or recipe, or no place to write to.
     """
     get_recipe(recipe)
     check_file(out, "compressed.safetensors")
     compiled = compile_source(source, program, sizes, optimize)
     state = out.with_suffix(".compression.safetensors")
     rates: dict[tuple[int, int], Rate] = {}
-    with terminal.progress("trying first maps") as advance:
+    with progress_bar("trying first maps") as advance:
 
         def report(now: CompressionReport) -> None:
             losses = f"answers {now.output_loss:.4f}  layers {now.layer_loss:.4f}"

@@ -1,29 +1,36 @@
 """Models that were trained before: a finished training is shown again, and no other model is overwritten."""
 
+from collections.abc import Collection
 from pathlib import Path
 
+from rasplens.errors import RaspLensError
 from rasplens.learned import LearnedModel, Recipe, load_learned
 from rasplens.model import StorageError
+from rasplens.tasks import Task
 
 
-def trained_before(path: Path, task: str, recipe: Recipe, seed: int) -> LearnedModel | None:
-    """The model of this very training, if it is there; None if nothing is.
+def trained_before(path: Path, task: Task, recipes: Collection[Recipe], seed: int) -> LearnedModel | None:
+    """The model of this very training, by one of some recipes, if it is there; None if nothing is.
 
     Raises:
-        ValueError: If something else is there.
+        RaspLensError: If something else is there.
     """
     if not path.exists():
         return None
     try:
         model = load_learned(path)
     except StorageError:
-        raise ValueError(
+        raise RaspLensError(
             f"{path} is there already, and no such model. Give another --out, or delete it."
         ) from None
-    provenance = model.provenance
-    same = task, recipe.to_dict(), seed
-    if (model.task, provenance.get("recipe"), provenance.get("seed")) != same:
-        raise ValueError(
+    found = model.provenance
+    is_this = model.task == task.name and found.get("seed") == seed
+    if not is_this or found.get("recipe") not in [recipe.to_dict() for recipe in recipes]:
+        raise RaspLensError(
             f"{path} holds another model, {model.origin} on {model.task}. Give another --out, or delete it."
+        )
+    if found.get("task_digest", task.digest) != task.digest:
+        raise RaspLensError(
+            f"{path} learned a task {task.name!r} with other inputs or answers. Give another --out, or delete it."
         )
     return model

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from rasplens.errors import RaspLensError
+
 
 def check_file(out: Path, example: str) -> None:
     """Raises where no file can be written: before the work, not after.
@@ -11,9 +13,9 @@ def check_file(out: Path, example: str) -> None:
         example: What it could be called, if it is a folder.
 
     Raises:
-        ValueError: If it is a folder, or in none.
+        RaspLensError: If it is a folder, or in none.
     """
     if out.is_dir():
-        raise ValueError(f"{out} is a folder. Name a file in it, such as {out / example}.")
+        raise RaspLensError(f"{out} is a folder. Name a file in it, such as {out / example}.")
     if not out.resolve().parent.is_dir():
-        raise ValueError(f"Cannot write {out}: the folder {out.parent} does not exist. Create it first.")
+        raise RaspLensError(f"Cannot write {out}: the folder {out.parent} does not exist. Create it first.")

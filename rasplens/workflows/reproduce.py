@@ -4,11 +4,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 from rasplens import terminal
+from rasplens.errors import RaspLensError
 from rasplens.learned import get_recipe, published_grid, use_all_cores
+from rasplens.progress import progress_bar, training_report
 from rasplens.reproductions import REPRODUCTIONS
 from rasplens.tasks import get_task
 from rasplens.workflows.finished_training import trained_before
-from rasplens.workflows.progress import training_report
 
 
 def reproduce_and_show(name: str, out: Path, json: bool) -> None:
@@ -17,23 +18,23 @@ def reproduce_and_show(name: str, out: Path, json: bool) -> None:
     One that is trained already is shown again.
 
     Raises:
-        ValueError: If there is no such model, or another model is where it would be written.
+        RaspLensError: If there is no such model, or another model is where it would be written.
     """
     use_all_cores()
     if name == "grid":
         _grid_and_show(out, json)
         return
     if name not in REPRODUCTIONS:
-        raise ValueError(f"There is no reproduction {name!r}. There are {', '.join(REPRODUCTIONS)} and grid.")
+        raise RaspLensError(f"There is no reproduction {name!r}. There are {', '.join(REPRODUCTIONS)} and grid.")
     entry = REPRODUCTIONS[name]
     out.mkdir(parents=True, exist_ok=True)
     path, state = out / f"{name}.safetensors", out / f"{name}.training.safetensors"
     recipe = get_recipe(entry.task, entry.recipe)
-    learned = trained_before(path, entry.task, recipe, entry.seed)
+    learned = trained_before(path, get_task(entry.task), [recipe], entry.seed)
     is_new = learned is None
     if learned is None:
-        with terminal.progress(f"training {name}") as advance:
-            report = training_report(recipe.steps, 1, advance)
+        with progress_bar(f"training {name}") as advance:
+            report = training_report(advance, recipe.steps)
             learned = entry.train(progress=report, state_path=state)
         learned.save(path)
         state.unlink()
@@ -53,7 +54,7 @@ def reproduce_and_show(name: str, out: Path, json: bool) -> None:
 
 def _grid_and_show(out: Path, json: bool) -> None:
     out.mkdir(parents=True, exist_ok=True)
-    with terminal.progress("training the grid") as advance:
+    with progress_bar("training the grid") as advance:
         table = published_grid.train_grid(
             get_task("compression_notebook"), published_grid.GRID, published_grid.STEPS, progress=advance
         )

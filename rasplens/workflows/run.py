@@ -1,51 +1,117 @@
 """`rasplens run`: a task's program compiled, verified and compared with a learned model, and the report."""
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rasplens import terminal
-from rasplens.compare import CompareConfig, compare, write_report
+from rasplens.compare import CompareConfig, Comparison, compare, rank, write_report
 from rasplens.compare.pipeline import STAGES
-from rasplens.sources import learned_model, reference
-from rasplens.tasks import get_task
-from rasplens.workflows.progress import comparison_report
-from rasplens.workflows.summary import show_evidence, show_models, show_verdict
+from rasplens.compile import CompiledModel, Verification
+from rasplens.learned import pretrained_names
+from rasplens.progress import Advance, comparison_report, progress_bar
+from rasplens.sources import Studied, learned_model, reference
+from rasplens.tasks import TASKS, Task, get_task
+from rasplens.workflows.summary import show_accuracy, show_evidence, show_models, show_verdict
+from rasplens.workflows.train import trained
 from rasplens.workflows.verify import verification_values, verify_for_task
 
 
 def run_task(
-    task_name: str,
+    task: Task,
     path: Path | None,
-    program: str | None,
+    n_heads: int | None,
+    expected: float | None,
+    programs: Sequence[str],
     out: Path,
     config: CompareConfig,
     seed: int,
     verbose: bool,
     json: bool,
+    began: float,
 ) -> None:
-    """Compiles, verifies, compares and writes the report; prints the verdict, or with `verbose` everything."""
-    started = time.perf_counter()
-    task = get_task(task_name)
-    learned = learned_model(task, path)
+    """Compiles, verifies, compares and writes the report; prints the verdict, or with `verbose` everything.
+
+    Where no model is given and none is shipped, one is trained first. The first program is the one that is asked
+    about, others are alternatives. The time that is stated is that since the command began, on the clock of
+    `time.perf_counter`.
+    """
     out.mkdir(parents=True, exist_ok=True)
-    with terminal.progress("compiling") as advance:
-        compiled = reference(task, program)
-        checks = verify_for_task(compiled, task)
-        report = comparison_report(compiled.output, advance)
-        comparison = compare(compiled, learned, task=task, config=config, seed=seed, progress=report)
+    with progress_bar("compiling") as advance:
+        references = [reference(task, program) for program in programs] or [reference(task, None)]
+        checks = [verify_for_task(compiled, task) for compiled in references]
+        learned = _studied(task, path, n_heads, out, advance)
+        if path is not None:
+            show_accuracy(str(path), learned, task, expected, is_shown=not json)
+        comparisons = _compared(references, learned, task, config, seed, advance)
         advance("report", len(STAGES), len(STAGES))
-        comparison.save(out / "comparison.json")
-        write_report(comparison, out / "report.html")
-    seconds = time.perf_counter() - started
+        files = [_write(comparison, out, is_first=not i) for i, comparison in enumerate(comparisons)]
+    seconds = time.perf_counter() - began
     if json:
-        values = comparison.to_dict()
-        del values["tables"]
-        values["verification"] = {name: verification_values(check) for name, check in checks.items()}
-        terminal.as_json({**values, "report": str(out / "report.html"), "seconds": round(seconds, 1)})
+        values = [_values(*both) for both in zip(comparisons, checks, strict=True)]
+        more = {"alternatives": values[1:]} if len(values) > 1 else {}
+        terminal.as_json({**values[0], **more, "report": str(files[0]), "seconds": round(seconds, 1)})
         return
-    show_models(compiled, learned, comparison, checks)
-    if verbose:
-        show_evidence(comparison)
-    show_verdict(comparison)
-    more = "" if verbose else " All evidence here: --verbose."
-    terminal.say(f"Report: {out / 'report.html'} ({seconds:.0f} s). Data: {out / 'comparison.json'}.{more}")
+    for compiled, comparison, check in zip(references, comparisons, checks, strict=True):
+        show_models(compiled, learned, comparison, check)
+        if verbose:
+            show_evidence(comparison)
+        show_verdict(comparison)
+    more_said = "" if verbose else " All evidence here: --verbose."
+    reports = "Report" if len(files) == 1 else "Reports"
+    terminal.say(
+        f"{reports}: {', '.join(map(str, files))} ({seconds:.0f} s). Data: {out / 'comparison.json'}.{more_said}"
+    )
+
+
+def _studied(task: Task, path: Path | None, n_heads: int | None, out: Path, advance: Advance) -> Studied:
+    """The model that is given, the shipped one, or one that is trained now, and kept in the folder."""
+    is_shipped = task.name in set(TASKS) & set(pretrained_names()) and get_task(task.name).digest == task.digest
+    if path is not None or is_shipped:
+        return learned_model(task, path, n_heads)
+    trained(task, None, [0], [out / "model.safetensors"], advance)
+    return learned_model(task, out / "model.safetensors")
+
+
+def _compared(
+    references: Sequence[CompiledModel],
+    learned: Studied,
+    task: Task,
+    config: CompareConfig,
+    seed: int,
+    advance: Advance,
+) -> list[Comparison]:
+    """The comparison with each program, in the order in which they were given."""
+    report, vocabulary = comparison_report(advance, references[0].output), learned.vocabulary(task)
+    if len(references) == 1:
+        return [
+            compare(
+                references[0],
+                learned.model,
+                task=task,
+                config=config,
+                seed=seed,
+                vocabulary=vocabulary,
+                progress=report,
+            )
+        ]
+    ranking = rank(
+        references, learned.model, task=task, config=config, seed=seed, vocabulary=vocabulary, progress=report
+    )
+    found = {comparison.program: comparison for comparison in ranking.comparisons}
+    return [found[compiled.output] for compiled in references]
+
+
+def _write(comparison: Comparison, out: Path, is_first: bool) -> Path:
+    """Writes data and report, and returns the report's place."""
+    stem = "" if is_first else f"-{comparison.program}"
+    comparison.save(out / f"comparison{stem}.json")
+    write_report(comparison, out / f"report{stem}.html")
+    return out / f"report{stem}.html"
+
+
+def _values(comparison: Comparison, checks: dict[str, Verification]) -> dict[str, Any]:
+    """What is printed as JSON of one comparison."""
+    values = {name: value for name, value in comparison.to_dict().items() if name != "tables"}
+    return {**values, "verification": {name: verification_values(check) for name, check in checks.items()}}

@@ -7,7 +7,32 @@ from rasplens.compare import Comparison
 from rasplens.compare.evidence.subspaces.decodability import best_points
 from rasplens.compare.verdict.headline import headline
 from rasplens.compile import CompiledModel, Verification
+from rasplens.errors import RaspLensError
 from rasplens.sources import Studied
+from rasplens.tasks import Task
+
+DOUBTFUL = 0.9
+"""Below this share of right answers it is said that an import may be at fault."""
+
+
+def show_accuracy(name: str, studied: Studied, task: Task, expected: float | None, is_shown: bool = True) -> None:
+    """Says how often a model of the user's is right, before anything else is asked of it.
+
+    Raises:
+        RaspLensError: If it is right less often than expected.
+    """
+    right = studied.accuracy(task)
+    if expected is not None and right < expected:
+        raise RaspLensError(
+            f"{name} gives {right:.3f} of the answers of {task.name!r} right; --expect says {expected:g}. Its "
+            "tokens, layout or architecture may be read wrongly."
+        )
+    is_doubtful = right < DOUBTFUL and expected is None
+    if is_shown and not terminal.err.quiet:
+        doubt = (
+            " If it learned the task, its tokens, layout or architecture are read wrongly." if is_doubtful else ""
+        )
+        terminal.err.print(f"{name}: {right:.3f} of the answers of {task.name!r} right.{doubt}")
 
 
 def show_models(
@@ -18,9 +43,9 @@ def show_models(
 ) -> None:
     """Prints the size and the accuracy of both models, and how the compiled one was checked."""
     rows = []
-    for side, model in (("compiled", compiled.transformer), ("learned", learned.transformer)):
+    for side, size in (("compiled", terminal.shape(compiled.transformer)), ("learned", learned.size)):
         accuracy = comparison.accuracies[side]
-        rows.append([side, *terminal.shape(model).values(), accuracy.token, accuracy.sequence])
+        rows.append([side, *size.values(), accuracy.token, accuracy.sequence])
     headings = ["", *terminal.shape(compiled.transformer), "answers\nright", "inputs\nright"]
     terminal.table(
         f"{comparison.task}: the learned model ({learned.origin}) and the program {compiled.output!r}",

@@ -1,39 +1,32 @@
 """`rasplens train`: models of a task, one for each seed."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from rasplens import terminal
-from rasplens.learned import get_recipe, read_recipe, train_many, use_all_cores
-from rasplens.tasks import get_task
+from rasplens.learned import LearnedModel, Recipe, get_recipe, read_recipe, train_many, use_all_cores
+from rasplens.learned.recipes import default_recipes
+from rasplens.progress import Advance, progress_bar, training_report
+from rasplens.tasks import Task
 from rasplens.workflows.finished_training import trained_before
 from rasplens.workflows.output_files import check_file
-from rasplens.workflows.progress import training_report
+
+LEARNED = 0.99
+"""A recipe that gives fewer right answers than this is not the last one to be tried."""
 
 
-def train_and_show(task_name: str, recipe: str, seeds: list[int], out: Path, json: bool) -> None:
+def train_and_show(task: Task, recipe: str | None, seeds: list[int], out: Path, json: bool) -> None:
     """Trains a model for each seed and stores it; a training that was interrupted goes on where it was.
 
     One that is finished is shown again.
 
     Raises:
-        ValueError: If there is no place to write to, or another model is there.
+        RaspLensError: If there is no place to write to, or another model is there.
     """
-    task, is_file = get_task(task_name), recipe.endswith(".toml")
-    chosen = read_recipe(recipe) if is_file else get_recipe(task.name, recipe)
     check_file(out, f"{task.name}.safetensors")
     paths = [out] if len(seeds) == 1 else [out.with_stem(f"{out.stem}-{seed}") for seed in seeds]
-    before = [trained_before(path, task.name, chosen, seed) for path, seed in zip(paths, seeds, strict=True)]
-    models = [model for model in before if model is not None]
-    is_new = len(models) < len(paths)
-    if is_new:
-        state = out.with_suffix(".training.safetensors")
-        use_all_cores()
-        with terminal.progress(f"{task.name}: JAX compiles the training step") as advance:
-            report = training_report(chosen.steps, len(seeds), advance)
-            models = train_many(task, chosen if is_file else recipe, seeds, progress=report, state_path=state)
-        for model, path in zip(models, paths, strict=True):
-            model.save(path)
-        state.unlink()
+    with progress_bar(f"{task.name}: JAX compiles the training step") as advance:
+        models, is_new = trained(task, recipe, seeds, paths, advance)
     if json:
         values = [
             {"task": task.name, "path": str(path), **model.provenance}
@@ -42,9 +35,42 @@ def train_and_show(task_name: str, recipe: str, seeds: list[int], out: Path, jso
         terminal.as_json(values[0] if len(seeds) == 1 else values)
         return
     for model, path in zip(models, paths, strict=True):
-        accuracy = model.provenance["accuracy"]
+        accuracy, architecture = (
+            model.provenance["accuracy"],
+            Recipe.from_dict(model.provenance["recipe"]).architecture,
+        )
         terminal.out.print(
             f"{task.name}: {accuracy['token']:.4f} of the answers and {accuracy['sequence']:.4f} of the inputs "
-            f"right on held-out inputs after {model.provenance['steps']:,} steps. Model: {path}"
+            f"right on held-out inputs after {model.provenance['steps']:,} steps ({architecture}). Model: {path}"
             f"{'' if is_new else ', which was there already: nothing was trained.'}"
         )
+
+
+def trained(
+    task: Task, recipe: str | None, seeds: Sequence[int], paths: Sequence[Path], advance: Advance
+) -> tuple[list[LearnedModel], bool]:
+    """The models of a task, stored at some paths, and whether they are new.
+
+    Without a recipe those of the task are tried one after the other, attention-only first, until one learns it.
+    """
+    names = default_recipes(task.name) if recipe is None else (recipe,)
+    recipes = {name: read_recipe(name) if _is_file(name) else get_recipe(task.name, name) for name in names}
+    before = [trained_before(path, task, recipes.values(), seed) for path, seed in zip(paths, seeds, strict=True)]
+    if all(before):
+        return [model for model in before if model is not None], False
+    use_all_cores()
+    for name, chosen in recipes.items():
+        state = paths[0].with_suffix(f"{f'.{name}' if len(recipes) > 1 else ''}.training.safetensors")
+        report = training_report(advance, chosen.steps, len(seeds))
+        given = chosen if _is_file(name) else name
+        models = train_many(task, given, seeds, progress=report, state_path=state)
+        state.unlink()
+        if min(model.provenance["accuracy"]["token"] for model in models) >= LEARNED:
+            break
+    for model, path in zip(models, paths, strict=True):
+        model.save(path)
+    return models, True
+
+
+def _is_file(recipe: str) -> bool:
+    return recipe.endswith(".toml")

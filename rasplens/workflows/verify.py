@@ -4,7 +4,9 @@ from typing import Any
 
 from rasplens import terminal
 from rasplens.compile import CompiledModel, CompileError, Verification, verify
+from rasplens.progress import progress_bar
 from rasplens.sources import Sizes, compile_source
+from rasplens.sources.vocabularies import shown
 from rasplens.tasks import Task
 
 VERIFIED_INPUTS = 300
@@ -18,7 +20,7 @@ def verify_and_show(source: str, program: str | None, sizes: Sizes, samples: int
         CompileError: If it is wrong, with the counterexample.
     """
     compiled = compile_source(source, program, sizes)
-    with terminal.progress("verifying") as advance:
+    with progress_bar("verifying") as advance:
         found = verify(
             compiled,
             samples=samples,
@@ -30,7 +32,8 @@ def verify_and_show(source: str, program: str | None, sizes: Sizes, samples: int
     if not found.ok:
         raise CompileError(f"{compiled.output!r} is {found}")
     if not json:
-        terminal.out.print(f"{compiled.output}: {found}")
+        tokens, longest = shown(compiled.inputs.vocab), compiled.inputs.max_len
+        terminal.out.print(f"{compiled.output}, on {tokens}, at most {longest} of them: {found}")
 
 
 def verify_for_task(compiled: CompiledModel, task: Task) -> dict[str, Verification]:

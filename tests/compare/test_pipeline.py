@@ -186,13 +186,6 @@ def test_one_reference_in_a_list_is_a_ranking(offset, task, brief):
     assert found.verdict == "offset"
 
 
-def test_a_program_that_is_not_compiled_is_refused(task, noise, unchecked):
-    with pytest.raises(
-        TypeError, match="The reference must be a CompiledModel, as compile_program returns it; got "
-    ):
-        compare(task.programs["offset"], noise, task=task)
-
-
 @pytest.mark.slow
 def test_a_disguise_is_recognised_where_patching_leaves_half_of_two_values():
     """Whether half of one value and half of another was an answer depended on rounding: "partly"."""

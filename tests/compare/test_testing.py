@@ -14,6 +14,7 @@ from rasplens.compare.testing import (
 from rasplens.compile import compile_program, rasp
 from rasplens.compile.rasp import Map, Select, indices
 from rasplens.compile.rasp.interpreter import expressions
+from rasplens.errors import RaspLensError
 from rasplens.model import HookedModel, disguise
 
 MIDDLE = "blocks.0.hook_resid_post"
@@ -229,8 +230,8 @@ def test_a_claim_that_makes_no_sense_is_refused_in_one_line(kind, induction, tas
 
 
 def test_programs_and_rules_of_the_wrong_kind_are_refused(induction, task):
-    with pytest.raises(TypeError, match="must be an s-op or a CompiledModel; got 'induction'"):
-        assert_implements(induction, "induction", task)
+    with pytest.raises(RaspLensError, match="one of the programs"):
+        assert_implements(induction, 3, task)
     with pytest.raises(TypeError, match="must be a selector or a function"):
         assert_head_attends(induction, 0, 0, indices, task)
 

@@ -179,3 +179,42 @@ def test_a_pass_may_start_at_a_layer(random_transformer, config):
     edited = model.run_with_hooks(TOKENS, fwd_hooks=edit)
     torch.testing.assert_close(model.run_with_hooks(stream, start_at_layer=1, fwd_hooks=edit), edited)
     assert not torch.allclose(edited, logits)
+
+
+@pytest.fixture
+def with_a_silent_layer(random_transformer):
+    """Heads that write nothing in layer 1, whose values are no numbers: what computes them notices."""
+    transformer = random_transformer(CONFIG, biases=True)
+    name = "blocks.1.attn.W_O"
+    return replace(transformer, weights={**transformer.weights, name: np.zeros_like(transformer.weights[name])})
+
+
+def test_heads_that_write_nothing_are_left_out_and_nothing_changes(with_a_silent_layer):
+    model = HookedModel(with_a_silent_layer)
+    expected = with_a_silent_layer(TOKENS.numpy())
+    with torch.no_grad():
+        np.testing.assert_allclose(model(TOKENS).numpy(), expected, rtol=0, atol=1e-10)
+        model.get_parameter("blocks.1.attn.W_V").fill_(torch.nan)
+        np.testing.assert_allclose(model(TOKENS).numpy(), expected, rtol=0, atol=1e-10)
+        stream = model.run_with_cache(TOKENS, names_filter="blocks.1.hook_resid_pre")[1]["blocks.1.hook_resid_pre"]
+        np.testing.assert_allclose(model(stream, start_at_layer=1).numpy(), expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("point", ["hook_q", "hook_pattern", "hook_z", "hook_result"])
+def test_heads_that_write_nothing_are_computed_where_somebody_looks(with_a_silent_layer, point):
+    model, seen, name = HookedModel(with_a_silent_layer), [], f"blocks.1.attn.{point}"
+
+    def look(value, hook):
+        seen.append(value)
+
+    with torch.no_grad():
+        model.run_with_hooks(TOKENS, fwd_hooks=[(name, look)])
+        model.get_parameter("blocks.1.attn.W_V").fill_(torch.nan)
+        assert model.run_with_hooks(TOKENS, fwd_hooks=[(name, look)]).isnan().any()
+    assert len(seen) == 2
+
+
+def test_heads_that_write_nothing_have_a_gradient(with_a_silent_layer):
+    model = HookedModel(with_a_silent_layer)
+    model(TOKENS).sum().backward()
+    assert model.get_parameter("blocks.1.attn.W_O").grad.abs().max() > 0

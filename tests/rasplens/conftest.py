@@ -5,9 +5,9 @@ import pytest
 
 from rasplens.cli import main
 from rasplens.learned.compressor.compressed_model import compressed_by
-from rasplens.sources import reference
+from rasplens.sources import reference, tasks
 from rasplens.tasks import get_task
-from rasplens.workflows import compare, run
+from rasplens.workflows import run
 
 PROGRAM = """
 from rasplens.compile.rasp import Comparison, Select, SelectorWidth, tokens
@@ -49,7 +49,7 @@ def cli(folder, capsys):
 def small_copy(folder, monkeypatch):
     """A file with a model of its second program, for the task `copy` with few letters, which commands now take."""
     task = get_task("copy", n_letters=8, block=3, length=9)
-    for module in (compare, run):
+    for module in (tasks, run):
         monkeypatch.setattr(module, "get_task", lambda name: task)
     compiled = reference(task, "induction")
     compressed_by(compiled, np.eye(compiled.transformer.config.d_model)).save(folder / "own")

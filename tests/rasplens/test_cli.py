@@ -99,9 +99,9 @@ FAULTS = {
     ),
     "no such program": (
         ("compile", "mine.py:reverse", "--vocab", "a", "--max-len", "3"),
-        "mine.py defines no s-op 'reverse'. It defines histogram.",
+        "mine.py defines no s-op or task 'reverse'. It defines histogram.",
     ),
-    "no s-op": (("compile", "mine.py:number", "--vocab", "a", "--max-len", "3"), "no s-op 'number'"),
+    "no s-op": (("compile", "mine.py:number", "--vocab", "a", "--max-len", "3"), "no s-op or task 'number'"),
     "no such source": (("compile", "other.py:x", "--vocab", "a", "--max-len", "3"), "no file other.py"),
     "no such source, and no vocabulary": (("verify", "other.py:x"), "no file other.py"),
     "weights nowhere": (("compile", "copy", "--out", "a/b.safetensors"), "the folder a does not exist"),

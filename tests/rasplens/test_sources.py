@@ -1,8 +1,11 @@
 import numpy as np
 import pytest
 
+from rasplens.compile import CompileError
+from rasplens.errors import RaspLensError
 from rasplens.learned.compressor.compressed_model import compressed_by
-from rasplens.sources import Sizes, compile_source, learned_model, parse_vocab, reference
+from rasplens.sources import Sizes, compile_source, learned_model, parse_vocab, reference, task_source
+from rasplens.sources.vocabularies import shown
 from rasplens.tasks import get_task
 
 
@@ -12,16 +15,39 @@ from rasplens.tasks import get_task
         ("a,b,c", ["a", "b", "c"]),
         ("0..3", [0, 1, 2, 3]),
         ("-1..1,x", [-1, 0, 1, "x"]),
-        ("7,a..b,(,)", [7, "a..b", "(", ")"]),
+        ("7,a..c,(,)", [7, "a", "b", "c", "(", ")"]),
+        ("ab..cd", ["ab..cd"]),
     ],
 )
 def test_vocabularies_are_lists_and_ranges(text, tokens):
     assert parse_vocab(text) == tokens
 
 
+@pytest.mark.parametrize("text", ["", "a,,b", ",a"])
+def test_an_empty_token_is_refused(text):
+    with pytest.raises(ValueError, match="Write tokens with commas between them") as error:
+        parse_vocab(text)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "said"),
+    [
+        (["a", "b"], "2 tokens: a, b"),
+        (["abc"], "1 token: abc (for several, put commas between them)"),
+        ([7], "1 token: 7"),
+        (range(12), "12 tokens: 0, 1, 2, 3, 4, 5, 6, 7, …"),
+    ],
+)
+def test_a_vocabulary_is_said_as_it_was_understood(tokens, said):
+    assert shown(list(tokens)) == said
+
+
 def test_an_empty_range_is_refused():
     with pytest.raises(ValueError, match=r"The range 3\.\.0 of --vocab is empty; write 0\.\.3"):
         parse_vocab("3..0")
+    with pytest.raises(ValueError, match=r"The range c\.\.a of --vocab is empty; write a\.\.c"):
+        parse_vocab("c..a")
 
 
 def test_the_first_program_is_the_reference():
@@ -31,7 +57,7 @@ def test_the_first_program_is_the_reference():
 
 
 def test_without_a_path_the_shipped_model_is_taken():
-    assert learned_model(get_task("sort"), None).task == "sort"
+    assert learned_model(get_task("sort"), None).model.task == "sort"
 
 
 def test_a_compressed_program_is_a_model_to_compare(tmp_path):
@@ -55,4 +81,91 @@ def test_options_that_would_be_ignored_are_refused(tmp_path):
     with pytest.raises(ValueError, match="Task 'copy' brings its own --vocab"):
         compile_source("copy", None, Sizes("a,b", 3, True))
     with pytest.raises(ValueError, match="--program chooses among a task's programs"):
-        compile_source(f"{tmp_path}/mine.py:x", "offset", Sizes("a,b", 3, False))
+        compile_source("reverse", "offset", Sizes())
+    (tmp_path / "mine.rasp").write_text("x = tokens; y = indices;")
+    with pytest.raises(ValueError, match="--output names an s-op of the file"):
+        compile_source(f"{tmp_path}/mine.rasp:x", None, Sizes("a,b", 3, output="y"))
+    (tmp_path / "mine.py").write_text("from rasplens.compile.rasp import tokens as x")
+    with pytest.raises(ValueError, match="--output is for files in the RASP language"):
+        compile_source(f"{tmp_path}/mine.py:x", None, Sizes("a,b", 3, output="y"))
+
+
+OWN = """
+from rasplens.compile import rasp
+from rasplens.tasks import get_task
+
+histogram = rasp.SelectorWidth(rasp.Select(rasp.tokens, rasp.tokens, rasp.Comparison.EQ)).named("histogram")
+everywhere = rasp.Select(rasp.tokens, rasp.tokens, rasp.Comparison.TRUE)
+word = rasp.Aggregate(everywhere, rasp.tokens).named("word")
+task = get_task("copy", n_letters=6, block=3, length=8)
+
+
+def later():
+    return task
+"""
+
+
+@pytest.fixture
+def own(tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "own.rasp").write_text('x = count(tokens, "1"); y = reverse(tokens);')
+    return tmp_path
+
+
+def test_tasks_come_from_files(own):
+    assert task_source(f"{own}/own.py:task").n_ctx == 8
+    assert task_source(f"{own}/own.py:later").n_ctx == 8
+    task = task_source(f"{own}/own.py:histogram", Sizes("a..c", 4))
+    assert (task.name, task.vocab, task.n_ctx) == ("histogram", ("a", "b", "c"), 4)
+    assert task.accuracy(task.programs["histogram"]).token == 1.0
+    task = task_source(f"{own}/own.rasp", Sizes("0..2", 3))
+    assert (task.name, task.vocab) == ("y", ("0", "1", "2"))  # the language's tokens are strings
+    assert task_source(f"{own}/own.rasp:x", Sizes("0..2", 3)).name == "x"
+    assert task_source(f"{own}/own.rasp", Sizes("0..2", 3, output="x")).name == "x"
+
+
+def test_tasks_come_from_data(own):
+    lines = ['{"tokens": "%s %s", "answers": "%s"}' % (a, b, b) for a in "abc" for b in "abcd"]  # noqa: UP031
+    (own / "data.jsonl").write_text("\n".join(lines))
+    task = task_source(f"{own}/data.jsonl")
+    assert (task.name, task.n_ctx) == ("data", 2)
+    assert task.visible.all()
+    assert not task_source(f"{own}/data.jsonl", Sizes(causal=True)).visible.all()
+    with pytest.raises(RaspLensError, match="brings its own --vocab"):
+        task_source(f"{own}/data.jsonl", Sizes("a,b"))
+    with pytest.raises(RaspLensError, match="There is no file"):
+        task_source(f"{own}/none.csv")
+    with pytest.raises(RaspLensError, match="has no program"):
+        reference(task, None)
+
+
+@pytest.mark.parametrize(
+    ("source", "sizes", "said"),
+    [
+        ("own.py", Sizes(), "Say which program or task"),
+        ("own.py:histogram", Sizes(), "say --vocab"),
+        ("own.py:histogram", Sizes("a,b"), "and --max-len"),
+        ("own.py:task", Sizes("a,b", 3), "brings its own --vocab"),
+        ("own.py:nothing", Sizes(), "It defines histogram, word, task"),
+        ("own.rasp:nothing", Sizes("a,b", 3), "defines no s-op 'nothing'"),
+        ("none.rasp", Sizes(), "There is no file"),
+    ],
+)
+def test_what_is_no_task(own, source, sizes, said):
+    with pytest.raises(RaspLensError, match=said):
+        task_source(f"{own}/{source}", sizes)
+
+
+def test_programs_of_a_comparison_come_from_files(own):
+    task = get_task("copy", n_letters=6, block=3, length=8)
+    assert reference(task, f"{own}/own.py:histogram").output == "histogram"
+    assert reference(task, f"{own}/own.rasp:x").output == "x"
+    with pytest.raises(RaspLensError, match="is a task, where a program is needed"):
+        reference(task, f"{own}/own.py:task")
+
+
+def test_what_is_undefined_may_be_allowed(own):
+    with pytest.raises(CompileError, match="--partial allow"):
+        compile_source(f"{own}/own.py:word", None, Sizes("a,b", 2))
+    compiled = compile_source(f"{own}/own.py:word", None, Sizes("a,b", 2, partial="allow"))
+    assert compiled("aa") == ["a", "a"]

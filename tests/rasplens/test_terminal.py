@@ -14,12 +14,6 @@ def test_json_is_printed_alone(capsys):
     assert json.loads(capsys.readouterr().out) == {"a": [1, None]}
 
 
-def test_progress_goes_to_the_error_stream(capsys):
-    with terminal.progress("working") as advance:
-        advance("half", 1, 2)
-    assert capsys.readouterr().out == ""
-
-
 CLAIMS = [
     ["routes", "nothing is gathered along other edges", "not testable", 0.12345, "-", 1_234],
     ["variables", "variable has_copies_left", "holds", 1.0, 0.98765, 7],

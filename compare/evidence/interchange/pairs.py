@@ -147,11 +147,12 @@ def counterfactual(
     `run(..., set=...)` says the same.
 
     Returns:
-        The answers as the task's codes, and by layer the attention scores then, `[pair, head, ctx, ctx]`.
+        The answers as the task's codes, and by layer with heads the attention scores then,
+        `[pair, head, ctx, ctx]`.
     """
     reference, taken = pairing.reference, [_take(pairing, setting) for setting in settings]
-    changed = range(min(layer_of(point) for point, _ in taken), reference.n_layers)
-    scores = {layer: reference.whole(scores_point(layer))[base] for layer in range(changed.start)}
+    first, layers = min(layer_of(point) for point, _ in taken), reference.attending_layers
+    scores = {layer: reference.whole(scores_point(layer))[base] for layer in layers if layer < first}
 
     def keep(layer: int) -> Callable[[torch.Tensor, object], torch.Tensor]:
         def function(of_layer: torch.Tensor, hook: object) -> torch.Tensor:
@@ -160,7 +161,7 @@ def counterfactual(
 
         return function
 
-    watched = [(scores_point(layer), keep(layer)) for layer in changed]
+    watched = [(scores_point(layer), keep(layer)) for layer in layers if layer >= first]
     logits = reference.logits([*taken, *watched], base)
     return reference.vocabulary.codes(logits), scores
 

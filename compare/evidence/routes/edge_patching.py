@@ -62,7 +62,7 @@ def patched(
         found, of_batch = _patched(studied, base[batch], source[batch], edges[batch], part)
         answers.append(found)
         scores.append(of_batch)
-    layers = range(studied.n_layers)
+    layers = studied.attending_layers
     return np.concatenate(answers), {layer: np.concatenate([one[layer] for one in scores]) for layer in layers}
 
 
@@ -74,15 +74,15 @@ def _patched(
         where = where.any(dim=-1, keepdim=True).expand_as(where)
     theirs = {} if part == "attention" else _theirs(studied, source, part)
     own: Activations = {}
-    hooks = [(name, _keep(own, name)) for layer in range(studied.n_layers) for name in _points(layer)]
-    for layer in range(studied.n_layers):
+    hooks = [(name, _keep(own, name)) for layer in studied.attending_layers for name in _points(layer)]
+    for layer in studied.attending_layers:
         if part == "values":
             hooks.append((z_point(layer), _take_values(layer, own, theirs, where)))
         else:
             hooks.append((scores_point(layer), _take_scores(layer, own, theirs, where, studied)))
         hooks += [(name, _keep(own, name)) for name in (scores_point(layer), pattern_point(layer))]
     answers = studied.vocabulary.codes(studied.logits(hooks, base))
-    return answers, {layer: own[scores_point(layer)].numpy() for layer in range(studied.n_layers)}
+    return answers, {layer: own[scores_point(layer)].numpy() for layer in studied.attending_layers}
 
 
 def why_not_patchable(studied: StudiedModel) -> str:
@@ -127,7 +127,7 @@ def _on_the_models_positions(studied: StudiedModel, edges: np.ndarray, n_ctx: in
 
 
 def _theirs(studied: StudiedModel, source: np.ndarray, part: Part) -> Activations:
-    points = [projection_point(layer, LETTERS[part]) for layer in range(studied.n_layers)]
+    points = [projection_point(layer, LETTERS[part]) for layer in studied.attending_layers]
     return {point: torch.as_tensor(studied.whole(point)[source]) for point in points}
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from rasplens.compare.models.vocabulary import Vocabulary, task_vocabulary, vocabulary_of
 from rasplens.compare.verdict.calibration.circuits import Circuit
 from rasplens.compile import CompiledModel, compile_program
+from rasplens.errors import RaspLensError
 from rasplens.learned import Architecture, CompressedModel, Recipe, compress, train, untrained_like
 from rasplens.learned.compressor import CompressionRecipe
 from rasplens.learned.compressor.evaluation import evaluate
@@ -194,7 +195,7 @@ def faithfully_compressed(compiled: CompiledModel, seed: int = 0) -> CompressedM
     comparison looks at.
 
     Raises:
-        ValueError: If no attempt does.
+        RaspLensError: If no attempt does.
     """
     wide = compiled.transformer.config.d_model
     narrow = max(1, round(COMPRESSED_TO * wide))
@@ -203,7 +204,7 @@ def faithfully_compressed(compiled: CompiledModel, seed: int = 0) -> CompressedM
         found = evaluate(model)
         if min(found.token, *found.variables["cosine"]) >= FAITHFUL_FROM:
             return model
-    raise ValueError(f"No compression of {compiled.output!r} is faithful enough to be known as the same.")
+    raise RaspLensError(f"No compression of {compiled.output!r} is faithful enough to be known as the same.")
 
 
 def narrowing(circuit: Circuit, seed: int = 0) -> Iterator[LabelledPair]:
@@ -263,7 +264,7 @@ class _Face:
         """Features share fewer directions.
 
         Raises:
-            ValueError: If no compression is faithful.
+            RaspLensError: If no compression is faithful.
         """
         return (("compressed", faithfully_compressed(self.compiled, self.seed), self.vocabulary),)
 

@@ -9,6 +9,7 @@ from rasplens.compare import Vocabulary, as_studied_model, token_vocabulary
 from rasplens.compare.models.vocabulary import task_vocabulary, vocabulary_of
 from rasplens.compile import compile_program
 from rasplens.compile.rasp import Aggregate, Map, Select, indices, numerical, tokens
+from rasplens.errors import RaspLensError
 from rasplens.model import Transformer, disguise
 from rasplens.tasks import get_task
 
@@ -109,11 +110,16 @@ def test_answers_are_those_of_the_task_alone(task, ids_of):
     assert logits.argmax(axis=-1).tolist() == [unused, unused]
 
 
-def test_no_answer_is_an_answer_that_such_a_model_cannot_give(task):
-    undefined = replace(task, outputs=(*task.outputs[:-1], None))
-    vocabulary = token_vocabulary(undefined, {letter: i for i, letter in enumerate(task.vocab)})
-    assert vocabulary.columns.tolist() == [0, 1, 2, 3, 4, 5, 6, -1]
+def test_an_undefined_value_needs_a_logit_only_where_it_is_asked_for(task):
+    ids = {letter: i for i, letter in enumerate(task.vocab)}
+    never = replace(task, outputs=(*task.outputs, None))
+    vocabulary = token_vocabulary(never, ids)
+    assert vocabulary.columns.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, -1]
     assert vocabulary.codes(np.full((1, 8), -5.0) - np.arange(8)).tolist() == [0]
+    asked = replace(task, outputs=(*task.outputs[:-1], None))
+    with pytest.raises(RaspLensError, match="no id for None"):
+        token_vocabulary(asked, ids)
+    assert token_vocabulary(asked, ids, {**ids, None: 7}).columns.tolist() == list(range(8))
 
 
 def test_what_is_missing_is_named(task, ids_of):

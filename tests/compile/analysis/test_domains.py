@@ -33,7 +33,7 @@ def test_a_code_stands_for_a_value_or_for_none():
     ("values", "message"),
     [
         ([], "'n' is undefined whatever the input"),
-        (["x"], "'n' is to be held as a number but can be 'x'"),
+        (["x"], r"'n' is held as a number, by numerical\(\.\.\.\), but can be 'x'"),
         ([float("inf")], "'n' can be inf, which no weight can hold"),
         ([10**400], "which no weight can hold"),
         ([3e38], "which no weight can hold"),

@@ -155,9 +155,15 @@ def test_rows_that_see_nothing_fall_back_on_the_default():
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: numerical(Map(str, tokens)).named("n"), "'n' is to be held as a number but can be '0'"),
-        (lambda: numerical(Aggregate(EQUAL, Map(str, tokens))), "to be held as a number but can be '0'"),
-        (lambda: numerical(LinearSequenceMap(Map(str, tokens), tokens, 1, 1)), "is to be held as a number"),
+        (
+            lambda: numerical(Map(str, tokens)).named("n"),
+            r"'n' is held as a number, by numerical\(\.\.\.\), but can be '0'",
+        ),
+        (
+            lambda: numerical(Aggregate(EQUAL, Map(str, tokens))),
+            r"is held as a number, by numerical\(\.\.\.\), but can be '0'",
+        ),
+        (lambda: numerical(LinearSequenceMap(Map(str, tokens), tokens, 1, 1)), "is held as a number"),
         (lambda: Map(lambda t: None, tokens).named("never"), "'never' is undefined whatever the input"),
         (lambda: Map(lambda t: [t], tokens).named("list"), r"function of 'list' returned \[0\], of type list"),
         (lambda: Map(lambda t: t.upper(), tokens).named("up"), "function of 'up' always fails: AttributeError"),

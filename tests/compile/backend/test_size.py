@@ -8,6 +8,7 @@ from rasplens.compile.backend.residual_layout import lay_out
 from rasplens.compile.backend.schedule import schedule
 from rasplens.compile.backend.size import predicted_size
 from rasplens.compile.frontend.defined_program import defined_program
+from rasplens.compile.frontend.undefined_inputs import DefinedOn
 from rasplens.compile.rasp import Aggregate, Map, SelectorWidth, SequenceMap, indices, numerical, tokens
 from rasplens.compile.rasp.input_space import input_space
 from rasplens.compile.rasp.programs import reverse, sort
@@ -27,7 +28,7 @@ PROGRAMS = {
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_it_is_at_least_the_size_of_the_model_and_not_much_more(program, fold):
     space = input_space(range(6), 5)
-    layout = lay_out(defined_program(program, space, "forbid")[1], has_bos=True, fold=fold)
+    layout = lay_out(defined_program(program, space, DefinedOn("forbid"))[1], has_bos=True, fold=fold)
     predicted = predicted_size(layout, schedule(layout), space)
     model = compile_program(program, range(6), 5, bos=True, optimize=["views"] if fold else False).transformer
     actual = sum(array.nbytes for array in model.weights.values()) + model.mask.nbytes

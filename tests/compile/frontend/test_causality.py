@@ -6,6 +6,7 @@ from rasp_examples import EVERYTHING, PREVIOUS
 from rasplens.compile import CausalWarning
 from rasplens.compile.frontend.causality import warn_where_causality_matters
 from rasplens.compile.frontend.defined_program import defined_program
+from rasplens.compile.frontend.undefined_inputs import DefinedOn
 from rasplens.compile.limits import DEFAULT_LIMITS
 from rasplens.compile.rasp import Aggregate, Map, SelectorWidth, numerical, tokens
 from rasplens.compile.rasp.input_space import input_space
@@ -13,7 +14,7 @@ from rasplens.compile.rasp.input_space import input_space
 
 def warned(program, vocab="ab", max_len=3):
     space = input_space(vocab, max_len, causal=True)
-    _, graph = defined_program(program, space, "allow")
+    _, graph = defined_program(program, space, DefinedOn("allow"))
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         warn_where_causality_matters(program, graph, space, DEFAULT_LIMITS)

@@ -6,6 +6,8 @@ from shutil import copy
 
 import pytest
 
+from rasplens.workflows.compare import _stems
+
 QUICK = ("--config", "quick", "--inputs", "50")
 
 
@@ -29,3 +31,10 @@ def test_equal_models_have_equal_rows(cli, folder, small_copy):
     first, second = json.loads(text)
     assert (first.pop("model"), second.pop("model")) == ("own", "other")
     assert first == second
+
+
+def test_reports_of_models_of_one_name_are_told_apart():
+    stems = _stems(["a/model.pt", "b/model.pt", "other.pt", "/x/a/model.pt"])
+    assert len(set(stems.values())) == 4
+    assert stems["other.pt"] == "other"
+    assert stems["b/model.pt"] == "b_model"

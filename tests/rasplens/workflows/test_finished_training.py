@@ -1,5 +1,7 @@
 """What was trained before: the same training is found again, anything else is left alone."""
 
+from dataclasses import replace
+
 import pytest
 
 from rasplens.learned import LearnedModel, get_recipe, untrained
@@ -20,11 +22,11 @@ def path(tmp_path):
 
 
 def test_where_nothing_is_nothing_was_trained(tmp_path):
-    assert trained_before(tmp_path / "none.safetensors", "copy", RECIPE, 3) is None
+    assert trained_before(tmp_path / "none.safetensors", get_task("copy"), [RECIPE], 3) is None
 
 
 def test_the_same_training_is_found_again(path):
-    assert trained_before(path, "copy", RECIPE, 3).origin == "trained here"
+    assert trained_before(path, get_task("copy"), [RECIPE], 3).origin == "trained here"
 
 
 @pytest.mark.parametrize(
@@ -34,7 +36,7 @@ def test_the_same_training_is_found_again(path):
 def test_another_model_is_named_and_left_alone(path, task, recipe, seed):
     written = path.read_bytes()
     with pytest.raises(ValueError, match="holds another model, trained here on copy") as caught:
-        trained_before(path, task, recipe, seed)
+        trained_before(path, get_task(task), [recipe], seed)
     assert "\n" not in str(caught.value)
     assert path.read_bytes() == written
 
@@ -43,4 +45,15 @@ def test_a_file_that_is_no_learned_model_is_left_alone(tmp_path):
     path = tmp_path / "own.safetensors"
     save(untrained(RECIPE.architecture, get_task("copy"), 0), path)
     with pytest.raises(ValueError, match="is there already, and no such model"):
-        trained_before(path, "copy", RECIPE, 0)
+        trained_before(path, get_task("copy"), [RECIPE], 0)
+
+
+def test_a_task_of_that_name_with_other_answers_is_another(path):
+    task = get_task("copy")
+    other = replace(task, target=lambda ids: (task.target(ids) + 1) % 26)
+    assert other.digest != task.digest
+    provenance = {"origin": "trained here", "recipe": RECIPE.to_dict(), "seed": 3, "task_digest": task.digest}
+    LearnedModel(untrained(RECIPE.architecture, task, 3), "copy", provenance).save(path)
+    assert trained_before(path, task, [RECIPE], 3) is not None
+    with pytest.raises(ValueError, match="other inputs or answers"):
+        trained_before(path, other, [RECIPE], 3)

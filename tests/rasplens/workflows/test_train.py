@@ -21,7 +21,7 @@ def few_steps(monkeypatch):
 def test_it_stores_a_model_that_other_commands_take(cli, folder):
     code, text, _ = cli("train", "copy", "--seed", "4")
     assert code == 0
-    assert "after 30 steps. Model: copy.safetensors" in " ".join(text.split())
+    assert "after 30 steps (1L4H, d_model=32, smeared keys). Model: copy.safetensors" in " ".join(text.split())
     assert import_checkpoint(folder / "copy.safetensors", get_task("copy")).origin == ORIGIN
     assert not list(folder.glob("*.training.safetensors"))
     assert len((folder / "copy.training.jsonl").read_text().splitlines()) == 1
@@ -85,3 +85,50 @@ def test_a_recipe_may_stand_in_a_file(cli, folder):
     code, _, errors = cli("train", "copy", "--recipe", "other.toml")
     assert (code, errors.count("\n")) == (2, 1)
     assert "other.toml cannot be read" in errors
+
+
+@pytest.fixture
+def short_general(monkeypatch):
+    short = {name: replace(recipe, steps=20, warmup=5) for name, recipe in recipes.GENERAL.items()}
+    monkeypatch.setattr(recipes, "GENERAL", short)
+
+
+def test_a_program_of_ones_own_is_trained_on_its_own_answers(cli, folder, own_program, short_general):
+    given = ("train", "mine.py:histogram", "--vocab", "a..d", "--max-len", "5", "--out", "own.safetensors")
+    code, text, _ = cli(*given)
+    assert code == 0
+    assert "MLPs of 256" in text  # after so few steps attention alone has not learned it
+    assert load_learned(folder / "own.safetensors").task == "histogram"
+    code, text, _ = cli(*given)
+    assert "nothing was trained" in " ".join(text.split())
+    code, text, _ = cli(*given, "--recipe", "fast")
+    assert code == 2
+    code, _, errors = cli(*given[:2], "--vocab", "a..d", "--max-len", "6", "--out", "own.safetensors")
+    assert code == 2
+    assert "with other inputs or answers" in " ".join(errors.split())
+    code, _, errors = cli("train", "mine.py:histogram")
+    assert (code, errors.count("\n")) == (2, 1)
+    assert "say --vocab" in errors
+
+
+@pytest.mark.slow
+def test_run_trains_where_there_is_no_model(cli, folder, own_program, short_general):
+    given = ("run", "mine.py:histogram", "--vocab", "a..c", "--max-len", "5", "--config", "quick", "--json")
+    code, text, _ = cli(*given)
+    assert code == 0
+    found = json.loads(text)
+    assert (found["task"], found["program"]) == ("histogram", "histogram")
+    assert (folder / "runs" / "histogram" / "model.safetensors").exists()
+    assert (folder / "runs" / "histogram" / "report.html").exists()
+
+
+@pytest.mark.slow
+def test_run_takes_alternatives_from_files(cli, folder):
+    (folder / "own.rasp").write_text('back = shift(tokens, 4, "A");')
+    given = ("run", "copy", "--program", "offset", "--program", "own.rasp", "--config", "quick", "--json")
+    code, text, _ = cli(*given)
+    assert code == 0
+    found = json.loads(text)
+    assert found["program"] == "offset"
+    assert [one["program"] for one in found["alternatives"]] == ["back"]
+    assert (folder / "runs" / "copy" / "report-back.html").exists()

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import pytest
 
 from rasplens.compare.pipeline import STAGES
-from rasplens.workflows.progress import Rate, comparison_report, training_report
+from rasplens.progress import Rate, comparison_report, progress_bar, training_report
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_the_time_left_is_that_of_the_remaining_steps_at_the_rate_after_compilat
 
 @pytest.mark.parametrize(("n_models", "begins"), [(1, "loss"), (2, "seed 7  loss")])
 def test_a_training_tells_its_seeds_apart_where_there_are_several(shown, advance, n_models, begins):
-    report = training_report(100, n_models, advance)
+    report = training_report(advance, 100, n_models)
     report(at(25, 5.0))
     report(at(50, 10.0))
     assert shown == [
@@ -39,7 +39,13 @@ def test_a_training_tells_its_seeds_apart_where_there_are_several(shown, advance
 
 
 def test_a_comparison_counts_the_stages_that_are_done(shown, advance):
-    report = comparison_report("mine", advance)
+    report = comparison_report(advance, "mine")
     for stage in STAGES:
         report(stage)
     assert shown == [(f"mine: {stage}", i, len(STAGES)) for i, stage in enumerate(STAGES)]
+
+
+def test_progress_goes_to_the_error_stream(capsys):
+    with progress_bar("working") as advance:
+        advance("half", 1, 2)
+    assert capsys.readouterr().out == ""

@@ -1,0 +1,129 @@
+"""The model of a command: the user's own file or folder, or the shipped one."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rasplens.compile.rasp import Value
+from rasplens.errors import RaspLensError
+from rasplens.learned import import_checkpoint, load_compressed, load_pretrained, pretrained_names
+from rasplens.learned.compressor.compressed_model import is_compressed
+from rasplens.learned.importers.huggingface import is_huggingface, load_huggingface
+from rasplens.sources.files import file_source
+from rasplens.sources.tasks import check_task
+from rasplens.tasks import TASKS, Task, get_task
+from rasplens.tasks.compiling import program_of
+
+TOKEN_MAP = "tokens.json"
+"""Beside a language model: its id of each of the task's tokens, as a JSON object."""
+
+
+@dataclass(frozen=True, eq=False)
+class Studied:
+    """A model under study: what commands take with --learned.
+
+    Attributes:
+        model: What `compare` takes.
+        origin: Where it comes from, in a phrase.
+        size: Its size in a few figures.
+        tokens: Its ids of the task's tokens, if it is a language model; None if its ids are the task's.
+    """
+
+    model: Any
+    origin: str
+    size: dict[str, int]
+    tokens: dict[Value, int] | None = None
+
+    def vocabulary(self, task: Task) -> Any:
+        """Its vocabulary for a task, as `compare` takes it."""
+        from rasplens.compare import token_vocabulary
+
+        return None if self.tokens is None else token_vocabulary(task, self.tokens)
+
+    def accuracy(self, task: Task, most: int = 500) -> float:
+        """The share of a task's held-out answers that it gives right, on at most so many inputs."""
+        from rasplens.compare import as_studied_model
+
+        ids = task.held_out[:most]
+        return float(as_studied_model(self.model, task, ids, self.vocabulary(task)).right().mean())
+
+
+def check_names(task: str, programs: Sequence[str], models: Sequence[Path]) -> None:
+    """Looks for what is named, before anything is imported that takes long.
+
+    Raises:
+        RaspLensError: If there is no such task, program or file.
+    """
+    check_task(task)
+    for program in programs:
+        if file_source(program) is None and task in TASKS:
+            program_of(get_task(task), program)
+    for path in models:
+        if not path.exists():
+            raise RaspLensError(f"There is no file {path}.")
+    if not models and task in TASKS and task not in pretrained_names():
+        load_pretrained(task)  # which says what there is
+
+
+def learned_model(task: Task, path: Path | None, n_heads: int | None = None) -> Studied:
+    """The user's checkpoint, compressed program or language model, or the shipped model of the task.
+
+    Raises:
+        RaspLensError: If it cannot be read or does not fit, or no model is shipped.
+    """
+    if path is not None and is_huggingface(path):
+        return _language_model(task, path)
+    if path is None:
+        model: Any = load_pretrained(task.name)
+    else:
+        model = load_compressed(path) if is_compressed(path) else import_checkpoint(path, task, n_heads)
+    config = model.transformer.config
+    return Studied(model, model.origin, _size(config, model.transformer.n_params))
+
+
+def _language_model(task: Task, folder: Path) -> Studied:
+    bridge = load_huggingface(folder)
+    n_parameters = sum(parameter.numel() for parameter in bridge.parameters())
+    tokens = _token_map(task, folder, bridge)
+    return Studied(bridge, f"the language model of {folder.name}", _size(bridge.cfg, n_parameters), tokens)
+
+
+def _token_map(task: Task, folder: Path, bridge: Any) -> dict[Value, int]:
+    """The ids of a task's tokens and answers: from the map beside the model, or its tokenizer, or one by one.
+
+    Raises:
+        RaspLensError: If the map is none, or a token has no id of its own.
+    """
+    wanted = [value for value in dict.fromkeys((*task.vocab, *task.outputs)) if value is not None]
+    path = folder / TOKEN_MAP
+    if path.is_file():
+        try:
+            known = json.loads(path.read_text(encoding="utf-8"))
+        except (json.JSONDecodeError, UnicodeDecodeError):
+            raise RaspLensError(f"{path} holds no JSON. It is an object from tokens to ids.") from None
+        if not isinstance(known, dict) or not all(type(i) is int for i in known.values()):
+            raise RaspLensError(f"{path} is an object from tokens to ids: whole numbers.")
+        return {value: known[str(value)] for value in wanted if str(value) in known}
+    if bridge.cfg.d_vocab == len(task.vocab):
+        return {value: i for i, value in enumerate(task.vocab)}
+    words = {value: bridge.tokenizer.encode(str(value), add_special_tokens=False) for value in wanted}
+    several = [value for value, ids in words.items() if len(ids) != 1]
+    if several or len({ids[0] for ids in words.values()}) < len(words):
+        which = several[0] if several else wanted[0]
+        raise RaspLensError(
+            f"The tokenizer of {folder} has no id of its own for {which!r}. Say the ids in {path}: an object from "
+            "tokens to ids."
+        )
+    return {value: ids[0] for value, ids in words.items()}
+
+
+def _size(config: Any, n_parameters: int) -> dict[str, int]:
+    return {
+        "layers": config.n_layers,
+        "heads": config.n_heads,
+        "d_model": config.d_model,
+        "d_mlp": config.d_mlp or 0,
+        "parameters": n_parameters,
+    }

@@ -1,0 +1,91 @@
+"""Vocabularies and lengths as they are written on the command line."""
+
+from dataclasses import dataclass
+
+from rasplens.compile.frontend.undefined_inputs import Partial
+from rasplens.compile.rasp import Value
+from rasplens.errors import RaspLensError
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What a program from a file needs beside itself; a task's programs bring theirs.
+
+    Attributes:
+        vocab: Its tokens, as `parse_vocab` reads them.
+        max_len: The longest sequence.
+        causal: Whether positions see only the past.
+        partial: "forbid" or "allow" inputs on which it is undefined.
+        output: Which s-op of a file in the RASP language; the last one by default.
+    """
+
+    vocab: str | None = None
+    max_len: int | None = None
+    causal: bool = False
+    partial: Partial = "forbid"
+    output: str | None = None
+
+    @property
+    def are_given(self) -> bool:
+        """Whether any was said."""
+        return self != Sizes()
+
+    def tokens(self, source: str, are_words: bool) -> list[Value]:
+        """The vocabulary; strings throughout where tokens are words, as in the RASP language.
+
+        Raises:
+            RaspLensError: If it is not given, or holds nothing.
+        """
+        if self.vocab is None:
+            raise RaspLensError(f"To compile {source}, say --vocab (such as a,b,c or 0..9) and --max-len.")
+        tokens = parse_vocab(self.vocab)
+        return [str(token) for token in tokens] if are_words else tokens
+
+    def length(self, source: str) -> int:
+        """The longest sequence.
+
+        Raises:
+            RaspLensError: If it is not given.
+        """
+        if self.max_len is None:
+            raise RaspLensError(f"To compile {source}, say --vocab (such as a,b,c or 0..9) and --max-len.")
+        return self.max_len
+
+
+def parse_vocab(text: str) -> list[Value]:
+    """Tokens from `a,b,c`, `0..9` or `a..e`; what looks like an integer is one.
+
+    Raises:
+        RaspLensError: If there is none, one is empty, or a range is.
+    """
+    tokens: list[Value] = []
+    for part in text.split(","):
+        if not part:
+            where = "is empty" if not text else f"has an empty token: {text!r}"
+            raise RaspLensError(f"--vocab {where}. Write tokens with commas between them, such as a,b,c or 0..9.")
+        first, dots, last = part.partition("..")
+        if dots and _is_integer(first) and _is_integer(last):
+            tokens += _range(int(first), int(last), part, f"{last}..{first}")
+        elif dots and len(first) == len(last) == 1 and first.isalpha() and last.isalpha():
+            tokens += map(chr, _range(ord(first), ord(last), part, f"{last}..{first}"))
+        else:
+            tokens.append(int(part) if _is_integer(part) else part)
+    return tokens
+
+
+def shown(tokens: list[Value] | tuple[Value, ...]) -> str:
+    """A vocabulary as it was understood: "3 tokens: a, b, c"."""
+    listed = ", ".join(map(str, tokens[:8])) + (", …" if len(tokens) > 8 else "")
+    if len(tokens) == 1 and isinstance(tokens[0], str) and len(tokens[0]) > 1:
+        return f"1 token: {listed} (for several, put commas between them)"
+    return f"{len(tokens)} token{'s' if len(tokens) > 1 else ''}: {listed}"
+
+
+def _range(first: int, last: int, part: str, turned: str) -> range:
+    if first > last:
+        raise RaspLensError(f"The range {part} of --vocab is empty; write {turned}.")
+    return range(first, last + 1)
+
+
+def _is_integer(text: str) -> bool:
+    return text.removeprefix("-").isdecimal()

@@ -1,0 +1,161 @@
+"""A task from what a user says of it: tokens, how an input is drawn, and its right answers."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rasplens.compile.rasp import SOp, Value
+from rasplens.compile.rasp.values import value_key
+from rasplens.errors import RaspLensError
+from rasplens.model import bidirectional_mask, causal_mask
+from rasplens.tasks.splits import held_out_by_hash, held_out_inputs
+from rasplens.tasks.task import NO_ANSWER, Ids, Task
+
+N_HELD_OUT = 1_000
+
+N_LOOKED_AT = 2_000
+"""Inputs on which it is seen what tokens and answers there are."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Codes:
+    """Tokens and answers as ids, with the right answers of inputs that were asked before."""
+
+    vocab: tuple[Value, ...]
+    answers: Callable[[list[Value]], list[Value] | None]
+
+    def ids(self, name: str, sequences: Sequence[Sequence[Value]]) -> Ids:
+        known = {value_key(token): i for i, token in enumerate(self.vocab)}
+        for tokens in sequences:
+            if unknown := [token for token in tokens if value_key(token) not in known]:
+                raise RaspLensError(f"Token {unknown[0]!r} of an input of {name!r} is not among its tokens.")
+        return np.array([[known[value_key(token)] for token in tokens] for tokens in sequences])
+
+    def of(self, row: Sequence[int]) -> list[Value] | None:
+        return self.answers([self.vocab[i] for i in row])
+
+
+def assemble(
+    name: str,
+    vocab: tuple[Value, ...],
+    positions: tuple[str, ...],
+    one: Callable[[np.random.Generator], list[Value]],
+    answers: Callable[[list[Value]], list[Value] | None],
+    places: tuple[int, ...],
+    outputs: Sequence[Value] | None,
+    causal: bool,
+    held_out: Sequence[Sequence[Value]] | None,
+    programs: Mapping[str, SOp],
+    all_inputs: Sequence[Sequence[Value]] | None = None,
+) -> Task:
+    """A task.
+
+    Args:
+        name: For people and files.
+        vocab: The tokens.
+        positions: A printable name for each position.
+        one: Draws an input.
+        answers: The right answers of an input at the places; None for one that is not known.
+        places: Where answers are read.
+        outputs: The possible answers; by default those that are seen.
+        causal: Whether positions see only the past.
+        held_out: Inputs that are never trained on; by default one in five, by a hash.
+        programs: Programs that solve the task.
+        all_inputs: All inputs, if there are only these.
+
+    Raises:
+        RaspLensError: If nothing is left to train or to evaluate on, or an answer is not among the outputs.
+    """
+    codes, n = _Codes(vocab, answers), len(positions)
+
+    def draw(rng: np.random.Generator, count: int) -> Ids:
+        return codes.ids(name, [one(rng) for _ in range(count)])
+
+    if held_out is None:
+        is_held_out = held_out_by_hash
+        if all_inputs is None:
+            kept = held_out_inputs(draw, is_held_out, N_HELD_OUT)
+        else:
+            every = codes.ids(name, all_inputs)
+            kept = every[is_held_out(every)]
+    else:
+        kept = codes.ids(name, held_out)
+        chosen = {tuple(row) for row in kept.tolist()}
+        is_held_out = lambda ids: np.array([tuple(row) in chosen for row in ids.tolist()], dtype=bool)  # noqa: E731
+    _check_split(name, kept, is_held_out, draw if all_inputs is None else None, all_inputs, codes)
+    given = tuple(outputs) if outputs is not None else _outputs(codes, kept, draw)
+    known: dict[tuple[int, ...], list[int]] = {}
+    code_of = {value_key(value): code for code, value in enumerate(given)}
+
+    def coded(row: tuple[int, ...]) -> list[int]:
+        found = codes.of(row)
+        if found is None:
+            return [NO_ANSWER] * len(places)
+        if strange := [answer for answer in found if value_key(answer) not in code_of]:
+            raise RaspLensError(
+                f"{strange[0]!r} is an answer of the task {name!r} on {[vocab[i] for i in row]}, and not among "
+                "its outputs. Say all `outputs`."
+            )
+        return [code_of[value_key(answer)] for answer in found]
+
+    def target(ids: Ids) -> np.ndarray:
+        rows = list(map(tuple, ids.tolist()))
+        known.update({row: coded(row) for row in set(rows) - set(known)})
+        return np.array([known[row] for row in rows], dtype=int).reshape(len(ids), len(places))
+
+    return Task(
+        name=name,
+        vocab=vocab,
+        outputs=given,
+        positions=positions,
+        mask=lambda n_layers: (causal_mask if causal else bidirectional_mask)(n_layers, n),
+        draw=draw,
+        is_held_out=is_held_out,
+        target=target,
+        loss_positions=places,
+        held_out=kept,
+        programs=dict(programs),
+    )
+
+
+def _check_split(
+    name: str,
+    kept: Ids,
+    is_held_out: Callable[[Ids], np.ndarray],
+    draw: Callable[[np.random.Generator, int], Ids] | None,
+    all_inputs: Sequence[Sequence[Value]] | None,
+    codes: _Codes,
+) -> None:
+    if not len(kept):
+        raise RaspLensError(f"No input of the task {name!r} is held out: there is none to evaluate on. Give more.")
+    some = draw(np.random.default_rng(0), 200) if draw is not None else codes.ids(name, all_inputs or [])
+    if is_held_out(some).all():
+        raise RaspLensError(f"All inputs of the task {name!r} are held out: there is none to train on. Give more.")
+
+
+def _outputs(codes: _Codes, kept: Ids, draw: Callable[[np.random.Generator, int], Ids]) -> tuple[Value, ...]:
+    seen = np.concatenate([kept, draw(np.random.default_rng(1), N_LOOKED_AT)])
+    found = in_order(answer for row in seen.tolist() for answer in codes.of(row) or ())
+    are_tokens = {value_key(answer) for answer in found} <= {value_key(token) for token in codes.vocab}
+    return codes.vocab if are_tokens else found
+
+
+def in_order(values: Any) -> tuple[Value, ...]:
+    """The different values: in order where they have one, else as they come."""
+    found = list({value_key(value): value for value in values}.values())
+    try:
+        return tuple(sorted(found)) if len({isinstance(value, str) for value in found}) == 1 else tuple(found)
+    except TypeError:
+        return tuple(found)
+
+
+def listed(answer: Any) -> list[Value]:
+    """A list as it is, a single answer as a list of one."""
+    return list(answer) if isinstance(answer, list | np.ndarray) else [answer]
+
+
+def key_of(tokens: Sequence[Value]) -> tuple[Any, ...]:
+    """What tells a sequence from others: 1 is not True."""
+    return tuple(map(value_key, tokens))

@@ -1,0 +1,97 @@
+"""Tasks from data: a file with a line for each input."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+from rasplens.compile.rasp import Value
+from rasplens.errors import RaspLensError
+from rasplens.tasks.own.from_inputs import task_from_inputs
+from rasplens.tasks.task import Task
+
+HELD_OUT = ("test", "held_out", "held-out", "valid", "validation", "eval")
+"""What `split` says of an input that is not trained on."""
+
+TRAINED = ("train", "training")
+
+ENDINGS = (".jsonl", ".csv")
+"""The kinds of data files that are read."""
+
+
+def task_from_data(path: str | Path, *, causal: bool = False) -> Task:
+    """The task of a data file.
+
+    A line of `.jsonl` is an object with `tokens` (a list, or a text with spaces), `answers` (as for
+    `task_from_inputs`) and perhaps `split`: train or test. A `.csv` has columns of these names; what looks like a
+    whole number is one.
+
+    Args:
+        path: The file; its name without ending is the task's.
+        causal: Whether positions see only the past.
+
+    Raises:
+        RaspLensError: If the file cannot be read, or its inputs and answers make no task; with the line.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise RaspLensError(f"There is no file {path}.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise RaspLensError(f"{path} cannot be read as text: {type(error).__name__}.") from None
+    if path.suffix not in ENDINGS:
+        raise RaspLensError(f"{path} is no data file: its name ends in neither {' nor '.join(ENDINGS)}.")
+    rows = _json_lines(path, text) if path.suffix == ".jsonl" else _csv_lines(path, text)
+    if not rows:
+        raise RaspLensError(f"{path} has no inputs.")
+    splits = [split for _, _, split in rows]
+    held_out = None if not any(splits) else [_is_held_out(path, i, split) for i, split in enumerate(splits, 1)]
+    inputs, answers = [tokens for tokens, _, _ in rows], [answer for _, answer, _ in rows]
+    return task_from_inputs(path.stem, inputs, answers, held_out=held_out, causal=causal)
+
+
+Row = tuple[list[Value], Any, str]
+
+
+def _json_lines(path: Path, text: str) -> list[Row]:
+    rows = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            found = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise RaspLensError(f"{path}, line {number}: no JSON ({error.msg}).") from None
+        if not isinstance(found, dict) or not {"tokens", "answers"} <= set(found):
+            raise RaspLensError(f"{path}, line {number}: an input is an object with `tokens` and `answers`.")
+        tokens = found["tokens"].split() if isinstance(found["tokens"], str) else found["tokens"]
+        if not isinstance(tokens, list) or not all(isinstance(token, str | int | float) for token in tokens):
+            raise RaspLensError(f"{path}, line {number}: `tokens` is a list of strings and numbers, or a text.")
+        rows.append((tokens, found["answers"], str(found.get("split", ""))))
+    return rows
+
+
+def _csv_lines(path: Path, text: str) -> list[Row]:
+    reader = csv.DictReader(text.splitlines())
+    if not {"tokens", "answers"} <= set(reader.fieldnames or ()):
+        raise RaspLensError(f"{path} needs columns `tokens` and `answers`; it has {reader.fieldnames or 'none'}.")
+    rows = []
+    for number, line in enumerate(reader, 2):
+        if line["tokens"] is None or line["answers"] is None:
+            raise RaspLensError(f"{path}, line {number}: it has fewer columns than the first line.")
+        answers = [_value(word) for word in line["answers"].split()]
+        rows.append(
+            ([_value(word) for word in line["tokens"].split()], answers, (line.get("split") or "").strip())
+        )
+    return rows
+
+
+def _value(word: str) -> Value:
+    return int(word) if word.removeprefix("-").isdecimal() else word
+
+
+def _is_held_out(path: Path, number: int, split: str) -> bool:
+    if split.lower() not in (*HELD_OUT, *TRAINED):
+        raise RaspLensError(f"{path}, input {number}: `split` is train or test; got {split!r}.")
+    return split.lower() in HELD_OUT

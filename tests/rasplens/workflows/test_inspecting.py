@@ -1,0 +1,92 @@
+"""What files and folders hold, said before anything else is asked of them."""
+
+import json
+
+import pytest
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+
+from rasplens.compile import compile_program, programs
+from rasplens.learned import load_pretrained
+from rasplens.tasks import get_task
+
+
+@pytest.fixture
+def files(folder):
+    """A model of every kind that commands read."""
+    model = load_pretrained("sort")
+    model.save(folder / "trained.safetensors")
+    state = {name: torch.tensor(array) for name, array in model.transformer.weights.items()}
+    torch.save(state, folder / "legacy.pt")
+    compile_program(programs.reverse(), "abc", 4).save(folder / "compiled.safetensors")
+    ids = {"bos_token_id": None, "eos_token_id": None}
+    torch.manual_seed(0)
+    small = GPT2LMHeadModel(GPT2Config(vocab_size=12, n_positions=16, n_embd=16, n_layer=1, n_head=2, **ids))
+    small.save_pretrained(folder / "language")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("file", "kind", "d_model"),
+    [
+        ("trained.safetensors", "a trained model, in RASPLens's format", 128),
+        ("legacy.pt", "a state dict of TransformerLens", 128),
+        ("compiled.safetensors", "a compiled program, in RASPLens's format", None),
+        ("language", "a language model in a folder of Hugging Face's", 16),
+    ],
+)
+def test_it_says_what_a_file_holds_and_which_task_fits(cli, files, file, kind, d_model):
+    code, text, _ = cli("inspect", file, "--json")
+    assert code == 0
+    found = json.loads(text)
+    assert found["kind"] == kind
+    assert d_model in (None, found["config"]["d_model"])
+    fits = {fit["task"]: fit["right"] for fit in found["tasks"]}
+    if "compiled" not in file and file != "language":
+        assert fits["sort"] > 0.99
+    assert fits["copy"] is None
+    assert all(bool(fit["why"]) == (fit["right"] is None) for fit in found["tasks"])
+    code, text, _ = cli("inspect", file)
+    assert code == 0
+    assert kind in " ".join(text.split())
+
+
+def test_a_task_of_ones_own_is_tried(cli, files):
+    (files / "mine.py").write_text("from rasplens.tasks import get_task\ntask = get_task('sort')")
+    code, text, _ = cli("inspect", "legacy.pt", "--task", "mine.py:task", "--json")
+    assert code == 0
+    assert [fit["right"] for fit in json.loads(text)["tasks"] if fit["task"] == "sort"] == pytest.approx(
+        [0.998] * 2, abs=0.01
+    )
+
+
+@pytest.mark.parametrize("path", ["none.pt", ".", "text.txt"])
+def test_what_holds_no_model(cli, files, path):
+    (files / "text.txt").write_text("no model")
+    code, _, errors = cli("inspect", path)
+    assert (code, errors.count("\n")) == (2, 1)
+
+
+@pytest.mark.slow
+def test_a_model_that_is_right_less_often_than_expected_stops_the_command(cli, files):
+    given = ("run", "sort", "--learned", "legacy.pt", "--config", "quick")
+    code, _, errors = cli(*given, "--expect", "1")
+    assert code == 2
+    assert "--expect says 1" in errors
+    assert not (files / "runs" / "sort" / "report.html").exists()
+    code, _, errors = cli(*given, "--expect", "0.99")
+    assert code == 0
+    assert "of the answers of 'sort' right." in errors
+
+
+@pytest.mark.slow
+def test_a_language_model_is_compared_by_its_own_tokens(cli, files):
+    task = get_task("induction")
+    (files / "language" / "tokens.json").write_text(json.dumps({token: i for i, token in enumerate(task.vocab)}))
+    code, text, errors = cli("run", "induction", "--learned", "language", "--config", "quick", "--json")
+    assert code == 0
+    assert json.loads(text)["verdict"]["answer"] == "does not"
+    (files / "language" / "tokens.json").write_text("[1]")
+    code, _, errors = cli("run", "induction", "--learned", "language", "--config", "quick")
+    assert (code, errors.count("\n")) == (2, 1)
+    assert "an object from tokens to ids" in errors
