@@ -163,7 +163,7 @@ def _measure(circuit: Circuit, source: Source, kinds: list[str], found: Rows) ->
     while True:
         try:
             labelled = next(pairs, None)
-        except ValueError as failed:  # a model that is not faithful enough to be known as the same
+        except RaspLensError as failed:  # a model that is not faithful enough to be known as the same
             labelled, why = None, str(failed)
         if labelled is None:
             break

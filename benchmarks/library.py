@@ -16,10 +16,10 @@ from rasplens.compare import compare
 from rasplens.compare.config import PRESETS
 from rasplens.compare.verdict.claims import UNTESTABLE
 from rasplens.compare.verdict.verdict import IMPLEMENTS
-from rasplens.compile import CompileError, UndefinedValue, compile_program
 from rasplens.compile.rasp.programs.catalogue import CATALOGUE, Entry
+from rasplens.errors import RaspLensError
 from rasplens.model import disguise
-from rasplens.tasks import task_from_program
+from rasplens.tasks import compile_for, task_from_program
 
 CONDITION = 10.0
 """Of the oblique change of basis of a disguise."""
@@ -51,8 +51,8 @@ def rows(name: str, entry: Entry, config: str, seed: int) -> Iterator[list[str]]
     options = dict(entry.options)
     try:
         task = task_from_program(entry.build(), entry.vocab, entry.max_len, causal=options.get("causal", False))
-        reference = compile_program(entry.build(), task.vocab, task.n_ctx, mask=task.visible)
-    except (CompileError, UndefinedValue) as error:
+        reference = compile_for(task, entry.build())
+    except RaspLensError as error:
         yield [name, "–", "no task", "–", str(error).partition(". ")[0]]
         return
     disguised = disguise(reference, seed=seed, extra_width=3, basis="oblique", condition=CONDITION)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 
+import jaxtyping
 import numpy as np
 import pytest
 
@@ -48,3 +49,11 @@ def random_transformer() -> TransformerFactory:
         return Transformer(config, weights, causal_mask(config.n_layers, config.n_ctx) if mask is None else mask)
 
     return build
+
+
+@pytest.fixture
+def unchecked():
+    """Calls as scripts make them: without the annotations that only pytest checks."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)

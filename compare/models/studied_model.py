@@ -311,7 +311,7 @@ def _check_fits(model: Any, task: Task) -> None:
     if isinstance(model, HookedModel):
         try:
             check_fits(model.cfg, task, "The learned model")
-        except ValueError as error:
+        except RaspLensError as error:
             raise RaspLensError(
                 f"{error} If it is a compiled model in other weights, give its vocabulary: "
                 "vocabulary=vocabulary_of(compiled)."

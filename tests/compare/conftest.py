@@ -5,7 +5,6 @@ The comparisons that many tests only look at are made once a session.
 
 from dataclasses import replace
 
-import jaxtyping
 import pytest
 
 from rasplens.compare import CompareConfig, compare, pair
@@ -84,14 +83,6 @@ def brief(quick):
         bootstrap_draws=50,
         similarity_rows=40,
     )
-
-
-@pytest.fixture
-def unchecked():
-    """Calls as scripts make them: without the annotations that only pytest checks."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture(scope="session")

@@ -27,7 +27,7 @@ def model(compiled, task):
     return LearnedModel(weights, task.name, {"origin": "untrained"})
 
 
-def test_the_model_before_the_program(compiled, model, task):
+def test_the_model_before_the_program(compiled, model, task, unchecked):
     with pytest.raises(RaspLensError, match="turn them round") as error:
         compare(model, compiled, task=task)
     assert "\n" not in str(error.value)
@@ -36,7 +36,7 @@ def test_the_model_before_the_program(compiled, model, task):
 
 
 @pytest.mark.parametrize("wrong", [lambda tokens: tokens, None, 3])
-def test_what_is_no_program(wrong, compiled, task):
+def test_what_is_no_program(wrong, compiled, task, unchecked):
     with pytest.raises(RaspLensError, match="must be a CompiledModel") as error:
         compare(wrong, compiled, task=task)
     assert "turn them round" not in str(error.value)
@@ -45,7 +45,7 @@ def test_what_is_no_program(wrong, compiled, task):
 
 
 @pytest.mark.parametrize("wrong", [None, 7, ["copy"]])
-def test_what_is_no_task(wrong, compiled):
+def test_what_is_no_task(wrong, compiled, unchecked):
     with pytest.raises(RaspLensError, match="A task is a Task, or the name of one"):
         compare(compiled, compiled, task=wrong)
 

@@ -229,7 +229,7 @@ def test_a_claim_that_makes_no_sense_is_refused_in_one_line(kind, induction, tas
     assert "\n" not in str(refused.value)
 
 
-def test_programs_and_rules_of_the_wrong_kind_are_refused(induction, task):
+def test_programs_and_rules_of_the_wrong_kind_are_refused(induction, task, unchecked):
     with pytest.raises(RaspLensError, match="one of the programs"):
         assert_implements(induction, 3, task)
     with pytest.raises(TypeError, match="must be a selector or a function"):

@@ -41,8 +41,8 @@ def test_the_published_copy_model_has_5760_parameters():
 def test_an_unknown_recipe_is_refused_with_the_known_ones():
     with pytest.raises(ValueError, match=r"Task 'sort' has no recipe 'slow'\. It has fast, published\."):
         get_recipe("sort", "slow")
-    with pytest.raises(ValueError, match=r"Task 'hist' has no recipe 'fast'\. It has none: build a Recipe"):
-        get_recipe("hist", "fast")
+    with pytest.raises(ValueError, match=r"Task 'mine' has no recipe 'slow'\. It has fast, mlp\."):
+        get_recipe("mine", "slow")
 
 
 @pytest.mark.parametrize(

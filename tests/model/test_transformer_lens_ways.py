@@ -95,7 +95,7 @@ def test_unknown_hook_points_get_the_nearest(model, tokens):
     assert set(only) == {f"blocks.{i}.hook_resid_pre" for i in range(model.cfg.n_layers)}
 
 
-def test_return_types():
+def test_return_types(unchecked):
     model = HookedModel(load_pretrained("induction").transformer)
     tokens = torch.as_tensor(TASK.held_out[:5])
     logits, loss = model(tokens, return_type="both")

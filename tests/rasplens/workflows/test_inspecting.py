@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
+from transformers.utils import logging
 
 from rasplens.compile import compile_program, programs
 from rasplens.learned import load_pretrained
@@ -14,6 +15,7 @@ from rasplens.tasks import get_task
 @pytest.fixture
 def files(folder):
     """A model of every kind that commands read."""
+    logging.disable_progress_bar()
     model = load_pretrained("sort")
     model.save(folder / "trained.safetensors")
     state = {name: torch.tensor(array) for name, array in model.transformer.weights.items()}
