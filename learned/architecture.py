@@ -23,12 +23,15 @@ class Architecture:
     identity_v: bool = False
     identity_o: bool = False
     normalization: str = "none"
+    activation: str = "relu"
     d_mlp: int = 0
     bias: bool = False
 
     def __str__(self) -> str:
         parts = [f"{self.n_layers}L{self.n_heads}H", f"d_model={self.d_model}"]
-        parts += [f"MLPs of {self.d_mlp}"] if self.d_mlp else []
+        kind = "" if self.activation == "relu" else f" {self.activation} neurons"
+        parts += [f"MLPs of {self.d_mlp}{kind}"] if self.d_mlp else []
+        parts += [f"{self.positions} positions"] if self.positions in ("shortformer", "rotary") else []
         parts += ["smeared keys"] if self.smeared_keys else []
         frozen = [
             name for name, is_identity in (("W_V", self.identity_v), ("W_O", self.identity_o)) if is_identity

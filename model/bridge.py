@@ -59,8 +59,11 @@ def _check_expressible(transformer: Transformer) -> None:
         raise RaspLensError(
             "A native bridge knows causal and bidirectional attention only; this model's mask is neither."
         )
-    if config.smeared_keys or config.positions == "sinusoidal_qk":
-        raise RaspLensError("A native bridge has neither smeared keys nor sinusoids on queries and keys.")
+    if config.smeared_keys or config.positions not in ("learned", "none"):
+        raise RaspLensError(
+            "A native bridge has learned positions in its residual stream, and no smeared keys; this model has "
+            f"{'smeared keys' if config.smeared_keys else f'{config.positions} positions'}."
+        )
     if transformer.weights.get("unembed.b_U", np.zeros(1)).any():
         raise RaspLensError("A native bridge has no unembedding bias; this model has one.")
 
@@ -77,7 +80,7 @@ def _empty_bridge(config: Config, is_bidirectional: bool) -> "TransformerBridge"
             d_vocab=config.d_vocab,
             d_vocab_out=config.d_vocab_out,
             d_mlp=config.d_mlp or None,
-            act_fn="relu",
+            act_fn=config.activation,
             attn_only=config.attn_only,
             normalization_type=None if config.normalization == "none" else "LN",
             attention_dir="bidirectional" if is_bidirectional else "causal",

@@ -8,15 +8,17 @@ from typing import Any
 
 from rasplens.errors import RaspLensError
 
-POSITIONS = ("learned", "sinusoidal_qk", "none")
+POSITIONS = ("learned", "shortformer", "sinusoidal_qk", "rotary", "none")
+ACTIVATIONS = ("relu", "gelu", "gelu_new", "silu")
 NORMALIZATIONS = ("none", "LN", "LNPre")
 
 
 _KINDS: Mapping[str, type] = {
-    **dict.fromkeys(("positions", "normalization"), str),
+    **dict.fromkeys(("positions", "activation", "normalization"), str),
     **dict.fromkeys(("smeared_keys", "identity_v", "identity_o"), bool),
     **dict.fromkeys(
-        ("n_layers", "n_heads", "d_model", "d_head", "n_ctx", "d_vocab", "d_vocab_out", "d_mlp"), Integral
+        ("n_layers", "n_heads", "d_model", "d_head", "n_ctx", "d_vocab", "d_vocab_out", "d_mlp", "rotary_dim"),
+        Integral,
     ),
     "attn_scale": Real,
 }
@@ -35,15 +37,19 @@ class Config:
         n_ctx: Longest sequence.
         d_vocab: Number of input tokens.
         d_vocab_out: Number of logits.
-        d_mlp: ReLU neurons per block; 0 makes the model attention-only.
-        positions: `"learned"` adds `W_pos` to the residual stream. `"sinusoidal_qk"` adds fixed
-            sinusoids to the queries and keys only, so that the residual stream never carries position.
-            `"none"` leaves positions out.
+        d_mlp: Neurons per block; 0 makes the model attention-only.
+        positions: `"learned"` adds `W_pos` to the residual stream. `"shortformer"` adds it to what queries and
+            keys read only (Press et al. 2020, "Shortformer"), and `"sinusoidal_qk"` adds fixed sinusoids to the
+            queries and keys themselves, so that the residual stream never carries position. `"rotary"` turns
+            queries and keys by angles that grow with the position (Su et al. 2021, "RoFormer"; the first half of
+            the dimensions is paired with the second). `"none"` leaves positions out.
         attn_scale: What the attention scores are divided by; by default √d_head.
         smeared_keys: Each key is a learned mix of itself and the key before it, per head and position
             (Olsson et al. 2022, "In-context learning and induction heads", smeared keys).
         identity_v: `W_V = I`, frozen.
         identity_o: `W_O = I`, frozen; with `identity_v`, a head can only copy what it attends to.
+        rotary_dim: Dimensions of each head that rotary positions turn, an even number; by default all.
+        activation: Of the neurons: `"relu"`, `"gelu"`, `"gelu_new"` (GPT-2's approximation by tanh) or `"silu"`.
         normalization: `"LN"` is layer norm with a learned scale and shift before every attention, every MLP
             and the unembedding (Ba et al. 2016, as GPT-2 places it); `"LNPre"` the same without scale and
             shift; `"none"` leaves the residual stream as it is.
@@ -63,6 +69,8 @@ class Config:
     identity_v: bool = False
     identity_o: bool = False
     normalization: str = "none"
+    activation: str = "relu"
+    rotary_dim: int = 0
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -75,10 +83,13 @@ class Config:
             self.positions in POSITIONS,
             f"positions must be one of {', '.join(POSITIONS)}; got {self.positions!r}.",
         )
-        _require(
-            self.normalization in NORMALIZATIONS,
-            f"normalization must be one of {', '.join(NORMALIZATIONS)}; got {self.normalization!r}.",
-        )
+        for name, known in (("normalization", NORMALIZATIONS), ("activation", ACTIVATIONS)):
+            value = getattr(self, name)
+            _require(value in known, f"{name} must be one of {', '.join(known)}; got {value!r}.")
+        if self.positions == "rotary" and self.rotary_dim == 0:
+            object.__setattr__(self, "rotary_dim", self.d_head)
+        fits = self.rotary_dim % 2 == 0 and self.rotary_dim in range(self.d_head + 1)
+        _require(fits, f"rotary_dim must be even, and at most d_head={self.d_head}; got {self.rotary_dim}.")
         if self.attn_scale == 0.0:
             object.__setattr__(self, "attn_scale", math.sqrt(self.d_head))
         _require(self.attn_scale > 0, f"attn_scale must be positive; got {self.attn_scale}.")
@@ -99,6 +110,11 @@ class Config:
         of_block = ("ln1",) if self.attn_only else ("ln1", "ln2")
         blocks = [f"blocks.{layer}.{norm}" for layer in range(self.n_layers) for norm in of_block]
         return [*blocks, "ln_final"]
+
+    @property
+    def has_score_terms(self) -> bool:
+        """Whether a score is a sum of terms of tokens and of positions: a key is of one place, and not turned."""
+        return not self.smeared_keys and self.positions != "rotary"
 
     @property
     def attn_only(self) -> bool:
@@ -134,7 +150,7 @@ def weight_shapes(config: Config) -> dict[str, tuple[int, ...]]:
     """The shape of every weight that a model of this config must have, by name, in forward order."""
     heads, width, head = config.n_heads, config.d_model, config.d_head
     shapes: dict[str, tuple[int, ...]] = {"embed.W_E": (config.d_vocab, width)}
-    if config.positions == "learned":
+    if config.positions in ("learned", "shortformer"):
         shapes["pos_embed.W_pos"] = (config.n_ctx, width)
     for layer in range(config.n_layers):
         for letter in "QKV":
@@ -167,8 +183,9 @@ def bias_shapes(config: Config) -> dict[str, tuple[int, ...]]:
 
 def hook_names(config: Config) -> list[str]:
     """The names of the hook points of a model of this config, in forward order."""
-    names = ["hook_embed", "hook_pos_embed"] if config.positions != "none" else ["hook_embed"]
-    attention = ("q", "k", "v", "attn_scores", "pattern", "z", "result")
+    names = ["hook_embed"] if config.positions in ("none", "rotary") else ["hook_embed", "hook_pos_embed"]
+    turned = ("rot_q", "rot_k") if config.positions == "rotary" else ()
+    attention = ("q", "k", "v", *turned, "attn_scores", "pattern", "z", "result")
     for layer in range(config.n_layers):
         block = f"blocks.{layer}."
         names += [f"{block}hook_resid_pre", *_norm_hooks(config, f"{block}ln1")]

@@ -5,13 +5,15 @@ torch model with hook points and the JAX function that training differentiates. 
 2021, "A Mathematical Framework for Transformer Circuits"; names as in TransformerLens.
 """
 
+import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 import numpy as np
-from array_api_compat import device
+import scipy.special
+from array_api_compat import device, is_numpy_namespace, is_torch_namespace
 from jaxtyping import Float
 
 from rasplens.model.config import Config
@@ -25,6 +27,9 @@ Hook = Callable[[str, Array], Array]
 
 LAYER_NORM_EPSILON = 1e-5
 """Added to the variance, as in TransformerLens and GPT-2."""
+
+ROTARY_BASE = 10_000
+"""Of the wavelengths of rotary positions, as in TransformerLens and GPT-NeoX."""
 
 
 def no_hook(name: str, value: Array) -> Array:
@@ -62,7 +67,7 @@ def forward(
     model = _Model(weights, mask, config, hook, xp, per_head, silent)
     residual = hook("hook_embed", weights["embed.W_E"][tokens])
     position = None
-    if config.positions != "none":
+    if config.positions not in ("none", "rotary"):
         position = hook("hook_pos_embed", _position_embedding(model, residual))
     if config.positions == "learned":
         residual = residual + position
@@ -103,7 +108,8 @@ def forward_from(
     model = _Model(weights, mask, config, hook, xp, per_head, silent)
     if gathered is not None:
         residual, layer = _behind_heads(model, layer, residual, gathered), layer + 1
-    position = _position_embedding(model, residual) if config.positions == "sinusoidal_qk" else None
+    is_kept = config.positions in ("shortformer", "sinusoidal_qk")  # beside the residual stream, for every layer
+    position = _position_embedding(model, residual) if is_kept else None
     return _layers(model, layer, residual, position)
 
 
@@ -173,12 +179,18 @@ def _behind_heads(model: _Model, layer: int, residual: Array, gathered: Array | 
 def _gathered(model: _Model, layer: int, residual: Array, position: Array | None) -> Array:
     """What each head of a layer takes from where it attends: `[batch, pos, head, d_head]`."""
     name, hook, xp = f"blocks.{layer}.attn.", model.hook, model.xp
-    query, key, value = (_project(model, name, letter, residual) for letter in "QKV")
+    matched = residual + position if model.config.positions == "shortformer" else residual
+    query, key = (_project(model, name, letter, matched) for letter in "QK")
+    value = _project(model, name, "V", residual)
     if model.config.positions == "sinusoidal_qk":
         query, key = query + position, key + position
     if model.config.smeared_keys:
         key = _smear(key, model.weights[f"{name}smear"], xp)
     query, key, value = hook(f"{name}hook_q", query), hook(f"{name}hook_k", key), hook(f"{name}hook_v", value)
+    if model.config.positions == "rotary":
+        angles = rotary_angles(residual.shape[1], model.config.rotary_dim)[:, None]
+        query = hook(f"{name}hook_rot_q", rotated(query, angles, xp))
+        key = hook(f"{name}hook_rot_k", rotated(key, angles, xp))
 
     n_pos = residual.shape[1]
     scores = xp.permute_dims(query, (0, 2, 1, 3)) @ xp.permute_dims(key, (0, 2, 3, 1)) / model.config.attn_scale
@@ -210,8 +222,52 @@ def _mlp(model: _Model, layer: int, residual: Array) -> Array:
     """What the MLP of a layer writes: `[batch, pos, d_model]`."""
     name, hook, xp = f"blocks.{layer}.mlp.", model.hook, model.xp
     pre = hook(f"{name}hook_pre", model.plus_bias(residual @ model.weights[f"{name}W_in"], f"{name}b_in"))
-    post = hook(f"{name}hook_post", xp.where(pre > 0, pre, xp.zeros_like(pre)))
+    post = hook(f"{name}hook_post", activated(pre, model.config.activation, xp))
     return model.plus_bias(post @ model.weights[f"{name}W_out"], f"{name}b_out")
+
+
+def activated(pre: Array, activation: str, xp: ModuleType = np) -> Array:
+    """What neurons make of what they read.
+
+    Source: Hendrycks and Gimpel 2016, "Gaussian Error Linear Units", with its approximation by tanh ("gelu_new").
+    """
+    if activation == "relu":
+        return xp.where(pre > 0, pre, xp.zeros_like(pre))
+    if activation == "gelu":
+        return pre * (1 + _erf(pre / math.sqrt(2), xp)) / 2
+    if activation == "gelu_new":
+        return pre * (1 + xp.tanh(math.sqrt(2 / math.pi) * (pre + 0.044715 * pre**3))) / 2
+    return pre / (1 + xp.exp(-pre))
+
+
+def _erf(value: Array, xp: ModuleType) -> Array:
+    """The error function, which the array API standard lacks."""
+    if is_numpy_namespace(xp):
+        return scipy.special.erf(value)
+    if is_torch_namespace(xp):
+        return xp.erf(value)
+    import jax.scipy.special
+
+    return jax.scipy.special.erf(value)
+
+
+def rotary_angles(n_pos: int, width: int) -> Float[np.ndarray, "pos pair"]:
+    """By how much rotary positions turn each pair of dimensions (Su et al. 2021, "RoFormer", equation 15)."""
+    return np.arange(n_pos)[:, None] / ROTARY_BASE ** (np.arange(width // 2) * 2 / width)
+
+
+def rotated(value: Array, angles: np.ndarray, xp: ModuleType = np) -> Array:
+    """Queries or keys whose first dimensions are turned, pair by pair: one of the first half, one of the second.
+
+    Args:
+        value: `[..., d_head]`, whose other axes `angles` goes with.
+        angles: `[..., pair]`, in radians.
+        xp: The array namespace.
+    """
+    pairs = angles.shape[-1]
+    first, second, rest = value[..., :pairs], value[..., pairs : 2 * pairs], value[..., 2 * pairs :]
+    cos, sin = (xp.asarray(f(angles), dtype=value.dtype, device=device(value)) for f in (np.cos, np.sin))
+    return xp.concat([first * cos - second * sin, second * cos + first * sin, rest], axis=-1)
 
 
 def masked_softmax(scores: Array, xp: ModuleType = np) -> Array:
@@ -233,7 +289,7 @@ def _position_embedding(model: _Model, embedded: Array) -> Array:
     """`[batch, pos, d_model]`, or for sinusoids on queries and keys `[batch, pos, head, d_head]`."""
     config, xp = model.config, model.xp
     batch, n_pos = embedded.shape[:2]
-    if config.positions == "learned":
+    if config.positions in ("learned", "shortformer"):
         position = model.weights["pos_embed.W_pos"][:n_pos]
     else:
         waves = sinusoids(n_pos, config.n_heads * config.d_head)

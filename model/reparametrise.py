@@ -1,8 +1,8 @@
 """The same function in other weights: what a comparison may not notice, and what a blind test may not give away.
 
 A transformer has symmetries: its residual stream may be rotated or take any other basis, its heads be permuted,
-the basis inside a head changed, its ReLU neurons permuted and rescaled, and its residual stream widened by
-directions that nobody reads. A disguise applies all of them at random (Elhage et al. 2021, "A Mathematical
+the basis inside a head changed, its neurons permuted and, with a ReLU, rescaled, and its residual stream widened
+by directions that nobody reads. A disguise applies all of them at random (Elhage et al. 2021, "A Mathematical
 Framework for Transformer Circuits", on which bases are privileged).
 """
 
@@ -107,8 +107,8 @@ def disguise(
 ) -> HasTransformer:
     """A model with other weights that computes the same function.
 
-    With sinusoids on queries and keys, heads keep their order and the bases of queries and keys, which the
-    sinusoids fix; their values and outputs change.
+    With sinusoids or rotary positions on queries and keys, heads keep their order and the bases of queries and
+    keys, which those fix; their values and outputs change.
 
     Args:
         model: The transformer to disguise, or a model that has one.
@@ -162,13 +162,14 @@ def _reparametrised(
         heads.append(np.arange(config.n_heads))
         neurons.append(np.arange(config.d_mlp))
         if "heads" in kinds:
-            name, has_fixed_queries = f"blocks.{layer}.attn.", config.positions == "sinusoidal_qk"
+            name, has_fixed_queries = f"blocks.{layer}.attn.", config.positions in ("sinusoidal_qk", "rotary")
             if not has_fixed_queries:
                 heads[layer] = rng.permutation(config.n_heads)
             weights |= _regauged(weights, name, heads[layer], has_fixed_queries, rng)
         if "neurons" in kinds and not config.attn_only:
             neurons[layer] = rng.permutation(config.d_mlp)
-            weights |= _shuffled_neurons(weights, f"blocks.{layer}.mlp.", neurons[layer], rng)
+            gauge = GAUGE if config.activation == "relu" else 1.0
+            weights |= _shuffled_neurons(weights, f"blocks.{layer}.mlp.", neurons[layer], gauge, rng)
     twin = Transformer(config, {name: a.astype(model.dtype) for name, a in weights.items()}, model.mask)
     return Reparametrisation(twin, residual, tuple(heads), tuple(neurons))
 
@@ -221,9 +222,11 @@ def _regauged(
     return own
 
 
-def _shuffled_neurons(weights: Arrays, name: str, order: np.ndarray, rng: np.random.Generator) -> Arrays:
-    """Neurons in another order, each stretched: a ReLU lets positive factors through."""
-    factors = np.exp(rng.uniform(-1, 1, len(order)) * np.log(GAUGE))
+def _shuffled_neurons(
+    weights: Arrays, name: str, order: np.ndarray, gauge: float, rng: np.random.Generator
+) -> Arrays:
+    """Neurons in another order, each stretched by up to `gauge`: a ReLU lets positive factors through."""
+    factors = np.exp(rng.uniform(-1, 1, len(order)) * np.log(gauge))
     changed = {
         f"{name}W_in": weights[f"{name}W_in"][:, order] * factors,
         f"{name}W_out": weights[f"{name}W_out"][order] / factors[:, None],

@@ -76,12 +76,15 @@ def score_terms(model: Transformer, head: int, layer: int = 0) -> ScoreTerms:
     `W_E W_QK W_Eᵀ`, the terms are divided by `attn_scale`, so that they add up to the score.
 
     Raises:
-        RaspLensError: If the model smears its keys (a key is then no function of one token) or normalises its
-            residual stream.
+        RaspLensError: If the model smears its keys (a key is then no function of one token), turns them by rotary
+            positions, or normalises its residual stream.
     """
     _require_linear(model)
-    if model.config.smeared_keys:
-        raise RaspLensError("The score of smeared keys has no four-term form: a key mixes two positions.")
+    if not model.config.has_score_terms:
+        raise RaspLensError(
+            "The score has no four-term form: a smeared key mixes two positions, a rotary one is turned by its "
+            "own."
+        )
     query_token, query_position = _embedding_projections(model, layer, head, "Q")
     key_token, key_position = _embedding_projections(model, layer, head, "K")
     scale = model.config.attn_scale
@@ -139,7 +142,7 @@ def _embedding_projections(
     """What the token embedding and the position contribute to a head's queries or keys."""
     config = model.config
     weight = _head_weight(model, layer, head, letter)
-    if config.positions == "learned":
+    if config.positions in ("learned", "shortformer"):
         position = model.weights["pos_embed.W_pos"] @ weight
     elif config.positions == "none":
         position = np.zeros((config.n_ctx, config.d_head), dtype=model.dtype)

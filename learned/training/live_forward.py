@@ -22,7 +22,7 @@ import numpy as np
 from rasplens.learned.training.layer_plan import LayerPlan, Positions, plan_layers, previous
 from rasplens.learned.training.products import attend, times_transposed
 from rasplens.model.config import Config
-from rasplens.model.forward import normalized, sinusoids
+from rasplens.model.forward import activated, normalized, rotary_angles, rotated, sinusoids
 from rasplens.model.jax_forward import JaxWeights
 
 WIDE_HEAD = 32
@@ -129,7 +129,9 @@ class _Layer:
     def mlp(self, residual: jax.Array) -> jax.Array:
         """What the MLP writes: `[batch, after, d_model]`."""
         pre = _plus(_times(self._norm("ln2", residual), self._weight("mlp.W_in")), self._bias("mlp.b_in"))
-        return _plus(_times(jax.nn.relu(pre), self._weight("mlp.W_out")), self._bias("mlp.b_out"))
+        return _plus(
+            _times(activated(pre, self.config.activation, jnp), self._weight("mlp.W_out")), self._bias("mlp.b_out")
+        )
 
     def attention(self, stream: _Stream, then: jax.Array | None = None) -> jax.Array:
         """What the heads write together, times the matrix that comes `then`: `[batch, after, width]`."""
@@ -169,7 +171,9 @@ class _Layer:
             scores, values = self._looked_up_scores(stream), circuit.values(stream, self.plan.keys)
         else:
             keys, values = self._keys_and_values(stream, circuit)
-            queries = self._read("Q", stream, self.plan.free) / self.config.attn_scale
+            queries = (
+                self._turned(self._read("Q", stream, self.plan.free), self.plan.free) / self.config.attn_scale
+            )
             scores = times_transposed(queries, keys)
         visible = self.mask[np.ix_(self.plan.free, self.plan.keys)]
         return scores if visible.all() else jnp.where(visible, scores, -jnp.inf), values
@@ -186,7 +190,13 @@ class _Layer:
         if self.config.smeared_keys:
             share = jax.nn.sigmoid(self._weight("attn.smear"))[:, None, np.array(at), None]
             keys = (1 - share) * keys + share * self._read("K", stream, previous(at))
-        return keys, values
+        return self._turned(keys, at), values
+
+    def _turned(self, read: jax.Array, positions: Positions) -> jax.Array:
+        """Queries or keys `[head, batch, position, d_head]` as rotary positions turn them."""
+        if self.config.positions != "rotary":
+            return read
+        return rotated(read, rotary_angles(self.config.n_ctx, self.config.rotary_dim)[np.array(positions)], jnp)
 
     def _read(self, letter: str, stream: _Stream, positions: Positions) -> jax.Array:
         """Queries or keys: `[head, batch, position, d_head]`."""
@@ -195,8 +205,8 @@ class _Layer:
     def _tables_pay(self, stream: _Embedded) -> bool:
         """Whether there are fewer pairs of tokens than scores, and heads wide enough."""
         n_tokens, batch = len(stream.token_table), len(stream.tokens)
-        is_wide = self.config.d_head >= WIDE_HEAD and not self.config.smeared_keys
-        return is_wide and n_tokens**2 <= batch * len(self.plan.keys)
+        is_wide = self.config.d_head >= WIDE_HEAD
+        return is_wide and self.config.has_score_terms and n_tokens**2 <= batch * len(self.plan.keys)
 
     def _looked_up_scores(self, stream: _Embedded) -> jax.Array:
         """Scores from tables of every pair of a query's and a key's token, one table for each query position.
@@ -223,6 +233,9 @@ class _Layer:
         offset = jnp.zeros((config.n_heads, len(positions), config.d_head), self.weights["embed.W_E"].dtype)
         if bias is not None:
             offset = offset + bias[:, None]
+        if config.positions == "shortformer":
+            table = self.weights["pos_embed.W_pos"][np.array(positions)]
+            offset = offset + table @ self._weight(f"attn.W_{letter}")
         if config.positions == "sinusoidal_qk":
             waves = sinusoids(config.n_ctx, config.n_heads * config.d_head)
             waves = waves.reshape(config.n_ctx, config.n_heads, config.d_head)[np.array(positions)]

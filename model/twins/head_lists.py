@@ -55,11 +55,11 @@ def with_heads(model: Transformer, changed: Mapping[int, Sequence[Head]]) -> Tra
         changed: By layer, its heads.
 
     Raises:
-        RaspLensError: If sinusoids on queries and keys depend on how many heads there are, and how wide.
+        RaspLensError: If positions on queries and keys depend on how many heads there are, and how wide.
     """
-    if model.config.positions == "sinusoidal_qk":
+    if model.config.positions in ("sinusoidal_qk", "rotary"):
         raise RaspLensError(
-            "With sinusoids on queries and keys, what a head attends to depends on its place and width: heads "
+            "With sinusoids or rotary positions, what a head attends to depends on its place and width: heads "
             "cannot be added or taken away."
         )
     layers = {layer: list(changed.get(layer, heads_of(model, layer))) for layer in range(model.config.n_layers)}

@@ -24,9 +24,12 @@ def without_unembedding_bias(model: Transformer) -> Transformer:
         replace(CONFIG, attn_scale=1.0),
         replace(CONFIG, positions="none"),
         replace(CONFIG, normalization="LN"),
+        replace(CONFIG, activation="gelu_new"),
+        replace(CONFIG, activation="gelu"),
+        replace(CONFIG, activation="silu"),
         replace(CONFIG, normalization="LNPre", d_mlp=0),
     ],
-    ids=["mlp", "attention-only", "unscaled", "no positions", "layer norm", "LNPre"],
+    ids=["mlp", "attention-only", "unscaled", "no positions", "layer norm", "gelu_new", "gelu", "silu", "LNPre"],
 )
 @pytest.mark.parametrize("biases", [True, False])
 @pytest.mark.parametrize("is_bidirectional", [True, False])
@@ -59,8 +62,9 @@ def test_a_difference_in_the_logits_is_refused(random_transformer, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"smeared_keys": True}, "neither smeared keys nor sinusoids"),
-        ({"positions": "sinusoidal_qk"}, "neither smeared keys nor sinusoids"),
+        ({"smeared_keys": True}, "this model has smeared keys"),
+        ({"positions": "sinusoidal_qk"}, "this model has sinusoidal_qk positions"),
+        ({"positions": "rotary"}, "this model has rotary positions"),
         ({}, "no unembedding bias"),
     ],
 )

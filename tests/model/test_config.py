@@ -19,7 +19,13 @@ def test_scores_are_divided_by_the_root_of_the_head_width_by_default():
         ({"n_layers": -1}, "n_layers must be 0 or more; got -1"),
         ({"d_mlp": -1}, "d_mlp must be 0 or more"),
         ({"n_heads": 0}, "n_heads must be at least 1; got 0"),
-        ({"positions": "rotary"}, "positions must be one of learned, sinusoidal_qk, none; got 'rotary'"),
+        (
+            {"positions": "alibi"},
+            "positions must be one of learned, shortformer, sinusoidal_qk, rotary, none; got",
+        ),
+        ({"activation": "tanh"}, "activation must be one of relu, gelu, gelu_new, silu; got 'tanh'"),
+        ({"rotary_dim": 3}, "rotary_dim must be even, and at most d_head="),
+        ({"rotary_dim": 100}, "rotary_dim must be even, and at most d_head="),
         ({"attn_scale": -1.0}, "attn_scale must be positive"),
     ],
 )
@@ -34,8 +40,8 @@ def test_a_config_survives_the_round_trip_through_plain_values():
 
 
 def test_from_dict_names_what_is_unknown_or_missing():
-    with pytest.raises(ValueError, match=r"Unknown config fields \['rotary_dim'\]"):
-        Config.from_dict(SMALL.to_dict() | {"rotary_dim": 3})
+    with pytest.raises(ValueError, match=r"Unknown config fields \['rotary_base'\]"):
+        Config.from_dict(SMALL.to_dict() | {"rotary_base": 3})
     incomplete = SMALL.to_dict()
     del incomplete["d_model"]
     with pytest.raises(ValueError, match=r"Incomplete config.*d_model"):

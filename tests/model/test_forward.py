@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from rasplens.model import Config, HookedModel, Transformer, bidirectional_mask, causal_mask
-from rasplens.model.forward import forward_from, masked_softmax, sinusoids
+from rasplens.model.forward import activated, forward_from, masked_softmax, rotary_angles, rotated, sinusoids
 from rasplens.model.jax_forward import jax_forward
 
 TOLERANCE = {np.float32: 1e-5, np.float64: 1e-10}
@@ -45,6 +45,13 @@ FEATURES = {
     "unscaled scores": (base(attn_scale=1.0), {}),
     "sinusoids on queries and keys": (base(positions="sinusoidal_qk"), {}),
     "no positions": (base(positions="none"), {}),
+    "shortformer positions": (base(positions="shortformer"), {"biases": True}),
+    "shortformer positions, layer norm": (base(positions="shortformer", normalization="LN"), {}),
+    "rotary positions": (base(positions="rotary"), {"biases": True}),
+    "rotary positions on half a head": (base(positions="rotary", rotary_dim=2), {}),
+    "gelu": (base(d_mlp=3, activation="gelu"), {"biases": True}),
+    "gelu_new": (base(d_mlp=3, activation="gelu_new"), {}),
+    "silu": (base(d_mlp=3, activation="silu"), {}),
     "smeared keys": (base(smeared_keys=True), {}),
     "smeared keys with sinusoids": (base(smeared_keys=True, positions="sinusoidal_qk"), {}),
     "identity OV": (base(n_heads=1, d_head=6, identity_v=True, identity_o=True), {}),
@@ -170,3 +177,59 @@ def test_going_on_behind_the_attention_of_a_layer_gives_the_same_logits(model, l
     if layer == config.n_layers - 1:  # nothing passes between positions any more
         alone = again(residual[:, 2:4], gathered[:, 2:4])
         np.testing.assert_allclose(alone, logits[:, 2:4], rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("relu", torch.nn.functional.relu),
+        ("gelu", torch.nn.functional.gelu),
+        ("gelu_new", lambda x: torch.nn.functional.gelu(x, approximate="tanh")),
+        ("silu", torch.nn.functional.silu),
+    ],
+)
+@pytest.mark.parametrize("xp", [np, array_api_torch, jnp])
+def test_activations_are_those_of_torch(name, expected, xp):
+    values = torch.linspace(-30, 30, 1_001, dtype=torch.float32)
+    found = np.asarray(activated(xp.asarray(values.numpy()), name, xp))
+    np.testing.assert_allclose(found, expected(values).numpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("width", [4, 8])
+def test_rotary_positions_are_those_of_gpt_neox(width):
+    from transformers.models.gpt_neox.modeling_gpt_neox import apply_rotary_pos_emb
+
+    query, key = np.random.default_rng(0).normal(size=(2, 1, 3, 5, 8)).astype(np.float32)
+    angles = rotary_angles(5, width)
+    twice = torch.tensor(np.concatenate([angles, angles], axis=-1)[None], dtype=torch.float32)
+    turned = apply_rotary_pos_emb(
+        torch.tensor(query[..., :width]), torch.tensor(key[..., :width]), twice.cos(), twice.sin()
+    )
+    for ours, theirs in zip((query, key), turned, strict=True):
+        found = rotated(ours, angles)
+        np.testing.assert_allclose(found[..., :width], theirs.numpy(), atol=1e-6)
+        np.testing.assert_array_equal(found[..., width:], ours[..., width:])
+
+
+def test_rotary_scores_depend_on_the_distance_alone():
+    query, key = np.random.default_rng(0).normal(size=(2, 1, 6))
+    angles = rotary_angles(9, 6)
+    score = [
+        [(rotated(query, angles[[i]]) @ rotated(key, angles[[j]]).T).item() for j in range(9)] for i in range(9)
+    ]
+    for distance in range(-8, 9):
+        along = np.diagonal(score, distance)
+        np.testing.assert_allclose(along, along[0], atol=1e-12)
+    assert abs(score[3][1] - score[1][3]) > 1e-3  # and on its sign
+
+
+def test_shortformer_positions_reach_queries_and_keys_only(random_transformer):
+    model = random_transformer(base(positions="shortformer", n_layers=1), dtype=np.float64)
+    tokens = np.array([[1, 2, 3, 4]])
+    _, cache = model.run_with_cache(tokens)
+    embedded, weights = model.W_E[tokens], model.weights
+    placed = embedded + weights["pos_embed.W_pos"][:4]
+    for letter, read in (("q", placed), ("k", placed), ("v", embedded)):
+        expected = np.einsum("bpd,hde->bphe", read, weights[f"blocks.0.attn.W_{letter.upper()}"])
+        np.testing.assert_allclose(cache[f"blocks.0.attn.hook_{letter}"], expected, atol=1e-12)
+    np.testing.assert_array_equal(cache["blocks.0.hook_resid_pre"], embedded)

@@ -15,6 +15,8 @@ CONFIGS = {
     "mlp": replace(SIZES, d_mlp=9),
     "smeared keys": replace(SIZES, smeared_keys=True),
     "sinusoidal": replace(SIZES, positions="sinusoidal_qk", smeared_keys=True, d_mlp=9),
+    "shortformer": replace(SIZES, positions="shortformer"),
+    "rotary": replace(SIZES, positions="rotary", d_mlp=9, activation="gelu"),
     "no positions": replace(SIZES, positions="none"),
     "identity v": replace(SIZES, d_head=10, identity_v=True),
     "identity v and o": replace(SIZES, n_heads=1, d_head=10, identity_v=True, identity_o=True),

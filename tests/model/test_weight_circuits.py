@@ -18,7 +18,7 @@ CONFIG = Config(n_layers=2, n_heads=2, d_model=6, d_head=4, n_ctx=5, d_vocab=7, 
 TOKENS = np.array([[1, 2, 3, 4, 0], [6, 6, 5, 0, 1]])
 
 
-@pytest.mark.parametrize("positions", ["learned", "sinusoidal_qk", "none"])
+@pytest.mark.parametrize("positions", ["learned", "shortformer", "sinusoidal_qk", "none"])
 @pytest.mark.parametrize("biases", [False, True])
 def test_the_four_terms_add_up_to_the_score(random_transformer, positions, biases):
     model = random_transformer(Config(**{**CONFIG.to_dict(), "positions": positions}), biases=biases)

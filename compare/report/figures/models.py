@@ -34,7 +34,12 @@ def ov_figure(comparison: Comparison) -> go.Figure | None:
 def qk_figure(comparison: Comparison) -> go.Figure | None:
     """The four terms of the attention score of every head that reads the embeddings (layer 0)."""
     pairing, model = comparison.pairing, _weights(comparison)
-    if pairing is None or model is None or model.config.smeared_keys or model.config.normalization != "none":
+    if (
+        pairing is None
+        or model is None
+        or not model.config.has_score_terms
+        or model.config.normalization != "none"
+    ):
         return None
     tokens, positions = pairing.task.token_names, pairing.task.positions
     panels = []
