@@ -56,6 +56,31 @@ class PartialName(StrEnum):
     allow = "allow"
 
 
+class PositionsName(StrEnum):
+    """TransformerLens's positional_embedding_type."""
+
+    standard = "standard"
+    shortformer = "shortformer"
+    rotary = "rotary"
+    none = "none"
+
+
+class ActivationName(StrEnum):
+    """TransformerLens's act_fn."""
+
+    relu = "relu"
+    gelu = "gelu"
+    gelu_new = "gelu_new"
+    silu = "silu"
+
+
+class NormalizationName(StrEnum):
+    """TransformerLens's normalization_type, where weights do not tell it."""
+
+    none = "none"
+    LNPre = "LNPre"
+
+
 TaskName = Annotated[
     str,
     typer.Argument(
@@ -87,6 +112,21 @@ Learned = Annotated[
 Heads = Annotated[
     int | None,
     typer.Option("--n-heads", min=1, metavar="N", help="Heads per layer, where the model's file does not say."),
+]
+Positions = Annotated[
+    PositionsName | None,
+    typer.Option("--positions", help="How your model knows positions, where its file does not say."),
+]
+Activation = Annotated[
+    ActivationName | None, typer.Option("--activation", help="Of your model's neurons; relu by default.")
+]
+Normalization = Annotated[
+    NormalizationName | None,
+    typer.Option("--normalization", help="LNPre for layer norm without weights; none by default."),
+]
+Scale = Annotated[
+    float | None,
+    typer.Option("--attn-scale", min=0, metavar="X", help="What scores are divided by; √d_head by default."),
 ]
 Expected = Annotated[
     float | None,
@@ -153,6 +193,10 @@ def run(
     task: TaskName,
     learned: Learned = None,
     n_heads: Heads = None,
+    positions: Positions = None,
+    activation: Activation = None,
+    normalization: Normalization = None,
+    attn_scale: Scale = None,
     expect: Expected = None,
     program: Programs = None,
     vocab: Vocab = None,
@@ -182,7 +226,8 @@ def run(
     from rasplens.workflows.run import run_task
 
     folder, chosen = out or Path("runs") / asked.name, _compare_config(config, inputs)
-    run_task(asked, learned, n_heads, expect, program or [], folder, chosen, seed, verbose, json, began)
+    declared = _declared(n_heads, positions, activation, normalization, attn_scale)
+    run_task(asked, learned, declared, expect, program or [], folder, chosen, seed, verbose, json, began)
 
 
 @app.command("compile")
@@ -378,6 +423,10 @@ def inspect(
         list[str] | None, typer.Option(metavar="TASK", help="A task of yours to try it on; say it again for more.")
     ] = None,
     n_heads: Heads = None,
+    positions: Positions = None,
+    activation: Activation = None,
+    normalization: Normalization = None,
+    attn_scale: Scale = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -388,7 +437,8 @@ def inspect(
     from rasplens.sources import task_source
     from rasplens.workflows.inspecting import inspect_and_show
 
-    inspect_and_show(path, [task_source(name) for name in task or []], n_heads, json)
+    declared = _declared(n_heads, positions, activation, normalization, attn_scale)
+    inspect_and_show(path, [task_source(name) for name in task or []], declared, json)
 
 
 @app.command()
@@ -431,6 +481,10 @@ def compare(
         list[Path] | None, typer.Option(metavar="FILE", help="A model to compare; say it again for more.")
     ] = None,
     n_heads: Heads = None,
+    positions: Positions = None,
+    activation: Activation = None,
+    normalization: Normalization = None,
+    attn_scale: Scale = None,
     expect: Expected = None,
     program: Programs = None,
     vocab: Vocab = None,
@@ -457,9 +511,24 @@ def compare(
     asked = task_source(task, Sizes(vocab, max_len, causal, output=output))
     from rasplens.workflows.compare import compare_and_show
 
+    declared = _declared(n_heads, positions, activation, normalization, attn_scale)
     compare_and_show(
-        asked, learned or [], n_heads, expect, program, _compare_config(config, inputs), seed, out, json
+        asked, learned or [], declared, expect, program, _compare_config(config, inputs), seed, out, json
     )
+
+
+def _declared(
+    n_heads: int | None,
+    positions: PositionsName | None,
+    activation: ActivationName | None,
+    normalization: NormalizationName | None,
+    attn_scale: float | None,
+) -> Any:
+    """What is said of a state dict, because its shapes do not tell."""
+    from rasplens.learned.importers.readings import Declared
+
+    words = [None if name is None else name.value for name in (positions, activation, normalization)]
+    return Declared(n_heads, words[0], words[1], words[2], attn_scale)
 
 
 def _compare_config(preset: Preset, inputs: int | None) -> Any:

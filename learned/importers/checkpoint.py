@@ -1,47 +1,76 @@
 """Models from elsewhere: our own files, and state dicts of TransformerLens."""
 
-import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rasplens.compile.rasp import Value
 from rasplens.errors import RaspLensError
-from rasplens.learned.importers.state_dicts import our_names, read_state_dict
+from rasplens.learned.importers.readings import Declared, difference, readings
+from rasplens.learned.importers.state_dicts import StateDict, our_names, read_state_dict
 from rasplens.learned.learned_model import LearnedModel, load_learned
-from rasplens.model import Config, Transformer, bias_shapes, weight_shapes
+from rasplens.model import Config, Transformer
 from rasplens.model.storage import check_size
 from rasplens.tasks import Task, as_task
-
-Weights = Mapping[str, np.ndarray]
+from rasplens.tasks.task import Ids
 
 N_TRIED = 500
 """Held-out inputs on which an imported model is tried."""
 
+DOUBTFUL = 0.9
+"""An import that gives a smaller share of the answers right is warned about."""
 
-def import_checkpoint(path: str | Path, task: Task | str, n_heads: int | None = None) -> LearnedModel:
+TELLING = 0.005
+"""Shares of right answers that differ by less do not tell two readings of a state dict apart."""
+
+CHOSEN_BY_HAND = {"positions", "activation"}
+"""What has no commonest value that nearly always holds."""
+
+
+def import_checkpoint(
+    path: str | Path,
+    task: Task | str,
+    n_heads: int | None = None,
+    *,
+    positions: str | None = None,
+    activation: str | None = None,
+    normalization: str | None = None,
+    attn_scale: float | None = None,
+    tokens: Mapping[Value, int] | None = None,
+) -> LearnedModel:
     """A user's own model for a task.
 
     Args:
         path: A file that RASPLens wrote, or a state dict of TransformerLens (`.pt`; see
-            `rasplens.learned.importers.state_dicts`), whose architecture is inferred from the shapes and whose
-            attention mask is the task's.
+            `rasplens.learned.importers.state_dicts`), whose architecture is read from names and shapes and whose
+            attention mask is the task's. Positions behind the task's last are left out.
         task: What it learned, or its name.
         n_heads: Heads per layer, needed for the state dict of a bridge.
+        positions: "standard", "shortformer", "rotary" or "none"; of a state dict, as the rest. What shapes do not
+            tell is taken to be what is commonest: standard positions, ReLU, no layer norm, scores divided by
+            √d_head.
+        activation: "relu", "gelu", "gelu_new" or "silu".
+        normalization: "none", or "LNPre" for layer norm without weights.
+        attn_scale: What attention scores are divided by.
+        tokens: Of a state dict with a larger vocabulary, its id of each of the task's tokens and answers. The rest
+            of its vocabulary is left out.
 
     Warns:
-        UserWarning: If a state dict answers no better than the commonest answer: its architecture may have what
-            shapes do not show (layer norm without weights, another activation, unscaled scores).
+        UserWarning: If a state dict gives few answers right, or another reading of what was not declared fits
+            better, or as well; it says which.
 
     Raises:
         StorageError: If the file is missing, damaged or of no known kind.
-        RaspLensError: If the model does not fit the task; the message says what differs.
+        RaspLensError: If the model does not fit the task, or what is declared; the message says what differs.
     """
     path, task = Path(path), as_task(task)
     check_size(path)
-    model = load_learned(path) if _is_safetensors(path) else _foreign(path, task, n_heads)
+    declared = Declared(n_heads, positions, activation, normalization, attn_scale)
+    model = load_learned(path) if is_safetensors(path) else _foreign(path, task, declared, tokens)
     if model.task != task.name:
         raise RaspLensError(f"{path} learned the task {model.task!r}, not {task.name!r}.")
     check_fits(model.transformer.config, task, str(path))
@@ -49,7 +78,7 @@ def import_checkpoint(path: str | Path, task: Task | str, n_heads: int | None = 
 
 
 def check_fits(config: Config, task: Task, what: str) -> None:
-    """Raises where a model's shape does not fit a task.
+    """Raises where a model's shape does not fit a task. Its context may be longer.
 
     Raises:
         RaspLensError: Naming every size that differs.
@@ -59,77 +88,104 @@ def check_fits(config: Config, task: Task, what: str) -> None:
         "logits (d_vocab_out)": (config.d_vocab_out, len(task.outputs)),
         "positions (n_ctx)": (config.n_ctx, task.n_ctx),
     }
-    differing = [f"{got} {name} where it needs {want}" for name, (got, want) in sizes.items() if got != want]
+    differing = [
+        f"{got} {name} where it needs {want}"
+        for name, (got, want) in sizes.items()
+        if got < want or (got > want and "n_ctx" not in name)
+    ]
     if differing:
         raise RaspLensError(f"{what} does not fit the task {task.name!r}: it has {', '.join(differing)}.")
 
 
-def _is_safetensors(path: Path) -> bool:
+def is_safetensors(path: Path) -> bool:
     """Whether a file starts as safetensors do: the size of a header, then the header's brace."""
     with path.open("rb") as file:
         return file.read(9)[8:] == b"{"
 
 
-def _foreign(path: Path, task: Task, n_heads: int | None) -> LearnedModel:
-    weights, seen = our_names(read_state_dict(path), n_heads, str(path))
-    config = infer_config(weights, path)
-    check_fits(config, task, str(path))
-    mask = task.mask(config.n_layers)
-    if seen is not None and seen.shape == mask.shape[1:] and (mask & ~seen.astype(bool)).any():
+def _foreign(path: Path, task: Task, declared: Declared, tokens: Mapping[Value, int] | None) -> LearnedModel:
+    state = our_names(read_state_dict(path), declared.n_heads, str(path))
+    state = _shortened(state, task.n_ctx)
+    if tokens is not None:
+        state = _for_tokens(state, task, tokens, str(path))
+    possible = readings(state, declared, task.n_ctx, str(path))
+    check_fits(possible[0], task, str(path))
+    mask = task.mask(possible[0].n_layers)
+    if state.mask is not None and state.mask.shape == mask.shape[1:] and (mask & ~state.mask.astype(bool)).any():
         raise RaspLensError(f"{path} stores a mask that hides positions which the task {task.name!r} lets it see.")
-    transformer = Transformer(config, weights, mask)
-    _warn_if_useless(transformer, task, path)
-    return LearnedModel(transformer, task.name, {"origin": f"imported from {path.name}"})
+    transformers = [Transformer(config, state.weights, mask) for config in possible]
+    _warn_of_doubts(transformers, task, path)
+    return LearnedModel(transformers[0], task.name, {"origin": f"imported from {path.name}"})
 
 
-def _warn_if_useless(transformer: Transformer, task: Task, path: Path) -> None:
+def _shortened(state: StateDict, n_ctx: int) -> StateDict:
+    """A state dict without the positions that no input of a task has."""
+    name = "pos_embed.W_pos"
+    kept = {name: state.weights[name][:n_ctx]} if name in state.weights else {}
+    mask = None if state.mask is None else state.mask[:n_ctx, :n_ctx]
+    sines = None if state.rotary_sin is None else state.rotary_sin[:n_ctx]
+    return replace(state, weights={**state.weights, **kept}, mask=mask, rotary_sin=sines)
+
+
+def _for_tokens(state: StateDict, task: Task, tokens: Mapping[Value, int], what: str) -> StateDict:
+    """A state dict with only a task's tokens and answers, in the task's order."""
+    rows = _ids_of(task.vocab, tokens, what)
+    columns = _ids_of(task.outputs, tokens, what)
+    kept = {"embed.W_E": (rows, 0), "unembed.W_U": (columns, 1), "unembed.b_U": (columns, 0)}
+    weights = dict(state.weights)
+    for name, (ids, axis) in kept.items():
+        if name not in weights:
+            continue
+        if max(ids) >= weights[name].shape[axis]:
+            size = weights[name].shape[axis]
+            raise RaspLensError(f"{what} has {size} ids in its {name}; got the id {max(ids)}.")
+        weights[name] = weights[name].take(ids, axis)
+    return replace(state, weights=weights)
+
+
+def _ids_of(values: Sequence[Value], tokens: Mapping[Value, int], what: str) -> list[int]:
+    if missing := [value for value in values if value not in tokens]:
+        raise RaspLensError(f"tokens has no id for {missing[0]!r}, which {what} is asked about.")
+    return [tokens[value] for value in values]
+
+
+def _warn_of_doubts(read: list[Transformer], task: Task, path: Path) -> None:
+    """Warns where a model is often wrong, or a reading that is as possible as the first fits as well or better."""
     ids = task.held_out[:N_TRIED]
-    targets = task.target(ids)
-    commonest = np.mean([np.bincount(column).max() / len(ids) for column in targets.T])
-    token = task.accuracy(transformer, ids).token
-    if token <= commonest:
-        warnings.warn(
-            f"{path} answers {token:.3f} right on the task {task.name!r}, no better than the commonest answer. If "
-            "it learned the task, its architecture has something that shapes do not show, such as layer norm "
-            "without weights, another activation or unscaled scores.",
-            stacklevel=3,
+    right = [_share_right(transformer, task, ids) for transformer in read]
+    best = int(np.argmax(right))
+    said = f"{path} gives {right[0]:.3f} of the answers of {task.name!r} right"
+    if right[best] > right[0] + TELLING and 1 - right[best] < (1 - right[0]) / 2:
+        needed = _in_words(difference(read[0].config, read[best].config))
+        doubt = (
+            f"{said} as it was read, and {right[best]:.3f} with {needed}. Shapes do not tell: declare what it has."
         )
+    elif right[0] < DOUBTFUL:
+        targets = task.target(ids)
+        commonest = np.mean([np.bincount(column[column >= 0]).max() / len(ids) for column in targets.T])
+        doubt = (
+            f"{said}; the commonest answers would give {commonest:.3f}. If it learned the task, its tokens or "
+            "layout are others, or its architecture has what shapes do not show."
+        )
+    else:
+        others = [difference(read[0].config, other.config) for other in read]
+        as_good = [
+            other
+            for other, share in zip(others, right, strict=True)
+            if other and set(other) <= CHOSEN_BY_HAND and share >= right[0] - TELLING
+        ]
+        if not as_good:
+            return
+        doubt = f"{said}, and as many with {' or '.join(map(_in_words, as_good))}: declare what it has."
+    warnings.warn(doubt, stacklevel=4)
 
 
-def infer_config(weights: Weights, path: Path) -> Config:
-    """The architecture of a legacy state dict, from its names and shapes.
+def _in_words(declared: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in declared.items())
 
-    Raises:
-        RaspLensError: If it has parts that this package has no model for, or lacks some.
-    """
-    shapes: dict[str, Any] = {name: array.shape for name, array in weights.items()}
-    layers = {int(m.group(1)) for name in shapes if (m := re.match(r"blocks\.(\d+)\.", name))}
+
+def _share_right(transformer: Transformer, task: Task, ids: Ids) -> float:
     try:
-        d_vocab, d_model = shapes["embed.W_E"]
-        n_heads, _, d_head = shapes["blocks.0.attn.W_Q"]
-        config = Config(
-            n_layers=len(layers),
-            n_heads=n_heads,
-            d_model=d_model,
-            d_head=d_head,
-            n_ctx=shapes["pos_embed.W_pos"][0],
-            d_vocab=d_vocab,
-            d_vocab_out=shapes["unembed.W_U"][1],
-            d_mlp=shapes.get("blocks.0.mlp.W_in", (0, 0))[1],
-            normalization="LN" if "ln_final.w" in shapes else "none",
-            identity_v=_is_identity(weights, len(layers), "V"),
-            identity_o=_is_identity(weights, len(layers), "O"),
-        )
-    except (KeyError, ValueError) as error:
-        raise RaspLensError(f"{path} is no state dict of a HookedTransformer: {error} is missing.") from None
-    if unknown := sorted(set(shapes) - set(weight_shapes(config)) - set(bias_shapes(config))):
-        raise RaspLensError(
-            f"{path} has parts that RASPLens has no model for: {', '.join(unknown[:4])}"
-            f"{', …' if len(unknown) > 4 else ''}. It reads models with learned positions."
-        )
-    return config
-
-
-def _is_identity(weights: Weights, n_layers: int, letter: str) -> bool:
-    matrices = [weights[f"blocks.{layer}.attn.W_{letter}"] for layer in range(n_layers)]
-    return all((matrix == np.eye(*matrix.shape[1:])).all() for matrix in matrices)
+        return task.accuracy(transformer, ids).token
+    except RaspLensError:  # a logit is not finite
+        return 0.0

@@ -11,6 +11,7 @@ A wrapper's prefix (`module.`, `_orig_mod.`, `model.`) is dropped.
 import re
 import zipfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 
 from rasplens.errors import RaspLensError
 from rasplens.model import StorageError
+from rasplens.model.forward import ROTARY_BASE, rotary_angles
 
 Weights = dict[str, np.ndarray]
 
@@ -25,7 +27,8 @@ MOST_UNPACKED = 100
 """A file that unpacks to more than so many times its size is not read."""
 
 _PREFIX = re.compile(r"^(module\.|_orig_mod\.|model\.)+")
-_BUFFER = re.compile(r"blocks\.\d+\.attn\.(mask|IGNORE)$")
+_BUFFER = re.compile(r"blocks\.\d+\.attn\.(mask|IGNORE|rotary_sin|rotary_cos)$")
+_QUERIES_OR_KEYS = re.compile(r"attn\.[Wb]_[QK]$")
 _BRIDGE_NAMES = {
     "embed.weight": "embed.W_E",
     "pos_embed.weight": "pos_embed.W_pos",
@@ -91,8 +94,29 @@ def _array(path: Path, name: str, tensor: Any) -> np.ndarray:
     return dense.to(torch.float32).numpy() if dense.dtype in (torch.bfloat16, torch.float16) else dense.numpy()
 
 
-def our_names(state: Weights, n_heads: int | None, what: str) -> tuple[Weights, np.ndarray | None]:
-    """The weights under our names and axis order, and the mask that was stored with them, if any.
+@dataclass(frozen=True, eq=False)
+class StateDict:
+    """A state dict under our names.
+
+    Attributes:
+        weights: The weights, by our names and in our axis order.
+        mask: The attention mask that was stored beside them, `[n_ctx, n_ctx]`; None without one.
+        rotary_sin: The sines of rotary positions that were stored beside them, `[n_ctx, rotary_dim]`, or None.
+    """
+
+    weights: Weights
+    mask: np.ndarray | None
+    rotary_sin: np.ndarray | None
+
+    @property
+    def n_ctx(self) -> int | None:
+        """The longest sequence, as far as the shapes say."""
+        rows = (self.weights.get("pos_embed.W_pos"), self.rotary_sin, self.mask)
+        return next((len(array) for array in rows if array is not None), None)
+
+
+def our_names(state: Weights, n_heads: int | None, what: str) -> StateDict:
+    """The weights under our names and axis order, and what was stored beside them.
 
     Args:
         state: Arrays by name.
@@ -100,16 +124,40 @@ def our_names(state: Weights, n_heads: int | None, what: str) -> tuple[Weights, 
         what: What the state dict is, for messages.
 
     Raises:
-        RaspLensError: If the number of heads is needed and not given, or does not fit.
+        RaspLensError: If the number of heads is needed and not given, or does not fit; or rotary positions have
+            other wavelengths than ours.
     """
-    masks = [array for name, array in state.items() if name.endswith("attn.mask")]
+    buffers = {
+        kind: next((array for name, array in state.items() if name.endswith(f"attn.{kind}")), None)
+        for kind in ("mask", "rotary_sin")
+    }
     weights = {name: array for name, array in state.items() if not _BUFFER.search(name)}
     weights = {name.replace("._original_component", ""): array for name, array in weights.items()}
     if "embed.weight" in weights:
         weights = _from_bridge(weights, n_heads, what)
     elif _is_transposed(weights):
         weights = {name: np.swapaxes(a, -1, -2) if ".W_" in name else a for name, a in weights.items()}
-    return weights, masks[0] if masks else None
+    if buffers["rotary_sin"] is not None:
+        weights = _with_halves_paired(weights, buffers["rotary_sin"], what)
+    return StateDict(weights, **buffers)
+
+
+def _with_halves_paired(weights: Weights, sines: np.ndarray, what: str) -> Weights:
+    """Queries and keys with their dimensions in an order in which rotary positions pair the two halves.
+
+    Adjacent dimensions are paired in some models of TransformerLens (GPT-J's way).
+    """
+    n_ctx, width = sines.shape
+    expected = np.sin(rotary_angles(n_ctx, width))
+    if np.allclose(sines, np.concatenate([expected, expected], axis=1), atol=1e-3):
+        return weights
+    if not np.allclose(sines, np.repeat(expected, 2, axis=1), atol=1e-3):
+        raise RaspLensError(f"{what} has rotary positions of other wavelengths than powers of {ROTARY_BASE:,}.")
+
+    def in_order(array: np.ndarray) -> np.ndarray:
+        return np.concatenate([array[..., 0:width:2], array[..., 1:width:2], array[..., width:]], axis=-1)
+
+    return {name: in_order(a) if _QUERIES_OR_KEYS.search(name) else a for name, a in weights.items()}
 
 
 def _is_transposed(weights: Weights) -> bool:

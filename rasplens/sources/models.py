@@ -2,15 +2,16 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from rasplens.compile.rasp import Value
 from rasplens.errors import RaspLensError
-from rasplens.learned import import_checkpoint, load_compressed, load_pretrained, pretrained_names
+from rasplens.learned import LearnedModel, import_checkpoint, load_compressed, load_pretrained, pretrained_names
 from rasplens.learned.compressor.compressed_model import is_compressed
 from rasplens.learned.importers.huggingface import is_huggingface, load_huggingface
+from rasplens.learned.importers.readings import NOTHING_DECLARED, Declared
 from rasplens.sources.files import file_source
 from rasplens.sources.tasks import check_task
 from rasplens.tasks import TASKS, Task, get_task
@@ -67,7 +68,7 @@ def check_names(task: str, programs: Sequence[str], models: Sequence[Path]) -> N
         load_pretrained(task)  # which says what there is
 
 
-def learned_model(task: Task, path: Path | None, n_heads: int | None = None) -> Studied:
+def learned_model(task: Task, path: Path | None, declared: Declared = NOTHING_DECLARED) -> Studied:
     """The user's checkpoint, compressed program or language model, or the shipped model of the task.
 
     Raises:
@@ -78,9 +79,16 @@ def learned_model(task: Task, path: Path | None, n_heads: int | None = None) -> 
     if path is None:
         model: Any = load_pretrained(task.name)
     else:
-        model = load_compressed(path) if is_compressed(path) else import_checkpoint(path, task, n_heads)
+        model = load_compressed(path) if is_compressed(path) else _imported(task, path, declared)
     config = model.transformer.config
     return Studied(model, model.origin, _size(config, model.transformer.n_params))
+
+
+def _imported(task: Task, path: Path, declared: Declared) -> LearnedModel:
+    has_map = (path.parent / TOKEN_MAP).is_file()
+    return import_checkpoint(
+        path, task, **asdict(declared), tokens=_told_tokens(task, path.parent) if has_map else None
+    )
 
 
 def _language_model(task: Task, folder: Path) -> Studied:
@@ -99,13 +107,7 @@ def _token_map(task: Task, folder: Path, bridge: Any) -> dict[Value, int]:
     wanted = [value for value in dict.fromkeys((*task.vocab, *task.outputs)) if value is not None]
     path = folder / TOKEN_MAP
     if path.is_file():
-        try:
-            known = json.loads(path.read_text(encoding="utf-8"))
-        except (json.JSONDecodeError, UnicodeDecodeError):
-            raise RaspLensError(f"{path} holds no JSON. It is an object from tokens to ids.") from None
-        if not isinstance(known, dict) or not all(type(i) is int for i in known.values()):
-            raise RaspLensError(f"{path} is an object from tokens to ids: whole numbers.")
-        return {value: known[str(value)] for value in wanted if str(value) in known}
+        return _told_tokens(task, folder)
     if bridge.cfg.d_vocab == len(task.vocab):
         return {value: i for i, value in enumerate(task.vocab)}
     words = {value: bridge.tokenizer.encode(str(value), add_special_tokens=False) for value in wanted}
@@ -117,6 +119,23 @@ def _token_map(task: Task, folder: Path, bridge: Any) -> dict[Value, int]:
             "tokens to ids."
         )
     return {value: ids[0] for value, ids in words.items()}
+
+
+def _told_tokens(task: Task, folder: Path) -> dict[Value, int]:
+    """The ids that the map beside a model gives for a task's tokens and answers.
+
+    Raises:
+        RaspLensError: If it is no map from tokens to ids.
+    """
+    path = folder / TOKEN_MAP
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise RaspLensError(f"{path} holds no JSON. It is an object from tokens to ids.") from None
+    if not isinstance(known, dict) or not all(type(i) is int and i >= 0 for i in known.values()):
+        raise RaspLensError(f"{path} is an object from tokens to ids: whole numbers.")
+    wanted = dict.fromkeys((*task.vocab, *task.outputs))
+    return {value: known[str(value)] for value in wanted if str(value) in known}
 
 
 def _size(config: Any, n_parameters: int) -> dict[str, int]:

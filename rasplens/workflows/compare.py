@@ -4,6 +4,7 @@ from pathlib import Path
 
 from rasplens import terminal
 from rasplens.compare import CompareConfig, rank, write_report
+from rasplens.learned.importers.readings import Declared
 from rasplens.progress import comparison_report, progress_bar
 from rasplens.sources import learned_model, reference
 from rasplens.tasks import Task
@@ -20,7 +21,7 @@ verdict         a conjunction of the three levels: the same answers, variables (
 def compare_and_show(
     task: Task,
     paths: list[Path],
-    n_heads: int | None,
+    declared: Declared,
     expected: float | None,
     programs: list[str] | None,
     config: CompareConfig,
@@ -29,7 +30,7 @@ def compare_and_show(
     json: bool,
 ) -> None:
     """Compares every model (the shipped one, if none is given) with every program, and ranks the programs."""
-    models = [(str(path), learned_model(task, path, n_heads)) for path in paths] or [
+    models = [(str(path), learned_model(task, path, declared)) for path in paths] or [
         ("shipped", learned_model(task, None))
     ]
     for name, model in models if paths else ():

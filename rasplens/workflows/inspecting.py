@@ -1,7 +1,7 @@
 """`rasplens inspect`: what a file or a folder holds, and which tasks it fits."""
 
 import warnings
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,21 +10,21 @@ from rasplens.compile.compiled import load_compiled
 from rasplens.errors import RaspLensError
 from rasplens.learned import load_compressed, load_learned
 from rasplens.learned.compressor.compressed_model import is_compressed
-from rasplens.learned.importers.checkpoint import infer_config
 from rasplens.learned.importers.huggingface import is_huggingface, load_huggingface
+from rasplens.learned.importers.readings import Declared, readings
 from rasplens.learned.importers.state_dicts import our_names, read_state_dict
-from rasplens.model import HookedModel, StorageError
+from rasplens.model import HookedModel, StorageError, hook_names
 from rasplens.sources import learned_model
 from rasplens.tasks import TASKS, Task, get_task
 
 
-def inspect_and_show(path: Path, tasks: list[Task], n_heads: int | None, json: bool) -> None:
+def inspect_and_show(path: Path, tasks: list[Task], declared: Declared, json: bool) -> None:
     """Shows what a model's file holds.
 
     Args:
         path: The file or folder.
         tasks: Tasks to try it on, beside those that are known.
-        n_heads: Heads per layer, where the file does not say.
+        declared: What is said of a state dict, whose shapes do not tell everything.
         json: Whether to print JSON.
 
     Raises:
@@ -32,19 +32,19 @@ def inspect_and_show(path: Path, tasks: list[Task], n_heads: int | None, json: b
     """
     if not path.exists():
         raise RaspLensError(f"There is no file {path}.")
-    kind, config, hooks = _found(path, n_heads)
-    fits = [_fit(path, task, n_heads) for task in [*(get_task(name) for name in TASKS), *tasks]]
+    kind, config, hooks = _found(path, declared)
+    fits = [_fit(path, task, declared) for task in [*(get_task(name) for name in TASKS), *tasks]]
     if json:
         terminal.as_json({"path": str(path), "kind": kind, "config": config, "hook_points": hooks, "tasks": fits})
         return
-    terminal.table(f"{path}: {kind}", ["", "value"], [[name, str(value)] for name, value in config.items()])
+    terminal.table(f"{path}: {kind}", ["", "value"], [[name, _shown(value)] for name, value in config.items()])
     rows: list[list[object]] = [[fit["task"], fit["right"] or terminal.NOTHING, fit["why"]] for fit in fits]
     terminal.table("Tasks", ["task", "answers right", "why not"], rows)
     if hooks:
         terminal.say(f"{len(hooks)} hook points, such as {', '.join(hooks[:3])}; all with --json.")
 
 
-def _found(path: Path, n_heads: int | None) -> tuple[str, dict[str, Any], list[str]]:
+def _found(path: Path, declared: Declared) -> tuple[str, dict[str, Any], list[str]]:
     """What kind of model it is, its architecture, and its hook points."""
     if is_huggingface(path):
         bridge = load_huggingface(path)
@@ -66,19 +66,26 @@ def _found(path: Path, n_heads: int | None) -> tuple[str, dict[str, Any], list[s
         if transformer is not None:
             values = {**asdict(transformer.config), "parameters": transformer.n_params}
             return f"{kind}, in RASPLens's format", values, list(HookedModel(transformer).hook_dict)
-    weights, _ = our_names(read_state_dict(path), n_heads, str(path))
-    inferred = infer_config(weights, path)
-    assert is_dataclass(inferred)
-    values = {**asdict(inferred), "parameters": sum(array.size for array in weights.values())}
-    return "a state dict of TransformerLens", values, []
+    state = our_names(read_state_dict(path), declared.n_heads, str(path))
+    first, *others = readings(state, declared, None, str(path))
+    values = {**asdict(first), "parameters": sum(array.size for array in state.weights.values())}
+    for name in Declared.__dataclass_fields__:
+        possible = dict.fromkeys(_shown(getattr(reading, name)) for reading in (first, *others))
+        values[name] = " or ".join(possible) if len(possible) > 1 else values[name]
+    return "a state dict of TransformerLens", values, hook_names(first)
 
 
-def _fit(path: Path, task: Task, n_heads: int | None) -> dict[str, Any]:
+def _shown(value: Any) -> str:
+    """A value of a config in a word."""
+    return f"{value:.4g}" if isinstance(value, float) else "standard" if value == "learned" else str(value)
+
+
+def _fit(path: Path, task: Task, declared: Declared) -> dict[str, Any]:
     """How well a model does a task, or why it cannot be asked."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            right = learned_model(task, path, n_heads).accuracy(task)
+            right = learned_model(task, path, declared).accuracy(task)
     except RaspLensError as error:
         return {"task": task.name, "right": None, "why": str(error).removeprefix(f"{path} ")}
     return {"task": task.name, "right": right, "why": ""}

@@ -10,6 +10,7 @@ from rasplens.compare import CompareConfig, Comparison, compare, rank, write_rep
 from rasplens.compare.pipeline import STAGES
 from rasplens.compile import CompiledModel, Verification
 from rasplens.learned import pretrained_names
+from rasplens.learned.importers.readings import Declared
 from rasplens.progress import Advance, comparison_report, progress_bar
 from rasplens.sources import Studied, learned_model, reference
 from rasplens.tasks import TASKS, Task, get_task
@@ -21,7 +22,7 @@ from rasplens.workflows.verify import verification_values, verify_for_task
 def run_task(
     task: Task,
     path: Path | None,
-    n_heads: int | None,
+    declared: Declared,
     expected: float | None,
     programs: Sequence[str],
     out: Path,
@@ -41,7 +42,7 @@ def run_task(
     with progress_bar("compiling") as advance:
         references = [reference(task, program) for program in programs] or [reference(task, None)]
         checks = [verify_for_task(compiled, task) for compiled in references]
-        learned = _studied(task, path, n_heads, out, advance)
+        learned = _studied(task, path, declared, out, advance)
         if path is not None:
             show_accuracy(str(path), learned, task, expected, is_shown=not json)
         comparisons = _compared(references, learned, task, config, seed, advance)
@@ -65,11 +66,11 @@ def run_task(
     )
 
 
-def _studied(task: Task, path: Path | None, n_heads: int | None, out: Path, advance: Advance) -> Studied:
+def _studied(task: Task, path: Path | None, declared: Declared, out: Path, advance: Advance) -> Studied:
     """The model that is given, the shipped one, or one that is trained now, and kept in the folder."""
     is_shipped = task.name in set(TASKS) & set(pretrained_names()) and get_task(task.name).digest == task.digest
     if path is not None or is_shipped:
-        return learned_model(task, path, n_heads)
+        return learned_model(task, path, declared)
     trained(task, None, [0], [out / "model.safetensors"], advance)
     return learned_model(task, out / "model.safetensors")
 

@@ -27,7 +27,7 @@ def show_accuracy(name: str, studied: Studied, task: Task, expected: float | Non
             f"{name} gives {right:.3f} of the answers of {task.name!r} right; --expect says {expected:g}. Its "
             "tokens, layout or architecture may be read wrongly."
         )
-    is_doubtful = right < DOUBTFUL and expected is None
+    is_doubtful = right < DOUBTFUL and expected is None and studied.tokens is not None  # others are warned of
     if is_shown and not terminal.err.quiet:
         doubt = (
             " If it learned the task, its tokens, layout or architecture are read wrongly." if is_doubtful else ""

@@ -1,14 +1,20 @@
 """Imports, with state dicts as legacy TransformerLens wrote them: weights, zero biases and two buffers."""
 
+import re
+import warnings
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
+from rasplens.errors import RaspLensError
 from rasplens.learned import Architecture, LearnedModel, import_checkpoint, untrained
-from rasplens.model import StorageError, to_bridge
-from rasplens.tasks import get_task
+from rasplens.model import Config, StorageError, Transformer, to_bridge
+from rasplens.model.forward import rotary_angles
+from rasplens.tasks import Task, get_task
 
-UNTRAINED = pytest.mark.filterwarnings("ignore:.*no better than the commonest answer")
+UNTRAINED = pytest.mark.filterwarnings("ignore:.*the commonest answers would give")
 pytestmark = UNTRAINED
 
 
@@ -75,8 +81,8 @@ def test_a_shape_that_does_not_fit_the_task_says_what_differs(legacy, tmp_path):
 
 
 def test_parts_without_a_model_for_them_are_named(task, legacy, tmp_path):
-    legacy["blocks.0.attn.rotary_sin"] = torch.ones(8)
-    with pytest.raises(ValueError, match=r"no model for: blocks\.0\.attn\.rotary_sin"):
+    legacy["blocks.0.mlp.W_gate"] = torch.ones(8)
+    with pytest.raises(ValueError, match=r"no model for: blocks\.0\.mlp\.W_gate"):
         import_checkpoint(written(tmp_path, legacy), task)
 
 
@@ -141,7 +147,7 @@ def test_a_stored_mask_that_hides_what_the_task_shows_is_refused(task, legacy, t
 @pytest.mark.filterwarnings("default")
 def test_a_model_that_answers_nothing_is_warned_about(task, legacy, tmp_path):
     legacy["unembed.W_U"] = torch.zeros_like(legacy["unembed.W_U"])
-    with pytest.warns(UserWarning, match="no better than the commonest answer.*shapes do not show"):
+    with pytest.warns(UserWarning, match="the commonest answers would give.*shapes do not show"):
         import_checkpoint(written(tmp_path, legacy), task)
 
 
@@ -192,3 +198,150 @@ def test_what_is_no_mapping_of_tensors_is_refused(task, tmp_path):
 def test_a_missing_file_is_named(task, tmp_path):
     with pytest.raises(StorageError, match="There is no file"):
         import_checkpoint(tmp_path / "nowhere.pt", task)
+
+
+SHAPE = Config(n_layers=2, n_heads=2, d_model=8, d_head=4, n_ctx=5, d_vocab=8, d_vocab_out=8, attn_scale=2.0)
+KINDS = {
+    "standard": SHAPE,
+    "shortformer": replace(SHAPE, positions="shortformer"),
+    "rotary": replace(SHAPE, positions="rotary"),
+    "rotary on half a head": replace(SHAPE, positions="rotary", rotary_dim=2),
+    "no positions": replace(SHAPE, positions="none"),
+    "relu": replace(SHAPE, d_mlp=12),
+    "gelu": replace(SHAPE, d_mlp=12, activation="gelu"),
+    "gelu_new, shortformer": replace(SHAPE, d_mlp=12, activation="gelu_new", positions="shortformer"),
+    "silu, layer norm": replace(SHAPE, d_mlp=12, activation="silu", normalization="LN"),
+    "folded layer norm": replace(SHAPE, normalization="LNPre"),
+    "unscaled": replace(SHAPE, attn_scale=1.0),
+}
+"""What legacy models of TransformerLens may be, whose files are alike."""
+
+
+def declared(config: Config) -> dict[str, object]:
+    """Everything that shapes do not tell, as it is declared."""
+    found = {"positions": "standard" if config.positions == "learned" else config.positions}
+    return found | {name: getattr(config, name) for name in ("activation", "normalization", "attn_scale")}
+
+
+def as_legacy(model: Transformer) -> dict[str, torch.Tensor]:
+    """A state dict as legacy TransformerLens writes it, buffers included."""
+    config = model.config
+    state = {name: torch.tensor(array) for name, array in model.weights.items()}
+    for layer in range(config.n_layers):
+        state[f"blocks.{layer}.attn.mask"] = torch.tril(torch.ones(config.n_ctx, config.n_ctx)).bool()
+        if config.positions == "rotary":
+            angles = rotary_angles(config.n_ctx, config.rotary_dim)
+            both = torch.tensor(np.concatenate([angles, angles], axis=1), dtype=torch.float32)
+            state[f"blocks.{layer}.attn.rotary_sin"] = both.sin()
+            state[f"blocks.{layer}.attn.rotary_cos"] = both.cos()
+    return state
+
+
+@pytest.fixture
+def learned_by_heart(task, random_transformer):
+    """From a config, a model with it, and a task of which it knows every answer."""
+
+    def make(config: Config) -> tuple[Transformer, Task]:
+        model = random_transformer(config, biases=True, dtype=np.float32, mask=task.mask(config.n_layers))
+        places = list(task.loss_positions)
+        return model, replace(task, target=lambda ids: model(ids)[:, places].argmax(axis=-1))
+
+    return make
+
+
+@pytest.mark.parametrize("config", KINDS.values(), ids=KINDS)
+def test_what_is_declared_is_what_is_read(learned_by_heart, tmp_path, config):
+    model, own = learned_by_heart(config)
+    path = written(tmp_path, as_legacy(model))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        imported = import_checkpoint(path, own, **declared(config)).transformer
+    assert imported.config == config
+    np.testing.assert_allclose(imported(own.held_out), model(own.held_out), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("config", KINDS.values(), ids=KINDS)
+def test_what_is_not_declared_is_never_silently_wrong(learned_by_heart, tmp_path, config):
+    model, own = learned_by_heart(config)
+    path = written(tmp_path, as_legacy(model))
+    if config.positions == "none":
+        with pytest.raises(RaspLensError, match="Give positions: rotary or none"):
+            import_checkpoint(path, own)
+        return
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        imported = import_checkpoint(path, own).transformer
+    right = own.accuracy(imported).token
+    if not caught:
+        assert right == 1
+        differing = set(declared(imported.config).items()) ^ set(declared(config).items())
+        assert {name for name, _ in differing} <= {"attn_scale"}
+        return
+    (warning,) = caught
+    said = re.findall(r"(\w+)='?(\w+(?:\.\d+)?)'?", str(warning.message))
+    again = {name: float(value) if name == "attn_scale" else value for name, value in said}
+    assert "declare what it has" in str(warning.message)
+    assert again
+    if right < 1:
+        assert own.accuracy(import_checkpoint(path, own, **again)).token == 1
+
+
+def test_adjacent_dimensions_may_be_paired(learned_by_heart, tmp_path):
+    """As GPT-J has it: what rotary positions turn together stands side by side."""
+    model, own = learned_by_heart(KINDS["rotary"])
+    state = as_legacy(model)
+    for name in state:
+        if name.endswith(("W_Q", "W_K", "b_Q", "b_K")):
+            state[name] = state[name][..., [0, 2, 1, 3]]
+        if "rotary" in name:
+            state[name] = state[name][:, [0, 2, 1, 3]]
+    imported = import_checkpoint(written(tmp_path, state), own).transformer
+    np.testing.assert_allclose(imported(own.held_out), model(own.held_out), rtol=1e-5, atol=1e-5)
+    for name in state:
+        if "rotary" in name:
+            state[name] = state[name] / 2
+    with pytest.raises(RaspLensError, match="other wavelengths"):
+        import_checkpoint(written(tmp_path, state), own)
+
+
+@pytest.mark.parametrize(
+    ("config", "wrong", "message"),
+    [
+        ("rotary", {"positions": "shortformer"}, "cannot have positions 'shortformer': by its weights rotary"),
+        ("standard", {"positions": "rotary"}, "by its weights standard or shortformer"),
+        ("standard", {"activation": "gelu"}, "cannot have activation 'gelu': by its weights relu"),
+        ("silu, layer norm", {"normalization": "none"}, "by its weights LN"),
+        ("relu", {"activation": "tanh"}, "cannot have activation 'tanh'"),
+    ],
+)
+def test_what_is_declared_must_be_possible(learned_by_heart, tmp_path, config, wrong, message):
+    model, own = learned_by_heart(KINDS[config])
+    with pytest.raises(RaspLensError, match=message):
+        import_checkpoint(written(tmp_path, as_legacy(model)), own, **wrong)
+
+
+@pytest.mark.parametrize("kind", ["standard", "shortformer", "rotary"])
+def test_a_longer_context_and_a_larger_vocabulary_are_cut_to_the_task(learned_by_heart, tmp_path, kind):
+    model, own = learned_by_heart(KINDS[kind])
+    state = as_legacy(model)
+    rng = np.random.default_rng(0)
+    order = rng.permutation(11)[:8]
+    for name, axis in (("embed.W_E", 0), ("unembed.W_U", 1), ("unembed.b_U", 0)):
+        array = np.moveaxis(state[name].numpy(), axis, 0)
+        wide = rng.normal(size=(11, *array.shape[1:])).astype(np.float32)
+        wide[order] = array
+        state[name] = torch.tensor(np.moveaxis(wide, 0, axis).copy())
+    if "pos_embed.W_pos" in state:
+        state["pos_embed.W_pos"] = torch.cat([state["pos_embed.W_pos"], torch.ones(4, 8)])
+    tokens = {token: int(i) for token, i in zip(own.vocab, order, strict=True)}
+    assert own.vocab == own.outputs
+    path = written(tmp_path, state)
+    imported = import_checkpoint(path, own, positions=kind, tokens=tokens).transformer
+    np.testing.assert_allclose(imported(own.held_out), model(own.held_out), rtol=1e-5, atol=1e-5)
+    with pytest.raises(RaspLensError, match="11 tokens"):
+        import_checkpoint(path, own, positions=kind)
+    with pytest.raises(RaspLensError, match="no id for"):
+        import_checkpoint(path, own, positions=kind, tokens={})
+    with pytest.raises(RaspLensError, match=r"has 11 ids in its embed\.W_E; got the id 99"):
+        import_checkpoint(path, own, positions=kind, tokens={**tokens, own.vocab[0]: 99})

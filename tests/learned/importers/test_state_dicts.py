@@ -57,10 +57,11 @@ def test_masks_are_handed_over_beside_the_weights_and_other_buffers_dropped():
         "blocks.0.attn.mask": np.tri(4, dtype=bool),
         "blocks.0.attn.IGNORE": np.array(-np.inf),
     }
-    weights, mask = our_names(state, None, "it")
+    read = our_names(state, None, "it")
+    weights, mask = read.weights, read.mask
     assert list(weights) == ["embed.W_E"]
     assert (mask == np.tri(4)).all()
-    assert our_names({"embed.W_E": np.zeros((3, 2))}, None, "it")[1] is None
+    assert our_names({"embed.W_E": np.zeros((3, 2))}, None, "it").mask is None
 
 
 def test_the_axes_of_2022_are_seen_by_what_the_embeddings_share():
@@ -68,7 +69,7 @@ def test_the_axes_of_2022_are_seen_by_what_the_embeddings_share():
     today = {"embed.W_E": np.zeros((3, 2)), "pos_embed.W_pos": np.zeros((4, 2)), "unembed.b_U": np.zeros(3)}
     then = {name: array.T for name, array in today.items()}
     for state in (today, then):
-        shapes = {name: array.shape for name, array in our_names(state, None, "it")[0].items()}
+        shapes = {name: array.shape for name, array in our_names(state, None, "it").weights.items()}
         assert shapes == {"embed.W_E": (3, 2), "pos_embed.W_pos": (4, 2), "unembed.b_U": (3,)}
 
 
@@ -84,7 +85,7 @@ def test_a_bridges_heads_stand_side_by_side():
         "blocks.0.attn.o.bias": np.arange(4.0),
         "blocks.0.mlp.in.weight": np.zeros((8, 4)),
     }
-    weights, _ = our_names(state, 2, "it")
+    weights = our_names(state, 2, "it").weights
     for head in range(2):
         np.testing.assert_array_equal(weights["blocks.0.attn.W_Q"][head], queries[3 * head : 3 * head + 3].T)
         np.testing.assert_array_equal(weights["blocks.0.attn.W_O"][head], output[:, 3 * head : 3 * head + 3].T)

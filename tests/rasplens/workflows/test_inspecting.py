@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
@@ -51,6 +52,54 @@ def test_it_says_what_a_file_holds_and_which_task_fits(cli, files, file, kind, d
     code, text, _ = cli("inspect", file)
     assert code == 0
     assert kind in " ".join(text.split())
+
+
+def test_what_a_state_dict_leaves_open_is_said_and_may_be_declared(cli, files):
+    _, text, _ = cli("inspect", "legacy.pt", "--json")
+    open_ = {name: value for name, value in json.loads(text)["config"].items() if " or " in str(value)}
+    assert open_ == {
+        "positions": "standard or shortformer",
+        "normalization": "none or LNPre",
+        "attn_scale": "11.31 or 1",
+    }
+    _, text, _ = cli("inspect", "legacy.pt", "--positions", "shortformer", "--json")
+    found = json.loads(text)
+    assert found["config"]["positions"] == "shortformer"
+    assert next(fit["right"] for fit in found["tasks"] if fit["task"] == "sort") < 0.9
+    code, _, errors = cli("inspect", "legacy.pt", "--activation", "gelu")
+    assert code == 2
+    assert "cannot have activation 'gelu': by its weights relu" in errors
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_wrong_reading_is_told(cli, files):
+    code, _, errors = cli(
+        "run", "sort", "--learned", "legacy.pt", "--positions", "shortformer", "--expect", "0.9", "--quiet"
+    )
+    assert code == 2
+    assert "the commonest answers would give" in errors
+    assert "--expect says 0.9" in errors
+
+
+def test_a_larger_vocabulary_needs_a_map_beside_the_model(cli, files):
+    task = get_task("sort")
+    state = torch.load(files / "legacy.pt")
+    order = np.random.default_rng(0).permutation(60)[:52]
+    for name, axis, ids in (("embed.W_E", 0, order), ("unembed.W_U", 1, order[:50])):
+        wide = torch.zeros(60 if axis == 0 else len(state[name]), state[name].shape[1] if axis == 0 else 60)
+        if axis == 0:
+            wide[ids] = state[name]
+        else:
+            wide[:, ids] = state[name]
+        state[name] = wide
+    (files / "wide").mkdir()
+    torch.save(state, files / "wide" / "model.pt")
+    _, text, _ = cli("inspect", "wide/model.pt", "--json")
+    assert json.loads(text)["tasks"][0]["right"] is None
+    tokens = {str(token): int(i) for token, i in zip(task.vocab, order, strict=True)}
+    (files / "wide" / "tokens.json").write_text(json.dumps(tokens))
+    _, text, _ = cli("inspect", "wide/model.pt", "--json")
+    assert json.loads(text)["tasks"][0]["right"] > 0.99
 
 
 def test_a_task_of_ones_own_is_tried(cli, files):
