@@ -45,8 +45,8 @@ def compare(
 
     Args:
         reference: The compiled program; or an s-op, or the name of one of the task's programs, which is compiled.
-        learned: A `LearnedModel`, `CompressedModel`, `Transformer`, `HookedModel`, `TransformerBridge` or another
-            `CompiledModel`.
+        learned: A `LearnedModel`, `CompressedModel`, `Transformer`, `HookedModel`, `TransformerBridge`, a module
+            from `adapt`, or another `CompiledModel`.
         task: What both are asked.
         config: How much to look at: a `CompareConfig`, or "quick", "standard" or "thorough".
         seed: Of the choice of inputs and of the controls.

@@ -13,6 +13,10 @@ from .compressor import (
 from .config import (
     TrainConfig,
 )
+from .importers.adapter import (
+    AdaptedModel,
+    adapt,
+)
 from .importers.checkpoint import (
     import_checkpoint,
 )
@@ -49,12 +53,14 @@ from .zoo import (
 
 __all__ = [
     "RECIPES",
+    "AdaptedModel",
     "Architecture",
     "CompressedModel",
     "CompressionRecipe",
     "LearnedModel",
     "Recipe",
     "TrainConfig",
+    "adapt",
     "compress",
     "compress_many",
     "get_recipe",

@@ -38,9 +38,9 @@ class HookedModel(HookedRootModule):
         self.cfg = transformer.config
         self.register_buffer("mask", torch.tensor(transformer.mask), persistent=False)
         for name, array in transformer.weights.items():
-            _attach(self, name, torch.nn.Parameter(torch.tensor(array, dtype=dtype)))
+            attach(self, name, torch.nn.Parameter(torch.tensor(array, dtype=dtype)))
         for name in hook_names(self.cfg):
-            _attach(self, name, HookPoint())
+            attach(self, name, HookPoint())
         self.setup()
 
     def forward(
@@ -251,7 +251,7 @@ def _is_hooked(point: HookPoint) -> bool:
     return any((*before, *after))
 
 
-def _attach(root: torch.nn.Module, name: str, leaf: Any) -> None:
+def attach(root: torch.nn.Module, name: str, leaf: Any) -> None:
     """Registers `leaf` on `root` under a dotted name, with plain modules and lists for what lies between."""
     parent: Any = root
     *path, last = name.split(".")
