@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from rasplens.compile import rasp
 from rasplens.compile.ir import FiniteGraph
@@ -84,10 +84,6 @@ class Anatomy:
         if not self.has_bos:
             return ids
         return np.pad(ids, ((0, 0), (1, 0)), constant_values=len(self.inputs.vocab))
-
-    def outputs(self, tokens: Int[np.ndarray, "batch ctx"]) -> Float[np.ndarray, "batch pos width"]:
-        """The logits at the positions of the sequence: the result in its own coordinates."""
-        return self.transformer(tokens)[:, self.offset :]
 
     def trace(self, ids: Int[np.ndarray, "batch pos"]) -> dict[str, Int[np.ndarray, "batch pos"]]:
         """The codes of every variable at every position, read from the residual stream.

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
@@ -70,13 +70,33 @@ class CompiledModel(Anatomy):
 
     def _answers(self, sequences: Sequence[Sequence[Value]], check: bool) -> list[list[Value]]:
         """The answers on sequences of one length."""
-        ids, output = self.encode(sequences), self.variables[self.output]
-        if check:
-            codes = self.trace(ids[:, self.offset :])[self.output]
-            self._refuse_undefined(ids[:, self.offset :])
-        else:
-            codes = output.decode(self.outputs(ids), self.tolerance(output))
-        values = (*output.values, None)
+        ids = self.encode(sequences)
+        if not check:
+            return self.decode(self.transformer(ids))
+        codes = self.trace(ids[:, self.offset :])[self.output]
+        self._refuse_undefined(ids[:, self.offset :])
+        return self._values(codes)
+
+    def decode(self, logits: Any) -> list[list[Value]]:
+        """The answers that logits stand for: one value per position, None for undefined.
+
+        Args:
+            logits: `[batch, ctx, d_vocab_out]` of numpy or torch, as the transformer, a `HookedModel` of it or
+                `to_bridge()` gives them for ids from `encode`. What stands at the BOS is left out. A program that
+                answers with numbers has one logit, the number itself.
+
+        Raises:
+            RaspLensError: If they have another shape.
+            UndefinedValue: If some are a mixture, no value.
+        """
+        output, width = self.variables[self.output], self.transformer.config.d_vocab_out
+        array = np.asarray(logits.detach().cpu() if hasattr(logits, "detach") else logits)
+        if array.ndim != 3 or array.shape[2] != width:
+            raise RaspLensError(f"Logits of {self.output!r} are [batch, ctx, {width}]; got shape {array.shape}.")
+        return self._values(output.decode(array[:, self.offset :], self.tolerance(output)))
+
+    def _values(self, codes: Int[np.ndarray, "batch pos"]) -> list[list[Value]]:
+        values = (*self.variables[self.output].values, None)
         return [[values[code] for code in row] for row in codes]
 
     def _refuse_undefined(self, ids: Int[np.ndarray, "batch pos"]) -> None:

@@ -187,7 +187,7 @@ def _matters(compiled: Anatomy, ids: np.ndarray, candidate: Cut | AttentionEdge,
         logits = run_parts(compiled, ids, candidate)
     at = [position for position in counted if position < length]
     output = compiled.variables[compiled.output]
-    before, _ = nearest(output, compiled.outputs(compiled.with_bos(ids))[:, at])
+    before, _ = nearest(output, compiled.transformer(compiled.with_bos(ids))[:, compiled.offset :][:, at])
     after, errors = nearest(output, logits[:, at])
     return bool(((after != before) | (errors > compiled.tolerance(output))).any())
 

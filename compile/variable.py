@@ -99,6 +99,10 @@ class Variable:
         projector[self.place.directions, self.place.directions] = 1
         return projector
 
+    def __repr__(self) -> str:
+        place = "turned" if isinstance(self.place, Subspace) else f"directions {self.place.directions.tolist()}"
+        return f"<Variable {self.name!r}: {self.encoding.value}, {len(self.values)} values, {place}>"
+
     def in_basis(self, change: ChangeOfBasis) -> "Variable":
         """The same variable where the residual stream has another basis."""
         place = self.place if not change.is_turned else _turned(self.place, change)

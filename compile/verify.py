@@ -198,7 +198,7 @@ def _codes_of(output: Variable, values: Sequence[Value]) -> Int[np.ndarray, " va
 def _check(compiled: CompiledModel, tables: BatchInterpreter, ids: Int[np.ndarray, "batch pos"]) -> _Outcome:
     output = compiled.variables[compiled.output]
     wanted, is_undefined = tables(ids)
-    codes, errors = nearest(output, compiled.outputs(compiled.with_bos(ids)))
+    codes, errors = nearest(output, compiled.transformer(compiled.with_bos(ids))[:, compiled.offset :])
     wanted = _codes_of(output, tables.values)[wanted]
     return _Outcome(compiled, ids, wanted, is_undefined, codes, 0.5 - errors.max(axis=-1))
 

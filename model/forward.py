@@ -12,7 +12,6 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import scipy.special
 from array_api_compat import device, is_numpy_namespace, is_torch_namespace
 from jaxtyping import Float
 
@@ -243,6 +242,8 @@ def activated(pre: Array, activation: str, xp: ModuleType = np) -> Array:
 def _erf(value: Array, xp: ModuleType) -> Array:
     """The error function, which the array API standard lacks."""
     if is_numpy_namespace(xp):
+        import scipy.special
+
         return scipy.special.erf(value)
     if is_torch_namespace(xp):
         return xp.erf(value)

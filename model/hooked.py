@@ -14,7 +14,7 @@ from transformer_lens.hook_points import HookPoint
 from rasplens.errors import RaspLensError
 from rasplens.model.config import hook_names
 from rasplens.model.forward import forward, forward_from
-from rasplens.model.transformer import HasTransformer, Transformer, check_tokens
+from rasplens.model.transformer import HasTransformer, Transformer, check_tokens, in_a_line
 
 ReturnType = Literal["logits", "loss", "both"] | None
 """What a forward pass returns, as in TransformerLens: None leaves out nothing but the return."""
@@ -206,6 +206,9 @@ class HookedModel(HookedRootModule):
             tokens: An answer's place among the logits, or several of them.
         """
         return self.W_U.T[torch.as_tensor(tokens)]
+
+    def __repr__(self) -> str:
+        return f"HookedModel({in_a_line(self.cfg)}, {len(self.hook_dict)} hook points)"
 
     @property
     def is_hooked(self) -> bool:

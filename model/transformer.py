@@ -122,12 +122,16 @@ class Transformer:
         return logits
 
     def __repr__(self) -> str:
-        c = self.config
-        kind = "attention-only" if c.attn_only else f"d_mlp={c.d_mlp}"
-        return (
-            f"Transformer({c.n_layers} layers × {c.n_heads} heads, d_model={c.d_model}, {kind}, "
-            f"{c.d_vocab} tokens → {c.d_vocab_out} logits, {self.n_params:,} parameters)"
-        )
+        return f"Transformer({in_a_line(self.config)}, {self.n_params:,} parameters)"
+
+
+def in_a_line(config: Config) -> str:
+    """The sizes of a model."""
+    kind = "attention-only" if config.attn_only else f"d_mlp={config.d_mlp}"
+    return (
+        f"{config.n_layers} layers × {config.n_heads} heads, d_model={config.d_model}, {kind}, "
+        f"{config.d_vocab} tokens → {config.d_vocab_out} logits"
+    )
 
 
 def transformer_of(model: Any) -> Transformer | None:

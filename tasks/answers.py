@@ -38,7 +38,8 @@ def compiled_codes(
     """The codes of a compiled model's result at some positions; -1 where it is undefined."""
     output, tokens = compiled.variables[compiled.output], compiled.encode(sequences)
     parts = np.split(tokens, range(BATCH, len(tokens), BATCH))
-    return np.concatenate([output.decode(compiled.outputs(part)[:, list(positions)]) for part in parts])
+    places = [compiled.offset + position for position in positions]
+    return np.concatenate([output.decode(compiled.transformer(part)[:, places]) for part in parts])
 
 
 def logits(

@@ -34,6 +34,10 @@ class Vocabulary:
     codes: Callable[[Float[np.ndarray, "... logit"]], Int[np.ndarray, "..."]]
     columns: Int[np.ndarray, " answer"] | None
 
+    def __repr__(self) -> str:
+        n_answers = "answers as numbers" if self.columns is None else f"{(self.columns >= 0).sum()} answers"
+        return f"<Vocabulary: {len(self.positions)} positions, {n_answers}>"
+
 
 def task_vocabulary(task: Task) -> Vocabulary:
     """That of a model trained on the task: its ids are the task's, and so are its answers."""

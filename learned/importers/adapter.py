@@ -67,6 +67,10 @@ class AdaptedModel(HookedRootModule):
             found = self.get_submodule("module")(tokens)
         return found[0] if isinstance(found, tuple) else found
 
+    def __repr__(self) -> str:
+        kind = type(self.get_submodule("module")).__name__
+        return f"AdaptedModel({kind}, {len(self.hook_dict)} hook points, {getattr(self, 'cfg', 'not checked')})"
+
     @contextmanager
     def _watched(self) -> Iterator[None]:
         with ExitStack() as stack:

@@ -24,12 +24,6 @@ def test_without_a_bos_ids_stay(counting):
     assert plain.offset == 0
 
 
-def test_outputs_leave_the_bos_out(counting):
-    ids = counting.encode(["abab"])
-    assert counting.outputs(ids).shape[:2] == (1, 4)
-    np.testing.assert_array_equal(counting.outputs(ids), counting.transformer(ids)[:, 1:])
-
-
 def test_a_trace_reads_every_variable_at_every_position(counting):
     codes = counting.trace(np.array([[0, 0, 1]]))
     assert set(codes) == set(counting.variables)

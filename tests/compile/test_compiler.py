@@ -238,7 +238,7 @@ def test_padding_changes_no_answer(case):
     program = rasp.causal(case.program)
     compiled = compile_program(program, case.vocab, case.max_len, pad=True, **case.options)
     sequences = list(itertools.islice(compiled.inputs, 50)) + list(compiled.inputs)[-50:]
-    logits = compiled.outputs(compiled.encode(sequences))
+    logits = compiled.transformer(compiled.encode(sequences))[:, compiled.offset :]
     output = compiled.variables[compiled.output]
     values = (*output.values, None)
     for sequence, row, alone in zip(sequences, logits, compiled.run_batch(sequences), strict=True):
@@ -251,8 +251,8 @@ def test_any_other_filler_does_change_answers():
     compiled = compile_program(SelectorWidth(EQUAL), ["a", "b"], 4, pad=True)
     padded, filled = compiled.encode([["a"], ["a", "a", "a"]]), compiled.encode([["a", "a", "a"]] * 2)
     width = compiled.variables[compiled.output]
-    assert width.values[width.decode(compiled.outputs(padded))[0, 0]] == 1
-    assert width.values[width.decode(compiled.outputs(filled))[0, 0]] == 3
+    assert width.values[width.decode(compiled.transformer(padded)[:, compiled.offset :])[0, 0]] == 1
+    assert width.values[width.decode(compiled.transformer(filled)[:, compiled.offset :])[0, 0]] == 3
 
 
 def test_padding_sets_no_neuron_off():
@@ -261,7 +261,9 @@ def test_padding_sets_no_neuron_off():
     for optimize in (True, False):
         compiled = compile_program(SelectorWidth(beside), ["a", "b", "c"], 3, pad=True, optimize=optimize)
         width = compiled.variables[compiled.output]
-        codes = width.decode(compiled.outputs(compiled.encode([["a"], ["a", "b", "c"]]))[:1, :1])
+        codes = width.decode(
+            compiled.transformer(compiled.encode([["a"], ["a", "b", "c"]]))[:, compiled.offset :][:1, :1]
+        )
         assert [width.values[code] for code in codes[0]] == [1]
 
 
@@ -323,7 +325,9 @@ def test_padding_is_not_looked_at_where_its_place_is_selected(optimize):
     behind = Aggregate(Select(indices, indices, lambda key, query: key == query + 1), tokens, default="-")
     compiled = compile_program(behind, ["a", "b"], 4, pad=True, optimize=optimize)
     output = compiled.variables[compiled.output]
-    codes = output.decode(compiled.outputs(compiled.encode([["a", "b"], ["a", "b", "a", "b"]]))[0, :2])
+    codes = output.decode(
+        compiled.transformer(compiled.encode([["a", "b"], ["a", "b", "a", "b"]]))[:, compiled.offset :][0, :2]
+    )
     assert [output.values[code] for code in codes] == compiled.interpret(["a", "b"]) == ["b", "-"]
 
 

@@ -221,4 +221,7 @@ def test_a_disguised_program_answers_as_the_interpreter_does(program, causal):
         compiled, transformer=Transformer(compiled.transformer.config, shown, compiled.transformer.mask)
     )
     ids = compiled.encode(sequences)
-    assert np.abs(broken.outputs(ids) - compiled.outputs(ids)).max() > 0.1  # the negative control
+    assert (
+        np.abs(broken.transformer(ids)[:, broken.offset :] - compiled.transformer(ids)[:, compiled.offset :]).max()
+        > 0.1
+    )  # the negative control
