@@ -131,7 +131,7 @@ def assert_head_attends(
     selected = _selected(rule, studied)
     asked = np.ones(task.n_ctx, dtype=bool)
     if queries is not None:
-        asked = np.isin(np.arange(task.n_ctx), [_position(task, query) for query in queries])
+        asked = np.isin(np.arange(task.n_ctx), [task.place(query) for query in queries])
     rows = selected.any(axis=2) & (selected != task.visible).any(axis=2) & asked
     if not rows.any():
         raise RaspLensError(
@@ -193,7 +193,7 @@ def assert_variable_encoded(
         raise RaspLensError(
             f"{compiled.output!r} has no variable {variable!r}; it has {', '.join(map(repr, known))}."
         )
-    place = None if position is None else _position(task, position)
+    place = None if position is None else task.place(position)
     pairing = pair(compiled, model, task, config, seed, vocabulary)
     if point is not None and point not in pairing.learned.residual_points:
         points = ", ".join(pairing.learned.residual_points)
@@ -301,7 +301,7 @@ def _without_edge(
     studied = _studied(model, task, config, seed, vocabulary)
     if not 0 <= layer < studied.n_layers:
         raise RaspLensError(f"The model has no layer {layer}; its layers are 0 to {studied.n_layers - 1}.")
-    at, to = _position(task, query), _position(task, key)
+    at, to = task.place(query), task.place(key)
     if not task.visible[at, to]:
         raise RaspLensError(
             f"Position {task.positions[at]} does not see {task.positions[to]}: there is no such edge."
@@ -370,18 +370,6 @@ def _arguments(rule: Callable[..., Any]) -> int:
             parameters.bind(*range(n))
             return n
     raise RaspLensError(f"The rule takes {parameters}; it is called with key, query and, if it likes, tokens.")
-
-
-def _position(task: Task, position: Position) -> int:
-    """A position's place, from its place or its name."""
-    if isinstance(position, str) and position in task.positions:
-        return task.positions.index(position)
-    if isinstance(position, int | np.integer) and 0 <= position < task.n_ctx:
-        return int(position)
-    raise RaspLensError(
-        f"Task {task.name!r} has no position {position!r}; it has 0 to {task.n_ctx - 1}, by name "
-        f"{', '.join(map(repr, task.positions))}."
-    )
 
 
 def _check_share(name: str, value: float) -> None:

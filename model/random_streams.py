@@ -40,6 +40,8 @@ STREAMS: Mapping[str, int] = MappingProxyType(
         "claims": 21,
         "behaviour trials": 22,
         "joint interchange": 23,
+        "experiment inputs": 24,
+        "experiment pairs": 25,
         "twins": 40,
         "random programs": 41,
     }

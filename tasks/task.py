@@ -100,6 +100,21 @@ class Task:
     def _examples(self) -> tuple[np.ndarray, np.ndarray]:
         return self.held_out, self.target(self.held_out)
 
+    def place(self, position: int | str) -> int:
+        """A position's place, from its place or its name.
+
+        Raises:
+            RaspLensError: If there is none.
+        """
+        if isinstance(position, str) and position in self.positions:
+            return self.positions.index(position)
+        if isinstance(position, int | np.integer) and 0 <= position < self.n_ctx:
+            return int(position)
+        raise RaspLensError(
+            f"Task {self.name!r} has no position {position!r}; it has 0 to {self.n_ctx - 1}, by name "
+            f"{', '.join(map(repr, self.positions))}."
+        )
+
     def sample(self, rng: np.random.Generator, n: int) -> Ids:
         """Random inputs to train on; held-out ones are drawn again."""
         ids = self.draw(rng, n)

@@ -23,14 +23,6 @@ NOISE = 1e-2
 """The same of a direction that nothing reads; less is noise. In a basis that is oblique by more than its inverse,
 what is computed with and not read alone may look like noise."""
 
-READ = 1e-4
-"""A stream varies along a direction if its spread there is at least this share of that along the widest; less is
-rounding."""
-
-NOISE = 1e-2
-"""The same of a direction that nothing reads; less is noise. Where a basis is oblique by more than the inverse of
-this, what is computed with and not read alone may look like noise."""
-
 READ = 1e-2
 """A direction is read if what its spread does to readings is at least this share of the most that one does."""
 
