@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from rasplens.compare.config import CompareConfig
+from rasplens.compare.config import CompareConfig, Preset, get_config
 from rasplens.compare.evidence.interchange.coordinates import Subspace, Subspaces, whole
 from rasplens.compare.evidence.interchange.das import distributed_alignment_search
 from rasplens.compare.evidence.interchange.pairs import (
@@ -135,7 +135,7 @@ def patch(
     *,
     positions: Sequence[Position] | None = None,
     heads: Iterable[int] | None = None,
-    config: CompareConfig = CONFIG,
+    config: CompareConfig | Preset = CONFIG,
     seed: int = 0,
     vocabulary: GivenVocabulary | None = None,
 ) -> Patched:
@@ -169,7 +169,7 @@ def patch_edges(
     edges: Sequence[Edge],
     part: Part = "values",
     *,
-    config: CompareConfig = CONFIG,
+    config: CompareConfig | Preset = CONFIG,
     seed: int = 0,
     vocabulary: GivenVocabulary | None = None,
 ) -> Patched:
@@ -193,7 +193,7 @@ def scrub(
     task: Task | str,
     edges: Sequence[Edge],
     *,
-    config: CompareConfig = CONFIG,
+    config: CompareConfig | Preset = CONFIG,
     seed: int = 0,
     vocabulary: GivenVocabulary | None = None,
 ) -> Patched:
@@ -223,7 +223,7 @@ def interchange(
     point: str,
     *,
     subspaces: Mapping[int, Float[np.ndarray, "width rank"] | Subspace] | None = None,
-    config: CompareConfig = CONFIG,
+    config: CompareConfig | Preset = CONFIG,
     seed: int = 0,
     vocabulary: GivenVocabulary | None = None,
 ) -> Interchanged:
@@ -255,7 +255,7 @@ def find_subspaces(
     point: str,
     *,
     rank: int | None = None,
-    config: CompareConfig = CONFIG,
+    config: CompareConfig | Preset = CONFIG,
     seed: int = 0,
     vocabulary: GivenVocabulary | None = None,
 ) -> Interchanged:
@@ -290,7 +290,7 @@ def find_subspaces(
         start = {
             at: start[at].first(rank) if at in start and start[at].rank >= rank else drawn[at] for at in drawn
         }
-    steps = config.das_steps
+    steps = pairing.config.das_steps
     found = distributed_alignment_search(fitted, chosen, point, start, seed, steps).subspaces
     return _interchanged(pairing, scored, point, found, seed)
 
@@ -299,18 +299,20 @@ def _paired(
     program: Any,
     model: Any,
     task: Task | str,
-    config: CompareConfig,
+    config: CompareConfig | Preset,
     seed: int,
     vocabulary: GivenVocabulary | None,
 ) -> Pairing:
     task = as_task(task)
-    return pair(compile_for(task, program), model, task, config, seed, vocabulary)
+    return pair(compile_for(task, program), model, task, get_config(config), seed, vocabulary)
 
 
 def _studied(
-    model: Any, task: Task, config: CompareConfig, seed: int, vocabulary: GivenVocabulary | None
+    model: Any, task: Task, config: CompareConfig | Preset, seed: int, vocabulary: GivenVocabulary | None
 ) -> StudiedModel:
-    rows = random_streams.rng(seed, "experiment inputs").permutation(len(task.held_out))[: config.n_inputs]
+    rows = random_streams.rng(seed, "experiment inputs").permutation(len(task.held_out))[
+        : get_config(config).n_inputs
+    ]
     return as_studied_model(model, task, task.held_out[rows], vocabulary)
 
 

@@ -14,6 +14,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 SLOW = {
     "reading-a-comparison.md",
     "testing-circuits.md",
+    "experiments.md",
     "compression.md",
     "training.md",
     "findings.md",
