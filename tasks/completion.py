@@ -1,10 +1,16 @@
-"""What a model writes when it goes on from a prompt, letter by letter."""
+"""What a model writes when it goes on from a prompt, token by token."""
+
+from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Int
 
+from rasplens.compile.rasp.values import value_key
 from rasplens.errors import RaspLensError
 from rasplens.model import Transformer
+from rasplens.tasks.task import Accuracy, Ids, Task
+
+Codes = Int[np.ndarray, "batch loss_pos"]
 
 
 def complete(
@@ -23,3 +29,56 @@ def complete(
     while written.shape[1] < length:
         written = np.concatenate([written, model(written)[:, -1:].argmax(axis=-1)], axis=1)
     return written
+
+
+def is_generated(task: Task) -> bool:
+    """Whether a task's answers are its next tokens, so that a model can write them one after the other."""
+    if (_token_ids(task) < 0).any():
+        return False
+    within = [i for i, position in enumerate(task.loss_positions) if position + 1 < task.n_ctx]
+    following = task.held_out[:, [task.loss_positions[i] + 1 for i in within]]
+    return len(within) > 1 and bool((_token_ids(task)[task.target(task.held_out)[:, within]] == following).all())
+
+
+def generated_answers(task: Task, answers: Callable[[Ids], Codes], ids: Ids) -> Codes:
+    """A model's answers when it reads its own: every answer is put in as the token behind it before the next.
+
+    Args:
+        task: Whose answers are next tokens.
+        answers: The model's answers to inputs, all at once.
+        ids: Inputs, of which the tokens behind the first answer's position are written anew.
+
+    Raises:
+        RaspLensError: If the task's answers are no next tokens.
+    """
+    if not is_generated(task):
+        raise RaspLensError(f"The answers of {task.name!r} are not its next tokens: nothing is generated.")
+    token_of, written = _token_ids(task), np.array(ids)
+    found = np.zeros((len(ids), len(task.loss_positions)), dtype=int)
+    for i in np.argsort(task.loss_positions).tolist():
+        found[:, i] = answers(written)[:, i]
+        if task.loss_positions[i] + 1 < task.n_ctx:
+            written[:, task.loss_positions[i] + 1] = token_of[found[:, i]]
+    return found
+
+
+def generated_accuracy(task: Task, answers: Callable[[Ids], Codes], ids: Ids | None = None) -> Accuracy:
+    """How often a model is right when it reads its own answers; `task.accuracy` lets it read the right ones.
+
+    Args:
+        task: Whose answers are next tokens.
+        answers: The model's answers to inputs, such as `lambda ids: task.answers(model, ids)`.
+        ids: The inputs; by default the held-out ones.
+
+    Raises:
+        RaspLensError: If the task's answers are no next tokens.
+    """
+    ids = task.held_out if ids is None else ids
+    right = generated_answers(task, answers, ids) == task.target(ids)
+    return Accuracy(float(right.mean()), float(right.all(axis=1).mean()))
+
+
+def _token_ids(task: Task) -> Int[np.ndarray, " answer"]:
+    """The id of the token that each answer is; -1 for one that is none."""
+    known = {value_key(token): i for i, token in enumerate(task.vocab)}
+    return np.array([known.get(value_key(answer), -1) for answer in task.outputs])

@@ -16,6 +16,7 @@ from rasplens.sources.files import file_source
 from rasplens.sources.tasks import check_task
 from rasplens.tasks import TASKS, Task, get_task
 from rasplens.tasks.compiling import program_of
+from rasplens.tasks.completion import generated_accuracy, is_generated
 
 TOKEN_MAP = "tokens.json"
 """Beside a language model: its id of each of the task's tokens, as a JSON object."""
@@ -49,6 +50,15 @@ class Studied:
 
         ids = task.held_out[:most]
         return float(as_studied_model(self.model, task, ids, self.vocabulary(task)).right().mean())
+
+    def generated(self, task: Task, most: int = 500) -> float | None:
+        """The same share where it reads its own answers; None where answers are no next tokens."""
+        from rasplens.compare import as_studied_model
+
+        if not is_generated(task):
+            return None
+        studied = as_studied_model(self.model, task, task.held_out[:most], self.vocabulary(task))
+        return generated_accuracy(task, lambda ids: studied.on(ids).answers(), studied.ids).token
 
 
 def check_names(task: str, programs: Sequence[str], models: Sequence[Path]) -> None:

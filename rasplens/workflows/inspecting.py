@@ -38,8 +38,11 @@ def inspect_and_show(path: Path, tasks: list[Task], declared: Declared, json: bo
         terminal.as_json({"path": str(path), "kind": kind, "config": config, "hook_points": hooks, "tasks": fits})
         return
     terminal.table(f"{path}: {kind}", ["", "value"], [[name, _shown(value)] for name, value in config.items()])
-    rows: list[list[object]] = [[fit["task"], fit["right"] or terminal.NOTHING, fit["why"]] for fit in fits]
-    terminal.table("Tasks", ["task", "answers right", "why not"], rows)
+    rows: list[list[object]] = []
+    for fit in fits:
+        shares = [terminal.NOTHING if fit[key] is None else fit[key] for key in ("right", "generated")]
+        rows.append([fit["task"], *shares, fit["why"]])
+    terminal.table("Tasks", ["task", "answers\nright", "reading\nits own", "why not"], rows)
     if hooks:
         terminal.say(f"{len(hooks)} hook points, such as {', '.join(hooks[:3])}; all with --json.")
 
@@ -81,11 +84,13 @@ def _shown(value: Any) -> str:
 
 
 def _fit(path: Path, task: Task, declared: Declared) -> dict[str, Any]:
-    """How well a model does a task, or why it cannot be asked."""
+    """How well a model does a task, reading the right answers or its own, or why it cannot be asked."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            right = learned_model(task, path, declared).accuracy(task)
+            studied = learned_model(task, path, declared)
+            right, generated = studied.accuracy(task), studied.generated(task)
     except RaspLensError as error:
-        return {"task": task.name, "right": None, "why": str(error).removeprefix(f"{path} ")}
-    return {"task": task.name, "right": right, "why": ""}
+        why = str(error).removeprefix(f"{path} ")
+        return {"task": task.name, "right": None, "generated": None, "why": why}
+    return {"task": task.name, "right": right, "generated": generated, "why": ""}

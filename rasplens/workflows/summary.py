@@ -32,7 +32,9 @@ def show_accuracy(name: str, studied: Studied, task: Task, expected: float | Non
         doubt = (
             " If it learned the task, its tokens, layout or architecture are read wrongly." if is_doubtful else ""
         )
-        terminal.err.print(f"{name}: {right:.3f} of the answers of {task.name!r} right.{doubt}")
+        generated = studied.generated(task)
+        own = "" if generated is None else f", {generated:.3f} where it reads its own answers"
+        terminal.err.print(f"{name}: {right:.3f} of the answers of {task.name!r} right{own}.{doubt}")
 
 
 def show_models(

@@ -1,9 +1,12 @@
 import numpy as np
 import pytest
 
+from rasplens.compile import programs
+from rasplens.errors import RaspLensError
 from rasplens.learned import load_pretrained
 from rasplens.model import Config
-from rasplens.tasks.completion import complete
+from rasplens.tasks import get_task, task_from_program
+from rasplens.tasks.completion import complete, generated_accuracy, generated_answers, is_generated
 
 
 def test_each_letter_is_the_likeliest_behind_those_before():
@@ -21,3 +24,47 @@ def test_what_cannot_be_written_is_refused(random_transformer):
     config = Config(n_layers=1, n_heads=1, d_model=4, d_head=4, n_ctx=5, d_vocab=3, d_vocab_out=4)
     with pytest.raises(ValueError, match="do not stand for its tokens"):
         complete(random_transformer(config), np.array([[0]]), 3)
+
+
+@pytest.fixture(scope="module")
+def copying():
+    return get_task("copy", n_letters=6, block=3, length=9)
+
+
+def test_a_right_model_writes_the_right_answers(copying):
+    program = copying.programs["offset"]
+    assert is_generated(copying)
+    found = generated_accuracy(copying, lambda ids: copying.answers(program, ids))
+    assert found == copying.accuracy(program) == (1.0, 1.0)
+
+
+def test_a_model_goes_on_from_its_own_mistakes(copying):
+    """It repeats the letter one period back, but says the next letter at the first position that is read."""
+
+    def answers(ids):
+        back = np.stack([ids[:, position - 2] for position in copying.loss_positions], axis=1)
+        back[:, 0] = (back[:, 0] + 1) % 6
+        return back
+
+    ids = copying.held_out[:50]
+    taught = answers(ids) == copying.target(ids)
+    assert taught.mean() == 1 - 1 / len(copying.loss_positions)
+    written = generated_answers(copying, answers, ids) == copying.target(ids)
+    wrong = [i for i in range(len(copying.loss_positions)) if i % 3 == 0]
+    assert not written[:, wrong].any()
+    assert written[:, [i for i in range(len(copying.loss_positions)) if i % 3]].all()
+
+
+def test_what_is_no_next_token_is_not_generated():
+    task = task_from_program(programs.histogram(), "abc", 5)
+    assert not is_generated(task)
+    with pytest.raises(RaspLensError, match="are not its next tokens"):
+        generated_accuracy(task, task.target)
+
+
+def test_of_single_errors_whole_answers_are_as_often_right_either_way():
+    task, model = get_task("sort"), load_pretrained("sort")
+    ids = task.held_out[:300]
+    own = generated_accuracy(task, lambda rows: task.answers(model, rows), ids)
+    assert own.sequence == task.accuracy(model, ids).sequence
+    assert own.token <= task.accuracy(model, ids).token
