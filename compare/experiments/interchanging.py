@@ -1,0 +1,216 @@
+"""Interchange interventions on one variable of a program, and the search for subspaces that hold it."""
+
+# ruff: noqa: D417 - the parameters that all functions share are documented once, in the package
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from rasplens.compare.config import CompareConfig, Preset, get_config
+from rasplens.compare.evidence.interchange.coordinates import Subspace, Subspaces, whole
+from rasplens.compare.evidence.interchange.das import distributed_alignment_search
+from rasplens.compare.evidence.interchange.pairs import (
+    InterchangePairs,
+    interchange_pairs,
+    interchangeable_positions,
+    why_not_interchangeable,
+)
+from rasplens.compare.evidence.interchange.patching import agreement
+from rasplens.compare.evidence.interchange.sites import mapped_subspaces
+from rasplens.compare.evidence.interchange.stream_axes import stream_axes
+from rasplens.compare.evidence.subspaces.representations import representations
+from rasplens.compare.experiments.setup import CONFIG, width_of
+from rasplens.compare.models.pairing import Pairing, pair
+from rasplens.compare.models.vocabulary import GivenVocabulary
+from rasplens.errors import RaspLensError
+from rasplens.tasks import Task, as_task, compile_for
+
+
+@dataclass(frozen=True, eq=False)
+class Interchanged:
+    """How often a model answers as the program does when one variable is interchanged in both.
+
+    Attributes:
+        variable: Its name.
+        point: The hook point at which the model's activation was interchanged.
+        subspaces: By position, what of the activation.
+        pairs: On which pairs of held-out inputs, and what the program answers.
+        iia: Interchange-intervention accuracy: of the answers that are to change, the share as expected.
+        specificity: Of the answers that are to stay, the share that do.
+        random: The smaller of both for random subspaces of the same rank; NaN for a whole activation.
+        full_stream: The smaller of both for the whole activation, which changes what must stay.
+    """
+
+    variable: str
+    point: str
+    subspaces: Subspaces
+    pairs: InterchangePairs
+    iia: float
+    specificity: float
+    random: float
+    full_stream: float
+
+    @property
+    def score(self) -> float:
+        """The smaller of `iia` and `specificity`."""
+        return min(self.iia, self.specificity)
+
+    def __repr__(self) -> str:
+        shares = f"IIA {self.iia:.3f}, specificity {self.specificity:.3f}"
+        controls = f"random {self.random:.3f}, full stream {self.full_stream:.3f}"
+        n_pairs = len(self.pairs.base)
+        return f"<Interchanged {self.variable!r} at {self.point}: {shares} ({controls}; {n_pairs} pairs)>"
+
+
+def interchange(
+    program: Any,
+    model: Any,
+    task: Task | str,
+    variable: str,
+    point: str,
+    *,
+    subspaces: Mapping[int, Float[np.ndarray, "width rank"] | Subspace] | None = None,
+    config: CompareConfig | Preset = CONFIG,
+    seed: int = 0,
+    vocabulary: GivenVocabulary | None = None,
+) -> Interchanged:
+    """Interchange interventions on one variable, on held-out pairs of inputs.
+
+    Source: Geiger et al. 2021, "Causal Abstractions of Neural Networks".
+
+    Args:
+        variable: The name of an intermediate variable of the program.
+        point: The hook point of the model that is to hold it.
+        subspaces: By position, what of the activation holds it: an orthonormal basis, or what `find_subspaces`
+            found; by default the whole activation.
+
+    Raises:
+        RaspLensError: If the variable cannot be interchanged, or there is no such hook point.
+    """
+    pairing = _paired(program, model, task, config, seed, vocabulary)
+    width = width_of(pairing.learned, point)
+    given = None if subspaces is None else _given(subspaces, width)
+    pairs = _interchange_pairs(pairing, variable, seed)
+    return _interchanged(pairing, pairs, point, given or dict.fromkeys(pairs.positions, whole(width)), seed)
+
+
+def find_subspaces(
+    program: Any,
+    model: Any,
+    task: Task | str,
+    variable: str,
+    point: str,
+    *,
+    rank: int | None = None,
+    config: CompareConfig | Preset = CONFIG,
+    seed: int = 0,
+    vocabulary: GivenVocabulary | None = None,
+) -> Interchanged:
+    """Distributed alignment search: subspaces of an activation that hold a variable, and how well.
+
+    The search begins where a linear map from the activation finds the variable. It learns on other inputs than
+    those that it is scored on.
+
+    Source: Geiger et al. 2024, "Finding Alignments Between Interpretable Causal Variables and Distributed Neural
+    Representations".
+
+    Args:
+        variable: The name of an intermediate variable of the program.
+        point: A hook point of the model's residual stream.
+        rank: Of the subspaces; by default that of the linear map, or 8 where it finds nothing.
+
+    Raises:
+        RaspLensError: If the variable cannot be interchanged, there is no such hook point, or the model answers by
+            numbers.
+    """
+    pairing = _paired(program, model, task, config, seed, vocabulary)
+    assert pairing.fitting is not None
+    fitted = pairing.fitting.learned
+    width_of(fitted, point)
+    if fitted.vocabulary.columns is None:
+        raise RaspLensError("The model answers by numbers: a search by gradients needs logits.")
+    chosen, scored = (_interchange_pairs(part, variable, seed) for part in (pairing.fitting, pairing))
+    start = mapped_subspaces(fitted, representations(pairing), variable, point)
+    if rank is not None:
+        axes = stream_axes(fitted, point)
+        drawn = {at: _random(axes[at].n_axes, rank, axes[at].subspace, seed) for at in chosen.positions}
+        start = {
+            at: start[at].first(rank) if at in start and start[at].rank >= rank else drawn[at] for at in drawn
+        }
+    steps = pairing.config.das_steps
+    found = distributed_alignment_search(fitted, chosen, point, start, seed, steps).subspaces
+    return _interchanged(pairing, scored, point, found, seed)
+
+
+def _paired(
+    program: Any,
+    model: Any,
+    task: Task | str,
+    config: CompareConfig | Preset,
+    seed: int,
+    vocabulary: GivenVocabulary | None,
+) -> Pairing:
+    task = as_task(task)
+    return pair(compile_for(task, program), model, task, get_config(config), seed, vocabulary)
+
+
+def _interchange_pairs(pairing: Pairing, variable: str, seed: int) -> InterchangePairs:
+    if variable not in pairing.compiled.variables:
+        raise RaspLensError(
+            f"The program {pairing.compiled.output!r} has no variable {variable!r}; it has "
+            f"{', '.join(map(repr, pairing.compiled.variables))}."
+        )
+    found = interchange_pairs(pairing, variable, interchangeable_positions(pairing, variable), seed)
+    if found is None:
+        raise RaspLensError(f"{variable!r} cannot be interchanged: {why_not_interchangeable(pairing, variable)}.")
+    return found
+
+
+def _interchanged(
+    pairing: Pairing, pairs: InterchangePairs, point: str, subspaces: Subspaces, seed: int
+) -> Interchanged:
+    studied, width = pairing.learned, width_of(pairing.learned, point)
+    found = agreement(studied, pairs, point, subspaces)
+    is_whole = all(one.rank == width for one in subspaces.values())
+    control = float("nan")
+    if not is_whole:
+        axes = stream_axes(studied, point)
+        others = [
+            {at: _random(axes[at].n_axes, one.rank, axes[at].subspace, [seed, i]) for at, one in subspaces.items()}
+            for i in range(pairing.config.random_subspaces)
+        ]
+        control = float(np.mean([agreement(studied, pairs, point, other).score for other in others]))
+    return Interchanged(
+        variable=pairs.variable,
+        point=point,
+        subspaces=subspaces,
+        pairs=pairs,
+        iia=float(found.iia.mean()),
+        specificity=float(found.specificity.mean()),
+        random=control,
+        full_stream=agreement(studied, pairs, point, None).score,
+    )
+
+
+def _random(n_axes: int, rank: int, subspace: Any, seed: Any) -> Subspace:
+    """A random subspace of the directions that an activation varies along."""
+    drawn = np.random.default_rng(seed).normal(size=(n_axes, min(rank, n_axes)))
+    return subspace(np.linalg.qr(drawn)[0])
+
+
+def _given(subspaces: Mapping[int, Any], width: int) -> dict[int, Subspace]:
+    found = {}
+    for position, one in subspaces.items():
+        if isinstance(one, Subspace):
+            found[position] = one
+            continue
+        basis = np.asarray(one, dtype=np.float64)
+        if basis.ndim != 2 or basis.shape[0] != width:
+            raise RaspLensError(f"A subspace here is a basis [{width}, rank]; got shape {basis.shape}.")
+        if not np.allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-4):
+            raise RaspLensError("A subspace is given by an orthonormal basis; np.linalg.qr(basis)[0] makes one.")
+        found[position] = Subspace(basis, basis)
+    return found

@@ -1,0 +1,209 @@
+"""Patching: activations and attention edges as they are on other inputs."""
+
+# ruff: noqa: D417 - the parameters that all functions share are documented once, in the package
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from rasplens.compare.config import CompareConfig, Preset, get_config
+from rasplens.compare.evidence.interchange.coordinates import Subspace, whole
+from rasplens.compare.evidence.interchange.patching import taken
+from rasplens.compare.evidence.routes.edge_patching import Part, patched, why_not_patchable
+from rasplens.compare.experiments.setup import CONFIG, width_of
+from rasplens.compare.models.studied_model import StudiedModel, as_studied_model
+from rasplens.compare.models.vocabulary import GivenVocabulary
+from rasplens.errors import RaspLensError
+from rasplens.model import random_streams
+from rasplens.tasks import Task, as_task
+from rasplens.tasks.task import Ids
+
+Position = int | str
+Edge = tuple[Position, Position]
+"""A query's position and a key's."""
+
+
+@dataclass(frozen=True, eq=False)
+class Patched:
+    """Answers on inputs with activations as they are on others, as codes of the task's `outputs`.
+
+    Attributes:
+        base: The inputs, as the task's ids.
+        source: Where the activations come from, one for each.
+        before: The model's answers on the base: `[pair, answer]`.
+        of_source: Its answers on the source.
+        after: Its answers on the base with the activations of the source.
+        right: The right answers on the base.
+    """
+
+    base: Ids
+    source: Ids
+    before: Int[np.ndarray, "pair answer"]
+    of_source: Int[np.ndarray, "pair answer"]
+    after: Int[np.ndarray, "pair answer"]
+    right: Int[np.ndarray, "pair answer"]
+
+    @property
+    def changed(self) -> float:
+        """The share of answers that change."""
+        return float((self.after != self.before).mean())
+
+    @property
+    def as_source(self) -> float:
+        """Of the answers on which base and source differ, the share that become the source's; NaN without any."""
+        differ = self.before != self.of_source
+        return float((self.after == self.of_source)[differ].mean()) if differ.any() else float("nan")
+
+    @property
+    def accuracy(self) -> float:
+        """The share of answers that are right on the base still."""
+        return float((self.after == self.right).mean())
+
+    def __repr__(self) -> str:
+        shares = f"{self.changed:.3f} changed, {self.as_source:.3f} as on the source, {self.accuracy:.3f} right"
+        return f"<Patched: {self.after.size} answers, {shares}>"
+
+
+def patch(
+    model: Any,
+    task: Task | str,
+    point: str,
+    *,
+    positions: Sequence[Position] | None = None,
+    heads: Iterable[int] | None = None,
+    config: CompareConfig | Preset = CONFIG,
+    seed: int = 0,
+    vocabulary: GivenVocabulary | None = None,
+) -> Patched:
+    """Activation patching: held-out inputs with an activation as it is on others.
+
+    Source: Meng et al. 2022, "Locating and Editing Factual Associations in GPT"; with clean answers on both sides
+    it is resample ablation (Chan et al. 2022, "Causal Scrubbing").
+
+    Args:
+        point: A hook point of the residual stream, of an output, or of heads.
+        positions: Where; by default everywhere.
+        heads: Which heads, at `hook_q`, `hook_k`, `hook_v` or `hook_z`; by default all.
+
+    Raises:
+        RaspLensError: If the model has no such hook point, head or position.
+    """
+    studied = _studied(model, as_task(task), config, seed, vocabulary)
+    width = width_of(studied, point)
+    subspace = whole(width) if heads is None else _of_heads(studied, point, list(heads), width)
+    asked = _places(studied.task, positions)
+    base, source = _pairs(studied, seed)
+    intervened = np.zeros((len(base), studied.n_pos), dtype=bool)
+    intervened[:, asked] = True
+    hook = taken(studied, source, intervened, point, dict.fromkeys(asked, subspace))
+    return _outcome(studied, base, source, studied.vocabulary.codes(studied.logits([hook], base)))
+
+
+def patch_edges(
+    model: Any,
+    task: Task | str,
+    edges: Sequence[Edge],
+    part: Part = "values",
+    *,
+    config: CompareConfig | Preset = CONFIG,
+    seed: int = 0,
+    vocabulary: GivenVocabulary | None = None,
+) -> Patched:
+    """Path patching along attention edges, in all layers and heads at once.
+
+    Source: Wang et al. 2022, "Interpretability in the Wild", section 3.1.
+
+    Args:
+        edges: Pairs of a query's position and a key's.
+        part: What is taken from the source: "values", "keys" or "queries"; "attention" takes the edge away.
+
+    Raises:
+        RaspLensError: If the model has no such position, or its edges cannot be patched.
+    """
+    studied = _studied(model, as_task(task), config, seed, vocabulary)
+    return _along(studied, _mask(studied.task, edges), part, seed)
+
+
+def scrub(
+    model: Any,
+    task: Task | str,
+    edges: Sequence[Edge],
+    *,
+    config: CompareConfig | Preset = CONFIG,
+    seed: int = 0,
+    vocabulary: GivenVocabulary | None = None,
+) -> Patched:
+    """Resamples the values of all attention edges but some: what these carry is all that the answers may need.
+
+    An edge from a position to itself is kept: it only repeats the residual stream. `accuracy` says how much of the
+    behaviour the edges explain; compare it with `scrub(..., edges=[])`.
+
+    Source: Chan et al. 2022, "Causal Scrubbing", for edges between positions.
+
+    Args:
+        edges: Those that are kept: pairs of a query's position and a key's.
+
+    Raises:
+        RaspLensError: If the model has no such position, or its edges cannot be patched.
+    """
+    studied = _studied(model, as_task(task), config, seed, vocabulary)
+    others = ~_mask(studied.task, edges) & ~np.eye(studied.n_pos, dtype=bool)
+    return _along(studied, others, "values", seed)
+
+
+def _studied(
+    model: Any, task: Task, config: CompareConfig | Preset, seed: int, vocabulary: GivenVocabulary | None
+) -> StudiedModel:
+    rows = random_streams.rng(seed, "experiment inputs").permutation(len(task.held_out))[
+        : get_config(config).n_inputs
+    ]
+    return as_studied_model(model, task, task.held_out[rows], vocabulary)
+
+
+def _along(studied: StudiedModel, mask: Bool[np.ndarray, "query key"], part: Part, seed: int) -> Patched:
+    if why := why_not_patchable(studied):
+        raise RaspLensError(f"The model's edges cannot be patched: {why}.")
+    base, source = _pairs(studied, seed)
+    after, _ = patched(studied, base, source, np.broadcast_to(mask, (len(base), *mask.shape)), part)
+    return _outcome(studied, base, source, after)
+
+
+def _pairs(studied: StudiedModel, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Each input once, and for each another one."""
+    n = studied.n_inputs
+    if n < 2:
+        raise RaspLensError("Patching needs two inputs at least.")
+    shift = random_streams.rng(seed, "experiment pairs").integers(1, n, n)
+    return np.arange(n), (np.arange(n) + shift) % n
+
+
+def _outcome(studied: StudiedModel, base: np.ndarray, source: np.ndarray, after: np.ndarray) -> Patched:
+    clean = studied.answers()
+    return Patched(
+        studied.ids[base], studied.ids[source], clean[base], clean[source], after, studied.targets[base]
+    )
+
+
+def _of_heads(studied: StudiedModel, point: str, heads: list[int], width: int) -> Subspace:
+    n_heads = studied.model.cfg.n_heads
+    if not point.endswith(("hook_q", "hook_k", "hook_v", "hook_z")):
+        raise RaspLensError(f"{point} has no heads: give a hook point of heads, such as blocks.0.attn.hook_z.")
+    if wrong := [head for head in heads if not 0 <= head < n_heads]:
+        raise RaspLensError(f"There is no head {wrong[0]}: a layer has {n_heads}, counted from 0.")
+    size = width // n_heads
+    basis = np.eye(width)[:, [i for head in heads for i in range(head * size, (head + 1) * size)]]
+    return Subspace(basis, basis)
+
+
+def _places(task: Task, positions: Sequence[Position] | None) -> list[int]:
+    return list(range(task.n_ctx)) if positions is None else [task.place(position) for position in positions]
+
+
+def _mask(task: Task, edges: Sequence[Edge]) -> Bool[np.ndarray, "query key"]:
+    mask = np.zeros((task.n_ctx, task.n_ctx), dtype=bool)
+    for query, key in edges:
+        mask[task.place(query), task.place(key)] = True
+    return mask
