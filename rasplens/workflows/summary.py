@@ -34,7 +34,8 @@ def show_accuracy(name: str, studied: Studied, task: Task, expected: float | Non
         )
         generated = studied.generated(task)
         own = "" if generated is None else f", {generated:.3f} where it reads its own answers"
-        terminal.err.print(f"{name}: {right:.3f} of the answers of {task.name!r} right{own}.{doubt}")
+        line = f"{name}: {right:.3f} of the answers of {task.name!r} right{own}.{doubt}"
+        terminal.err.print(line, soft_wrap=not terminal.err.is_terminal)
 
 
 def show_models(

@@ -127,7 +127,7 @@ def test_a_model_that_is_right_less_often_than_expected_stops_the_command(cli, f
     assert not (files / "runs" / "sort" / "report.html").exists()
     code, _, errors = cli(*given, "--expect", "0.99")
     assert code == 0
-    assert "of the answers of 'sort' right." in errors
+    assert "of the answers of 'sort' right, 0.998 where it reads its own answers.\n" in errors
 
 
 @pytest.mark.slow
