@@ -8,7 +8,7 @@ from jaxtyping import Int
 from rasplens.compile.rasp.values import value_key
 from rasplens.errors import RaspLensError
 from rasplens.model import Transformer
-from rasplens.tasks.task import Accuracy, Ids, Task
+from rasplens.tasks.task import Accuracy, Ids, Task, accuracy_of
 
 Codes = Int[np.ndarray, "batch loss_pos"]
 
@@ -36,8 +36,9 @@ def is_generated(task: Task) -> bool:
     if (_token_ids(task) < 0).any():
         return False
     within = [i for i, position in enumerate(task.loss_positions) if position + 1 < task.n_ctx]
+    asked, targets = (of(task.held_out)[:, within] for of in (task.is_asked, task.target))
     following = task.held_out[:, [task.loss_positions[i] + 1 for i in within]]
-    return len(within) > 1 and bool((_token_ids(task)[task.target(task.held_out)[:, within]] == following).all())
+    return len(within) > 1 and bool((_token_ids(task)[targets] == following)[asked].all())
 
 
 def generated_answers(task: Task, answers: Callable[[Ids], Codes], ids: Ids) -> Codes:
@@ -53,12 +54,13 @@ def generated_answers(task: Task, answers: Callable[[Ids], Codes], ids: Ids) -> 
     """
     if not is_generated(task):
         raise RaspLensError(f"The answers of {task.name!r} are not its next tokens: nothing is generated.")
-    token_of, written = _token_ids(task), np.array(ids)
+    token_of, written, asked = _token_ids(task), np.array(ids), task.is_asked(ids)
     found = np.zeros((len(ids), len(task.loss_positions)), dtype=int)
     for i in np.argsort(task.loss_positions).tolist():
         found[:, i] = answers(written)[:, i]
         if task.loss_positions[i] + 1 < task.n_ctx:
-            written[:, task.loss_positions[i] + 1] = token_of[found[:, i]]
+            rows = asked[:, i]
+            written[rows, task.loss_positions[i] + 1] = token_of[found[rows, i]]
     return found
 
 
@@ -74,8 +76,7 @@ def generated_accuracy(task: Task, answers: Callable[[Ids], Codes], ids: Ids | N
         RaspLensError: If the task's answers are no next tokens.
     """
     ids = task.held_out if ids is None else ids
-    right = generated_answers(task, answers, ids) == task.target(ids)
-    return Accuracy(float(right.mean()), float(right.all(axis=1).mean()))
+    return accuracy_of(task.right(generated_answers(task, answers, ids), ids))
 
 
 def _token_ids(task: Task) -> Int[np.ndarray, " answer"]:

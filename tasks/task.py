@@ -22,6 +22,9 @@ Ids = Int[np.ndarray, "batch pos"]
 NO_ANSWER = -1
 """The code of an answer that the task does not know, or of none."""
 
+NOT_ASKED = -2
+"""Stands for the answer, right or given, where the task asks for none on an input."""
+
 
 class Accuracy(NamedTuple):
     """Shares of right answers, each in [0, 1].
@@ -33,6 +36,18 @@ class Accuracy(NamedTuple):
 
     token: float
     sequence: float
+
+
+def marked(
+    answers: Int[np.ndarray, "*batch answer"], targets: Int[np.ndarray, "*batch answer"]
+) -> np.ma.MaskedArray:
+    """Which answers are right; masked where none is asked, so that means and `all` leave it out."""
+    return np.ma.masked_array(answers == targets, mask=targets == NOT_ASKED)
+
+
+def accuracy_of(right: np.ma.MaskedArray) -> Accuracy:
+    """The accuracy, from which answers are right: `[input, answer]`."""
+    return Accuracy(float(right.mean()), float(right.all(axis=1).mean()))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,10 +62,14 @@ class Task:
         mask: From the number of layers, which positions see which: boolean `[layer, query, key]`.
         draw: From a generator and a number, that many random inputs, as ids.
         is_held_out: Of inputs, which ones are never trained on.
-        target: Of inputs, the right answers (indices into `outputs`) at the loss positions.
+        target: Of inputs, the right answers (indices into `outputs`) at the loss positions; `NOT_ASKED` wherever
+            `asked` says so.
         loss_positions: Where the answers are read.
         held_out: Inputs for evaluation, none of which `sample` ever gives.
         programs: RASP programs that solve the task, by name; the first is the reference.
+        padding: The token that fills shorter inputs up to the length of the longest, if there is one.
+        asked: Of inputs, at which loss positions an answer is read; others are neither trained on nor counted.
+            None reads all.
     """
 
     name: str
@@ -64,8 +83,13 @@ class Task:
     loss_positions: tuple[int, ...]
     held_out: Ids
     programs: Mapping[str, SOp] = field(default_factory=dict)
+    padding: Value = None
+    asked: Callable[[Ids], Bool[np.ndarray, "batch loss_pos"]] | None = None
 
     def __post_init__(self) -> None:
+        if (asked := self.asked) is not None:
+            target = self.target
+            object.__setattr__(self, "target", lambda ids: np.where(asked(ids), target(ids), NOT_ASKED))
         outside = [p for p in self.loss_positions if not 0 <= p < self.n_ctx]
         if outside:
             raise RaspLensError(f"Loss positions {outside} lie outside the {self.n_ctx} positions.")
@@ -132,11 +156,13 @@ class Task:
         """
         everywhere = tuple(range(self.n_ctx - 1))
         following = np.roll(self.held_out, -1, axis=1)[:, list(self.loss_positions)]
-        if self.outputs != self.vocab or not np.array_equal(self.target(self.held_out), following):
+        if self.outputs != self.vocab or not self.right(following, self.held_out).all():
             raise RaspLensError(
                 f"The answers of {self.name!r} are not the next tokens: they cannot be everywhere."
             )
-        return replace(self, loss_positions=everywhere, target=lambda ids: ids[:, 1:], programs={})
+        padding = self.vocab.index(self.padding) if self.padding is not None else len(self.vocab)
+        asked = None if self.asked is None else lambda ids: (ids[:, :-1] != padding) & (ids[:, 1:] != padding)
+        return replace(self, loss_positions=everywhere, target=lambda ids: ids[:, 1:], programs={}, asked=asked)
 
     def sequences(self, ids: Ids) -> list[list[Value]]:
         """Inputs as tokens."""
@@ -168,6 +194,10 @@ class Task:
     @cached_property
     def _answer_codes(self) -> Mapping[tuple[Any, ...], int]:
         return {value_key(value): code for code, value in enumerate(self.outputs)}
+
+    def answer_name(self, code: int) -> str:
+        """An answer as it is printed: "none" where there is none, a dot where none is asked."""
+        return {NO_ANSWER: "none", NOT_ASKED: "·"}.get(code) or str(self.outputs[code])
 
     def codes_of(self, compiled: CompiledModel) -> Int[np.ndarray, " code"]:
         """The task's answer for every code of a compiled model's result, the last for undefined."""
@@ -210,8 +240,15 @@ class Task:
             ids: The inputs; by default the held-out ones.
         """
         ids = self.held_out if ids is None else ids
-        right = self.answers(model, ids) == self.target(ids)
-        return Accuracy(float(right.mean()), float(right.all(axis=1).mean()))
+        return accuracy_of(self.right(self.answers(model, ids), ids))
+
+    def is_asked(self, ids: Ids) -> Bool[np.ndarray, "batch loss_pos"]:
+        """Which answers are read on each input."""
+        return np.ones((len(ids), len(self.loss_positions)), dtype=bool) if self.asked is None else self.asked(ids)
+
+    def right(self, answers: Int[np.ndarray, "batch loss_pos"], ids: Ids) -> np.ma.MaskedArray:
+        """Which of a model's answers are right, `[batch, loss_pos]`; masked where none is asked."""
+        return marked(answers, self.target(ids))
 
     def __repr__(self) -> str:
         return (
@@ -227,9 +264,8 @@ class Task:
         for ids in self.held_out[:3]:
             answers = dict(zip(self.loss_positions, self.target(ids[None])[0].tolist(), strict=True))
             cells.append(["input", *(self.token_names[i] for i in ids)])
-            cells.append(
-                ["answer", *(self.outputs[answers[p]] if p in answers else "·" for p in range(self.n_ctx))]
-            )
+            said = {position: self.answer_name(code) for position, code in answers.items()}
+            cells.append(["answer", *(said.get(position, "·") for position in range(self.n_ctx))])
         cell, row = Markup("<td>{}</td>"), Markup("<tr>{}</tr>")
         rows = Markup("").join(row.format(Markup("").join(map(cell.format, line))) for line in cells)
         return str(Markup("<p>{}</p><table>{}</table>").format(repr(self), rows))

@@ -42,5 +42,4 @@ def average_attention(studied: StudiedModel) -> AveragedAttention:
         (pattern_point(layer), lambda pattern, hook, mean=mean: average(pattern, hook, mean))
         for layer, mean in enumerate(means)
     ]
-    averaged = studied.edited_answers(hooks) == studied.targets
-    return AveragedAttention(float(studied.right().mean()), float(averaged.mean()), tuple(deviation))
+    return AveragedAttention(float(studied.right().mean()), studied.edited_accuracy(hooks), tuple(deviation))

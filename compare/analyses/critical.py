@@ -59,7 +59,7 @@ def accuracy_without(studied: StudiedModel, edges: Sequence[Edge]) -> float:
         gone = [edge for edge in edges if edge.layer == layer]
         if gone:
             hooks.append((pattern_point(layer), lambda pattern, hook, gone=gone: _without(studied, pattern, gone)))
-    return float((studied.edited_answers(hooks) == studied.targets).mean())
+    return studied.edited_accuracy(hooks)
 
 
 def _without(studied: StudiedModel, pattern: torch.Tensor, edges: Sequence[Edge]) -> torch.Tensor:

@@ -6,6 +6,7 @@ import pandas as pd
 from rasplens.compare.models.studied_model import StudiedModel
 from rasplens.model.weight_circuits import logit_lens
 from rasplens.tasks import Task
+from rasplens.tasks.task import marked
 
 
 def lens_table(studied: StudiedModel) -> pd.DataFrame:
@@ -25,7 +26,7 @@ def lens_table(studied: StudiedModel) -> pd.DataFrame:
             row: dict[str, object] = {"point": point, "position": name, "answer": answer_name(task, commonest)}
             row["share"] = float(counts.max() / len(codes))
             for column, place in enumerate(task.loss_positions):
-                right = codes[:, position] == studied.targets[:, column]
+                right = marked(codes[:, position], studied.targets[:, column])
                 row[task.positions[place]] = float(right.mean())
             rows.append(row)
     return pd.DataFrame(rows)

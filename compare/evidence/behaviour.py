@@ -86,7 +86,7 @@ def discriminate(first: SOp, second: SOp, task: Task, n: int = 200, seed: int = 
     ids = np.unique(np.concatenate([own, out_of_distribution_inputs(task, rng, half)]), axis=0)
     of_task = np.array([row.tobytes() in {one.tobytes() for one in own} for row in ids])
     said = [task.answers(program, ids) for program in (first, second)]
-    known = (said[0] != NO_ANSWER) | (said[1] != NO_ANSWER)
+    known = ((said[0] != NO_ANSWER) | (said[1] != NO_ANSWER)) & task.is_asked(ids)
     by: Literal["answers", "attention"] = "answers"
     differ = (said[0] != said[1]) & known
     difference = differ.mean(axis=1)
@@ -161,7 +161,7 @@ def behaviour(pairing: Pairing, distinguishing: Mapping[str, DistinguishingInput
         if not len(ids):
             continue
         asked = pairing.reference.on(ids).answers()
-        defined = asked != NO_ANSWER
+        defined = asked >= 0
         agrees = np.stack(
             [(getattr(pairing, side).on(ids).answers() == asked) & defined for side in ("learned", "untrained")]
         )

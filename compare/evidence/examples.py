@@ -6,7 +6,6 @@ import pandas as pd
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.models.studied_model import StudiedModel
 from rasplens.tasks import Task
-from rasplens.tasks.task import NO_ANSWER
 
 N_EXAMPLES = 3
 
@@ -44,5 +43,5 @@ def _texts(task: Task, codes: np.ndarray) -> list[list[str]]:
     texts = [[NOTHING] * task.n_ctx for _ in codes]
     for row, found in zip(texts, codes.tolist(), strict=True):
         for position, code in zip(task.loss_positions, found, strict=True):
-            row[position] = "none" if code == NO_ANSWER else str(task.outputs[code])
+            row[position] = task.answer_name(code)
     return texts

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.models.studied_model import scores_point
-from rasplens.tasks.task import NO_ANSWER
+from rasplens.tasks.task import NOT_ASKED
 
 APART = 1.0
 """Attention scores of compiled heads are the same, or further apart than this."""
@@ -49,11 +49,11 @@ class Posable:
         """Whether answers and selections are such as the task has.
 
         Args:
-            expected: The answers, as the task's codes.
+            expected: The answers, as the task's codes; `NOT_ASKED` where the task asks for none.
             scores: By layer, the attention scores of the compiled model: `[pair, head, ctx, ctx]`.
         """
-        known = self.answers[np.arange(len(self.answers)), expected] & (expected != NO_ANSWER)
-        posed = known.all(axis=1)
+        known = self.answers[np.arange(len(self.answers)), expected] & (expected >= 0)
+        posed = (known | (expected == NOT_ASKED)).all(axis=1)
         for (layer, head, place), sizes in self.rows.items():
             posed &= sizes[selections(scores[layer][:, head, place], self.has_bos)]
         return np.asarray(posed)
@@ -83,6 +83,6 @@ def posable(pairing: Pairing) -> Posable:
             rows[layer, head, place] = seen
     asked = reference.answers()
     answers = np.zeros((n_answers, len(pairing.task.outputs)), dtype=bool)
-    known = asked != NO_ANSWER
+    known = asked >= 0
     answers[np.nonzero(known)[1], asked[known]] = True
     return Posable(rows, answers, has_bos)

@@ -99,7 +99,7 @@ def patch(
     intervened = np.zeros((len(base), studied.n_pos), dtype=bool)
     intervened[:, asked] = True
     hook = taken(studied, source, intervened, point, dict.fromkeys(asked, subspace))
-    return _outcome(studied, base, source, studied.vocabulary.codes(studied.logits([hook], base)))
+    return _outcome(studied, base, source, studied.codes(studied.logits([hook], base), base))
 
 
 def patch_edges(

@@ -19,7 +19,7 @@ from rasplens.model.hooked import HookedModel
 from rasplens.tasks import Accuracy, Task
 from rasplens.tasks.answers import program_values
 from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
-from rasplens.tasks.task import NO_ANSWER
+from rasplens.tasks.task import NO_ANSWER, accuracy_of
 
 Side = Literal["reference", "learned", "untrained"]
 
@@ -100,16 +100,13 @@ class Pairing:
 
     def accuracies(self) -> dict[str, Accuracy]:
         """How often the program, the compiled, the learned and the untrained model are right."""
-        target = self.task.target(self.ids)
         rights = {
-            "program": self.task.answers(self.compiled.program, self.ids) == target,
+            "program": self.task.right(self.task.answers(self.compiled.program, self.ids), self.ids),
             "compiled": self.reference.right(),
             "learned": self.learned.right(),
             "untrained": self.untrained.right(),
         }
-        return {
-            name: Accuracy(float(right.mean()), float(right.all(axis=1).mean())) for name, right in rights.items()
-        }
+        return {name: accuracy_of(right) for name, right in rights.items()}
 
 
 def pair(

@@ -80,7 +80,8 @@ def _reaching(studied: StudiedModel, point: str, exchange: Exchange, positions: 
             return edited
 
         logits = studied.logits([(point, edit)], np.tile(np.arange(n), len(groups)))
-        return np.abs(logits.reshape(len(groups), *clean.shape) - clean).max(axis=(1, 3))
+        changed = np.abs(logits.reshape(len(groups), *clean.shape) - clean).max(axis=3)
+        return (changed * studied.asked).max(axis=1)
 
     def reached(groups: Sequence[Sequence[int]]) -> Float[np.ndarray, "group answer"]:
         return np.maximum(change(groups, 0), change(groups, 1))

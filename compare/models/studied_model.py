@@ -18,7 +18,7 @@ from rasplens.learned.importers.checkpoint import check_fits
 from rasplens.model import transformer_of
 from rasplens.model.hooked import HookedModel
 from rasplens.tasks import Task, as_task
-from rasplens.tasks.task import Ids
+from rasplens.tasks.task import NOT_ASKED, Ids, marked
 
 BATCH = 512
 """Sequences that run at once."""
@@ -61,7 +61,7 @@ class StudiedModel:
 
     @cached_property
     def targets(self) -> Int[np.ndarray, "input answer"]:
-        """The right answers of the task, as its codes."""
+        """The right answers of the task, as its codes; `NOT_ASKED` where it asks for none."""
         return self.task.target(self.ids)
 
     @property
@@ -212,15 +212,30 @@ class StudiedModel:
 
     def answers(self) -> Int[np.ndarray, "input answer"]:
         """The model's answers, unedited, as the task's codes."""
-        return self.vocabulary.codes(self.clean_logits)
+        return self.codes(self.clean_logits)
 
-    def right(self) -> Bool[np.ndarray, "input answer"]:
-        """Which of the model's answers are right, unedited."""
-        return self.answers() == self.targets
+    def codes(
+        self, logits: Float[np.ndarray, "row answer logit"], rows: Rows = ALL
+    ) -> Int[np.ndarray, "row answer"]:
+        """The answers that logits on some inputs stand for; `NOT_ASKED` where the task asks for none."""
+        return np.where(self.asked[rows], self.vocabulary.codes(logits), NOT_ASKED)
+
+    @cached_property
+    def asked(self) -> Bool[np.ndarray, "input answer"]:
+        """Which answers the task asks for."""
+        return self.task.is_asked(self.ids)
+
+    def right(self) -> np.ma.MaskedArray:
+        """Which of the model's answers are right, unedited: `[input, answer]`; masked where none is asked."""
+        return marked(self.answers(), self.targets)
 
     def edited_answers(self, hooks: Sequence[FwdHook]) -> Int[np.ndarray, "input answer"]:
         """The model's answers while hooks edit it; they see the inputs in batches."""
-        return self.vocabulary.codes(np.concatenate([self.logits(hooks, batch) for batch in self._batches]))
+        return self.codes(np.concatenate([self.logits(hooks, batch) for batch in self._batches]))
+
+    def edited_accuracy(self, hooks: Sequence[FwdHook]) -> float:
+        """Token accuracy while hooks edit the model."""
+        return float(marked(self.edited_answers(hooks), self.targets).mean())
 
     @property
     def _batches(self) -> list[slice]:

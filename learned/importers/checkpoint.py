@@ -162,7 +162,8 @@ def _warn_of_doubts(read: list[Transformer], task: Task, path: Path) -> None:
         )
     elif right[0] < DOUBTFUL:
         targets = task.target(ids)
-        commonest = np.mean([np.bincount(column[column >= 0]).max() / len(ids) for column in targets.T])
+        asked = [column[column >= 0] for column in targets.T]
+        commonest = sum(np.bincount(column).max() for column in asked if len(column)) / sum(map(len, asked))
         doubt = (
             f"{said}; the commonest answers would give {commonest:.3f}. If it learned the task, its tokens or "
             "layout are others, or its architecture has what shapes do not show."

@@ -48,12 +48,12 @@ class Steps:
         run: (state, active, ids, targets) → (state, losses): a chunk of steps, with ids
             `[member, step, batch, pos]`, targets `[member, step, batch, loss_pos]` and losses
             `[member, step]`. A member that is not active stays as it is.
-        right: (weights, ids, targets) → whether each answer to some inputs is right: `[member, input, loss_pos]`.
+        answers: (weights, ids) → the answers to some inputs, `[member, input, loss_pos]`.
     """
 
     begin: Callable[[Weights], State]
     run: Callable[..., tuple[State, jax.Array]]
-    right: Callable[..., jax.Array]
+    answers: Callable[..., jax.Array]
 
 
 @lru_cache(maxsize=8)
@@ -68,13 +68,15 @@ def build_steps(task: Task, recipe: Recipe, n_devices: int, forward: ForwardBuil
     """
     start = untrained(recipe.architecture, task, 0)
     logits = forward(start.config, start.mask, recipe.objective(task).loss_positions)
-    answers = forward(start.config, start.mask, task.loss_positions)
+    read = forward(start.config, start.mask, task.loss_positions)
     frozen = {name: jnp.asarray(start.weights[name]) for name in start.config.frozen}
     optimiser = build_optimiser(recipe)
 
     def loss(trained: Weights, ids: jax.Array, targets: jax.Array) -> jax.Array:
-        predicted = logits({**trained, **frozen}, ids)
-        return optax.softmax_cross_entropy_with_integer_labels(predicted, targets).mean()
+        predicted, asked = logits({**trained, **frozen}, ids), targets >= 0
+        nats = optax.softmax_cross_entropy_with_integer_labels(predicted, jnp.maximum(targets, 0))
+        share = _mean_over_devices(asked.mean(), n_devices)  # every answer asked for counts alike
+        return jnp.where(asked, nats, 0).mean() / share
 
     def step(state: State, batch: tuple[jax.Array, ...]) -> tuple[State, jax.Array]:
         trained, moments = state
@@ -86,15 +88,15 @@ def build_steps(task: Task, recipe: Recipe, n_devices: int, forward: ForwardBuil
         stay = (state, jnp.zeros(len(batches[0])))
         return jax.lax.cond(active, lambda: jax.lax.scan(step, state, batches), lambda: stay)
 
-    def right(trained: Weights, ids: jax.Array, targets: jax.Array) -> jax.Array:
+    def answers(trained: Weights, ids: jax.Array) -> jax.Array:
         padded = jnp.pad(ids, ((0, -len(ids) % _AT_ONCE), (0, 0))).reshape(-1, _AT_ONCE, ids.shape[1])
-        best = jax.lax.map(lambda batch: answers({**trained, **frozen}, batch).argmax(axis=-1), padded)
-        return best.reshape(-1, targets.shape[1])[: len(ids)] == targets
+        best = jax.lax.map(lambda batch: read({**trained, **frozen}, batch).argmax(axis=-1), padded)
+        return best.reshape(-1, len(task.loss_positions))[: len(ids)]
 
     return Steps(
         jax.vmap(optimiser.init),
         jax.jit(_shared_out(for_members(run), n_devices)),
-        jax.jit(lambda trained, ids, targets: for_members(lambda weights: right(weights, ids, targets))(trained)),
+        jax.jit(lambda trained, ids: for_members(lambda weights: answers(weights, ids))(trained)),
     )
 
 

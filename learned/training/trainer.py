@@ -22,6 +22,7 @@ from rasplens.learned.training.steps import Steps, build_steps, usable_devices
 from rasplens.model import Transformer
 from rasplens.model.random_streams import rng
 from rasplens.tasks import TASKS, Task, as_task, get_task
+from rasplens.tasks.task import accuracy_of, marked
 
 
 def train(
@@ -159,15 +160,14 @@ class _Training(Job[Report]):
                 f"The loss became {mean_losses[i]} before step {done_then} (seed {self.seeds[i]}). Lower the "
                 f"learning rate ({self.recipe.learning_rate:g}) or clip the gradients."
             )
-        on_monitored, on_held_out = self._looked_at(arrays[0])
+        looked_at = self._looked_at(arrays[0])
         new = [
             Report(
                 seed=self.seeds[i],
                 step=done_then,
                 loss=float(mean_losses[i]),
-                training_token=float(on_monitored[i].mean()),
-                token=float(on_held_out[i].mean()),
-                sequence=float(on_held_out[i].all(axis=1).mean()),
+                training_token=accuracy_of(looked_at[0][i]).token,
+                **accuracy_of(looked_at[1][i])._asdict(),
             )
             for i in np.flatnonzero(active)
         ]
@@ -200,12 +200,13 @@ class _Training(Job[Report]):
             generators[i] = generator.bit_generator.state
         return ids, targets, generators
 
-    def _looked_at(self, weights: Any) -> list[np.ndarray]:
-        """Which answers are right, on the monitored and on the held-out inputs: `[member, input, loss_pos]`."""
+    def _looked_at(self, weights: Any) -> list[list[np.ma.MaskedArray]]:
+        """Of each member, which answers to monitored and to held-out inputs are right: `[input, loss_pos]`."""
         monitored = self.task.sample(np.random.default_rng(0), self.config.n_monitored)
         inputs = np.concatenate([monitored, self.task.held_out])
-        right = np.asarray(self.steps.right(weights, inputs, self.task.target(inputs)))
-        return np.split(right, [self.config.n_monitored], axis=1)
+        answers, targets = np.asarray(self.steps.answers(weights, inputs)), self.task.target(inputs)
+        n = self.config.n_monitored
+        return [[marked(own[part], targets[part]) for own in answers] for part in (slice(n), slice(n, None))]
 
 
 def _learned(

@@ -58,7 +58,11 @@ class Studied:
         if not is_generated(task):
             return None
         studied = as_studied_model(self.model, task, task.held_out[:most], self.vocabulary(task))
-        return generated_accuracy(task, lambda ids: studied.on(ids).answers(), studied.ids).token
+
+        def answers(ids: Any) -> Any:
+            return studied.vocabulary.codes(studied.on(ids).clean_logits)
+
+        return generated_accuracy(task, answers, studied.ids).token
 
 
 def check_names(task: str, programs: Sequence[str], models: Sequence[Path]) -> None:

@@ -11,7 +11,7 @@ from rasplens.compile.rasp.values import value_key
 from rasplens.errors import RaspLensError
 from rasplens.model import bidirectional_mask, causal_mask
 from rasplens.tasks.splits import held_out_by_hash, held_out_inputs
-from rasplens.tasks.task import NO_ANSWER, Ids, Task
+from rasplens.tasks.task import NO_ANSWER, NOT_ASKED, Ids, Task
 
 N_HELD_OUT = 1_000
 
@@ -20,11 +20,24 @@ N_LOOKED_AT = 2_000
 
 
 @dataclass(frozen=True, eq=False)
+class Questions:
+    """What is asked of inputs.
+
+    Attributes:
+        places: Of an input, the positions at which answers are read.
+        answers: The right answers there; None where they are not known.
+    """
+
+    places: Callable[[list[Value]], Sequence[int]]
+    answers: Callable[[list[Value]], Sequence[Value] | None]
+
+
+@dataclass(frozen=True, eq=False)
 class _Codes:
-    """Tokens and answers as ids, with the right answers of inputs that were asked before."""
+    """Tokens as ids, and what is asked of inputs given as such."""
 
     vocab: tuple[Value, ...]
-    answers: Callable[[list[Value]], list[Value] | None]
+    questions: Questions
 
     def ids(self, name: str, sequences: Sequence[Sequence[Value]]) -> Ids:
         known = {value_key(token): i for i, token in enumerate(self.vocab)}
@@ -33,8 +46,14 @@ class _Codes:
                 raise RaspLensError(f"Token {unknown[0]!r} of an input of {name!r} is not among its tokens.")
         return np.array([[known[value_key(token)] for token in tokens] for tokens in sequences])
 
-    def of(self, row: Sequence[int]) -> list[Value] | None:
-        return self.answers([self.vocab[i] for i in row])
+    def tokens(self, row: Sequence[int]) -> list[Value]:
+        return [self.vocab[i] for i in row]
+
+    def places(self, row: Sequence[int]) -> list[int]:
+        return list(self.questions.places(self.tokens(row)))
+
+    def answers(self, row: Sequence[int]) -> Sequence[Value] | None:
+        return self.questions.answers(self.tokens(row))
 
 
 def assemble(
@@ -42,13 +61,13 @@ def assemble(
     vocab: tuple[Value, ...],
     positions: tuple[str, ...],
     one: Callable[[np.random.Generator], list[Value]],
-    answers: Callable[[list[Value]], list[Value] | None],
-    places: tuple[int, ...],
+    questions: Questions,
     outputs: Sequence[Value] | None,
     causal: bool,
     held_out: Sequence[Sequence[Value]] | None,
     programs: Mapping[str, SOp],
     all_inputs: Sequence[Sequence[Value]] | None = None,
+    padding: Value = None,
 ) -> Task:
     """A task.
 
@@ -57,18 +76,18 @@ def assemble(
         vocab: The tokens.
         positions: A printable name for each position.
         one: Draws an input.
-        answers: The right answers of an input at the places; None for one that is not known.
-        places: Where answers are read.
+        questions: Where answers are read, and what is right there.
         outputs: The possible answers; by default those that are seen.
         causal: Whether positions see only the past.
         held_out: Inputs that are never trained on; by default one in five, by a hash.
         programs: Programs that solve the task.
         all_inputs: All inputs, if there are only these.
+        padding: The token that fills shorter inputs up, if there are any.
 
     Raises:
         RaspLensError: If nothing is left to train or to evaluate on, or an answer is not among the outputs.
     """
-    codes, n = _Codes(vocab, answers), len(positions)
+    codes, n = _Codes(vocab, questions), len(positions)
 
     def draw(rng: np.random.Generator, count: int) -> Ids:
         return codes.ids(name, [one(rng) for _ in range(count)])
@@ -85,25 +104,40 @@ def assemble(
         chosen = {tuple(row) for row in kept.tolist()}
         is_held_out = lambda ids: np.array([tuple(row) in chosen for row in ids.tolist()], dtype=bool)  # noqa: E731
     _check_split(name, kept, is_held_out, draw if all_inputs is None else None, all_inputs, codes)
-    given = tuple(outputs) if outputs is not None else _outputs(codes, kept, draw)
-    known: dict[tuple[int, ...], list[int]] = {}
+    seen = kept if all_inputs is None else codes.ids(name, all_inputs)
+    if all_inputs is None:
+        seen = np.concatenate([kept, draw(np.random.default_rng(1), N_LOOKED_AT)])
+    read = [codes.places(row) for row in seen.tolist()]
+    places = tuple(sorted({place for row in read for place in row}))
+    if not all(read):
+        raise RaspLensError(f"Nothing is asked of the input {codes.tokens(seen[read.index([])])} of {name!r}.")
+    given = tuple(outputs) if outputs is not None else _outputs(codes, seen)
     code_of = {value_key(value): code for code, value in enumerate(given)}
 
     def coded(row: tuple[int, ...]) -> list[int]:
-        found = codes.of(row)
+        """The codes of the right answers at all places, `NO_ANSWER` or what else stands for them."""
+        found = codes.answers(row)
         if found is None:
             return [NO_ANSWER] * len(places)
         if strange := [answer for answer in found if value_key(answer) not in code_of]:
             raise RaspLensError(
-                f"{strange[0]!r} is an answer of the task {name!r} on {[vocab[i] for i in row]}, and not among "
-                "its outputs. Say all `outputs`."
+                f"{strange[0]!r} is an answer of the task {name!r} on {codes.tokens(row)}, and not among its "
+                "outputs. Say all `outputs`."
             )
-        return [code_of[value_key(answer)] for answer in found]
+        by_place = dict(zip(codes.places(row), (code_of[value_key(answer)] for answer in found), strict=True))
+        if unread := by_place.keys() - set(places):
+            raise RaspLensError(
+                f"An answer of the task {name!r} on {codes.tokens(row)} is read at position {min(unread)}, where "
+                f"{N_LOOKED_AT:,} inputs have none. Draw such inputs more often."
+            )
+        return [by_place.get(place, NOT_ASKED) for place in places]
 
-    def target(ids: Ids) -> np.ndarray:
-        rows = list(map(tuple, ids.tolist()))
-        known.update({row: coded(row) for row in set(rows) - set(known)})
-        return np.array([known[row] for row in rows], dtype=int).reshape(len(ids), len(places))
+    def asks(row: tuple[int, ...]) -> list[bool]:
+        here = set(codes.places(row))
+        return [place in here for place in places]
+
+    target = _remembered(coded, len(places), int)
+    asked = None if all(len(row) == len(places) for row in read) else _remembered(asks, len(places), bool)
 
     return Task(
         name=name,
@@ -117,7 +151,21 @@ def assemble(
         loss_positions=places,
         held_out=kept,
         programs=dict(programs),
+        padding=padding,
+        asked=asked,
     )
+
+
+def _remembered(of: Callable[[tuple[int, ...]], list], width: int, kind: type) -> Callable[[Ids], np.ndarray]:
+    """What is said of each input, asked once of each: `[input, width]`."""
+    known: dict[tuple[int, ...], list] = {}
+
+    def remembered(ids: Ids) -> np.ndarray:
+        rows = list(map(tuple, ids.tolist()))
+        known.update({row: of(row) for row in set(rows) - set(known)})
+        return np.array([known[row] for row in rows], dtype=kind).reshape(len(ids), width)
+
+    return remembered
 
 
 def _check_split(
@@ -135,9 +183,8 @@ def _check_split(
         raise RaspLensError(f"All inputs of the task {name!r} are held out: there is none to train on. Give more.")
 
 
-def _outputs(codes: _Codes, kept: Ids, draw: Callable[[np.random.Generator, int], Ids]) -> tuple[Value, ...]:
-    seen = np.concatenate([kept, draw(np.random.default_rng(1), N_LOOKED_AT)])
-    found = in_order(answer for row in seen.tolist() for answer in codes.of(row) or ())
+def _outputs(codes: _Codes, seen: Ids) -> tuple[Value, ...]:
+    found = in_order(answer for row in seen.tolist() for answer in codes.answers(row) or ())
     are_tokens = {value_key(answer) for answer in found} <= {value_key(token) for token in codes.vocab}
     return codes.vocab if are_tokens else found
 

@@ -8,6 +8,7 @@ from typing import Any
 from rasplens.compile.rasp import Value
 from rasplens.errors import RaspLensError
 from rasplens.tasks.own.from_inputs import task_from_inputs
+from rasplens.tasks.own.padding import Side
 from rasplens.tasks.task import Task
 
 HELD_OUT = ("test", "held_out", "held-out", "valid", "validation", "eval")
@@ -15,20 +16,24 @@ HELD_OUT = ("test", "held_out", "held-out", "valid", "validation", "eval")
 
 TRAINED = ("train", "training")
 
+NO_ANSWER = "_"
+"""Stands in a `.csv` where no answer is read."""
+
 ENDINGS = (".jsonl", ".csv")
 """The kinds of data files that are read."""
 
 
-def task_from_data(path: str | Path, *, causal: bool = False) -> Task:
+def task_from_data(path: str | Path, *, causal: bool = False, pad: Side = "right") -> Task:
     """The task of a data file.
 
     A line of `.jsonl` is an object with `tokens` (a list, or a text with spaces), `answers` (as for
     `task_from_inputs`) and perhaps `split`: train or test. A `.csv` has columns of these names; what looks like a
-    whole number is one.
+    whole number is one. No answer is read where it is null, or `_` in a `.csv`.
 
     Args:
         path: The file; its name without ending is the task's.
         causal: Whether positions see only the past.
+        pad: Where inputs that are shorter than others are filled up: on the "right", the "left" or "both" sides.
 
     Raises:
         RaspLensError: If the file cannot be read, or its inputs and answers make no task; with the line.
@@ -48,7 +53,7 @@ def task_from_data(path: str | Path, *, causal: bool = False) -> Task:
     splits = [split for _, _, split in rows]
     held_out = None if not any(splits) else [_is_held_out(path, i, split) for i, split in enumerate(splits, 1)]
     inputs, answers = [tokens for tokens, _, _ in rows], [answer for _, answer, _ in rows]
-    return task_from_inputs(path.stem, inputs, answers, held_out=held_out, causal=causal)
+    return task_from_inputs(path.stem, inputs, answers, held_out=held_out, causal=causal, pad=pad)
 
 
 Row = tuple[list[Value], Any, str]
@@ -80,7 +85,7 @@ def _csv_lines(path: Path, text: str) -> list[Row]:
     for number, line in enumerate(reader, 2):
         if line["tokens"] is None or line["answers"] is None:
             raise RaspLensError(f"{path}, line {number}: it has fewer columns than the first line.")
-        answers = [_value(word) for word in line["answers"].split()]
+        answers = [None if word == NO_ANSWER else _value(word) for word in line["answers"].split()]
         rows.append(
             ([_value(word) for word in line["tokens"].split()], answers, (line.get("split") or "").strip())
         )

@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 
 from rasplens.compile.rasp import SOp, Value
+from rasplens.compile.rasp.values import value_key
 from rasplens.errors import RaspLensError
-from rasplens.tasks.own.assembly import assemble, in_order, key_of, listed
+from rasplens.tasks.own.assembly import Questions, assemble, in_order, key_of, listed
+from rasplens.tasks.own.padding import PADDING, Side, check_side, padded, unpadded
 from rasplens.tasks.task import Task
 
 
@@ -20,27 +22,39 @@ def task_from_inputs(
     outputs: Sequence[Value] | None = None,
     causal: bool = False,
     programs: Mapping[str, SOp] | None = None,
+    pad: Side = "right",
+    padding: Value = PADDING,
 ) -> Task:
-    """The task of a list of inputs, all of one length, with their answers.
+    """The task of a list of inputs with their answers.
+
+    Shorter inputs are filled up to the length of the longest. The padding is a token like any other: models and
+    programs see it. Answers are only read at an input's own tokens.
 
     Args:
         name: For people and files.
         inputs: The tokens of each.
-        answers: Of each input, one answer for every position, or for the last ones; a single answer is read at the
-            last. Where an answer is None on every input, none is read.
+        answers: Of each input, one answer for every token, or for the last ones; a single answer is read at the
+            last. Where an answer is None, none is read.
         held_out: Which of them are never trained on; by default one in five, by a hash.
         outputs: The possible answers; by default those that occur.
         causal: Whether positions see only the past.
         programs: Programs that solve the task.
+        pad: Where shorter inputs are filled up: on the "right", the "left", or on "both" sides, by chance.
+        padding: With which token.
 
     Raises:
-        RaspLensError: If inputs differ in length, answers do not fit, or one input has two different answers.
+        RaspLensError: If answers do not fit, or one input has two different answers.
     """
-    rows, answered = [tuple(tokens) for tokens in inputs], [listed(answer) for answer in answers]
-    _check_rows(name, rows, answered)
-    n, n_answers = len(rows[0]), len(answered[0])
-    asked = _asked(name, answered)
-    known = {key_of(row): [answer[i] for i in asked] for row, answer in zip(rows, answered, strict=True)}
+    check_side(pad)
+    given_rows, answered = [tuple(tokens) for tokens in inputs], [listed(answer) for answer in answers]
+    _check_rows(name, given_rows, answered)
+    n, rng = max(map(len, given_rows)), np.random.default_rng(0)
+    varies = any(len(row) < n for row in given_rows)
+    rows = [tuple(padded(row, n, padding, pad, rng)) for row in given_rows] if varies else given_rows
+    known: dict[tuple[Any, ...], dict[int, Value]] = {}
+    for own, row, answer in zip(given_rows, rows, answered, strict=True):
+        first = unpadded(row, padding)[0] + len(own) - len(answer) if varies else n - len(answer)
+        known[key_of(row)] = {first + i: value for i, value in enumerate(answer) if value is not None}
     different = list({key_of(row): list(row) for row in rows}.values())
 
     def one(rng: np.random.Generator) -> list[Value]:
@@ -48,39 +62,31 @@ def task_from_inputs(
 
     given = None if held_out is None else [row for row, out in zip(rows, held_out, strict=True) if out]
     vocab = in_order(token for row in rows for token in row)
-    places = tuple(n - n_answers + i for i in asked)
-    found = in_order(answer for row in known.values() for answer in row)
+    found = in_order(answer for answers in known.values() for answer in answers.values())
+    somewhere = sorted({place for answers in known.values() for place in answers})
+
+    def places(tokens: list[Value]) -> list[int]:
+        if (own := known.get(key_of(tokens))) is not None:
+            return list(own)
+        return [place for place in somewhere if not varies or value_key(tokens[place]) != value_key(padding)]
+
+    def answers_of(tokens: list[Value]) -> list[Value] | None:
+        own = known.get(key_of(tokens))
+        return None if own is None else list(own.values())
+
     return assemble(
         name,
         vocab,
         tuple(str(i) for i in range(n)),
         one,
-        lambda tokens: known.get(key_of(tokens)),
-        places,
+        Questions(places, answers_of),
         found if outputs is None else outputs,
         causal,
         given,
         programs or {},
         all_inputs=different,
+        padding=padding if varies else None,
     )
-
-
-def _asked(name: str, answers: list[list[Value]]) -> list[int]:
-    """Which answers are read: those that are not None on every input."""
-    asked = []
-    for i, column in enumerate(zip(*answers, strict=True)):
-        missing = [answer is None for answer in column]
-        if any(missing) and not all(missing):
-            at = missing.index(True)
-            raise RaspLensError(
-                f"Input {at + 1} of {name!r} has no answer {i + 1}, where others have one. Give one for each, "
-                "such as the padding token."
-            )
-        if not any(missing):
-            asked.append(i)
-    if not asked:
-        raise RaspLensError(f"All answers of the task {name!r} are None: nothing is asked.")
-    return asked
 
 
 def _check_rows(name: str, rows: list[tuple[Value, ...]], answers: list[list[Value]]) -> None:
@@ -89,17 +95,16 @@ def _check_rows(name: str, rows: list[tuple[Value, ...]], answers: list[list[Val
     if len(rows) != len(answers):
         raise RaspLensError(f"The task {name!r} has {len(rows)} inputs and {len(answers)} answers.")
     first: dict[tuple[Any, ...], tuple[int, list[Value]]] = {}
+    is_every = all(len(answer) == len(tokens) for tokens, answer in zip(rows, answers, strict=True))
     for i, (tokens, answer) in enumerate(zip(rows, answers, strict=True), 1):
-        if len(tokens) != len(rows[0]) or not tokens:
-            raise RaspLensError(
-                f"Input {i} of {name!r} has {len(tokens)} tokens, the first one {len(rows[0])}. Pad all to one "
-                "length."
-            )
-        if len(answer) != len(answers[0]) or not 1 <= len(answer) <= len(tokens):
+        if not is_every and (len(answer) != len(answers[0]) or not 1 <= len(answer) <= len(tokens)):
             raise RaspLensError(
                 f"Input {i} of {name!r} has {len(answer)} answers for {len(tokens)} tokens, the first one "
-                f"{len(answers[0])}. Give as many for each: one for every position, or for the last ones."
+                f"{len(answers[0])} for {len(rows[0])}. Give one for every token of each, or for as many of the "
+                "last ones; None where none is read."
             )
+        if all(value is None for value in answer):
+            raise RaspLensError(f"All answers of input {i} of {name!r} are None: nothing is asked of it.")
         at, known = first.setdefault(key_of(tokens), (i, answer))
         if key_of(known) != key_of(answer):
             raise RaspLensError(f"Inputs {at} and {i} of {name!r} are the same, and have different answers.")

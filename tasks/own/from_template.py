@@ -9,8 +9,9 @@ from rasplens.compile import run
 from rasplens.compile.rasp import SOp, Value
 from rasplens.compile.rasp.values import is_value, value_key
 from rasplens.errors import RaspLensError
-from rasplens.tasks.own.assembly import N_LOOKED_AT, assemble, in_order, listed
+from rasplens.tasks.own.assembly import N_LOOKED_AT, Questions, assemble, in_order, listed
 from rasplens.tasks.own.layout import Layout, parse_layout, read_positions
+from rasplens.tasks.own.padding import PADDING, Side, check_side, padded, unpadded
 from rasplens.tasks.task import Task
 
 MOST_TRIES = 1_000
@@ -38,19 +39,26 @@ def build_task(
     causal: bool = True,
     held_out: Sequence[Sequence[Value]] | None = None,
     programs: Mapping[str, SOp] | None = None,
+    pad: Side = "right",
+    padding: Value = PADDING,
 ) -> Task:
     """A task of inputs in one layout.
+
+    With fields of variable length, `{x:1-6}`, inputs are filled up to the length of the longest. The padding is a
+    token like any other: models and programs see it. Answers are only read at an input's own tokens.
 
     Args:
         name: For people and files.
         layout: A template of fixed tokens and fields, such as `"BOS {x:6} SEP {y:6}"`; its positions are called
             BOS, x1 to x6, SEP, y1 to y6.
         tokens: What can stand in the fields: for all of them, or by field.
-        answers: From the tokens of an input, the right answers at the positions where they are read (a single one
-            if it is read at one); or a program, whose values they are. By default the next token.
+        answers: From the tokens of an input, without padding, the right answers at the positions where they are
+            read (a single one if it is read at one); or a program, whose values they are. By default the next
+            token.
         read: Where answers are read: "every" position, the "last" one, "after SEP" for that token and all that
             follow, "before y" for the positions whose next token is y's, or names of positions.
-        sample: Draws the fields that are not computed; by default every token is drawn independently.
+        sample: Draws the fields that are not computed; by default every token, and every length, is drawn
+            independently.
         computed: By field, what stands there, from the fields that were drawn.
         distinct: Fields whose tokens all differ.
         condition: What the fields have to satisfy; inputs are drawn again until they do.
@@ -58,12 +66,17 @@ def build_task(
         causal: Whether positions see only the past.
         held_out: Inputs that are never trained on; by default one in five, by a hash.
         programs: Programs that solve the task.
+        pad: Where inputs of variable length are filled up: on the "right", the "left", or on "both" sides, which
+            puts their tokens at positions that vary.
+        padding: With which token.
 
     Raises:
         RaspLensError: If layout, tokens, positions or answers make no sense, or hardly an input fulfils the
             conditions.
     """
+    check_side(pad)
     shape = parse_layout(layout)
+    n, varies = len(shape.names(shape.longest)), shape.is_variable
     by_field = _tokens_by_field(shape, tokens, computed or {})
     draw = sample or _independent(shape, by_field, distinct, computed or {})
 
@@ -73,43 +86,67 @@ def build_task(
             fields |= {key: tuple(compute(fields)) for key, compute in (computed or {}).items()}
             differ = all(len(set(map(value_key, fields[key]))) == len(fields[key]) for key in distinct)
             if differ and (condition is None or condition(fields)):
-                return shape.filled(fields)
+                return padded(shape.filled(fields), n, padding, pad, rng) if varies else shape.filled(fields)
         raise RaspLensError(f"{MOST_TRIES:,} inputs of the task {name!r} were drawn; none fulfils its conditions.")
 
     vocab = _vocab(shape, by_field, one)
-    places = read_positions(shape, read)
-    answered = _answers(answers, places, causal, len(shape.positions))
-    return assemble(name, vocab, shape.positions, one, answered, places, outputs, causal, held_out, programs or {})
+    questions = _questions(shape, read, answers, causal, padding)
+    positions = tuple(map(str, range(n))) if varies else shape.names(shape.longest)
+    return assemble(
+        name,
+        vocab,
+        positions,
+        one,
+        questions,
+        outputs,
+        causal,
+        held_out,
+        programs or {},
+        padding=padding if varies else None,
+    )
 
 
-def _answers(
-    answers: Answers | None, places: tuple[int, ...], causal: bool, n: int
-) -> Callable[[list[Value]], list[Value]]:
-    """The right answers at the positions where they are read."""
-    if answers is None:
-        if not causal:
+def _questions(
+    layout: Layout, read: str | Sequence[str], answers: Answers | None, causal: bool, padding: Value
+) -> Questions:
+    """Where answers are read, and what is right there."""
+    places_of_longest = read_positions(layout, read)  # refuses what names no position
+    if answers is None and not causal:
+        raise RaspLensError(
+            "The answers are the next tokens: where positions see all, they would see the answers."
+        )
+    if answers is None and len(layout.names(layout.longest)) - 1 in places_of_longest:
+        raise RaspLensError("Nothing follows the last position: say `answers`, or read elsewhere.")
+
+    def own(tokens: list[Value]) -> tuple[int, list[Value]]:
+        return unpadded(tokens, padding) if layout.is_variable else (0, tokens)
+
+    def places(tokens: list[Value]) -> list[int]:
+        first, inner = own(tokens)
+        spans = layout.spans(inner)
+        if spans is None:  # not in this layout: out of distribution
+            return list(range(first, first + len(inner))) if layout.is_variable else list(places_of_longest)
+        return [first + place for place in read_positions(layout, read, spans)]
+
+    def answered(tokens: list[Value]) -> Sequence[Value] | None:
+        (first, inner), asked = own(tokens), places(tokens)
+        if layout.is_variable and layout.spans(inner) is None:
+            return None
+        if answers is None:
+            return [tokens[place + 1] for place in asked]
+        if isinstance(answers, SOp):
+            values = run(answers, tokens, causal=causal)
+            return [values[place] for place in asked]
+        found = listed(answers(inner))
+        if len(found) == len(inner) != len(asked):
+            found = [found[place - first] for place in asked]
+        if len(found) != len(asked):
             raise RaspLensError(
-                "The answers are the next tokens: where positions see all, they would see the answers."
-            )
-        if n - 1 in places:
-            raise RaspLensError("Nothing follows the last position: say `answers`, or read elsewhere.")
-        return lambda tokens: [tokens[place + 1] for place in places]
-    if isinstance(answers, SOp):
-        program = answers
-        return lambda tokens: [run(program, tokens, causal=causal)[place] for place in places]
-    function = answers
-
-    def checked(tokens: list[Value]) -> list[Value]:
-        found = listed(function(tokens))
-        if len(found) == n and len(places) != n:
-            found = [found[place] for place in places]
-        if len(found) != len(places):
-            raise RaspLensError(
-                f"`answers` gives {len(found)} answers for {tokens}; they are read at {len(places)} positions."
+                f"`answers` gives {len(found)} answers for {inner}; they are read at {len(asked)} positions."
             )
         return found
 
-    return checked
+    return Questions(places, answered)
 
 
 def _tokens_by_field(
@@ -135,12 +172,13 @@ def _independent(
         raise RaspLensError(
             f"The layout has no field {unknown[0]!r} to be distinct. It has {', '.join(layout.fields)}."
         )
-    for name, places in layout.fields.items():
-        if name not in computed and len(tokens[name]) < (len(places) if name in distinct else 1):
-            raise RaspLensError(f"There are {len(tokens[name])} tokens for the {len(places)} places of {name!r}.")
+    for name, field in layout.fields.items():
+        if name not in computed and len(tokens[name]) < (field.most if name in distinct else 1):
+            raise RaspLensError(f"There are {len(tokens[name])} tokens for the {field.most} places of {name!r}.")
 
     def one(rng: np.random.Generator, name: str) -> list[Value]:
-        n = len(layout.fields[name])
+        field = layout.fields[name]
+        n = int(rng.integers(field.least, field.most + 1)) if field.is_variable else field.most
         return [tokens[name][i] for i in rng.choice(len(tokens[name]), n, replace=name not in distinct)]
 
     return lambda rng: {name: one(rng, name) for name in layout.fields if name not in computed}
@@ -155,4 +193,5 @@ def _vocab(
         raise RaspLensError(f"A token is a bool, int, float, str or a tuple of those; got {strange[0]!r}.")
     rng = np.random.default_rng(2)
     drawn = [token for _ in range(N_LOOKED_AT) for token in one(rng)]
-    return in_order([*named, *layout.fixed.values(), *drawn])
+    fixed = [part.token for part in layout.parts if part.token is not None]
+    return in_order([*named, *fixed, *drawn])

@@ -3,12 +3,38 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from rasplens.compile.rasp import Value
 from rasplens.errors import RaspLensError
 
-FIELD = re.compile(r"\{(?P<name>[A-Za-z_]\w*)(?::(?P<length>\d+))?\}")
-"""A field of a template: `{x:6}`, or `{x}` for one token."""
+FIELD = re.compile(r"\{(?P<name>[A-Za-z_]\w*)(?::(?P<least>\d+)(?:-(?P<most>\d+))?)?\}")
+"""A field of a template: `{x:6}`, `{x:1-6}` for one to six tokens, or `{x}` for one."""
+
+Spans = Mapping[str, range]
+"""Where the parts of an input stand, by name."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A fixed token or a field of a layout.
+
+    Attributes:
+        name: The field's, or what the token is called.
+        token: What always stands there; None for a field.
+        least: How many tokens a field has at least.
+        most: And at most.
+    """
+
+    name: str
+    token: str | None
+    least: int = 1
+    most: int = 1
+
+    @property
+    def is_variable(self) -> bool:
+        """Whether inputs differ in its length."""
+        return self.least < self.most
 
 
 @dataclass(frozen=True)
@@ -17,92 +43,148 @@ class Layout:
 
     Attributes:
         template: As it was written.
-        fixed: By position, the token that always stands there.
-        fields: By name, the positions of a field, in its order.
-        positions: A printable name for each position.
+        parts: Tokens and fields in order, each by a name of its own.
     """
 
     template: str
-    fixed: Mapping[int, str]
-    fields: Mapping[str, range]
-    positions: tuple[str, ...]
+    parts: tuple[Part, ...]
+
+    @cached_property
+    def fields(self) -> dict[str, Part]:
+        """The fields, by name."""
+        return {part.name: part for part in self.parts if part.token is None}
+
+    @property
+    def is_variable(self) -> bool:
+        """Whether inputs differ in length."""
+        return any(part.is_variable for part in self.parts)
+
+    @cached_property
+    def longest(self) -> Spans:
+        """Where the parts of the longest input stand."""
+        return self._spans([part.most for part in self.parts])
+
+    def _spans(self, lengths: Sequence[int]) -> Spans:
+        ends = [sum(lengths[: i + 1]) for i in range(len(lengths))]
+        return {part.name: range(end - n, end) for part, n, end in zip(self.parts, lengths, ends, strict=True)}
+
+    def names(self, spans: Spans) -> tuple[str, ...]:
+        """A printable name for each position of an input."""
+        of_parts = [
+            [part.name] if part.most == 1 else [f"{part.name}{i + 1}" for i in range(len(spans[part.name]))]
+            for part in self.parts
+        ]
+        return tuple(name for names in of_parts for name in names)
 
     def filled(self, values: Mapping[str, Sequence[Value]]) -> list[Value]:
         """An input, from what stands in its fields.
 
         Raises:
-            RaspLensError: If a field is missing, or has another length.
+            RaspLensError: If a field is missing, has another length, or holds the token that ends it.
         """
-        tokens: list[Value] = [self.fixed.get(position) for position in range(len(self.positions))]
-        for name, places in self.fields.items():
-            if name not in values:
+        tokens: list[Value] = []
+        for part in self.parts:
+            if part.token is not None:
+                tokens.append(part.token)
+                continue
+            if part.name not in values:
+                given = ", ".join(values) or "none"
+                raise RaspLensError(f"The layout {self.template!r} needs {part.name!r}; got {given}.")
+            found = values[part.name]
+            if not part.least <= len(found) <= part.most:
+                wanted = f"{part.least} to {part.most}" if part.is_variable else f"{part.most}"
+                raise RaspLensError(f"{part.name!r} takes {wanted} tokens in {self.template!r}; got {len(found)}.")
+            if part.is_variable and self._end(part) in list(found):
                 raise RaspLensError(
-                    f"The layout {self.template!r} needs {name!r}; got {', '.join(values) or 'none'}."
+                    f"{part.name!r} holds {self._end(part)!r}, which ends it in {self.template!r}."
                 )
-            if len(values[name]) != len(places):
-                raise RaspLensError(
-                    f"{name!r} takes {len(places)} tokens in {self.template!r}; got {len(values[name])}."
-                )
-            for place, value in zip(places, values[name], strict=True):
-                tokens[place] = value
+            tokens += found
         return tokens
 
-    def read(self, tokens: Sequence[Value]) -> dict[str, tuple[Value, ...]]:
-        """What stands in the fields of an input."""
-        return {name: tuple(tokens[place] for place in places) for name, places in self.fields.items()}
+    def _end(self, part: Part) -> str | None:
+        """The token behind a field, None at the end."""
+        behind = self.parts[self.parts.index(part) + 1 :]
+        return behind[0].token if behind else None
+
+    def spans(self, tokens: Sequence[Value]) -> Spans | None:
+        """Where the parts of an input stand; None if it is none of this layout."""
+        lengths, at = [], 0
+        for part in self.parts:
+            n = part.most
+            if part.is_variable:
+                end, rest = self._end(part), list(tokens[at:])
+                n = len(rest) if end is None or end not in rest else rest.index(end)
+            is_other = part.token is not None and list(tokens[at : at + 1]) != [part.token]
+            if is_other or not part.least <= n <= part.most:
+                return None
+            lengths.append(n)
+            at += n
+        return self._spans(lengths) if at == len(tokens) else None
 
 
 def parse_layout(template: str) -> Layout:
     """The layout of a template: fixed tokens and fields, with spaces between them.
 
     Raises:
-        RaspLensError: If it is empty, a part is neither a token nor a field, or a field stands there twice.
+        RaspLensError: If it is empty, a part is neither a token nor a field, a field stands there twice, or one of
+            variable length is followed by another.
     """
-    fixed: dict[int, str] = {}
-    fields: dict[str, range] = {}
-    names: list[str] = []
-    for part in template.split():
-        found = FIELD.fullmatch(part)
-        if found is None and ("{" in part or "}" in part):
+    parts: list[Part] = []
+    n = 0
+    for text in template.split():
+        found, names = FIELD.fullmatch(text), [part.name for part in parts]
+        if found is None and ("{" in text or "}" in text):
             raise RaspLensError(
-                f"{part!r} in the layout {template!r} is no field. Write {{x:6}}, with spaces around."
+                f"{text!r} in the layout {template!r} is no field. Write {{x:6}} or {{x:1-6}}, with spaces around."
             )
         if found is None:
-            fixed[len(names)] = part
-            names.append(part if part not in names else f"{part}{len(names)}")
-            continue
-        name, length = found["name"], int(found["length"] or 1)
-        if name in fields or not length:
-            what = "stands there twice" if name in fields else "takes no token"
-            raise RaspLensError(f"The field {name!r} of the layout {template!r} {what}.")
-        fields[name] = range(len(names), len(names) + length)
-        names += [name] if length == 1 else [f"{name}{i + 1}" for i in range(length)]
-    if not fields:
+            part = Part(text if text not in names else f"{text}{n}", text)
+        else:
+            least = int(found["least"] or 1)
+            part = Part(found["name"], None, least, int(found["most"] or least))
+            if part.name in names or part.most < max(1, part.least):
+                what = "stands there twice" if part.name in names else "takes no token"
+                raise RaspLensError(f"The field {part.name!r} of the layout {template!r} {what}.")
+            if parts and parts[-1].is_variable:
+                raise RaspLensError(
+                    f"In the layout {template!r} nothing tells where {parts[-1].name!r} ends: put a token there."
+                )
+        parts.append(part)
+        n += part.most
+    layout = Layout(template, tuple(parts))
+    if not layout.fields:
         raise RaspLensError(f"The layout {template!r} has no field, such as {{x:6}}.")
-    return Layout(template, fixed, fields, tuple(names))
+    return layout
 
 
-def read_positions(layout: Layout, read: str | Sequence[str]) -> tuple[int, ...]:
-    """The positions at which answers are read; see `build_task`.
+def read_positions(layout: Layout, read: str | Sequence[str], spans: Spans | None = None) -> tuple[int, ...]:
+    """The positions of an input at which answers are read; see `build_task`.
+
+    Args:
+        layout: Of the input.
+        read: Where, in words.
+        spans: Where its parts stand; by default those of the longest input.
 
     Raises:
-        RaspLensError: If it names no position.
+        RaspLensError: If it names no position even of the longest input.
     """
-    n = len(layout.positions)
+    known, spans = layout.names(layout.longest), layout.longest if spans is None else spans
+    names = layout.names(spans)
+    n = len(names)
     if isinstance(read, str):
         kind, _, name = read.partition(" ")
         if read in ("every", "last"):
             return tuple(range(n)) if read == "every" else (n - 1,)
-        if kind == "after" and name in layout.positions:
-            return tuple(range(layout.positions.index(name), n))
-        if kind == "before" and name in layout.fields and layout.fields[name].start:
-            return tuple(place - 1 for place in layout.fields[name])
+        if kind == "after" and name in known:
+            return tuple(range(names.index(name), n)) if name in names else ()
+        if kind == "before" and name in layout.fields and layout.longest[name].start:
+            return tuple(place - 1 for place in spans[name])
         read = (read,)
-    unknown = [name for name in read if name not in layout.positions]
+    unknown = [name for name in read if name not in known]
     if unknown or not read:
         wrong = f"at {unknown[0]!r}" if unknown else "nowhere"
         raise RaspLensError(
             f"Answers cannot be read {wrong}. Say every, last, after TOKEN, before FIELD, or names of positions: "
-            f"{', '.join(layout.positions)}."
+            f"{', '.join(known)}."
         )
-    return tuple(sorted(layout.positions.index(name) for name in read))
+    return tuple(sorted(names.index(name) for name in read if name in names))

@@ -26,6 +26,7 @@ from rasplens.compare.evidence.ablation.measurement import (
     replacement,
 )
 from rasplens.compare.models.studied_model import BATCH, Head, StudiedModel, z_point
+from rasplens.tasks.task import marked
 
 Edit = Callable[[torch.Tensor, slice], None]
 """Changes an activation in place, at the rows of the batch that belong to it."""
@@ -66,8 +67,7 @@ def joint_effects(studied: StudiedModel, config: CompareConfig = STANDARD, seed:
 
     def drop(heads: Sequence[Head], method: Method) -> float:
         hooks = [(z_point(head[0]), _whole_batch(_head_edit(studied, head, method, seed))) for head in heads]
-        edited = studied.vocabulary.codes(studied.logits(hooks))
-        return right - float((edited == studied.targets).mean())
+        return right - float(marked(studied.codes(studied.logits(hooks)), studied.targets).mean())
 
     alone = {(head, method): drop([head], method) for head in studied.heads for method in METHODS}
     rows = []

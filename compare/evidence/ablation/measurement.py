@@ -65,7 +65,8 @@ def measured_effects(
     """
     table = pd.DataFrame(keys, columns=list(columns) or None)
     drops: dict[Method, np.ndarray] = {}
-    right, targets = studied.right(), studied.targets
+    right, targets = studied.right().data, studied.targets
+    asked, n_asked = studied.asked, studied.asked.sum() / studied.n_inputs
     clean = _log_probabilities(studied, studied.clean_logits)
     sure = _of_targets(clean, targets)
     for method in METHODS:
@@ -73,11 +74,13 @@ def measured_effects(
         for edited in without(method):
             where = edited.answers
             right_now = studied.vocabulary.codes(edited.logits) == targets[:, where]
-            rows.append((right[:, where].astype(int) - right_now).sum(axis=-1) / targets.shape[1])
+            lost = (right[:, where].astype(int) - right_now) * asked[:, where]
+            rows.append(lost.sum(axis=-1) / n_asked)
             after = _log_probabilities(studied, edited.logits)
             gone = sure[:, where] - _of_targets(after, targets[:, where])
-            probability.append(gone.sum(axis=(1, 2)) / targets.size)
-            kl.append(_divergence(clean[:, where], after).sum(axis=(1, 2)) / targets.size)
+            diverged = _divergence(clean[:, where], after)
+            for mean, of_answers in ((probability, gone), (kl, diverged)):
+                mean.append((of_answers * asked[:, where]).sum(axis=-1).mean(axis=-1) / n_asked)
         drops[method] = np.concatenate(rows)
         table[method] = drops[method].mean(axis=1)
         table[f"{method}_probability"], table[f"{method}_kl"] = np.concatenate(probability), np.concatenate(kl)

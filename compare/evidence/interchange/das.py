@@ -20,6 +20,7 @@ from rasplens.compare.evidence.interchange.patching import agreement
 from rasplens.compare.evidence.interchange.stream_axes import stream_axes
 from rasplens.compare.models.studied_model import StudiedModel
 from rasplens.model import random_streams
+from rasplens.tasks.task import NOT_ASKED
 
 PROMISING = 0.3
 """Where the first way down gets less far than this, the second is not tried."""
@@ -104,7 +105,8 @@ def _loss(
     """How far the model is from the program's answers on the pairs."""
     columns = studied.vocabulary.columns
     assert columns is not None
-    stream, wanted = studied.activation(point), torch.as_tensor(columns[pairs.expected])
+    stream, asked = studied.activation(point), torch.as_tensor(pairs.expected != NOT_ASKED)
+    wanted = torch.as_tensor(columns[pairs.expected])[asked]
     source = torch.as_tensor(stream[pairs.source][:, positions])
     intervened = torch.as_tensor(pairs.intervened[:, positions], dtype=source.dtype)[..., None]
     read, write = (torch.as_tensor(part, dtype=source.dtype) for part in (to, back))
@@ -121,7 +123,7 @@ def _loss(
             )
 
         logits = studied.run([(point, take)], pairs.base)
-        return torch.nn.functional.cross_entropy(logits.flatten(0, 1), wanted.flatten())
+        return torch.nn.functional.cross_entropy(logits[asked], wanted)
 
     return loss
 

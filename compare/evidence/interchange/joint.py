@@ -120,7 +120,7 @@ def _right(studied: StudiedModel, posed: JointPairs, first: Site, second: Site) 
     hooks = [
         taken(studied, setting.source, setting.intervened, site.point, site.subspaces) for setting, site in both
     ]
-    answers = studied.vocabulary.codes(studied.logits(hooks, posed.base))
+    answers = studied.codes(studied.logits(hooks, posed.base), posed.base)
     return np.asarray(answers == posed.expected)
 
 

@@ -18,6 +18,7 @@ from rasplens.compare.evidence.subspaces.representations import determines, own_
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.models.studied_model import FwdHook, layer_of, scores_point
 from rasplens.model import random_streams
+from rasplens.tasks.task import NOT_ASKED
 
 EMBEDDED = "blocks.0.hook_resid_pre"
 """Where variables are that the embedding holds."""
@@ -123,7 +124,9 @@ def interchange_pairs(
 def can_be_said(pairing: Pairing, expected: np.ndarray) -> Bool[np.ndarray, " pair"]:
     """Whether the learned model has a logit for all that is expected."""
     columns = pairing.learned.vocabulary.columns
-    return np.ones(len(expected), dtype=bool) if columns is None else (columns[expected] >= 0).all(axis=1)
+    if columns is None:
+        return np.ones(len(expected), dtype=bool)
+    return np.asarray(((columns[expected] >= 0) | (expected == NOT_ASKED)).all(axis=1))
 
 
 def _is_fixed_by_the_token(pairing: Pairing, variable: str, position: int) -> bool:
@@ -163,7 +166,7 @@ def counterfactual(
 
     watched = [(scores_point(layer), keep(layer)) for layer in layers if layer >= first]
     logits = reference.logits([*taken, *watched], base)
-    return reference.vocabulary.codes(logits), scores
+    return reference.codes(logits, base), scores
 
 
 def _take(pairing: Pairing, setting: Setting) -> FwdHook:

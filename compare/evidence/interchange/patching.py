@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 from rasplens.compare.evidence.interchange.coordinates import Subspace, Subspaces, whole
 from rasplens.compare.evidence.interchange.pairs import InterchangePairs
 from rasplens.compare.models.studied_model import FwdHook, StudiedModel
+from rasplens.tasks.task import NOT_ASKED
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,7 @@ def agreement(
     if subspaces is None:
         subspaces = dict.fromkeys(pairs.positions, whole(studied.activation(point).shape[-1]))
     hook = taken(studied, pairs.source, pairs.intervened, point, subspaces)
-    logits = studied.logits([hook], pairs.base)
-    return _agreement(studied.vocabulary.codes(logits), pairs)
+    return _agreement(studied.codes(studied.logits([hook], pairs.base), pairs.base), pairs)
 
 
 def taken(
@@ -90,7 +90,7 @@ def accuracy_drop_without(studied: StudiedModel, point: str, subspaces: Subspace
             edited[:, place] += _projected(difference, subspace)
         return edited.reshape(activation.shape)
 
-    return float(studied.right().mean() - (studied.edited_answers([(point, hold)]) == studied.targets).mean())
+    return float(studied.right().mean()) - studied.edited_accuracy([(point, hold)])
 
 
 def _projected(difference: torch.Tensor, subspace: Subspace) -> torch.Tensor:
@@ -100,7 +100,6 @@ def _projected(difference: torch.Tensor, subspace: Subspace) -> torch.Tensor:
 
 def _agreement(answers: np.ndarray, pairs: InterchangePairs) -> Agreement:
     right, changes = answers == pairs.expected, pairs.changes
-    specificity = np.where(
-        changes.all(axis=1), 1.0, (right & ~changes).sum(axis=1) / np.maximum(1, (~changes).sum(axis=1))
-    )
+    stays = ~changes & (pairs.expected != NOT_ASKED)
+    specificity = np.where(stays.any(axis=1), (right & stays).sum(axis=1) / np.maximum(1, stays.sum(axis=1)), 1.0)
     return Agreement((right & changes).sum(axis=1) / changes.sum(axis=1), specificity, right)

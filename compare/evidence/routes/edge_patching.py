@@ -81,7 +81,7 @@ def _patched(
         else:
             hooks.append((scores_point(layer), _take_scores(layer, own, theirs, where, studied)))
         hooks += [(name, _keep(own, name)) for name in (scores_point(layer), pattern_point(layer))]
-    answers = studied.vocabulary.codes(studied.logits(hooks, base))
+    answers = studied.codes(studied.logits(hooks, base), base)
     return answers, {layer: own[scores_point(layer)].numpy() for layer in studied.attending_layers}
 
 

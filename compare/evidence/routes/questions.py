@@ -16,7 +16,7 @@ from rasplens.compare.evidence.routes.edge_patching import Part, patched
 from rasplens.compare.evidence.routes.program_edges import Edges, ProgramEdges, between_positions, program_edges
 from rasplens.compare.models.pairing import Pairing
 from rasplens.model import random_streams
-from rasplens.tasks.task import Ids
+from rasplens.tasks.task import NOT_ASKED, Ids
 
 UNREAD: Final = "nothing else is read"
 KEYS: Final = "keys"
@@ -143,7 +143,7 @@ def _asked(
         patch = draw(rng, _rows(edges, base))
         expected, scores = patched(pairing.reference, inputs[base], inputs[source], patch, part)
         own, theirs = answers[base], answers[source]
-        changes, at_risk = expected != own, (own != theirs) & (expected == own)
+        changes, at_risk = expected != own, (own != theirs) & (expected == own) & (own != NOT_ASKED)
         asked = posed.are_posed(expected, scores) & (changes | at_risk).any(axis=1)
         found.append(
             tuple(part[asked] for part in (inputs[base], inputs[source], patch, expected, changes, at_risk))

@@ -43,11 +43,11 @@ def test_an_input_that_is_not_there_has_no_answer():
     [
         ([], [], "no inputs"),
         (["ab"], [], "1 inputs and 0 answers"),
-        (["ab", "abc"], ["a", "b"], "has 3 tokens, the first one 2"),
+        (["ab", "abc"], [["a", "b"], ["a"]], "1 answers for 3 tokens, the first one 2 for 2"),
         (["ab", "ba"], [["a"], ["a", "b"]], "2 answers for 2 tokens"),
         (["ab", "ab"], ["a", "b"], "are the same, and have different answers"),
-        (["ab", "ba"], [["a", None], ["a", "b"]], "has no answer 2"),
-        (["ab", "ba"], [[None], [None]], "nothing is asked"),
+        (["ab", "ba"], [["a", None], [None, None]], "All answers of input 2 of 'mine' are None"),
+        (["ab", ["PAD"]], ["a", "a"], "The padding 'PAD' is a token"),
         (["ab"], ["a"], "held out"),
     ],
 )

@@ -19,10 +19,17 @@ def sorting(layout=LAYOUT, **options):
 
 
 def test_a_layout_names_its_positions():
-    layout = parse_layout("BOS {x:2} SEP {q} SEP")
-    assert layout.positions == ("BOS", "x1", "x2", "SEP", "q", "SEP5")
-    assert layout.filled({"x": ["a", "b"], "q": ["c"]}) == ["BOS", "a", "b", "SEP", "c", "SEP"]
-    assert layout.read(["BOS", "a", "b", "SEP", "c", "SEP"]) == {"x": ("a", "b"), "q": ("c",)}
+    layout, tokens = parse_layout("BOS {x:2} SEP {q} SEP"), ["BOS", "a", "b", "SEP", "c", "SEP"]
+    assert layout.names(layout.longest) == ("BOS", "x1", "x2", "SEP", "q", "SEP5")
+    assert layout.filled({"x": ["a", "b"], "q": ["c"]}) == tokens
+    spans = layout.spans(tokens)
+    assert spans == layout.longest
+    assert (tokens[spans["x"].start : spans["x"].stop], spans["q"], spans["SEP5"]) == (
+        ["a", "b"],
+        range(4, 5),
+        range(5, 6),
+    )
+    assert layout.spans(tokens[::-1]) is None
 
 
 @pytest.mark.parametrize(
