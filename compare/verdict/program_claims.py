@@ -102,7 +102,7 @@ def _variable(one: Interchange, rng: np.random.Generator, comparisons: int) -> C
         f"interchanged at {one.point} ({one.method}, rank {one.rank:.0f})",
     )
     changes = one.pairs.changes
-    trials = [one_of_each(one.accuracy.right, which, rng) for which in (changes, ~changes)]
+    trials = [one_of_each(one.accuracy.right, which, rng) for which in (changes, one.pairs.stays)]
     if one.method != "component":
         trials.append(one_of_each(one.active.right, changes, rng))
     found = judged_by_trials(claim, "variables", trials, one.control, True, where, comparisons)

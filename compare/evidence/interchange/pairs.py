@@ -51,6 +51,11 @@ class InterchangePairs:
     changes: Bool[np.ndarray, "pair answer"]
 
     @property
+    def stays(self) -> Bool[np.ndarray, "pair answer"]:
+        """Where answers that are asked for are the same as on the base."""
+        return ~self.changes & (self.expected != NOT_ASKED)
+
+    @property
     def positions(self) -> list[int]:
         """The positions at which the variable is taken from some source."""
         return np.flatnonzero(self.intervened.any(axis=0)).tolist()

@@ -9,7 +9,6 @@ from jaxtyping import Bool, Float, Int
 from rasplens.compare.evidence.interchange.coordinates import Subspace, Subspaces, whole
 from rasplens.compare.evidence.interchange.pairs import InterchangePairs
 from rasplens.compare.models.studied_model import FwdHook, StudiedModel
-from rasplens.tasks.task import NOT_ASKED
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,6 @@ def _projected(difference: torch.Tensor, subspace: Subspace) -> torch.Tensor:
 
 
 def _agreement(answers: np.ndarray, pairs: InterchangePairs) -> Agreement:
-    right, changes = answers == pairs.expected, pairs.changes
-    stays = ~changes & (pairs.expected != NOT_ASKED)
+    right, changes, stays = answers == pairs.expected, pairs.changes, pairs.stays
     specificity = np.where(stays.any(axis=1), (right & stays).sum(axis=1) / np.maximum(1, stays.sum(axis=1)), 1.0)
     return Agreement((right & changes).sum(axis=1) / changes.sum(axis=1), specificity, right)
