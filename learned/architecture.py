@@ -44,4 +44,4 @@ class Architecture:
     def config(self, task: Task) -> Config:
         """The config of this architecture for a task."""
         fields = {name: value for name, value in asdict(self).items() if name != "bias"}
-        return Config(n_ctx=task.n_ctx, d_vocab=len(task.vocab), d_vocab_out=len(task.outputs), **fields)
+        return Config(n_ctx=task.n_ctx, d_vocab=len(task.vocab), d_vocab_out=task.n_logits, **fields)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from markupsafe import Markup
 
 from rasplens.compile import CompiledModel
@@ -16,6 +16,7 @@ from rasplens.compile.rasp import SOp, Value
 from rasplens.compile.rasp.values import value_key
 from rasplens.errors import RaspLensError
 from rasplens.tasks.answers import compiled_codes, logits, program_values
+from rasplens.tasks.readout import Readout, answer_codes, logit_table, ordered_labels
 
 Ids = Int[np.ndarray, "batch pos"]
 
@@ -70,6 +71,9 @@ class Task:
         padding: The token that fills shorter inputs up to the length of the longest, if there is one.
         asked: Of inputs, at which loss positions an answer is read; others are neither trained on nor counted.
             None reads all.
+        readout: How logits give an answer: "label", the highest of one for each of the `outputs`; "labels", where
+            an output is a tuple of labels in order, all labels whose logit is above 0; "number", where outputs are
+            numbers, that nearest to the only logit.
     """
 
     name: str
@@ -85,8 +89,10 @@ class Task:
     programs: Mapping[str, SOp] = field(default_factory=dict)
     padding: Value = None
     asked: Callable[[Ids], Bool[np.ndarray, "batch loss_pos"]] | None = None
+    readout: Readout = "label"
 
     def __post_init__(self) -> None:
+        _ = self.logit_table  # refuses outputs that cannot be read so
         if (asked := self.asked) is not None:
             target = self.target
             object.__setattr__(self, "target", lambda ids: np.where(asked(ids), target(ids), NOT_ASKED))
@@ -102,6 +108,20 @@ class Task:
     def n_ctx(self) -> int:
         """The length of an input."""
         return len(self.positions)
+
+    @cached_property
+    def logit_table(self) -> Float[np.ndarray, "answer logit"] | None:
+        """What the logits of each answer should be; None where each answer has a logit of its own."""
+        return logit_table(self.readout, self.outputs)
+
+    @property
+    def n_logits(self) -> int:
+        """How many logits a model for the task has."""
+        return len(self.outputs) if self.logit_table is None else self.logit_table.shape[1]
+
+    def codes(self, logits: Float[np.ndarray, "*batch logit"]) -> Int[np.ndarray, "*batch"]:
+        """The answers that logits give, as indices into `outputs`; `NO_ANSWER` for other sets of labels."""
+        return np.asarray(answer_codes(self.logit_table, self.readout, logits))
 
     @property
     def token_names(self) -> tuple[str, ...]:
@@ -185,6 +205,8 @@ class Task:
 
     def answer_code(self, value: Value) -> int:
         """The place of an answer among `outputs`, of a fraction up to rounding; `NO_ANSWER` if it is none."""
+        if self.readout == "labels" and isinstance(value, tuple):
+            value = ordered_labels(value)
         exact = self._answer_codes.get(value_key(value), NO_ANSWER)
         if exact != NO_ANSWER or not isinstance(value, float):
             return exact
@@ -221,11 +243,12 @@ class Task:
         if isinstance(model, CompiledModel):
             return self.codes_of(model)[compiled_codes(model, self.sequences(ids), self.loss_positions)]
         scores = logits(model, ids, self.loss_positions)
-        if scores.shape[-1] != len(self.outputs):
+        if scores.shape[-1] != self.n_logits:
+            what = "answers" if self.readout == "label" else f"logits, read as {self.readout}"
             raise RaspLensError(
-                f"The model has {scores.shape[-1]} logits; task {self.name!r} has {len(self.outputs)} answers."
+                f"The model has {scores.shape[-1]} logits; task {self.name!r} has {self.n_logits} {what}."
             )
-        return scores.argmax(axis=-1)
+        return self.codes(scores)
 
     def _codes_at_loss_positions(self, values: Sequence[Value] | None) -> Int[np.ndarray, " loss_pos"]:
         if values is None:

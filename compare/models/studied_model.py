@@ -332,7 +332,7 @@ def _check_fits(model: Any, task: Task) -> None:
                 "vocabulary=vocabulary_of(compiled)."
             ) from None
         return
-    sizes = {"d_vocab": len(task.vocab), "d_vocab_out": len(task.outputs)}
+    sizes = {"d_vocab": len(task.vocab), "d_vocab_out": task.n_logits}
     for name, size in sizes.items():
         if (found := getattr(model.cfg, name)) != size:
             raise RaspLensError(

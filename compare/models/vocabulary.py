@@ -26,7 +26,7 @@ class Vocabulary:
             own, are left out throughout.
         codes: From logits `[..., logit]`, the codes of the task's answers; -1 for none.
         columns: The logit of each of the task's answers, -1 for one that the model cannot give; None if it
-            answers with a number instead.
+            answers with a number or with several labels instead.
     """
 
     tokens: Callable[[Ids], Int[np.ndarray, "input ctx"]]
@@ -44,8 +44,8 @@ def task_vocabulary(task: Task) -> Vocabulary:
     return Vocabulary(
         tokens=lambda ids: ids,
         positions=tuple(range(task.n_ctx)),
-        codes=lambda logits: logits.argmax(axis=-1),
-        columns=np.arange(len(task.outputs)),
+        codes=task.codes,
+        columns=np.arange(len(task.outputs)) if task.readout == "label" else None,
     )
 
 

@@ -85,7 +85,7 @@ def check_fits(config: Config, task: Task, what: str) -> None:
     """
     sizes = {
         "tokens (d_vocab)": (config.d_vocab, len(task.vocab)),
-        "logits (d_vocab_out)": (config.d_vocab_out, len(task.outputs)),
+        "logits (d_vocab_out)": (config.d_vocab_out, task.n_logits),
         "positions (n_ctx)": (config.n_ctx, task.n_ctx),
     }
     differing = [

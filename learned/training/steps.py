@@ -8,7 +8,7 @@ import contextlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
@@ -26,6 +26,7 @@ from rasplens.learned.training.live_forward import live_forward
 from rasplens.model import Config
 from rasplens.model.jax_forward import JaxWeights, for_members
 from rasplens.tasks import Task
+from rasplens.tasks.readout import answer_codes
 
 Weights = dict[str, jax.Array]
 State = tuple[Weights, Any]
@@ -71,12 +72,13 @@ def build_steps(task: Task, recipe: Recipe, n_devices: int, forward: ForwardBuil
     read = forward(start.config, start.mask, task.loss_positions)
     frozen = {name: jnp.asarray(start.weights[name]) for name in start.config.frozen}
     optimiser = build_optimiser(recipe)
+    codes = partial(answer_codes, task.logit_table, task.readout, xp=jnp)
 
     def loss(trained: Weights, ids: jax.Array, targets: jax.Array) -> jax.Array:
         predicted, asked = logits({**trained, **frozen}, ids), targets >= 0
-        nats = optax.softmax_cross_entropy_with_integer_labels(predicted, jnp.maximum(targets, 0))
+        losses = losses_of(task, predicted, jnp.maximum(targets, 0))
         share = _mean_over_devices(asked.mean(), n_devices)  # every answer asked for counts alike
-        return jnp.where(asked, nats, 0).mean() / share
+        return jnp.where(asked, losses, 0).mean() / share
 
     def step(state: State, batch: tuple[jax.Array, ...]) -> tuple[State, jax.Array]:
         trained, moments = state
@@ -90,14 +92,27 @@ def build_steps(task: Task, recipe: Recipe, n_devices: int, forward: ForwardBuil
 
     def answers(trained: Weights, ids: jax.Array) -> jax.Array:
         padded = jnp.pad(ids, ((0, -len(ids) % _AT_ONCE), (0, 0))).reshape(-1, _AT_ONCE, ids.shape[1])
-        best = jax.lax.map(lambda batch: read({**trained, **frozen}, batch).argmax(axis=-1), padded)
-        return best.reshape(-1, len(task.loss_positions))[: len(ids)]
+        given = jax.lax.map(lambda batch: codes(read({**trained, **frozen}, batch)), padded)
+        return given.reshape(-1, len(task.loss_positions))[: len(ids)]
 
     return Steps(
         jax.vmap(optimiser.init),
         jax.jit(_shared_out(for_members(run), n_devices)),
         jax.jit(lambda trained, ids: for_members(lambda weights: answers(weights, ids))(trained)),
     )
+
+
+def losses_of(task: Task, predicted: jax.Array, targets: jax.Array) -> jax.Array:
+    """The loss of each answer, from logits `[..., logit]` and codes `[...]`.
+
+    Cross-entropy for one label, its mean over labels for several at once, in nats; for a number the squared error.
+    """
+    if task.logit_table is None:
+        return optax.softmax_cross_entropy_with_integer_labels(predicted, targets)
+    wanted = jnp.asarray(task.logit_table)[targets]
+    if task.readout == "number":
+        return jnp.square(predicted - wanted)[..., 0]
+    return optax.sigmoid_binary_cross_entropy(predicted, wanted).mean(axis=-1)
 
 
 def build_optimiser(recipe: Recipe) -> optax.GradientTransformation:

@@ -10,6 +10,7 @@ from rasplens.compile.rasp import SOp, Value
 from rasplens.compile.rasp.values import value_key
 from rasplens.errors import RaspLensError
 from rasplens.model import bidirectional_mask, causal_mask
+from rasplens.tasks.readout import Readout, ordered_labels
 from rasplens.tasks.splits import held_out_by_hash, held_out_inputs
 from rasplens.tasks.task import NO_ANSWER, NOT_ASKED, Ids, Task
 
@@ -68,6 +69,7 @@ def assemble(
     programs: Mapping[str, SOp],
     all_inputs: Sequence[Sequence[Value]] | None = None,
     padding: Value = None,
+    readout: Readout = "label",
 ) -> Task:
     """A task.
 
@@ -83,11 +85,12 @@ def assemble(
         programs: Programs that solve the task.
         all_inputs: All inputs, if there are only these.
         padding: The token that fills shorter inputs up, if there are any.
+        readout: How logits give an answer.
 
     Raises:
         RaspLensError: If nothing is left to train or to evaluate on, or an answer is not among the outputs.
     """
-    codes, n = _Codes(vocab, questions), len(positions)
+    codes, n = _Codes(vocab, questions if readout != "labels" else _of_labels(questions)), len(positions)
 
     def draw(rng: np.random.Generator, count: int) -> Ids:
         return codes.ids(name, [one(rng) for _ in range(count)])
@@ -111,7 +114,7 @@ def assemble(
     places = tuple(sorted({place for row in read for place in row}))
     if not all(read):
         raise RaspLensError(f"Nothing is asked of the input {codes.tokens(seen[read.index([])])} of {name!r}.")
-    given = tuple(outputs) if outputs is not None else _outputs(codes, seen)
+    given = tuple(outputs) if outputs is not None else _outputs(codes, seen, readout)
     code_of = {value_key(value): code for code, value in enumerate(given)}
 
     def coded(row: tuple[int, ...]) -> list[int]:
@@ -153,7 +156,22 @@ def assemble(
         programs=dict(programs),
         padding=padding,
         asked=asked,
+        readout=readout,
     )
+
+
+def _of_labels(questions: Questions) -> Questions:
+    """The same questions, with every answer's labels in order."""
+
+    def answers(tokens: list[Value]) -> list[Value] | None:
+        found = questions.answers(tokens)
+        return None if found is None else [ordered_labels(one if _is_several(one) else (one,)) for one in found]
+
+    return Questions(questions.places, answers)
+
+
+def _is_several(answer: Value) -> bool:
+    return isinstance(answer, tuple | list | set | frozenset)
 
 
 def _remembered(of: Callable[[tuple[int, ...]], list], width: int, kind: type) -> Callable[[Ids], np.ndarray]:
@@ -183,8 +201,10 @@ def _check_split(
         raise RaspLensError(f"All inputs of the task {name!r} are held out: there is none to train on. Give more.")
 
 
-def _outputs(codes: _Codes, seen: Ids) -> tuple[Value, ...]:
+def _outputs(codes: _Codes, seen: Ids, readout: Readout) -> tuple[Value, ...]:
     found = in_order(answer for row in seen.tolist() for answer in codes.answers(row) or ())
+    if readout != "label":
+        return found
     are_tokens = {value_key(answer) for answer in found} <= {value_key(token) for token in codes.vocab}
     return codes.vocab if are_tokens else found
 

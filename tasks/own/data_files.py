@@ -9,6 +9,7 @@ from rasplens.compile.rasp import Value
 from rasplens.errors import RaspLensError
 from rasplens.tasks.own.from_inputs import task_from_inputs
 from rasplens.tasks.own.padding import Side
+from rasplens.tasks.readout import Readout
 from rasplens.tasks.task import Task
 
 HELD_OUT = ("test", "held_out", "held-out", "valid", "validation", "eval")
@@ -23,7 +24,9 @@ ENDINGS = (".jsonl", ".csv")
 """The kinds of data files that are read."""
 
 
-def task_from_data(path: str | Path, *, causal: bool = False, pad: Side = "right") -> Task:
+def task_from_data(
+    path: str | Path, *, causal: bool = False, pad: Side = "right", readout: Readout | None = None
+) -> Task:
     """The task of a data file.
 
     A line of `.jsonl` is an object with `tokens` (a list, or a text with spaces), `answers` (as for
@@ -33,6 +36,7 @@ def task_from_data(path: str | Path, *, causal: bool = False, pad: Side = "right
     Args:
         path: The file; its name without ending is the task's.
         causal: Whether positions see only the past.
+        readout: As for `task_from_inputs`; by default "labels" where an answer is itself a list, else "label".
         pad: Where inputs that are shorter than others are filled up: on the "right", the "left" or "both" sides.
 
     Raises:
@@ -53,7 +57,10 @@ def task_from_data(path: str | Path, *, causal: bool = False, pad: Side = "right
     splits = [split for _, _, split in rows]
     held_out = None if not any(splits) else [_is_held_out(path, i, split) for i, split in enumerate(splits, 1)]
     inputs, answers = [tokens for tokens, _, _ in rows], [answer for _, answer, _ in rows]
-    return task_from_inputs(path.stem, inputs, answers, held_out=held_out, causal=causal, pad=pad)
+    if readout is None:
+        is_several = any(isinstance(one, list) for answer in answers if isinstance(answer, list) for one in answer)
+        readout = "labels" if is_several else "label"
+    return task_from_inputs(path.stem, inputs, answers, held_out=held_out, causal=causal, pad=pad, readout=readout)
 
 
 Row = tuple[list[Value], Any, str]

@@ -10,6 +10,7 @@ from rasplens.compile.rasp.values import value_key
 from rasplens.errors import RaspLensError
 from rasplens.tasks.own.assembly import Questions, assemble, in_order, key_of, listed
 from rasplens.tasks.own.padding import PADDING, Side, check_side, padded, unpadded
+from rasplens.tasks.readout import Readout
 from rasplens.tasks.task import Task
 
 
@@ -24,6 +25,7 @@ def task_from_inputs(
     programs: Mapping[str, SOp] | None = None,
     pad: Side = "right",
     padding: Value = PADDING,
+    readout: Readout = "label",
 ) -> Task:
     """The task of a list of inputs with their answers.
 
@@ -41,6 +43,8 @@ def task_from_inputs(
         programs: Programs that solve the task.
         pad: Where shorter inputs are filled up: on the "right", the "left", or on "both" sides, by chance.
         padding: With which token.
+        readout: How logits give an answer: the highest is its "label"; those above 0 are its "labels", several at
+            once, which `answers` gives as a tuple or a set; or the only logit is a "number".
 
     Raises:
         RaspLensError: If answers do not fit, or one input has two different answers.
@@ -62,7 +66,9 @@ def task_from_inputs(
 
     given = None if held_out is None else [row for row, out in zip(rows, held_out, strict=True) if out]
     vocab = in_order(token for row in rows for token in row)
-    found = in_order(answer for answers in known.values() for answer in answers.values())
+    found = None
+    if readout == "label":
+        found = in_order(answer for answers in known.values() for answer in answers.values())
     somewhere = sorted({place for answers in known.values() for place in answers})
 
     def places(tokens: list[Value]) -> list[int]:
@@ -86,6 +92,7 @@ def task_from_inputs(
         programs or {},
         all_inputs=different,
         padding=padding if varies else None,
+        readout=readout,
     )
 
 

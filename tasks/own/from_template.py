@@ -12,6 +12,7 @@ from rasplens.errors import RaspLensError
 from rasplens.tasks.own.assembly import N_LOOKED_AT, Questions, assemble, in_order, listed
 from rasplens.tasks.own.layout import Layout, parse_layout, read_positions
 from rasplens.tasks.own.padding import PADDING, Side, check_side, padded, unpadded
+from rasplens.tasks.readout import Readout
 from rasplens.tasks.task import Task
 
 MOST_TRIES = 1_000
@@ -41,6 +42,7 @@ def build_task(
     programs: Mapping[str, SOp] | None = None,
     pad: Side = "right",
     padding: Value = PADDING,
+    readout: Readout = "label",
 ) -> Task:
     """A task of inputs in one layout.
 
@@ -69,6 +71,8 @@ def build_task(
         pad: Where inputs of variable length are filled up: on the "right", the "left", or on "both" sides, which
             puts their tokens at positions that vary.
         padding: With which token.
+        readout: How logits give an answer: the highest is its "label"; those above 0 are its "labels", several at
+            once, which `answers` gives as a tuple or a set; or the only logit is a "number".
 
     Raises:
         RaspLensError: If layout, tokens, positions or answers make no sense, or hardly an input fulfils the
@@ -103,6 +107,7 @@ def build_task(
         held_out,
         programs or {},
         padding=padding if varies else None,
+        readout=readout,
     )
 
 

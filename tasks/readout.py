@@ -1,0 +1,70 @@
+"""How logits are read: as one label of several, as several labels at once, or as a number."""
+
+from collections.abc import Iterable, Sequence
+from types import ModuleType
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from rasplens.compile.rasp import Value
+from rasplens.compile.rasp.values import value_key
+from rasplens.errors import RaspLensError
+
+Readout = Literal["label", "labels", "number"]
+"""A logit for each answer, of which the highest counts; a logit for each label, and an answer is the tuple of
+those above 0; or one logit that is the answer, up to the nearest."""
+
+
+def logit_table(readout: Readout, outputs: Sequence[Value]) -> Float[np.ndarray, "answer logit"] | None:
+    """What the logits of each answer should be: 1 for its labels, or its value; None where each has its own.
+
+    Raises:
+        RaspLensError: If the answers are no tuples of labels, or no numbers.
+    """
+    if readout == "label":
+        return None
+    if readout == "number":
+        if strange := [value for value in outputs if not isinstance(value, int | float)]:
+            raise RaspLensError(f"The answers are read as numbers; {strange[0]!r} is none.")
+        return np.array(outputs, dtype=np.float32)[:, None]
+    if strange := [value for value in outputs if not isinstance(value, tuple)]:
+        raise RaspLensError(f"An answer of several labels is a tuple of them; got {strange[0]!r}.")
+    labels = {value_key(label): i for i, label in enumerate(labels_of(outputs))}
+    table = np.zeros((len(outputs), len(labels)), dtype=np.float32)
+    for row, answer in zip(table, outputs, strict=True):
+        row[[labels[value_key(label)] for label in answer]] = 1
+    return table
+
+
+def ordered_labels(labels: Iterable[Value]) -> tuple[Value, ...]:
+    """Several labels as an answer: each once, by what they are and their order."""
+
+    def order(label: Value) -> tuple[str, Any]:
+        return type(label).__name__, label if isinstance(label, int | float) else repr(label)
+
+    return tuple(sorted({value_key(label): label for label in labels}.values(), key=order))
+
+
+def labels_of(outputs: Sequence[Value]) -> tuple[Value, ...]:
+    """All labels of answers that are tuples of them; the logits have this order."""
+    return ordered_labels(label for answer in outputs for label in answer)
+
+
+def answer_codes(
+    table: Float[np.ndarray, "answer logit"] | None, readout: Readout, logits: Any, xp: ModuleType = np
+) -> Any:
+    """The place of the answer that logits `[..., logit]` give; -1 for labels that are no answer together.
+
+    Args:
+        table: See `logit_table`.
+        readout: How logits are read.
+        logits: An array of numpy or JAX.
+        xp: The one or the other.
+    """
+    if table is None:
+        return logits.argmax(axis=-1)
+    if readout == "number":
+        return xp.abs(logits[..., :1] - table[:, 0]).argmin(axis=-1)
+    same = ((logits > 0)[..., None, :] == (table > 0)).all(axis=-1)
+    return xp.where(same.any(axis=-1), same.argmax(axis=-1), -1)
