@@ -85,7 +85,7 @@ class Anatomy:
             return ids
         return np.pad(ids, ((0, 0), (1, 0)), constant_values=len(self.inputs.vocab))
 
-    def trace(self, ids: Int[np.ndarray, "batch pos"]) -> dict[str, Int[np.ndarray, "batch pos"]]:
+    def codes(self, ids: Int[np.ndarray, "batch pos"]) -> dict[str, Int[np.ndarray, "batch pos"]]:
         """The codes of every variable at every position, read from the residual stream.
 
         Args:

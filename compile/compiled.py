@@ -73,9 +73,21 @@ class CompiledModel(Anatomy):
         ids = self.encode(sequences)
         if not check:
             return self.decode(self.transformer(ids))
-        codes = self.trace(ids[:, self.offset :])[self.output]
+        codes = self.codes(ids[:, self.offset :])[self.output]
         self._refuse_undefined(ids[:, self.offset :])
         return self._values(codes)
+
+    def trace(self, tokens: Sequence[Value]) -> dict[str, list[Value]]:
+        """The value of every variable at each position of a sequence, as the weights hold it; None for undefined.
+
+        Raises:
+            RaspLensError: If the sequence is empty, too long, or has a token that it was not compiled for.
+            UndefinedValue: If the program has no value on it.
+        """
+        ids = self.encode([tokens])[:, self.offset :]
+        self._refuse_undefined(ids)
+        values = {name: (*variable.values, None) for name, variable in self.variables.items()}
+        return {name: [values[name][code] for code in codes[0]] for name, codes in self.codes(ids).items()}
 
     def decode(self, logits: Any) -> list[list[Value]]:
         """The answers that logits stand for: one value per position, None for undefined.

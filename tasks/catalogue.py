@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 
 from rasplens.errors import RaspLensError
-from rasplens.tasks.compression import compression, compression_notebook
-from rasplens.tasks.copy import copy
-from rasplens.tasks.induction import induction
-from rasplens.tasks.sort import sort
+from rasplens.tasks.shipped.compression import compression, compression_notebook
+from rasplens.tasks.shipped.copy import copy
+from rasplens.tasks.shipped.induction import induction
+from rasplens.tasks.shipped.sort import sort
 from rasplens.tasks.task import Task
 
 TASKS: Mapping[str, Callable[..., Task]] = {

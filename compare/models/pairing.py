@@ -181,5 +181,5 @@ def untrained_control(model: Any, seed: int) -> Any:
 def variable_codes(compiled: CompiledModel, task: Task, ids: np.ndarray) -> dict[str, np.ndarray]:
     """The codes of every variable of a compiled model on inputs of a task."""
     own = compiled.encode(task.sequences(ids))[:, compiled.offset :]
-    parts = [compiled.trace(batch) for batch in np.split(own, range(_TRACE_BATCH, len(own), _TRACE_BATCH))]
+    parts = [compiled.codes(batch) for batch in np.split(own, range(_TRACE_BATCH, len(own), _TRACE_BATCH))]
     return {name: np.concatenate([part[name] for part in parts]) for name in compiled.variables}

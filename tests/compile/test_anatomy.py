@@ -25,7 +25,7 @@ def test_without_a_bos_ids_stay(counting):
 
 
 def test_a_trace_reads_every_variable_at_every_position(counting):
-    codes = counting.trace(np.array([[0, 0, 1]]))
+    codes = counting.codes(np.array([[0, 0, 1]]))
     assert set(codes) == set(counting.variables)
     width = counting.variables["hist"]
     assert [width.values[code] for code in codes["hist"][0]] == [2, 2, 1]

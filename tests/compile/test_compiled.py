@@ -33,12 +33,21 @@ def test_inputs_that_do_not_fit_are_refused(compiled):
         compiled("ac")
 
 
-def test_the_trace_has_every_variable_without_the_bos(compiled):
-    codes = compiled.trace(np.array([[0, 1, 0]]))
+def test_the_codes_have_every_variable_without_the_bos(compiled):
+    codes = compiled.codes(np.array([[0, 1, 0]]))
     assert set(codes) == set(compiled.variables)
     np.testing.assert_array_equal(codes["tokens"], [[0, 1, 0]])
     values = compiled.variables["hist"].values
     assert [values[code] for code in codes["hist"][0]] == [2, 1, 2]
+
+
+def test_the_trace_of_a_sequence_has_values(compiled):
+    traced = compiled.trace("aba")
+    assert set(traced) == set(compiled.variables)
+    assert traced["tokens"] == ["a", "b", "a"]
+    assert traced["hist"] == compiled("aba")
+    with pytest.raises(ValueError, match="Token 'c' at position 1"):
+        compiled.trace("ac")
 
 
 def test_the_summary_is_one_line(compiled):
@@ -94,7 +103,7 @@ def test_a_disguised_compiled_model_is_one_whose_every_part_stays_known(rich, ar
     assert verify(twin).ok
     assert twin("abba") == rich("abba")
     ids = np.array(list(itertools.product(range(2), repeat=4)))
-    before, after = rich.trace(ids), twin.trace(ids)
+    before, after = rich.codes(ids), twin.codes(ids)
     assert list(before) == list(after)
     for name, codes in before.items():
         np.testing.assert_array_equal(after[name], codes)

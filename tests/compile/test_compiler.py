@@ -67,7 +67,7 @@ def test_every_variable_reads_as_the_interpreter_says(case, compiled):
     names = Counter(expr.name for expr in expressions(case.program))
     options = {name: value for name, value in case.options.items() if name in ("causal", "mask")}
     sequence = (compiled.inputs.vocab * compiled.inputs.max_len)[: compiled.inputs.max_len]
-    codes = compiled.trace(np.array([compiled.inputs.ids(sequence)]))
+    codes = compiled.codes(np.array([compiled.inputs.ids(sequence)]))
     for expr in expressions(case.program):
         if isinstance(expr, SOp) and names[expr.name] == 1 and expr.name in compiled.variables:
             values = (*compiled.variables[expr.name].values, None)
