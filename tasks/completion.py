@@ -8,7 +8,7 @@ from jaxtyping import Int
 from rasplens.compile.rasp.values import value_key
 from rasplens.errors import RaspLensError
 from rasplens.model import Transformer
-from rasplens.tasks.task import Accuracy, Ids, Task, accuracy_of
+from rasplens.tasks.task import NO_ANSWER, Accuracy, Ids, Task, accuracy_of
 
 Codes = Int[np.ndarray, "batch loss_pos"]
 
@@ -44,6 +44,8 @@ def is_generated(task: Task) -> bool:
 def generated_answers(task: Task, answers: Callable[[Ids], Codes], ids: Ids) -> Codes:
     """A model's answers when it reads its own: every answer is put in as the token behind it before the next.
 
+    Where it has no answer there is no token to go on with: it has none from there on.
+
     Args:
         task: Whose answers are next tokens.
         answers: The model's answers to inputs, all at once.
@@ -55,11 +57,13 @@ def generated_answers(task: Task, answers: Callable[[Ids], Codes], ids: Ids) -> 
     if not is_generated(task):
         raise RaspLensError(f"The answers of {task.name!r} are not its next tokens: nothing is generated.")
     token_of, written, asked = _token_ids(task), np.array(ids), task.is_asked(ids)
-    found = np.zeros((len(ids), len(task.loss_positions)), dtype=int)
+    found = np.full((len(ids), len(task.loss_positions)), NO_ANSWER)
+    going_on = np.ones(len(ids), dtype=bool)
     for i in np.argsort(task.loss_positions).tolist():
-        found[:, i] = answers(written)[:, i]
+        found[going_on, i] = answers(written)[going_on, i]
+        going_on &= ~asked[:, i] | (found[:, i] != NO_ANSWER)
         if task.loss_positions[i] + 1 < task.n_ctx:
-            rows = asked[:, i]
+            rows = asked[:, i] & going_on
             written[rows, task.loss_positions[i] + 1] = token_of[found[rows, i]]
     return found
 

@@ -18,6 +18,7 @@ from rasplens.learned import untrained_like
 from rasplens.model.hooked import HookedModel
 from rasplens.tasks import Accuracy, Task
 from rasplens.tasks.answers import program_values
+from rasplens.tasks.completion import generated_accuracy, is_generated
 from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
 from rasplens.tasks.task import NO_ANSWER, accuracy_of
 
@@ -99,14 +100,20 @@ class Pairing:
         return replace(self, ids=ids, **sides)
 
     def accuracies(self) -> dict[str, Accuracy]:
-        """How often the program, the compiled, the learned and the untrained model are right."""
+        """How often the program, the compiled, the learned and the untrained model are right.
+
+        Where answers are next tokens, "generated" is how often the learned model is when it reads its own.
+        """
         rights = {
             "program": self.task.right(self.task.answers(self.compiled.program, self.ids), self.ids),
             "compiled": self.reference.right(),
             "learned": self.learned.right(),
             "untrained": self.untrained.right(),
         }
-        return {name: accuracy_of(right) for name, right in rights.items()}
+        found = {name: accuracy_of(right) for name, right in rights.items()}
+        if is_generated(self.task):
+            found["generated"] = generated_accuracy(self.task, self.learned.given, self.ids)
+        return found
 
 
 def pair(

@@ -225,6 +225,10 @@ class StudiedModel:
         """Which answers the task asks for."""
         return self.task.is_asked(self.ids)
 
+    def given(self, ids: Ids) -> Int[np.ndarray, "input answer"]:
+        """The model's answers on other inputs, also where the task asks for none."""
+        return self.vocabulary.codes(self.on(ids).clean_logits)
+
     def right(self) -> np.ma.MaskedArray:
         """Which of the model's answers are right, unedited: `[input, answer]`; masked where none is asked."""
         return marked(self.answers(), self.targets)

@@ -76,6 +76,11 @@ def _behaviour(comparison: Comparison) -> list[str]:
         f"{percent(compiled.token)} and {percent(compiled.sequence)}; an untrained model "
         f"{percent(untrained.token)} of the answers.",
     ]
+    if (generated := comparison.accuracies.get("generated")) is not None:
+        sentences.append(
+            f"Where it reads its own answers instead of the right ones, the learned model gets "
+            f"{percent(generated.token)} of them right and {percent(generated.sequence)} of the inputs throughout."
+        )
     kinds = [
         f"{percent(row.agreement)} on {row.n:,} {_kind(row.inputs)} (untrained {percent(row.untrained)})"
         for row in table(comparison, "behaviour").itertuples()

@@ -22,6 +22,7 @@ from rasplens.learned.training.steps import Steps, build_steps, usable_devices
 from rasplens.model import Transformer
 from rasplens.model.random_streams import rng
 from rasplens.tasks import TASKS, Task, as_task, get_task
+from rasplens.tasks.completion import generated_accuracy, is_generated
 from rasplens.tasks.task import accuracy_of, marked
 
 
@@ -216,6 +217,10 @@ def _learned(
     task, seed, start = job.task, job.seeds[member], job.starts[member]
     transformer = Transformer(start.config, {**start.weights, **trained}, start.mask)
     history = [asdict(report) for report in reports if report.seed == seed]
+    generated = {}
+    if is_generated(task):
+        own = generated_accuracy(task, lambda ids: task.answers(transformer, ids))
+        generated = {"generated": own._asdict()}
     provenance: dict[str, Any] = {
         "origin": f"trained by {_how(name)} with seed {seed}",
         "recipe": job.recipe.to_dict(),
@@ -224,6 +229,7 @@ def _learned(
         "task_digest": task.digest,
         "steps": history[-1]["step"],
         "accuracy": task.accuracy(transformer)._asdict(),
+        **generated,
         "history": history,
     }
     if name is not None and task.name in TASKS and np.array_equal(get_task(task.name).held_out, task.held_out):

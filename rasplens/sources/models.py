@@ -58,11 +58,7 @@ class Studied:
         if not is_generated(task):
             return None
         studied = as_studied_model(self.model, task, task.held_out[:most], self.vocabulary(task))
-
-        def answers(ids: Any) -> Any:
-            return studied.vocabulary.codes(studied.on(ids).clean_logits)
-
-        return generated_accuracy(task, answers, studied.ids).token
+        return generated_accuracy(task, studied.given, studied.ids).token
 
 
 def check_names(task: str, programs: Sequence[str], models: Sequence[Path]) -> None:

@@ -49,12 +49,14 @@ def show_models(
     for side, size in (("compiled", terminal.shape(compiled.transformer)), ("learned", learned.size)):
         accuracy = comparison.accuracies[side]
         rows.append([side, *size.values(), accuracy.token, accuracy.sequence])
+    own = comparison.accuracies.get("generated")
+    generated = [] if own is None else [f"Reading its own answers, the learned model gives {own.token:.3f} right."]
     headings = ["", *terminal.shape(compiled.transformer), "answers\nright", "inputs\nright"]
     terminal.table(
         f"{comparison.task}: the learned model ({learned.origin}) and the program {compiled.output!r}",
         headings,
         rows,
-        [f"The compiled program on {name}: {check}." for name, check in checks.items()],
+        [*generated, *(f"The compiled program on {name}: {check}." for name, check in checks.items())],
     )
 
 

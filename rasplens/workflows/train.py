@@ -41,9 +41,15 @@ def train_and_show(task: Task, recipe: str | None, seeds: list[int], out: Path, 
         )
         terminal.out.print(
             f"{task.name}: {accuracy['token']:.4f} of the answers and {accuracy['sequence']:.4f} of the inputs "
-            f"right on held-out inputs after {model.provenance['steps']:,} steps ({architecture}). Model: {path}"
+            f"right on held-out inputs{_generated(model)} after {model.provenance['steps']:,} steps "
+            f"({architecture}). Model: {path}"
             f"{'' if is_new else ', which was there already: nothing was trained.'}"
         )
+
+
+def _generated(model: LearnedModel) -> str:
+    own = model.provenance.get("generated")
+    return "" if own is None else f", {own['token']:.4f} of the answers where it reads its own,"
 
 
 def trained(

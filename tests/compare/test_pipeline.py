@@ -45,6 +45,12 @@ def without_values(model: Transformer, layer: int) -> Transformer:
     return Transformer(model.config, {**model.weights, name: 0 * model.weights[name]}, model.mask)
 
 
+def test_both_kinds_of_accuracy_are_reported(task, offset, brief):
+    found = compare(offset, offset, task=task, config=brief).accuracies
+    assert found["learned"].token == found["generated"].token == 1  # right with the right tokens: so with its own
+    assert found["generated"].sequence == 1
+
+
 def test_a_model_against_itself_is_at_the_ceiling_on_every_axis(ceiling):
     for axis in ceiling.axes:
         assert axis.score == pytest.approx(1, abs=1e-4)

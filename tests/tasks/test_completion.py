@@ -7,6 +7,7 @@ from rasplens.learned import load_pretrained
 from rasplens.model import Config
 from rasplens.tasks import get_task, task_from_program
 from rasplens.tasks.completion import complete, generated_accuracy, generated_answers, is_generated
+from rasplens.tasks.task import NO_ANSWER
 
 
 def test_each_letter_is_the_likeliest_behind_those_before():
@@ -68,3 +69,20 @@ def test_of_single_errors_whole_answers_are_as_often_right_either_way():
     own = generated_accuracy(task, lambda rows: task.answers(model, rows), ids)
     assert own.sequence == task.accuracy(model, ids).sequence
     assert own.token <= task.accuracy(model, ids).token
+
+
+def test_a_model_without_an_answer_does_not_go_on():
+    task = get_task("copy", n_letters=4, block=3, length=9)
+    ids = np.array([[0, 1, 2] * 3])
+    right = task.target(ids)
+
+    def silent_at(place):
+        def answers(rows):
+            found = np.repeat(right, len(rows), axis=0)
+            found[:, place] = NO_ANSWER
+            return found
+
+        return generated_answers(task, answers, ids)
+
+    assert silent_at(0).tolist() == [[NO_ANSWER] * 6]
+    assert silent_at(4).tolist() == [[*right[0, :4].tolist(), NO_ANSWER, NO_ANSWER]]
