@@ -29,6 +29,7 @@ class CompareConfig:
         head_answers: Heads are ablated on as many inputs as have this many answers together.
         edge_answers: The same for attention edges, heads at one position, and pairs of heads.
         neuron_answers: The same for neurons.
+        most_heads: Models with more heads than this are not ablated head by head or edge by edge.
         most_neurons: Models with more neurons than this are not ablated neuron by neuron.
         attention_shuffles: Shuffles of inputs beside the similarity of each pair of heads.
         attention_permutations: Shuffles for the p-value of each matched pair; p is at least 1 / (1 + this).
@@ -52,6 +53,7 @@ class CompareConfig:
     head_answers: int = 2_000
     edge_answers: int = 400
     neuron_answers: int = 100
+    most_heads: int = 100
     most_neurons: int = 1_024
     attention_shuffles: int = 5
     attention_permutations: int = 39
@@ -74,6 +76,7 @@ LEAST: Mapping[str, int] = {
     "n_inputs": 10,
     "n_fitting": 10,
     "das_steps": 0,
+    "most_heads": 0,
     "most_neurons": 0,
     "similarity_rows": 4,
 }

@@ -39,6 +39,7 @@ def compare(
     seed: int = 0,
     vocabulary: GivenVocabulary | None = None,
     distinguishing: Mapping[str, DistinguishingInputs] | None = None,
+    as_part: bool = False,
     progress: Progress | None = None,
 ) -> Comparison:
     """Whether a learned model implements a program: its claims, tested, and evidence beside its controls.
@@ -53,6 +54,8 @@ def compare(
         vocabulary: The learned model's vocabulary for the task, if it is not the task's own.
         distinguishing: By the name of an alternative program, inputs that tell it from the reference; `rank` finds
             them.
+        as_part: Whether the program describes a part of the model: only the answers that it has are asked for, and
+            what else the model reads for them is left open.
         progress: Called with each of the `STAGES` as it begins.
 
     Raises:
@@ -61,7 +64,7 @@ def compare(
     """
     task = as_task(task)
     compiled = _reference(reference, task)
-    pairing = pair(compiled, learned, task, get_config(config), seed, vocabulary)
+    pairing = pair(compiled, learned, task, get_config(config), seed, vocabulary, as_part)
     found = collect_evidence(pairing, distinguishing or {}, seed, progress)
     if progress is not None:
         progress(STAGES[-1])
@@ -95,6 +98,7 @@ def rank(
     config: CompareConfig | Preset = "standard",
     seed: int = 0,
     vocabulary: GivenVocabulary | None = None,
+    as_part: bool = False,
     progress: Progress | None = None,
 ) -> Ranking:
     """Which of several programs a learned model implements; it is also asked on inputs that tell them apart.
@@ -106,6 +110,7 @@ def rank(
         config: How much to look at.
         seed: Of the choice of inputs and of the controls.
         vocabulary: The learned model's vocabulary for the task, if it is not the task's own.
+        as_part: Whether the programs describe a part of the model.
         progress: Called with each of the `STAGES` of each comparison as it begins.
 
     Raises:
@@ -138,6 +143,7 @@ def rank(
                 seed=seed,
                 vocabulary=vocabulary,
                 distinguishing=distinguishing,
+                as_part=as_part,
                 progress=progress,
             )
         )

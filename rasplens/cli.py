@@ -175,6 +175,14 @@ Programs = Annotated[
 Causal = Annotated[
     bool, typer.Option("--causal", metavar=FLAG, help="For your own program: positions see only the past.")
 ]
+AsPart = Annotated[
+    bool,
+    typer.Option(
+        "--as-part",
+        metavar=FLAG,
+        help="The program describes a part of the model: only answers that it has are asked for.",
+    ),
+]
 
 
 @app.callback(invoke_without_command=True)
@@ -199,6 +207,7 @@ def run(
     attn_scale: Scale = None,
     expect: Expected = None,
     program: Programs = None,
+    as_part: AsPart = False,
     vocab: Vocab = None,
     max_len: MaxLen = None,
     causal: Causal = False,
@@ -227,7 +236,7 @@ def run(
 
     folder, chosen = out or Path("runs") / asked.name, _compare_config(config, inputs)
     declared = _declared(n_heads, positions, activation, normalization, attn_scale)
-    run_task(asked, learned, declared, expect, program or [], folder, chosen, seed, verbose, json, began)
+    run_task(asked, learned, declared, expect, program or [], as_part, folder, chosen, seed, verbose, json, began)
 
 
 @app.command("compile")
@@ -487,6 +496,7 @@ def compare(
     attn_scale: Scale = None,
     expect: Expected = None,
     program: Programs = None,
+    as_part: AsPart = False,
     vocab: Vocab = None,
     max_len: MaxLen = None,
     causal: Causal = False,
@@ -512,9 +522,8 @@ def compare(
     from rasplens.workflows.compare import compare_and_show
 
     declared = _declared(n_heads, positions, activation, normalization, attn_scale)
-    compare_and_show(
-        asked, learned or [], declared, expect, program, _compare_config(config, inputs), seed, out, json
-    )
+    chosen = _compare_config(config, inputs)
+    compare_and_show(asked, learned or [], declared, expect, program, as_part, chosen, seed, out, json)
 
 
 def _declared(

@@ -7,6 +7,7 @@ from rasplens.tasks.from_program import task_from_program
 from rasplens.tasks.own.data_files import task_from_data
 from rasplens.tasks.own.from_inputs import task_from_inputs
 from rasplens.tasks.own.from_template import build_task
+from rasplens.tasks.partial import partial_task
 from rasplens.tasks.task import Accuracy, Task
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "generated_accuracy",
     "generated_answers",
     "get_task",
+    "partial_task",
     "task_from_data",
     "task_from_inputs",
     "task_from_program",

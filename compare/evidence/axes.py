@@ -173,6 +173,10 @@ def attention_axis(pairing: Pairing, found: HeadSimilarities, seed: int) -> Axis
 
 def ablation_axis(pairing: Pairing, compiled: Effects, learned: Effects, seed: int) -> Axis:
     """The cosine of the ablation effects of edges, above that with the keys of each row permuted."""
+    for studied in (pairing.reference, pairing.learned):
+        if (n_heads := len(studied.heads)) > (most := pairing.config.most_heads):
+            why = f"a model of {n_heads} heads is not ablated edge by edge (`most_heads` of the config: {most})"
+            return without_score("ablation", why)
     n = min(effects.drops["zero"].shape[1] for effects in (compiled, learned))
     if not (compiled.drops["zero"] > 0).any():
         return without_score("ablation", "no edge of the compiled model has an ablation effect on these inputs")

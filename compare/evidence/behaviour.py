@@ -20,7 +20,7 @@ from rasplens.errors import RaspLensError
 from rasplens.model import random_streams
 from rasplens.tasks import Task
 from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
-from rasplens.tasks.task import NO_ANSWER, Ids
+from rasplens.tasks.task import NO_ANSWER, NOT_ASKED, Ids
 
 HELD_OUT = "held out"
 """Inputs of the task that nothing was trained on."""
@@ -124,8 +124,9 @@ class Behaviour:
 
     Attributes:
         table: One row per kind of input: inputs (which), n, agreement (with the program), untrained (that of the
-            control), right (by the task's own target; NaN where it says nothing of such inputs), exhaustive
-            (whether there are no others of that kind).
+            control), right (by the task's own target; NaN where it says nothing of such inputs), undefined (the
+            share of the answers asked for that the program does not have), exhaustive (whether there are no others
+            of that kind).
         trials: By kind of input, whether the model agrees on one answer of each, drawn at random; of inputs that
             tell an alternative apart, of the answers that do.
         agrees: On the task's own held-out inputs and those that tell alternatives apart, the share of
@@ -160,22 +161,25 @@ def behaviour(pairing: Pairing, distinguishing: Mapping[str, DistinguishingInput
     for kind, (ids, tell) in kinds.items():
         if not len(ids):
             continue
-        asked = pairing.reference.on(ids).answers()
-        defined = asked >= 0
+        said = pairing.reference.on(ids).answers()
+        # Where the task asks, no answer is one as well; elsewhere a program need not be defined.
+        asked = said != NOT_ASKED if not kind.endswith(OUT_OF_DISTRIBUTION) else said >= 0
         agrees = np.stack(
-            [(getattr(pairing, side).on(ids).answers() == asked) & defined for side in ("learned", "untrained")]
+            [(getattr(pairing, side).on(ids).answers() == said) & asked for side in ("learned", "untrained")]
         )
-        share = agrees.sum(axis=2) / np.maximum(1, defined.sum(axis=1))
-        share = share[:, defined.any(axis=1)]
-        if not share.shape[1]:  # the program gives none of the task's answers here
+        share = agrees.sum(axis=2) / np.maximum(1, asked.sum(axis=1))
+        share = share[:, asked.any(axis=1)]
+        if not share.shape[1]:
             continue
+        undefined = float((said == NO_ANSWER)[asked].mean())
         right = float(pairing.learned.right().mean()) if kind == HELD_OUT else float("nan")
         exhaustive = kind == HELD_OUT and len(ids) == len(task.held_out)
-        rows.append((kind, share.shape[1], *share.mean(axis=1), right, exhaustive))
-        asked_of = defined & tell
-        chosen = np.where(asked_of, draw.random(defined.shape), -1).argmax(axis=1)
+        rows.append((kind, share.shape[1], *share.mean(axis=1), right, undefined, exhaustive))
+        asked_of = asked & tell
+        chosen = np.where(asked_of, draw.random(asked.shape), -1).argmax(axis=1)
         trials[kind] = agrees[0, np.arange(len(ids)), chosen][asked_of.any(axis=1)]
         if not kind.endswith(OUT_OF_DISTRIBUTION):
             counted.append(share)
-    table = pd.DataFrame(rows, columns=["inputs", "n", "agreement", "untrained", "right", "exhaustive"])
+    columns = ["inputs", "n", "agreement", "untrained", "right", "undefined", "exhaustive"]
+    table = pd.DataFrame(rows, columns=columns)
     return Behaviour(table, trials, np.concatenate([np.zeros((2, 0)), *counted], axis=1))

@@ -20,6 +20,7 @@ from rasplens.tasks import Accuracy, Task
 from rasplens.tasks.answers import program_values
 from rasplens.tasks.completion import generated_accuracy, is_generated
 from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
+from rasplens.tasks.partial import partial_task
 from rasplens.tasks.task import NO_ANSWER, accuracy_of
 
 Side = Literal["reference", "learned", "untrained"]
@@ -42,6 +43,7 @@ class Pairing:
         learned: The learned model on these inputs.
         untrained: A randomly initialised model of the learned one's shape: the floor.
         config: How much is looked at.
+        as_part: Whether the program is held against a part of the model, and what else it reads is left open.
         fitting: The same models on other inputs, none of them held out: whatever is fitted or chosen is fitted
             and chosen there, and scored here. None for that pairing itself.
         out_of_distribution: The same models on inputs whose tokens are drawn independently: on the task's own,
@@ -55,6 +57,7 @@ class Pairing:
     learned: StudiedModel
     untrained: StudiedModel
     config: CompareConfig
+    as_part: bool = False
     fitting: "Pairing | None" = None
     out_of_distribution: "Pairing | None" = None
 
@@ -123,6 +126,7 @@ def pair(
     config: CompareConfig,
     seed: int,
     vocabulary: GivenVocabulary | None = None,
+    as_part: bool = False,
 ) -> Pairing:
     """A compiled and a learned model on the same held-out inputs of a task, chosen by the seed.
 
@@ -133,11 +137,14 @@ def pair(
         config: How much to look at; of inputs at most the number that the task holds out.
         seed: Of the choice, and of the untrained control.
         vocabulary: The learned model's vocabulary for the task, if it is not the task's own.
+        as_part: Whether only the answers that the program has are asked for, and nothing is said of what else the
+            model reads for them.
 
     Raises:
         RaspLensError: If a model does not fit the task, or the inputs are too few.
         TypeError: If the learned side is no model.
     """
+    task = partial_task(task, compiled.program) if as_part else task
     rng = np.random.default_rng(seed)
     rows = rng.permutation(len(task.held_out))[: config.n_inputs]
     ids = task.held_out[rows]
@@ -152,6 +159,7 @@ def pair(
         learned=studied,
         untrained=replace(studied, model=untrained_control(studied.model, control)),
         config=config,
+        as_part=as_part,
     )
     fitting = task.sample(rng, config.n_fitting)
     others = out_of_distribution_inputs(task, rng, config.n_fitting)

@@ -152,6 +152,12 @@ GLOSSARY = (
         "evidence.behaviour",
         ("exhaustive",),
     ),
+    Term(
+        "undefined",
+        "The share of the answers asked for that the program does not have: a model that has one does not agree.",
+        "evidence.behaviour",
+        ("undefined",),
+    ),
     Term("right", "The share of answers that are the task's own target.", "evidence.behaviour", ("right",)),
     Term(
         "interchange",

@@ -68,13 +68,13 @@ def _answers(behaved: Behaviour, pairing: Pairing) -> Iterator[Claim]:
             continue
         claim, agrees = f"answers, {row.inputs}", behaved.trials[row.inputs]
         found = share(agrees, comparisons)
-        # All inputs there are: nothing is left to chance.
-        low, high = (found.score, found.score) if row.exhaustive else (found.low, found.high)
+        if row.exhaustive:  # all answers of all inputs there are: nothing is left to chance
+            found = Share(row.agreement, row.agreement, row.agreement, row.n)
         status: Status = OPEN
         by_chance = binomtest(int(agrees.sum()), len(agrees), ANSWERS_AGREE, alternative="less").pvalue
-        if high < ANSWERS_AGREE and (row.exhaustive or by_chance < (1 - CONFIDENCE) / 2 / comparisons):
+        if found.high < ANSWERS_AGREE and (row.exhaustive or by_chance < (1 - CONFIDENCE) / 2 / comparisons):
             status = FAILS
-        elif found.score >= ANSWERS_AGREE and low >= ANSWERS_AT_LEAST:
+        elif found.score >= ANSWERS_AGREE and found.low >= ANSWERS_AT_LEAST:
             status = HOLDS
         elif (
             row.inputs != HELD_OUT
@@ -83,8 +83,11 @@ def _answers(behaved: Behaviour, pairing: Pairing) -> Iterator[Claim]:
         ):
             yield untestable(claim, "answers", f"there are only {found.n} such inputs")
             continue
-        reason = f"agreement with the program's answers on {found.n} inputs"
-        yield Claim(claim, "answers", status, found.score, low, high, row.untrained, found.n, True, reason)
+        which = f"all {found.n} inputs there are" if row.exhaustive else f"{found.n} inputs"
+        missing = f"; it has none of the task's for {row.undefined:.0%}" if row.undefined else ""
+        reason = f"agreement with the program's answers on {which}{missing}"
+        ends = found.score, found.low, found.high
+        yield Claim(claim, "answers", status, *ends, row.untrained, found.n, True, reason)
 
 
 def _variables(pairing: Pairing, interchanged: Sequence[Interchange], rng: np.random.Generator) -> Iterator[Claim]:
@@ -159,15 +162,21 @@ def _routes(pairing: Pairing, found: CausalTests, rng: np.random.Generator) -> I
     tests, why_none = found.routes
     if why_none:
         yield untestable("routes", "routes", why_none)
-    gathered: set[str] = set()
+    if pairing.as_part:
+        yield untestable(SAID[UNREAD], "routes", "left open: the program is compared as a part of the model")
+    gathered, needed = set[str](), least_trials(AT_LEAST, pairing.config.comparisons)
     for one in tests:
         asked = one.questions
         claim = SAID.get(asked.claim, f"{asked.claim} gathers along its selector's edges")
         reason = f"{asked.part} patched along {asked.edges.mean():.0%} of the edges" if len(asked) else ""
         control = float(np.fmax(one.control_changed, one.control_kept))
-        substantial = len(one.changed) >= least_trials(AT_LEAST, pairing.config.comparisons)
+        substantial = len(one.changed) >= needed
         parts = one.changed, one.kept
         judged = judged_by_trials(claim, "routes", parts, control, substantial, reason, pairing.config.comparisons)
+        if judged.status == HOLDS and asked.claim != UNREAD and not substantial:
+            # What has no effect there holds of many models.
+            why = f"{len(one.changed)} questions that change an answer could be asked, where {needed} are needed"
+            judged = untestable(claim, "routes", why)
         yield judged
         if judged.status != UNTESTABLE and substantial:
             gathered.add(asked.claim)

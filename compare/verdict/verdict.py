@@ -128,7 +128,7 @@ def _together(levels: Mapping[Level, LevelAnswer]) -> Answer:
         return answers if answers in (IMPLEMENTS, PARTLY) else UNKNOWN
     if NOT in tested:
         return PARTLY if any(answer in (IMPLEMENTS, PARTLY) for answer in tested) else NOT
-    return PARTLY if PARTLY in tested else UNKNOWN
+    return PARTLY if PARTLY in (answers, *tested) else UNKNOWN
 
 
 def _reasons(answer: Answer, levels: Mapping[Level, LevelAnswer], claims: Sequence[Claim]) -> list[str]:

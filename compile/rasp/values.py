@@ -17,7 +17,11 @@ LARGEST_WHOLE = 2**53
 
 
 def value_key(value: Value) -> tuple[Any, ...]:
-    """A key that tells values apart by type as well, so that `True` is not `1`; and zeros by sign."""
+    """A key that tells values apart by type as well, so that `True` is not `1`; and zeros by sign.
+
+    A numpy scalar is the Python value that it stands for.
+    """
+    value = plain(value)
     if isinstance(value, tuple):
         return (tuple, *(value_key(part) for part in value))
     if value == 0 and isinstance(value, float):

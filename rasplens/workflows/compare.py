@@ -24,6 +24,7 @@ def compare_and_show(
     declared: Declared,
     expected: float | None,
     programs: list[str] | None,
+    as_part: bool,
     config: CompareConfig,
     seed: int,
     out: Path | None,
@@ -49,6 +50,7 @@ def compare_and_show(
                 config=config,
                 seed=seed,
                 vocabulary=learned.vocabulary(task),
+                as_part=as_part,
                 progress=report,
             )
     if out is not None:

@@ -25,6 +25,7 @@ def run_task(
     declared: Declared,
     expected: float | None,
     programs: Sequence[str],
+    as_part: bool,
     out: Path,
     config: CompareConfig,
     seed: int,
@@ -45,7 +46,7 @@ def run_task(
         learned = _studied(task, path, declared, out, advance)
         if path is not None:
             show_accuracy(str(path), learned, task, expected, is_shown=not json)
-        comparisons = _compared(references, learned, task, config, seed, advance)
+        comparisons = _compared(references, learned, task, as_part, config, seed, advance)
         advance("report", len(STAGES), len(STAGES))
         files = [_write(comparison, out, is_first=not i) for i, comparison in enumerate(comparisons)]
     seconds = time.perf_counter() - began
@@ -79,27 +80,22 @@ def _compared(
     references: Sequence[CompiledModel],
     learned: Studied,
     task: Task,
+    as_part: bool,
     config: CompareConfig,
     seed: int,
     advance: Advance,
 ) -> list[Comparison]:
     """The comparison with each program, in the order in which they were given."""
-    report, vocabulary = comparison_report(advance, references[0].output), learned.vocabulary(task)
+    how: dict[str, Any] = {
+        "config": config,
+        "seed": seed,
+        "vocabulary": learned.vocabulary(task),
+        "as_part": as_part,
+        "progress": comparison_report(advance, references[0].output),
+    }
     if len(references) == 1:
-        return [
-            compare(
-                references[0],
-                learned.model,
-                task=task,
-                config=config,
-                seed=seed,
-                vocabulary=vocabulary,
-                progress=report,
-            )
-        ]
-    ranking = rank(
-        references, learned.model, task=task, config=config, seed=seed, vocabulary=vocabulary, progress=report
-    )
+        return [compare(references[0], learned.model, task=task, **how)]
+    ranking = rank(references, learned.model, task=task, **how)
     found = {comparison.program: comparison for comparison in ranking.comparisons}
     return [found[compiled.output] for compiled in references]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rasplens.compile.rasp import SOp, Value
-from rasplens.compile.rasp.values import value_key
+from rasplens.compile.rasp.values import plain, value_key
 from rasplens.errors import RaspLensError
 from rasplens.model import bidirectional_mask, causal_mask
 from rasplens.tasks.readout import Readout, ordered_labels
@@ -211,7 +211,7 @@ def _outputs(codes: _Codes, seen: Ids, readout: Readout) -> tuple[Value, ...]:
 
 def in_order(values: Any) -> tuple[Value, ...]:
     """The different values: in order where they have one, else as they come."""
-    found = list({value_key(value): value for value in values}.values())
+    found = list({value_key(value): plain(value) for value in values}.values())
     try:
         return tuple(sorted(found)) if len({isinstance(value, str) for value in found}) == 1 else tuple(found)
     except TypeError:

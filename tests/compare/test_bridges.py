@@ -13,6 +13,7 @@ from rasplens.compare.evidence.interchange.accuracy import interchanges
 from rasplens.compare.evidence.interchange.pairs import draw_pairs, interchange_pairs, interchangeable_positions
 from rasplens.compare.evidence.interchange.patching import agreement
 from rasplens.compare.evidence.interchange.reference_sites import ReferenceSites
+from rasplens.compare.evidence.routes.edge_patching import why_not_patchable
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.models.pairing import untrained_control
 from rasplens.compare.models.studied_model import pattern_point, z_point
@@ -191,6 +192,29 @@ def test_a_language_model_is_compared_along_every_axis(language, vocabulary, ind
     assert not result.axis("interchange").has_score  # it answers nothing as the program does
     assert result.accuracies["learned"].token > result.accuracies["untrained"].token
     assert set(result.tables["heads_learned"]["head"]) == {0, 1}
+
+
+def test_the_edges_of_a_language_model_can_be_patched(language, vocabulary, task):
+    """Its config leaves the scale of its scores to the architecture."""
+    assert language.cfg.attn_scale < 0
+    assert why_not_patchable(as_studied_model(language, task, task.held_out[:2], vocabulary)) == ""
+
+
+def test_heads_that_share_their_keys_cannot_be_patched_edge_by_edge(task, vocabulary):
+    config = transformers.LlamaConfig(
+        vocab_size=20,
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        attn_implementation="eager",
+    )
+    model = build_bridge_from_module(
+        transformers.LlamaForCausalLM(config).eval(), "LlamaForCausalLM", hf_config=config
+    )
+    studied = as_studied_model(model, task, task.held_out[:2], vocabulary)
+    assert why_not_patchable(studied) == "several of its heads share their keys"
 
 
 def test_a_vocabulary_of_its_own_needs_a_vocabulary(language, task):

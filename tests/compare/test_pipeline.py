@@ -11,6 +11,7 @@ from rasplens.compare.evidence.axes import attention_axis, behaviour_axis
 from rasplens.compare.evidence.behaviour import behaviour
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compare.pipeline import STAGES
+from rasplens.compare.report.page import render
 from rasplens.compare.verdict.verdict import IMPLEMENTS
 from rasplens.compile import compile_program
 from rasplens.compile.rasp import Map, tokens
@@ -49,6 +50,18 @@ def test_both_kinds_of_accuracy_are_reported(task, offset, brief):
     found = compare(offset, offset, task=task, config=brief).accuracies
     assert found["learned"].token == found["generated"].token == 1  # right with the right tokens: so with its own
     assert found["generated"].sequence == 1
+
+
+def test_a_model_of_many_heads_is_compared_without_ablating_them(induction, task, brief):
+    whole, found = (
+        compare(induction, induction, task=task, config=replace(brief, most_heads=most)) for most in (2, 1)
+    )
+    assert whole.axis("ablation").has_score
+    assert not found.axis("ablation").has_score
+    assert "a model of 2 heads" in found.axis("ablation").note
+    assert found.tables["edges_learned"].empty
+    assert found.verdict.to_dict() == whole.verdict.to_dict()
+    assert "</html>" in render(found)
 
 
 def test_a_model_against_itself_is_at_the_ceiling_on_every_axis(ceiling):
@@ -200,3 +213,22 @@ def test_a_disguise_is_recognised_where_patching_leaves_half_of_two_values():
     reference = compile_program(entry.build(), task.vocab, task.n_ctx, mask=task.visible)
     disguised = disguise(reference, seed=0, extra_width=3, basis="oblique", condition=10.0)
     assert compare(reference, disguised, task=task, config="quick").verdict.answer == IMPLEMENTS
+
+
+def test_a_program_is_compared_as_a_part_of_a_model(task, induction, offset, noise, brief):
+    """It says nothing of the first answer: as a part, nothing is asked there."""
+    left_open = "nothing is gathered along other edges"
+    whole, part = (
+        compare(induction, induction, task=task, config=brief, as_part=as_part) for as_part in (False, True)
+    )
+    assert whole.accuracies["learned"].sequence < 0.5
+    assert part.accuracies["learned"].token > whole.accuracies["learned"].token
+    assert part.verdict.answer == IMPLEMENTS
+    statuses = [dict(one.verdict.claims[["claim", "status"]].to_numpy()) for one in (whole, part)]
+    assert [status[left_open] for status in statuses] == ["holds", "not testable"]
+    assert set(statuses[0]) == set(statuses[1])
+    assert any("left open" in reason for reason in part.verdict.reasons)
+    for other in (offset, noise):
+        found = compare(induction, other, task=task, config=brief, as_part=True).verdict
+        assert found.answer != IMPLEMENTS
+        assert found.levels["variables"] != IMPLEMENTS

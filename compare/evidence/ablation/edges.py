@@ -18,6 +18,7 @@ from rasplens.compare.evidence.ablation.measurement import (
     Edited,
     Effects,
     Method,
+    ablated_heads,
     measured_effects,
     replacement,
 )
@@ -46,7 +47,7 @@ class Edge:
 def edge_effects(studied: StudiedModel, config: CompareConfig = STANDARD, seed: int = 0) -> Effects:
     """The ablation effect of each attention edge: rows layer, query, key, and attention (its mean)."""
     studied = studied.with_answers(config.edge_answers)
-    edges = attended_edges(studied, config.relevance_inputs)
+    edges = attended_edges(studied, config.relevance_inputs) if ablated_heads(studied, config) else []
     keys = [{**vars(edge), "attention": mean_attention(studied, edge)} for edge in edges]
 
     def without(method: Method) -> Iterable[Edited]:

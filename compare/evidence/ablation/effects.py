@@ -22,6 +22,7 @@ from rasplens.compare.evidence.ablation.measurement import (
     Edited,
     Effects,
     Method,
+    ablated_heads,
     measured_effects,
     replacement,
 )
@@ -35,24 +36,27 @@ Edit = Callable[[torch.Tensor, slice], None]
 def head_effects(studied: StudiedModel, config: CompareConfig = STANDARD, seed: int = 0) -> Effects:
     """The ablation effect of each head: rows layer, head."""
     studied = studied.with_answers(config.head_answers)
-    keys = [{"layer": layer, "head": head} for layer, head in studied.heads]
+    heads = ablated_heads(studied, config)
+    keys = [{"layer": layer, "head": head} for layer, head in heads]
 
     def edits(method: Method) -> list[tuple[str, Edit]]:
-        return [(z_point(head[0]), _head_edit(studied, head, method, seed)) for head in studied.heads]
+        return [(z_point(head[0]), _head_edit(studied, head, method, seed)) for head in heads]
 
-    return measured_effects(studied, keys, lambda method: _without_each(studied, edits(method)))
+    return measured_effects(studied, keys, lambda method: _without_each(studied, edits(method)), ["layer", "head"])
 
 
 def head_position_effects(studied: StudiedModel, config: CompareConfig = STANDARD, seed: int = 0) -> Effects:
     """The ablation effect of each head at each position: rows layer, head, position."""
     studied = studied.with_answers(config.edge_answers)
-    cells = list(itertools.product(studied.heads, range(studied.n_pos)))
+    cells = list(itertools.product(ablated_heads(studied, config), range(studied.n_pos)))
     keys = [{"layer": head[0], "head": head[1], "position": position} for head, position in cells]
 
     def edits(method: Method) -> list[tuple[str, Edit]]:
         return [(z_point(head[0]), _head_edit(studied, head, method, seed, position)) for head, position in cells]
 
-    return measured_effects(studied, keys, lambda method: _without_each(studied, edits(method)))
+    return measured_effects(
+        studied, keys, lambda method: _without_each(studied, edits(method)), ["layer", "head", "position"]
+    )
 
 
 def joint_effects(studied: StudiedModel, config: CompareConfig = STANDARD, seed: int = 0) -> pd.DataFrame:
@@ -69,9 +73,10 @@ def joint_effects(studied: StudiedModel, config: CompareConfig = STANDARD, seed:
         hooks = [(z_point(head[0]), _whole_batch(_head_edit(studied, head, method, seed))) for head in heads]
         return right - float(marked(studied.codes(studied.logits(hooks)), studied.targets).mean())
 
-    alone = {(head, method): drop([head], method) for head in studied.heads for method in METHODS}
+    heads = ablated_heads(studied, config)
+    alone = {(head, method): drop([head], method) for head in heads for method in METHODS}
     rows = []
-    for first, second in itertools.combinations(studied.heads, 2):
+    for first, second in itertools.combinations(heads, 2):
         row: dict[str, object] = {"first": f"L{first[0]}H{first[1]}", "second": f"L{second[0]}H{second[1]}"}
         for method in METHODS:
             row[method] = both = drop([first, second], method)

@@ -11,7 +11,7 @@ from scipy.special import log_softmax
 
 from rasplens.compare.config import CompareConfig
 from rasplens.compare.evidence.derangements import derangement
-from rasplens.compare.models.studied_model import StudiedModel
+from rasplens.compare.models.studied_model import Head, StudiedModel
 from rasplens.model import random_streams
 
 Method = Literal["zero", "mean", "resample"]
@@ -47,6 +47,11 @@ class Edited:
 
     logits: Float[np.ndarray, "edit input answer logit"]
     answers: Sequence[int]
+
+
+def ablated_heads(studied: StudiedModel, config: CompareConfig) -> Sequence[Head]:
+    """The heads that are ablated one by one: all, or none of a model that has too many."""
+    return studied.heads if len(studied.heads) <= config.most_heads else ()
 
 
 def measured_effects(

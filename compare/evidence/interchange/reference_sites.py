@@ -27,7 +27,7 @@ class ReferenceSites:
     def ceiling(self, chosen: InterchangePairs) -> float:
         """The score that the search reaches; that of the first component which is good enough, where one is."""
         assert self.pairing.fitting is not None
-        parts = components(self.pairing.fitting.reference, self._few(chosen))
+        parts = components(self.pairing.fitting.reference, self._few(chosen), chosen.positions)
         enough = next((site.score for site in parts if site.score >= GOOD_ENOUGH), None)
         return self.sites(chosen).best.score if enough is None else enough
 

@@ -1,6 +1,6 @@
 """Where a variable is interchanged: the site that does best on pairs to choose on, and no larger than it needs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,6 +22,12 @@ NO_WORSE = 0.02
 
 CLEARLY_BETTER = 0.05
 """By how much; on some hundred pairs, less may be chance."""
+
+FEW_PAIRS = 30
+"""All sites are scored on so many pairs; on all of them, those that do not do clearly worse than the best."""
+
+CLEARLY_WORSE = 0.3
+"""By how much: on few pairs less may be chance. A site that never works is clearly worse than any."""
 
 ORDER = "hook_resid_pre", "attn.hook_z", "hook_attn_out", "hook_resid_mid", "hook_mlp_out", "hook_resid_post"
 """The hook points of a layer that are sites, in forward order."""
@@ -73,13 +79,13 @@ def find_sites(
 
     DAS runs only where neither components nor the subspaces of the map score `GOOD_ENOUGH`, and not with 0 steps.
     """
-    mapped = [
-        _scored(studied, chosen, point, "linear map", mapped_subspaces(studied, found, chosen.variable, point))
-        for point in studied.residual_points
-    ]
-    parts = list(components(studied, chosen))
+    few = chosen.of(slice(FEW_PAIRS))
     # Of a map and a component that score alike, the map: it takes less along.
-    sites = [*mapped, *parts]
+    sites = [*_mapped(studied, found, few), *components(studied, few, chosen.positions)]
+    if len(few.base) < len(chosen.base):
+        least = max(max(site.score for site in sites) - CLEARLY_WORSE, np.finfo(float).tiny)
+        sites = [_rescored(studied, chosen, site) if site.score >= least else site for site in sites]
+    mapped = [site for site in sites if site.method == "linear map"]
     best = max(sites, key=lambda site: site.score)
     if das_steps and best.score < GOOD_ENOUGH and studied.vocabulary.columns is not None:
         # With nothing to start from, the middle is where a variable between input and output has to be.
@@ -121,10 +127,23 @@ def _scored(
     return Site(point, method, dict(subspaces), score, score)
 
 
-def components(studied: StudiedModel, chosen: InterchangePairs) -> Iterator[Site]:
-    """What each head gathers, and what the heads and the MLP of each layer write, as a whole."""
+def _rescored(studied: StudiedModel, chosen: InterchangePairs, site: Site) -> Site:
+    return _scored(studied, chosen, site.point, site.method, site.subspaces)
+
+
+def _mapped(
+    studied: StudiedModel, found: Mapping[Place, Representation], chosen: InterchangePairs
+) -> Iterator[Site]:
+    """The subspaces of the map at every hook point of the stream."""
+    for point in studied.residual_points:
+        subspaces = mapped_subspaces(studied, found, chosen.variable, point)
+        yield _scored(studied, chosen, point, "linear map", subspaces)
+
+
+def components(studied: StudiedModel, pairs: InterchangePairs, positions: Sequence[int]) -> Iterator[Site]:
+    """What each head gathers, and what the heads and the MLP of each layer write, whole, at some positions."""
     for point, part in _components(studied):
-        yield _scored(studied, chosen, point, "component", dict.fromkeys(chosen.positions, part))
+        yield _scored(studied, pairs, point, "component", dict.fromkeys(positions, part))
 
 
 def _components(studied: StudiedModel) -> Iterator[tuple[str, Subspace]]:

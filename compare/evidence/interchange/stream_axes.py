@@ -1,7 +1,7 @@
 """The whitened coordinates of a model's residual stream, and what the rest of the model reads there."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -9,59 +9,72 @@ import torch
 from jaxtyping import Float
 
 from rasplens.compare.evidence.interchange.coordinates import Whitened, whitened
-from rasplens.compare.models.studied_model import StudiedModel
+from rasplens.compare.models.studied_model import FwdHook, StudiedModel, z_point
 
 N_INPUTS = 32
 """Inputs on which it is asked what is read: layer norms read other directions on each."""
 
 TIMES = 2
-"""Random readings for every direction of the stream: as many span what is read, with room to spare."""
+"""Random readings for every direction along which the stream varies: as many span what is read, with room to
+spare."""
 
 SEED = 0
 """Of the random readings: the same of every model, so that they go with any change of its basis."""
 
-_KNOWN: WeakKeyDictionary[StudiedModel, dict[str, Mapping[int, Whitened]]] = WeakKeyDictionary()
+Readings = Float[np.ndarray, "pos reading d_model"]
 
 
-def stream_axes(studied: StudiedModel, point: str) -> Mapping[int, Whitened]:
+class StreamAxes(Mapping[int, Whitened]):
+    """The whitened coordinates of a stream at a hook point, by the task's position, found when they are asked for.
+
+    Args:
+        stream: On several inputs.
+        read: What is read of it, see `readings`.
+    """
+
+    def __init__(self, stream: Float[np.ndarray, "input pos d_model"], read: Readings):
+        self._stream, self._read = stream, read
+        self._known: dict[int, Whitened] = {}
+
+    def __getitem__(self, position: int) -> Whitened:
+        if position not in self._known:
+            self._known[position] = whitened(self._stream[:, position], self._read[position].T)
+        return self._known[position]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self._read)))
+
+    def __len__(self) -> int:
+        return len(self._read)
+
+
+_KNOWN: WeakKeyDictionary[StudiedModel, Mapping[str, StreamAxes]] = WeakKeyDictionary()
+
+
+def stream_axes(studied: StudiedModel, point: str) -> StreamAxes:
     """The whitened coordinates of a model's stream at a hook point, by the task's position.
 
     They are found once for each model.
     """
-    known = _KNOWN.setdefault(studied, {})
-    if point not in known:
-        stream, read = studied.activation(point), readings(studied, point, range(studied.n_pos))
-        known[point] = {position: whitened(stream[:, position], read[position]) for position in read}
-    return known[point]
+    if studied not in _KNOWN:
+        read = readings(studied)
+        _KNOWN[studied] = {name: StreamAxes(studied.residual(name), rows) for name, rows in read.items()}
+    return _KNOWN[studied][point]
 
 
-def readings(
-    studied: StudiedModel, point: str, positions: Sequence[int]
-) -> dict[int, Float[np.ndarray, "d_model reading"]]:
-    """What is read of the stream, by position: readings, strongest of length 1, `[d_model, reading]`.
+def readings(studied: StudiedModel) -> dict[str, Readings]:
+    """What is read of the stream behind each of its hook points, by the task's position.
 
     Read is what changes a query, a key, a value, a neuron or an answer when the stream changes by ever so little:
     the row space of the weights that read, and of what norms make of it. Whether an attention pattern is too
-    saturated to move with its queries makes no difference.
-
-    Args:
-        studied: The model.
-        point: A hook point of its residual stream.
-        positions: Of the task.
+    saturated to move with its queries makes no difference. Nor does what is made of what is read: layers that the
+    change would go through are cut off, for they have to read it first.
     """
-    few, changes, seen_at = studied.first(N_INPUTS), [], []
-
-    def change(stream: torch.Tensor, hook: object) -> torch.Tensor:
-        changes.append(torch.zeros_like(stream, requires_grad=True))
-        return stream + changes[-1]
-
-    def keep(value: torch.Tensor, hook: object) -> torch.Tensor:
-        seen_at.append(value)
-        return value
-
-    answers = few.run([(point, change), *((name, keep) for name in _reading_points(few))])
-    (changed,), generator = changes, torch.Generator().manual_seed(SEED)
-    values = [value for value in (*seen_at, answers) if value.requires_grad]
+    changed, stages = _stages(studied.first(N_INPUTS))
+    places = [studied.at(position) for position in range(studied.n_pos)]
+    most = min(changed.shape[-1], studied.n_inputs)
+    rounds = -(-TIMES * most // len(changed))
+    generator = torch.Generator().manual_seed(SEED)
 
     def back(values: Sequence[torch.Tensor], sizes: Sequence[float]) -> torch.Tensor:
         """What random readings of values see of the stream: `[input, ctx, d_model]`."""
@@ -70,16 +83,60 @@ def readings(
         (seen,) = torch.autograd.grad(values, [changed], weights, retain_graph=True, allow_unused=True)
         return torch.zeros_like(changed) if seen is None else seen
 
-    # Weights that read differ in size by orders of magnitude; what each of them reads counts alike.
-    sizes = [float(back([value], [1.0]).norm(dim=-1).max()) for value in values]
-    read = [(value, size) for value, size in zip(values, sizes, strict=True) if size > 0]
-    rounds = -(-TIMES * changed.shape[-1] // few.n_inputs) if read else 0
-    found = [back(*zip(*read, strict=True)) for _ in range(rounds)]
-    rows = torch.cat(found).numpy() if found else np.zeros((1, *changed.shape[1:]))
-    rows = np.moveaxis(rows[:, [studied.at(position) for position in positions]], 1, 0)
-    strongest = np.linalg.norm(rows, axis=-1).max(axis=-1)[:, None, None]
-    shares = rows / np.where(strongest > 0, strongest, 1)
-    return {position: share.T for position, share in zip(positions, shares, strict=True)}
+    def rows(values: Sequence[torch.Tensor]) -> Readings:
+        # Weights that read differ in size by orders of magnitude; what each of them reads counts alike.
+        sizes = [float(back([value], [1.0]).norm(dim=-1).max()) for value in values]
+        read = [(value, size) for value, size in zip(values, sizes, strict=True) if size > 0]
+        found = [back(*zip(*read, strict=True))[:, places] for _ in range(rounds if read else 0)]
+        none = torch.zeros_like(changed).repeat(rounds, 1, 1)[:, places]
+        return (torch.cat(found) if found else none).transpose(0, 1).numpy()
+
+    # Random readings of all that comes behind a point: the sums of those of each.
+    behind = itertools.accumulate((rows(values) for _, values in reversed(stages)), np.add)
+    found = {point: read for (point, _), read in zip(reversed(stages), behind, strict=True)}
+    return {point: found[point] for point, _ in stages}
+
+
+def _stages(studied: StudiedModel) -> tuple[torch.Tensor, list[tuple[str, list[torch.Tensor]]]]:
+    """The hook points of the stream, each with what reads it before the next, as functions of one change of it.
+
+    What layers write does not go with the change, so that it is read directly.
+    """
+    stages: list[tuple[str, list[torch.Tensor]]] = []
+    changes: list[torch.Tensor] = []
+
+    def change(stream: torch.Tensor, hook: object) -> torch.Tensor:
+        changes.append(torch.zeros_like(stream, requires_grad=True))
+        return stream + changes[-1]
+
+    def begin(point: str) -> Callable[..., torch.Tensor]:
+        def hook_function(stream: torch.Tensor, hook: object) -> torch.Tensor:
+            stages.append((point, []))
+            return stream
+
+        return hook_function
+
+    def keep(value: torch.Tensor, hook: object) -> torch.Tensor:
+        stages[-1][1].append(value)
+        return value
+
+    def cut(value: torch.Tensor, hook: object) -> torch.Tensor:
+        return value.detach()
+
+    first, *others = studied.residual_points
+    written = [name for name in _written(studied) if name in studied.model.hook_dict]
+    hooks: list[FwdHook] = [(first, change), (first, begin(first)), *((name, begin(name)) for name in others)]
+    hooks += [(name, keep) for name in _reading_points(studied)]
+    answers = studied.run([*hooks, *((name, cut) for name in written)])
+    stages[-1][1].append(answers)
+    return changes[0], stages
+
+
+def _written(studied: StudiedModel) -> Iterator[str]:
+    """The hook points of what heads gather and MLPs write."""
+    for layer in range(studied.n_layers):
+        yield z_point(layer)
+        yield f"blocks.{layer}.hook_mlp_out"
 
 
 def _reading_points(studied: StudiedModel) -> list[str]:

@@ -10,7 +10,9 @@ another, and those of two queries have no common zero.
 Source: path patching (Wang et al. 2022, "Interpretability in the Wild", section 3.1), with all heads together.
 """
 
+import math
 from typing import Any, Final, Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -24,6 +26,7 @@ from rasplens.compare.models.studied_model import (
     scores_point,
     z_point,
 )
+from rasplens.model import HookedModel
 
 Part = Literal["values", "keys", "queries", "attention"]
 """What of an edge is patched; "attention" takes the edge away, and the rest of its row keeps its proportions."""
@@ -34,7 +37,15 @@ LETTERS: Final = {"values": "v", "keys": "k", "queries": "q"}
 SCALED_SCORES: Final = 1e-3
 """How far attention scores may be from query times key over the scale, relative to the largest."""
 
+ROUNDING: Final = 1e-5
+"""Scores that differ by less are the same."""
+
+HIDDEN: Final = -1e4
+"""Attention scores below this are those of positions that are not seen."""
+
 Activations = dict[str, torch.Tensor]
+
+_SCALES: WeakKeyDictionary[Any, dict[int, float]] = WeakKeyDictionary()
 
 
 def patched(
@@ -74,7 +85,7 @@ def _patched(
         where = where.any(dim=-1, keepdim=True).expand_as(where)
     theirs = {} if part == "attention" else _theirs(studied, source, part)
     own: Activations = {}
-    hooks = [(name, _keep(own, name)) for layer in studied.attending_layers for name in _points(layer)]
+    hooks = [(name, _keep(own, name)) for layer in studied.attending_layers for name in _points(studied, layer)]
     for layer in studied.attending_layers:
         if part == "values":
             hooks.append((z_point(layer), _take_values(layer, own, theirs, where)))
@@ -92,23 +103,64 @@ def why_not_patchable(studied: StudiedModel) -> str:
     """
     few = studied.first(2)
     scores = [scores_point(layer) for layer in range(few.n_layers)]
-    points = [*scores, *(point for layer in range(few.n_layers) for point in _points(layer))]
+    points = [*scores, *(point for layer in range(few.n_layers) for point in _points(few, layer))]
     if missing := [point for point in points if point not in few.model.hook_dict]:
         return f"the model has no hook point {missing[0]!r}"
     found = {name: torch.as_tensor(array) for name, array in few.cache(points).items()}
     for layer, name in enumerate(scores):
-        product = _scores(found[projection_point(layer, "q")], found[projection_point(layer, "k")], few)
-        seen = torch.isfinite(found[name]) & (found[name] > torch.finfo(found[name].dtype).min / 2)
-        if product.shape != found[name].shape:
+        query, key = (found[_point(few, layer, letter)] for letter in "qk")
+        if query.shape != key.shape:
             return "several of its heads share their keys"
-        error = (product - found[name])[seen & (found[name] > -1e4)]
-        if error.numel() and error.abs().max() > SCALED_SCORES * (1 + found[name][seen].abs().max()):
-            return "its attention scores are not queries times keys over a scale"
+        seen = found[name] > HIDDEN
+        error = (_products(query, key) * _scale(few, layer) - found[name])[seen]
+        if error.numel() and error.abs().max() > SCALED_SCORES * found[name][seen].abs().max() + ROUNDING:
+            turned = ", which rotary positions turn behind their hook points" if _is_rotary(few) else ""
+            return f"its attention scores are not queries times keys over a scale{turned}"
+        if not _scores_decide(few, layer):
+            return "what is changed of its attention scores does not change its attention"
     return ""
 
 
-def _points(layer: int) -> list[str]:
-    return [projection_point(layer, letter) for letter in "qkv"]
+def _is_rotary(studied: StudiedModel) -> bool:
+    return getattr(studied.model.cfg, "positional_embedding_type", "") == "rotary"
+
+
+def _scores_decide(studied: StudiedModel, layer: int) -> bool:
+    """Whether each position attends to itself alone when all other scores of a layer are taken away."""
+    kept: Activations = {}
+
+    def only_itself(scores: torch.Tensor, hook: object) -> torch.Tensor:
+        return scores.masked_fill(~torch.eye(scores.shape[-1], dtype=torch.bool), -torch.inf)
+
+    studied.logits([(scores_point(layer), only_itself), (name := pattern_point(layer), _keep(kept, name))])
+    pattern = kept[name]
+    return bool((pattern - torch.eye(pattern.shape[-1])).abs().max() < SCALED_SCORES)
+
+
+def _scale(studied: StudiedModel, layer: int) -> float:
+    """What a layer's attention scores are of queries times keys, measured: what configs say of it differs."""
+    if (known := _SCALES.setdefault(studied.model, {}).get(layer)) is not None:
+        return known
+    points = [scores_point(layer), *(_point(studied, layer, letter) for letter in "qk")]
+    scores, query, key = (torch.as_tensor(array).double() for array in studied.first(2).cache(points).values())
+    products, seen = _products(query, key), scores > HIDDEN
+    total = float((products[seen] ** 2).sum())
+    found = float((products[seen] * scores[seen]).sum()) / total if total else 0.0
+    said = 1 / studied.model.cfg.attn_scale
+    found = said if math.isclose(found, said, rel_tol=SCALED_SCORES) or not total else found
+    _SCALES[studied.model][layer] = found
+    return found
+
+
+def _points(studied: StudiedModel, layer: int) -> list[str]:
+    return [_point(studied, layer, letter) for letter in "qkv"]
+
+
+def _point(studied: StudiedModel, layer: int, letter: str) -> str:
+    """Where values are, or queries and keys as they meet: those that rotary positions have turned."""
+    turned = f"blocks.{layer}.attn.hook_rot_{letter}"
+    is_turned = isinstance(studied.model, HookedModel) and turned in studied.model.hook_dict
+    return turned if is_turned else projection_point(layer, letter)
 
 
 def _keep(kept: Activations, name: str) -> Any:
@@ -127,26 +179,26 @@ def _on_the_models_positions(studied: StudiedModel, edges: np.ndarray, n_ctx: in
 
 
 def _theirs(studied: StudiedModel, source: np.ndarray, part: Part) -> Activations:
-    points = [projection_point(layer, LETTERS[part]) for layer in studied.attending_layers]
+    points = [_point(studied, layer, LETTERS[part]) for layer in studied.attending_layers]
     return {point: torch.as_tensor(studied.whole(point)[source]) for point in points}
 
 
-def _scores(query: torch.Tensor, key: torch.Tensor, studied: StudiedModel) -> torch.Tensor:
-    return torch.einsum("bqhd,bkhd->bhqk", query, key) / studied.model.cfg.attn_scale
+def _products(query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
+    return torch.einsum("bqhd,bkhd->bhqk", query, key)
 
 
 def _take_scores(
     layer: int, own: Activations, theirs: Activations, where: torch.Tensor, studied: StudiedModel
 ) -> Any:
     """Scores along the edges from another input's queries or keys; none at all where there is no other input."""
+    scale = _scale(studied, layer)
 
     def take(scores: torch.Tensor, hook: object) -> torch.Tensor:
         if not theirs:
             return scores.masked_fill(where, -torch.inf)
-        q, k = (projection_point(layer, letter) for letter in "qk")
-        changed = _scores(theirs.get(q, own[q]), theirs.get(k, own[k]), studied)
+        q, k = (_point(studied, layer, letter) for letter in "qk")
         # What a position does not see stays unseen: a finite change of minus infinity is none.
-        change = changed - _scores(own[q], own[k], studied)
+        change = scale * (_products(theirs.get(q, own[q]), theirs.get(k, own[k])) - _products(own[q], own[k]))
         return scores + torch.where(where, change, 0)
 
     return take

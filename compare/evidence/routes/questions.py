@@ -80,7 +80,8 @@ def questions(pairing: Pairing, seed: int) -> Iterator[Questions]:
     def ask(claim: str, part: Part, draw: Draw) -> Questions:
         return _asked(pairing, inputs, edges, posed, claim, part, lambda r, e: draw(r, e) & elsewhere, rng)
 
-    yield ask(UNREAD, "values", lambda _, read: ~read.carrying)
+    if not pairing.as_part:
+        yield ask(UNREAD, "values", lambda _, read: ~read.carrying)
     for name in edges.gathered:
         yield ask(name, "values", _gathered(name))
     yield ask(KEYS, "keys", _some)

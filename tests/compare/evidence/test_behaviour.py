@@ -8,6 +8,7 @@ from rasplens.compare.evidence.behaviour import behaviour
 from rasplens.compile import compile_program
 from rasplens.compile.rasp import Aggregate, Map, Select, SequenceMap, indices, tokens
 from rasplens.tasks import task_from_program
+from rasplens.tasks.task import NO_ANSWER
 
 
 def back(steps):
@@ -104,11 +105,13 @@ def test_a_rival_agrees_on_the_task_and_not_where_they_differ(induction, offset,
         pair(induction, offset, task, CompareConfig(n_inputs=96), 0), {"offset": distinguishing}, seed=0
     )
     share = found.table.set_index("inputs")["agreement"]
-    assert share["held out"] > 0.75
+    both = [as_studied_model(model, task, task.held_out).answers() for model in (induction, offset)]
+    assert share["held out"] == pytest.approx((both[0] == both[1]).mean())
+    assert (both[0] == NO_ANSWER).any()  # no answer is one as well
     for kind, wanted in (("against offset", True), ("against offset, out of distribution", False)):
         ids = distinguishing.ids[distinguishing.of_task == wanted]
         asked, said = (as_studied_model(model, task, ids).answers() for model in (induction, offset))
-        defined = asked >= 0
+        defined = (asked >= 0) | wanted
         expected = ((asked == said) & defined).sum(axis=1) / np.maximum(1, defined.sum(axis=1))
         assert share[kind] < 0.5
         assert share[kind] == pytest.approx(expected[defined.any(axis=1)].mean())

@@ -64,8 +64,8 @@ def test_claims_are_the_seeds(own):
 def answers(pairing, agree, n, exhaustive):
     trials = np.arange(n) < agree
     table = pd.DataFrame(
-        [("held out", n, agree / n, 0.1, 1.0, exhaustive)],
-        columns=["inputs", "n", "agreement", "untrained", "right", "exhaustive"],
+        [("held out", n, agree / n, 0.1, 1.0, 0.0, exhaustive)],
+        columns=["inputs", "n", "agreement", "untrained", "right", "undefined", "exhaustive"],
     )
     behaved = Behaviour(table, {"held out": trials}, np.ones((2, n)))
     return program_claims(pairing, CausalTests({}, [], [], ([], "no routes"), [], behaved), 0)[0]

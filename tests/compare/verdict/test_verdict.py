@@ -53,15 +53,16 @@ def expected(answers, variables, routes):
     if answers == NO_TEST:
         return UNKNOWN
     mechanism = {variables, routes} - {NO_TEST}
+    open_ = PARTLY if answers == PARTLY else UNKNOWN  # whatever is found yet, some answers are others
     table = {
         frozenset(): NOT if answers == PARTLY else UNKNOWN,
         frozenset({IMPLEMENTS}): {IMPLEMENTS: IMPLEMENTS, PARTLY: PARTLY, UNKNOWN: UNKNOWN}[answers],
         frozenset({PARTLY}): PARTLY,
         frozenset({NOT}): NOT,
-        frozenset({UNKNOWN}): UNKNOWN,
+        frozenset({UNKNOWN}): open_,
         frozenset({IMPLEMENTS, PARTLY}): PARTLY,
         frozenset({IMPLEMENTS, NOT}): PARTLY,
-        frozenset({IMPLEMENTS, UNKNOWN}): UNKNOWN,
+        frozenset({IMPLEMENTS, UNKNOWN}): open_,
         frozenset({PARTLY, NOT}): PARTLY,
         frozenset({PARTLY, UNKNOWN}): PARTLY,
         frozenset({NOT, UNKNOWN}): NOT,

@@ -241,6 +241,19 @@ def test_without_neurons_or_with_too_many_there_is_no_row(noise, random_transfor
     assert found.drops["zero"].shape == (0, 5)
 
 
+def test_with_too_many_heads_there_is_no_row(studied):
+    n_heads = len(studied.heads)
+    few, enough = (CompareConfig(most_heads=most) for most in (n_heads - 1, n_heads))
+    for effects in (head_effects, head_position_effects, edge_effects):
+        assert len(effects(studied, enough).table)
+        found = effects(studied, few)
+        assert found.table.empty
+        assert found.drops["zero"].shape[0] == 0
+        assert list(found.table) == list(effects(studied, enough).table)
+    assert joint_effects(studied, few).empty
+    assert list(joint_effects(studied, few)) == list(joint_effects(studied, enough))
+
+
 def test_fewer_inputs_are_the_first_ones(studied):
     few = head_effects(studied, CompareConfig(head_answers=10 * len(studied.task.loss_positions)))
     assert few.drops["zero"].shape == (4, 10)

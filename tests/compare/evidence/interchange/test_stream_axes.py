@@ -38,6 +38,11 @@ def projector(readings):
     return directions[:, sizes > WEAKEST * sizes.max(initial=0)] @ directions[:, sizes > WEAKEST * sizes.max()].T
 
 
+def by_position(studied, point):
+    """What is read of a stream, in columns."""
+    return {position: rows.T for position, rows in enumerate(readings(studied)[point])}
+
+
 @pytest.fixture(scope="module")
 def studied(with_itself):
     return with_itself.learned
@@ -45,7 +50,7 @@ def studied(with_itself):
 
 @pytest.fixture(scope="module")
 def read(studied):
-    return readings(studied, POINT, EVERYWHERE)
+    return by_position(studied, POINT)
 
 
 def test_what_is_read_is_the_row_space_of_the_weights_that_read(studied, read, induction):
@@ -75,7 +80,7 @@ def test_what_is_read_changes_answers_and_the_rest_does_not(studied, read, wante
 
 
 def test_nothing_is_read_where_no_answer_comes_from(studied, task):
-    last = readings(studied, "blocks.1.hook_resid_post", EVERYWHERE)
+    last = by_position(studied, "blocks.1.hook_resid_post")
     assert {position for position, basis in last.items() if basis.any()} == set(task.loss_positions)
 
 
@@ -83,7 +88,7 @@ def test_it_goes_with_the_basis_of_the_stream(induction, task, read, studied):
     """In a disguise it is another space, of the same size at every position, that holds as much of the stream."""
     hidden = disguise(induction.transformer, seed=1, extra_width=5)
     other = as_studied_model(hidden, task, studied.ids, vocabulary_of(induction, task))
-    found = readings(other, POINT, EVERYWHERE)
+    found = by_position(other, POINT)
     for position in EVERYWHERE:
         own, same = projector(read[position]), projector(found[position])
         assert np.trace(own) == pytest.approx(np.trace(same))
@@ -96,7 +101,7 @@ def test_it_goes_with_the_basis_of_the_stream(induction, task, read, studied):
 
 def test_it_is_the_same_in_a_bridge(induction, task, read, studied):
     bridge = as_studied_model(induction.to_bridge(), task, studied.ids, vocabulary_of(induction, task))
-    found = readings(bridge, POINT, EVERYWHERE)
+    found = by_position(bridge, POINT)
     for position, basis in read.items():
         np.testing.assert_allclose(projector(found[position]), projector(basis), atol=1e-4)
 

@@ -1,5 +1,7 @@
 """A part of some edges as it is on another input."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,7 +12,7 @@ from rasplens.compare.evidence.routes.edge_patching import patched, why_not_patc
 from rasplens.compare.evidence.routes.program_edges import between_positions, program_edges
 from rasplens.compare.models.studied_model import scores_point
 from rasplens.compare.models.vocabulary import vocabulary_of
-from rasplens.learned import Architecture, untrained
+from rasplens.learned import Architecture, untrained, untrained_like
 from rasplens.model import HookedModel, Transformer
 
 PARTS = "values", "keys", "queries"
@@ -127,9 +129,37 @@ def test_other_scores_cannot_be_patched(random_model, task):
     studied = as_studied_model(model, task, task.held_out[:2])
     for layer in range(2):
         model.hook_dict[f"blocks.{layer}.attn.hook_attn_scores"].add_hook(
-            lambda scores, hook: 0.1 * scores.clamp(min=-50).tanh() + (scores < -50) * scores, is_permanent=True
+            lambda scores, hook: 0.1 * (20 * scores.clamp(min=-50)).tanh() + (scores < -50) * scores,
+            is_permanent=True,
         )
     assert why_not_patchable(studied) == "its attention scores are not queries times keys over a scale"
+
+
+def test_the_scale_of_scores_is_measured(random_model, task):
+    """Configs call it by other names, or leave it to the architecture."""
+    model = HookedModel(random_model)
+    model.hook_dict["blocks.1.attn.hook_attn_scores"].add_hook(lambda scores, hook: 3 * scores, is_permanent=True)
+    assert why_not_patchable(as_studied_model(model, task, task.held_out[:2])) == ""
+    times_3 = {"blocks.1.attn.W_Q": 3 * random_model.weights["blocks.1.attn.W_Q"]}
+    if "blocks.1.attn.b_Q" in random_model.weights:
+        times_3["blocks.1.attn.b_Q"] = 3 * random_model.weights["blocks.1.attn.b_Q"]
+    other = Transformer(random_model.config, {**random_model.weights, **times_3}, random_model.mask)
+    edges = np.broadcast_to(between_positions(task), (len(BASE), task.n_ctx, task.n_ctx))
+    for part in ("keys", "queries"):
+        found = [
+            patched(as_studied_model(one, task, task.held_out[:40]), BASE, SOURCE, edges, part)
+            for one in (model, other)
+        ]
+        np.testing.assert_array_equal(found[0][0], found[1][0])
+
+
+def test_scores_that_are_not_read_cannot_be_patched(random_model, task):
+    """What the hook point of the pattern shows does not come from that of the scores."""
+    model = HookedModel(random_model)
+    studied = as_studied_model(model, task, task.held_out[:2])
+    pattern = torch.as_tensor(studied.cache(["blocks.0.attn.hook_pattern"])["blocks.0.attn.hook_pattern"])
+    model.hook_dict["blocks.0.attn.hook_pattern"].add_hook(lambda _, hook: pattern, is_permanent=True)
+    assert why_not_patchable(studied) == "what is changed of its attention scores does not change its attention"
 
 
 def test_a_native_bridge_says_why_it_cannot_be_patched(induction, task):
@@ -158,3 +188,17 @@ def test_what_all_scores_of_a_query_have_in_common_makes_no_difference(random_mo
     assert any(
         (patched(shifted, BASE, SOURCE, edges, part)[0] != answers).any() for part, answers in before.items()
     )
+
+
+def test_queries_and_keys_that_rotary_positions_turn_are_patched_as_they_meet(task):
+    """With the keys of all edges patched, scores are those of the own queries with the other's keys, turned."""
+    small = Architecture(n_layers=1, n_heads=2, d_model=12, d_head=6).config(task)
+    config = replace(small, positions="rotary", rotary_dim=4)
+    studied = as_studied_model(untrained_like(config, task.mask(1), seed=1), task, task.held_out[:40])
+    assert why_not_patchable(studied) == ""
+    _, found = patched(studied, BASE, SOURCE, everywhere(task), "keys")
+    query, key = (studied.whole(f"blocks.0.attn.hook_rot_{letter}") for letter in "qk")
+    expected = np.einsum("bqhd,bkhd->bhqk", query, key[SOURCE]) / config.attn_scale
+    seen = np.broadcast_to(task.visible, expected.shape)
+    np.testing.assert_allclose(found[0][seen], expected[seen], atol=1e-5)
+    assert not np.allclose(studied.whole(scores_point(0))[seen], expected[seen], atol=1e-2)
