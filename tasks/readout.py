@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from jaxtyping import Float
@@ -16,6 +16,10 @@ Readout = Literal["label", "labels", "number"]
 those above 0; or one logit that is the answer, up to the nearest."""
 
 
+LARGEST = float(np.finfo(np.float32).max)
+"""Of numbers that a model gives."""
+
+
 def logit_table(readout: Readout, outputs: Sequence[Value]) -> Float[np.ndarray, "answer logit"] | None:
     """What the logits of each answer should be: 1 for its labels, or its value; None where each has its own.
 
@@ -24,17 +28,37 @@ def logit_table(readout: Readout, outputs: Sequence[Value]) -> Float[np.ndarray,
     """
     if readout == "label":
         return None
+    if readout not in get_args(Readout):
+        raise RaspLensError(f"Logits are read as a label, as labels or as a number; got {readout!r}.")
     if readout == "number":
         if strange := [value for value in outputs if not isinstance(value, int | float)]:
             raise RaspLensError(f"The answers are read as numbers; {strange[0]!r} is none.")
-        return np.array(outputs, dtype=np.float32)[:, None]
+        return _numbers(outputs)[:, None]
     if strange := [value for value in outputs if not isinstance(value, tuple)]:
         raise RaspLensError(f"An answer of several labels is a tuple of them; got {strange[0]!r}.")
+    if not any(outputs):
+        raise RaspLensError("No answer has a label: there is nothing to learn.")
     labels = {value_key(label): i for i, label in enumerate(labels_of(outputs))}
     table = np.zeros((len(outputs), len(labels)), dtype=np.float32)
     for row, answer in zip(table, outputs, strict=True):
         row[[labels[value_key(label)] for label in answer]] = 1
     return table
+
+
+def _numbers(outputs: Sequence[Value]) -> Float[np.ndarray, " answer"]:
+    """Answers as a model gives them, in single precision."""
+    if large := [value for value in outputs if not abs(value) <= LARGEST]:
+        raise RaspLensError(f"The answers are read as numbers; {str(large[0])[:20]} is too large for them.")
+    found = np.array(outputs, dtype=np.float32)
+    order = np.argsort(found, kind="stable")
+    if len(same := order[:-1][np.diff(found[order]) == 0]):
+        first = next(iter(same))
+        twin = next(i for i in order if i != first and found[i] == found[first])
+        raise RaspLensError(
+            f"The answers {outputs[first]!r} and {outputs[twin]!r} are the same number in single precision, in "
+            "which models answer. Round them, or make them smaller."
+        )
+    return found
 
 
 def ordered_labels(labels: Iterable[Value]) -> tuple[Value, ...]:
@@ -54,7 +78,7 @@ def labels_of(outputs: Sequence[Value]) -> tuple[Value, ...]:
 def answer_codes(
     table: Float[np.ndarray, "answer logit"] | None, readout: Readout, logits: Any, xp: ModuleType = np
 ) -> Any:
-    """The place of the answer that logits `[..., logit]` give; -1 for labels that are no answer together.
+    """The place of the answer that logits `[..., logit]` give; -1 for nan, and labels that are no answer together.
 
     Args:
         table: See `logit_table`.
@@ -62,9 +86,10 @@ def answer_codes(
         logits: An array of numpy or JAX.
         xp: The one or the other.
     """
+    is_nan = xp.isnan(logits).any(axis=-1)
     if table is None:
-        return logits.argmax(axis=-1)
+        return xp.where(is_nan, -1, logits.argmax(axis=-1))
     if readout == "number":
-        return xp.abs(logits[..., :1] - table[:, 0]).argmin(axis=-1)
+        return xp.where(is_nan, -1, xp.abs(logits[..., :1] - table[:, 0]).argmin(axis=-1))
     same = ((logits > 0)[..., None, :] == (table > 0)).all(axis=-1)
     return xp.where(same.any(axis=-1), same.argmax(axis=-1), -1)

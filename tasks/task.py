@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from rasplens.compile import CompiledModel
 from rasplens.compile.rasp import SOp, Value
-from rasplens.compile.rasp.values import value_key
+from rasplens.compile.rasp.values import VALUES, is_number, is_value, plain, value_key
 from rasplens.errors import RaspLensError
 from rasplens.tasks.answers import compiled_codes, logits, program_values
 from rasplens.tasks.readout import Readout, answer_codes, logit_table, ordered_labels
@@ -42,8 +42,12 @@ class Accuracy(NamedTuple):
 def marked(
     answers: Int[np.ndarray, "*batch answer"], targets: Int[np.ndarray, "*batch answer"]
 ) -> np.ma.MaskedArray:
-    """Which answers are right; masked where none is asked, so that means and `all` leave it out."""
-    return np.ma.masked_array(answers == targets, mask=targets == NOT_ASKED)
+    """Which answers are right; masked where none is asked, so that means and `all` leave it out.
+
+    Where the right answer is not known, none is.
+    """
+    right = (answers == targets) & (targets != NO_ANSWER)
+    return np.ma.masked_array(right, mask=targets == NOT_ASKED)
 
 
 def accuracy_of(right: np.ma.MaskedArray) -> Accuracy:
@@ -92,6 +96,10 @@ class Task:
     readout: Readout = "label"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "vocab", tuple(map(plain, self.vocab)))
+        object.__setattr__(self, "outputs", tuple(map(plain, self.outputs)))
+        if strange := [value for value in (*self.vocab, *self.outputs) if not (value is None or is_value(value))]:
+            raise RaspLensError(f"{strange[0]!r} is no token or answer of {self.name!r}: {VALUES}.")
         _ = self.logit_table  # refuses outputs that cannot be read so
         if (asked := self.asked) is not None:
             target = self.target
@@ -204,14 +212,16 @@ class Task:
         return np.array([[known[value_key(token)] for token in tokens] for tokens in sequences])
 
     def answer_code(self, value: Value) -> int:
-        """The place of an answer among `outputs`, of a fraction up to rounding; `NO_ANSWER` if it is none."""
+        """The place of an answer among `outputs`, of a number up to rounding; `NO_ANSWER` if it is none."""
         if self.readout == "labels" and isinstance(value, tuple):
             value = ordered_labels(value)
         exact = self._answer_codes.get(value_key(value), NO_ANSWER)
-        if exact != NO_ANSWER or not isinstance(value, float):
+        if exact != NO_ANSWER or not is_number(value):
             return exact
-        fractions = (i for i, known in enumerate(self.outputs) if isinstance(known, float))
-        return next((i for i in fractions if math.isclose(self.outputs[i], value)), NO_ANSWER)
+        numbers = (
+            i for i, known in enumerate(self.outputs) if is_number(known) and float in map(type, (known, value))
+        )
+        return next((i for i in numbers if math.isclose(self.outputs[i], value)), NO_ANSWER)
 
     @cached_property
     def _answer_codes(self) -> Mapping[tuple[Any, ...], int]:

@@ -53,6 +53,15 @@ def is_value(value: object) -> bool:
     return isinstance(value, bool | int | float | str) and value == value
 
 
+VALUES = "those are strings, numbers other than nan, booleans, and tuples of them"
+"""What is said where something is no value."""
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is an int or a float; a bool is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def is_exact(value: Value) -> bool:
     """Whether a value is a number that a float holds exactly, so that numpy compares it as Python does."""
     return isinstance(value, float) or (isinstance(value, int) and abs(value) <= LARGEST_WHOLE)

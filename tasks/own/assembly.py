@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rasplens.compile.rasp import SOp, Value
-from rasplens.compile.rasp.values import plain, value_key
+from rasplens.compile.rasp.values import VALUES, is_value, plain, value_key
 from rasplens.errors import RaspLensError
 from rasplens.model import bidirectional_mask, causal_mask
 from rasplens.tasks.readout import Readout, ordered_labels
@@ -90,13 +90,20 @@ def assemble(
     Raises:
         RaspLensError: If nothing is left to train or to evaluate on, or an answer is not among the outputs.
     """
-    codes, n = _Codes(vocab, questions if readout != "labels" else _of_labels(questions)), len(positions)
+    codes, n = _Codes(vocab, questions), len(positions)
 
     def draw(rng: np.random.Generator, count: int) -> Ids:
         return codes.ids(name, [one(rng) for _ in range(count)])
 
+    def content(ids: Ids) -> Ids:
+        """An input wherever it is padded."""
+        if padding is None:
+            return ids
+        return np.take_along_axis(ids, np.argsort(ids == pad_id, axis=1, kind="stable"), axis=1)
+
+    pad_id = next((i for i, token in enumerate(vocab) if padding is not None and token == padding), -1)
     if held_out is None:
-        is_held_out = held_out_by_hash
+        is_held_out = lambda ids: held_out_by_hash(content(ids))  # noqa: E731
         if all_inputs is None:
             kept = held_out_inputs(draw, is_held_out, N_HELD_OUT)
         else:
@@ -104,8 +111,8 @@ def assemble(
             kept = every[is_held_out(every)]
     else:
         kept = codes.ids(name, held_out)
-        chosen = {tuple(row) for row in kept.tolist()}
-        is_held_out = lambda ids: np.array([tuple(row) in chosen for row in ids.tolist()], dtype=bool)  # noqa: E731
+        chosen = {tuple(row) for row in content(kept).tolist()}
+        is_held_out = lambda ids: np.array([tuple(row) in chosen for row in content(ids).tolist()], dtype=bool)  # noqa: E731
     _check_split(name, kept, is_held_out, draw if all_inputs is None else None, all_inputs, codes)
     seen = kept if all_inputs is None else codes.ids(name, all_inputs)
     if all_inputs is None:
@@ -160,16 +167,6 @@ def assemble(
     )
 
 
-def _of_labels(questions: Questions) -> Questions:
-    """The same questions, with every answer's labels in order."""
-
-    def answers(tokens: list[Value]) -> list[Value] | None:
-        found = questions.answers(tokens)
-        return None if found is None else [ordered_labels(one if _is_several(one) else (one,)) for one in found]
-
-    return Questions(questions.places, answers)
-
-
 def _is_several(answer: Value) -> bool:
     return isinstance(answer, tuple | list | set | frozenset)
 
@@ -207,6 +204,22 @@ def _outputs(codes: _Codes, seen: Ids, readout: Readout) -> tuple[Value, ...]:
         return found
     are_tokens = {value_key(answer) for answer in found} <= {value_key(token) for token in codes.vocab}
     return codes.vocab if are_tokens else found
+
+
+def checked(name: str, answer: Any, readout: Readout) -> Value:
+    """An answer as a value, several labels in order.
+
+    Raises:
+        RaspLensError: If it is none.
+    """
+    if readout == "labels":
+        return ordered_labels(
+            checked(name, one, "label") for one in (answer if _is_several(answer) else (answer,))
+        )
+    if is_value(found := plain(answer)):
+        return found
+    several = ' Several labels at once are answers with readout="labels".' if _is_several(answer) else ""
+    raise RaspLensError(f"{str(answer)[:40]} is no answer of the task {name!r}: {VALUES}.{several}")
 
 
 def in_order(values: Any) -> tuple[Value, ...]:

@@ -1,7 +1,9 @@
 """Tasks from data: a file with a line for each input."""
 
 import csv
+import io
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,9 @@ TRAINED = ("train", "training")
 NO_ANSWER = "_"
 """Stands in a `.csv` where no answer is read."""
 
+LONGEST_NUMBER = 18
+"""A word of more characters is no number."""
+
 ENDINGS = (".jsonl", ".csv")
 """The kinds of data files that are read."""
 
@@ -30,8 +35,9 @@ def task_from_data(
     """The task of a data file.
 
     A line of `.jsonl` is an object with `tokens` (a list, or a text with spaces), `answers` (as for
-    `task_from_inputs`) and perhaps `split`: train or test. A `.csv` has columns of these names; what looks like a
-    whole number is one. No answer is read where it is null, or `_` in a `.csv`.
+    `task_from_inputs`; or, where `tokens` is a text, a text with a word for each) and perhaps `split`: train or
+    test. A `.csv` has columns of these names; what looks like a number is one. No answer is read where it is null,
+    or `_` in a `.csv`.
 
     Args:
         path: The file; its name without ending is the task's.
@@ -44,7 +50,7 @@ def task_from_data(
     """
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise RaspLensError(f"There is no file {path}.") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -68,28 +74,41 @@ Row = tuple[list[Value], Any, str]
 
 def _json_lines(path: Path, text: str) -> list[Row]:
     rows = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
-            found = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise RaspLensError(f"{path}, line {number}: no JSON ({error.msg}).") from None
+            found = json.loads(line, parse_constant=_refused)
+        except (ValueError, RecursionError) as error:
+            why = getattr(error, "msg", None) or str(error)
+            raise RaspLensError(f"{path}, line {number}: no JSON ({why}).") from None
         if not isinstance(found, dict) or not {"tokens", "answers"} <= set(found):
             raise RaspLensError(f"{path}, line {number}: an input is an object with `tokens` and `answers`.")
         tokens = found["tokens"].split() if isinstance(found["tokens"], str) else found["tokens"]
         if not isinstance(tokens, list) or not all(isinstance(token, str | int | float) for token in tokens):
             raise RaspLensError(f"{path}, line {number}: `tokens` is a list of strings and numbers, or a text.")
-        rows.append((tokens, found["answers"], str(found.get("split", ""))))
+        answers = found["answers"]
+        if isinstance(found["tokens"], str) and isinstance(answers, str):  # a text for a text
+            answers = [None if word == NO_ANSWER else word for word in answers.split()]
+        rows.append((tokens, answers, str(found.get("split") or "")))
     return rows
 
 
+def _refused(constant: str) -> None:
+    raise ValueError(f"{constant} is no value")
+
+
 def _csv_lines(path: Path, text: str) -> list[Row]:
-    reader = csv.DictReader(text.splitlines())
-    if not {"tokens", "answers"} <= set(reader.fieldnames or ()):
-        raise RaspLensError(f"{path} needs columns `tokens` and `answers`; it has {reader.fieldnames or 'none'}.")
+    try:
+        reader = csv.DictReader(io.StringIO(text, newline=""))
+        names, lines = reader.fieldnames or (), list(reader)
+    except csv.Error as error:
+        raise RaspLensError(f"{path} is no table: {error}.") from None
+    if not {"tokens", "answers"} <= set(names):
+        has = ", ".join(map(repr, names)) or "none"
+        raise RaspLensError(f"{path} needs columns `tokens` and `answers`, with commas between; it has {has}.")
     rows = []
-    for number, line in enumerate(reader, 2):
+    for number, line in enumerate(lines, 2):
         if line["tokens"] is None or line["answers"] is None:
             raise RaspLensError(f"{path}, line {number}: it has fewer columns than the first line.")
         answers = [None if word == NO_ANSWER else _value(word) for word in line["answers"].split()]
@@ -100,7 +119,15 @@ def _csv_lines(path: Path, text: str) -> list[Row]:
 
 
 def _value(word: str) -> Value:
-    return int(word) if word.removeprefix("-").isdecimal() else word
+    """A number, where it is written as Python writes it: 7 and 0.5 are numbers, 007 and 1e3 are words."""
+    for kind in (int, float):
+        try:
+            number = kind(word) if len(word) <= LONGEST_NUMBER else None
+        except ValueError:
+            continue
+        if number is not None and str(number) == word and math.isfinite(number):
+            return number
+    return word
 
 
 def _is_held_out(path: Path, number: int, split: str) -> bool:

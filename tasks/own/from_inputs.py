@@ -8,7 +8,7 @@ import numpy as np
 from rasplens.compile.rasp import SOp, Value
 from rasplens.compile.rasp.values import value_key
 from rasplens.errors import RaspLensError
-from rasplens.tasks.own.assembly import Questions, assemble, in_order, key_of, listed
+from rasplens.tasks.own.assembly import Questions, assemble, checked, in_order, key_of, listed
 from rasplens.tasks.own.padding import PADDING, Side, check_side, padded, unpadded
 from rasplens.tasks.readout import Readout
 from rasplens.tasks.task import Task
@@ -50,7 +50,10 @@ def task_from_inputs(
         RaspLensError: If answers do not fit, or one input has two different answers.
     """
     check_side(pad)
-    given_rows, answered = [tuple(tokens) for tokens in inputs], [listed(answer) for answer in answers]
+    given_rows, answered = (
+        [tuple(tokens) for tokens in inputs],
+        [[None if one is None else checked(name, one, readout) for one in listed(answer)] for answer in answers],
+    )
     _check_rows(name, given_rows, answered)
     n, rng = max(map(len, given_rows)), np.random.default_rng(0)
     varies = any(len(row) < n for row in given_rows)
@@ -65,6 +68,8 @@ def task_from_inputs(
         return different[rng.integers(len(different))]
 
     given = None if held_out is None else [row for row, out in zip(rows, held_out, strict=True) if out]
+    if held_out is not None:
+        _check_apart(name, given_rows, held_out)
     vocab = in_order(token for row in rows for token in row)
     found = None
     if readout == "label":
@@ -94,6 +99,15 @@ def task_from_inputs(
         padding=padding if varies else None,
         readout=readout,
     )
+
+
+def _check_apart(name: str, rows: list[tuple[Value, ...]], held_out: Sequence[bool]) -> None:
+    kept = {key_of(row): i for i, (row, out) in enumerate(zip(rows, held_out, strict=True), 1) if out}
+    for i, (row, out) in enumerate(zip(rows, held_out, strict=True), 1):
+        if not out and key_of(row) in kept:
+            raise RaspLensError(
+                f"Inputs {kept[key_of(row)]} and {i} of {name!r} are the same; one is held out, the other is not."
+            )
 
 
 def _check_rows(name: str, rows: list[tuple[Value, ...]], answers: list[list[Value]]) -> None:

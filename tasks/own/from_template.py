@@ -9,7 +9,7 @@ from rasplens.compile import run
 from rasplens.compile.rasp import SOp, Value
 from rasplens.compile.rasp.values import is_value, value_key
 from rasplens.errors import RaspLensError
-from rasplens.tasks.own.assembly import N_LOOKED_AT, Questions, assemble, in_order, listed
+from rasplens.tasks.own.assembly import N_LOOKED_AT, Questions, assemble, checked, in_order, listed
 from rasplens.tasks.own.layout import Layout, parse_layout, read_positions
 from rasplens.tasks.own.padding import PADDING, Side, check_side, padded, unpadded
 from rasplens.tasks.readout import Readout
@@ -94,7 +94,14 @@ def build_task(
         raise RaspLensError(f"{MOST_TRIES:,} inputs of the task {name!r} were drawn; none fulfils its conditions.")
 
     vocab = _vocab(shape, by_field, one)
-    questions = _questions(shape, read, answers, causal, padding)
+    questions = _questions(name, shape, read, answers, causal, padding, readout)
+    given = (
+        None
+        if held_out is None
+        else [_filled_up(row, n, padding, pad) for row in held_out]
+        if varies
+        else held_out
+    )
     positions = tuple(map(str, range(n))) if varies else shape.names(shape.longest)
     return assemble(
         name,
@@ -104,15 +111,27 @@ def build_task(
         questions,
         outputs,
         causal,
-        held_out,
+        given,
         programs or {},
         padding=padding if varies else None,
         readout=readout,
     )
 
 
+def _filled_up(row: Sequence[Value], n: int, padding: Value, pad: Side) -> list[Value]:
+    """A held-out input with or without its padding: it is held out wherever it is padded."""
+    _, own = unpadded(row, padding)
+    return padded(own, n, padding, "right" if pad == "both" else pad, np.random.default_rng(0))
+
+
 def _questions(
-    layout: Layout, read: str | Sequence[str], answers: Answers | None, causal: bool, padding: Value
+    name: str,
+    layout: Layout,
+    read: str | Sequence[str],
+    answers: Answers | None,
+    causal: bool,
+    padding: Value,
+    readout: Readout,
 ) -> Questions:
     """Where answers are read, and what is right there."""
     places_of_longest = read_positions(layout, read)  # refuses what names no position
@@ -138,11 +157,17 @@ def _questions(
         if layout.is_variable and layout.spans(inner) is None:
             return None
         if answers is None:
-            return [tokens[place + 1] for place in asked]
+            return [checked(name, tokens[place + 1], readout) for place in asked]
         if isinstance(answers, SOp):
             values = run(answers, tokens, causal=causal)
-            return [values[place] for place in asked]
-        found = listed(answers(inner))
+            return [None if values[place] is None else checked(name, values[place], readout) for place in asked]
+        try:
+            found = [checked(name, one, readout) for one in listed(answers(inner))]
+        except RaspLensError:
+            raise
+        except Exception as error:
+            kind = type(error).__name__
+            raise RaspLensError(f"`answers` of {name!r} fails on {inner}: {kind}: {error}.") from error
         if len(found) == len(inner) != len(asked):
             found = [found[place - first] for place in asked]
         if len(found) != len(asked):

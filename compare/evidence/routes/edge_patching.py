@@ -126,15 +126,21 @@ def _is_rotary(studied: StudiedModel) -> bool:
 
 
 def _scores_decide(studied: StudiedModel, layer: int) -> bool:
-    """Whether each position attends to itself alone when all other scores of a layer are taken away."""
+    """Whether each position attends to one other alone, that which it sees least of, when the rest is taken away.
+
+    Not to itself: a mask may hide a position from itself.
+    """
     kept: Activations = {}
 
-    def only_itself(scores: torch.Tensor, hook: object) -> torch.Tensor:
-        return scores.masked_fill(~torch.eye(scores.shape[-1], dtype=torch.bool), -torch.inf)
+    def only_the_least(scores: torch.Tensor, hook: object) -> torch.Tensor:
+        kept["seen"] = seen = scores > HIDDEN
+        least = scores.masked_fill(~seen, torch.inf).argmin(dim=-1, keepdim=True)
+        kept["only"] = only = torch.zeros_like(seen).scatter(-1, least, True)
+        return scores.masked_fill(~only, -torch.inf)
 
-    studied.logits([(scores_point(layer), only_itself), (name := pattern_point(layer), _keep(kept, name))])
-    pattern = kept[name]
-    return bool((pattern - torch.eye(pattern.shape[-1])).abs().max() < SCALED_SCORES)
+    studied.logits([(scores_point(layer), only_the_least), (name := pattern_point(layer), _keep(kept, name))])
+    error = (kept[name] - kept["only"].to(kept[name].dtype))[kept["seen"].any(dim=-1)]
+    return bool(error.abs().max() < SCALED_SCORES)
 
 
 def _scale(studied: StudiedModel, layer: int) -> float:
