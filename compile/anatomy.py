@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from rasplens.compile import rasp
 from rasplens.compile.ir import FiniteGraph
@@ -95,10 +95,26 @@ class Anatomy:
             UndefinedValue: If a variable holds a mixture.
         """
         _, cache = self.transformer.run_with_cache(self.with_bos(ids))
+        return self.decoded({point: cache[point][:, self.offset :] for point in self.written_points})
+
+    @property
+    def written_points(self) -> list[str]:
+        """The hook points of the residual stream from which on some variable is there."""
+        return list(dict.fromkeys(variable.written_at for variable in self.variables.values()))
+
+    def decoded(
+        self, streams: Mapping[str, Float[np.ndarray, "batch pos d_model"]]
+    ) -> dict[str, Int[np.ndarray, "batch pos"]]:
+        """The codes of every variable at every position.
+
+        Args:
+            streams: The residual stream at `written_points`, whatever ran the weights; without that of a BOS.
+
+        Raises:
+            UndefinedValue: If a variable holds a mixture.
+        """
         return {
-            name: variable.decode(
-                variable.read(cache[variable.written_at][:, self.offset :]), self.tolerance(variable)
-            )
+            name: variable.decode(variable.read(streams[variable.written_at]), self.tolerance(variable))
             for name, variable in self.variables.items()
         }
 

@@ -74,7 +74,12 @@ class Variable:
 
     def read(self, residual: Float[np.ndarray, "*batch d_model"]) -> Float[np.ndarray, "*batch width"]:
         """Its coordinates in some residual streams."""
-        return residual @ self.columns
+        return residual[..., self._rows] @ self.columns[self._rows]
+
+    @cached_property
+    def _rows(self) -> Int[np.ndarray, " direction"]:
+        """The axes of the residual stream that it is read from at all: of a wide stream, mostly few."""
+        return np.flatnonzero(self.columns.any(axis=1))
 
     @property
     def directions(self) -> Int[np.ndarray, " direction"]:

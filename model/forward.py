@@ -8,7 +8,7 @@ torch model with hook points and the JAX function that training differentiates. 
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,7 @@ def forward(
     xp: ModuleType = np,
     per_head: bool = True,
     silent: Collection[int] = (),
+    used: Mapping[str, Any] = MappingProxyType({}),
 ) -> Array:
     """Logits of a batch of token sequences.
 
@@ -59,11 +60,13 @@ def forward(
         per_head: Whether each head's own output is computed, `hook_result`; without, only their sum, which
             takes a fraction of the time and memory of wide models.
         silent: Layers whose heads write nothing. Their attention is left out, with its hook points.
+        used: By the name of a weight, the directions of the stream that it reads or writes, where these are few:
+            it is not multiplied with the others. Of what writes, a slice.
 
     Returns:
         `[batch, pos, d_vocab_out]`.
     """
-    model = _Model(weights, mask, config, hook, xp, per_head, silent)
+    model = _Model(weights, mask, config, hook, xp, per_head, silent, used)
     residual = hook("hook_embed", weights["embed.W_E"][tokens])
     position = None
     if config.positions not in ("none", "rotary"):
@@ -84,6 +87,7 @@ def forward_from(
     xp: ModuleType = np,
     per_head: bool = False,
     silent: Collection[int] = (),
+    used: Mapping[str, Any] = MappingProxyType({}),
 ) -> Array:
     """Logits of a forward pass that starts before a layer, or behind its attention.
 
@@ -100,11 +104,12 @@ def forward_from(
         xp: The array namespace.
         per_head: Whether each head's own output is computed.
         silent: Layers whose heads write nothing.
+        used: The directions that a weight reads or writes, where they are few.
 
     Returns:
         `[batch, pos, d_vocab_out]`.
     """
-    model = _Model(weights, mask, config, hook, xp, per_head, silent)
+    model = _Model(weights, mask, config, hook, xp, per_head, silent, used)
     if gathered is not None:
         residual, layer = _behind_heads(model, layer, residual, gathered), layer + 1
     is_kept = config.positions in ("shortformer", "sinusoidal_qk")  # beside the residual stream, for every layer
@@ -123,6 +128,21 @@ class _Model:
     xp: ModuleType
     per_head: bool
     silent: Collection[int]
+    used: Mapping[str, Any]
+
+    def read(self, residual: Array, name: str) -> tuple[Array, Array]:
+        """The stream and a weight that reads it, `[..., d_model, width]`, along the directions that it reads."""
+        used = self.used.get(name, slice(None))
+        return residual[..., used], self.weights[name][..., used, :]
+
+    def written(self, value: Array, name: str, weight: Array) -> Array:
+        """What a weight, `[width, d_model]`, writes to the stream."""
+        if (used := self.used.get(name)) is None:
+            return value @ weight
+        part, xp = value @ weight[:, used], self.xp
+        sizes = used.start, weight.shape[1] - used.stop
+        before, after = (xp.zeros((*part.shape[:-1], size), dtype=part.dtype) for size in sizes)
+        return xp.concat([before, part, after], axis=-1)
 
     def plus_bias(self, value: Array, name: str) -> Array:
         return value + self.weights[name] if name in self.weights else value
@@ -157,7 +177,8 @@ def _layers(model: _Model, first: int, residual: Array, position: Array | None) 
         read = model.normalized(f"blocks.{layer}.ln1", residual)
         gathered = None if layer in model.silent else _gathered(model, layer, read, position)
         residual = _behind_heads(model, layer, residual, gathered)
-    return model.plus_bias(model.normalized("ln_final", residual) @ model.weights["unembed.W_U"], "unembed.b_U")
+    seen, weight = model.read(model.normalized("ln_final", residual), "unembed.W_U")
+    return model.plus_bias(seen @ weight, "unembed.b_U")
 
 
 def _behind_heads(model: _Model, layer: int, residual: Array, gathered: Array | None) -> Array:
@@ -207,22 +228,26 @@ def _attention_output(model: _Model, layer: int, gathered: Array) -> Array:
         per_head = xp.permute_dims(gathered, (2, 0, 1, 3)) @ output[:, None, :, :]
         per_head = model.hook(f"{name}hook_result", xp.permute_dims(per_head, (1, 2, 0, 3)))
         return model.plus_bias(xp.sum(per_head, axis=2), f"{name}b_O")
-    together = xp.reshape(gathered, (*gathered.shape[:2], -1)) @ xp.reshape(output, (-1, output.shape[2]))
-    return model.plus_bias(together, f"{name}b_O")
+    side_by_side, weight = (
+        xp.reshape(gathered, (*gathered.shape[:2], -1)),
+        xp.reshape(output, (-1, output.shape[2])),
+    )
+    return model.plus_bias(model.written(side_by_side, f"{name}W_O", weight), f"{name}b_O")
 
 
 def _project(model: _Model, name: str, letter: str, residual: Array) -> Array:
     """Queries, keys or values: `[batch, pos, head, d_head]`."""
-    projected = model.xp.tensordot(residual, model.weights[f"{name}W_{letter}"], axes=((2,), (1,)))
+    projected = model.xp.tensordot(*model.read(residual, f"{name}W_{letter}"), axes=((2,), (1,)))
     return model.plus_bias(projected, f"{name}b_{letter}")
 
 
 def _mlp(model: _Model, layer: int, residual: Array) -> Array:
     """What the MLP of a layer writes: `[batch, pos, d_model]`."""
     name, hook, xp = f"blocks.{layer}.mlp.", model.hook, model.xp
-    pre = hook(f"{name}hook_pre", model.plus_bias(residual @ model.weights[f"{name}W_in"], f"{name}b_in"))
+    seen, weight = model.read(residual, f"{name}W_in")
+    pre = hook(f"{name}hook_pre", model.plus_bias(seen @ weight, f"{name}b_in"))
     post = hook(f"{name}hook_post", activated(pre, model.config.activation, xp))
-    return model.plus_bias(post @ model.weights[f"{name}W_out"], f"{name}b_out")
+    return model.plus_bias(model.written(post, f"{name}W_out", model.weights[f"{name}W_out"]), f"{name}b_out")
 
 
 def activated(pre: Array, activation: str, xp: ModuleType = np) -> Array:

@@ -16,6 +16,13 @@ from rasplens.model.config import hook_names
 from rasplens.model.forward import forward, forward_from
 from rasplens.model.transformer import HasTransformer, Transformer, check_tokens, in_a_line
 
+LARGE = 2**20
+"""From this size on of a residual stream, in numbers, it is worth while to see which directions weights use."""
+
+READING = "attn.W_Q", "attn.W_K", "attn.W_V", "mlp.W_in", "unembed.W_U"
+WRITING = "attn.W_O", "mlp.W_out"
+"""How the names of weights end that read the residual stream, and of those that write to it."""
+
 ReturnType = Literal["logits", "loss", "both"] | None
 """What a forward pass returns, as in TransformerLens: None leaves out nothing but the return."""
 
@@ -77,12 +84,13 @@ class HookedModel(HookedRootModule):
     ) -> Float[torch.Tensor, "batch pos d_vocab_out"]:
         weights = dict(self.named_parameters())
         per_head = any(_is_hooked(point) for point in self._results)
-        silent = self._silent_layers()
+        is_large = tokens.shape[0] * tokens.shape[1] * self.cfg.d_model >= LARGE
+        silent, used = self._silent_layers(), self._used_directions(weights) if is_large else {}
         if start_at_layer is not None:
             start = start_at_layer, tokens, None
-            return forward_from(weights, self.mask, self.cfg, *start, self._hook, xp, per_head, silent)
+            return forward_from(weights, self.mask, self.cfg, *start, self._hook, xp, per_head, silent, used)
         check_tokens(self.cfg, tokens)
-        return forward(weights, self.mask, self.cfg, tokens, self._hook, xp, per_head, silent)
+        return forward(weights, self.mask, self.cfg, tokens, self._hook, xp, per_head, silent, used)
 
     def forward_from(
         self,
@@ -232,6 +240,28 @@ class HookedModel(HookedRootModule):
             for layer in range(self.cfg.n_layers)
             if not self.get_parameter(f"blocks.{layer}.attn.W_O").any() and not self._attention_is_hooked(layer)
         ]
+
+    def _used_directions(self, weights: dict[str, torch.nn.Parameter]) -> dict[str, slice | torch.Tensor]:
+        """The directions of the stream that a weight reads or writes, where these are at most half of all.
+
+        So it is in a compiled model. While gradients are wanted there are none: a weight of zero may have a
+        gradient that is not.
+        """
+        if torch.is_grad_enabled():
+            return {}
+        found: dict[str, slice | torch.Tensor] = {}
+        for name in (name for name in weights if name.endswith((*READING, *WRITING))):
+            writes, weight = name.endswith(WRITING), weights[name]
+            of_stream = weight.movedim(-1 if writes else -2, 0).reshape(self.cfg.d_model, -1)
+            used = of_stream.any(dim=1).nonzero()[:, 0]
+            if not len(used) or 2 * len(used) > self.cfg.d_model:
+                continue
+            first, end = int(used[0]), int(used[-1]) + 1
+            if 2 * (end - first) <= self.cfg.d_model:
+                found[name] = slice(first, end)
+            elif not writes:
+                found[name] = used
+        return found
 
     def _attention_is_hooked(self, layer: int) -> bool:
         prefix = f"blocks.{layer}.attn."

@@ -44,6 +44,9 @@ def is_generated(task: Task) -> bool:
 def generated_answers(task: Task, answers: Callable[[Ids], Codes], ids: Ids) -> Codes:
     """A model's answers when it reads its own: every answer is put in as the token behind it before the next.
 
+    All answers of an input are put in at once, and asked for again until they stay. Where positions see only
+    those before, the first answer stays from the beginning, the second from when the first does, and so on: what
+    all come to is what they are one after the other, and a model that is mostly right is asked a few times only.
     Where it has no answer there is no token to go on with: it has none from there on.
 
     Args:
@@ -56,16 +59,21 @@ def generated_answers(task: Task, answers: Callable[[Ids], Codes], ids: Ids) -> 
     """
     if not is_generated(task):
         raise RaspLensError(f"The answers of {task.name!r} are not its next tokens: nothing is generated.")
-    token_of, written, asked = _token_ids(task), np.array(ids), task.is_asked(ids)
-    found = np.full((len(ids), len(task.loss_positions)), NO_ANSWER)
-    going_on = np.ones(len(ids), dtype=bool)
-    for i in np.argsort(task.loss_positions).tolist():
-        found[going_on, i] = answers(written)[going_on, i]
-        going_on &= ~asked[:, i] | (found[:, i] != NO_ANSWER)
-        if task.loss_positions[i] + 1 < task.n_ctx:
-            rows = asked[:, i] & going_on
-            written[rows, task.loss_positions[i] + 1] = token_of[found[rows, i]]
-    return found
+    order = np.argsort(task.loss_positions)
+    behind = np.array(task.loss_positions)[order] + 1
+    token_of, written, asked = _token_ids(task), np.array(ids), task.is_asked(ids)[:, order]
+    found, rows = np.full(asked.shape, NO_ANSWER), np.arange(len(ids))
+    for _ in order:
+        found[rows] = answers(written[rows])[:, order]
+        is_token = asked[rows] & (found[rows] != NO_ANSWER) & (behind < task.n_ctx)
+        before = written[rows]
+        row, place = np.nonzero(is_token)
+        written[rows[row], behind[place]] = token_of[found[rows[row], place]]
+        rows = rows[(written[rows] != before).any(axis=1)]
+        if not len(rows):
+            break
+    ended = np.logical_or.accumulate(asked & (found == NO_ANSWER), axis=1)
+    return np.where(ended, NO_ANSWER, found)[:, np.argsort(order)]
 
 
 def generated_accuracy(task: Task, answers: Callable[[Ids], Codes], ids: Ids | None = None) -> Accuracy:

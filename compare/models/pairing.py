@@ -25,8 +25,6 @@ from rasplens.tasks.task import NO_ANSWER, accuracy_of
 
 Side = Literal["reference", "learned", "untrained"]
 
-_TRACE_BATCH = 256
-
 LEAST_DEFINED = 10
 """With fewer inputs out of distribution on which a program is defined, none are looked at."""
 
@@ -69,7 +67,9 @@ class Pairing:
     @cached_property
     def codes(self) -> dict[str, Int[np.ndarray, "input pos"]]:
         """By variable, its code at every position (-1: undefined), read from the compiled model."""
-        return variable_codes(self.compiled, self.task, self.ids)
+        streams = self.reference.cache(self.compiled.written_points)
+        places = self.reference.places
+        return self.compiled.decoded({point: stream[:, places] for point, stream in streams.items()})
 
     @cached_property
     def relevant_rows(self) -> dict[Head, list[int]]:
@@ -191,10 +191,3 @@ def untrained_control(model: Any, seed: int) -> Any:
             drawn = torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype)
             parameter.copy_(parameter.mean() + parameter.std(correction=0) * drawn)
     return twin
-
-
-def variable_codes(compiled: CompiledModel, task: Task, ids: np.ndarray) -> dict[str, np.ndarray]:
-    """The codes of every variable of a compiled model on inputs of a task."""
-    own = compiled.encode(task.sequences(ids))[:, compiled.offset :]
-    parts = [compiled.codes(batch) for batch in np.split(own, range(_TRACE_BATCH, len(own), _TRACE_BATCH))]
-    return {name: np.concatenate([part[name] for part in parts]) for name in compiled.variables}

@@ -23,6 +23,9 @@ from rasplens.tasks.task import NOT_ASKED, Ids, marked
 BATCH = 512
 """Sequences that run at once."""
 
+FEW = 4
+"""Of inputs that are fewer than one in so many, an activation is computed without that of the others."""
+
 FwdHook = tuple[str, Callable[..., torch.Tensor]]
 Head = tuple[int, int]
 """A head as (layer, index)."""
@@ -84,7 +87,7 @@ class StudiedModel:
         return self.vocabulary.positions[position]
 
     @cached_property
-    def _places(self) -> slice | list[int]:
+    def places(self) -> slice | list[int]:
         """The model's positions of the task's: a slice, which copies nothing, where they follow one another."""
         first, last = self.vocabulary.positions[0], self.vocabulary.positions[-1] + 1
         return slice(first, last) if last - first == self.n_pos else list(self.vocabulary.positions)
@@ -119,12 +122,12 @@ class StudiedModel:
         return [point for point in points if point in self.model.hook_dict]
 
     def on(self, ids: Ids) -> "StudiedModel":
-        """The same model on other inputs."""
-        return replace(self, ids=ids)
+        """The same model on other inputs; itself on its own, with what is known of them."""
+        return self if ids is self.ids else replace(self, ids=ids)
 
     def first(self, n: int) -> "StudiedModel":
         """The same model on the first inputs only."""
-        return self.on(self.ids[:n])
+        return self if n >= self.n_inputs else self.on(self.ids[:n])
 
     def with_answers(self, most: int) -> "StudiedModel":
         """The same model on as many of its inputs as have so many answers together, at least two."""
@@ -132,16 +135,30 @@ class StudiedModel:
 
     def residual(self, point: str) -> Float[np.ndarray, "input pos d_model"]:
         """The residual stream at the task's positions."""
-        return self.whole(point)[:, self._places]
+        return self.whole(point)[:, self.places]
 
-    def activation(self, point: str) -> Float[np.ndarray, "input pos width"]:
-        """What passes a hook point at the task's positions; heads stand side by side."""
-        found = self.whole(point)
-        return found.reshape(*found.shape[:2], -1)[:, self._places]
+    def activation(self, point: str, rows: Rows = ALL) -> Float[np.ndarray, "row pos width"]:
+        """What passes a hook point at the task's positions; heads stand side by side.
+
+        Args:
+            point: Of the activation.
+            rows: On which inputs; where these are few, it is computed on no others.
+        """
+        few, places = (None, rows) if isinstance(rows, slice) else np.unique(rows, return_inverse=True)
+        if few is None or point in self._known or len(few) * FEW > self.n_inputs:
+            found = self.whole(point)[rows]
+        else:
+            found = self.on(self.ids[few]).cache([point])[point][places]
+        return found.reshape(*found.shape[:2], -1)[:, self.places]
+
+    def width(self, point: str) -> int:
+        """How wide an activation is that lies along the stream, or is what the heads of a layer gather."""
+        cfg = self.model.cfg
+        return cfg.n_heads * cfg.d_head if point.endswith("attn.hook_z") else cfg.d_model
 
     def pattern(self, layer: int) -> Float[np.ndarray, "input head query key"]:
         """Attention between the task's positions: what other positions get is left out."""
-        return self.whole_pattern(layer)[:, :, self._places][..., self._places]
+        return self.whole_pattern(layer)[:, :, self.places][..., self.places]
 
     def whole_pattern(self, layer: int) -> Float[np.ndarray, "input head ctx ctx"]:
         """Attention between all of the model's positions."""
@@ -173,16 +190,32 @@ class StudiedModel:
     def run(self, hooks: Sequence[FwdHook] = (), rows: Rows = ALL) -> Float[torch.Tensor, "row answer logit"]:
         """`logits` as a tensor through which gradients flow.
 
-        Layers before the first hook are not run again.
+        Layers before the first edit are not run again.
         """
-        whole: list[Any] = [part for hook in hooks for part in self._whole(hook)]
+        whole = [part for hook in hooks for part in self._whole(hook)]
+        if not isinstance(self.model, HookedModel):
+            return self.model.run_with_hooks(self.tokens[rows], fwd_hooks=whole)[:, self.answer_places]
+        start, residual, rest = self._start(whole, rows)
+        if residual is None:
+            return self.model.run_with_hooks(self.tokens[rows], fwd_hooks=rest)[:, self.answer_places]
+        if start == self.n_layers and not rest:  # nothing passes between positions any more
+            return self.model(residual[:, self.answer_places], start_at_layer=start)
+        return self.model.run_with_hooks(residual, start_at_layer=start, fwd_hooks=rest)[:, self.answer_places]
+
+    def _start(self, hooks: Sequence[FwdHook], rows: Rows) -> tuple[int, torch.Tensor | None, list[FwdHook]]:
+        """The layer before which a pass with hooks starts, the residual stream there, and the hooks that are left.
+
+        That is before the first layer with a hook; behind it, if nothing is edited but what it leaves.
+        """
         first = min((layer_of(point) for point, _ in hooks), default=0)
-        if first and isinstance(self.model, HookedModel):
-            residual = torch.as_tensor(self.whole_residual(first)[rows])
-            logits = self.model.run_with_hooks(residual, start_at_layer=first, fwd_hooks=whole)
-        else:
-            logits = self.model.run_with_hooks(self.tokens[rows], fwd_hooks=whole)
-        return logits[:, self.answer_places]
+        behind = f"blocks.{first}.hook_resid_post"
+        here = [(point, function) for point, function in hooks if layer_of(point) == first]
+        if here and all(point == behind for point, _ in here):
+            left = torch.as_tensor(self.whole(behind)[rows])
+            for _, function in here:
+                left = function(left, self.model.hook_dict[behind])
+            return first + 1, left, [hook for hook in hooks if layer_of(hook[0]) != first]
+        return first, torch.as_tensor(self.whole_residual(first)[rows]) if first else None, list(hooks)
 
     def _whole(self, hook: FwdHook) -> list[FwdHook]:
         """An edit that reaches all that reads the stream.

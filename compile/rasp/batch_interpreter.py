@@ -86,11 +86,26 @@ class BatchInterpreter:
         codes, fails = zip(*parts, strict=True)
         return np.concatenate(codes), np.concatenate(fails)
 
+    def selections(
+        self, ids: Int[np.ndarray, "batch pos"]
+    ) -> tuple[list[tuple[rasp.Aggregate | rasp.SelectorWidth, Matrices]], Bool[np.ndarray, " batch"]]:
+        """What the program selects, as `interpreter.selections` says: by aggregate and width, a matrix a sequence.
+
+        Also on which sequences the program is undefined as a whole: there the matrices mean nothing.
+        """
+        batch = self._evaluated(ids)
+        reading = (one for one in self._ordered if isinstance(one, rasp.Aggregate | rasp.SelectorWidth))
+        return [(expr, batch.seen(expr.selector)) for expr in reading], batch.fails
+
     def _run(self, ids: Int[np.ndarray, "batch pos"]) -> tuple[Codes, Bool[np.ndarray, " batch"]]:
+        batch = self._evaluated(ids)
+        return np.broadcast_to(batch.found[id(self.program)], ids.shape), batch.fails
+
+    def _evaluated(self, ids: Int[np.ndarray, "batch pos"]) -> _Batch:
         batch = _Batch(ids, self.visible[: ids.shape[1], : ids.shape[1]])
         for expr in self._ordered:
             batch.found[id(expr)] = self._evaluate(expr, batch)
-        return np.broadcast_to(batch.found[id(self.program)], ids.shape), batch.fails
+        return batch
 
     def _code(self, expr: rasp.RASPExpr, value: Value) -> int:
         is_numerical = isinstance(expr, rasp.SOp) and expr.encoding is Encoding.NUMERICAL

@@ -5,8 +5,9 @@ import pytest
 import torch
 from transformer_lens import ActivationCache
 
-from rasplens.model import Config, HookedModel, hook_names
+from rasplens.model import Config, HookedModel, hook_names, hooked
 from rasplens.model.forward import forward
+from rasplens.model.hooked import READING, WRITING
 
 CONFIG = Config(n_layers=2, n_heads=2, d_model=6, d_head=4, n_ctx=5, d_vocab=7, d_vocab_out=3, d_mlp=8)
 SINUSOIDAL = Config(
@@ -218,3 +219,47 @@ def test_heads_that_write_nothing_have_a_gradient(with_a_silent_layer):
     model = HookedModel(with_a_silent_layer)
     model(TOKENS).sum().backward()
     assert model.get_parameter("blocks.1.attn.W_O").grad.abs().max() > 0
+
+
+@pytest.fixture
+def with_unread_directions(random_transformer):
+    """Weights that read, or write, some of the directions only: a slice of them, or a few that lie apart."""
+    config = replace(CONFIG, d_model=40)
+    transformer = random_transformer(config, biases=True)
+    weights, rng = dict(transformer.weights), np.random.default_rng(0)
+    for i, name in enumerate(name for name in weights if name.endswith((*READING, *WRITING))):
+        used, axis = np.zeros(40, dtype=bool), -1 if name.endswith(WRITING) else -2
+        used[rng.integers(20) :][: 10 + i % 5] = True
+        if i % 3 == 0 and axis == -2:
+            used[[0, 39]] = True
+        weights[name] = weights[name] * (used if axis == -1 else used[:, None])
+    return replace(transformer, weights=weights)
+
+
+def test_directions_that_weights_do_not_use_are_left_out_and_nothing_changes(with_unread_directions, monkeypatch):
+    monkeypatch.setattr(hooked, "LARGE", 1)
+    model = HookedModel(with_unread_directions)
+    weights = dict(model.named_parameters())
+    with torch.no_grad():
+        used = model._used_directions(weights)
+        kinds = {name.rpartition(".")[2]: type(directions) for name, directions in used.items()}
+        assert set(kinds) == {"W_Q", "W_K", "W_V", "W_O", "W_in", "W_out", "W_U"}
+        assert {slice, torch.Tensor} == {type(directions) for directions in used.values()}
+        for per_head in (False, True):
+            looks = [("blocks.0.attn.hook_result", lambda value, hook: value)] if per_head else []
+            logits = model.run_with_hooks(TOKENS, fwd_hooks=looks)
+            np.testing.assert_allclose(logits.numpy(), with_unread_directions(TOKENS.numpy()), rtol=0, atol=1e-10)
+        model.get_parameter("blocks.0.attn.W_Q").data[0] += 1.0  # what is changed in place is noticed
+        expected = model.to_transformer()(TOKENS.numpy())
+        np.testing.assert_allclose(model(TOKENS).numpy(), expected, rtol=0, atol=1e-10)
+        assert not np.allclose(expected, logits.numpy())
+
+
+def test_directions_that_weights_do_not_use_have_a_gradient(with_unread_directions, monkeypatch):
+    monkeypatch.setattr(hooked, "LARGE", 1)
+    model = HookedModel(with_unread_directions)
+    model(TOKENS).sum().backward()
+    weight = model.get_parameter("blocks.0.mlp.W_in")
+    unread = ~weight.any(dim=1)
+    assert unread.any()
+    assert weight.grad[unread].abs().max() > 0

@@ -86,3 +86,33 @@ def test_a_model_without_an_answer_does_not_go_on():
 
     assert silent_at(0).tolist() == [[NO_ANSWER] * 6]
     assert silent_at(4).tolist() == [[*right[0, :4].tolist(), NO_ANSWER, NO_ANSWER]]
+
+
+def test_all_at_once_is_one_after_the_other():
+    task, model = get_task("copy"), load_pretrained("copy")
+    ids, asked_for = task.held_out[:60], []
+
+    def answers(rows):
+        asked_for.append(len(rows))
+        return task.answers(model, rows)
+
+    found = generated_answers(task, answers, ids)
+    written = np.array(ids)
+    for i, position in enumerate(task.loss_positions):
+        of_all = task.answers(model, written)[:, i]
+        np.testing.assert_array_equal(found[:, i], of_all)
+        if position + 1 < task.n_ctx:
+            written[:, position + 1] = of_all
+    assert (found != task.answers(model, ids)).any()
+    assert sum(asked_for) < len(ids) * len(task.loss_positions) / 2
+
+
+def test_a_right_model_is_asked_once(copying):
+    program, asked_for = copying.programs["offset"], []
+
+    def answers(rows):
+        asked_for.append(len(rows))
+        return copying.answers(program, rows)
+
+    generated_answers(copying, answers, copying.held_out)
+    assert asked_for == [len(copying.held_out)]

@@ -12,14 +12,14 @@ rank, and the same search in an untrained model. Whether an interchange needs a 
 never takes is seen from the parts of what it changes (see `active_directions`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from rasplens.compare.evidence.interchange.active_directions import split
-from rasplens.compare.evidence.interchange.coordinates import Subspace, Whitened, whitened
+from rasplens.compare.evidence.interchange.coordinates import Subspace, Whitened, n_axes
 from rasplens.compare.evidence.interchange.pairs import InterchangePairs
 from rasplens.compare.evidence.interchange.patching import Agreement, accuracy_drop_without, agreement
 from rasplens.compare.evidence.interchange.reference_sites import ReferenceSites
@@ -105,7 +105,7 @@ COLUMNS = (
 
 def interchanges(
     pairing: Pairing,
-    drawn: Iterable[tuple[InterchangePairs, InterchangePairs]],
+    drawn: Sequence[tuple[InterchangePairs, InterchangePairs]],
     learned: Mapping[Place, Representation],
     reference: ReferenceSites,
     seed: int,
@@ -119,7 +119,7 @@ def interchanges(
         reference: Finds the sites in the compiled model, where they are asked for.
         seed: Of random subspaces.
     """
-    untrained = representations(pairing, "untrained")
+    untrained = representations(pairing, "untrained", [chosen.variable for chosen, _ in drawn]) if drawn else {}
     return [_interchange(pairing, *pairs, learned, untrained, reference, seed) for pairs in drawn]
 
 
@@ -170,7 +170,7 @@ def _interchange(
 
 
 def _rank(activation: np.ndarray, site: Site) -> float:
-    ranks = [whitened(activation[:, position] @ one.read).n_axes for position, one in site.subspaces.items()]
+    ranks = [n_axes(activation[:, position] @ one.read) for position, one in site.subspaces.items()]
     return float(np.mean(ranks)) if ranks else 0.0
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 SPREAD = 1e-4
 """A stream varies along a direction if its spread there is at least this share of that along the widest; less is
@@ -95,22 +95,35 @@ def whitened(
     """
     centred = stream.astype(np.float64) - stream.mean(axis=0)
     sizes, directions = np.linalg.eigh(centred.T @ centred / len(stream))
-    varied = sizes > SPREAD**2 * sizes.max(initial=0)
+    varied = _varied(sizes)
     spreads, directions = np.sqrt(sizes[varied]), directions[:, varied]
     to, back = directions / spreads, (directions * spreads).T
-    seen = np.eye(len(back)) if read is None else _read(back @ read)
-    # Where nothing reads, the widest directions first: of these alone it is asked whether they are noise.
-    rest = np.linalg.svd(seen, full_matrices=True)[0][:, seen.shape[1] :]
-    turned, widths, _ = np.linalg.svd(rest.T @ back, full_matrices=False)
-    kept = np.column_stack([seen, rest @ turned[:, widths > NOISE * spreads.max(initial=0)]])
+    seen, rest = (np.eye(len(back)), np.zeros((len(back), 0))) if read is None else _split(back @ read)
+    # Where nothing reads, directions by how wide the stream is along them: of these alone it is asked whether
+    # they are noise.
+    squares, turned = np.linalg.eigh(rest.T @ (spreads[:, None] ** 2 * rest))
+    kept = np.column_stack([seen, rest @ turned[:, squares > (NOISE * spreads.max(initial=0)) ** 2]])
     axes = _frame(centred @ to @ kept)
     return Whitened(to @ kept @ axes, axes.T @ kept.T @ back, axes.T @ kept.T @ seen)
 
 
-def _read(effects: Float[np.ndarray, "axis reading"]) -> Float[np.ndarray, "axis read"]:
-    """An orthonormal basis of the axes that move readings."""
-    directions, sizes, _ = np.linalg.svd(effects, full_matrices=False)
-    return directions[:, sizes > READ * sizes.max(initial=0)]
+def n_axes(stream: Float[np.ndarray, "input width"]) -> int:
+    """Along how many directions a stream varies."""
+    centred = stream.astype(np.float64) - stream.mean(axis=0)
+    return int(_varied(np.linalg.eigvalsh(centred.T @ centred / len(stream))).sum())
+
+
+def _varied(squares: Float[np.ndarray, " axis"]) -> Bool[np.ndarray, " axis"]:
+    return squares > SPREAD**2 * squares.max(initial=0)
+
+
+def _split(
+    effects: Float[np.ndarray, "axis reading"],
+) -> tuple[Float[np.ndarray, "axis read"], Float[np.ndarray, "axis unread"]]:
+    """An orthonormal basis of the axes that move readings, and one of the others."""
+    squares, directions = np.linalg.eigh(effects @ effects.T)
+    is_read = squares > READ**2 * squares.max(initial=0)
+    return directions[:, is_read], directions[:, ~is_read]
 
 
 def _frame(points: Float[np.ndarray, "input axis"]) -> Float[np.ndarray, "axis axis"]:

@@ -159,7 +159,7 @@ def counterfactual(
         `[pair, head, ctx, ctx]`.
     """
     reference, taken = pairing.reference, [_take(pairing, setting) for setting in settings]
-    first, layers = min(layer_of(point) for point, _ in taken), reference.attending_layers
+    first, layers = min(_first_attending(point) for point, _ in taken), reference.attending_layers
     scores = {layer: reference.whole(scores_point(layer))[base] for layer in layers if layer < first}
 
     def keep(layer: int) -> Callable[[torch.Tensor, object], torch.Tensor]:
@@ -174,9 +174,14 @@ def counterfactual(
     return reference.codes(logits, base), scores
 
 
+def _first_attending(point: str) -> int:
+    """The first layer whose attention comes behind a hook point of the residual stream."""
+    return layer_of(point) + (not point.endswith("hook_resid_pre"))
+
+
 def _take(pairing: Pairing, setting: Setting) -> FwdHook:
     reference, one = pairing.reference, pairing.compiled.variables[setting.variable]
-    theirs = torch.as_tensor(reference.activation(one.written_at)[setting.source])
+    theirs = torch.as_tensor(reference.activation(one.written_at, setting.source))
     projector = torch.as_tensor(one.projector, dtype=theirs.dtype)
     rows, positions = np.nonzero(setting.intervened)
     places = [reference.at(position) for position in positions.tolist()]

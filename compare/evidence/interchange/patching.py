@@ -43,7 +43,7 @@ def agreement(
         subspaces: By position; None takes the whole activation at the variable's positions.
     """
     if subspaces is None:
-        subspaces = dict.fromkeys(pairs.positions, whole(studied.activation(point).shape[-1]))
+        subspaces = dict.fromkeys(pairs.positions, whole(studied.width(point)))
     hook = taken(studied, pairs.source, pairs.intervened, point, subspaces)
     return _agreement(studied.codes(studied.logits([hook], pairs.base), pairs.base), pairs)
 
@@ -64,7 +64,7 @@ def taken(
         point: Of the activation.
         subspaces: By position.
     """
-    theirs = studied.activation(point)[source]
+    theirs = studied.activation(point, source)
 
     def take(activation: torch.Tensor, hook: object) -> torch.Tensor:
         edited = activation.flatten(2).clone()

@@ -11,6 +11,7 @@ from rasplens.compare.evidence.interchange.das import distributed_alignment_sear
 from rasplens.compare.evidence.interchange.pairs import InterchangePairs
 from rasplens.compare.evidence.interchange.patching import agreement
 from rasplens.compare.evidence.interchange.stream_axes import stream_axes
+from rasplens.compare.evidence.parallel import in_parallel
 from rasplens.compare.evidence.subspaces.representations import Place, Representation
 from rasplens.compare.models.studied_model import StudiedModel, z_point
 
@@ -111,13 +112,21 @@ def mapped_subspaces(
     studied: StudiedModel, found: Mapping[Place, Representation], variable: str, point: str
 ) -> dict[int, Subspace]:
     """A variable's subspaces at one hook point, by position, where the linear map gives it any."""
-    subspaces = {}
-    for (name, at, position), one in found.items():
-        if (name, at) == (variable, point) and one.basis.shape[1]:
-            own = stream_axes(studied, point)[position]
-            _, _, directions = np.linalg.svd(one.rows @ own.to, full_matrices=False)
-            subspaces[position] = own.subspace(directions[: one.basis.shape[1]].T)
-    return subspaces
+    held = {
+        position: one
+        for (name, at, position), one in found.items()
+        if (name, at) == (variable, point) and one.basis.shape[1]
+    }
+    if not held:
+        return {}
+    axes = stream_axes(studied, point)
+
+    def at_position(position: int) -> Subspace:
+        own, one = axes[position], held[position]
+        _, _, directions = np.linalg.svd(one.rows @ own.to, full_matrices=False)
+        return own.subspace(directions[: one.basis.shape[1]].T)
+
+    return dict(zip(held, in_parallel(at_position, held), strict=True))
 
 
 def _scored(
@@ -148,9 +157,9 @@ def components(studied: StudiedModel, pairs: InterchangePairs, positions: Sequen
 
 def _components(studied: StudiedModel) -> Iterator[tuple[str, Subspace]]:
     for point in studied.output_points:
-        yield point, whole(studied.activation(point).shape[-1])
+        yield point, whole(studied.width(point))
     for layer in range(studied.n_layers):
-        width = studied.activation(z_point(layer)).shape[-1]
+        width = studied.width(z_point(layer))
         size = width // studied.model.cfg.n_heads
         for head in studied.heads_of(layer):
             yield z_point(layer), whole(width, slice(head * size, (head + 1) * size))

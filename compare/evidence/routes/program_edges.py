@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool
 
-from rasplens.compile import UndefinedValue, rasp
+from rasplens.compile import rasp
 from rasplens.compile.rasp import SOp
-from rasplens.compile.rasp.interpreter import expressions, selections
+from rasplens.compile.rasp.batch_interpreter import BatchInterpreter
+from rasplens.compile.rasp.interpreter import expressions
 from rasplens.tasks import Task
 from rasplens.tasks.task import Ids
 
@@ -44,17 +45,12 @@ def program_edges(program: SOp, task: Task, ids: Ids) -> ProgramEdges:
     groups = gathering(program)
     shape = len(ids), task.n_ctx, task.n_ctx
     gathered = {name: np.zeros(shape, dtype=bool) for name in groups.values()}
-    counted, defined = np.zeros(shape, dtype=bool), np.zeros(len(ids), dtype=bool)
-    for i, tokens in enumerate(task.sequences(ids)):
-        try:
-            found = selections(program, tokens, task.visible)
-        except UndefinedValue:
-            continue
-        defined[i] = True
-        for expr, selected in found:
-            edges = counted if isinstance(expr, rasp.SelectorWidth) else gathered[groups[id(expr.selector)]]
-            edges[i] |= selected
-    return ProgramEdges(gathered, counted, defined)
+    counted = np.zeros(shape, dtype=bool)
+    found, fails = BatchInterpreter(program, task.vocab, task.visible).selections(ids)
+    for expr, selected in found:
+        edges = counted if isinstance(expr, rasp.SelectorWidth) else gathered[groups[id(expr.selector)]]
+        edges[~fails] |= selected[~fails]
+    return ProgramEdges(gathered, counted, ~fails)
 
 
 def gathering(program: SOp) -> dict[int, str]:

@@ -6,15 +6,16 @@ variables are held constant. A subspace that is found for one variable alone, su
 means, would hold what merely goes along with it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.linalg import cho_factor, cho_solve, subspace_angles
+from scipy.sparse import csr_array, hstack
 
 from rasplens.compare.evidence.parallel import in_parallel
 from rasplens.compare.models.pairing import Pairing, Side
@@ -72,11 +73,19 @@ def varies(codes: np.ndarray) -> bool:
     return bool(counts.max() <= MOST_COMMON * len(codes))
 
 
-def representations(pairing: Pairing, side: Side = "learned") -> dict[Place, Representation]:
-    """How one side of a pairing represents every variable, at the positions where it varies and is used."""
+def representations(
+    pairing: Pairing, side: Side = "learned", names: Collection[str] | None = None
+) -> dict[Place, Representation]:
+    """How one side of a pairing represents variables, at the positions where they vary and are used.
+
+    Args:
+        pairing: The models on the same inputs.
+        side: Which of them.
+        names: The variables; by default all that have directions of their own.
+    """
     found: dict[Place, Representation] = {}
     used: dict[int, list[str]] = {}
-    for name in own_variables(pairing):
+    for name in (name for name in own_variables(pairing) if names is None or name in names):
         for position in pairing.relevant_positions(name):
             used.setdefault(position, []).append(name)
     for at_position in in_parallel(partial(_at_position, pairing, _streams(pairing, side)), sorted(used.items())):
@@ -84,19 +93,111 @@ def representations(pairing: Pairing, side: Side = "learned") -> dict[Place, Rep
     return found
 
 
-def _streams(pairing: Pairing, side: Side) -> StreamsByPoint:
+def _parts(pairing: Pairing) -> tuple[Pairing, Pairing, Pairing]:
     """On inputs to fit on, out of distribution, and to score on."""
-    models = [getattr(part, side) for part in (pairing.fitting, pairing.out_of_distribution, pairing)]
-    return {point: [studied.residual(point) for studied in models] for point in models[0].residual_points}
+    assert pairing.fitting is not None
+    assert pairing.out_of_distribution is not None
+    return pairing.fitting, pairing.out_of_distribution, pairing
+
+
+def _streams(pairing: Pairing, side: Side) -> StreamsByPoint:
+    """By hook point, the residual stream on all inputs, first those to fit on.
+
+    What is asked of it nowhere else is not kept: it takes most of a comparison's memory.
+    """
+    fitting, others, scored = (getattr(part, side) for part in _parts(pairing))
+    points = fitting.residual_points
+    once = others.cache(points)
+    return {
+        point: [fitting.residual(point), once[point][:, others.places], scored.residual(point)] for point in points
+    }
 
 
 def _at_position(
     pairing: Pairing, streams_at: StreamsByPoint, used: tuple[int, list[str]]
 ) -> dict[Place, Representation]:
-    assert pairing.fitting is not None
-    assert pairing.out_of_distribution is not None
-    position, asked = used
-    columns, present, parts = [], {}, (pairing.fitting, pairing.out_of_distribution, pairing)
+    position, names = used
+    design = _design(pairing, position)
+    asked = [name for name in names if name in design.own]
+    if not asked:
+        return {}
+    streams = np.stack(
+        [np.concatenate([part[:, position] for part in at_point]) for at_point in streams_at.values()], axis=1
+    ).astype(np.float64)
+    fit, (n, n_points, width) = design.n_fitting, streams.shape
+    streams -= streams[:fit].mean(axis=0)
+    flat = streams.reshape(n, -1)
+    inverse = design.inverse()
+    whole = inverse @ (design.columns[:fit].T @ flat[:fit])
+    target = flat[fit:]
+    total = _errors(target, n_points)
+    error = _errors(target - design.predicted(whole), n_points)
+    found: dict[Place, Representation] = {}
+    for name in asked:
+        mine = design.own[name]
+        others = np.setdiff1d(np.arange(len(whole)), mine)
+        left = target - design.predicted(whole[others], others)
+        # The map without a variable: the others stand in for it as far as they go along with it.
+        stand_in = -np.linalg.solve(inverse[np.ix_(mine, mine)], inverse[np.ix_(mine, others)])
+        without = _errors(left - design.predicted(stand_in.T @ whole[mine], others), n_points)
+        root, test = _root(design.covariance[np.ix_(mine, mine)]), design.scored(mine)
+        for k, point in enumerate(streams_at):
+            part = slice(k * width, (k + 1) * width)
+            rows = whole[mine, part]
+            explained = (min(without[k], total[k]) - error[k]) / total[k] if total[k] > 0 else 0.0
+            basis = _basis(rows, root, test, left[:, part], total[k])
+            found[name, point, position] = Representation(rows, basis, float(explained), design.present[name])
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Design:
+    """The variables at one position, as columns of the linear map.
+
+    Nearly all columns are indicators, of which an input has one for each variable: so they are sparse, and centred
+    only in what they come to.
+
+    Attributes:
+        columns: On all inputs, first those to fit on, not centred: `[input, column]`.
+        n_fitting: The inputs to fit on.
+        own: By variable, which columns are its.
+        present: By variable, the codes that its columns stand for, see `Representation`.
+    """
+
+    columns: csr_array
+    n_fitting: int
+    own: Mapping[str, Int[np.ndarray, " column"]]
+    present: Mapping[str, tuple[int, ...]]
+
+    @cached_property
+    def mean(self) -> Float[np.ndarray, " column"]:
+        """Of the columns on the inputs to fit on."""
+        return np.asarray(self.columns[: self.n_fitting].mean(axis=0))
+
+    @cached_property
+    def covariance(self) -> Float[np.ndarray, "column column"]:
+        """The scatter of the columns on the inputs to fit on, about their mean."""
+        fitted = self.columns[: self.n_fitting]
+        return np.asarray((fitted.T @ fitted).todense()) - self.n_fitting * np.outer(self.mean, self.mean)
+
+    def inverse(self) -> Float[np.ndarray, "column column"]:
+        """That of the scatter with the ridge penalty."""
+        penalty = RIDGE * self.n_fitting * np.eye(len(self.mean))
+        return cho_solve(cho_factor(self.covariance + penalty), np.eye(len(self.mean)))
+
+    def scored(self, some: Int[np.ndarray, " column"]) -> Float[np.ndarray, "scored column"]:
+        """Some columns, centred, on the inputs to score on."""
+        return np.asarray(self.columns[self.n_fitting :, some].todense()) - self.mean[some]
+
+    def predicted(
+        self, weights: Float[np.ndarray, "column _"], some: Int[np.ndarray, " column"] | slice = slice(None)
+    ) -> Float[np.ndarray, "scored _"]:
+        """What some columns say on the inputs to score on."""
+        return np.asarray(self.columns[self.n_fitting :, some] @ weights - self.mean[some] @ weights)
+
+
+def _design(pairing: Pairing, position: int) -> _Design:
+    columns, present, parts = [], {}, _parts(pairing)
     all_codes = {
         name: np.concatenate([part.codes[name][:, position] for part in parts])
         for name, variable in pairing.compiled.variables.items()
@@ -109,42 +210,13 @@ def _at_position(
         if varies(codes) and not follows:
             block, present[name] = _columns(pairing.compiled.variables[name], codes)
             columns.append(block)
-    if not any(name in present for name in asked):
-        return {}
     ends = np.cumsum([block.shape[1] for block in columns])
     own = {
         name: np.arange(end - block.shape[1], end) for name, block, end in zip(present, columns, ends, strict=True)
     }
-    fit = pairing.fitting.n_inputs + pairing.out_of_distribution.n_inputs
-    features = np.hstack(columns)
-    features = features - features[:fit].mean(axis=0)
-    streams = np.stack(
-        [np.concatenate([part[:, position] for part in at_point]) for at_point in streams_at.values()], axis=1
-    ).astype(np.float64)
-    streams -= streams[:fit].mean(axis=0)
-    n, n_points, width = streams.shape
-    flat = streams.reshape(n, -1)
-    gram = features[:fit].T @ features[:fit] + RIDGE * fit * np.eye(features.shape[1])
-    cross = features[:fit].T @ flat[:fit]
-    inverse = cho_solve(cho_factor(gram), np.eye(len(gram)))
-    whole = inverse @ cross
-    test, target = features[fit:], flat[fit:]
-    total, error = _errors(np.zeros_like(target), target, n_points), _errors(test @ whole, target, n_points)
-    found: dict[Place, Representation] = {}
-    for name in (name for name in asked if name in own):
-        mine = own[name]
-        others = np.setdiff1d(np.arange(features.shape[1]), mine)
-        left = target - test[:, others] @ whole[others]
-        # The map without a variable: the others stand in for it as far as they go along with it.
-        stand_in = -np.linalg.solve(inverse[np.ix_(mine, mine)], inverse[np.ix_(mine, others)])
-        without = _errors(test[:, others] @ stand_in.T @ whole[mine], left, n_points)
-        for k, point in enumerate(streams_at):
-            part = slice(k * width, (k + 1) * width)
-            rows = whole[mine, part]
-            explained = (min(without[k], total[k]) - error[k]) / total[k] if total[k] > 0 else 0.0
-            basis = _basis(rows, features[:fit, mine], test[:, mine], left[:, part], total[k])
-            found[name, point, position] = Representation(rows, basis, float(explained), present[name])
-    return found
+    n_fitting = sum(part.n_inputs for part in parts[:-1])
+    n = n_fitting + pairing.n_inputs
+    return _Design(csr_array(hstack(columns)) if columns else csr_array((n, 0)), n_fitting, own, present)
 
 
 def determines(first: np.ndarray, second: np.ndarray) -> bool:
@@ -153,43 +225,45 @@ def determines(first: np.ndarray, second: np.ndarray) -> bool:
     return pairs.shape[1] == len(np.unique(first))
 
 
-def _columns(variable: Variable, codes: np.ndarray) -> tuple[np.ndarray, tuple[int, ...]]:
+def _columns(variable: Variable, codes: np.ndarray) -> tuple[csr_array, tuple[int, ...]]:
     """A variable as columns of the map: an indicator for each value that occurs, or the number."""
-    values = np.unique(codes)
+    values, places = np.unique(codes, return_inverse=True)
     if variable.encoding is Encoding.CATEGORICAL or len(values) <= MOST_CLASSES:
-        return (codes[:, None] == values).astype(np.float64), tuple(values.tolist())
+        rows = np.arange(len(codes))
+        return csr_array((np.ones(len(codes)), (rows, places))), tuple(values.tolist())
     numbers = np.array([*(float(value) for value in variable.values), np.nan])[codes]
     is_defined = ~np.isnan(numbers)
     centred = np.where(is_defined, numbers - numbers[is_defined].mean(), 0.0)
-    return np.stack([centred / centred.std(), is_defined], axis=1).astype(np.float64), ()
+    return csr_array(np.stack([centred / centred.std(), is_defined], axis=1).astype(np.float64)), ()
 
 
-def _errors(predicted: np.ndarray, target: np.ndarray, n_points: int) -> np.ndarray:
-    return ((predicted - target).reshape(len(target), n_points, -1) ** 2).sum(axis=(0, 2))
+def _errors(left: np.ndarray, n_points: int) -> np.ndarray:
+    """The squares of what is left, by hook point."""
+    return (left.reshape(len(left), n_points, -1) ** 2).sum(axis=(0, 2))
 
 
-def _basis(rows: np.ndarray, fitted: np.ndarray, test: np.ndarray, left: np.ndarray, total: float) -> np.ndarray:
+def _basis(rows: np.ndarray, root: np.ndarray, test: np.ndarray, left: np.ndarray, total: float) -> np.ndarray:
     """The directions of a variable's rows that explain something on held-out inputs.
 
     Args:
         rows: `[column, d_model]`.
-        fitted: Its columns on the inputs that were fitted, centred; they say how often each value occurs.
-        test: The same on held-out inputs.
+        root: A square root of the scatter of its columns on the inputs that were fitted: how often each value
+            occurs.
+        test: Its columns on held-out inputs, centred.
         left: What the other variables leave to explain there.
         total: The scatter of the stream itself: what is left is rounding if it is so much smaller.
     """
-    _, _, directions = np.linalg.svd(fitted @ rows if len(rows) > len(fitted) else _root(fitted) @ rows)
-    directions = directions[: min(rows.shape)]
-    predicted, actual = test @ rows @ directions.T, left @ directions.T
+    _, _, directions = np.linalg.svd(root @ rows, full_matrices=False)
+    predicted, actual = test @ (rows @ directions.T), left @ directions.T
     gains = (actual**2).sum(axis=0) - ((actual - predicted) ** 2).sum(axis=0)
     holds = gains > CLEAR * (actual**2).sum(axis=0)
     holds &= (actual**2).sum(axis=0) > np.finfo(np.float32).eps * total
     return directions[holds].T
 
 
-def _root(fitted: np.ndarray) -> np.ndarray:
-    """A square root of the covariance of some columns: a stand-in for the columns themselves, but small."""
-    values, vectors = np.linalg.eigh(fitted.T @ fitted)
+def _root(scatter: np.ndarray) -> np.ndarray:
+    """A square root of a scatter matrix: a stand-in for what it is of, but small."""
+    values, vectors = np.linalg.eigh(scatter)
     return np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
 
 

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
+import torch
 
-from rasplens.compare import as_studied_model
+from rasplens.compare import StudiedModel, as_studied_model
 from rasplens.learned.compressor.compressed_model import compressed_by
 from rasplens.model import HookedModel
 
@@ -117,3 +118,55 @@ def test_an_edit_starts_from_what_is_known_before_it(induction, task, monkeypatc
         np.testing.assert_allclose(found, whole[:, studied.answer_places].detach(), atol=1e-4)
         assert not np.allclose(found, studied.clean_logits[rows], atol=1e-2)
     assert passes == [None, None, None, None, 1]
+
+
+@pytest.mark.parametrize("layers", [(0,), (1,), (0, 0), (0, 1)])
+def test_what_a_layer_leaves_is_edited_without_running_the_layer(induction, task, monkeypatch, layers):
+    """Behind the last layer only the answers' positions are run, and gradients flow as through the whole pass."""
+    studied, rows = as_studied_model(induction, task, task.held_out[:20]), np.array([3, 7, 3])
+    scale = torch.tensor(0.5, requires_grad=True)
+
+    def edit(stream, hook):
+        assert hook.name == f"blocks.{hook.layer()}.hook_resid_post"
+        return stream + scale * stream.flip(0)
+
+    edits = [(f"blocks.{layer}.hook_resid_post", edit) for layer in layers]
+    whole = studied.model.run_with_hooks(studied.tokens[rows], fwd_hooks=edits)[:, studied.answer_places]
+    (expected,) = torch.autograd.grad(whole[..., 0].sum(), scale)
+    studied.whole(edits[0][0])
+    starts, run = [], HookedModel.forward
+
+    def counted(self, stream, start_at_layer=None):
+        starts.append((start_at_layer, stream.shape[1]))
+        return run(self, stream, start_at_layer=start_at_layer)
+
+    monkeypatch.setattr(HookedModel, "forward", counted)
+    found = studied.run(edits, rows)
+    torch.testing.assert_close(found, whole, rtol=1e-5, atol=1e-5)
+    (gradient,) = torch.autograd.grad(found[..., 0].sum(), scale)
+    torch.testing.assert_close(gradient, expected, rtol=1e-4, atol=1e-4)
+    n_answers, n_ctx = len(studied.answer_places), studied.tokens.shape[1]
+    assert starts == [(2, n_answers) if layers == (1,) else (1, n_ctx)]
+
+
+def test_an_activation_is_computed_where_it_is_asked_for(noise, task, monkeypatch):
+    point, rows, asked = "blocks.0.attn.hook_z", np.array([5, 1, 5]), []
+    whole = as_studied_model(noise, task, task.held_out[:40]).activation(point)
+    studied, cache = as_studied_model(noise, task, task.held_out[:40]), StudiedModel.cache
+    monkeypatch.setattr(
+        StudiedModel, "cache", lambda self, points: asked.append(self.n_inputs) or cache(self, points)
+    )
+    np.testing.assert_allclose(studied.activation(point, rows), whole[rows], atol=1e-5)
+    many = np.arange(20)
+    np.testing.assert_allclose(studied.activation(point, many), whole[many], atol=1e-5)
+    np.testing.assert_allclose(studied.activation(point, rows), whole[rows], atol=1e-5)
+    assert asked == [2, 40]
+    assert studied.width(point) == whole.shape[-1]
+    assert studied.width("blocks.0.hook_attn_out") == studied.activation("blocks.0.hook_attn_out").shape[-1]
+
+
+def test_a_model_on_its_own_inputs_is_itself(noise, task):
+    studied = as_studied_model(noise, task, task.held_out[:20])
+    assert studied.on(studied.ids) is studied.first(20) is studied
+    assert studied.on(task.held_out[:20]).n_inputs == studied.n_inputs
+    assert studied.first(19).n_inputs == 19

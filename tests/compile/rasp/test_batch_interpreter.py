@@ -27,6 +27,7 @@ from rasplens.compile.rasp import (
     tokens,
 )
 from rasplens.compile.rasp.batch_interpreter import BatchInterpreter
+from rasplens.compile.rasp.interpreter import selections
 from rasplens.compile.rasp.values import value_key
 
 EVERYTHING = Select(tokens, tokens, Comparison.TRUE)
@@ -129,6 +130,24 @@ def test_it_says_so_at_the_edges_too(name):
     for n_pos in (1, 2, 4):
         at_once, each = both(EDGES[name], [0, 1, 2], some_ids(3, n_pos, 30), np.tri(n_pos, dtype=bool))
         assert at_once == each
+
+
+@pytest.mark.parametrize("name", [*LIBRARY, *EDGES])
+def test_it_selects_what_the_plain_interpreter_selects(name):
+    program, vocab = LIBRARY[name] if name in LIBRARY else (EDGES[name], range(3))
+    program = Aggregate(program, indices, 9) if isinstance(program, SelectBest) else program
+    ids, visible = some_ids(len(vocab), 4, 30), np.tri(4, dtype=bool)
+    found, fails = BatchInterpreter(program, vocab, visible).selections(ids)
+    for i, row in enumerate(ids):
+        try:
+            expected = selections(program, [vocab[k] for k in row], visible)
+        except UndefinedValue:
+            assert fails[i]
+            continue
+        assert not fails[i]
+        assert [expr for expr, _ in found] == [expr for expr, _ in expected]
+        for (_, at_once), (_, alone) in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(at_once[i], alone)
 
 
 def test_the_edges_hold_values_and_undefined_inputs():

@@ -177,7 +177,7 @@ def test_what_all_scores_of_a_query_have_in_common_makes_no_difference(random_mo
     before = {part: patched(studied, BASE, SOURCE, edges, part)[0] for part in (*PARTS, "attention")}
     shift = 20 * torch.randn(random_model.config.d_head, generator=torch.Generator().manual_seed(0))
     model.hook_dict[key].add_hook(lambda k, hook: k + shift, is_permanent=True)
-    shifted = studied.first(40)
+    shifted = as_studied_model(model, task, task.held_out[:40])
     for part, answers in before.items():
         np.testing.assert_array_equal(patched(shifted, BASE, SOURCE, edges, part)[0], answers)
     model.reset_hooks(including_permanent=True)

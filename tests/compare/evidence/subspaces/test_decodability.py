@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -60,13 +58,12 @@ def test_every_row_has_the_errors_that_its_score_is_made_of(with_noise):
 
 
 def test_held_out_inputs_have_no_say_in_the_choice_of_a_hook_point(with_noise):
-    """Shuffling what is held out moves the scores and leaves the choice."""
+    """Half of what is held out moves the scores and leaves the choice."""
     found = decodability(with_noise, seed=0).table
-    ids = with_noise.ids[np.random.default_rng(0).permutation(with_noise.n_inputs)]
-    shuffled = decodability(replace(with_noise, ids=ids), seed=0).table
-    assert not np.allclose(found["score"], shuffled["score"])
-    np.testing.assert_array_equal(found["choice"], shuffled["choice"])
-    assert best_points(found)["point"].tolist() == best_points(shuffled)["point"].tolist()
+    half = decodability(with_noise.on(with_noise.ids[::2]), seed=0).table
+    assert not np.allclose(found["score"], half["score"])
+    np.testing.assert_array_equal(found["choice"], half["choice"])
+    assert best_points(found)["point"].tolist() == best_points(half)["point"].tolist()
 
 
 def test_the_best_hook_point_is_that_of_the_highest_choice():

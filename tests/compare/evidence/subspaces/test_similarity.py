@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from rasplens.compare.evidence.subspaces.similarity import cca, cka, procrustes, stream_similarity
+from rasplens.compare.evidence.subspaces import similarity
+from rasplens.compare.evidence.subspaces.similarity import LEAST_ROWS, centred_stream, stream_similarity
+
+
+def of_rows(index):
+    return lambda x, y: index(centred_stream(x), centred_stream(y))
+
+
+cka, cca, procrustes = map(of_rows, (similarity.cka, similarity.cca, similarity.procrustes))
 
 RNG = np.random.default_rng(0)
 
@@ -82,6 +90,21 @@ def test_procrustes_is_a_distance_after_the_best_rotation():
     assert far[0] <= far[1] + far[2]
     apart = np.zeros((4, 1)), np.array([[1.0], [-1], [0], [0]])
     assert procrustes(apart[1], np.array([[0.0], [0], [1], [-1]])) == pytest.approx(2)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, LEAST_ROWS])
+def test_few_rows_say_what_they_can(n):
+    x, y = X[:n], Y[:n]
+    assert np.isnan(cka(x, y)) == (n < LEAST_ROWS)
+    assert 0 <= cca(x, y) <= 1 + 1e-9
+    assert 0 <= procrustes(x, y) <= 2
+
+
+def test_a_shuffled_stream_is_that_of_shuffled_rows():
+    order = RNG.permutation(300)
+    both = centred_stream(Y).shuffled(order), centred_stream(Y[order])
+    for index in (similarity.cka, similarity.cca, similarity.procrustes):
+        assert index(centred_stream(X), both[0]) == pytest.approx(index(centred_stream(X), both[1]))
 
 
 def test_streams_without_variance_are_like_nothing():
