@@ -77,7 +77,7 @@ def compare(
         program_text=program_text(compiled.program),
         about=compiled.program.annotations.get("about", ""),
         learned_origin=getattr(learned, "origin", type(learned).__name__),
-        n_inputs=pairing.n_inputs,
+        n_inputs=pairing.n_drawn,
         seed=seed,
         accuracies=pairing.accuracies(),
         axes=found.axes,

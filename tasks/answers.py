@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from rasplens.compile import CompiledModel
 from rasplens.compile.rasp import SOp, Value
-from rasplens.compile.rasp.batch_interpreter import BatchInterpreter
+from rasplens.compile.rasp.batch_interpreter import UNDEFINED, BatchInterpreter
 from rasplens.model import transformer_of
 
 BATCH = 1_024
@@ -17,8 +17,10 @@ BATCH = 1_024
 
 def program_values(
     program: SOp, vocab: Sequence[Value], ids: Int[np.ndarray, "batch pos"], visible: Bool[np.ndarray, "query key"]
-) -> list[list[Value] | None]:
-    """The values of a program on each input; None where it is undefined as a whole.
+) -> tuple[list[Value], Int[np.ndarray, "batch pos"]]:
+    """The values of a program, the first of them None, and which one it has at each position of each input.
+
+    Where it is undefined as a whole, that is None everywhere.
 
     Args:
         program: The program.
@@ -28,8 +30,7 @@ def program_values(
     """
     tables = BatchInterpreter(program, vocab, visible)
     codes, fails = tables(ids)
-    rows = zip(codes.tolist(), fails.tolist(), strict=True)
-    return [None if failed else [tables.values[code] for code in row] for row, failed in rows]
+    return tables.values, np.where(fails[:, None], UNDEFINED, codes)
 
 
 def compiled_codes(

@@ -248,8 +248,9 @@ class Task:
             RaspLensError: If the model's vocabulary does not fit the task.
         """
         if isinstance(model, SOp):
-            values = program_values(model, self.vocab, ids, self.visible)
-            return np.stack([self._codes_at_loss_positions(row) for row in values])
+            values, codes = program_values(model, self.vocab, ids, self.visible)
+            places = np.array([self.answer_code(value) for value in values])
+            return places[codes[:, list(self.loss_positions)]]
         if isinstance(model, CompiledModel):
             return self.codes_of(model)[compiled_codes(model, self.sequences(ids), self.loss_positions)]
         scores = logits(model, ids, self.loss_positions)
@@ -259,11 +260,6 @@ class Task:
                 f"The model has {scores.shape[-1]} logits; task {self.name!r} has {self.n_logits} {what}."
             )
         return self.codes(scores)
-
-    def _codes_at_loss_positions(self, values: Sequence[Value] | None) -> Int[np.ndarray, " loss_pos"]:
-        if values is None:
-            return np.full(len(self.loss_positions), NO_ANSWER)
-        return np.array([self.answer_code(values[position]) for position in self.loss_positions])
 
     def accuracy(self, model: Any, ids: Ids | None = None) -> Accuracy:
         """How often a model, a compiled model or a program is right.

@@ -10,9 +10,11 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
-from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.evidence.trials import one_of_each
+from rasplens.compare.models.inputs import all_inputs, enough_held_out
+from rasplens.compare.models.pairing import Pairing, Side
 from rasplens.compile import UndefinedValue, rasp, run
 from rasplens.compile.rasp import SOp
 from rasplens.compile.rasp.interpreter import expressions
@@ -24,6 +26,9 @@ from rasplens.tasks.task import NO_ANSWER, NOT_ASKED, Ids
 
 HELD_OUT = "held out"
 """Inputs of the task that nothing was trained on."""
+
+ALL = "all inputs"
+"""All inputs of a task that has only a few, where too few are held out; most of them are trained on."""
 
 OUT_OF_DISTRIBUTION = "out of distribution"
 """Inputs that the task does not draw: what a model does there is reported, and decides nothing."""
@@ -129,12 +134,15 @@ class Behaviour:
             of that kind).
         trials: By kind of input, whether the model agrees on one answer of each, drawn at random; of inputs that
             tell an alternative apart, of the answers that do.
+        by_answer: By answer of the program, as the task's codes, whether the model agrees on one such answer of
+            each input that has any: of those that are drawn, and of others with rare answers.
         agrees: On the task's own held-out inputs and those that tell alternatives apart, the share of
             answers on which model and program agree, and the control's: `[2, input]`.
     """
 
     table: pd.DataFrame
     trials: Mapping[str, Bool[np.ndarray, " _"]]
+    by_answer: Mapping[int, Bool[np.ndarray, " _"]]
     agrees: Float[np.ndarray, "2 counted"]
 
 
@@ -150,7 +158,11 @@ def behaviour(pairing: Pairing, distinguishing: Mapping[str, DistinguishingInput
     rows, counted, trials = [], [], {}
     draw = random_streams.rng(seed, "behaviour trials")
     everything = np.ones((1, len(task.loss_positions)), dtype=bool)
-    kinds = {HELD_OUT: (pairing.ids, everything)}
+    whole = all_inputs(task)
+    if whole is None or enough_held_out(task):
+        kinds = {HELD_OUT: (pairing.ids[: pairing.n_drawn], everything)}
+    else:
+        kinds = {ALL: (whole, everything)}
     for name, found in distinguishing.items():
         if found.by == "answers":
             for end, which in (("", found.of_task), (f", {OUT_OF_DISTRIBUTION}", ~found.of_task)):
@@ -161,25 +173,40 @@ def behaviour(pairing: Pairing, distinguishing: Mapping[str, DistinguishingInput
     for kind, (ids, tell) in kinds.items():
         if not len(ids):
             continue
-        said = pairing.reference.on(ids).answers()
+        said = _given(pairing, "reference", ids)
         # Where the task asks, no answer is one as well; elsewhere a program need not be defined.
         asked = said != NOT_ASKED if not kind.endswith(OUT_OF_DISTRIBUTION) else said >= 0
-        agrees = np.stack(
-            [(getattr(pairing, side).on(ids).answers() == said) & asked for side in ("learned", "untrained")]
-        )
+        given = _given(pairing, "learned", ids)
+        agrees = np.stack([(one == said) & asked for one in (given, _given(pairing, "untrained", ids))])
         share = agrees.sum(axis=2) / np.maximum(1, asked.sum(axis=1))
         share = share[:, asked.any(axis=1)]
         if not share.shape[1]:
             continue
         undefined = float((said == NO_ANSWER)[asked].mean())
-        right = float(pairing.learned.right().mean()) if kind == HELD_OUT else float("nan")
-        exhaustive = kind == HELD_OUT and len(ids) == len(task.held_out)
+        right = float(task.right(given, ids).mean()) if kind in (HELD_OUT, ALL) else float("nan")
+        exhaustive = kind == ALL or (kind == HELD_OUT and len(ids) == len(task.held_out))
         rows.append((kind, share.shape[1], *share.mean(axis=1), right, undefined, exhaustive))
-        asked_of = asked & tell
-        chosen = np.where(asked_of, draw.random(asked.shape), -1).argmax(axis=1)
-        trials[kind] = agrees[0, np.arange(len(ids)), chosen][asked_of.any(axis=1)]
-        if not kind.endswith(OUT_OF_DISTRIBUTION):
+        trials[kind] = one_of_each(agrees[0], asked & tell, draw)
+        if not kind.endswith(OUT_OF_DISTRIBUTION) and kind != ALL:
             counted.append(share)
     columns = ["inputs", "n", "agreement", "untrained", "right", "undefined", "exhaustive"]
     table = pd.DataFrame(rows, columns=columns)
-    return Behaviour(table, trials, np.concatenate([np.zeros((2, 0)), *counted], axis=1))
+    agreement = np.concatenate([np.zeros((2, 0)), *counted], axis=1)
+    return Behaviour(table, trials, _by_answer(pairing, whole, draw), agreement)
+
+
+def _given(pairing: Pairing, side: Side, ids: Ids) -> Int[np.ndarray, "input answer"]:
+    """One side's answers on inputs; on the pairing's own ones they are known."""
+    studied = getattr(pairing, side)
+    if ids is pairing.ids or (len(ids) == pairing.n_drawn and ids.base is pairing.ids):
+        return studied.answers()[: len(ids)]
+    return studied.on(ids).answers()
+
+
+def _by_answer(
+    pairing: Pairing, whole: Ids | None, draw: np.random.Generator
+) -> dict[int, Bool[np.ndarray, " _"]]:
+    ids = pairing.ids if whole is None else whole
+    said, given = _given(pairing, "reference", ids), _given(pairing, "learned", ids)
+    codes = np.unique(said[said >= 0]).tolist()
+    return {code: one_of_each(given == said, said == code, draw) for code in codes}

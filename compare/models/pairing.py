@@ -7,13 +7,15 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 
 from rasplens.compare.config import CompareConfig
+from rasplens.compare.models.inputs import balance, fitting_inputs, scored_inputs
 from rasplens.compare.models.relevance import relevant_positions, relevant_rows
 from rasplens.compare.models.studied_model import Head, StudiedModel, as_studied_model
 from rasplens.compare.models.vocabulary import GivenVocabulary
 from rasplens.compile import CompiledModel
+from rasplens.compile.rasp.batch_interpreter import UNDEFINED
 from rasplens.learned import untrained_like
 from rasplens.model.hooked import HookedModel
 from rasplens.tasks import Accuracy, Task
@@ -36,6 +38,7 @@ class Pairing:
     Attributes:
         task: The task.
         ids: The inputs, as the task's ids.
+        n_drawn: How many are as the task draws them; behind them stand some with rare answers.
         compiled: The compiled model, for its anatomy.
         reference: The compiled model on these inputs.
         learned: The learned model on these inputs.
@@ -50,6 +53,7 @@ class Pairing:
 
     task: Task
     ids: Int[np.ndarray, "input pos"]
+    n_drawn: int
     compiled: CompiledModel
     reference: StudiedModel
     learned: StudiedModel
@@ -97,25 +101,31 @@ class Pairing:
         asked = self.reference.answers()
         return np.asarray(((self.learned.answers() == asked) & (asked != NO_ANSWER)).all(axis=1))
 
-    def on(self, ids: Int[np.ndarray, "input pos"]) -> "Pairing":
-        """The same models on other inputs."""
+    @cached_property
+    def balance(self) -> Float[np.ndarray, " input"] | None:
+        """With which probability an input is asked about, so that rare answers are too; None if all alike."""
+        return balance(self.reference.answers())
+
+    def on(self, ids: Int[np.ndarray, "input pos"], n_drawn: int | None = None) -> "Pairing":
+        """The same models on other inputs, of which all or the first are as the task draws them."""
         sides = {side: getattr(self, side).on(ids) for side in ("reference", "learned", "untrained")}
-        return replace(self, ids=ids, **sides)
+        return replace(self, ids=ids, n_drawn=len(ids) if n_drawn is None else n_drawn, **sides)
 
     def accuracies(self) -> dict[str, Accuracy]:
-        """How often the program, the compiled, the learned and the untrained model are right.
+        """How often the program, the compiled, the learned and the untrained model are right on what is drawn.
 
         Where answers are next tokens, "generated" is how often the learned model is when it reads its own.
         """
+        ids = self.ids[: self.n_drawn]
         rights = {
-            "program": self.task.right(self.task.answers(self.compiled.program, self.ids), self.ids),
+            "program": self.task.right(self.task.answers(self.compiled.program, ids), ids),
             "compiled": self.reference.right(),
             "learned": self.learned.right(),
             "untrained": self.untrained.right(),
         }
-        found = {name: accuracy_of(right) for name, right in rights.items()}
+        found = {name: accuracy_of(right[: self.n_drawn]) for name, right in rights.items()}
         if is_generated(self.task):
-            found["generated"] = generated_accuracy(self.task, self.learned.given, self.ids)
+            found["generated"] = generated_accuracy(self.task, self.learned.given, ids)
         return found
 
 
@@ -134,7 +144,8 @@ def pair(
         compiled: The reference.
         learned: A `LearnedModel`, `Transformer`, `HookedModel`, `TransformerBridge` or another `CompiledModel`.
         task: What both are asked.
-        config: How much to look at; of inputs at most the number that the task holds out.
+        config: How much to look at; of inputs at most the number that the task holds out, and some with rare
+            answers besides.
         seed: Of the choice, and of the untrained control.
         vocabulary: The learned model's vocabulary for the task, if it is not the task's own.
         as_part: Whether only the answers that the program has are asked for, and nothing is said of what else the
@@ -146,14 +157,15 @@ def pair(
     """
     task = partial_task(task, compiled.program) if as_part else task
     rng = np.random.default_rng(seed)
-    rows = rng.permutation(len(task.held_out))[: config.n_inputs]
-    ids = task.held_out[rows]
+    inputs = scored_inputs(task, compiled.program, config.n_inputs, rng)
+    ids = inputs.ids
     studied = as_studied_model(learned, task, ids, vocabulary)
     # A seed of its own: with that of the caller, the control could be the learned model's own initialisation.
     control = int(np.random.SeedSequence([seed, *b"untrained"]).generate_state(1)[0])
     pairing = Pairing(
         task=task,
         ids=ids,
+        n_drawn=inputs.n_drawn,
         compiled=compiled,
         reference=as_studied_model(compiled, task, ids),
         learned=studied,
@@ -161,19 +173,19 @@ def pair(
         config=config,
         as_part=as_part,
     )
-    fitting = task.sample(rng, config.n_fitting)
+    fitting = fitting_inputs(task, compiled.program, config.n_fitting, rng)
     others = out_of_distribution_inputs(task, rng, config.n_fitting)
     return replace(
         pairing,
-        fitting=pairing.on(fitting),
+        fitting=pairing.on(fitting.ids, fitting.n_drawn),
         out_of_distribution=pairing.on(_defined(compiled, task, others)),
     )
 
 
 def _defined(compiled: CompiledModel, task: Task, ids: np.ndarray) -> np.ndarray:
     """The inputs on which the program is defined; held-out ones in their place if there are hardly any."""
-    values = program_values(compiled.program, task.vocab, ids, task.visible)
-    kept = ids[[own is not None for own in values]]
+    _, codes = program_values(compiled.program, task.vocab, ids, task.visible)
+    kept = ids[(codes != UNDEFINED).any(axis=1)]
     return kept if len(kept) >= LEAST_DEFINED else task.held_out[: len(ids)]
 
 

@@ -10,8 +10,10 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
+from rasplens.compare.models.inputs import balance
 from rasplens.compare.models.studied_model import Head, StudiedModel, z_point
 from rasplens.compile import Variable
+from rasplens.tasks.task import Ids
 
 CHANGE = 1e-3
 """The least change of a logit that counts as one."""
@@ -56,11 +58,24 @@ def _relevant_positions(studied: StudiedModel, n_inputs: int, point: str, exchan
     What the first inputs show is not asked of the others.
     """
     found: set[int] = set()
-    for few in np.array_split(studied.first(n_inputs).ids, ROUNDS):
+    for few in np.array_split(_telling(studied, n_inputs), ROUNDS):
         asked = [position for position in range(studied.n_pos) if position not in found]
         if len(few) > 1 and asked:
             found |= _reaching(studied.on(few), point, exchange, asked)
     return sorted(found)
+
+
+def _telling(studied: StudiedModel, n_inputs: int) -> Ids:
+    """Some of the inputs: the first ones, and where answers are rare as many with the rarest, in turns."""
+    answers = studied.answers()
+    if balance(answers) is None:
+        return studied.ids[:n_inputs]
+    counts = np.bincount(answers[answers >= 0], minlength=len(studied.task.outputs))
+    rarest = np.where(answers >= 0, counts[answers], answers.size).min(axis=1)
+    by_rarity = np.argsort(rarest, kind="stable")
+    rows = np.stack([np.arange(studied.n_inputs), by_rarity], axis=1).ravel()
+    _, first = np.unique(rows, return_index=True)
+    return studied.ids[rows[np.sort(first)][:n_inputs]]
 
 
 def _reaching(studied: StudiedModel, point: str, exchange: Exchange, positions: Sequence[int]) -> set[int]:

@@ -58,7 +58,10 @@ def program_claims(
     rng = random_streams.rng(seed, "claims")
     variables = _variables(pairing, found.interchanged, rng)
     joint = _joint(pairing, found.joint, rng)
-    return (*_answers(found.behaviour, pairing), *variables, *joint, *_routes(pairing, found, rng))
+    answers = list(_answers(found.behaviour, pairing))
+    if all(claim.status != FAILS for claim in answers):
+        answers += _each_answer(found.behaviour, pairing)
+    return (*answers, *variables, *joint, *_routes(pairing, found, rng))
 
 
 def _answers(behaved: Behaviour, pairing: Pairing) -> Iterator[Claim]:
@@ -83,11 +86,34 @@ def _answers(behaved: Behaviour, pairing: Pairing) -> Iterator[Claim]:
         ):
             yield untestable(claim, "answers", f"there are only {found.n} such inputs")
             continue
-        which = f"all {found.n} inputs there are" if row.exhaustive else f"{found.n} inputs"
+        of_kind = "held-out inputs" if row.inputs == HELD_OUT else "inputs"
+        which = f"all {found.n} {of_kind} there are" if row.exhaustive else f"{found.n} inputs"
         missing = f"; it has none of the task's for {row.undefined:.0%}" if row.undefined else ""
         reason = f"agreement with the program's answers on {which}{missing}"
         ends = found.score, found.low, found.high
         yield Claim(claim, "answers", status, *ends, row.untrained, found.n, True, reason)
+
+
+def _each_answer(behaved: Behaviour, pairing: Pairing) -> Iterator[Claim]:
+    """A program that is seldom True is nearly right if it never is: so each of its answers is asked for by itself.
+
+    The claim fails if one answer does, and is open if one is given suspiciously seldom.
+    """
+    if len(behaved.by_answer) < 2:
+        return
+    at_once = pairing.config.comparisons * len(behaved.by_answer)
+    found = {code: share(agrees, at_once) for code, agrees in behaved.by_answer.items()}
+    code, least = min(found.items(), key=lambda one: (one[1].high, one[1].score))
+    by_chance = binomtest(round(least.score * least.n), least.n, ANSWERS_AGREE, alternative="less").pvalue
+    status: Status = HOLDS
+    if least.high < AT_LEAST:
+        status = FAILS
+    elif by_chance < SUSPICIOUS / len(found):
+        status = OPEN
+    answer = pairing.task.outputs[code]
+    reason = f"worst where the program's answer is {answer!r}: agreement on {least.n} inputs that have it"
+    ends = least.score, least.low, least.high
+    yield Claim("answers, each of them", "answers", status, *ends, float("nan"), least.n, False, reason)
 
 
 def _variables(pairing: Pairing, interchanged: Sequence[Interchange], rng: np.random.Generator) -> Iterator[Claim]:

@@ -108,8 +108,9 @@ def level_answer(claims: Sequence[Claim]) -> LevelAnswer:
         return UNKNOWN
     # That something has no effect holds of many programs: only what changes an answer counts for a part of one.
     if found[0].kind == "answers":
-        above = [claim for claim in found if claim.low > claim.control + PART * (1 - claim.control)]
-        return PARTLY if len(above) == len(found) else NOT
+        asked = [claim for claim in found if claim.substantial]  # not whether each single answer is given
+        above = [claim for claim in asked if claim.low > claim.control + PART * (1 - claim.control)]
+        return PARTLY if len(above) == len(asked) else NOT
     return PARTLY if any(claim.status == HOLDS and claim.substantial for claim in found) else NOT
 
 

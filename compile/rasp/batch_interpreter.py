@@ -82,7 +82,7 @@ class BatchInterpreter:
         Where it is, the codes mean nothing.
         """
         at_once = max(1, MOST_CELLS // ids.shape[1] ** 2)
-        parts = [self._run(ids[start : start + at_once]) for start in range(0, len(ids), at_once)]
+        parts = [self._run(ids[start : start + at_once]) for start in range(0, max(1, len(ids)), at_once)]
         codes, fails = zip(*parts, strict=True)
         return np.concatenate(codes), np.concatenate(fails)
 

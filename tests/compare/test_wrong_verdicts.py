@@ -4,10 +4,21 @@ import itertools
 
 import pytest
 
-from rasplens.compare import compare
+from rasplens.compare import CompareConfig, compare
 from rasplens.compare.verdict.verdict import IMPLEMENTS, PARTLY
-from rasplens.compile.rasp import Aggregate, Comparison, Full, Select, SelectorWidth, Where, indices, tokens
-from rasplens.tasks import build_task, compile_for, task_from_inputs
+from rasplens.compile.rasp import (
+    Aggregate,
+    Comparison,
+    Full,
+    Map,
+    Select,
+    SelectorWidth,
+    Where,
+    indices,
+    tokens,
+)
+from rasplens.model import disguise
+from rasplens.tasks import build_task, compile_for, task_from_inputs, task_from_program
 
 LENGTH = SelectorWidth(Select(tokens, tokens, lambda key, query: key != "PAD")).named("n")
 REVERSE = Aggregate(Select(indices, LENGTH - 1 - indices, Comparison.EQ), tokens, default=None).named("rev")
@@ -56,3 +67,32 @@ def test_a_model_that_is_wrong_on_many_inputs_is_at_most_partly_the_same():
     found = compare(compile_for(task, BEHIND_BOS), compile_for(task, AT_1), task=task, config="quick")
     assert found.verdict.levels["answers"] == PARTLY
     assert found.verdict.answer == PARTLY
+
+
+ANY = SelectorWidth(Select(tokens, Full("x"), Comparison.EQ)).named("n_x")
+MANY = Map(lambda n: n >= 4, ANY).named("many")
+NEVER = Map(lambda n: n >= 9, ANY).named("never")
+
+
+@pytest.mark.parametrize("config", ["quick", CompareConfig(n_inputs=150)])
+def test_an_answer_that_is_seldom_due_and_never_given_is_missed(config):
+    """Of 1 % of the inputs the answer is True: a model that never says so is right on 99 %."""
+    task = task_from_program(MANY, "abcdx", 6)
+    found = compare(MANY, compile_for(task, NEVER), task=task, config=config)
+    assert found.verdict.answer != IMPLEMENTS
+    claims = found.verdict.claims.set_index("claim")
+    assert claims.loc["answers, held out", "status"] == "holds"
+    assert claims.loc["answers, each of them", "status"] == "fails"
+    assert "where the program's answer is True" in claims.loc["answers, each of them", "reason"]
+    same = compare(MANY, disguise(compile_for(task, MANY), seed=1), task=task, config=config)
+    assert same.verdict.answer == IMPLEMENTS
+
+
+def test_a_task_with_few_inputs_is_asked_about_all_of_them():
+    task = build_task("last", "BOS {x:2} SEP", tokens="abc", answers=lambda row: row[2], read="SEP")
+    at_2 = Aggregate(Select(indices, indices, lambda key, query: key == 2), tokens, default=None).named("at_2")
+    found = compare(at_2, compile_for(task, at_2), task=task, config="quick")
+    claims = found.verdict.claims.set_index("claim")
+    assert claims.loc["answers, all inputs", "n"] == 9
+    assert "answers, held out" not in claims.index
+    assert found.verdict.answer == IMPLEMENTS

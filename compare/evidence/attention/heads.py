@@ -148,7 +148,7 @@ def split_heads(pairing: Pairing, found: HeadSimilarities) -> pd.DataFrame:
     for (layer, head), group in best.groupby(["layer", "head"]):
         if len(group) > 1:
             rows.append(("merged", ", ".join(group["variable"]), f"L{layer}H{head}", float("nan")))
-    for one in active_heads(pairing):
+    for one in active_heads(pairing) if len(best) else ():  # a model without heads attends like nothing
         own = best[(best["compiled_layer"] == one.head[0]) & (best["compiled_head"] == one.head[1])].iloc[0]
         layer, head = int(own["layer"]), int(own["head"])
         patterns = pairing.learned.pattern(layer)
@@ -176,8 +176,10 @@ def _active_head(pairing: Pairing, head: Head, variable: str, relevant: list[int
     # A row that can only see one position attends to it whatever the model does.
     active &= (pairing.task.visible.sum(axis=-1) > 1)[None]
     selects = (total > SELECTS)[..., None]
-    # Nothing selected has a meaning where the variable has a value all the same: a default, or a count of 0.
-    inactive = active.any(axis=0) & ~selects[..., 0] & (pairing.codes[variable] >= 0)
+    # Nothing selected has a meaning where the variable has a value all the same: a default, or a count of 0. Of a
+    # variable that is held in its maps alone, that is not known.
+    has_value = pairing.codes[variable] >= 0 if variable in pairing.codes else np.zeros_like(active)
+    inactive = active.any(axis=0) & ~selects[..., 0] & has_value
     rows = np.where(selects, pattern / np.where(selects, total[..., None], 1), 0)
     return ActiveHead(head, variable, rows, active, inactive, pattern)
 

@@ -15,6 +15,7 @@ from jaxtyping import Bool, Int
 
 from rasplens.compare.evidence.posable import posable
 from rasplens.compare.evidence.subspaces.representations import determines, own_variables, varies
+from rasplens.compare.models.inputs import balanced
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.models.studied_model import FwdHook, layer_of, scores_point
 from rasplens.model import random_streams
@@ -111,7 +112,7 @@ def interchange_pairs(
     found: list[tuple[np.ndarray, ...]] = []
     tried = enough = 0
     while len(inputs) > 1 and len(positions) and tried < config.pairs_tried and enough < n:
-        base, source = (rng.choice(inputs, n) for _ in range(2))
+        base, source = inputs[balanced(pairing.balance, inputs, n, rng)], rng.choice(inputs, n)
         intervened = np.zeros((n, codes.shape[1]), dtype=bool)
         intervened[::2, positions] = True
         intervened[np.arange(1, n, 2), rng.choice(positions, len(range(1, n, 2)))] = True

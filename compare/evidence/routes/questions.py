@@ -14,6 +14,7 @@ from jaxtyping import Bool, Int
 from rasplens.compare.evidence.posable import Posable, posable
 from rasplens.compare.evidence.routes.edge_patching import Part, patched
 from rasplens.compare.evidence.routes.program_edges import Edges, ProgramEdges, between_positions, program_edges
+from rasplens.compare.models.inputs import balanced
 from rasplens.compare.models.pairing import Pairing
 from rasplens.model import random_streams
 from rasplens.tasks.task import NOT_ASKED, Ids
@@ -139,7 +140,7 @@ def _asked(
     while len(inputs) > 1 and drawn < tried and min(changing, keeping) < n:
         if drawn >= NONE_AFTER * n and n in (changing, keeping) and not min(changing, keeping):
             break
-        base = rng.integers(len(inputs), size=n)
+        base = balanced(pairing.balance, inputs, n, rng)
         source = _sources(ids, base, rng)
         patch = draw(rng, _rows(edges, base))
         expected, scores = patched(pairing.reference, inputs[base], inputs[source], patch, part)

@@ -26,6 +26,8 @@ FEW = CompareConfig(
 
 RIGHT = [1.0] * 100
 
+COLUMNS = ["inputs", "n", "agreement", "untrained", "right", "undefined", "exhaustive"]
+
 
 def claims_of(compiled, model, alternative, task):
     pairing = pair(compiled, model, task, FEW, 0)
@@ -45,6 +47,7 @@ def test_all_claims_of_a_compiled_model_against_itself_hold(own):
     assert {one.kind for one in claims.values()} == {"answers", "variables", "routes"}
     assert "variable previous" in claims
     assert {name for name, one in claims.items() if not one.substantial} == {
+        "answers, each of them",
         "nothing is gathered along other edges",
     }
     assert not any(OUT_OF_DISTRIBUTION in name for name in claims)  # what happens there decides nothing
@@ -65,9 +68,9 @@ def answers(pairing, agree, n, exhaustive):
     trials = np.arange(n) < agree
     table = pd.DataFrame(
         [("held out", n, agree / n, 0.1, 1.0, 0.0, exhaustive)],
-        columns=["inputs", "n", "agreement", "untrained", "right", "undefined", "exhaustive"],
+        columns=COLUMNS,
     )
-    behaved = Behaviour(table, {"held out": trials}, np.ones((2, n)))
+    behaved = Behaviour(table, {"held out": trials}, {}, np.ones((2, n)))
     return program_claims(pairing, CausalTests({}, [], [], ([], "no routes"), [], behaved), 0)[0]
 
 
@@ -94,6 +97,32 @@ def test_answers_have_to_agree_and_there_have_to_be_enough(own, agree, n, exhaus
     assert (one.kind, one.claim, one.status) == ("answers", "answers, held out", status)
     assert (one.score, one.control, one.n) == (agree / n, 0.1, n)
     assert (one.low == one.score == one.high) == exhaustive
+
+
+def each_answer(pairing, by_answer):
+    """The claim on each answer by itself, from how often it is given where it is due: `{code: (agree, n)}`."""
+    trials = {code: np.arange(n) < agree for code, (agree, n) in by_answer.items()}
+    table = pd.DataFrame([("held out", 200, 1.0, 0.1, 1.0, 0.0, False)], columns=COLUMNS)
+    behaved = Behaviour(table, {"held out": np.ones(200, dtype=bool)}, trials, np.ones((2, 200)))
+    found = program_claims(pairing, CausalTests({}, [], [], ([], "no routes"), [], behaved), 0)
+    return {one.claim: one for one in found}.get("answers, each of them")
+
+
+@pytest.mark.parametrize(
+    ("rare", "status"),
+    [((12, 12), HOLDS), ((11, 12), HOLDS), ((9, 12), OPEN), ((2, 12), FAILS), ((1, 1), HOLDS), ((0, 2), FAILS)],
+)
+def test_each_answer_has_to_be_given_where_it_is_due(own, rare, status):
+    one = each_answer(own[0], {0: (190, 190), 1: rare})
+    assert one.status == status
+    assert not one.substantial
+    if status != HOLDS:
+        assert one.score == rare[0] / rare[1]
+        assert repr(own[0].task.outputs[1]) in one.reason
+
+
+def test_one_answer_alone_is_not_asked_for_by_itself(own):
+    assert each_answer(own[0], {0: (190, 190)}) is None
 
 
 def variable(one):
