@@ -12,6 +12,15 @@ from transformer_lens import HookedRootModule
 from transformer_lens.hook_points import HookPoint
 
 from rasplens.errors import RaspLensError
+from rasplens.learned.importers.adapter_checks import (
+    OF_HEADS,
+    check_consistent,
+    check_live,
+    check_logits,
+    check_names,
+    check_runs_once,
+    check_shape,
+)
 from rasplens.model.hooked import attach
 
 LAYER = "{layer}"
@@ -20,8 +29,6 @@ LAYER = "{layer}"
 N_PROBES = 4
 """Random inputs on which hook points are checked."""
 
-_OF_HEADS = re.compile(r"hook_([qkvz]|result)$")
-_PATTERN = re.compile(r"hook_pattern$")
 _PLACE = re.compile(r"(?P<path>[^:]*)(:(?P<side>input|output))?(:(?P<part>\d+)/(?P<parts>\d+))?")
 
 Edit = Callable[[torch.Tensor], torch.Tensor]
@@ -62,10 +69,9 @@ class AdaptedModel(HookedRootModule):
         self.add_module("module", module)  # behind setup, which names all modules it sees
 
     def forward(self, tokens: Int[torch.Tensor, "batch pos"]) -> Float[torch.Tensor, "batch pos d_vocab_out"]:
-        """Logits; of a module that returns several things the first."""
+        """Logits; of a module that returns several things the first, or what is called `logits`."""
         with self._watched():
-            found = self.get_submodule("module")(tokens)
-        return found[0] if isinstance(found, tuple) else found
+            return _first(self.get_submodule("module")(tokens))
 
     def __repr__(self) -> str:
         kind = type(self.get_submodule("module")).__name__
@@ -84,7 +90,11 @@ class AdaptedModel(HookedRootModule):
         point: Any = self.hook_dict[name]
 
         def pass_through(value: torch.Tensor) -> torch.Tensor:
-            if _OF_HEADS.search(name) and value.ndim == 3:
+            if OF_HEADS.search(name) and value.ndim == 3:
+                if value.shape[-1] % self.n_heads:
+                    raise RaspLensError(
+                        f"What passes {name} is {value.shape[-1]} wide, which {self.n_heads} heads cannot share."
+                    )
                 return point(value.unflatten(-1, (self.n_heads, -1))).flatten(-2)
             return point(value)
 
@@ -111,8 +121,17 @@ class _Place:
         """Lets an activation go through `edit` whenever the module runs; returns a handle that ends it."""
         watched = module.get_submodule(self.path)
         if self.is_input:
-            return watched.register_forward_pre_hook(lambda _, inputs: self._first_edited(inputs, edit))
+            return watched.register_forward_pre_hook(
+                lambda _, inputs, named: self._taken(inputs, named, edit), with_kwargs=True
+            )
         return watched.register_forward_hook(lambda _, __, output: self._first_edited(output, edit))
+
+    def _taken(self, inputs: tuple[Any, ...], named: dict[str, Any], edit: Edit) -> Any:
+        """What a module is called with: the first argument is edited, or the first tensor of those by name."""
+        if inputs:
+            return self._first_edited(inputs, edit), named
+        name = next((name for name, value in named.items() if isinstance(value, torch.Tensor)), None)
+        return inputs, named if name is None else {**named, name: self._edited(named[name], edit)}
 
     def _first_edited(self, found: Any, edit: Edit) -> Any:
         """What a module takes or gives; of several values the first is edited."""
@@ -139,16 +158,19 @@ def adapt(
             (`"h.0.attn.dropout"`), `:input` for what goes in, `:1/3` for the second third of the last axis.
             `{layer}` stands for the number of each layer on both sides. Comparisons need `hook_resid_pre` of layer
             0, and of every layer `hook_resid_post`, `attn.hook_pattern` and `attn.hook_z`; and, for some of the
-            evidence, `attn.hook_q`, `attn.hook_k` and `attn.hook_v`.
+            evidence, `attn.hook_q`, `attn.hook_k` and `attn.hook_v`. Claims on routes need those and
+            `attn.hook_attn_scores`, which is what goes into the softmax: it has to be a module of its own.
         n_heads: Heads per layer.
         n_ctx: The longest sequence.
         d_vocab: The number of token ids.
 
     Raises:
         RaspLensError: If a module is missing, or a hook point is not live: nothing passes it, what passes has
-            another shape or is no attention pattern, an edit there does not reach the logits, or `hook_z` is not
-            what the pattern gathers of `hook_v`, or one layer does not begin where the one before it ends.
+            another shape or is no attention pattern, an edit there does not reach the logits, it runs several
+            times, `hook_z` is not what the pattern gathers of `hook_v`, queries and keys are swapped, or one layer
+            does not begin where the one before it ends. If the module does not run on such tokens in float32.
     """
+    check_names(hooks)
     if module.training and any(isinstance(part, torch.nn.Dropout) and part.p > 0 for part in module.modules()):
         raise RaspLensError(
             "The model is in training mode: its dropout makes answers random. Call its eval() first."
@@ -158,14 +180,14 @@ def adapt(
     generator = torch.Generator().manual_seed(0)
     tokens = torch.randint(d_vocab, (N_PROBES, n_ctx), generator=generator)
     with torch.no_grad():
-        plain = module(tokens)
-        plain = plain[0] if isinstance(plain, tuple) else plain
-        _check_logits(plain, tokens)
+        plain = _logits(module, tokens, d_vocab)
+        check_logits(plain, tokens)
         values = _activations(adapted, tokens)
+        check_runs_once(adapted, {name: place.path for name, place in places.items()}, tokens)
         for name, value in values.items():
-            _check_shape(name, value, tokens, n_heads)
-            _check_live(adapted, name, tokens, plain, generator)
-        _check_consistent(values, n_heads)
+            check_shape(name, value, tokens, n_heads)
+            check_live(adapted, name, places[name].path, tokens, plain, generator)
+        check_consistent(values, n_heads)
     layers = {int(match.group(1)) for name in places if (match := re.match(r"blocks\.(\d+)\.", name))}
     stream = next((values[name] for name in values if "hook_resid" in name), None)
     if stream is None:
@@ -183,6 +205,30 @@ def adapt(
         d_vocab_out=plain.shape[-1],
     )
     return adapted
+
+
+def _logits(module: torch.nn.Module, tokens: torch.Tensor, d_vocab: int) -> Any:
+    """What a module gives for token ids.
+
+    Raises:
+        RaspLensError: If it does not take them.
+    """
+    if half := {one.dtype for one in module.parameters()} & {torch.float16, torch.bfloat16}:
+        raise RaspLensError(f"The model's weights are {half.pop()}; call its float() first.")
+    try:
+        found = module(tokens)
+    except Exception as error:  # of whatever module: nobody knows which
+        first = str(error).strip().split("\n")[0]
+        raise RaspLensError(
+            f"The model does not run on {tokens.shape[1]} token ids below {d_vocab} (n_ctx, d_vocab): "
+            f"{type(error).__name__}: {first}"
+        ) from error
+    return _first(found)
+
+
+def _first(found: Any) -> Any:
+    """The logits of what a module returns: of several things the first, or what is called so."""
+    return found[0] if isinstance(found, tuple) else getattr(found, "logits", found)
 
 
 def _places(module: torch.nn.Module, hooks: Mapping[str, str]) -> dict[str, _Place]:
@@ -235,65 +281,3 @@ def _activations(adapted: AdaptedModel, tokens: torch.Tensor) -> dict[str, torch
                 "a version that computes its pattern."
             )
     return {name: cache[name] for name in adapted.places}
-
-
-def _check_logits(logits: Any, tokens: torch.Tensor) -> None:
-    if not isinstance(logits, torch.Tensor) or logits.ndim != 3 or logits.shape[:2] != tokens.shape:
-        found = tuple(logits.shape) if isinstance(logits, torch.Tensor) else type(logits).__name__
-        raise RaspLensError(f"The model must give logits [batch, pos, d_vocab_out]; it gives {found}.")
-
-
-def _check_shape(name: str, value: torch.Tensor, tokens: torch.Tensor, n_heads: int) -> None:
-    batch, pos = tokens.shape
-    wanted: tuple[int, ...] = (batch, pos)
-    if _PATTERN.search(name):
-        wanted = (batch, n_heads, pos, pos)
-    elif _OF_HEADS.search(name):
-        wanted = (batch, pos, n_heads)
-    if value.shape[: len(wanted)] != wanted:
-        raise RaspLensError(
-            f"What passes {name} must have a shape that begins {wanted}; it has {tuple(value.shape)}."
-        )
-    sums = value.sum(dim=-1)
-    if _PATTERN.search(name) and not (torch.isclose(sums, sums.new_ones(()), atol=1e-3) | (sums == 0)).all():
-        raise RaspLensError(f"What passes {name} is no attention pattern: its rows do not add up to 1.")
-
-
-def _check_consistent(values: Mapping[str, torch.Tensor], n_heads: int) -> None:
-    """Raises where heads gather something else than their pattern of their values, or the stream jumps."""
-    for name, before in values.items():
-        match = re.fullmatch(r"blocks\.(\d+)\.hook_resid_pre", name)
-        behind = f"blocks.{int(match[1]) - 1}.hook_resid_post" if match else ""
-        if behind in values and not _are_close(values[behind], before):
-            raise RaspLensError(f"What passes {behind} is not what passes {name}: one of the two is elsewhere.")
-    for name, gathered in values.items():
-        attention = name.removesuffix("hook_z")
-        if not name.endswith("hook_z") or not {f"{attention}hook_pattern", f"{attention}hook_v"} <= set(values):
-            continue
-        value = values[f"{attention}hook_v"].reshape(*gathered.shape[:2], n_heads, -1)
-        expected = torch.einsum("bhqk,bkhd->bqhd", values[f"{attention}hook_pattern"], value)
-        if not _are_close(gathered.reshape(expected.shape), expected):
-            raise RaspLensError(
-                f"What passes {name} is not what the pattern gathers of {attention}hook_v: one of the three is "
-                "elsewhere, or the parts of queries, keys and values stand in another order."
-            )
-
-
-def _are_close(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return one.shape == other.shape and torch.allclose(one, other, rtol=1e-3, atol=1e-4 * float(other.abs().max()))
-
-
-def _check_live(
-    adapted: AdaptedModel, name: str, tokens: torch.Tensor, plain: torch.Tensor, generator: torch.Generator
-) -> None:
-    """Raises if what a hook point gives does not reach the logits, or watching it alone changes them."""
-
-    def edited(value: torch.Tensor, hook: object) -> torch.Tensor:
-        return value + torch.randn(value.shape, generator=generator) * value.abs().max().clamp_min(1.0)
-
-    if not torch.equal(adapted.run_with_hooks(tokens, fwd_hooks=[(name, lambda value, hook: value)]), plain):
-        raise RaspLensError(f"The model's logits change from run to run, or when {name} is watched.")
-    if torch.equal(adapted.run_with_hooks(tokens, fwd_hooks=[(name, edited)]), plain):
-        raise RaspLensError(
-            f"{name} is not live: an edit at {adapted.places[name].path} does not reach the logits."
-        )

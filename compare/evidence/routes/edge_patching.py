@@ -152,7 +152,7 @@ def _scale(studied: StudiedModel, layer: int) -> float:
     products, seen = _products(query, key), scores > HIDDEN
     total = float((products[seen] ** 2).sum())
     found = float((products[seen] * scores[seen]).sum()) / total if total else 0.0
-    said = 1 / studied.model.cfg.attn_scale
+    said = 1 / getattr(studied.model.cfg, "attn_scale", math.inf)
     found = said if math.isclose(found, said, rel_tol=SCALED_SCORES) or not total else found
     _SCALES[studied.model][layer] = found
     return found

@@ -2,12 +2,14 @@
 
 import copy
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
 from torch import nn
 
-from rasplens.compare import compare
+from rasplens.compare import as_studied_model, compare
+from rasplens.compare.evidence.routes.edge_patching import why_not_patchable
 from rasplens.errors import RaspLensError
 from rasplens.learned import adapt, load_pretrained
 from rasplens.model import HookedModel, Transformer
@@ -189,3 +191,99 @@ def test_more_that_is_refused(theirs, sizes):
     theirs.h[0].attn.attn_dropout.p = 0.5
     with pytest.raises(RaspLensError, match=r"Call its eval\(\) first"):
         adapt(theirs.train(), HOOKS, **sizes)
+
+
+def test_what_goes_into_the_softmax_makes_routes_testable(theirs, sizes, task):
+    """With the scores at a hook point, the claims on routes are those of the same model of ours."""
+
+    class OwnSoftmax(nn.Module):
+        def forward(self, scores):
+            return scores.softmax(dim=-1)
+
+    class WithSoftmax(Attention):
+        def forward(self, x):
+            batch, pos, width = x.shape
+            q, k, v = (
+                part.view(batch, pos, self.n_heads, -1).transpose(1, 2) for part in self.c_attn(x).split(width, 2)
+            )
+            scores = q @ k.transpose(-2, -1) / math.sqrt(k.shape[-1])
+            pattern = self.softmax(scores.masked_fill(self.bias[:pos, :pos] == 0, float("-inf")))
+            return self.c_proj((pattern @ v).transpose(1, 2).reshape(batch, pos, width))
+
+    for block in theirs.h:
+        block.attn.__class__, block.attn.softmax = WithSoftmax, OwnSoftmax()
+    scores = {
+        "blocks.{layer}.attn.hook_attn_scores": "h.{layer}.attn.softmax:input",
+        "blocks.{layer}.attn.hook_pattern": "h.{layer}.attn.softmax",
+    }
+    adapted = adapt(theirs, HOOKS | scores, **sizes)
+    assert why_not_patchable(as_studied_model(adapted, task, task.held_out[:4])) == ""
+    plain = adapt(transplanted(load_pretrained("induction").transformer), HOOKS, **sizes)
+    assert "hook_attn_scores" in why_not_patchable(as_studied_model(plain, task, task.held_out[:4]))
+    wrong = {"blocks.{layer}.attn.hook_attn_scores": "h.{layer}.attn.softmax"}
+    with pytest.raises(RaspLensError, match="is not the softmax of what passes"):
+        adapt(theirs, HOOKS | scores | wrong, **sizes)
+
+
+def test_queries_and_keys_that_are_swapped_are_told(theirs, sizes):
+    swapped = {
+        "blocks.{layer}.attn.hook_q": HOOKS["blocks.{layer}.attn.hook_k"],
+        "blocks.{layer}.attn.hook_k": HOOKS["blocks.{layer}.attn.hook_q"],
+    }
+    with pytest.raises(RaspLensError, match="they are swapped"):
+        adapt(theirs, HOOKS | swapped, **sizes)
+
+
+def test_a_name_that_is_nearly_one_is_told(theirs, sizes):
+    with pytest.raises(RaspLensError, match=r"Did you mean 'blocks.{layer}.hook_resid_post'"):
+        adapt(theirs, {"blocks.{layer}.hook_residpost": "h.{layer}"}, **sizes)
+    own = adapt(theirs, HOOKS | {"blocks.{layer}.norm": "h.{layer}.ln_1"}, **sizes)
+    assert "blocks.1.norm" in own.hook_dict  # a name of one's own
+
+
+def test_layers_with_tied_weights_are_told(theirs, sizes):
+    theirs.h[1] = theirs.h[0]
+    with pytest.raises(RaspLensError, match="runs 2 times in one pass, as layers with tied weights do"):
+        adapt(theirs, HOOKS, **sizes)
+
+
+class CalledByName(WithMore):
+    """Blocks get their input by name, as those of newer libraries do; the answer has a field for logits."""
+
+    def forward(self, tokens):
+        x = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1]))
+        for block in self.h:
+            x = block(x=x)
+        return SimpleNamespace(logits=self.lm_head(x))
+
+
+def test_modules_may_be_called_by_name(theirs, sizes, task):
+    tokens = torch.as_tensor(task.held_out[:5])
+    expected = adapt(theirs, HOOKS, **sizes).run_with_cache(tokens)
+    theirs.__class__ = CalledByName
+    logits, cache = adapt(theirs, HOOKS, **sizes).run_with_cache(tokens)
+    assert torch.equal(logits, expected[0])
+    assert all(torch.equal(cache[name], expected[1][name]) for name in cache)
+
+
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        ({"n_heads": 5}, "which 5 heads cannot share"),
+        ({"n_ctx": 999}, r"does not run on 999 token ids below \d+ \(n_ctx, d_vocab\): "),
+        ({"d_vocab": 999}, "below 999"),
+    ],
+)
+def test_sizes_that_are_not_the_modules_are_told(theirs, sizes, size, message):
+    with pytest.raises(RaspLensError, match=message) as error:
+        adapt(theirs, HOOKS, **{**sizes, **size})
+    assert "\n" not in str(error.value)
+
+
+def test_weights_that_are_no_numbers_or_half_ones_are_told(theirs, sizes):
+    with pytest.raises(RaspLensError, match=r"torch.float16; call its float\(\)"):
+        adapt(copy.deepcopy(theirs).half(), HOOKS, **sizes)
+    with torch.no_grad():
+        theirs.lm_head.weight[0, 0] = math.nan
+    with pytest.raises(RaspLensError, match="not finite"):
+        adapt(theirs, HOOKS, **sizes)
