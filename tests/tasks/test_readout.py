@@ -7,13 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+import torch
 
 from rasplens.compare import compare
 from rasplens.compile import rasp
 from rasplens.errors import RaspLensError
 from rasplens.learned import train, untrained_like
 from rasplens.learned.training.steps import losses_of
-from rasplens.model import Config
+from rasplens.model import Config, HookedModel
 from rasplens.tasks import build_task, compile_for, task_from_data, task_from_inputs
 from rasplens.tasks.readout import answer_codes, logit_table, ordered_labels
 from rasplens.tasks.task import NO_ANSWER
@@ -124,11 +125,22 @@ def test_several_labels_are_learned_and_compared():
 
 
 @pytest.mark.slow
-def test_numbers_are_learned_and_compared():
+def test_numbers_are_learned_and_compared_with_programs_that_select_and_that_average():
     task = counts()
     learned = train(task, "mlp")
     assert learned.provenance["accuracy"]["token"] > 0.95
+    ids = torch.from_numpy(task.sample(np.random.default_rng(0), 32))
+    _, cache = HookedModel(learned.transformer).run_with_cache(ids)
+    for layer in range(2):  # it averages over all positions and counts by what it carries from them
+        assert cache[f"blocks.{layer}.attn.hook_pattern"][:, :, -1].max() < 0.3
     width = rasp.SelectorWidth(rasp.Select(rasp.tokens, rasp.tokens, lambda k, q: k == "a"))
-    found = compare(compile_for(task, rasp.numerical(width)), learned, task=task, config="quick")
-    assert found.accuracies["compiled"].token == 1
-    assert found.verdict.answer != "does not"
+    selecting = compare(compile_for(task, rasp.numerical(width)), learned, task=task, config="quick")
+    assert selecting.accuracies["compiled"].token == 1
+    assert selecting.verdict.levels["answers"] == "implements"
+    keys = selecting.verdict.claims.set_index("claim").loc["keys decide as in the program"]
+    assert (keys.status, keys.score) == ("fails", 0)
+    everywhere = rasp.Select(rasp.indices, rasp.indices, rasp.Comparison.TRUE)
+    is_a = rasp.numerical(rasp.Map(lambda letter: float(letter == "a"), rasp.tokens))
+    count = rasp.numerical(rasp.Map(lambda share: 5 * share, rasp.numerical(rasp.Aggregate(everywhere, is_a))))
+    averaging = compare(compile_for(task, count), learned, task=task, config="quick")
+    assert averaging.verdict.levels["answers"] == averaging.verdict.levels["routes"] == "implements"
