@@ -59,8 +59,7 @@ def compare(
         progress: Called with each of the `STAGES` as it begins.
 
     Raises:
-        RaspLensError: If the reference is no program, or a model does not fit the task.
-        TypeError: If the learned side is no model.
+        RaspLensError: If the reference is no program, the learned side no model, or it does not fit the task.
     """
     task = as_task(task)
     compiled = _reference(reference, task)
@@ -114,8 +113,8 @@ def rank(
         progress: Called with each of the `STAGES` of each comparison as it begins.
 
     Raises:
-        RaspLensError: If there is no reference, one is no program, or a model does not fit the task.
-        TypeError: If the learned side is no model.
+        RaspLensError: If there is no reference, one is no program, the learned side is no model, or one does not fit
+            the task.
     """
     task = as_task(task)
     programs = [_reference(reference, task) for reference in references]

@@ -26,7 +26,7 @@ from rasplens.compile.passes.pipeline import optimize as run_passes
 from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.rasp.input_space import InputSpace, batches, input_space
 from rasplens.compile.rasp.interpreter import expressions
-from rasplens.errors import RaspLensError
+from rasplens.errors import RaspLensError, expect
 
 Bos = bool | Literal["auto"]
 """Whether to put a beginning-of-sequence position before the sequence."""
@@ -75,6 +75,7 @@ def compile_program(
         CausalWarning: If a causal program would say something else if it saw the whole sequence.
         PrecisionWarning: If numbers have one direction a value, because float32 cannot hold them apart.
     """
+    expect(program, rasp.SOp, "compile_program takes an s-op first: compile_program(program, vocab, max_len)")
     max_len = _whole_number(max_len)
     check_length(max_len, limits)
     inputs = input_space(vocab, max_len, causal, mask)

@@ -13,7 +13,7 @@ from rasplens.compile.rasp.batch_interpreter import BatchInterpreter
 from rasplens.compile.rasp.input_space import batches
 from rasplens.compile.rasp.values import value_key
 from rasplens.compile.variable import Variable, nearest
-from rasplens.errors import RaspLensError
+from rasplens.errors import RaspLensError, expect
 
 EXHAUSTIVE_LIMIT = 1_000_000
 """Input spaces of at most this many sequences are checked in full."""
@@ -97,6 +97,7 @@ def verify(
     Raises:
         RaspLensError: If a given sequence does not fit the model, or there is none to check.
     """
+    expect(compiled, CompiledModel, "verify takes what compile_program(program, vocab, max_len) gives")
     space = compiled.inputs
     exhaustive = inputs is None and space.size <= EXHAUSTIVE_LIMIT
     batches_of_ids: Iterable[np.ndarray]

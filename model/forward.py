@@ -229,7 +229,7 @@ def _attention_output(model: _Model, layer: int, gathered: Array) -> Array:
         per_head = model.hook(f"{name}hook_result", xp.permute_dims(per_head, (1, 2, 0, 3)))
         return model.plus_bias(xp.sum(per_head, axis=2), f"{name}b_O")
     side_by_side, weight = (
-        xp.reshape(gathered, (*gathered.shape[:2], -1)),
+        xp.reshape(gathered, (*gathered.shape[:2], gathered.shape[2] * gathered.shape[3])),
         xp.reshape(output, (-1, output.shape[2])),
     )
     return model.plus_bias(model.written(side_by_side, f"{name}W_O", weight), f"{name}b_O")

@@ -82,6 +82,8 @@ class HookedModel(HookedRootModule):
     def _logits(
         self, tokens: torch.Tensor, start_at_layer: int | None
     ) -> Float[torch.Tensor, "batch pos d_vocab_out"]:
+        if start_at_layer is None:
+            check_tokens(self.cfg, tokens)
         weights = dict(self.named_parameters())
         per_head = any(_is_hooked(point) for point in self._results)
         is_large = tokens.shape[0] * tokens.shape[1] * self.cfg.d_model >= LARGE
@@ -89,7 +91,6 @@ class HookedModel(HookedRootModule):
         if start_at_layer is not None:
             start = start_at_layer, tokens, None
             return forward_from(weights, self.mask, self.cfg, *start, self._hook, xp, per_head, silent, used)
-        check_tokens(self.cfg, tokens)
         return forward(weights, self.mask, self.cfg, tokens, self._hook, xp, per_head, silent, used)
 
     def forward_from(

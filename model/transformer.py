@@ -146,6 +146,9 @@ def check_tokens(config: Config, tokens: Array) -> None:
     Raises:
         RaspLensError: If they are no `[batch, pos]` integers, too long, or outside the vocabulary.
     """
+    if not hasattr(tokens, "ndim") or "int" not in str(tokens.dtype):
+        kind = f"{tokens.dtype}" if hasattr(tokens, "dtype") else type(tokens).__name__
+        raise RaspLensError(f"tokens must be an array of whole numbers, [batch, pos]; got {kind}.")
     if tokens.ndim != 2:
         raise RaspLensError(f"tokens must be [batch, pos]; got shape {tuple(tokens.shape)}.")
     if tokens.shape[1] > config.n_ctx:

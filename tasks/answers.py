@@ -1,5 +1,6 @@
 """What each kind of model says on inputs: a program its values, a compiled model its own, others their logits."""
 
+import reprlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from rasplens.compile import CompiledModel
 from rasplens.compile.rasp import SOp, Value
 from rasplens.compile.rasp.batch_interpreter import UNDEFINED, BatchInterpreter
+from rasplens.errors import RaspLensError
 from rasplens.model import transformer_of
 
 BATCH = 1_024
@@ -46,7 +48,13 @@ def compiled_codes(
 def logits(
     model: Any, ids: Int[np.ndarray, "batch pos"], positions: Sequence[int]
 ) -> Float[np.ndarray, "batch answer logit"]:
-    """The logits at some positions: of a transformer, of what has one, or of a torch module of token ids."""
+    """The logits at some positions: of a transformer, of what has one, or of a torch module of token ids.
+
+    Of a module that returns several things, the first, or what is called `logits`.
+
+    Raises:
+        RaspLensError: If it is no model, or gives no logits at every position.
+    """
     parts = np.split(ids, range(BATCH, len(ids), BATCH))
     return np.concatenate([_logits(model, part)[:, list(positions)] for part in parts])
 
@@ -56,5 +64,13 @@ def _logits(model: Any, ids: Int[np.ndarray, "batch pos"]) -> Float[np.ndarray, 
         return transformer(ids)
     import torch
 
+    if not callable(model):
+        what = "A model is a program, a CompiledModel, a Transformer, what has one, or a torch module"
+        raise RaspLensError(f"{what}; got {reprlib.repr(model)}.")
     with torch.no_grad():
-        return np.asarray(model(torch.as_tensor(ids)).cpu().numpy())
+        found = model(torch.as_tensor(ids))
+    found = found[0] if isinstance(found, tuple) else getattr(found, "logits", found)
+    if not isinstance(found, torch.Tensor) or found.ndim != 3 or found.shape[:2] != ids.shape:
+        got = tuple(found.shape) if isinstance(found, torch.Tensor) else type(found).__name__
+        raise RaspLensError(f"A model gives logits [batch, pos, logit] for ids {ids.shape}; this one gives {got}.")
+    return np.asarray(found.float().cpu().numpy())

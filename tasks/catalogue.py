@@ -1,6 +1,7 @@
 """The tasks by name."""
 
 from collections.abc import Callable, Mapping
+from inspect import signature
 
 from rasplens.errors import RaspLensError
 from rasplens.tasks.shipped.compression import compression, compression_notebook
@@ -23,10 +24,13 @@ def get_task(name: str, **sizes: int) -> Task:
     """A task by name, in its published size unless told otherwise.
 
     Raises:
-        RaspLensError: If there is no such task.
+        RaspLensError: If there is no such task, or it has no such size.
     """
     if name not in TASKS:
         raise RaspLensError(f"There is no task {name!r}. There are {', '.join(TASKS)}.")
+    known = signature(TASKS[name]).parameters
+    if unknown := [size for size in sizes if size not in known]:
+        raise RaspLensError(f"Task {name!r} has no size {unknown[0]!r}. It has {', '.join(known)}.")
     return TASKS[name](**sizes)
 
 

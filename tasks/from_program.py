@@ -7,7 +7,7 @@ import numpy as np
 from rasplens.compile import compile_program, rasp
 from rasplens.compile.rasp import SOp, Value
 from rasplens.compile.rasp.batch_interpreter import BatchInterpreter
-from rasplens.errors import RaspLensError
+from rasplens.errors import RaspLensError, expect
 from rasplens.model import bidirectional_mask, causal_mask
 from rasplens.tasks.splits import held_out_by_hash, held_out_inputs
 from rasplens.tasks.task import Ids, Task
@@ -29,6 +29,7 @@ def task_from_program(program: SOp, vocab: Sequence[Value], max_len: int, *, cau
         RaspLensError: If it has a value on hardly any input, or there are too few inputs to hold some out and
             train on others.
     """
+    expect(program, SOp, "task_from_program takes an s-op first: task_from_program(program, vocab, max_len)")
     compiled = compile_program(rasp.causal(program), vocab, max_len, causal=causal, partial="allow")
     tokens, visible = compiled.inputs.vocab, compiled.inputs.visible
     tables = BatchInterpreter(program, tokens, visible)

@@ -16,6 +16,7 @@ from rasplens.compare.models.studied_model import Head, StudiedModel, as_studied
 from rasplens.compare.models.vocabulary import GivenVocabulary
 from rasplens.compile import CompiledModel
 from rasplens.compile.rasp.batch_interpreter import UNDEFINED
+from rasplens.errors import RaspLensError
 from rasplens.learned import untrained_like
 from rasplens.model.hooked import HookedModel
 from rasplens.tasks import Accuracy, Task
@@ -160,6 +161,10 @@ def pair(
     inputs = scored_inputs(task, compiled.program, config.n_inputs, rng)
     ids = inputs.ids
     studied = as_studied_model(learned, task, ids, vocabulary)
+    if (nans := np.isnan(studied.clean_logits).any(axis=(1, 2))).any():
+        raise RaspLensError(
+            f"The learned model's logits are NaN on {nans.sum()} of {len(ids)} inputs; it cannot be compared."
+        )
     # A seed of its own: with that of the caller, the control could be the learned model's own initialisation.
     control = int(np.random.SeedSequence([seed, *b"untrained"]).generate_state(1)[0])
     pairing = Pairing(

@@ -1,6 +1,7 @@
 """A model under comparison: hooked, with its positions and answers joined to the task's."""
 
 import itertools
+import reprlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -318,8 +319,7 @@ def as_studied_model(
         vocabulary: Its vocabulary for the task, or what gives that for a task; if it is not the task's own.
 
     Raises:
-        RaspLensError: If the model does not fit the task, or lacks a hook point that comparisons need.
-        TypeError: If it is no model.
+        RaspLensError: If it is no model, does not fit the task, or lacks a hook point that comparisons need.
     """
     task = as_task(task)
     if vocabulary is not None and not isinstance(vocabulary, Vocabulary):
@@ -333,12 +333,15 @@ def as_studied_model(
     if (transformer := transformer_of(model)) is not None:
         model = HookedModel(transformer)
     if not (hasattr(model, "run_with_hooks") and hasattr(model, "hook_dict")):
-        raise TypeError(
-            "The learned side must be a LearnedModel, Transformer, HookedModel, TransformerBridge, "
-            f"CompiledModel or CompressedModel; got {model!r}."
+        what = f"the module {type(model).__name__}" if isinstance(model, torch.nn.Module) else reprlib.repr(model)
+        raise RaspLensError(
+            "The learned side must be a LearnedModel, Transformer, HookedModel, TransformerBridge, CompiledModel "
+            f"or CompressedModel; got {what}. Another torch module is made one by rasplens.learned.adapt."
         )
     if vocabulary is None:
         _check_fits(model, task)
+    else:
+        _check_ids(model, task, vocabulary)
     heads = tuple(itertools.product(range(model.cfg.n_layers), range(model.cfg.n_heads)))
     studied = StudiedModel(model, task, ids, vocabulary or task_vocabulary(task), heads)
     layers = range(studied.n_layers)
@@ -357,6 +360,22 @@ def as_studied_model(
             "The model is in training mode: its dropout makes answers random. Call its eval() first."
         )
     return studied
+
+
+def _check_ids(model: Any, task: Task, vocabulary: Vocabulary) -> None:
+    """Raises where a vocabulary has ids, logits or positions that a model has not."""
+    used = {
+        "id": (int(vocabulary.tokens(task.held_out).max()), model.cfg.d_vocab),
+        "position": (max(vocabulary.positions), model.cfg.n_ctx),
+    }
+    if vocabulary.columns is not None:
+        size = getattr(model.cfg, "d_vocab_out", -1)
+        used["logit"] = int(vocabulary.columns.max()), size if size > 0 else model.cfg.d_vocab
+    for what, (most, size) in used.items():
+        if most >= size:
+            raise RaspLensError(
+                f"The vocabulary for {task.name!r} uses the {what} {most}; the model has {size}, counted from 0."
+            )
 
 
 def _check_fits(model: Any, task: Task) -> None:

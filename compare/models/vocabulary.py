@@ -100,6 +100,20 @@ def vocabulary_of(compiled: CompiledModel, task: Task | None = None) -> GivenVoc
     )
 
 
+def _check_ids(what: str, ids: Mapping[Value, int]) -> None:
+    """Raises unless every token or answer has an id of its own."""
+    first: dict[int, Value] = {}
+    for value, i in ids.items():
+        if not isinstance(i, int | np.integer) or isinstance(i, bool) or i < 0:
+            raise RaspLensError(f"The id of the {what} {value!r} must be a whole number from 0; got {i!r}.")
+        if i in first:
+            raise RaspLensError(
+                f"The {what}s {first[i]!r} and {value!r} have the same id, {i}: the model could not tell them "
+                "apart. Give each one of its own."
+            )
+        first[i] = value
+
+
 def token_vocabulary(
     task: Task,
     tokens: Mapping[Value, int],
@@ -120,9 +134,11 @@ def token_vocabulary(
 
     Raises:
         RaspLensError: If a token or an answer is missing, be it the None of an undefined value that the task asks
-            for, or the positions are not one for each.
+            for; two have the same id, or one has none that could be; or the positions are not one for each.
     """
     answers = tokens if answers is None else answers
+    _check_ids("token", {token: tokens[token] for token in task.vocab if token in tokens})
+    _check_ids("answer", {answer: answers[answer] for answer in task.outputs if answer in answers})
     missing = [token for token in task.vocab if token not in tokens]
     asked = set(np.unique(task.target(task.held_out)).tolist())
     missing += [

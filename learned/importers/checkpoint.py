@@ -67,6 +67,8 @@ def import_checkpoint(
         StorageError: If the file is missing, damaged or of no known kind.
         RaspLensError: If the model does not fit the task, or what is declared; the message says what differs.
     """
+    if isinstance(path, Mapping):
+        raise RaspLensError("import_checkpoint takes a file. Write it first: torch.save(state_dict, 'mine.pt').")
     path, task = Path(path), as_task(task)
     check_size(path)
     declared = Declared(n_heads, positions, activation, normalization, attn_scale)

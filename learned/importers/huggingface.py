@@ -29,7 +29,8 @@ def is_huggingface(path: str | Path) -> bool:
 def load_huggingface(folder: str | Path) -> "TransformerBridge":
     """The model of a folder as a `TransformerBridge`, which `compare` takes with a `token_vocabulary`.
 
-    Tried on GPT-2, GPT-NeoX (Pythia) and Llama architectures. Logits are compared with those of the model itself.
+    Tried on GPT-2, GPT-NeoX (Pythia) and Llama architectures, in single precision whatever the file has. Logits
+    are compared with those of the model itself.
 
     Args:
         folder: With `config.json` and weights as safetensors. Without a tokenizer, tokens are ids.
@@ -47,7 +48,7 @@ def load_huggingface(folder: str | Path) -> "TransformerBridge":
     with _quiet():
         try:
             model = AutoModelForCausalLM.from_pretrained(
-                folder, attn_implementation="eager", local_files_only=True, use_safetensors=True
+                folder, attn_implementation="eager", local_files_only=True, use_safetensors=True, dtype="float32"
             ).eval()
             bridge = TransformerBridge.boot_transformers(
                 str(folder), hf_model=model, tokenizer=_tokenizer(folder, model.config.vocab_size)
@@ -55,9 +56,12 @@ def load_huggingface(folder: str | Path) -> "TransformerBridge":
         except Exception as error:  # of whatever library: which ones there are nobody says
             first = str(error).strip().split("\n")[0]
             raise RaspLensError(f"{folder} cannot be loaded as a language model: {first}") from error
-        ids = torch.as_tensor(np.random.default_rng(0).integers(model.config.vocab_size, size=(2, 8)))
+        n_ctx = min(8, getattr(model.config, "max_position_embeddings", 8))
+        ids = torch.as_tensor(np.random.default_rng(0).integers(model.config.vocab_size, size=(2, n_ctx)))
         with torch.no_grad():
             own, bridged = model(ids).logits, bridge(ids)
+    if not own.isfinite().all():
+        raise RaspLensError(f"The logits of {folder} are not finite: its weights, perhaps, are NaN.")
     difference = float((own - bridged).abs().max() / own.abs().max().clamp_min(1.0))
     if not difference <= PARITY:
         raise RaspLensError(

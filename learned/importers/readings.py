@@ -36,6 +36,10 @@ class Declared:
     normalization: str | None = None
     attn_scale: float | None = None
 
+    def __post_init__(self) -> None:
+        if self.attn_scale is not None and not 0 < self.attn_scale < math.inf:
+            raise RaspLensError(f"attn_scale is what scores are divided by: above 0; got {self.attn_scale}.")
+
 
 NOTHING_DECLARED = Declared()
 

@@ -10,7 +10,7 @@ from rasplens.compile.rasp import Value
 from rasplens.errors import RaspLensError
 from rasplens.learned import LearnedModel, import_checkpoint, load_compressed, load_pretrained, pretrained_names
 from rasplens.learned.compressor.compressed_model import is_compressed
-from rasplens.learned.importers.huggingface import is_huggingface, load_huggingface
+from rasplens.learned.importers.huggingface import load_huggingface
 from rasplens.learned.importers.readings import NOTHING_DECLARED, Declared
 from rasplens.sources.files import file_source
 from rasplens.sources.tasks import check_task
@@ -84,7 +84,7 @@ def learned_model(task: Task, path: Path | None, declared: Declared = NOTHING_DE
     Raises:
         RaspLensError: If it cannot be read or does not fit, or no model is shipped.
     """
-    if path is not None and is_huggingface(path):
+    if path is not None and path.is_dir():
         return _language_model(task, path)
     if path is None:
         model: Any = load_pretrained(task.name)

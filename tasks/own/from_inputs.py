@@ -7,7 +7,7 @@ import numpy as np
 
 from rasplens.compile.rasp import SOp, Value
 from rasplens.compile.rasp.values import value_key
-from rasplens.errors import RaspLensError
+from rasplens.errors import RaspLensError, expect
 from rasplens.tasks.own.assembly import Questions, assemble, checked, in_order, key_of, listed
 from rasplens.tasks.own.padding import PADDING, Side, check_side, padded, unpadded
 from rasplens.tasks.readout import Readout
@@ -49,6 +49,7 @@ def task_from_inputs(
     Raises:
         RaspLensError: If answers do not fit, or one input has two different answers.
     """
+    expect(name, str, "task_from_inputs takes a name first: task_from_inputs(name, inputs, answers)")
     check_side(pad)
     given_rows, answered = (
         [tuple(tokens) for tokens in inputs],

@@ -1,14 +1,18 @@
 """Mistakes that people make: each gets one line that says what to do."""
 
-import pytest
+import math
+from types import SimpleNamespace
 
-from rasplens.compare import Comparison, compare, rank
+import pytest
+import torch
+
+from rasplens.compare import Comparison, compare, rank, vocabulary_of
 from rasplens.compare.testing import assert_head_attends, assert_implements
-from rasplens.compile import CompileError, UndefinedValue, compile_program, rasp, run
+from rasplens.compile import CompileError, UndefinedValue, compile_program, rasp, run, verify
 from rasplens.errors import RaspLensError
 from rasplens.learned import LearnedModel, untrained_like
-from rasplens.model import StorageError
-from rasplens.tasks import as_task, compile_for, get_task
+from rasplens.model import HookedModel, StorageError
+from rasplens.tasks import as_task, compile_for, get_task, task_from_inputs, task_from_program
 
 
 @pytest.fixture(scope="module")
@@ -93,3 +97,74 @@ def test_a_program_that_is_compiled_for_a_task_may_be_undefined_elsewhere():
         compiled(list("ABCDDCAB"))
     with pytest.raises(CompileError, match="undefined"):
         compile_program(same, task.vocab, task.n_ctx, mask=task.visible)
+
+
+def test_a_model_without_numbers_is_not_compared(compiled, model, task):
+    broken = HookedModel(model.transformer)
+    with torch.no_grad():
+        next(broken.parameters()).fill_(math.nan)
+    with pytest.raises(RaspLensError, match=r"logits are NaN on \d+ of \d+ inputs"):
+        compare(compiled, broken, task=task, config="quick", vocabulary=vocabulary_of(compiled))
+
+
+class _Module(torch.nn.Module):
+    def __init__(self, forward):
+        super().__init__()
+        self._forward = forward
+
+    def forward(self, ids):
+        return self._forward(ids)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: verify(rasp.tokens), r"verify takes what compile_program\(program, vocab, max_len\) gives"),
+        (lambda: compile_program("ab", rasp.tokens, 4), "compile_program takes an s-op first"),
+        (lambda: task_from_program("ab", rasp.tokens, 4), "task_from_program takes an s-op first"),
+        (lambda: task_from_inputs([["a"]], "x", ["a"]), "task_from_inputs takes a name first"),
+        (lambda: get_task("copy", n_leters=3), "Task 'copy' has no size 'n_leters'. It has n_letters"),
+    ],
+)
+def test_arguments_in_another_order(call, message):
+    with pytest.raises(RaspLensError, match=message):
+        call()
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("other", ["model", 3, [[0, 1]]])
+def test_accuracy_is_that_of_a_model(task, other):
+    with pytest.raises(RaspLensError, match="A model is a program, a CompiledModel"):
+        task.accuracy(other)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_module_gives_logits_at_every_position(task):
+    size = len(task.vocab)
+
+    def uniform(ids):
+        return torch.zeros(*ids.shape, size)
+
+    expected = task.accuracy(_Module(uniform))
+    for forward in (
+        lambda ids: uniform(ids).bfloat16(),
+        lambda ids: (uniform(ids), None),
+        lambda ids: SimpleNamespace(logits=uniform(ids)),
+    ):
+        assert task.accuracy(_Module(forward)) == expected
+    for forward in (lambda ids: torch.zeros(len(ids), size), lambda ids: None):
+        with pytest.raises(RaspLensError, match=r"A model gives logits \[batch, pos, logit\]"):
+            task.accuracy(_Module(forward))
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("ids", [[[0, 1]], torch.zeros(1, 3)])
+def test_token_ids_are_whole_numbers(compiled, ids):
+    with pytest.raises(RaspLensError, match="tokens must be an array of whole numbers"):
+        HookedModel(compiled.transformer)(ids)
+
+
+def test_a_torch_module_is_adapted_first(compiled, task):
+    with pytest.raises(RaspLensError, match=r"got the module _Module\. .* rasplens\.learned\.adapt"):
+        compare(compiled, _Module(lambda ids: ids), task=task)

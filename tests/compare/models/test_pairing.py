@@ -6,6 +6,7 @@ from rasplens.compare import CompareConfig, as_studied_model, pair
 from rasplens.compare.models.pairing import LEAST_DEFINED, _defined, untrained_control
 from rasplens.compile import compile_program, run
 from rasplens.compile.rasp import Aggregate, Comparison, Map, Select, SequenceMap, indices, tokens
+from rasplens.errors import RaspLensError
 from rasplens.learned import Architecture, LearnedModel, untrained
 from rasplens.model import HookedModel
 from rasplens.tasks import get_task, task_from_program
@@ -50,7 +51,7 @@ def test_every_kind_of_model_can_be_the_learned_side(noise, induction, task):
     for model in (learned, HookedModel(noise)):
         np.testing.assert_array_equal(as_studied_model(model, task, ids).answers(), answers)
     assert as_studied_model(induction, task, ids).vocabulary.positions[0] == 1
-    with pytest.raises(TypeError, match=r"The learned side must be a LearnedModel, .* got 'sort'"):
+    with pytest.raises(RaspLensError, match=r"The learned side must be a LearnedModel, .* got 'sort'"):
         as_studied_model("sort", task, ids)
 
 

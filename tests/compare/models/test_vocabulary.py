@@ -200,3 +200,37 @@ def test_a_model_of_another_task_needs_words(noise):
     sort = get_task("sort")
     with pytest.raises(ValueError, match="does not fit the task 'sort'"):
         as_studied_model(noise, sort, sort.held_out[:3])
+
+
+def test_two_tokens_with_one_id_are_refused(task, ids_of):
+    """A model could not tell them apart, and would be said not to implement a program that does."""
+    one, other = task.vocab[:2]
+    with pytest.raises(RaspLensError, match=f"'{one}' and '{other}' have the same id, {ids_of[one]}"):
+        token_vocabulary(task, {**ids_of, other: ids_of[one]})
+    with pytest.raises(RaspLensError, match=r"The answers .* have the same id"):
+        token_vocabulary(task, ids_of, {**ids_of, other: ids_of[one]})
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("i", [-1, 1.5, "a", True])
+def test_ids_are_whole_numbers(task, ids_of, i):
+    with pytest.raises(RaspLensError, match="must be a whole number from 0"):
+        token_vocabulary(task, {**ids_of, task.vocab[0]: i})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"ids": 100}, f"uses the id 100; the model has {WIDE}"),
+        ({"answers": 100}, f"uses the logit 100; the model has {WIDE}"),
+        ({"positions": 7}, "uses the position 25; the model has 19"),
+    ],
+)
+def test_what_the_model_does_not_have_is_refused(foreign, task, ids_of, change, message):
+    last = task.vocab[-1]
+    ids = {**ids_of, last: change.get("ids", ids_of[last])}
+    answers = {**ids_of, last: change.get("answers", ids_of[last])}
+    places = [place + change.get("positions", 0) for place in places_of(task)]
+    vocabulary = token_vocabulary(task, ids, answers, prefix=[29, 29], positions=places)
+    with pytest.raises(RaspLensError, match=message):
+        as_studied_model(foreign, task, task.held_out[:5], vocabulary)

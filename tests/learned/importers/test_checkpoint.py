@@ -313,6 +313,8 @@ def test_adjacent_dimensions_may_be_paired(learned_by_heart, tmp_path):
         ("standard", {"activation": "gelu"}, "cannot have activation 'gelu': by its weights relu"),
         ("silu, layer norm", {"normalization": "none"}, "by its weights LN"),
         ("relu", {"activation": "tanh"}, "cannot have activation 'tanh'"),
+        ("standard", {"attn_scale": 0.0}, "attn_scale is what scores are divided by: above 0; got 0.0"),
+        ("standard", {"attn_scale": float("nan")}, "above 0; got nan"),
     ],
 )
 def test_what_is_declared_must_be_possible(learned_by_heart, tmp_path, config, wrong, message):
@@ -345,3 +347,9 @@ def test_a_longer_context_and_a_larger_vocabulary_are_cut_to_the_task(learned_by
         import_checkpoint(path, own, positions=kind, tokens={})
     with pytest.raises(RaspLensError, match=r"has 11 ids in its embed\.W_E; got the id 99"):
         import_checkpoint(path, own, positions=kind, tokens={**tokens, own.vocab[0]: 99})
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_state_dict_itself_is_no_file(task, legacy):
+    with pytest.raises(RaspLensError, match=r"takes a file. Write it first: torch.save"):
+        import_checkpoint(legacy, task)

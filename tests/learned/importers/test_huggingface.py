@@ -59,6 +59,29 @@ def test_it_can_be_compared(saved):
     assert result.verdict.answer == "does not"  # it is untrained
 
 
+def test_short_contexts_and_half_precision(tmp_path):
+    torch.manual_seed(0)
+    model = GPT2LMHeadModel(
+        GPT2Config(vocab_size=9, n_positions=5, n_embd=8, n_layer=1, n_head=2, **TOKENS)
+    ).eval()
+    for dtype in (torch.bfloat16, torch.float16):
+        model.to(dtype).save_pretrained(tmp_path)
+        bridge = load_huggingface(tmp_path)
+        assert {parameter.dtype for parameter in bridge.parameters()} == {torch.float32}
+    ids = torch.tensor([[1, 2, 3, 4, 5]])
+    with torch.no_grad():
+        torch.testing.assert_close(bridge(ids), model.float()(ids).logits, rtol=1e-4, atol=1e-4)
+
+
+def test_weights_that_are_no_numbers(tmp_path):
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=9, n_positions=8, n_embd=8, n_layer=1, n_head=2, **TOKENS))
+    with torch.no_grad():
+        model.transformer.wpe.weight[0, 0] = float("nan")
+    model.save_pretrained(tmp_path)
+    with pytest.raises(RaspLensError, match="not finite"):
+        load_huggingface(tmp_path)
+
+
 def test_what_is_no_model(tmp_path, saved):
     with pytest.raises(RaspLensError, match="There is no folder"):
         load_huggingface(tmp_path / "none")
