@@ -113,8 +113,8 @@ def rank(
         progress: Called with each of the `STAGES` of each comparison as it begins.
 
     Raises:
-        RaspLensError: If there is no reference, one is no program, the learned side is no model, or one does not fit
-            the task.
+        RaspLensError: If there is no reference, one is no program, the learned side no model, or one does not
+            fit the task.
     """
     task = as_task(task)
     programs = [_reference(reference, task) for reference in references]

@@ -153,8 +153,7 @@ def pair(
             model reads for them.
 
     Raises:
-        RaspLensError: If a model does not fit the task, or the inputs are too few.
-        TypeError: If the learned side is no model.
+        RaspLensError: If the learned side is no model or does not fit the task, or the inputs are too few.
     """
     task = partial_task(task, compiled.program) if as_part else task
     rng = np.random.default_rng(seed)
