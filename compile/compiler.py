@@ -75,6 +75,8 @@ def compile_program(
         CausalWarning: If a causal program would say something else if it saw the whole sequence.
         PrecisionWarning: If numbers have one direction a value, because float32 cannot hold them apart.
     """
+    if isinstance(program, rasp.Selector):
+        raise CompileError(f"A program is an s-op; got {program!r}. Aggregate over a selector first.", program)
     expect(program, rasp.SOp, "compile_program takes an s-op first: compile_program(program, vocab, max_len)")
     max_len = _whole_number(max_len)
     check_length(max_len, limits)

@@ -68,7 +68,9 @@ def _logits(model: Any, ids: Int[np.ndarray, "batch pos"]) -> Float[np.ndarray, 
         what = "A model is a program, a CompiledModel, a Transformer, what has one, or a torch module"
         raise RaspLensError(f"{what}; got {reprlib.repr(model)}.")
     with torch.no_grad():
-        found = model(torch.as_tensor(ids))
+        parameters = model.parameters() if isinstance(model, torch.nn.Module) else iter(())
+        device = next((parameter.device for parameter in parameters), None)
+        found = model(torch.as_tensor(ids, device=device))
     found = found[0] if isinstance(found, tuple) else getattr(found, "logits", found)
     if not isinstance(found, torch.Tensor) or found.ndim != 3 or found.shape[:2] != ids.shape:
         got = tuple(found.shape) if isinstance(found, torch.Tensor) else type(found).__name__

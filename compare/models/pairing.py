@@ -200,10 +200,10 @@ def untrained_control(model: Any, seed: int) -> Any:
     each of its parameters: shuffled entries of a sparse one, such as a compiled model's, might do nothing at all.
     """
     if isinstance(model, HookedModel):
-        return HookedModel(untrained_like(model.cfg, model.to_transformer().mask, seed))
+        return HookedModel(untrained_like(model.cfg, model.to_transformer().mask, seed)).to(model.mask.device)
     twin, generator = copy.deepcopy(model), torch.Generator().manual_seed(seed % 2**63)
     with torch.no_grad():
         for parameter in twin.parameters():
             drawn = torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype)
-            parameter.copy_(parameter.mean() + parameter.std(correction=0) * drawn)
+            parameter.copy_(parameter.mean() + parameter.std(correction=0) * drawn.to(parameter.device))
     return twin

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 
+from rasplens.compare.models.narrowing import narrowed
 from rasplens.compare.models.vocabulary import GivenVocabulary, Vocabulary, task_vocabulary, vocabulary_of
 from rasplens.compile import CompiledModel
 from rasplens.errors import RaspLensError
@@ -195,13 +196,38 @@ class StudiedModel:
         """
         whole = [part for hook in hooks for part in self._whole(hook)]
         if not isinstance(self.model, HookedModel):
-            return self.model.run_with_hooks(self.tokens[rows], fwd_hooks=whole)[:, self.answer_places]
+            return self._pass(self.tokens[rows], whole)[:, self.answer_places]
         start, residual, rest = self._start(whole, rows)
         if residual is None:
-            return self.model.run_with_hooks(self.tokens[rows], fwd_hooks=rest)[:, self.answer_places]
+            return self._pass(self.tokens[rows], rest)[:, self.answer_places]
         if start == self.n_layers and not rest:  # nothing passes between positions any more
-            return self.model(residual[:, self.answer_places], start_at_layer=start)
-        return self.model.run_with_hooks(residual, start_at_layer=start, fwd_hooks=rest)[:, self.answer_places]
+            return self._pass(residual[:, self.answer_places], start_at_layer=start)
+        return self._pass(residual, rest, start_at_layer=start)[:, self.answer_places]
+
+    def run_behind(
+        self,
+        layer: int,
+        residual: Float[torch.Tensor, "batch ctx d_model"],
+        gathered: Float[torch.Tensor, "batch ctx head d_head"],
+    ) -> Float[torch.Tensor, "batch ctx logit"]:
+        """Logits of a `HookedModel` that goes on behind a layer's attention, from what its heads gather."""
+        return self.model.forward_from(layer, residual.to(self.device), gathered.to(self.device)).cpu()
+
+    @cached_property
+    def device(self) -> torch.device:
+        """Where the model is. All else stays on the processor: inputs go to the model, and logits come back."""
+        return next(self.model.parameters()).device
+
+    def _pass(self, inputs: torch.Tensor, hooks: Sequence[FwdHook] = (), **options: int) -> torch.Tensor:
+        """Logits while hooks edit activations, which come to them from where the model is, and go back."""
+
+        def brought(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+            return lambda value, hook: function(value.cpu(), hook).to(value.device)
+
+        here = self.device.type == "cpu"
+        edits = [(point, function if here else brought(function)) for point, function in hooks]
+        logits: torch.Tensor = self.model.run_with_hooks(inputs.to(self.device), fwd_hooks=edits, **options)
+        return logits.cpu()
 
     def _start(self, hooks: Sequence[FwdHook], rows: Rows) -> tuple[int, torch.Tensor | None, list[FwdHook]]:
         """The layer before which a pass with hooks starts, the residual stream there, and the hooks that are left.
@@ -300,7 +326,7 @@ class StudiedModel:
         parts: dict[str, list[np.ndarray]] = {name: [] for name in wanted}
         with torch.no_grad():
             for batch in self.tokens.split(BATCH):
-                _, cache = self.model.run_with_cache(batch, names_filter=wanted)
+                _, cache = self.model.run_with_cache(batch.to(self.device), names_filter=wanted)
                 for name in wanted:
                     parts[name].append(cache[name].cpu().numpy())
         return {name: np.concatenate(arrays) for name, arrays in parts.items()}
@@ -331,6 +357,9 @@ def as_studied_model(
         vocabulary = vocabulary or vocabulary_of(model.compiled, task)
         return StudiedModel(HookedModel(model), task, ids, vocabulary, tuple(model.compiled.heads))
     if (transformer := transformer_of(model)) is not None:
+        if vocabulary is not None:
+            _check_ids(transformer.config, task, vocabulary)
+            transformer, vocabulary = narrowed(transformer, task, vocabulary)
         model = HookedModel(transformer)
     if not (hasattr(model, "run_with_hooks") and hasattr(model, "hook_dict")):
         what = f"the module {type(model).__name__}" if isinstance(model, torch.nn.Module) else reprlib.repr(model)
@@ -341,7 +370,7 @@ def as_studied_model(
     if vocabulary is None:
         _check_fits(model, task)
     else:
-        _check_ids(model, task, vocabulary)
+        _check_ids(model.cfg, task, vocabulary)
     heads = tuple(itertools.product(range(model.cfg.n_layers), range(model.cfg.n_heads)))
     studied = StudiedModel(model, task, ids, vocabulary or task_vocabulary(task), heads)
     layers = range(studied.n_layers)
@@ -350,11 +379,13 @@ def as_studied_model(
     if missing := [point for point in wanted if point not in model.hook_dict]:
         raise RaspLensError(f"The model has no hook point {missing[0]!r}, which comparisons read and edit.")
     parameter = next(model.parameters())
-    if parameter.dtype not in (torch.float32, torch.float64) or parameter.device.type != "cpu":
+    if parameter.dtype not in (torch.float32, torch.float64):
         raise RaspLensError(
-            f"Comparisons run in float32 or float64 on the CPU; the model is {parameter.dtype} on "
-            f"{parameter.device}. Call its float() and cpu() first."
+            f"Comparisons run in float32 or float64; the model is {parameter.dtype}. Call its float() first."
         )
+    if len(devices := {each.device for each in model.parameters()}) > 1:
+        names = " and ".join(sorted(map(str, devices)))
+        raise RaspLensError(f"The model is spread over {names}. Put it on one device first.")
     if any(isinstance(part, torch.nn.Dropout) and part.training and part.p > 0 for part in model.modules()):
         raise RaspLensError(
             "The model is in training mode: its dropout makes answers random. Call its eval() first."
@@ -362,15 +393,15 @@ def as_studied_model(
     return studied
 
 
-def _check_ids(model: Any, task: Task, vocabulary: Vocabulary) -> None:
-    """Raises where a vocabulary has ids, logits or positions that a model has not."""
+def _check_ids(cfg: Any, task: Task, vocabulary: Vocabulary) -> None:
+    """Raises where a vocabulary has ids, logits or positions that a model of a config has not."""
     used = {
-        "id": (int(vocabulary.tokens(task.held_out).max()), model.cfg.d_vocab),
-        "position": (max(vocabulary.positions), model.cfg.n_ctx),
+        "id": (int(vocabulary.tokens(task.held_out).max()), cfg.d_vocab),
+        "position": (max(vocabulary.positions), cfg.n_ctx),
     }
     if vocabulary.columns is not None:
-        size = getattr(model.cfg, "d_vocab_out", -1)
-        used["logit"] = int(vocabulary.columns.max()), size if size > 0 else model.cfg.d_vocab
+        size = getattr(cfg, "d_vocab_out", -1)
+        used["logit"] = int(vocabulary.columns.max()), size if size > 0 else cfg.d_vocab
     for what, (most, size) in used.items():
         if most >= size:
             raise RaspLensError(

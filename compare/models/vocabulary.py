@@ -24,15 +24,24 @@ class Vocabulary:
         tokens: From inputs as the task's ids, the inputs as the model takes them, `[input, ctx]`.
         positions: The model's position of each of the task's positions; others, such as a BOS of the model's
             own, are left out throughout.
-        codes: From logits `[..., logit]`, the codes of the task's answers; -1 for none.
         columns: The logit of each of the task's answers, -1 for one that the model cannot give; None if it
             answers with a number or with several labels instead.
+        decode: From logits `[..., logit]`, the codes of the task's answers, -1 for none; by default the answer is
+            that with the largest logit.
     """
 
     tokens: Callable[[Ids], Int[np.ndarray, "input ctx"]]
     positions: tuple[int, ...]
-    codes: Callable[[Float[np.ndarray, "... logit"]], Int[np.ndarray, "..."]]
     columns: Int[np.ndarray, " answer"] | None
+    decode: Callable[[Float[np.ndarray, "... logit"]], Int[np.ndarray, "..."]] | None = None
+
+    def codes(self, logits: Float[np.ndarray, "... logit"]) -> Int[np.ndarray, "..."]:
+        """The codes of the task's answers that logits stand for; -1 for none."""
+        if self.decode is not None:
+            return self.decode(logits)
+        if self.columns is None:
+            raise RaspLensError("A vocabulary without columns says how logits are decoded.")
+        return np.where(self.columns >= 0, logits[..., self.columns], -np.inf).argmax(axis=-1)
 
     def __repr__(self) -> str:
         n_answers = "answers as numbers" if self.columns is None else f"{(self.columns >= 0).sum()} answers"
@@ -44,8 +53,8 @@ def task_vocabulary(task: Task) -> Vocabulary:
     return Vocabulary(
         tokens=lambda ids: ids,
         positions=tuple(range(task.n_ctx)),
-        codes=task.codes,
         columns=np.arange(len(task.outputs)) if task.readout == "label" else None,
+        decode=task.codes,
     )
 
 
@@ -95,8 +104,8 @@ def vocabulary_of(compiled: CompiledModel, task: Task | None = None) -> GivenVoc
     return Vocabulary(
         tokens=lambda ids: compiled.encode(task.sequences(ids)),
         positions=tuple(range(compiled.offset, compiled.offset + task.n_ctx)),
-        codes=lambda logits: translation[nearest(output, logits)[0]],
         columns=columns,
+        decode=lambda logits: translation[nearest(output, logits)[0]],
     )
 
 
@@ -167,7 +176,4 @@ def token_vocabulary(
         rows[:, list(places)] = ids_of[ids]
         return rows
 
-    def codes(logits: np.ndarray) -> np.ndarray:
-        return np.where(columns >= 0, logits[..., columns], -np.inf).argmax(axis=-1)
-
-    return Vocabulary(encode, places, codes, columns)
+    return Vocabulary(encode, places, columns)

@@ -15,6 +15,9 @@ SAID = {
 MOST = 5
 """Sentences that say why."""
 
+MOST_EXPLAINED = 2
+"""Of claims that could not be tested the reason is given if they are so few."""
+
 
 @dataclass(frozen=True)
 class LevelLine:
@@ -80,8 +83,10 @@ def _reasons(verdict: Verdict) -> list[str]:
     if not decisive and held:
         least = min(held, key=lambda claim: claim.low)
         sentences.append(f"The claim that holds least clearly: {least.claim}, {_interval(least)}.")
-    untested = [claim.claim for claim in verdict.of_status(UNTESTABLE)]
-    last = [f"Not testable: {', '.join(untested)}."] if untested else []
+    untested = verdict.of_status(UNTESTABLE)
+    with_why = [f"{claim.claim} ({claim.reason})" for claim in untested]
+    names = with_why if len(untested) <= MOST_EXPLAINED else [claim.claim for claim in untested]
+    last = [f"Not testable: {', '.join(names)}."] if untested else []
     room = MOST - len(last)
     if len(sentences) > room:
         left = len(sentences) - room + 1

@@ -51,7 +51,7 @@ def defined_program(
         CompileError: If some input is undefined where it may not be, with a smallest example.
         PrecisionError: If what is averaged or added up cannot be held apart.
     """
-    _check_program(program)
+    _check_circles(program)
     _check_constants(program, space)
     averaged: set[int] = set()
     held_apart = set(apart)
@@ -78,9 +78,7 @@ def numbers_of(program: rasp.SOp) -> set[int]:
     return {id(expr) for expr in expressions(program) if isinstance(expr, _HELD_APART)}
 
 
-def _check_program(program: rasp.SOp) -> None:
-    if not isinstance(program, rasp.SOp):
-        raise CompileError(f"A program is an s-op; got {program!r}. Aggregate over a selector first.", program)
+def _check_circles(program: rasp.SOp) -> None:
     reads = {id(expr): [id(child) for child in expr.children] for expr in expressions(program)}
     try:
         TopologicalSorter(reads).prepare()

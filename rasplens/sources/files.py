@@ -2,6 +2,8 @@
 
 import importlib.util
 import inspect
+import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -77,8 +79,8 @@ def found_in(source: FileSource, output: str | None = None) -> SOp | Task:
         raise RaspLensError("--output is for files in the RASP language; write FILE.py:NAME.")
     module = _run(source.path)
     found: Any = getattr(module, source.name or "", None)
-    if inspect.isfunction(found) and not inspect.signature(found).parameters:
-        found = found()
+    if _makes_one(found):
+        found = _call(source.path, found)
     if not isinstance(found, SOp | Task):
         raise RaspLensError(
             f"{source.path} defines no s-op or task {source.name!r}. It defines {_defined(module)}."
@@ -91,11 +93,29 @@ def _run(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise RaspLensError(f"{path} is no Python file.")
     module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise RaspLensError(f"{path} failed with {type(error).__name__}: {error}.") from error
+    _call(path, spec.loader.exec_module, module)
     return module
+
+
+def _call(path: Path, function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a user's code gives.
+
+    Raises:
+        RaspLensError: If it fails; with the line of the file where it did.
+    """
+    try:
+        return function(*arguments)
+    except (Exception, SystemExit) as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == path.resolve()]
+        where = f"{path}, line {lines[-1]}" if lines else f"{path}"
+        what = "" if isinstance(error, RaspLensError) else f"{type(error).__name__}: "
+        raise RaspLensError(f"{where}: {what}{error}") from error
+
+
+def _makes_one(value: Any) -> bool:
+    """Whether it is a function that may give a program or a task: one without arguments."""
+    return inspect.isfunction(value) and not inspect.signature(value).parameters
 
 
 def _defined(module: ModuleType) -> str:
@@ -103,6 +123,7 @@ def _defined(module: ModuleType) -> str:
     names = [
         name
         for name, value in vars(module).items()
-        if isinstance(value, SOp | Task) and not isinstance(value, primitives)
+        if (isinstance(value, SOp | Task) and not isinstance(value, primitives))
+        or (_makes_one(value) and value.__module__ == module.__name__)
     ]
     return ", ".join(names) or "none"

@@ -138,7 +138,7 @@ def test_a_program_file_that_fails_is_named(cli, tmp_path):
     (tmp_path / "broken.py").write_text("1 / 0")
     code, _, errors = cli("compile", "broken.py:x", "--vocab", "a", "--max-len", "2")
     assert code == 2
-    assert "broken.py failed with ZeroDivisionError: division by zero" in errors
+    assert "broken.py, line 1: ZeroDivisionError: division by zero" in errors
 
 
 def test_the_presets_are_those_of_compare():

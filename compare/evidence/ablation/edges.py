@@ -130,7 +130,7 @@ def _with_rows(
         return pattern
 
     logits = studied.run([(pattern_point(layer), edit)], np.tile(np.arange(studied.n_inputs), n_edits))
-    logits = logits.unflatten(0, (n_edits, -1)).cpu()
+    logits = logits.unflatten(0, (n_edits, -1))
     return logits[:, :, [i for i, at in enumerate(studied.answer_places) if at == place]] if last else logits
 
 
@@ -147,7 +147,7 @@ def _computed(
         gathered = torch.as_tensor(studied.whole_gathered(layer)).repeat(n_edits, 1, 1, 1)
         gathered[:, place] = changed
         read = studied.answer_places
-    logits = studied.model.forward_from(layer, residual.repeat(n_edits, 1, 1), gathered)
+    logits = studied.run_behind(layer, residual.repeat(n_edits, 1, 1), gathered)
     return logits[:, read].unflatten(0, (n_edits, -1))
 
 

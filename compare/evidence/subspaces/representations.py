@@ -35,6 +35,9 @@ of it; whatever its scale."""
 MOST_COMMON = 0.95
 """A variable whose commonest value covers more of the inputs than this counts as constant there."""
 
+AT_ONCE = 2**24
+"""Numbers of the streams that one thread works on: those of all hook points at once, but in a large model."""
+
 
 @dataclass(frozen=True, eq=False)
 class Representation:
@@ -121,13 +124,30 @@ def _at_position(
     asked = [name for name in names if name in design.own]
     if not asked:
         return {}
+    found: dict[Place, Representation] = {}
+    for points in _groups(streams_at):
+        found |= _at_points(design, asked, position, {point: streams_at[point] for point in points})
+    return found
+
+
+def _groups(streams_at: StreamsByPoint) -> Iterator[list[str]]:
+    """The hook points, as many at a time as working on them has room for."""
+    points = list(streams_at)
+    size = max(1, AT_ONCE // sum(part[:, 0].size for part in streams_at[points[0]]))
+    return (points[start : start + size] for start in range(0, len(points), size))
+
+
+def _at_points(
+    design: "_Design", asked: Sequence[str], position: int, streams_at: StreamsByPoint
+) -> dict[Place, Representation]:
+    """How some variables are represented at one position of some hook points."""
     streams = np.stack(
         [np.concatenate([part[:, position] for part in at_point]) for at_point in streams_at.values()], axis=1
     ).astype(np.float64)
     fit, (n, n_points, width) = design.n_fitting, streams.shape
     streams -= streams[:fit].mean(axis=0)
     flat = streams.reshape(n, -1)
-    inverse = design.inverse()
+    inverse = design.inverse
     whole = inverse @ (design.columns[:fit].T @ flat[:fit])
     target = flat[fit:]
     total = _errors(target, n_points)
@@ -180,6 +200,7 @@ class _Design:
         fitted = self.columns[: self.n_fitting]
         return np.asarray((fitted.T @ fitted).todense()) - self.n_fitting * np.outer(self.mean, self.mean)
 
+    @cached_property
     def inverse(self) -> Float[np.ndarray, "column column"]:
         """That of the scatter with the ridge penalty."""
         penalty = RIDGE * self.n_fitting * np.eye(len(self.mean))

@@ -10,7 +10,7 @@ from rasplens.compare.models.vocabulary import task_vocabulary, vocabulary_of
 from rasplens.compile import compile_program
 from rasplens.compile.rasp import Aggregate, Map, Select, indices, numerical, tokens
 from rasplens.errors import RaspLensError
-from rasplens.model import Transformer, disguise
+from rasplens.model import HookedModel, Transformer, disguise
 from rasplens.tasks import get_task
 
 WIDE = 30
@@ -234,3 +234,40 @@ def test_what_the_model_does_not_have_is_refused(foreign, task, ids_of, change, 
     vocabulary = token_vocabulary(task, ids, answers, prefix=[29, 29], positions=places)
     with pytest.raises(RaspLensError, match=message):
         as_studied_model(foreign, task, task.held_out[:5], vocabulary)
+
+
+def test_tokens_that_a_task_has_no_use_for_are_left_out(foreign, task, ids_of):
+    """Activations and answers are those of the whole model, which a hooked one that is given stays."""
+    vocabulary = token_vocabulary(task, ids_of, prefix=[29, 29], positions=places_of(task))
+    few, whole = (
+        as_studied_model(model, task, task.held_out[:40], vocabulary) for model in (foreign, HookedModel(foreign))
+    )
+    assert (few.model.cfg.d_vocab, few.model.cfg.d_vocab_out) == (9, 8)
+    assert whole.model.cfg.d_vocab == WIDE
+    np.testing.assert_array_equal(few.answers(), whole.answers())
+    np.testing.assert_allclose(few.clean_logits, whole.clean_logits[..., vocabulary.columns], atol=1e-5)
+    for point in whole.residual_points:
+        np.testing.assert_allclose(few.whole(point), whole.whole(point), atol=1e-5)
+
+
+def test_an_answer_that_the_model_cannot_give_has_no_logit(foreign, task, ids_of):
+    vocabulary = token_vocabulary(task, ids_of, prefix=[29, 29], positions=places_of(task))
+    silent = replace(vocabulary, columns=np.where(np.arange(8) == 3, -1, vocabulary.columns))
+    few, whole = (
+        as_studied_model(model, task, task.held_out[:40], silent) for model in (foreign, HookedModel(foreign))
+    )
+    np.testing.assert_array_equal(few.answers(), whole.answers())
+    assert 3 not in few.answers()
+
+
+def test_a_token_has_one_id_wherever_it_stands(foreign, task, ids_of):
+    vocabulary = token_vocabulary(task, ids_of, prefix=[29, 29], positions=places_of(task))
+    free = min(set(range(WIDE - 1)) - set(ids_of.values()))
+
+    def by_first(ids):
+        rows = vocabulary.tokens(ids)
+        rows[ids[:, 0] != ids[:, 1], 0] = free
+        return rows
+
+    with pytest.raises(RaspLensError, match="must give a token the same id"):
+        as_studied_model(foreign, task, task.held_out[:40], replace(vocabulary, tokens=by_first))

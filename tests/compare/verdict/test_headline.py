@@ -41,7 +41,7 @@ def test_what_fails_comes_first_then_what_is_open_then_what_cannot_be_tested():
         "Fails: values, 0.10 (0.00 to 0.11).",
         "Fails: keys, 0.20 (0.10 to 0.21).",
         "Open: open one, 0.70 (0.60 to 0.71).",
-        "Not testable: variable x.",
+        "Not testable: variable x (constant).",
     )
 
 
@@ -52,5 +52,5 @@ def test_no_more_sentences_than_can_be_read():
     assert found.reasons[2:] == (
         "Fails: edge 2, 0.02 (0.00 to 0.03).",
         "6 more claims fail or are open.",
-        "Not testable: variable x.",
+        "Not testable: variable x (constant).",
     )

@@ -29,6 +29,7 @@ from rasplens.compile.rasp import (
     tokens,
 )
 from rasplens.compile.rasp.values import value_key
+from rasplens.errors import RaspLensError
 
 STAMPS = {"a": 1_700_000_000, "b": 1_700_000_001, "x": 1_699_999_999}
 
@@ -145,9 +146,14 @@ def test_a_selector_is_undefined_where_either_half_raises():
             compile_program(program, [0, 1], 2)
 
 
-@pytest.mark.parametrize("program", [EQUAL, 5, None, "tokens"])
+def test_a_selector_is_no_program():
+    with pytest.raises(CompileError, match="A program is an s-op; got .*Aggregate over a selector first"):
+        compile_program(EQUAL, "ab", 2)
+
+
+@pytest.mark.parametrize("program", [5, None, "tokens"])
 def test_a_program_is_an_s_op(program):
-    with pytest.raises(CompileError, match="A program is an s-op; got"):
+    with pytest.raises(RaspLensError, match="compile_program takes an s-op first: compile_program.*; got"):
         compile_program(program, "ab", 2)
 
 

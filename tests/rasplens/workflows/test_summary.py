@@ -108,6 +108,6 @@ def test_the_verdict_is_a_line_its_levels_and_why(comparison, capsys):
         "  routes     not testable  no claim that can be tested",
         "",
         "The claim that holds least clearly: variable target, 0.97 (0.94 to 1.00).",
-        "Not testable: routes.",
+        "Not testable: routes (no hook point).",
         "",
     ]
