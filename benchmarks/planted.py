@@ -2,10 +2,10 @@
 
 python benchmarks/planted.py --write docs/comparison-speed.md
 
-Twelve layers of twelve heads, 768 directions, layer norm, 50,257 tokens, initialised as GPT-2 is. In the planted model
-L3H5 moves each letter one position on and L8H2 looks for it, through subspaces of the stream that all other heads and
-neurons write into as well. The others are twenty models without the circuit. Of each it is asked whether a part of it
-implements `programs.induction()`.
+Twelve layers of twelve heads, 768 directions, layer norm, 50,257 tokens, initialised as GPT-2 is. In the planted
+model L3H5 moves each letter one position on and L8H2 looks for it, through subspaces of the stream that all other
+heads and neurons write into as well. The others are twenty models without the circuit. Of each it is asked whether
+a part of it implements `programs.induction()`.
 """
 
 import argparse
@@ -14,12 +14,13 @@ import resource
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 from page import table, write
 
-from rasplens.compare import Comparison, compare, token_vocabulary
+from rasplens.compare import compare, token_vocabulary
 from rasplens.compare.models.vocabulary import GivenVocabulary
 from rasplens.compile import compile_program
 from rasplens.model import Config, Transformer, bias_shapes, causal_mask, weight_shapes
@@ -87,8 +88,8 @@ def planted_weights(seed: int) -> dict[str, np.ndarray]:
     """Random weights with an induction circuit in two of their heads.
 
     Tokens have random directions in a subspace of 64 dimensions, positions waves of 32 frequencies in another. The
-    mover's queries are the waves one step back. It writes the token into a third subspace, where the matcher looks for
-    its own, and writes what stands there into a fourth, which is unembedded.
+    mover's queries are the waves one step back. It writes the token into a third subspace, where the matcher looks
+    for its own, and writes what stands there into a fourth, which is unembedded.
     """
     weights, rng = random_weights(seed), np.random.default_rng([seed, 1])
     d_head, scale = GPT2_SMALL.d_head, np.sqrt(GPT2_SMALL.d_model)
@@ -139,15 +140,13 @@ def model(seed: int) -> Transformer:
 
 
 def one(seed: int, config: str) -> dict[str, object]:
-    """What the comparison says of the model of a seed, what it took, and where it found the program's parts."""
+    """What the comparison says of the model of a seed, where it found the program's parts, and what it took."""
     task = get_task("induction")
     compiled = compile_program(task.programs["induction"], task.vocab, task.n_ctx, mask=task.visible)
     asked, began = model(seed), time.perf_counter()
-    stages = []
 
     def progress(stage: str) -> None:
-        stages.append((stage, time.perf_counter() - began))
-        print(stage, round(stages[-1][1]), file=sys.stderr, flush=True)
+        print(f"{time.perf_counter() - began:6.0f} s {stage}", file=sys.stderr, flush=True)
 
     found = compare(
         compiled,
@@ -158,14 +157,37 @@ def one(seed: int, config: str) -> dict[str, object]:
         as_part=True,
         progress=progress,
     )
-    minutes = (time.perf_counter() - began) / 60
-    print(found.verdict, file=sys.stderr)
-    found.save("/tmp/planted.comparison")
+    sites, heads = found.tables["interchange"], found.tables["attention"]
+    matched = heads[heads["matched"]]
     return {
-        "answer": found.verdict.answer,
-        "minutes": minutes,
+        "verdict": str(found.verdict.answer),
+        "right": found.accuracies["learned"].token,
+        "variables": [f"{row.variable} at {row.point}" for row in sites.itertuples()],
+        "heads": [f"{row.variable} in L{row.layer}H{row.head}" for row in matched.itertuples()],
+        "minutes": (time.perf_counter() - began) / 60,
         "GiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
-        "stages": stages,
     }
+
+
+def cost_table(n_random: int, config: str) -> str:
+    """A row for the planted model, and one for all others."""
+    found = []
+    for seed in range(n_random + 1):
+        command = [sys.executable, __file__, "--one", str(seed), "--config", config]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        found.append(json.loads(done.stdout))
+        print(found[-1], flush=True)
+    rows = []
+    for name, those in (("planted", found[:1]), (f"{n_random} random", found[1:])):
+        verdicts = Counter(str(one["verdict"]) for one in those)
+        said = ", ".join(verdict if len(those) == 1 else f"{n} {verdict}" for verdict, n in verdicts.items())
+        parts = (sorted({part for one in those for part in one[what]}) for what in ("variables", "heads"))
+        minutes, memory = (max(one[what] for one in those) for what in ("minutes", "GiB"))
+        most = f"**{minutes:.1f}** (to reach: {MINUTES})", f"**{memory:.1f}** (to reach: {GIB})"
+        rows.append([name, said, *(", ".join(part) or "none" for part in parts), *most])
+    headings = ["model", f"verdict, `{config}`", "variables found", "heads matched", "minutes", "GiB"]
+    return table(headings, rows)
+
+
 if __name__ == "__main__":
     main()

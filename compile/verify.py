@@ -169,21 +169,44 @@ class _Outcome:
         """What the program says on one of the sequences, by the plain interpreter; None where it is undefined.
 
         Raises:
+            RaspLensError: If the program does not always say the same.
             RuntimeError: If the tables say something else.
         """
         tokens = self.tokens(row)
-        try:
-            expected = self.compiled.interpret(tokens)
-        except UndefinedValue:
-            expected = None
+        expected = _interpreted(self.compiled, tokens)
         output = self.compiled.variables[self.compiled.output]
         same = [] if expected is None else _codes_of(output, expected) == self.wanted[row]
         if bool(self.is_undefined[row]) != (expected is None) or not np.all(same):
+            _check_deterministic(self.compiled, tokens)
             raise RuntimeError(
                 f"The interpreters of RASP disagree about {self.compiled.output!r} on {list(tokens)}: the plain "
                 f"one says {expected}. This is a fault of rasplens; please report it, with the program."
             )
         return expected
+
+
+def _interpreted(compiled: CompiledModel, tokens: Sequence[Value]) -> list[Value] | None:
+    try:
+        return compiled.interpret(tokens)
+    except UndefinedValue:
+        return None
+
+
+REPEATS = 30
+"""How often a program is asked again before a model is called wrong."""
+
+
+def _check_deterministic(compiled: CompiledModel, tokens: Sequence[Value]) -> None:
+    """Raises if a program does not always say the same of a sequence.
+
+    The compiler calls each function twice on the same arguments. Few of them may agree by chance.
+    """
+    first = _interpreted(compiled, tokens)
+    for _ in range(REPEATS):
+        if (again := _interpreted(compiled, tokens)) != first:
+            raise RaspLensError(
+                f"{compiled.output!r} is not deterministic: on {list(tokens)} it says {first}, then {again}."
+            )
 
 
 NO_CODE = -2
@@ -207,6 +230,7 @@ def _check(compiled: CompiledModel, tables: BatchInterpreter, ids: Int[np.ndarra
 def _shrink(compiled: CompiledModel, tables: BatchInterpreter, found: _Outcome, row: int) -> Counterexample:
     """A counterexample from which no token can be left out, or replaced by an earlier one of the vocabulary."""
     smaller: _Outcome | None = found
+    _check_deterministic(compiled, found.tokens(row))
     while smaller is not None:
         found, smaller = smaller, None
         for candidate in _simpler(found.ids[row]):

@@ -1,3 +1,4 @@
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -5,6 +6,7 @@ from rasp_examples import EVERYTHING, HIST
 
 from rasplens.compile import compile_program, verify
 from rasplens.compile.rasp import Aggregate, Map, indices, numerical, tokens
+from rasplens.errors import RaspLensError
 from rasplens.model import Transformer
 
 
@@ -111,3 +113,13 @@ def test_checking_nothing_is_refused():
     compiled = compile_program(Map(lambda t: t, tokens), [0, 1], 2)
     with pytest.raises(ValueError, match="no sequence to check"):
         verify(compiled, inputs=[])
+
+
+@pytest.mark.parametrize("period", [9, 16, 21])
+def test_a_program_that_changes_its_mind_is_no_fault_of_the_model(period):
+    """The compiler calls each function twice on the same arguments, and sees nothing of it."""
+    calls = itertools.count()
+    program = Map(lambda token: next(calls) // period % 2 == 0, tokens).named("moody")
+    compiled = compile_program(program, ["a", "b"], 3)
+    with pytest.raises(RaspLensError, match=r"'moody' is not deterministic: on \[.*\] it says .*, then "):
+        verify(compiled)

@@ -1,6 +1,6 @@
 """Interchange interventions: a model's answers with subspaces of an activation taken from another input."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -46,6 +46,13 @@ def agreement(
         subspaces = dict.fromkeys(pairs.positions, whole(studied.width(point)))
     hook = taken(studied, pairs.source, pairs.intervened, point, subspaces)
     return _agreement(studied.codes(studied.logits([hook], pairs.base), pairs.base), pairs)
+
+
+def alone(studied: StudiedModel, pairs: InterchangePairs) -> tuple[StudiedModel, InterchangePairs]:
+    """A model on no inputs but those of some pairs, so that what passes any hook point there is computed once."""
+    inputs, places = np.unique(np.concatenate([pairs.base, pairs.source]), return_inverse=True)
+    base, source = np.split(places, 2)
+    return studied.on(studied.ids[inputs]), replace(pairs, base=base, source=source)
 
 
 def taken(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from rasplens.compare.evidence.interchange.pairs import InterchangePairs
-from rasplens.compare.evidence.interchange.sites import GOOD_ENOUGH, Sites, components, find_sites
+from rasplens.compare.evidence.interchange.sites import GOOD_ENOUGH, Sites, components, find_sites, scored
 from rasplens.compare.evidence.subspaces.representations import Place, Representation, representations
 from rasplens.compare.models.pairing import Pairing
 
@@ -27,8 +27,9 @@ class ReferenceSites:
     def ceiling(self, chosen: InterchangePairs) -> float:
         """The score that the search reaches; that of the first component which is good enough, where one is."""
         assert self.pairing.fitting is not None
-        parts = components(self.pairing.fitting.reference, self._few(chosen), chosen.positions)
-        enough = next((site.score for site in parts if site.score >= GOOD_ENOUGH), None)
+        reference, few = self.pairing.fitting.reference, self._few(chosen)
+        sites = (scored(reference, few, *part) for part in components(reference, chosen.positions))
+        enough = next((site.score for site in sites if site.score >= GOOD_ENOUGH), None)
         return self.sites(chosen).best.score if enough is None else enough
 
     def sites(self, chosen: InterchangePairs) -> Sites:

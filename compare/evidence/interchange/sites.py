@@ -9,7 +9,7 @@ import numpy as np
 from rasplens.compare.evidence.interchange.coordinates import Subspace, Subspaces, whole
 from rasplens.compare.evidence.interchange.das import distributed_alignment_search
 from rasplens.compare.evidence.interchange.pairs import InterchangePairs
-from rasplens.compare.evidence.interchange.patching import agreement
+from rasplens.compare.evidence.interchange.patching import agreement, alone
 from rasplens.compare.evidence.interchange.stream_axes import stream_axes
 from rasplens.compare.evidence.parallel import in_parallel
 from rasplens.compare.evidence.subspaces.representations import Place, Representation
@@ -30,10 +30,16 @@ FEW_PAIRS = 30
 CLEARLY_WORSE = 0.3
 """By how much: on few pairs less may be chance. A site that never works is clearly worse than any."""
 
+MOST_RESCORED = 24
+"""At most so many are scored on all of them, of the hundreds that a large model has."""
+
 ORDER = "hook_resid_pre", "attn.hook_z", "hook_attn_out", "hook_resid_mid", "hook_mlp_out", "hook_resid_post"
 """The hook points of a layer that are sites, in forward order."""
 
 SiteMethod = Literal["component", "linear map", "DAS"]
+
+Candidate = tuple[str, SiteMethod, Subspaces]
+"""A hook point, and subspaces there that were found by a method."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,12 +86,14 @@ def find_sites(
 
     DAS runs only where neither components nor the subspaces of the map score `GOOD_ENOUGH`, and not with 0 steps.
     """
-    few = chosen.of(slice(FEW_PAIRS))
+    candidates = [*_mapped(studied, found, chosen), *components(studied, chosen.positions)]
+    few = alone(studied, chosen.of(slice(FEW_PAIRS)))
     # Of a map and a component that score alike, the map: it takes less along.
-    sites = [*_mapped(studied, found, few), *components(studied, few, chosen.positions)]
-    if len(few.base) < len(chosen.base):
-        least = max(max(site.score for site in sites) - CLEARLY_WORSE, np.finfo(float).tiny)
-        sites = [_rescored(studied, chosen, site) if site.score >= least else site for site in sites]
+    sites = [scored(*few, *candidate) for candidate in candidates]
+    if len(chosen.base) > FEW_PAIRS:
+        everything = alone(studied, chosen)
+        promising = _promising(sites)
+        sites = [_rescored(*everything, site) if site in promising else site for site in sites]
     mapped = [site for site in sites if site.method == "linear map"]
     best = max(sites, key=lambda site: site.score)
     if das_steps and best.score < GOOD_ENOUGH and studied.vocabulary.columns is not None:
@@ -100,6 +108,13 @@ def find_sites(
         (site for site in sites if site.score >= best.score - NO_WORSE), key=lambda site: when(site.point)
     )
     return Sites(best if best.method != "linear map" else _smallest(studied, chosen, best), latest)
+
+
+def _promising(sites: Sequence[Site]) -> list[Site]:
+    """The sites that do not do clearly worse than the best, at most `MOST_RESCORED`."""
+    least = max(max(site.score for site in sites) - CLEARLY_WORSE, np.finfo(float).tiny)
+    best_first = sorted(sites, key=lambda site: -site.score)[:MOST_RESCORED]
+    return [site for site in best_first if site.score >= least]
 
 
 def when(point: str) -> tuple[int, int]:
@@ -129,40 +144,40 @@ def mapped_subspaces(
     return dict(zip(held, in_parallel(at_position, held), strict=True))
 
 
-def _scored(
+def scored(
     studied: StudiedModel, chosen: InterchangePairs, point: str, method: SiteMethod, subspaces: Subspaces
 ) -> Site:
+    """A candidate as a site, with its score on some pairs."""
     score = agreement(studied, chosen, point, subspaces).score
     return Site(point, method, dict(subspaces), score, score)
 
 
 def _rescored(studied: StudiedModel, chosen: InterchangePairs, site: Site) -> Site:
-    return _scored(studied, chosen, site.point, site.method, site.subspaces)
+    return scored(studied, chosen, site.point, site.method, site.subspaces)
 
 
 def _mapped(
     studied: StudiedModel, found: Mapping[Place, Representation], chosen: InterchangePairs
-) -> Iterator[Site]:
+) -> Iterator[Candidate]:
     """The subspaces of the map at every hook point of the stream."""
     for point in studied.residual_points:
-        subspaces = mapped_subspaces(studied, found, chosen.variable, point)
-        yield _scored(studied, chosen, point, "linear map", subspaces)
+        yield point, "linear map", mapped_subspaces(studied, found, chosen.variable, point)
 
 
-def components(studied: StudiedModel, pairs: InterchangePairs, positions: Sequence[int]) -> Iterator[Site]:
+def components(studied: StudiedModel, positions: Sequence[int]) -> Iterator[Candidate]:
     """What each head gathers, and what the heads and the MLP of each layer write, whole, at some positions."""
-    for point, part in _components(studied):
-        yield _scored(studied, pairs, point, "component", dict.fromkeys(positions, part))
 
+    def everywhere(part: Subspace) -> Subspaces:
+        return dict.fromkeys(positions, part)
 
-def _components(studied: StudiedModel) -> Iterator[tuple[str, Subspace]]:
     for point in studied.output_points:
-        yield point, whole(studied.width(point))
+        yield point, "component", everywhere(whole(studied.width(point)))
     for layer in range(studied.n_layers):
         width = studied.width(z_point(layer))
         size = width // studied.model.cfg.n_heads
         for head in studied.heads_of(layer):
-            yield z_point(layer), whole(width, slice(head * size, (head + 1) * size))
+            part = whole(width, slice(head * size, (head + 1) * size))
+            yield z_point(layer), "component", everywhere(part)
 
 
 def _smallest(studied: StudiedModel, chosen: InterchangePairs, best: Site) -> Site:
@@ -170,7 +185,7 @@ def _smallest(studied: StudiedModel, chosen: InterchangePairs, best: Site) -> Si
     most = max((one.rank for one in best.subspaces.values()), default=0)
     for rank in range(1, most):
         subspaces = {position: one.first(rank) for position, one in best.subspaces.items()}
-        smaller = _scored(studied, chosen, best.point, best.method, subspaces)
+        smaller = scored(studied, chosen, best.point, best.method, subspaces)
         if smaller.score >= best.score - NO_WORSE:
             return smaller
     return best

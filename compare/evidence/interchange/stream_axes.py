@@ -2,13 +2,15 @@
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 from jaxtyping import Float
 
-from rasplens.compare.evidence.interchange.coordinates import Whitened, whitened
+from rasplens.compare.evidence.interchange.coordinates import Whitened, n_axes, whitened
+from rasplens.compare.evidence.parallel import in_parallel
 from rasplens.compare.models.studied_model import FwdHook, StudiedModel, z_point
 
 N_INPUTS = 32
@@ -21,6 +23,9 @@ spare."""
 SEED = 0
 """Of the random readings: the same of every model, so that they go with any change of its basis."""
 
+KEPT = 2**27
+"""Numbers, a gibibyte of them, that the coordinates of a model at all its points take; others are found anew."""
+
 Readings = Float[np.ndarray, "pos reading d_model"]
 
 
@@ -30,16 +35,18 @@ class StreamAxes(Mapping[int, Whitened]):
     Args:
         stream: On several inputs.
         read: What is read of it, see `readings`.
+        kept: Of how many positions the coordinates are kept at a time.
     """
 
-    def __init__(self, stream: Float[np.ndarray, "input pos d_model"], read: Readings):
+    def __init__(self, stream: Float[np.ndarray, "input pos d_model"], read: Readings, kept: int):
         self._stream, self._read = stream, read
-        self._known: dict[int, Whitened] = {}
+        self._found = lru_cache(kept)(self._find)
 
     def __getitem__(self, position: int) -> Whitened:
-        if position not in self._known:
-            self._known[position] = whitened(self._stream[:, position], self._read[position].T)
-        return self._known[position]
+        return self._found(position)
+
+    def _find(self, position: int) -> Whitened:
+        return whitened(self._stream[:, position], self._read[position].T)
 
     def __iter__(self) -> Iterator[int]:
         return iter(range(len(self._read)))
@@ -58,7 +65,9 @@ def stream_axes(studied: StudiedModel, point: str) -> StreamAxes:
     """
     if studied not in _KNOWN:
         read = readings(studied)
-        _KNOWN[studied] = {name: StreamAxes(studied.residual(name), rows) for name, rows in read.items()}
+        n_readings, width = next(iter(read.values())).shape[1:]
+        kept = max(1, KEPT // (len(read) * 3 * width * n_readings // TIMES))
+        _KNOWN[studied] = {name: StreamAxes(studied.residual(name), rows, kept) for name, rows in read.items()}
     return _KNOWN[studied][point]
 
 
@@ -72,8 +81,7 @@ def readings(studied: StudiedModel) -> dict[str, Readings]:
     """
     changed, stages = _stages(studied.first(N_INPUTS))
     places = [studied.at(position) for position in range(studied.n_pos)]
-    most = min(changed.shape[-1], studied.n_inputs)
-    rounds = -(-TIMES * most // len(changed))
+    rounds = -(-TIMES * _most_axes(studied) // len(changed))
     generator = torch.Generator().manual_seed(SEED)
 
     def back(values: Sequence[torch.Tensor], sizes: Sequence[float]) -> torch.Tensor:
@@ -95,6 +103,13 @@ def readings(studied: StudiedModel) -> dict[str, Readings]:
     behind = itertools.accumulate((rows(values) for _, values in reversed(stages)), np.add)
     found = {point: read for (point, _), read in zip(reversed(stages), behind, strict=True)}
     return {point: found[point] for point, _ in stages}
+
+
+def _most_axes(studied: StudiedModel) -> int:
+    """Along how many directions the stream varies at most, at any of its hook points and positions."""
+    streams = (studied.residual(point) for point in studied.residual_points)
+    counts = in_parallel(n_axes, (stream[:, i] for stream in streams for i in range(stream.shape[1])))
+    return max(1, *counts)
 
 
 def _stages(studied: StudiedModel) -> tuple[torch.Tensor, list[tuple[str, list[torch.Tensor]]]]:

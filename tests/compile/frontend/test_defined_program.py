@@ -147,13 +147,13 @@ def test_a_selector_is_undefined_where_either_half_raises():
 
 
 def test_a_selector_is_no_program():
-    with pytest.raises(CompileError, match="A program is an s-op; got .*Aggregate over a selector first"):
+    with pytest.raises(CompileError, match=r"A program is an s-op; got .*Aggregate over a selector first"):
         compile_program(EQUAL, "ab", 2)
 
 
 @pytest.mark.parametrize("program", [5, None, "tokens"])
 def test_a_program_is_an_s_op(program):
-    with pytest.raises(RaspLensError, match="compile_program takes an s-op first: compile_program.*; got"):
+    with pytest.raises(RaspLensError, match=r"compile_program takes an s-op first: compile_program.*; got"):
         compile_program(program, "ab", 2)
 
 

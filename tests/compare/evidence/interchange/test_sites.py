@@ -9,8 +9,8 @@ from rasplens.compare.evidence.interchange.patching import agreement
 from rasplens.compare.evidence.interchange.sites import (
     NO_WORSE,
     Site,
-    _components,
     _smallest,
+    components,
     find_sites,
     mapped_subspaces,
     when,
@@ -94,14 +94,15 @@ def test_what_the_map_finds_goes_with_an_oblique_basis(with_itself, induction, t
 
 def test_components_are_heads_and_what_layers_write(with_itself):
     studied = with_itself.fitting.learned
-    parts = list(_components(studied))
-    assert [point for point, _ in parts if point.endswith("hook_z")] == [
+    parts = list(components(studied, [2, 3]))
+    assert [point for point, *_ in parts if point.endswith("hook_z")] == [
         f"blocks.{layer}.attn.hook_z" for layer, _ in studied.heads
     ]
-    assert {"blocks.0.hook_attn_out", "blocks.1.hook_attn_out"} <= {point for point, _ in parts}
+    assert {"blocks.0.hook_attn_out", "blocks.1.hook_attn_out"} <= {point for point, *_ in parts}
     d_head = studied.model.cfg.d_head
-    for point, part in parts:
-        assert part.rank == (d_head if point.endswith("hook_z") else studied.model.cfg.d_model)
+    for point, method, subspaces in parts:
+        assert (method, list(subspaces)) == ("component", [2, 3])
+        assert subspaces[2].rank == (d_head if point.endswith("hook_z") else studied.model.cfg.d_model)
 
 
 def test_nothing_is_found_in_a_model_that_learned_nothing(with_noise, chosen):
