@@ -39,6 +39,14 @@ from .recipes import (
     Recipe,
     get_recipe,
 )
+from .siit.implementation import (
+    SIITModel,
+    train_to_implement,
+)
+from .siit.recipe import (
+    SIITRecipe,
+    ordinary_architecture,
+)
 from .training.steps import (
     use_all_cores,
 )
@@ -59,6 +67,8 @@ __all__ = [
     "CompressionRecipe",
     "LearnedModel",
     "Recipe",
+    "SIITModel",
+    "SIITRecipe",
     "TrainConfig",
     "adapt",
     "compress",
@@ -69,10 +79,12 @@ __all__ = [
     "load_huggingface",
     "load_learned",
     "load_pretrained",
+    "ordinary_architecture",
     "pretrained_names",
     "read_recipe",
     "train",
     "train_many",
+    "train_to_implement",
     "untrained",
     "untrained_like",
     "use_all_cores",

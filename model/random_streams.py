@@ -42,6 +42,8 @@ STREAMS: Mapping[str, int] = MappingProxyType(
         "joint interchange": 23,
         "experiment inputs": 24,
         "experiment pairs": 25,
+        "SIIT interventions": 26,
+        "implementation accuracy": 27,
         "twins": 40,
         "random programs": 41,
     }

@@ -200,7 +200,7 @@ def untrained_control(model: Any, seed: int) -> Any:
     each of its parameters: shuffled entries of a sparse one, such as a compiled model's, might do nothing at all.
     """
     if isinstance(model, HookedModel):
-        return HookedModel(untrained_like(model.cfg, model.to_transformer().mask, seed)).to(model.mask.device)
+        return HookedModel(untrained_like(model.cfg, model.to_transformer().mask, seed)).to(str(model.mask.device))
     twin, generator = copy.deepcopy(model), torch.Generator().manual_seed(seed % 2**63)
     with torch.no_grad():
         for parameter in twin.parameters():

@@ -89,7 +89,7 @@ def find_sites(
     candidates = [*_mapped(studied, found, chosen), *components(studied, chosen.positions)]
     few = alone(studied, chosen.of(slice(FEW_PAIRS)))
     # Of a map and a component that score alike, the map: it takes less along.
-    sites = [scored(*few, *candidate) for candidate in candidates]
+    sites = [scored(*few, point, method, subspaces) for point, method, subspaces in candidates]
     if len(chosen.base) > FEW_PAIRS:
         everything = alone(studied, chosen)
         promising = _promising(sites)

@@ -1,0 +1,1 @@
+"""Strict interchange-intervention training: transformers of ordinary shape whose nodes compute a program."""

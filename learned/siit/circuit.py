@@ -1,0 +1,92 @@
+"""Which node of a model is to compute which of a program's variables.
+
+A node is a head, or the MLP of a layer. Each of the compiled model's parts has a node in its own layer: heads that
+gather for one variable have one head, all neurons of a layer its MLP. Other nodes are outside of the circuit.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rasplens.compile import CompiledModel
+from rasplens.errors import RaspLensError
+from rasplens.learned.architecture import Architecture
+from rasplens.model import Config
+
+
+@dataclass(frozen=True, order=True)
+class Node:
+    """A head, or the MLP of a layer.
+
+    Attributes:
+        layer: Its layer.
+        head: Its number there; -1 for the MLP.
+    """
+
+    layer: int
+    head: int = -1
+
+    @property
+    def is_head(self) -> bool:
+        """Whether it is a head."""
+        return self.head >= 0
+
+    @property
+    def point(self) -> str:
+        """The hook point of what it gives: what a head gathers, or what an MLP writes."""
+        return f"blocks.{self.layer}." + ("attn.hook_z" if self.is_head else "hook_mlp_out")
+
+    def __str__(self) -> str:
+        return f"L{self.layer}H{self.head}" if self.is_head else f"L{self.layer} MLP"
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a node of a model stands for.
+
+    Attributes:
+        variables: The variables that it is to compute.
+        heads: The compiled model's heads that do, numbers in the node's layer; none of an MLP.
+    """
+
+    variables: tuple[str, ...]
+    heads: tuple[int, ...] = ()
+
+
+Circuit = Mapping[Node, Part]
+
+
+def circuit_of(compiled: CompiledModel) -> Circuit:
+    """The nodes that compute a program's variables, each with what it stands for, in forward order."""
+    found: dict[Node, Part] = {}
+    for layer in range(compiled.transformer.config.n_layers):
+        by_variable: dict[str, list[int]] = {}
+        for (of_layer, head), name in sorted(compiled.heads.items()):
+            if of_layer == layer:
+                by_variable.setdefault(name, []).append(head)
+        for place, (name, heads) in enumerate(by_variable.items()):
+            found[Node(layer, place)] = Part((name,), tuple(heads))
+        names = [name for (of_layer, *_), name in sorted(compiled.neurons.items()) if of_layer == layer]
+        if names:
+            found[Node(layer)] = Part(tuple(dict.fromkeys(names)))
+    return found
+
+
+def nodes_of(shape: Architecture | Config) -> list[Node]:
+    """All nodes of a model, in forward order."""
+    parts = (*range(shape.n_heads), *((-1,) if shape.d_mlp else ()))
+    return [Node(layer, part) for layer in range(shape.n_layers) for part in parts]
+
+
+def check_has_nodes(architecture: Architecture, circuit: Circuit) -> None:
+    """Raises where an architecture lacks a node of a circuit.
+
+    Raises:
+        RaspLensError: With the first that it lacks.
+    """
+    there = nodes_of(architecture)
+    if missing := [node for node in circuit if node not in there]:
+        variables = " and ".join(map(repr, circuit[missing[0]].variables))
+        raise RaspLensError(
+            f"The architecture ({architecture}) has no {missing[0]}, which is to compute {variables}. Give it "
+            "more layers, heads or neurons, or leave the choice to `ordinary_architecture`."
+        )

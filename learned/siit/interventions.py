@@ -1,0 +1,133 @@
+"""Interchange interventions on nodes, many at once: every input has its own nodes, positions and sources."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rasplens.compile import CompiledModel
+from rasplens.compile.rasp import Encoding
+from rasplens.compile.variable import PRESENT
+from rasplens.learned.siit.circuit import Circuit, Node
+from rasplens.model import Transformer
+from rasplens.model.forward import forward
+from rasplens.tasks import Task
+
+Outputs = dict[str, jax.Array]
+"""By hook point, what the nodes there give."""
+
+UNKNOWN = -1
+"""Stands for an answer that the program does not have."""
+
+
+class Interchange(NamedTuple):
+    """What is taken from where.
+
+    Attributes:
+        taken: Which nodes, at which positions, are as on another input: `[node, batch, pos]`.
+        source: That input's place in the batch: `[node, batch]`.
+    """
+
+    taken: jax.Array
+    source: jax.Array
+
+
+Runner = Callable[..., tuple[jax.Array, Outputs]]
+"""From weights and tokens, the logits and what the nodes give; an interchange takes some of it from elsewhere."""
+
+
+def runner(model: Transformer, nodes: Sequence[Node], heads: Mapping[Node, tuple[int, ...]]) -> Runner:
+    """The forward pass of a model with its nodes open to interchange.
+
+    Args:
+        model: Its config and mask are constants of it.
+        nodes: In the order of an interchange's first axis.
+        heads: The model's heads that belong to each node which is one.
+    """
+    mask, config = jnp.asarray(model.mask), model.config
+    at_point: dict[str, list[int]] = {}
+    for i, node in enumerate(nodes):
+        at_point.setdefault(node.point, []).append(i)
+
+    def run(
+        weights: Mapping[str, jax.Array],
+        tokens: jax.Array,
+        interchange: Interchange | None = None,
+        given: Outputs | None = None,
+    ) -> tuple[jax.Array, Outputs]:
+        found: Outputs = {}
+
+        def hook(name: str, value: jax.Array) -> jax.Array:
+            if name not in at_point:
+                return value
+            found[name] = value
+            if interchange is None or given is None:
+                return value
+            for i in at_point[name]:
+                theirs, taken = given[name][interchange.source[i]], interchange.taken[i][..., None]
+                if nodes[i].is_head:
+                    own = np.isin(np.arange(config.n_heads), heads[nodes[i]])
+                    taken = (taken & own)[..., None]
+                value = jnp.where(taken, theirs, value)
+            return value
+
+        logits = forward(weights, mask, config, tokens, hook, jnp, per_head=False)
+        return logits, found
+
+    return run
+
+
+def oracle(compiled: CompiledModel, circuit: Circuit, task: Task) -> Callable[..., jax.Array]:
+    """The program's answers under interchange, by the compiled model: task codes, or `UNKNOWN` where it has none.
+
+    Returns:
+        A function from the task's ids `[batch, pos]` and an interchange of the circuit's nodes to
+        `[batch, loss_pos]`.
+    """
+    nodes = list(circuit)
+    run = runner(compiled.transformer, nodes, {node: part.heads for node, part in circuit.items()})
+    weights = {name: jnp.asarray(array) for name, array in compiled.transformer.weights.items()}
+    decode, offset = _decoder(compiled, task), compiled.offset
+    bos = len(compiled.inputs.vocab)
+
+    def answers(ids: jax.Array, interchange: Interchange | None = None) -> jax.Array:
+        tokens = jnp.pad(ids, ((0, 0), (offset, 0)), constant_values=bos)
+        logits, given = run(weights, tokens)
+        if interchange is not None:
+            behind_bos = jnp.pad(interchange.taken, ((0, 0), (0, 0), (offset, 0)))
+            logits, _ = run(weights, tokens, Interchange(behind_bos, interchange.source), given)
+        return decode(logits[:, offset:][:, jnp.asarray(task.loss_positions)])
+
+    return answers
+
+
+def _decoder(compiled: CompiledModel, task: Task) -> Callable[[jax.Array], jax.Array]:
+    """The task's codes that the compiled model's logits stand for; see `rasplens.compile.variable.nearest`."""
+    output = compiled.variables[compiled.output]
+    tolerance, code_of = compiled.tolerance(output), jnp.asarray(task.codes_of(compiled))
+    undefined = code_of[-1]
+    if output.encoding is Encoding.CATEGORICAL:
+
+        def decode_classes(logits: jax.Array) -> jax.Array:
+            best, most = logits.argmax(axis=-1), logits.max(axis=-1)
+            is_mixed = (most < 1 - tolerance) & (jnp.abs(logits).max(axis=-1) > tolerance)
+            return jnp.where(is_mixed, UNKNOWN, jnp.where(most > PRESENT, code_of[best], undefined))
+
+        return decode_classes
+    values = np.array([float(value) for value in output.values])
+    gaps = np.diff(values, prepend=-np.inf, append=np.inf)
+    room = np.minimum(gaps[:-1], gaps[1:]) if len(values) > 1 else np.maximum(1, np.abs(values))
+
+    def decode_numbers(logits: jax.Array) -> jax.Array:
+        distance = jnp.abs(logits[..., :1] - values)
+        best = distance.argmin(axis=-1)
+        is_mixed = distance.min(axis=-1) > tolerance * jnp.asarray(room)[best]
+        if logits.shape[-1] == 1:
+            return jnp.where(is_mixed, UNKNOWN, code_of[best])
+        present = logits[..., 1]
+        is_mixed = jnp.where(present > PRESENT, is_mixed | (present < 1 - tolerance), present > tolerance)
+        return jnp.where(is_mixed, UNKNOWN, jnp.where(present > PRESENT, code_of[best], undefined))
+
+    return decode_numbers

@@ -1,0 +1,87 @@
+"""The three losses of strict interchange-intervention training, from one clean and one patched forward pass.
+
+Source: Geiger et al. 2022, "Inducing Causal Structure for Interpretable Neural Networks" (behaviour and
+interchange); Gupta et al. 2024, "InterpBench" (arXiv 2407.14494, section 3: strictness). There, one variable is
+interchanged in a step, at all positions, and one node outside of the circuit is resampled. Here every input has
+interventions of its own: some nodes, from different inputs, at all positions or at some. What is trained under
+more of them at once is right under those that a comparison asks about, two variables together among them.
+"""
+
+from collections.abc import Callable, Sequence
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from rasplens.learned.siit.circuit import Circuit, Node
+from rasplens.learned.siit.interventions import Interchange, Runner
+from rasplens.learned.siit.recipe import SIITRecipe
+from rasplens.tasks import Task
+
+SINGLY = 0.5
+"""How often a single node is interchanged, and else any number of them."""
+
+EVERYWHERE = 0.5
+"""How often a node is interchanged at all positions, and else at some, each with even odds."""
+
+Loss = Callable[..., tuple[jax.Array, dict[str, jax.Array]]]
+
+
+def losses(
+    run: Runner, answers: Callable[..., jax.Array], nodes: Sequence[Node], circuit: Circuit, task: Task
+) -> Callable[..., dict[str, jax.Array]]:
+    """By name, the mean cross-entropy in nats: of behaviour, under interchange, and with the rest resampled.
+
+    Args:
+        run: The model.
+        answers: The program, under interchange of the circuit's nodes in their order.
+        nodes: All nodes of the model.
+        circuit: Those that compute the program's variables.
+        task: Where answers are read.
+    """
+    inside = jnp.asarray([i for i, node in enumerate(nodes) if node in circuit])
+    outside = jnp.asarray([i for i, node in enumerate(nodes) if node not in circuit])
+    read = jnp.asarray(task.loss_positions)
+
+    def found(weights: dict[str, jax.Array], ids: jax.Array, key: jax.Array) -> dict[str, jax.Array]:
+        of_circuit, of_rest = jax.random.split(key)
+        clean, given = run(weights, ids)
+        drawn = {"interchange": (inside, of_circuit), "strict": (outside, of_rest)}
+        result = {"behaviour": cross_entropy(clean[:, read], answers(ids))}
+        for name, (those, own_key) in drawn.items():
+            if not len(those):
+                continue
+            part = random_interchange(own_key, len(those), *ids.shape)
+            wanted = answers(ids, part) if name == "interchange" else answers(ids)
+            everywhere = Interchange(
+                jnp.zeros((len(nodes), *ids.shape), bool).at[those].set(part.taken),
+                jnp.zeros((len(nodes), len(ids)), int).at[those].set(part.source),
+            )
+            result[name] = cross_entropy(run(weights, ids, everywhere, given)[0][:, read], wanted)
+        return result
+
+    return found
+
+
+def random_interchange(key: jax.Array, n_nodes: int, n: int, n_pos: int) -> Interchange:
+    """For each input, some nodes, each at some positions, from one of two other inputs."""
+    how, which, one, where, at, source, first_or_second = jax.random.split(key, 7)
+    several = jax.random.bernoulli(which, 0.5, (n_nodes, n))
+    single = jax.nn.one_hot(jax.random.randint(one, (n,), 0, n_nodes), n_nodes, axis=0, dtype=bool)
+    nodes = jnp.where(jax.random.bernoulli(how, SINGLY, (n,)), single, several)
+    everywhere = jax.random.bernoulli(where, EVERYWHERE, (n_nodes, n, 1))
+    positions = everywhere | jax.random.bernoulli(at, 0.5, (n_nodes, n, n_pos))
+    sources = jax.random.randint(source, (2, n), 0, n)
+    chosen = jax.random.randint(first_or_second, (n_nodes, n), 0, 2)
+    return Interchange(nodes[:, :, None] & positions, sources[chosen, jnp.arange(n)])
+
+
+def cross_entropy(logits: jax.Array, targets: jax.Array) -> jax.Array:
+    """The mean over answers that the program has, in nats."""
+    each = optax.softmax_cross_entropy_with_integer_labels(logits, jnp.maximum(targets, 0))
+    return jnp.where(targets >= 0, each, 0).sum() / jnp.maximum((targets >= 0).sum(), 1)
+
+
+def weighed(found: dict[str, jax.Array], recipe: SIITRecipe) -> jax.Array:
+    """All losses in one."""
+    return jnp.asarray(sum(getattr(recipe, name) * value for name, value in found.items()))

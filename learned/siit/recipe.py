@@ -1,0 +1,77 @@
+"""How strict interchange-intervention training goes."""
+
+from dataclasses import dataclass, fields
+
+from rasplens.compile import CompiledModel
+from rasplens.errors import RaspLensError
+from rasplens.learned.architecture import Architecture
+
+LEAST_LAYERS, LEAST_HEADS = 2, 4
+"""As in InterpBench: no smaller, whatever the program needs."""
+
+
+@dataclass(frozen=True)
+class SIITRecipe:
+    """The optimisation of strict interchange-intervention training, and how its three losses are weighed.
+
+    InterpBench (Gupta et al. 2024, arXiv 2407.14494, appendix B) gives them 1, 1 and 0.4, each with a step of its
+    own; its code applies the last weight twice, so that it acts as 0.16. Here they are added up in one step, and
+    count alike: with less, nodes outside of the circuit go on to matter a little. Much weight decay makes nodes
+    right on inputs that they have not seen: small tasks have few to learn from.
+
+    Attributes:
+        steps: Of AdamW, with a rate that rises and then falls to zero.
+        batch_size: Inputs per step.
+        learning_rate: Its peak.
+        warmup: Steps until then.
+        weight_decay: Decoupled, on every weight.
+        b2: Decay of the second moment.
+        clip: Global norm that gradients are clipped to.
+        behaviour: The weight of the loss on inputs as they are.
+        interchange: Of that under interchange interventions on the program's nodes.
+        strict: Of that when nodes outside of the circuit are resampled.
+        pool: Different inputs that are trained on, at most.
+
+    Raises:
+        RaspLensError: If a field makes no sense.
+    """
+
+    steps: int = 4_000
+    batch_size: int = 128
+    learning_rate: float = 3e-3
+    warmup: int = 200
+    weight_decay: float = 1.0
+    b2: float = 0.98
+    clip: float = 1.0
+    behaviour: float = 1.0
+    interchange: float = 1.0
+    strict: float = 1.0
+    pool: int = 20_000
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value, least = getattr(self, field.name), 1 if field.type is int and field.name != "warmup" else 0
+            if not value >= least:
+                raise RaspLensError(f"{field.name} of a SIITRecipe must be at least {least}; got {value!r}.")
+        if not self.warmup < self.steps:
+            raise RaspLensError(f"The warm-up must be shorter than the {self.steps} steps; got {self.warmup}.")
+
+
+def ordinary_architecture(compiled: CompiledModel, d_model: int = 64, normalization: str = "none") -> Architecture:
+    """A transformer of ordinary shape that has a node for each of a program's variables.
+
+    It has the compiled model's layers, at least two, and as many heads a layer, at least four; GELU neurons, four
+    for every direction of the stream; and a width that the program has no say in.
+    """
+    config = compiled.transformer.config
+    n_heads = max(LEAST_HEADS, config.n_heads)
+    return Architecture(
+        n_layers=max(LEAST_LAYERS, config.n_layers),
+        n_heads=n_heads,
+        d_model=d_model,
+        d_head=max(d_model // n_heads, 16),
+        normalization=normalization,
+        activation="gelu",
+        d_mlp=4 * d_model,
+        bias=True,
+    )

@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+
+from rasplens.compare import compare
+from rasplens.compile import programs, rasp
+from rasplens.errors import RaspLensError
+from rasplens.learned import SIITRecipe, load_learned, ordinary_architecture, train_to_implement
+from rasplens.learned.errors import TrainingError
+from rasplens.tasks import build_task, task_from_program
+
+FEW = SIITRecipe(steps=1_000, batch_size=64, learning_rate=5e-3, warmup=50, weight_decay=0.1, pool=500)
+
+
+@pytest.fixture(scope="module")
+def trained(task, compiled):
+    seen = []
+    shape = ordinary_architecture(compiled, d_model=32)
+    model = train_to_implement(compiled, task, shape, FEW, progress=lambda step, means: seen.append((step, means)))
+    return model, seen
+
+
+def test_its_nodes_compute_the_program_s_variables(trained):
+    model, _ = trained
+    assert min(model.accuracy.least.values()) > 0.9
+    assert model.transformer.config.d_model == 32
+    assert repr(model).startswith("<SIITModel of 'again': L0H0: previous; L0 MLP: is_same; L1H0: again; behaviour")
+
+
+def test_it_tells_how_it_goes(trained):
+    _, seen = trained
+    assert [step for step, _ in seen] == [200, 400, 600, 800, 1000]
+    assert all(seen[-1][1][name] < seen[0][1][name] for name in ("behaviour", "interchange", "strict"))
+
+
+def test_a_stored_model_says_what_its_nodes_compute(trained, tmp_path):
+    model, _ = trained
+    model.save(tmp_path / "again.safetensors")
+    stored = load_learned(tmp_path / "again.safetensors")
+    assert stored.provenance["circuit"] == {"L0H0": ["previous"], "L0 MLP": ["is_same"], "L1H0": ["again"]}
+    assert stored.provenance["implementation"] == pytest.approx(model.accuracy.least)
+    np.testing.assert_array_equal(stored.transformer.W_E, model.transformer.W_E)
+
+
+def test_a_seed_gives_the_same_model_and_another_seed_another(task, compiled):
+    shape = ordinary_architecture(compiled, d_model=16)
+    short = SIITRecipe(steps=2, batch_size=8, warmup=1, pool=50)
+    one, again, other = (
+        train_to_implement(compiled, task, shape, short, seed).transformer.W_E for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(one, again)
+    assert np.abs(one - other).max() > 0.01
+
+
+def test_a_loss_that_is_no_number_is_refused(task, compiled):
+    recipe = SIITRecipe(steps=20, batch_size=8, warmup=0, learning_rate=1e30, pool=50)
+    with pytest.raises(TrainingError, match=r"The loss became .*Lower the learning rate"):
+        train_to_implement(compiled, task, ordinary_architecture(compiled, d_model=16), recipe)
+
+
+def test_a_program_without_parts_is_refused():
+    with pytest.raises(RaspLensError, match="computes nothing in a head or an MLP: there is no circuit"):
+        train_to_implement(rasp.tokens, task_from_program(rasp.tokens, "ab", 6), recipe=FEW)
+
+
+def test_answers_of_several_labels_are_refused():
+    def seen(tokens):
+        return [set(tokens[: i + 1]) for i in range(4)]
+
+    labels = build_task("seen", "{x:4}", tokens="abc", answers=seen, readout="labels")
+    with pytest.raises(
+        RaspLensError, match="answers that are single labels; those of 'seen' are not"
+    ):
+        train_to_implement(programs.histogram(), labels)
+
+
+@pytest.mark.slow
+def test_a_comparison_recognises_it_and_not_one_that_only_answers_alike():
+    """The same shape trained on answers alone is the control: its nodes are its own."""
+    task = task_from_program(programs.induction(), "abcd", 7, causal=True)
+    recipe = SIITRecipe(steps=3_000)
+    model = train_to_implement("induction", task, recipe=recipe)
+    assert min(model.accuracy.least.values()) > 0.98
+    assert compare("induction", model, task=task, config="quick").verdict.answer == "implements"
+    alone = train_to_implement("induction", task, recipe=SIITRecipe(steps=3_000, interchange=0, strict=0))
+    assert alone.accuracy.behaviour > 0.98
+    assert min(alone.accuracy.least.values()) < 0.9

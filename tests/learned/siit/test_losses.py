@@ -1,0 +1,31 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rasplens.learned import SIITRecipe
+from rasplens.learned.siit.losses import cross_entropy, random_interchange, weighed
+
+
+def test_answers_that_the_program_does_not_have_do_not_count():
+    logits = jnp.asarray([[[2.0, 0.0], [0.0, 9.0]]])
+    known = -np.log(np.exp(2) / (np.exp(2) + 1))
+    assert cross_entropy(logits, jnp.asarray([[0, -1]])) == pytest.approx(known)
+    assert cross_entropy(logits, jnp.asarray([[-1, -1]])) == 0
+
+
+def test_every_input_has_interventions_of_its_own():
+    n_nodes, n, n_pos = 3, 2_000, 5
+    taken, source = map(np.asarray, random_interchange(jax.random.key(0), n_nodes, n, n_pos))
+    assert (taken.shape, source.shape) == ((n_nodes, n, n_pos), (n_nodes, n))
+    nodes = taken.any(axis=2)
+    assert 0.5 < (nodes.sum(axis=0) == 1).mean() < 0.75  # half of them by choice, others by chance
+    assert 0.45 < taken.all(axis=2)[nodes].mean() < 0.6
+    assert nodes.mean(axis=1) == pytest.approx(np.full(n_nodes, 0.5 * 0.5 + 0.5 / n_nodes), abs=0.05)
+    assert 0.4 < (source[0] == source[1]).mean() < 0.6  # from one of two other inputs
+    assert ((source >= 0) & (source < n)).all()
+
+
+def test_losses_are_weighed_by_the_recipe():
+    found = {"behaviour": jnp.asarray(1.0), "interchange": jnp.asarray(2.0), "strict": jnp.asarray(4.0)}
+    assert weighed(found, SIITRecipe(behaviour=1, interchange=10, strict=0.5)) == pytest.approx(23.0)
