@@ -381,6 +381,14 @@ def train(
     models: Annotated[
         int, typer.Option(min=1, metavar="N", help="How many models, with seeds from --seed on.")
     ] = 1,
+    siit: Annotated[
+        bool,
+        typer.Option(
+            "--siit",
+            help="Train heads and MLPs that are named beforehand to compute the variables of the task's program, "
+            "by strict interchange-intervention training.",
+        ),
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where to write the model; TASK.safetensors by default.")
     ] = None,
@@ -395,6 +403,13 @@ def train(
     from rasplens.sources import Sizes, task_source
 
     asked = task_source(task, Sizes(vocab, max_len, causal, output=output))
+    if siit:
+        if recipe is not None or models != 1:
+            raise RaspLensError("--siit has a recipe of its own and trains one model; omit --recipe and --models.")
+        from rasplens.workflows.train import implement_and_show
+
+        implement_and_show(asked, seed, out or Path(f"{asked.name}.siit.safetensors"), json)
+        return
     from rasplens.workflows.train import train_and_show
 
     train_and_show(asked, recipe, list(range(seed, seed + models)), out or Path(f"{asked.name}.safetensors"), json)

@@ -1,10 +1,21 @@
-"""`rasplens train`: models of a task, one for each seed."""
+"""`rasplens train`: models of a task, one for each seed, or one whose nodes compute a program."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rasplens import terminal
-from rasplens.learned import LearnedModel, Recipe, get_recipe, read_recipe, train_many, use_all_cores
+from rasplens.errors import RaspLensError
+from rasplens.learned import (
+    LearnedModel,
+    Recipe,
+    SIITModel,
+    SIITRecipe,
+    get_recipe,
+    read_recipe,
+    train_many,
+    train_to_implement,
+    use_all_cores,
+)
 from rasplens.learned.recipes import default_recipes
 from rasplens.progress import Advance, progress_bar, training_report
 from rasplens.tasks import Task
@@ -80,3 +91,43 @@ def trained(
 
 def _is_file(recipe: str) -> bool:
     return recipe.endswith(".toml")
+
+
+def implement_and_show(task: Task, seed: int, out: Path, json: bool, recipe: SIITRecipe | None = None) -> None:
+    """Trains a model to implement a task's first program, stores it, and prints what its nodes compute.
+
+    Raises:
+        RaspLensError: If the task has no program, or there is no place to write to.
+    """
+    check_file(out, f"{task.name}.siit.safetensors")
+    if out.exists():
+        raise RaspLensError(f"{out} is there already. Name another file with --out, or remove it.")
+    if not task.programs:
+        raise RaspLensError(f"Task {task.name!r} has no program that a model could be trained to implement.")
+    recipe = recipe or SIITRecipe()
+    use_all_cores()
+    with progress_bar(f"{task.name}: JAX compiles the training step") as advance:
+
+        def report(step: int, means: Mapping[str, float]) -> None:
+            losses = "  ".join(f"{name} {value:.4f}" for name, value in means.items())
+            advance(f"{task.name}: {losses}", step, recipe.steps)
+
+        model = train_to_implement(next(iter(task.programs)), task, recipe=recipe, seed=seed, progress=report)
+    model.save(out)
+    if json:
+        terminal.as_json({"task": task.name, "path": str(out), **model.provenance})
+        return
+    _show_nodes(model, out)
+
+
+def _show_nodes(model: SIITModel, out: Path) -> None:
+    """Prints a line for each node of the circuit, and what all of them come to."""
+    found, rows = model.accuracy, []
+    for node, part in model.circuit.items():
+        rows.append([str(node), ", ".join(part.variables), found.interchange[str(node)], found.changed[str(node)]])
+    headings = ["node", "variables", "interchange accuracy", "of answers that change"]
+    terminal.table(f"What the nodes of the model compute, on held-out inputs of {model.task.name}", headings, rows)
+    terminal.out.print(
+        f"{found.behaviour:.4f} of the answers right; {found.least['strict']:.4f} where the node outside of the "
+        f"circuit that matters most is resampled. Model: {out}"
+    )

@@ -16,6 +16,7 @@ SLOW = {
     "testing-circuits.md",
     "experiments.md",
     "compression.md",
+    "siit.md",
     "training.md",
     "findings.md",
     "induction.md",

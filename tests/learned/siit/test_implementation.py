@@ -67,9 +67,7 @@ def test_answers_of_several_labels_are_refused():
         return [set(tokens[: i + 1]) for i in range(4)]
 
     labels = build_task("seen", "{x:4}", tokens="abc", answers=seen, readout="labels")
-    with pytest.raises(
-        RaspLensError, match="answers that are single labels; those of 'seen' are not"
-    ):
+    with pytest.raises(RaspLensError, match="answers that are single labels; those of 'seen' are not"):
         train_to_implement(programs.histogram(), labels)
 
 

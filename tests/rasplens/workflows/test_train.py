@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from rasplens.learned import RECIPES, import_checkpoint, load_learned, recipes
-from rasplens.tasks import get_task
+from rasplens.learned import RECIPES, SIITRecipe, import_checkpoint, load_learned, recipes
+from rasplens.tasks import get_task, task_from_inputs
+from rasplens.workflows import train
 
 ORIGIN = "trained by recipe 'fast' with seed 4"
 
@@ -132,3 +133,54 @@ def test_run_takes_alternatives_from_files(cli, folder):
     assert found["program"] == "offset"
     assert [one["program"] for one in found["alternatives"]] == ["back"]
     assert (folder / "runs" / "copy" / "report-back.html").exists()
+
+
+SIZES = "--vocab", "a,b,c", "--max-len", "4"
+
+
+@pytest.fixture
+def few_siit_steps(monkeypatch):
+    few = SIITRecipe(steps=3, batch_size=8, warmup=1, pool=40)
+    monkeypatch.setattr(train, "SIITRecipe", lambda: few)
+
+
+def test_it_says_what_each_node_computes_and_stores_it(cli, few_siit_steps, own_program, folder):
+    code, text, _ = cli("train", "mine.py:histogram", *SIZES, "--siit", "--seed", "3")
+    assert code == 0
+    assert "histogram (attention" in text
+    assert "L0 MLP" in text
+    assert "Model: histogram.siit.safetensors" in " ".join(text.split())
+    stored = load_learned(folder / "histogram.siit.safetensors")
+    assert stored.provenance["circuit"]["L0 MLP"] == ["histogram"]
+    assert stored.origin == "trained to implement 'histogram' by SIIT with seed 3"
+
+
+def test_json_has_its_circuit_and_its_accuracies(cli, few_siit_steps, own_program):
+    code, text, _ = cli("train", "mine.py:histogram", *SIZES, "--siit", "--json", "--out", "one.safetensors")
+    assert code == 0
+    found = json.loads(text)
+    assert (found["task"], found["path"]) == ("histogram", "one.safetensors")
+    assert set(found["implementation"]) == {"behaviour", "interchange", "changed", "strict"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--recipe", "fast"], "--siit has a recipe of its own and trains one model; omit --recipe and --models"),
+        (["--models", "2"], "--siit has a recipe of its own and trains one model; omit --recipe and --models"),
+        (["--out", "there.safetensors"], "there.safetensors is there already. Name another file with --out"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(cli, own_program, folder, options, message):
+    (folder / "there.safetensors").write_bytes(b"a model")
+    code, _, errors = cli("train", "mine.py:histogram", *SIZES, "--siit", *options)
+    assert code == 2
+    assert message in " ".join(errors.split())
+    assert (folder / "there.safetensors").read_bytes() == b"a model"
+
+
+def test_a_task_without_a_program_is_refused(folder):
+    words = [(a, b) for a in "abcd" for b in "abcd"]
+    task = task_from_inputs("words", words, [list(word) for word in words])
+    with pytest.raises(ValueError, match="Task 'words' has no program that a model could be trained to implement"):
+        train.implement_and_show(task, 0, folder / "x.safetensors", json=False)
