@@ -9,7 +9,13 @@ from rasplens.compare.evidence.interchange.pairs import (
     interchange_pairs,
     interchangeable_positions,
 )
-from rasplens.compare.evidence.interchange.patching import Agreement, _agreement, accuracy_drop_without, agreement
+from rasplens.compare.evidence.interchange.patching import (
+    Agreement,
+    _agreement,
+    accuracy_drop_without,
+    agreement,
+    alone,
+)
 from rasplens.compare.evidence.interchange.sites import mapped_subspaces
 from rasplens.compare.evidence.subspaces.representations import representations
 
@@ -33,6 +39,17 @@ def test_an_empty_mapping_changes_nothing(with_itself, pairs):
     assert (found.specificity == 1).all()
     np.testing.assert_array_equal(found.right, ~pairs.changes)
     assert found.score == 0
+
+
+def test_a_model_on_the_inputs_of_some_pairs_alone_answers_the_same(with_itself, pairs):
+    few = pairs.of(slice(10))
+    own = dict.fromkeys(pairs.positions, whole(with_itself.learned.width(POINT)))
+    model, those = alone(with_itself.learned, few)
+    assert model.n_inputs <= 20 < with_itself.n_inputs
+    np.testing.assert_array_equal(model.ids[those.base], with_itself.ids[few.base])
+    np.testing.assert_array_equal(model.ids[those.source], with_itself.ids[few.source])
+    there, here = (agreement(*each, POINT, own).right for each in ((model, those), (with_itself.learned, few)))
+    np.testing.assert_array_equal(there, here)
 
 
 def test_the_variables_own_directions_do_what_the_program_says(with_itself, pairs):

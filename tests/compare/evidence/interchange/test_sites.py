@@ -7,8 +7,10 @@ from rasplens.compare import CompareConfig, pair
 from rasplens.compare.evidence.interchange.pairs import interchange_pairs, interchangeable_positions
 from rasplens.compare.evidence.interchange.patching import agreement
 from rasplens.compare.evidence.interchange.sites import (
+    MOST_RESCORED,
     NO_WORSE,
     Site,
+    _promising,
     _smallest,
     components,
     find_sites,
@@ -130,3 +132,12 @@ def test_hook_points_are_in_forward_order():
         "blocks.0.hook_mlp_out", "blocks.0.hook_resid_pre",
     )  # fmt: skip
     assert sorted(points, key=when) == [points[i] for i in (5, 3, 4, 2, 0, 1)]
+
+
+def test_sites_that_do_clearly_worse_than_the_best_are_not_looked_at_again():
+    scores = [0.0, 0.9, 0.7, 0.5, 0.95, 0.0]
+    sites = [Site(POINT, "component", {}, score, score) for score in scores]
+    assert sorted(site.score for site in _promising(sites)) == [0.7, 0.9, 0.95]
+    assert _promising(sites[:1] * 3) == []  # one that never works is clearly worse than any
+    many = [Site(POINT, "component", {}, 0.01, 0.01)] * (2 * MOST_RESCORED)
+    assert len(_promising(many)) == MOST_RESCORED

@@ -14,7 +14,7 @@ from rasplens.compare.evidence.interchange.coordinates import READ
 from rasplens.compare.evidence.interchange.joint import joint_interchanges
 from rasplens.compare.evidence.interchange.pairs import draw_pairs
 from rasplens.compare.evidence.interchange.reference_sites import ReferenceSites
-from rasplens.compare.evidence.interchange.stream_axes import readings, stream_axes
+from rasplens.compare.evidence.interchange.stream_axes import StreamAxes, readings, stream_axes
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compare.verdict.calibration.circuits import HARD
@@ -116,6 +116,15 @@ def test_axes_are_found_once_and_go_with_the_model(induction, task, studied):
     del other
     gc.collect()
     assert gone() is None
+
+
+def test_coordinates_that_are_not_kept_are_found_anew(studied, read):
+    stream = studied.residual(POINT)
+    axes = StreamAxes(stream, np.stack([rows.T for rows in read.values()]), kept=1)
+    first, second = axes[3], axes[4]
+    assert axes[4] is second
+    assert axes[3] is not first
+    np.testing.assert_array_equal(axes[3].to, first.to)
 
 
 def test_axes_say_what_is_read(studied, read):

@@ -44,6 +44,15 @@ def test_a_compiled_models_own_directions_are_found(found, with_itself):
     assert n > 30
 
 
+def test_points_of_a_large_model_are_worked_on_one_after_the_other(found, with_itself, monkeypatch):
+    monkeypatch.setattr("rasplens.compare.evidence.subspaces.representations.AT_ONCE", 1)
+    singly = representations(with_itself)
+    assert set(singly) == set(found)
+    for place, one in found.items():
+        np.testing.assert_allclose(singly[place].explained, one.explained, atol=1e-9)
+        np.testing.assert_allclose(singly[place].rows, one.rows, atol=1e-9)
+
+
 def test_directions_of_other_variables_are_not_its_own(found, with_itself):
     """The negative control of the test above."""
     name, other = "previous", with_itself.compiled.variables["tokens"]
