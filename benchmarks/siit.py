@@ -59,8 +59,9 @@ def row(name: str, entry: Entry, config: str, seed: int) -> list[str]:
     except RaspLensError as error:
         return [name, "–", "–", "–", "–", "–", str(error).partition(". ")[0], "–"]
     seconds = time.perf_counter() - began
-    said = compare(reference, model, task=task, config=config, seed=seed).verdict.answer
-    return [name, str(len(model.circuit)), *shares(model), said, f"{seconds:.0f}"]
+    said = compare(reference, model, task=task, config=config, seed=seed).verdict
+    variables = f"{said.answer} (variables: {said.levels['variables']})"
+    return [name, str(len(model.circuit)), *shares(model), variables, f"{seconds:.0f}"]
 
 
 def longer_task(entry: Entry) -> Task:
