@@ -83,6 +83,6 @@ def test_a_comparison_recognises_it_and_not_one_that_only_answers_alike():
     assert min(model.accuracy.least.values()) > 0.98
     levels = compare("induction", model, task=task, config="quick").verdict.levels
     assert (levels["answers"], levels["variables"]) == ("implements", "implements")
-    alone = train_to_implement("induction", task, recipe=SIITRecipe(steps=3_000, interchange=0, strict=0))
+    alone = train_to_implement("induction", task, recipe=SIITRecipe(steps=3_000, interchange=0.0, strict=0.0))
     assert alone.accuracy.behaviour > 0.98
     assert min(alone.accuracy.least.values()) < 0.9

@@ -28,4 +28,4 @@ def test_every_input_has_interventions_of_its_own():
 
 def test_losses_are_weighed_by_the_recipe():
     found = {"behaviour": jnp.asarray(1.0), "interchange": jnp.asarray(2.0), "strict": jnp.asarray(4.0)}
-    assert weighed(found, SIITRecipe(behaviour=1, interchange=10, strict=0.5)) == pytest.approx(23.0)
+    assert weighed(found, SIITRecipe(behaviour=1.0, interchange=10.0, strict=0.5)) == pytest.approx(23.0)
