@@ -181,11 +181,12 @@ def cost_table(n_random: int, config: str) -> str:
     for name, those in (("planted", found[:1]), (f"{n_random} random", found[1:])):
         verdicts = Counter(str(one["verdict"]) for one in those)
         said = ", ".join(verdict if len(those) == 1 else f"{n} {verdict}" for verdict, n in verdicts.items())
-        # In a model without the circuit the heads that attend most like the program's are those by chance.
-        parts = (those[0][what] if len(those) == 1 else [] for what in ("variables", "heads"))
+        variables = sorted({part for one in those for part in one["variables"]})
+        # In a model without the circuit some head attends most like the program's all the same.
+        heads = those[0]["heads"] if len(those) == 1 else ["others in each, by chance"]
         minutes, memory = (max(one[what] for one in those) for what in ("minutes", "GiB"))
         most = f"**{minutes:.1f}** (to reach: {MINUTES})", f"**{memory:.1f}** (to reach: {GIB})"
-        rows.append([name, said, *(", ".join(part) or "none" for part in parts), *most])
+        rows.append([name, said, *(", ".join(part) or "none" for part in (variables, heads)), *most])
     headings = ["model", f"verdict, `{config}`", "variables found", "heads matched", "minutes", "GiB"]
     return table(headings, rows)
 

@@ -16,8 +16,7 @@ class SIITRecipe:
 
     InterpBench (Gupta et al. 2024, arXiv 2407.14494, appendix B) gives them 1, 1 and 0.4, each with a step of its
     own; its code applies the last weight twice, so that it acts as 0.16. Here they are added up in one step, and
-    count alike: with less, nodes outside of the circuit go on to matter a little. Much weight decay makes nodes
-    right on inputs that they have not seen: small tasks have few to learn from.
+    count alike. Neither that nor the weight decay was shown to be better than theirs.
 
     Attributes:
         steps: Of AdamW, with a rate that rises and then falls to zero.
