@@ -7,17 +7,15 @@ python benchmarks/calibration.py --only copy,shift --kinds itself untrained     
 """
 
 import argparse
-import json
-import sys
-import time
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 from page import table, write
+from swept import add_arguments, chosen, swept
 
-from rasplens.compare.config import PRESETS
+from rasplens.compare.config import PRESETS, Preset
 from rasplens.compare.verdict.calibration.circuits import CIRCUITS, HARD, NOT_TOLD_APART, Circuit
 from rasplens.compare.verdict.calibration.labelled_pairs import (
     ALTERNATIVE,
@@ -31,6 +29,9 @@ from rasplens.compare.verdict.calibration.labelled_pairs import (
 from rasplens.compare.verdict.calibration.measure import by_group, is_told_apart, measures, observe
 from rasplens.compare.verdict.calibration.random_programs import N_PROGRAMS, random_programs
 from rasplens.compare.verdict.verdict import IMPLEMENTS, UNKNOWN, Answer
+from rasplens.errors import RaspLensError
+from rasplens.sweeps import Job
+from rasplens.sweeps.job import Row
 
 Pairs = Callable[[Circuit, int], Iterable[LabelledPair]]
 
@@ -52,6 +53,9 @@ SOURCES: Mapping[str, Pairs] = {
 }
 """Models in other weights; compressed, distilled and trained ones; random programs, each with one that is near."""
 
+KNOWN = {**CIRCUITS, **HARD}
+"""The circuits by name."""
+
 TRAINED = {"compressed", "distilled", "shuffled"}
 
 ANSWERS: tuple[Answer, ...] = ("implements", "partly", "does not", "cannot tell")
@@ -65,15 +69,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of everything random")
     parser.add_argument("--only", default="", help="circuits, with commas")
     parser.add_argument("--kinds", nargs="+", default=[], help="of models, such as 'disguised, with noise'")
-    parser.add_argument("--rows", type=Path, help="one JSON line a pair; what it has is not measured again")
     parser.add_argument("--write", type=Path, help="the page to put the tables into")
+    add_arguments(parser)
     arguments = parser.parse_args()
-    found = Rows(arguments.rows, arguments.config, arguments.seed)
-    for circuit, source in _asked(arguments):
-        _measure(circuit, source, arguments.kinds, found)
-    if not found.rows:
+    found = swept(jobs(arguments), arguments)
+    verdicts = found[found["model"].notna()] if "model" in found else found[:0]
+    if not len(verdicts):
         raise SystemExit("No circuit has such pairs.")
-    text = tables(pd.DataFrame(found.rows), found.left_out, arguments.config, arguments.seed)
+    text = tables(verdicts, left_out(found), arguments.config, arguments.seed)
     print(text)
     if arguments.write is not None:
         write(arguments.write, _section(set(arguments.sources)), text)
@@ -86,100 +89,40 @@ def _section(sources: set[str]) -> str:
     return "trained pairs" if sources <= TRAINED else "calibration"
 
 
-@dataclass(frozen=True)
-class Source:
-    """Where labelled pairs of a circuit come from.
-
-    Attributes:
-        name: For the file of rows.
-        pairs: Makes them.
-    """
-
-    name: str
-    pairs: Pairs
+def jobs(arguments: argparse.Namespace) -> Iterator[Job]:
+    """One for each circuit and source."""
+    only = chosen(arguments.only, KNOWN, "circuit")
+    for source in (name for name in SOURCES if name in arguments.sources):
+        for name in range(arguments.random) if source == "random" else only:
+            which = {"source": source, "circuit_name": str(name), "kinds": arguments.kinds}
+            yield Job("calibration:measured", {**which, "config": arguments.config, "seed": arguments.seed})
 
 
-def _asked(arguments: argparse.Namespace) -> Iterator[tuple[Circuit, Source]]:
-    known = {**CIRCUITS, **HARD}
-    only = arguments.only.split(",") if arguments.only else list(known)
-    if unknown := set(only) - set(known):
-        raise SystemExit(f"There is no circuit {', '.join(sorted(unknown))}; there are {', '.join(known)}.")
-    for name in (name for name in SOURCES if name in arguments.sources):
-        if name == "random":
-            circuits = (program.circuit() for program in random_programs(arguments.random))
-        else:
-            circuits = (known[circuit] for circuit in only)
-        yield from ((circuit, Source(name, SOURCES[name])) for circuit in circuits)
+def measured(source: str, circuit_name: str, config: Preset, seed: int, kinds: list[str]) -> list[Row]:
+    """The verdicts on the pairs of a circuit; then, if others could not be made, why."""
+    if source == "random":
+        circuit = next(itertools.islice(random_programs(int(circuit_name) + 1), int(circuit_name), None)).circuit()
+    else:
+        circuit = KNOWN[circuit_name]
+    rows: list[Row] = []
+    try:
+        for labelled in SOURCES[source](circuit, seed):
+            if not kinds or labelled.kind.removeprefix(ALTERNATIVE) in kinds:
+                rows.append({"family": circuit.family, **observe(labelled, seed, config)})
+    except RaspLensError as failed:  # a model that is not faithful enough to be known as the same
+        rows.append({"circuit": circuit.name, "why": str(failed)})
+    return rows
 
 
-class Rows:
-    """The rows that were measured with one config and seed, in a file that a later run goes on from.
-
-    The file has one JSON line a pair, and one for each circuit whose pairs are all measured or cannot be made.
-    """
-
-    def __init__(self, path: Path | None, config: str, seed: int) -> None:
-        self.path, self.config, self.seed = path, config, seed
-        self.rows: list[dict[str, object]] = []
-        self.left_out: dict[str, str] = {}
-        self._done: set[tuple[object, ...]] = set()
-        if path is not None and path.exists():
-            for line in path.read_text().splitlines():
-                row = json.loads(line)
-                if (row["config"], row["seed"]) == (config, seed):
-                    self._keep(row)
-
-    def add(self, row: dict[str, object]) -> None:
-        """Keeps a row, and writes it."""
-        row = {**row, "config": self.config, "seed": self.seed}
-        self._keep(row)
-        if self.path is not None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("a") as file:
-                file.write(json.dumps(row) + "\n")
-
-    def has(self, *names: str) -> bool:
-        """Whether a circuit of a source is done; or with the names of program and model, that pair."""
-        return names in self._done
-
-    def _keep(self, row: dict[str, object]) -> None:
-        whole = row["source"], row["circuit"]
-        if "verdict" in row:
-            self._done.add((*whole, row["program"], row["model"]))
-            self.rows.append(row)
-        else:
-            self._done.add(whole)
-            if row["why"]:
-                self.left_out[f"{row['circuit']}, {row['source']}"] = str(row["why"])
-
-
-def _measure(circuit: Circuit, source: Source, kinds: list[str], found: Rows) -> None:
-    """Adds the verdicts on the pairs of a circuit to those found."""
-    here = {"source": source.name, "circuit": circuit.name}
-    if found.has(*here.values()):
-        return
-    began, why = time.perf_counter(), ""
-    pairs = iter(source.pairs(circuit, found.seed))
-    while True:
-        try:
-            labelled = next(pairs, None)
-        except RaspLensError as failed:  # a model that is not faithful enough to be known as the same
-            labelled, why = None, str(failed)
-        if labelled is None:
-            break
-        names = labelled.program, labelled.kind
-        wanted = not kinds or labelled.kind.removeprefix(ALTERNATIVE) in kinds
-        if not wanted or found.has(*here.values(), *names):
-            continue
-        row = observe(labelled, found.seed, PRESETS[found.config])
-        found.add({**here, "family": circuit.family, **row})
-        seconds = time.perf_counter() - began
-        said = f"{' against '.join(names[::-1])}: {row['verdict']}"
-        print(f"{seconds:5.0f} s  {len(found.rows):5}  {circuit.name}: {said}", file=sys.stderr, flush=True)
-    if why:
-        print(f"{circuit.name}, {source.name}: left out: {why}", file=sys.stderr, flush=True)
-    if not kinds:
-        found.add({**here, "why": why})
+def left_out(found: pd.DataFrame) -> dict[str, str]:
+    """By circuit and source, why pairs are missing: their model could not be made, or the job failed."""
+    why = found["error"].where(found["error"].notna(), found.get("why"))
+    missing = found[why.notna()]
+    names = missing.get("circuit", missing["circuit_name"]).fillna(missing["circuit_name"])
+    return {
+        f"{name}, {source}": reason
+        for name, source, reason in zip(names, missing["source"], why[why.notna()], strict=True)
+    }
 
 
 def tables(frame: pd.DataFrame, left_out: dict[str, str], config: str, seed: int) -> str:

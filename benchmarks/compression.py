@@ -6,16 +6,16 @@ python benchmarks/compression.py sweep --write docs/compression.md --figure swee
 """
 
 import argparse
+import json
 import sys
 import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from multiprocessing import get_context
 from pathlib import Path
 
 import pandas as pd
 from page import table, write
+from swept import add_arguments, swept
 
 from rasplens.compile import CompiledModel, compile_program
 from rasplens.compile.rasp.programs.catalogue import CATALOGUE
@@ -25,6 +25,8 @@ from rasplens.learned.compressor.evaluation import Evaluation, baseline, evaluat
 from rasplens.learned.compressor.figures import draw_sweep
 from rasplens.learned.compressor.recipe import CompressionRecipe, get_recipe
 from rasplens.learned.compressor.sweep import sweep
+from rasplens.sweeps import Job
+from rasplens.sweeps.job import Row
 
 FRAC_WIDTHS, SORT_WIDTHS = (2, 3, 4, 5, 6, 8), (4, 6, 8, 10, 14)
 
@@ -42,11 +44,9 @@ RANDOM = replace(get_recipe("fast"), fitted=0, rates=(1.0,))
 BRIEF = replace(get_recipe("fast"), steps=2_000, final_learning_rate=1e-4, trial=200)
 """For the sweep, where there are many runs."""
 
-PROCESSES = 2
+Setting = tuple[str, dict[str, object], Sequence[int], CompressionRecipe]
 
-Job = tuple[str, dict[str, object], Sequence[int], CompressionRecipe]
-
-JOBS: dict[str, list[Job]] = {
+JOBS: dict[str, list[Setting]] = {
     "fast": [
         ("frac_prevs", AS_PUBLISHED, FRAC_WIDTHS, get_recipe("fast")),
         ("frac_prevs", {**AS_PUBLISHED, "causal": True}, (1, 2, 4, 6), get_recipe("fast")),
@@ -68,32 +68,30 @@ def main() -> None:
     parser.add_argument("part", choices=["fast", "paper", "sweep"])
     parser.add_argument("--write", type=Path, help="the page to put the tables into")
     parser.add_argument("--figure", type=Path, help="where to draw the sweep")
+    add_arguments(parser)
     arguments = parser.parse_args()
-    text = swept(arguments.figure) if arguments.part == "sweep" else measured(JOBS[arguments.part])
+    text = every_program(arguments) if arguments.part == "sweep" else measured(arguments)
     print(text)
     if arguments.write is not None:
         write(arguments.write, f"compression-{arguments.part}", text)
 
 
-def measured(jobs: Sequence[Job]) -> str:
+def measured(arguments: argparse.Namespace) -> str:
     """Programs of the paper, each with a recipe."""
-    with workers() as pool:
-        return "\n\n".join(pool.map(finding, jobs))
+    part = arguments.part
+    jobs = [Job("compression:finding", {"part": part, "number": i}) for i in range(len(JOBS[part]))]
+    found = swept(jobs, arguments)
+    return "\n\n".join(found["text"].fillna(found["error"]) if "text" in found else found["error"])
 
 
-def swept(figure: Path | None) -> str:
+def every_program(arguments: argparse.Namespace) -> str:
     """Every program of the library, with a brief recipe."""
-    with workers() as pool:
-        frames = pool.map(swept_program, sorted(CATALOGUE, key=len, reverse=True))
-        frame = pd.concat(frames).sort_values(["program", "d"], ignore_index=True)
-    if figure is not None:
-        draw_sweep(frame).write_html(figure, include_plotlyjs=True)
+    jobs = [Job("compression:swept_program", {"program": name}) for name in CATALOGUE]
+    frame = swept(jobs, arguments)
+    frame = frame[frame["error"].isna()].sort_values(["program", "d"], ignore_index=True)
+    if arguments.figure is not None:
+        draw_sweep(frame).write_html(arguments.figure, include_plotlyjs=True)
     return sweep_table(frame)
-
-
-def workers() -> ProcessPoolExecutor:
-    """Processes that share nothing."""
-    return ProcessPoolExecutor(PROCESSES, get_context("spawn"))
 
 
 def compiled_entry(name: str, options: dict[str, object]) -> CompiledModel:
@@ -102,9 +100,9 @@ def compiled_entry(name: str, options: dict[str, object]) -> CompiledModel:
     return compile_program(entry.build(), entry.vocab, entry.max_len, **{**dict(entry.options), **options})
 
 
-def finding(job: Job) -> str:
+def finding(part: str, number: int) -> dict[str, str]:
     """One program at several widths, each with its time, beside principal components."""
-    name, options, widths, recipe = job
+    name, options, widths, recipe = JOBS[part][number]
     compiled, rows, models = compiled_entry(name, options), [], {}
     for d in widths:
         began = time.perf_counter()
@@ -126,7 +124,7 @@ def finding(job: Job) -> str:
     if options:
         detail = of_features if name == "frac_prevs" else of_variables
         text += "".join("\n\n" + detail(models[d]) for d in DETAILS_OF[name] if d in models)
-    return text
+    return {"text": text}
 
 
 def of_features(model: CompressedModel) -> str:
@@ -151,12 +149,10 @@ def of_variables(model: CompressedModel) -> str:
     return f"Variables at d = {model.d}:\n\n{table(headings, rows)}"
 
 
-def swept_program(name: str) -> pd.DataFrame:
+def swept_program(program: str) -> list[Row]:
     """A program of the library at several widths."""
-    began = time.perf_counter()
-    found = sweep(compiled_entry(name, {}), recipe=BRIEF).assign(program=name)
-    print(f"{name}: {len(found)} widths in {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
-    return found
+    found = sweep(compiled_entry(program, {}), recipe=BRIEF).assign(program=program)
+    return json.loads(found.to_json(orient="records", double_precision=15))
 
 
 def sweep_table(frame: pd.DataFrame) -> str:

@@ -6,19 +6,22 @@ python benchmarks/library.py --only sort,reverse --config quick     a few
 """
 
 import argparse
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pandas as pd
 from page import table, write
+from swept import add_arguments, chosen, swept
 
 from rasplens.compare import compare
-from rasplens.compare.config import PRESETS
+from rasplens.compare.config import PRESETS, Preset
 from rasplens.compare.verdict.claims import UNTESTABLE
 from rasplens.compare.verdict.verdict import IMPLEMENTS
 from rasplens.compile.rasp.programs.catalogue import CATALOGUE, Entry
 from rasplens.errors import RaspLensError
 from rasplens.model import disguise
+from rasplens.sweeps import Job
+from rasplens.sweeps.job import Row
 from rasplens.tasks import compile_for, task_from_program
 
 CONDITION = 10.0
@@ -31,44 +34,44 @@ def main() -> None:
     parser.add_argument("--config", choices=list(PRESETS), default="standard", help="of the comparisons")
     parser.add_argument("--seed", type=int, default=0, help="of everything random")
     parser.add_argument("--write", type=Path, help="the page to put the table into")
+    add_arguments(parser)
     arguments = parser.parse_args()
-    only = arguments.only.split(",") if arguments.only else list(CATALOGUE)
-    if unknown := set(only) - set(CATALOGUE):
-        raise SystemExit(f"There is no program {', '.join(sorted(unknown))}; there are {', '.join(CATALOGUE)}.")
-    found = []
-    for name in only:
-        for row in rows(name, CATALOGUE[name], arguments.config, arguments.seed):
-            print(*row, sep=" | ", file=sys.stderr, flush=True)
-            found.append(row)
-    text = summary(found, arguments.config)
+    asked = {"config": arguments.config, "seed": arguments.seed}
+    names = chosen(arguments.only, CATALOGUE, "program")
+    text = summary(swept([Job("library:rows", {"name": name, **asked}) for name in names], arguments))
     print(text)
     if arguments.write is not None:
         write(arguments.write, "library", text)
 
 
-def rows(name: str, entry: Entry, config: str, seed: int) -> Iterator[list[str]]:
+def rows(name: str, config: Preset, seed: int, entry: Entry | None = None) -> Iterator[Row]:
     """For the program and its disguise: what the verdict is, and how many claims were tested."""
+    entry = entry or CATALOGUE[name]
     options = dict(entry.options)
     try:
         task = task_from_program(entry.build(), entry.vocab, entry.max_len, causal=options.get("causal", False))
         reference = compile_for(task, entry.build())
     except RaspLensError as error:
-        yield [name, "–", "no task", "–", str(error).partition(". ")[0]]
+        yield {"model": "–", "verdict": "no task", "tested": "–", "why": str(error).partition(". ")[0]}
         return
     disguised = disguise(reference, seed=seed, extra_width=3, basis="oblique", condition=CONDITION)
     for kind, model in (("itself", reference), ("disguised", disguised)):
         said = compare(reference, model, task=task, config=config, seed=seed).verdict
         tested = (said.claims["status"] != UNTESTABLE).sum()
         why = "" if said.answer == IMPLEMENTS else " ".join(said.reasons[:2])
-        yield [name, kind, said.answer, f"{tested} of {len(said.claims)}", why]
+        tested_claims = f"{tested} of {len(said.claims)}"
+        yield {"model": kind, "verdict": said.answer, "tested": tested_claims, "why": why}
 
 
-def summary(found: list[list[str]], config: str) -> str:
+def summary(found: pd.DataFrame) -> str:
     """How many are recognised, and all rows."""
-    compared = [row for row in found if row[1] != "–"]
-    right = sum(row[2] == IMPLEMENTS for row in compared)
-    title = f"### The library against itself (`{config}`): {right} of {len(compared)} recognised"
-    return f"{title}\n\n{table(['program', 'model', 'verdict', 'claims tested', 'why not'], found)}"
+    compared = found[found["model"] != "–"]
+    right = int((compared["verdict"] == IMPLEMENTS).sum())
+    why = found["why"].fillna(found["error"])
+    cells = zip(found["name"], found["model"], found["verdict"], found["tested"], why, strict=True)
+    shown = [["–" if cell != cell or cell is None else str(cell) for cell in row] for row in cells]
+    title = f"### The library against itself (`{found['config'].iloc[0]}`): {right} of {len(compared)} recognised"
+    return f"{title}\n\n{table(['program', 'model', 'verdict', 'claims tested', 'why not'], shown)}"
 
 
 if __name__ == "__main__":

@@ -6,17 +6,20 @@ python benchmarks/siit.py --only induction,reverse            a few programs
 
 import argparse
 import math
-import sys
 import time
 from pathlib import Path
 
+import pandas as pd
 from page import table, write
+from swept import add_arguments, chosen, swept
 
 from rasplens.compare import compare
-from rasplens.compare.config import PRESETS
+from rasplens.compare.config import PRESETS, Preset
 from rasplens.compile.rasp.programs.catalogue import CATALOGUE, Entry
 from rasplens.errors import RaspLensError
-from rasplens.learned import SIITModel, train_to_implement, use_all_cores
+from rasplens.learned import train_to_implement
+from rasplens.sweeps import Job
+from rasplens.sweeps.job import Row
 from rasplens.tasks import Task, compile_for, task_from_program
 
 LONGER = 2
@@ -32,50 +35,75 @@ def main() -> None:
     parser.add_argument("--config", choices=list(PRESETS), default="quick", help="of the comparisons")
     parser.add_argument("--seed", type=int, default=0, help="of everything random")
     parser.add_argument("--write", type=Path, help="the page to put the table into")
+    add_arguments(parser)
     arguments = parser.parse_args()
-    names = arguments.only.split(",") if arguments.only else list(CATALOGUE)
-    if unknown := set(names) - set(CATALOGUE):
-        raise SystemExit(f"There is no program {', '.join(sorted(unknown))}; there are {', '.join(CATALOGUE)}.")
-    use_all_cores()
-    rows = []
-    for name in names:
-        rows.append(row(name, CATALOGUE[name], arguments.config, arguments.seed))
-        print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
-    headings = ["program", "nodes", *(f"{kind} (to reach: {least})" for kind, least in WANTED.items())]
-    headings += ["of answers that change", "verdict", "seconds"]
-    text = table(headings, rows)
+    asked = {"config": arguments.config, "seed": arguments.seed}
+    names = chosen(arguments.only, CATALOGUE, "program")
+    found = swept([Job("siit:trained", {"name": name, **asked}) for name in names], arguments)
+    text = summary(found)
     print(text)
     if arguments.write is not None:
         write(arguments.write, "siit", text)
 
 
-def row(name: str, entry: Entry, config: str, seed: int) -> list[str]:
+def trained(name: str, config: Preset, seed: int) -> Row:
     """A program's nodes, what they reach, and what a comparison says."""
     try:
-        task = longer_task(entry)
+        task = longer_task(CATALOGUE[name])
         reference = compile_for(task)
         began = time.perf_counter()
         model = train_to_implement(reference, task, seed=seed)
     except RaspLensError as error:
-        return [name, "–", "–", "–", "–", "–", str(error).partition(". ")[0], "–"]
+        return {"left_out": str(error).partition(". ")[0]}
     seconds = time.perf_counter() - began
     said = compare(reference, model, task=task, config=config, seed=seed).verdict
-    variables = f"{said.answer} (variables: {said.levels['variables']})"
-    return [name, str(len(model.circuit)), *shares(model), variables, f"{seconds:.0f}"]
+    return {
+        "nodes": len(model.circuit),
+        **model.accuracy.least,
+        "verdict": said.answer,
+        "variables": said.levels["variables"],
+        "training": seconds,
+    }
+
+
+def summary(found: pd.DataFrame) -> str:
+    """A row a program; bold where an accuracy is reached."""
+    headings = ["program", "nodes", *(f"{kind} (to reach: {least})" for kind, least in WANTED.items())]
+    headings += ["of answers that change", "verdict", "variables", "seconds"]
+    done = found[found["nodes"].notna()]
+    reached = (done[list(WANTED)] >= list(WANTED.values())).all(axis=1)
+    rows = [
+        [
+            row["name"],
+            f"{row['nodes']:.0f}",
+            *(_share(row[kind], least) for kind, least in WANTED.items()),
+            _share(row["changed"]),
+            row["verdict"],
+            row["variables"],
+            f"{row['training']:.0f}",
+        ]
+        for row in done.to_dict("records")
+    ]
+    total = (
+        f"{reached.sum()} of {len(done)} programs reach all three; median "
+        f"{done['training'].median():.0f} s a model, one processor each."
+    )
+    missing = found[found["nodes"].isna()]
+    why = missing["error"].where(missing["error"].notna(), missing.get("left_out"))
+    left = [f"`{name}` is left out: {reason}." for name, reason in zip(missing["name"], why, strict=True)]
+    return "\n\n".join([total, table(headings, rows), *left])
+
+
+def _share(value: float, least: float = math.inf) -> str:
+    if math.isnan(value):
+        return "–"
+    return f"**{value:.4f}**" if value >= least else f"{value:.4f}"
 
 
 def longer_task(entry: Entry) -> Task:
     """A program's own answers on inputs somewhat longer than the catalogue's."""
     causal = dict(entry.options).get("causal", False)
     return task_from_program(entry.build(), entry.vocab, entry.max_len + LONGER, causal=causal)
-
-
-def shares(model: SIITModel) -> list[str]:
-    """The least of each accuracy over nodes, bold where it is reached."""
-    least = model.accuracy.least
-    bold = {kind: "**" if least[kind] >= wanted else "" for kind, wanted in WANTED.items()}
-    cells = [f"{mark}{least[kind]:.4f}{mark}" for kind, mark in bold.items()]
-    return [*cells, "–" if math.isnan(least["changed"]) else f"{least['changed']:.4f}"]
 
 
 if __name__ == "__main__":

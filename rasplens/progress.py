@@ -77,3 +77,14 @@ def comparison_report(advance: Advance, name: str = "comparing") -> Callable[[st
     from rasplens.compare.pipeline import STAGES
 
     return lambda stage: advance(f"{name}: {stage}", STAGES.index(stage), len(STAGES))
+
+
+def sweep_report(advance: Advance) -> Callable[[Any], None]:
+    """What `sweep` calls: it shows how many jobs failed, and the time left."""
+
+    def report(now: Any) -> None:
+        failed = f"{now.failed} failed  " if now.failed else ""
+        left = "" if now.seconds_left != now.seconds_left else f"{now.seconds_left:.0f} s left"
+        advance(f"jobs  {failed}{left}", now.done, now.total)
+
+    return report

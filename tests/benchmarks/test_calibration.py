@@ -46,29 +46,31 @@ def test_the_tables_list_what_is_not_right(calibration):
     assert "| share, trained | not faithful |" in text
 
 
+@pytest.mark.slow
 def test_a_later_run_measures_only_what_is_missing(calibration, tmp_path, monkeypatch, capsys):
-    path, asked = tmp_path / "rows.jsonl", []
+    command = ["calibration.py", "--only", "shift", "--results", str(tmp_path), "--config", "quick"]
+    monkeypatch.setattr(sys, "argv", [*command, "--kinds", "itself", "untrained"])
+    calibration.main()
+    (kept,) = tmp_path.glob("*.json")
+    written = kept.stat().st_mtime_ns
+    rows = json.loads(kept.read_text())["rows"]
+    assert [row["model"] for row in rows] == ["itself", "alternative, itself", "untrained"] * 2
+    calibration.main()
+    assert kept.stat().st_mtime_ns == written
+    assert "6 pairs of 1 circuits" in capsys.readouterr().out
 
-    def observe(labelled, seed, config):
-        asked.append(labelled.kind)
-        return row(labelled.circuit, labelled.kind, labelled.same, "implements") | {"program": labelled.program}
 
-    monkeypatch.setattr(calibration, "observe", observe)
-    command = ["calibration.py", "--only", "shift", "--rows", str(path), "--config", "quick"]
-    monkeypatch.setattr(sys, "argv", [*command, "--kinds", "itself"])
-    calibration.main()
-    assert asked == ["itself", "alternative, itself"] * 2
-    monkeypatch.setattr(sys, "argv", command)
-    calibration.main()
-    assert asked.count("itself") == 2
-    assert "untrained" in asked
-    n = len(asked)
-    calibration.main()
-    assert len(asked) == n
-    *pairs, done = map(json.loads, path.read_text().splitlines())
-    assert len(pairs) == n
-    assert done["why"] == ""
-    capsys.readouterr()
+def test_what_could_not_be_made_and_jobs_that_failed_are_left_out_with_their_reason(calibration):
+    rows = [
+        {"circuit": "copy", "circuit_name": "copy", "source": "exact", "why": None, "error": None},
+        {"circuit": "share", "circuit_name": "share", "source": "trained", "why": "not faithful", "error": None},
+        {"circuit": None, "circuit_name": "7", "source": "random", "why": None, "error": "KeyError: 1"},
+    ]
+    assert calibration.left_out(pd.DataFrame(rows)) == {
+        "share, trained": "not faithful",
+        "7, random": "KeyError: 1",
+    }
+    assert calibration.left_out(pd.DataFrame(rows).drop(columns="why")) == {"7, random": "KeyError: 1"}
 
 
 def test_an_unknown_circuit_is_refused(calibration, monkeypatch):

@@ -3,10 +3,11 @@
 import importlib.util
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from rasplens.compile.rasp import Map, tokens
-from rasplens.compile.rasp.programs.catalogue import CATALOGUE, Entry
+from rasplens.compile.rasp.programs.catalogue import Entry
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -22,15 +23,31 @@ def library(monkeypatch):
 
 @pytest.mark.slow
 def test_a_program_is_compared_with_itself_and_with_a_disguise(library):
-    found = list(library.rows("reverse", CATALOGUE["reverse"], "quick", 0))
-    assert [row[1:3] for row in found] == [["itself", "implements"], ["disguised", "implements"]]
-    assert library.summary(found, "quick").startswith(
-        "### The library against itself (`quick`): 2 of 2 recognised"
-    )
+    found = pd.DataFrame(library.rows("reverse", "quick", 0)).assign(name="reverse", config="quick", error=None)
+    assert list(found["model"]) == ["itself", "disguised"]
+    assert list(found["verdict"]) == ["implements", "implements"]
+    assert library.summary(found).startswith("### The library against itself (`quick`): 2 of 2 recognised")
 
 
 def test_a_program_that_has_a_value_on_a_single_input_has_no_task(library):
     inverse = Entry(lambda: Map(lambda token: 1 / token, tokens), (0, 1), 3)
-    ((name, kind, said, _, why),) = library.rows("inverse", inverse, "quick", 0)
-    assert (name, kind, said) == ("inverse", "–", "no task")
-    assert "too few different inputs (1 were drawn)" in why
+    (row,) = library.rows("inverse", "quick", 0, inverse)
+    assert (row["model"], row["verdict"]) == ("–", "no task")
+    assert "too few different inputs (1 were drawn)" in row["why"]
+
+
+def test_a_job_that_failed_is_a_row_of_the_table(library):
+    found = pd.DataFrame(
+        [
+            {
+                "name": "a",
+                "model": "itself",
+                "verdict": "implements",
+                "tested": "1 of 1",
+                "why": "",
+                "error": None,
+            },
+            {"name": "b", "model": None, "verdict": None, "tested": None, "why": None, "error": "TypeError: no"},
+        ]
+    ).assign(config="quick")
+    assert "| b | – | – | – | TypeError: no |" in library.summary(found)

@@ -15,6 +15,7 @@ SLOW = {
     "reading-a-comparison.md",
     "testing-circuits.md",
     "experiments.md",
+    "many-models.md",
     "compression.md",
     "siit.md",
     "training.md",

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import pytest
 
 from rasplens.compare.pipeline import STAGES
-from rasplens.progress import Rate, comparison_report, progress_bar, training_report
+from rasplens.progress import Rate, comparison_report, progress_bar, sweep_report, training_report
 
 
 @pytest.fixture
@@ -49,3 +49,10 @@ def test_progress_goes_to_the_error_stream(capsys):
     with progress_bar("working") as advance:
         advance("half", 1, 2)
     assert capsys.readouterr().out == ""
+
+
+def test_a_sweep_tells_failures_and_the_time_left(shown, advance):
+    report = sweep_report(advance)
+    report(SimpleNamespace(done=2, failed=0, total=5, seconds_left=float("nan")))
+    report(SimpleNamespace(done=3, failed=1, total=5, seconds_left=12.2))
+    assert shown == [("jobs  ", 2, 5), ("jobs  1 failed  12 s left", 3, 5)]

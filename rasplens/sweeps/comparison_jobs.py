@@ -1,0 +1,73 @@
+"""Comparisons as jobs: a program against a model that is trained, loaded, or the program in other weights."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rasplens.compare.config import PRESETS
+from rasplens.errors import RaspLensError
+from rasplens.sources.files import file_source
+from rasplens.sweeps.job import Job
+
+
+def comparison_job(
+    task: str,
+    program: str | None = None,
+    *,
+    recipe: str | None = None,
+    model: str | None = None,
+    seed: int = 0,
+    config: str = "quick",
+) -> Job:
+    """A comparison as plain data.
+
+    Args:
+        task: By its name, or `FILE.py:NAME`, or a data file; as on the command line.
+        program: One of the task's by name, the first by default, or `FILE.py:NAME`, or `FILE.rasp`.
+        recipe: To train a model by, from the seed.
+        model: Instead, the file of one; neither takes the shipped model.
+        seed: Of training and comparison.
+        config: A preset of comparisons.
+
+    Raises:
+        RaspLensError: If both a recipe and a model are given, there is no such preset, or a file is not there.
+    """
+    if recipe is not None and model is not None:
+        raise RaspLensError("A comparison has a recipe to train a model by, or the file of one, not both.")
+    if config not in PRESETS:
+        raise RaspLensError(f"There is no preset {config!r}; there are {', '.join(PRESETS)}.")
+    named = [file_source(name) for name in (task, program) if name is not None]
+    files = [str(found.path) for found in named if found is not None]
+    files += [model] if model is not None else []
+    files += [task] if file_source(task) is None and Path(task).is_file() else []
+    arguments = {
+        "task": task,
+        "program": program,
+        "recipe": recipe,
+        "model": model,
+        "seed": seed,
+        "config": config,
+    }
+    return Job("rasplens.sweeps.comparison_jobs:compared", arguments, files)
+
+
+def compared(
+    task: str, program: str | None, recipe: str | None, model: str | None, seed: int, config: str
+) -> Mapping[str, Any]:
+    """The row of one comparison: the verdict, its levels, what counts for them, and accuracies."""
+    from rasplens.compare import compare, comparison_table
+    from rasplens.learned import train
+    from rasplens.sources import learned_model, reference, task_source
+
+    known = task_source(task)
+    if recipe is None:
+        studied = learned_model(known, None if model is None else Path(model))
+        learned, vocabulary = studied.model, studied.vocabulary(known)
+    else:
+        learned, vocabulary = train(known, recipe=recipe, seed=seed), None
+    result = compare(
+        reference(known, program), learned, task=known, config=config, seed=seed, vocabulary=vocabulary
+    )
+    row = comparison_table([result]).iloc[0].to_dict()
+    named = {"task_name": row.pop("task"), "program_name": row.pop("program")}
+    return named | {name: value.item() if hasattr(value, "item") else value for name, value in row.items()}

@@ -1,0 +1,110 @@
+"""Many jobs, each done once: what is kept is not done again, and everything is a row of one table."""
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from rasplens.errors import RaspLensError, expect
+from rasplens.model.storage import StorageError
+from rasplens.sweeps.job import Job
+from rasplens.sweeps.store import store_rows, stored_rows, table_of, write_table
+from rasplens.sweeps.workers import Outcome, in_executor, in_processes
+
+TABLE = "table.parquet"
+"""In the folder of a sweep."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a sweep is.
+
+    Attributes:
+        done: Jobs that are done, those kept from before and those that failed included.
+        failed: Of those, the ones that failed.
+        total: All jobs.
+        seconds_left: If it goes on so; NaN before the first job of this run is done.
+    """
+
+    done: int
+    failed: int
+    total: int
+    seconds_left: float
+
+
+def sweep(
+    jobs: Iterable[Job],
+    folder: str | Path,
+    executor: Executor | None = None,
+    *,
+    processes: int | None = None,
+    progress: Callable[[Standing], None] | None = None,
+) -> pd.DataFrame:
+    """Does jobs, keeps what each gives in a folder, and gives one table, also written as Parquet.
+
+    A sweep that was interrupted goes on where it was: a job whose result is in the folder is not done again, as
+    long as its function, arguments, files and the code of RASPLens are the same. A job that fails is a row with
+    its error, and is tried again by the next sweep. Jobs that are the same are done once.
+
+    Args:
+        jobs: What is to be done.
+        folder: Where results are kept: it is made if need be. Only this process writes there, so that workers on
+            other machines need no disk in common with it.
+        executor: Who does the jobs: anything that `concurrent.futures` calls so, such as Dask's
+            `Client.get_executor()`. By default processes of this machine.
+        processes: How many, without an executor; one a processor by default.
+        progress: Called at the start and after every job.
+
+    Returns:
+        In the order of the jobs: `job`, the arguments, what the job gave, `seconds`, `error`.
+
+    Raises:
+        RaspLensError: If there are no jobs, one is none, or a job's function cannot be found.
+        StorageError: If the folder cannot be written to.
+    """
+    asked = list(jobs)
+    if not asked:
+        raise RaspLensError("There are no jobs to do.")
+    for job in asked:
+        expect(job, Job, "A sweep takes jobs: Job(...) or comparison_job(...)")
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"Cannot write to {folder}: {error.strerror}. Name another folder.") from None
+    by_key = {job.key: job for job in asked}
+    found: dict[str, Outcome] = {key: kept for key, job in by_key.items() if (kept := stored_rows(folder, job))}
+    _do([job for key, job in by_key.items() if key not in found], found, folder, executor, processes, progress)
+    frame = table_of([(job, found[job.key]) for job in by_key.values()])
+    write_table(frame, folder / TABLE)
+    return frame
+
+
+def _do(
+    todo: list[Job],
+    found: dict[str, Outcome],
+    folder: Path,
+    executor: Executor | None,
+    processes: int | None,
+    progress: Callable[[Standing], None] | None,
+) -> None:
+    """Adds to what was found, and keeps what did not fail."""
+    began, kept, failed = time.perf_counter(), len(found), 0
+    report = progress or (lambda standing: None)
+    report(Standing(kept, 0, kept + len(todo), float("nan")))
+    if not todo:
+        return
+    n = min(processes or os.cpu_count() or 1, len(todo))
+    for job, outcome in in_processes(todo, n) if executor is None else in_executor(todo, executor):
+        if "error" in outcome:
+            failed += 1
+        else:
+            store_rows(folder, job, outcome["rows"], outcome["seconds"])
+        found[job.key] = outcome
+        done = len(found) - kept
+        left = (time.perf_counter() - began) / done * (len(todo) - done)
+        report(Standing(len(found), failed, kept + len(todo), left))

@@ -1,0 +1,108 @@
+"""Jobs handed out: to processes of this machine, or to any executor."""
+
+import os
+import time
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    as_completed,
+    wait,
+)
+from multiprocessing import get_context
+from typing import Any
+
+from rasplens.sweeps.job import Job
+
+Outcome = dict[str, Any]
+"""`{"rows": ..., "seconds": ...}`, or `{"error": ...}`."""
+
+KILLED = (
+    "The process that did this job was killed, also when the job ran alone. It may need more memory; or the "
+    'script that calls `sweep` lacks `if __name__ == "__main__":`, so that no process can start.'
+)
+
+
+def run_job(job: Job) -> Outcome:
+    """What a job gives; an exception is an outcome as well."""
+    began = time.perf_counter()
+    try:
+        given = job.function()(**job.arguments)
+        rows = [given] if isinstance(given, Mapping) else list(given)
+    except Exception as error:
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        return {"error": f"{type(error).__name__}: {error} ({os.path.basename(at.filename)}, line {at.lineno})"}  # noqa: PTH119
+    return {"rows": rows, "seconds": time.perf_counter() - began}
+
+
+def in_executor(jobs: Sequence[Job], executor: Executor) -> Iterator[tuple[Job, Outcome]]:
+    """Jobs with their outcomes, as they come; all are submitted at once."""
+    waiting = {executor.submit(run_job, job): job for job in jobs}
+    for future in as_completed(waiting):
+        yield waiting[future], _outcome(future)
+
+
+def in_processes(jobs: Sequence[Job], n: int) -> Iterator[tuple[Job, Outcome]]:
+    """Jobs with their outcomes, as they come, from processes of one thread each.
+
+    No more jobs are handed out than there are processes. So when one is killed, those at work are known: they run
+    once more, each alone, and the others go on.
+    """
+    left = list(reversed(jobs))
+    while left:
+        suspects: list[Job] = []
+        with _pool(n) as pool:
+            at_work: dict[Future[Outcome], Job] = {}
+            while (left or at_work) and not suspects:
+                while left and len(at_work) < n:
+                    job = left.pop()
+                    at_work[_submitted(pool, job)] = job
+                for future in wait(at_work, return_when=FIRST_COMPLETED).done:
+                    job = at_work.pop(future)
+                    if isinstance(future.exception(), BrokenExecutor):
+                        suspects.append(job)
+                    else:
+                        yield job, _outcome(future)
+            suspects += at_work.values()
+        for job in suspects:
+            with _pool(1) as pool:
+                future = _submitted(pool, job)
+                yield (
+                    job,
+                    {"error": KILLED} if isinstance(future.exception(), BrokenExecutor) else _outcome(future),
+                )
+
+
+def _submitted(pool: Executor, job: Job) -> "Future[Outcome]":
+    """The future of a job; one that failed already, if the pool's processes were killed."""
+    try:
+        return pool.submit(run_job, job)
+    except BrokenExecutor as error:
+        failed: Future[Outcome] = Future()
+        failed.set_exception(error)
+        return failed
+
+
+def _outcome(future: "Future[Outcome]") -> Outcome:
+    error = future.exception()
+    return {"error": f"{type(error).__name__}: {error}"} if error is not None else future.result()
+
+
+def _pool(n: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(n, get_context("spawn"), initializer=_with_one_thread)
+
+
+def _with_one_thread() -> None:
+    """Every process has a processor to itself; more threads would wait for each other."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = "1"
+    os.environ["XLA_FLAGS"] = (
+        f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+    )
+    import torch
+
+    torch.set_num_threads(1)

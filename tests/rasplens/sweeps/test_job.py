@@ -1,0 +1,83 @@
+import pickle
+
+import pytest
+
+from rasplens import RaspLensError
+from rasplens.sweeps import Job
+
+
+def test_a_key_depends_on_function_arguments_and_files_and_on_nothing_else(tmp_path):
+    file = tmp_path / "program.py"
+    file.write_text("one")
+    job = Job("sweep_jobs:squared", {"n": 1, "folder": None}, [str(file)])
+    same = Job("sweep_jobs:squared", {"folder": None, "n": 1}, [str(file)])
+    assert job.key == same.key
+    others = [
+        Job("sweep_jobs:several", {"n": 1, "folder": None}, [str(file)]),
+        Job("sweep_jobs:squared", {"n": 2, "folder": None}, [str(file)]),
+        Job("sweep_jobs:squared", {"n": 1, "folder": None}),
+    ]
+    assert job.key not in {other.key for other in others}
+    key = job.key
+    file.write_text("two")
+    assert job.key != key
+
+
+def test_a_key_depends_on_the_code_of_its_function(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = tmp_path / "own_jobs_of_a_test.py"
+    module.write_text("def f(): return {'a': 1}\n")
+    key = Job("own_jobs_of_a_test:f", {}).key
+    module.write_text("def f(): return {'a': 2}\n")
+    assert Job("own_jobs_of_a_test:f", {}).key != key
+
+
+def test_a_key_depends_on_the_code_of_the_package(monkeypatch):
+    from rasplens.sweeps import job as module
+
+    job = Job("sweep_jobs:squared", {"n": 1})
+    key = job.key
+    monkeypatch.setattr(module, "_digest_of_package", lambda: "other")
+    assert job.key != key
+
+
+def test_the_digest_of_the_package_reads_every_act():
+    from rasplens.sweeps.job import package_files
+
+    names = {path.name for path in package_files()}
+    assert {"forward.py", "compiler.py", "task.py", "recipe.py", "pipeline.py", "sweep.py"} <= names
+
+
+def test_jobs_travel():
+    job = Job("sweep_jobs:squared", {"n": 1})
+    again = pickle.loads(pickle.dumps(job))
+    assert again == job
+    assert again.key == job.key
+
+
+@pytest.mark.parametrize(
+    ("run", "arguments", "files", "message"),
+    [
+        ("squared", {}, (), "module:name"),
+        ("sweep_jobs:", {}, (), "module:name"),
+        ("sweep_jobs:squared", {"n": object()}, (), "JSON value"),
+        ("sweep_jobs:squared", {"n": (1, 2)}, (), "JSON value"),
+        ("sweep_jobs:squared", {"n": float("nan")}, (), "JSON value"),
+        ("sweep_jobs:squared", {}, ("nowhere.py",), "no file nowhere.py"),
+    ],
+)
+def test_what_is_no_job_is_refused(run, arguments, files, message):
+    with pytest.raises(RaspLensError, match=message):
+        Job(run, arguments, files)
+
+
+def test_a_function_that_is_not_there_is_told():
+    with pytest.raises(RaspLensError, match="no function sweep_jobs:nothing"):
+        Job("sweep_jobs:nothing", {}).function()
+    with pytest.raises(RaspLensError, match="no module nowhere_at_all"):
+        _ = Job("nowhere_at_all:nothing", {}).key
+
+
+def test_arguments_cannot_be_changed():
+    with pytest.raises(TypeError):
+        Job("sweep_jobs:squared", {"n": 1}).arguments["n"] = 2

@@ -1,0 +1,173 @@
+import json
+import math
+import os
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Thread
+
+import pandas as pd
+import pytest
+
+from rasplens import RaspLensError
+from rasplens.model.storage import StorageError
+from rasplens.sweeps import TABLE, Job, comparison_job, stored_rows, sweep
+
+
+def jobs(name, numbers, **arguments):
+    return [Job(f"sweep_jobs:{name}", {"n": n, **arguments}) for n in numbers]
+
+
+def counts(folder):
+    """How often each number was computed."""
+    return {int(path.stem): len(path.read_text().split()) for path in Path(folder).glob("*.count")}
+
+
+@pytest.fixture
+def executor():
+    with ThreadPoolExecutor(2) as threads:
+        yield threads
+
+
+def test_a_sweep_is_one_table_in_the_order_of_its_jobs(tmp_path, executor):
+    found = sweep(jobs("squared", [3, 1, 2]), tmp_path, executor)
+    assert list(found["n"]) == [3, 1, 2]
+    assert list(found["square"]) == [9, 1, 4]
+    assert found["error"].isna().all()
+    assert (found["seconds"] >= 0).all()
+    written = pd.read_parquet(tmp_path / TABLE)
+    assert list(written["square"]) == [9, 1, 4]
+
+
+def test_what_is_kept_is_not_done_again(tmp_path, executor):
+    own = {"folder": str(tmp_path)}
+    sweep(jobs("squared", [1, 2], **own), tmp_path / "kept", executor)
+    more = sweep(jobs("squared", [1, 2, 3], **own), tmp_path / "kept", executor)
+    assert list(more["square"]) == [1, 4, 9]
+    assert counts(tmp_path) == {1: 1, 2: 1, 3: 1}
+
+
+def test_the_same_job_twice_is_done_once(tmp_path, executor):
+    found = sweep(jobs("squared", [1, 1, 2], folder=str(tmp_path)), tmp_path / "kept", executor)
+    assert list(found["n"]) == [1, 2]
+    assert counts(tmp_path) == {1: 1, 2: 1}
+
+
+def test_a_job_that_fails_is_a_row_and_is_tried_again(tmp_path, executor):
+    found = sweep(jobs("unlucky", [2, 3, 4]), tmp_path, executor)
+    assert found["error"].iloc[1].startswith("ValueError: 3 is unlucky (sweep_jobs.py, line")
+    assert found["error"].isna().tolist() == [True, False, True]
+    assert found["square"].iloc[[0, 2]].tolist() == [4, 16]
+    assert len(list(tmp_path.glob("*.json"))) == 2
+    assert stored_rows(tmp_path, jobs("unlucky", [3])[0]) is None
+
+
+def test_all_may_fail(tmp_path, executor):
+    found = sweep(jobs("failing", [1, 2]), tmp_path, executor)
+    assert found["error"].notna().all()
+    assert (tmp_path / TABLE).is_file()
+
+
+def test_jobs_may_give_several_rows_and_lists(tmp_path, executor):
+    found = sweep(jobs("several", [2, 3]), tmp_path, executor)
+    assert list(found["i"]) == [0, 1, 0, 1, 2]
+    assert json.loads(found["of"].iloc[1]) == [1, 2]
+
+
+def test_damaged_results_are_done_again(tmp_path, executor):
+    own = jobs("squared", [1], folder=str(tmp_path))
+    sweep(own, tmp_path / "kept", executor)
+    (tmp_path / "kept" / f"{own[0].key}.json").write_text('{"rows": [{"squ')
+    assert list(sweep(own, tmp_path / "kept", executor)["square"]) == [1]
+    assert counts(tmp_path) == {1: 2}
+
+
+def test_progress_tells_what_is_done_failed_and_left(tmp_path, executor):
+    seen = []
+    sweep(jobs("unlucky", [1]), tmp_path, executor)
+    sweep(jobs("unlucky", [1, 2, 3]), tmp_path, executor, progress=seen.append)
+    assert [(now.done, now.total) for now in seen] == [(1, 3), (2, 3), (3, 3)]
+    assert seen[-1].failed == 1
+    assert math.isnan(seen[0].seconds_left)
+    assert seen[-1].seconds_left == 0
+
+
+def test_mistakes_have_their_line(tmp_path, executor):
+    with pytest.raises(RaspLensError, match="no jobs"):
+        sweep([], tmp_path)
+    with pytest.raises(RaspLensError, match="A sweep takes jobs"):
+        sweep([{"n": 1}], tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="Cannot write to"):
+        sweep(jobs("squared", [1]), tmp_path / "file" / "folder")
+    with pytest.raises(RaspLensError, match="is the name of an argument"):
+        sweep([Job("sweep_jobs:renaming", {"square": 5})], tmp_path, ThreadPoolExecutor(1))
+
+
+def test_comparisons_are_jobs(tmp_path):
+    model = tmp_path / "model.safetensors"
+    model.write_bytes(b"")
+    program = tmp_path / "own.py"
+    program.write_text("")
+    job = comparison_job("copy", f"{program}:mine", model=str(model))
+    assert set(job.files) == {str(program), str(model)}
+    with pytest.raises(RaspLensError, match="not both"):
+        comparison_job("copy", recipe="fast", model=str(model))
+    with pytest.raises(RaspLensError, match="no preset 'slowly'"):
+        comparison_job("copy", config="slowly")
+
+
+@pytest.mark.slow
+def test_a_comparison_job_gives_a_row_of_the_comparison_table(tmp_path):
+    found = sweep([comparison_job("induction", program) for program in (None, "nothing")], tmp_path, processes=2)
+    assert found["verdict"].iloc[0] == "implements"
+    assert found["program_name"].iloc[0] == "induction"
+    assert "Task 'induction' has no program 'nothing'" in found["error"].iloc[1]
+
+
+@pytest.mark.slow
+def test_processes_give_the_table_of_one(tmp_path):
+    found = [sweep(jobs("squared", range(6)), tmp_path / str(n), processes=n) for n in (1, 2)]
+    pd.testing.assert_frame_equal(*(table.drop(columns="seconds") for table in found))
+
+
+@pytest.mark.slow
+def test_a_killed_process_loses_nothing(tmp_path):
+    found = sweep(jobs("deadly_once", range(6), folder=str(tmp_path)), tmp_path / "kept", processes=2)
+    assert found["error"].isna().all()
+    assert list(found["square"]) == [n * n for n in range(6)]
+
+
+@pytest.mark.slow
+def test_a_job_that_kills_its_process_is_a_row(tmp_path):
+    found = sweep(jobs("deadly", range(5)), tmp_path, processes=2)
+    assert "was killed" in found["error"].iloc[2]
+    assert found["square"].dropna().tolist() == [0, 1, 9, 16]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_cluster_of_three_workers_of_which_one_is_killed_gives_the_same_table(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    own = jobs("slow", range(24), folder=str(tmp_path))
+
+    def kill_one():
+        """The process that took up some job."""
+        while not (begun := list(tmp_path.glob("*.pid"))):
+            time.sleep(0.05)
+        os.kill(int(begun[0].read_text()), signal.SIGKILL)
+
+    cluster = distributed.LocalCluster(
+        n_workers=3, threads_per_worker=1, dashboard_address=None, memory_limit=None, silence_logs=60
+    )
+    with cluster, distributed.Client(cluster) as client:
+        killer = Thread(target=kill_one)
+        killer.start()
+        found = sweep(own, tmp_path / "cluster", client.get_executor())
+        killer.join()
+    assert found["error"].isna().all()
+    assert len(list((tmp_path / "cluster").glob("*.json"))) == len(own)
+    assert set(counts(tmp_path).values()) == {1}
+    alone = sweep(own, tmp_path / "alone", ThreadPoolExecutor(1))
+    pd.testing.assert_frame_equal(found.drop(columns="seconds"), alone.drop(columns="seconds"))

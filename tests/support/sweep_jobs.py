@@ -1,0 +1,56 @@
+"""Functions for jobs of sweeps: importable by other processes, whose path has this folder."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+
+def squared(n: int, folder: str | None = None) -> dict[str, object]:
+    """A row; and a line in a file for every time that it is computed."""
+    if folder is not None:
+        with (Path(folder) / f"{n}.count").open("a") as file:
+            file.write(f"{os.getpid()}\n")
+    return {"square": n * n, "even": n % 2 == 0}
+
+
+def several(n: int) -> list[dict[str, object]]:
+    return [{"i": i, "of": [i, n]} for i in range(n)]
+
+
+def renaming(square: int) -> dict[str, object]:
+    """A column that is named like the argument, and another thing."""
+    return {"square": square**2}
+
+
+def failing(n: int) -> dict[str, object]:
+    raise ValueError(f"no such number: {n}")
+
+
+def unlucky(n: int) -> dict[str, object]:
+    if n == 3:
+        raise ValueError("3 is unlucky")
+    return {"square": n * n}
+
+
+def deadly(n: int) -> dict[str, object]:
+    """Kills its process, as the system does when memory runs out."""
+    if n == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"square": n * n}
+
+
+def deadly_once(n: int, folder: str) -> dict[str, object]:
+    """Kills its process the first time."""
+    mark = Path(folder) / f"{n}.died"
+    if n == 2 and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return squared(n, folder)
+
+
+def slow(n: int, folder: str) -> dict[str, object]:
+    """Takes long enough for someone to kill the process that does it."""
+    (Path(folder) / f"{n}.pid").write_text(str(os.getpid()))
+    time.sleep(0.4)
+    return squared(n, folder)
