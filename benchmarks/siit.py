@@ -35,9 +35,11 @@ def main() -> None:
     parser.add_argument("--config", choices=list(PRESETS), default="quick", help="of the comparisons")
     parser.add_argument("--seed", type=int, default=0, help="of everything random")
     parser.add_argument("--write", type=Path, help="the page to put the table into")
+    parser.add_argument("--models", type=Path, help="a folder to keep the models in, for benchmarks/methods.py")
     add_arguments(parser)
     arguments = parser.parse_args()
-    asked = {"config": arguments.config, "seed": arguments.seed}
+    folder = None if arguments.models is None else str(arguments.models)
+    asked = {"config": arguments.config, "seed": arguments.seed, "folder": folder}
     names = chosen(arguments.only, CATALOGUE, "program")
     found = swept([Job("siit:trained", {"name": name, **asked}) for name in names], arguments)
     text = summary(found)
@@ -46,7 +48,7 @@ def main() -> None:
         write(arguments.write, "siit", text)
 
 
-def trained(name: str, config: Preset, seed: int) -> Row:
+def trained(name: str, config: Preset, seed: int, folder: str | None) -> Row:
     """A program's nodes, what they reach, and what a comparison says."""
     try:
         task = longer_task(CATALOGUE[name])
@@ -56,6 +58,8 @@ def trained(name: str, config: Preset, seed: int) -> Row:
     except RaspLensError as error:
         return {"left_out": str(error).partition(". ")[0]}
     seconds = time.perf_counter() - began
+    if folder is not None:
+        model.save(Path(folder) / f"{name}.safetensors")
     said = compare(reference, model, task=task, config=config, seed=seed).verdict
     return {
         "nodes": len(model.circuit),

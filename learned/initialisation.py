@@ -19,10 +19,13 @@ def untrained(architecture: Architecture, task: Task, seed: int) -> Transformer:
     """A randomly initialised model of an architecture for a task, with biases of zero if it has any."""
     config = architecture.config(task)
     model = untrained_like(config, task.mask(config.n_layers), seed)
-    if not architecture.bias:
-        return model
-    biases = {name: np.zeros(shape, dtype=np.float32) for name, shape in bias_shapes(config).items()}
-    return Transformer(config, {**model.weights, **biases}, model.mask)
+    return with_biases(model) if architecture.bias else model
+
+
+def with_biases(model: Transformer) -> Transformer:
+    """The model with all the biases that it may have, zero."""
+    biases = {name: np.zeros(shape, dtype=np.float32) for name, shape in bias_shapes(model.config).items()}
+    return Transformer(model.config, {**model.weights, **biases}, model.mask)
 
 
 def untrained_like(config: Config, mask: np.ndarray, seed: int) -> Transformer:

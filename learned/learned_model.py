@@ -35,6 +35,11 @@ class LearnedModel:
         """What training reported, chunk by chunk; empty for imported models."""
         return self.provenance.get("history", [])
 
+    @property
+    def prefix(self) -> tuple[int, ...]:
+        """Ids that stand before every input, such as a BOS; none, mostly."""
+        return tuple(self.provenance.get("prefix", ()))
+
     def save(self, path: str | Path) -> None:
         """Writes the model to one safetensors file.
 

@@ -46,6 +46,7 @@ def forward(
     per_head: bool = True,
     silent: Collection[int] = (),
     used: Mapping[str, Any] = MappingProxyType({}),
+    split: bool = False,
 ) -> Array:
     """Logits of a batch of token sequences.
 
@@ -62,11 +63,14 @@ def forward(
         silent: Layers whose heads write nothing. Their attention is left out, with its hook points.
         used: By the name of a weight, the directions of the stream that it reads or writes, where these are few:
             it is not multiplied with the others. Of what writes, a slice.
+        split: Whether each head's queries, keys and values read a copy of their own of the residual stream, which
+            hooks see as `hook_q_input`, `hook_k_input` and `hook_v_input`, `[batch, pos, head, d_model]`, and the
+            MLP as `hook_mlp_in`: TransformerLens's `use_split_qkv_input` and `use_hook_mlp_in`.
 
     Returns:
         `[batch, pos, d_vocab_out]`.
     """
-    model = _Model(weights, mask, config, hook, xp, per_head, silent, used)
+    model = _Model(weights, mask, config, hook, xp, per_head, silent, used, split)
     residual = hook("hook_embed", weights["embed.W_E"][tokens])
     position = None
     if config.positions not in ("none", "rotary"):
@@ -129,6 +133,7 @@ class _Model:
     per_head: bool
     silent: Collection[int]
     used: Mapping[str, Any]
+    split: bool = False
 
     def read(self, residual: Array, name: str) -> tuple[Array, Array]:
         """The stream and a weight that reads it, `[..., d_model, width]`, along the directions that it reads."""
@@ -174,7 +179,7 @@ def _layers(model: _Model, first: int, residual: Array, position: Array | None) 
     """Logits from the residual stream before a layer."""
     for layer in range(first, model.config.n_layers):
         residual = model.hook(f"blocks.{layer}.hook_resid_pre", residual)
-        read = model.normalized(f"blocks.{layer}.ln1", residual)
+        read = _attention_inputs(model, layer, residual)
         gathered = None if layer in model.silent else _gathered(model, layer, read, position)
         residual = _behind_heads(model, layer, residual, gathered)
     seen, weight = model.read(model.normalized("ln_final", residual), "unembed.W_U")
@@ -191,28 +196,46 @@ def _behind_heads(model: _Model, layer: int, residual: Array, gathered: Array | 
     residual = residual + model.hook(f"{block}hook_attn_out", output)
     if not model.config.attn_only:
         residual = model.hook(f"{block}hook_resid_mid", residual)
-        read = model.normalized(f"{block}ln2", residual)
+        own = model.hook(f"{block}hook_mlp_in", residual) if model.split else residual
+        read = model.normalized(f"{block}ln2", own)
         residual = residual + model.hook(f"{block}hook_mlp_out", _mlp(model, layer, read))
     return model.hook(f"{block}hook_resid_post", residual)
 
 
-def _gathered(model: _Model, layer: int, residual: Array, position: Array | None) -> Array:
+def _attention_inputs(model: _Model, layer: int, residual: Array) -> tuple[Array, Array, Array]:
+    """What queries, keys and values read: one and the same, or each head a copy, `[batch, pos, head, d_model]`."""
+    norm = f"blocks.{layer}.ln1"
+    if not model.split:
+        read = model.normalized(norm, residual)
+        return read, read, read
+    copies = model.xp.repeat(residual[:, :, None], model.config.n_heads, axis=2)
+    query, key, value = (
+        model.normalized(norm, model.hook(f"blocks.{layer}.hook_{letter}_input", copies)) for letter in "qkv"
+    )
+    return query, key, value
+
+
+def _gathered(model: _Model, layer: int, read: tuple[Array, Array, Array], position: Array | None) -> Array:
     """What each head of a layer takes from where it attends: `[batch, pos, head, d_head]`."""
     name, hook, xp = f"blocks.{layer}.attn.", model.hook, model.xp
-    matched = residual + position if model.config.positions == "shortformer" else residual
-    query, key = (_project(model, name, letter, matched) for letter in "QK")
-    value = _project(model, name, "V", residual)
+    query, key, value = read
+    if model.config.positions == "shortformer" and position is not None:
+        beside = position[:, :, None] if model.split else position
+        query, key = query + beside, key + beside
+    query, key, value = (
+        _project(model, name, letter, each) for letter, each in zip("QKV", (query, key, value), strict=True)
+    )
     if model.config.positions == "sinusoidal_qk":
         query, key = query + position, key + position
     if model.config.smeared_keys:
         key = _smear(key, model.weights[f"{name}smear"], xp)
     query, key, value = hook(f"{name}hook_q", query), hook(f"{name}hook_k", key), hook(f"{name}hook_v", value)
     if model.config.positions == "rotary":
-        angles = rotary_angles(residual.shape[1], model.config.rotary_dim)[:, None]
+        angles = rotary_angles(query.shape[1], model.config.rotary_dim)[:, None]
         query = hook(f"{name}hook_rot_q", rotated(query, angles, xp))
         key = hook(f"{name}hook_rot_k", rotated(key, angles, xp))
 
-    n_pos = residual.shape[1]
+    n_pos = query.shape[1]
     scores = xp.permute_dims(query, (0, 2, 1, 3)) @ xp.permute_dims(key, (0, 2, 3, 1)) / model.config.attn_scale
     scores = xp.where(model.mask[layer][..., :n_pos, :n_pos], scores, -xp.inf)
     pattern = masked_softmax(hook(f"{name}hook_attn_scores", scores), xp)
@@ -237,6 +260,10 @@ def _attention_output(model: _Model, layer: int, gathered: Array) -> Array:
 
 def _project(model: _Model, name: str, letter: str, residual: Array) -> Array:
     """Queries, keys or values: `[batch, pos, head, d_head]`."""
+    if model.split:
+        xp, weight = model.xp, model.weights[f"{name}W_{letter}"]
+        per_head = xp.permute_dims(residual, (2, 0, 1, 3)) @ weight[:, None, :, :]
+        return model.plus_bias(xp.permute_dims(per_head, (1, 2, 0, 3)), f"{name}b_{letter}")
     projected = model.xp.tensordot(*model.read(residual, f"{name}W_{letter}"), axes=((2,), (1,)))
     return model.plus_bias(projected, f"{name}b_{letter}")
 

@@ -44,6 +44,10 @@ STREAMS: Mapping[str, int] = MappingProxyType(
         "experiment pairs": 25,
         "SIIT interventions": 26,
         "implementation accuracy": 27,
+        "SIIT variables": 28,
+        "circuit discovery": 29,
+        "circuit discovery controls": 30,
+        "circuit tests": 31,
         "twins": 40,
         "random programs": 41,
     }

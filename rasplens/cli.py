@@ -415,6 +415,95 @@ def train(
     train_and_show(asked, recipe, list(range(seed, seed + models)), out or Path(f"{asked.name}.safetensors"), json)
 
 
+class KindName(StrEnum):
+    """The kinds of models whose circuit is known."""
+
+    compiled = "compiled"
+    disguised = "disguised"
+    compressed = "compressed"
+    siit = "siit"
+
+
+class AblationName(StrEnum):
+    """What an ablated edge carries."""
+
+    resample = "resample"
+    mean = "mean"
+    zero = "zero"
+
+
+class MetricName(StrEnum):
+    """What counts as damage."""
+
+    kl = "kl"
+    loss = "loss"
+    logit_difference = "logit_difference"
+    l2 = "l2"
+
+
+@app.command()
+def methods(
+    source: Source,
+    program: ProgramName = None,
+    vocab: Vocab = None,
+    max_len: MaxLen = None,
+    causal: Causal = False,
+    output: Output = None,
+    kind: Annotated[
+        KindName,
+        typer.Option(
+            help="The compiled model, in other weights, in fewer directions, or one trained to implement it."
+        ),
+    ] = KindName.compiled,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--method", metavar="NAME", help="exact, acdc, eap, ...; say it again for more; all by default."
+        ),
+    ] = None,
+    ablation: Annotated[AblationName, typer.Option(help="What an ablated edge carries.")] = AblationName.resample,
+    metric: Annotated[MetricName, typer.Option(help="What counts as damage.")] = MetricName.kl,
+    one_token: Annotated[
+        bool, typer.Option("--one-token", metavar=FLAG, help="The other input differs in one token.")
+    ] = False,
+    signed: Annotated[
+        bool, typer.Option("--signed", metavar=FLAG, help="Rank edges by effects with their sign, not by size.")
+    ] = False,
+    without_embeddings: Annotated[
+        bool, typer.Option("--without-embeddings", metavar=FLAG, help="Leave out edges from embeddings.")
+    ] = False,
+    scores: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Your own scores: an importances.json as MIB has it.")
+    ] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the circuit as such a file, and the model beside it."),
+    ] = None,
+    seed: Seed = 0,
+    json: Json = False,
+    quiet: Quiet = False,
+    no_color: NoColor = False,
+) -> None:
+    """Score methods of circuit discovery on a model whose circuit is known.
+
+    Example: rasplens methods sort --kind disguised --method eap --method acdc
+    """
+    from rasplens.compare.discovery.problem import Protocol
+    from rasplens.sources import Sizes
+    from rasplens.workflows.methods import score_and_show
+
+    protocol = Protocol(
+        ablation=ablation.value,
+        metric=metric.value,
+        corruption="one_token" if one_token else "task",
+        absolute=not signed,
+        embeddings=not without_embeddings,
+        seed=seed,
+    )
+    sizes = Sizes(vocab, max_len, causal, output=output)
+    score_and_show(source, program, sizes, kind.value, method or [], protocol, scores, export, json)
+
+
 @app.command()
 def reproduce(
     name: Annotated[

@@ -348,8 +348,7 @@ def as_studied_model(
         RaspLensError: If it is no model, does not fit the task, or lacks a hook point that comparisons need.
     """
     task = as_task(task)
-    if vocabulary is not None and not isinstance(vocabulary, Vocabulary):
-        vocabulary = vocabulary(task)
+    vocabulary = _known_vocabulary(model, task, vocabulary)
     if isinstance(model, CompiledModel):
         vocabulary = vocabulary or vocabulary_of(model, task)
         return StudiedModel(HookedModel(model.transformer), task, ids, vocabulary, tuple(model.heads))
@@ -391,6 +390,14 @@ def as_studied_model(
             "The model is in training mode: its dropout makes answers random. Call its eval() first."
         )
     return studied
+
+
+def _known_vocabulary(model: Any, task: Task, given: GivenVocabulary | None) -> Vocabulary | None:
+    """A vocabulary for the task; None if the model's is the task's own, or says itself what it is."""
+    if given is None:
+        prefix = getattr(model, "prefix", ())
+        return task_vocabulary(task, prefix) if prefix else None
+    return given if isinstance(given, Vocabulary) else given(task)
 
 
 def _check_ids(cfg: Any, task: Task, vocabulary: Vocabulary) -> None:

@@ -48,11 +48,17 @@ class Vocabulary:
         return f"<Vocabulary: {len(self.positions)} positions, {n_answers}>"
 
 
-def task_vocabulary(task: Task) -> Vocabulary:
-    """That of a model trained on the task: its ids are the task's, and so are its answers."""
+def task_vocabulary(task: Task, prefix: Sequence[int] = ()) -> Vocabulary:
+    """That of a model trained on the task: its ids are the task's, and so are its answers.
+
+    Args:
+        task: The task.
+        prefix: Ids that stand before every input, such as a BOS.
+    """
+    before = np.array(prefix, dtype=int)
     return Vocabulary(
-        tokens=lambda ids: ids,
-        positions=tuple(range(task.n_ctx)),
+        tokens=lambda ids: np.concatenate([np.tile(before, (len(ids), 1)), ids], axis=1),
+        positions=tuple(range(len(before), len(before) + task.n_ctx)),
         columns=np.arange(len(task.outputs)) if task.readout == "label" else None,
         decode=task.codes,
     )

@@ -22,7 +22,7 @@ from rasplens.model import HookedModel, Transformer
 from rasplens.model.forward import Hook, forward
 from rasplens.model.random_streams import rng
 from rasplens.tasks import Task
-from rasplens.tasks.task import NO_ANSWER
+from rasplens.tasks.task import NO_ANSWER, Ids
 
 N_PAIRS = 1_000
 """Of held-out inputs, for each node."""
@@ -56,7 +56,12 @@ class ImplementationAccuracy:
 
 
 def implementation_accuracy(
-    compiled: CompiledModel, transformer: Transformer, circuit: Circuit, task: Task, seed: int = 0
+    compiled: CompiledModel,
+    transformer: Transformer,
+    circuit: Circuit,
+    task: Task,
+    seed: int = 0,
+    ids: Ids | None = None,
 ) -> ImplementationAccuracy:
     """How well a model implements a program in the nodes of a circuit.
 
@@ -66,17 +71,19 @@ def implementation_accuracy(
         compiled: The program.
         transformer: The model, for the task's own tokens.
         circuit: Which node stands for which of the compiled model's parts.
-        task: Whose held-out inputs.
+        task: The task.
         seed: Of the pairs.
+        ids: Inputs to draw pairs from; the task's held-out ones by default.
     """
+    ids = task.held_out if ids is None else ids
     random = rng(seed, "implementation accuracy")
-    base, source = (task.held_out[random.integers(0, len(task.held_out), N_PAIRS)] for _ in range(2))
+    base, source = (ids[random.integers(0, len(ids), N_PAIRS)] for _ in range(2))
     taken = np.ones((N_PAIRS, task.n_ctx), dtype=bool)
     taken[1::2] = np.eye(task.n_ctx, dtype=bool)[random.integers(0, task.n_ctx, len(taken[1::2]))]
     hooked, right = HookedModel(transformer), task.target(base)
     interchange, changed, strict = {}, {}, {}
     for node in nodes_of(transformer.config):
-        answers = _patched_answers(hooked, task, node, base, source, taken)
+        answers = _patched_answers(hooked, task, node, base, source, taken, compiled.offset)
         if node not in circuit:
             strict[str(node)] = float((answers == right).mean())
             continue
@@ -84,7 +91,10 @@ def implementation_accuracy(
         known, changes = expected != NO_ANSWER, (expected != right) & (expected != NO_ANSWER)
         interchange[str(node)] = float((answers == expected)[known].mean())
         changed[str(node)] = float((answers == expected)[changes].mean()) if changes.any() else float("nan")
-    behaviour = float(task.accuracy(transformer, task.held_out).token)
+    with torch.no_grad():
+        logits = hooked(torch.as_tensor(_behind_bos(hooked, ids, compiled.offset)))[:, compiled.offset :]
+    answers = task.codes(logits[:, list(task.loss_positions)].numpy())
+    behaviour = float((answers == task.target(ids)).mean())
     return ImplementationAccuracy(behaviour, interchange, changed, strict)
 
 
@@ -95,9 +105,14 @@ def _patched_answers(
     base: Int[np.ndarray, "pair pos"],
     source: Int[np.ndarray, "pair pos"],
     taken: Bool[np.ndarray, "pair pos"],
+    offset: int,
 ) -> Int[np.ndarray, "pair loss_pos"]:
-    """The model's answers on the base with a node as it is on the source, at some positions."""
-    where = torch.as_tensor(taken)[..., None]
+    """The model's answers on the base with a node as it is on the source, at some positions.
+
+    With an offset of 1, inputs are read behind a BOS, the model's last token, at which nothing is taken.
+    """
+    base, source = (_behind_bos(hooked, ids, offset) for ids in (base, source))
+    where = torch.as_tensor(np.pad(taken, ((0, 0), (offset, 0))))[..., None]
     with torch.no_grad():
         _, cache = hooked.run_with_cache(torch.as_tensor(source), names_filter=node.point)
         theirs = cache[node.point]
@@ -110,7 +125,14 @@ def _patched_answers(
             return edited
 
         logits = hooked.run_with_hooks(torch.as_tensor(base), fwd_hooks=[(node.point, take)])
-    return task.codes(logits[:, list(task.loss_positions)].numpy())
+    return task.codes(logits[:, offset:][:, list(task.loss_positions)].numpy())
+
+
+def _behind_bos(
+    hooked: HookedModel, ids: Int[np.ndarray, "input pos"], offset: int
+) -> Int[np.ndarray, "input ctx"]:
+    """Inputs as the model takes them."""
+    return np.pad(ids, ((0, 0), (offset, 0)), constant_values=hooked.cfg.d_vocab - 1)
 
 
 def program_answers(

@@ -1,36 +1,21 @@
 """Training a transformer of ordinary shape to implement a program, each variable in a node that is known."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
-
-import jax
-import jax.numpy as jnp
-import numpy as np
-import optax
 
 from rasplens.compile import CompiledModel
 from rasplens.compile.rasp import SOp
 from rasplens.errors import RaspLensError
 from rasplens.learned.architecture import Architecture
-from rasplens.learned.errors import TrainingError
-from rasplens.learned.initialisation import untrained
 from rasplens.learned.learned_model import LearnedModel
 from rasplens.learned.siit.accuracy import ImplementationAccuracy, implementation_accuracy
-from rasplens.learned.siit.circuit import Circuit, check_has_nodes, circuit_of, nodes_of
-from rasplens.learned.siit.interventions import oracle, runner
-from rasplens.learned.siit.losses import losses, weighed
+from rasplens.learned.siit.circuit import Circuit, check_has_nodes, circuit_of
 from rasplens.learned.siit.recipe import SIITRecipe, ordinary_architecture
+from rasplens.learned.siit.training import Progress, trained, untrained_behind_bos
 from rasplens.model import Transformer
-from rasplens.model.random_streams import rng
 from rasplens.tasks import Task, as_task, compile_for
-
-CHUNK = 200
-"""Steps between two reports."""
-
-Progress = Callable[[int, Mapping[str, float]], None]
-"""Called with the step and the mean of each loss since the last call."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +23,7 @@ class SIITModel:
     """A trained transformer whose circuit is known.
 
     Attributes:
-        transformer: Its weights, for the task's own tokens.
+        transformer: Its weights, for the task's own tokens, behind its `prefix`.
         compiled: The program that it was trained to implement.
         circuit: By node, the variables that it computes; all other nodes are outside of the circuit.
         task: What it was trained on.
@@ -57,6 +42,11 @@ class SIITModel:
     def origin(self) -> str:
         """Where the weights come from, in a phrase."""
         return self.provenance["origin"]
+
+    @property
+    def prefix(self) -> tuple[int, ...]:
+        """The ids that stand before every input: a BOS, if the compiled model has one."""
+        return tuple(self.provenance["prefix"])
 
     def save(self, path: str | Path) -> None:
         """Writes the model to one safetensors file, which `load_learned` reads: its circuit is in the provenance.
@@ -105,66 +95,17 @@ def train_to_implement(
     if not circuit:
         raise RaspLensError(f"{compiled.output!r} computes nothing in a head or an MLP: there is no circuit.")
     check_has_nodes(architecture, circuit)
-    start = untrained(architecture, task, seed)
-    weights = _trained(start, compiled, circuit, task, architecture, recipe, seed, progress)
-    transformer = Transformer(start.config, weights, start.mask)
+    start = untrained_behind_bos(architecture, compiled, task, seed)
+    transformer, steps = trained(start, compiled, circuit, task, recipe, seed, progress)
     accuracy = implementation_accuracy(compiled, transformer, circuit, task, seed)
     provenance = {
         "origin": f"trained to implement {compiled.output!r} by SIIT with seed {seed}",
         "seed": seed,
-        "steps": recipe.steps,
+        "steps": steps,
         "architecture": asdict(architecture),
         "recipe": asdict(recipe),
         "circuit": {str(node): list(part.variables) for node, part in circuit.items()},
         "implementation": accuracy.least,
+        "prefix": [start.config.d_vocab - 1] if compiled.has_bos else [],
     }
     return SIITModel(transformer, compiled, circuit, task, accuracy, provenance)
-
-
-def _trained(
-    start: Transformer,
-    compiled: CompiledModel,
-    circuit: Circuit,
-    task: Task,
-    architecture: Architecture,
-    recipe: SIITRecipe,
-    seed: int,
-    progress: Progress | None,
-) -> dict[str, np.ndarray]:
-    """The weights after all steps."""
-    nodes = nodes_of(architecture)
-    run = runner(start, nodes, {node: (node.head,) for node in nodes if node.is_head})
-    all_losses = losses(run, oracle(compiled, circuit, task), nodes, circuit, task)
-    rate = optax.warmup_cosine_decay_schedule(0.0, recipe.learning_rate, recipe.warmup, recipe.steps)
-    optimiser = optax.chain(
-        optax.clip_by_global_norm(recipe.clip), optax.adamw(rate, b2=recipe.b2, weight_decay=recipe.weight_decay)
-    )
-    pool = jnp.asarray(task.sample(rng(seed, "training inputs"), recipe.pool))
-
-    def loss(weights: dict[str, jax.Array], ids: jax.Array, key: jax.Array) -> tuple[jax.Array, Any]:
-        found = all_losses(weights, ids, key)
-        return weighed(found, recipe), found
-
-    def step(state: tuple[Any, Any], key: jax.Array) -> tuple[tuple[Any, Any], Any]:
-        weights, moments = state
-        rows, interventions = jax.random.split(key)
-        ids = pool[jax.random.randint(rows, (recipe.batch_size,), 0, len(pool))]
-        gradient, found = jax.grad(loss, has_aux=True)(weights, ids, interventions)
-        updates, moments = optimiser.update(gradient, moments, weights)
-        return (optax.apply_updates(weights, updates), moments), found
-
-    chunk = jax.jit(lambda state, keys: jax.lax.scan(step, state, keys))
-    weights = {name: jnp.asarray(array) for name, array in start.weights.items()}
-    state = weights, optimiser.init(weights)
-    keys = jax.random.split(jax.random.key(int(rng(seed, "SIIT interventions").integers(2**31))), recipe.steps)
-    for done in range(0, recipe.steps, CHUNK):
-        state, found = chunk(state, keys[done : done + CHUNK])
-        means = {name: float(values.mean()) for name, values in found.items()}
-        if not all(np.isfinite(value) for value in means.values()):
-            raise TrainingError(
-                f"The loss became {means} before step {done + CHUNK}. Lower the learning rate "
-                f"({recipe.learning_rate:g})."
-            )
-        if progress is not None:
-            progress(min(done + CHUNK, recipe.steps), means)
-    return {name: np.asarray(array) for name, array in state[0].items()}

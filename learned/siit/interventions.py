@@ -13,10 +13,17 @@ from rasplens.compile.variable import PRESENT
 from rasplens.learned.siit.circuit import Circuit, Node
 from rasplens.model import Transformer
 from rasplens.model.forward import forward
+from rasplens.model.random_streams import rng
 from rasplens.tasks import Task
 
 Outputs = dict[str, jax.Array]
 """By hook point, what the nodes there give."""
+
+N_SCALED = 1_000
+"""Inputs on which the scale of a compiled model's parts is found."""
+
+VARIES = 1e-4
+"""Standard deviations below this are those of a constant."""
 
 UNKNOWN = -1
 """Stands for an answer that the program does not have."""
@@ -38,13 +45,20 @@ Runner = Callable[..., tuple[jax.Array, Outputs]]
 """From weights and tokens, the logits and what the nodes give; an interchange takes some of it from elsewhere."""
 
 
-def runner(model: Transformer, nodes: Sequence[Node], heads: Mapping[Node, tuple[int, ...]]) -> Runner:
+def runner(
+    model: Transformer, nodes: Sequence[Node], heads: Mapping[Node, tuple[int, ...]], offset: int = 0
+) -> Runner:
     """The forward pass of a model with its nodes open to interchange.
 
     Args:
         model: Its config and mask are constants of it.
         nodes: In the order of an interchange's first axis.
         heads: The model's heads that belong to each node which is one.
+        offset: 1 for a model that reads inputs behind a BOS, its last token, at which nothing is interchanged.
+
+    Returns:
+        A function from weights and ids `[batch, pos]` to logits `[batch, pos, logit]` and what its nodes give,
+        both without the BOS.
     """
     mask, config = jnp.asarray(model.mask), model.config
     at_point: dict[str, list[int]] = {}
@@ -53,7 +67,7 @@ def runner(model: Transformer, nodes: Sequence[Node], heads: Mapping[Node, tuple
 
     def run(
         weights: Mapping[str, jax.Array],
-        tokens: jax.Array,
+        ids: jax.Array,
         interchange: Interchange | None = None,
         given: Outputs | None = None,
     ) -> tuple[jax.Array, Outputs]:
@@ -62,19 +76,21 @@ def runner(model: Transformer, nodes: Sequence[Node], heads: Mapping[Node, tuple
         def hook(name: str, value: jax.Array) -> jax.Array:
             if name not in at_point:
                 return value
+            bos, value = value[:, :offset], value[:, offset:]
             found[name] = value
-            if interchange is None or given is None:
-                return value
             for i in at_point[name]:
+                if interchange is None or given is None:
+                    break
                 theirs, taken = given[name][interchange.source[i]], interchange.taken[i][..., None]
                 if nodes[i].is_head:
                     own = np.isin(np.arange(config.n_heads), heads[nodes[i]])
                     taken = (taken & own)[..., None]
                 value = jnp.where(taken, theirs, value)
-            return value
+            return jnp.concatenate([bos, value], axis=1)
 
-        logits = forward(weights, mask, config, tokens, hook, jnp, per_head=False)
-        return logits, found
+        behind_bos = jnp.pad(ids, ((0, 0), (offset, 0)), constant_values=config.d_vocab - 1)
+        logits = forward(weights, mask, config, behind_bos, hook, jnp, per_head=False)
+        return logits[:, offset:], found
 
     return run
 
@@ -87,20 +103,51 @@ def oracle(compiled: CompiledModel, circuit: Circuit, task: Task) -> Callable[..
         `[batch, loss_pos]`.
     """
     nodes = list(circuit)
-    run = runner(compiled.transformer, nodes, {node: part.heads for node, part in circuit.items()})
+    heads = {node: part.heads for node, part in circuit.items()}
+    run = runner(compiled.transformer, nodes, heads, compiled.offset)
     weights = {name: jnp.asarray(array) for name, array in compiled.transformer.weights.items()}
-    decode, offset = _decoder(compiled, task), compiled.offset
-    bos = len(compiled.inputs.vocab)
+    decode = _decoder(compiled, task)
 
     def answers(ids: jax.Array, interchange: Interchange | None = None) -> jax.Array:
-        tokens = jnp.pad(ids, ((0, 0), (offset, 0)), constant_values=bos)
-        logits, given = run(weights, tokens)
+        logits, given = run(weights, ids)
         if interchange is not None:
-            behind_bos = jnp.pad(interchange.taken, ((0, 0), (0, 0), (offset, 0)))
-            logits, _ = run(weights, tokens, Interchange(behind_bos, interchange.source), given)
-        return decode(logits[:, offset:][:, jnp.asarray(task.loss_positions)])
+            logits, _ = run(weights, ids, interchange, given)
+        return decode(logits[:, jnp.asarray(task.loss_positions)])
 
     return answers
+
+
+def variables(compiled: CompiledModel, circuit: Circuit, task: Task) -> Callable[[jax.Array], list[jax.Array]]:
+    """What the compiled model's parts give on inputs, node by node: the program's variables, in its own code.
+
+    Returns:
+        A function from the task's ids `[batch, pos]` to arrays `[batch, pos, direction]`, each direction with mean
+        zero and variance one over the task's inputs; directions that are the same on all of them are left out.
+    """
+    nodes = list(circuit)
+    run = runner(
+        compiled.transformer, nodes, {node: part.heads for node, part in circuit.items()}, compiled.offset
+    )
+    weights = {name: jnp.asarray(array) for name, array in compiled.transformer.weights.items()}
+
+    def given(ids: jax.Array) -> list[jax.Array]:
+        _, found = run(weights, ids)
+        return [_of_part(found[node.point], circuit[node].heads) for node in nodes]
+
+    drawn = given(jnp.asarray(task.sample(rng(0, "SIIT variables"), N_SCALED)))
+    means, deviations = ([f(one, axis=(0, 1)) for one in drawn] for f in (jnp.mean, jnp.std))
+    varies = [np.flatnonzero(np.asarray(deviation) > VARIES) for deviation in deviations]
+
+    def scaled(ids: jax.Array) -> list[jax.Array]:
+        found = zip(given(ids), means, deviations, varies, strict=True)
+        return [((one - mean) / deviation)[..., own] for one, mean, deviation, own in found]
+
+    return scaled
+
+
+def _of_part(value: jax.Array, heads: tuple[int, ...]) -> jax.Array:
+    """What heads give, side by side, or an MLP: `[batch, pos, direction]`."""
+    return value[:, :, jnp.asarray(heads)].reshape(*value.shape[:2], -1) if heads else value
 
 
 def _decoder(compiled: CompiledModel, task: Task) -> Callable[[jax.Array], jax.Array]:

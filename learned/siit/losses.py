@@ -1,4 +1,4 @@
-"""The three losses of strict interchange-intervention training, from one clean and one patched forward pass.
+"""The losses of strict interchange-intervention training, from one clean and two patched forward passes.
 
 Source: Geiger et al. 2022, "Inducing Causal Structure for Interpretable Neural Networks" (behaviour and
 interchange); Gupta et al. 2024, "InterpBench" (arXiv 2407.14494, section 3: strictness). There, one variable is
@@ -7,7 +7,7 @@ interventions of its own: some nodes, from different inputs, at all positions or
 more of them at once is right under those that a comparison asks about, two variables together among them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -28,13 +28,23 @@ Loss = Callable[..., tuple[jax.Array, dict[str, jax.Array]]]
 
 
 def losses(
-    run: Runner, answers: Callable[..., jax.Array], nodes: Sequence[Node], circuit: Circuit, task: Task
+    run: Runner,
+    answers: Callable[..., jax.Array],
+    variables: Callable[..., list[jax.Array]],
+    nodes: Sequence[Node],
+    circuit: Circuit,
+    task: Task,
 ) -> Callable[..., dict[str, jax.Array]]:
     """By name, the mean cross-entropy in nats: of behaviour, under interchange, and with the rest resampled.
+
+    The fourth, `readout`, is the mean squared error of a linear readout of every node's variable, as a share of
+    the variable's variance. The published training has none. Where a shortcut gives the answers first,
+    interchange alone stays on a plateau.
 
     Args:
         run: The model.
         answers: The program, under interchange of the circuit's nodes in their order.
+        variables: What the circuit's nodes should give, in their order.
         nodes: All nodes of the model.
         circuit: Those that compute the program's variables.
         task: Where answers are read.
@@ -48,6 +58,11 @@ def losses(
         clean, given = run(weights, ids)
         drawn = {"interchange": (inside, of_circuit), "strict": (outside, of_rest)}
         result = {"behaviour": cross_entropy(clean[:, read], answers(ids))}
+        errors = [
+            _readout_error(weights, given, node, wanted)
+            for node, wanted in zip(circuit, variables(ids), strict=True)
+        ]
+        result["readout"] = jnp.stack(errors).mean()
         for name, (those, own_key) in drawn.items():
             if not len(those):
                 continue
@@ -61,6 +76,21 @@ def losses(
         return result
 
     return found
+
+
+def readout(node: Node, kind: str = "W") -> str:
+    """The name of the weights that read a variable off a node in training; the model itself has none such."""
+    return f"readout.{node}.{kind}"
+
+
+def _readout_error(
+    weights: Mapping[str, jax.Array], given: Mapping[str, jax.Array], node: Node, wanted: jax.Array
+) -> jax.Array:
+    """The mean squared error of reading a node's variable, in the compiled model's code, linearly off the node."""
+    own = given[node.point][:, :, node.head] if node.is_head else given[node.point]
+    if not wanted.shape[-1]:  # the same on all inputs
+        return jnp.zeros(())
+    return jnp.mean((own @ weights[readout(node)] + weights[readout(node, "b")] - wanted) ** 2)
 
 
 def random_interchange(key: jax.Array, n_nodes: int, n: int, n_pos: int) -> Interchange:

@@ -1,8 +1,12 @@
-"""Where commands write to."""
+"""Where commands write to, and what is there already: nothing is overwritten."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 from rasplens.errors import RaspLensError
+from rasplens.learned import LearnedModel, Recipe, load_learned
+from rasplens.model import StorageError
+from rasplens.tasks import Task
 
 
 def check_file(out: Path, example: str) -> None:
@@ -19,3 +23,30 @@ def check_file(out: Path, example: str) -> None:
         raise RaspLensError(f"{out} is a folder. Name a file in it, such as {out / example}.")
     if not out.resolve().parent.is_dir():
         raise RaspLensError(f"Cannot write {out}: the folder {out.parent} does not exist. Create it first.")
+
+
+def trained_before(path: Path, task: Task, recipes: Collection[Recipe], seed: int) -> LearnedModel | None:
+    """The model of this very training, by one of some recipes, if it is there; None if nothing is.
+
+    Raises:
+        RaspLensError: If something else is there.
+    """
+    if not path.exists():
+        return None
+    try:
+        model = load_learned(path)
+    except StorageError:
+        raise RaspLensError(
+            f"{path} is there already, and no such model. Give another --out, or delete it."
+        ) from None
+    found = model.provenance
+    is_this = model.task == task.name and found.get("seed") == seed
+    if not is_this or found.get("recipe") not in [recipe.to_dict() for recipe in recipes]:
+        raise RaspLensError(
+            f"{path} holds another model, {model.origin} on {model.task}. Give another --out, or delete it."
+        )
+    if found.get("task_digest", task.digest) != task.digest:
+        raise RaspLensError(
+            f"{path} learned a task {task.name!r} with other inputs or answers. Give another --out, or delete it."
+        )
+    return model

@@ -9,7 +9,7 @@ from rasplens.learned import get_recipe, published_grid, use_all_cores
 from rasplens.progress import progress_bar, training_report
 from rasplens.reproductions import REPRODUCTIONS
 from rasplens.tasks import get_task
-from rasplens.workflows.finished_training import trained_before
+from rasplens.workflows.output_files import trained_before
 
 
 def reproduce_and_show(name: str, out: Path, json: bool) -> None:

@@ -19,8 +19,7 @@ from rasplens.learned import (
 from rasplens.learned.recipes import default_recipes
 from rasplens.progress import Advance, progress_bar, training_report
 from rasplens.tasks import Task
-from rasplens.workflows.finished_training import trained_before
-from rasplens.workflows.output_files import check_file
+from rasplens.workflows.output_files import check_file, trained_before
 
 LEARNED = 0.99
 """A recipe that gives fewer right answers than this is not the last one to be tried."""
@@ -110,7 +109,7 @@ def implement_and_show(task: Task, seed: int, out: Path, json: bool, recipe: SII
 
         def report(step: int, means: Mapping[str, float]) -> None:
             losses = "  ".join(f"{name} {value:.4f}" for name, value in means.items())
-            advance(f"{task.name}: {losses}", step, recipe.steps)
+            advance(f"{task.name}: {losses}", step, recipe.cycles * recipe.steps)
 
         model = train_to_implement(next(iter(task.programs)), task, recipe=recipe, seed=seed, progress=report)
     model.save(out)

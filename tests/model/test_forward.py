@@ -11,8 +11,18 @@ import numpy as np
 import pytest
 import torch
 
+from rasplens.learned import untrained_like
 from rasplens.model import Config, HookedModel, Transformer, bidirectional_mask, causal_mask
-from rasplens.model.forward import activated, forward_from, masked_softmax, rotary_angles, rotated, sinusoids
+from rasplens.model.forward import (
+    activated,
+    forward,
+    forward_from,
+    masked_softmax,
+    no_hook,
+    rotary_angles,
+    rotated,
+    sinusoids,
+)
 from rasplens.model.jax_forward import jax_forward
 
 TOLERANCE = {np.float32: 1e-5, np.float64: 1e-10}
@@ -233,3 +243,47 @@ def test_shortformer_positions_reach_queries_and_keys_only(random_transformer):
         expected = np.einsum("bpd,hde->bphe", read, weights[f"blocks.0.attn.W_{letter.upper()}"])
         np.testing.assert_allclose(cache[f"blocks.0.attn.hook_{letter}"], expected, atol=1e-12)
     np.testing.assert_array_equal(cache["blocks.0.hook_resid_pre"], embedded)
+
+
+@pytest.mark.parametrize("normalization", ["none", "LN"])
+@pytest.mark.parametrize("positions", ["learned", "shortformer", "rotary"])
+def test_split_inputs_change_nothing_and_each_copy_is_read_by_its_head_alone(normalization, positions):
+    config = Config(
+        n_layers=2, n_heads=2, d_model=8, d_head=4, n_ctx=5, d_vocab=6, d_vocab_out=6, d_mlp=8,
+        positions=positions, rotary_dim=2 if positions == "rotary" else 0, normalization=normalization,
+    )  # fmt: skip
+    model = untrained_like(config, causal_mask(2, 5), 0).astype(np.float64)
+    tokens = np.random.default_rng(0).integers(0, 6, (3, 5))
+
+    def logits(hook=no_hook, split=True):
+        return forward(model.weights, model.mask, model.config, tokens, hook, split=split)
+
+    whole = logits(split=False)
+    np.testing.assert_allclose(logits(), whole, atol=1e-12)
+    seen = {}
+
+    def edited(name):
+        def hook(at, value):
+            seen[at] = value
+            if at != name:
+                return value
+            value = value.copy()
+            value[:, :, 1] += np.arange(5)[:, None] * np.arange(8)  # the same for all keys would change nothing
+            return value
+
+        return hook
+
+    for letter, others in (("q", "kv"), ("k", "qv"), ("v", "qk")):
+        logits(no_hook)
+        clean = {}
+        logits(lambda at, value, kept=clean: kept.setdefault(at, value))
+        assert np.abs(logits(edited(f"blocks.0.hook_{letter}_input")) - whole).max() > 1e-6
+        change = np.abs(seen[f"blocks.0.attn.hook_{letter}"] - clean[f"blocks.0.attn.hook_{letter}"])
+        assert change[:, :, 0].max() == 0
+        assert change[:, :, 1].max() > 1e-3
+        for other in others:
+            np.testing.assert_array_equal(
+                seen[f"blocks.0.attn.hook_{other}"], clean[f"blocks.0.attn.hook_{other}"]
+            )
+    mlp = logits(lambda at, value: value + np.arange(8) if at == "blocks.1.hook_mlp_in" else value)
+    assert np.abs(mlp - whole).max() > 1e-6

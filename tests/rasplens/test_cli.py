@@ -22,7 +22,7 @@ def test_the_version(cli):
 def test_help_has_an_example_for_every_command(cli):
     code, overview, _ = cli("--help")
     assert code == 0
-    for command in ("run", "compile", "compress", "train", "reproduce", "compare", "verify"):
+    for command in ("run", "compile", "compress", "train", "reproduce", "compare", "verify", "methods"):
         assert command in overview
         code, text, _ = cli(command, "--help")
         assert code == 0

@@ -8,7 +8,7 @@ from rasplens.learned import SIITRecipe, load_learned, ordinary_architecture, tr
 from rasplens.learned.errors import TrainingError
 from rasplens.tasks import build_task, task_from_program
 
-FEW = SIITRecipe(steps=1_000, batch_size=64, learning_rate=5e-3, warmup=50, weight_decay=0.1, pool=500)
+FEW = SIITRecipe(cycles=1, steps=1_000, batch_size=64, learning_rate=5e-3, warmup=50, weight_decay=0.1, pool=500)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,1 @@
+"""Circuit discovery: methods that say which edges of a model matter, and their scores against the known truth."""

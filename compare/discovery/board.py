@@ -1,0 +1,69 @@
+"""The board: every method on every model whose circuit is known, under every protocol."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+from scipy.stats import bootstrap
+
+from rasplens.compare.discovery.cases import Case
+from rasplens.compare.discovery.methods.catalogue import METHODS, Method
+from rasplens.compare.discovery.problem import Protocol
+from rasplens.compare.discovery.scoring import score_edges
+
+Report = Callable[[str, int, int], None]
+"""Called with what is done, how many steps are, and of how many."""
+
+
+def board(
+    cases: Iterable[Case],
+    methods: Mapping[str, Method] = METHODS,
+    protocols: Mapping[str, Protocol] = {"default": Protocol()},
+    progress: Report | None = None,
+) -> pd.DataFrame:
+    """One row for each case, protocol and method: see `MethodScore`, and its seconds, compilation included."""
+    known = list(cases)
+    rows: list[dict[str, object]] = []
+    total = len(known) * len(protocols) * len(methods)
+    for case in known:
+        for protocol_name, protocol in protocols.items():
+            problem = case.problem(protocol)
+            for name, method in methods.items():
+                if progress is not None:
+                    progress(f"{case.program}, {case.kind}: {name}", len(rows), total)
+                began = time.perf_counter()
+                scores = method(problem)
+                seconds = time.perf_counter() - began
+                found = score_edges(problem, scores, case.truth(protocol.ablation), case.decoys)
+                rows.append(
+                    {
+                        "program": case.program,
+                        "kind": case.kind,
+                        "protocol": protocol_name,
+                        "method": name,
+                        "metric": problem.protocol.metric,
+                        **asdict(found),
+                        "method_seconds": seconds,
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def medians(found: pd.DataFrame, measure: str, by: list[str], seed: int = 0) -> pd.DataFrame:
+    """The median of a measure over programs, with a 95 % bootstrap interval (percentiles) over them."""
+    rows = []
+    for names, group in found.groupby(by, sort=False):
+        values = group[measure].dropna().to_numpy(dtype=float)
+        low = high = float("nan")
+        if len(values) > 1:
+            drawn = bootstrap(
+                (values,), np.median, method="percentile", n_resamples=2_000, rng=np.random.default_rng(seed)
+            )
+            low, high = drawn.confidence_interval
+        middle = float(np.median(values)) if len(values) else float("nan")
+        rows.append(
+            {**dict(zip(by, names, strict=True)), "median": middle, "low": low, "high": high, "n": len(values)}
+        )
+    return pd.DataFrame(rows)

@@ -1,0 +1,158 @@
+"""Models whose circuit is known, of four kinds, each with a decoy: a copy of a head that nothing reads."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+
+from rasplens.compare.discovery.problem import Ablation, Problem, Protocol, problem
+from rasplens.compare.discovery.truth import circuit_edges, permuted_edges, program_edges
+from rasplens.compare.models.vocabulary import Vocabulary, task_vocabulary, vocabulary_of
+from rasplens.compile import CompiledModel
+from rasplens.errors import RaspLensError
+from rasplens.learned import compress, load_learned, train_to_implement
+from rasplens.learned.compressor.evaluation import evaluate
+from rasplens.learned.compressor.recipe import get_recipe
+from rasplens.learned.siit.circuit import circuit_of
+from rasplens.model import Transformer, disguise
+from rasplens.model.reparametrise import Reparametrisation
+from rasplens.model.twins import plant_decoy
+from rasplens.tasks import Task
+
+KEPT = 0.99
+"""The answers that a compressed model has to give right to count as one of its program."""
+
+NARROWER = 0.75
+"""How wide a compressed residual stream is, of the compiled one's."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A model, and which of its edges are in the circuit.
+
+    Attributes:
+        program: The program's name.
+        kind: How the model was made, of `KINDS`.
+        transformer: The model, with a decoy.
+        task: What it is asked.
+        vocabulary: The model's.
+        edges: The edges along which anything passes: the truth for zero ablation.
+        varying: Those along which something passes that differs between inputs: the truth for other ablations.
+        decoys: Nodes that are in no circuit, and look as if they were.
+    """
+
+    program: str
+    kind: str
+    transformer: Transformer
+    task: Task
+    vocabulary: Vocabulary
+    edges: frozenset[str]
+    varying: frozenset[str]
+    decoys: tuple[str, ...]
+
+    def truth(self, ablation: Ablation) -> frozenset[str]:
+        """The edges of the circuit, as that ablation can see it."""
+        return self.edges if ablation == "zero" else self.varying
+
+    def problem(self, protocol: Protocol) -> Problem:
+        """What methods are given."""
+        return problem(self, self.task, protocol, self.vocabulary)
+
+
+def compiled_case(compiled: CompiledModel, task: Task, seed: int = 0) -> Case:
+    """The compiled model itself, beside a decoy."""
+    edges, varying = program_edges(compiled), program_edges(compiled, task)
+    wide, decoy = _with_decoy(compiled.transformer, compiled)
+    name = compiled.output
+    return Case(name, "compiled", wide, task, vocabulary_of(compiled, task), edges, varying, (decoy,))
+
+
+def disguised_case(compiled: CompiledModel, task: Task, seed: int = 0) -> Case:
+    """The compiled model in an oblique basis, its heads in another order."""
+    plain = compiled_case(compiled, task)
+    found = disguise(_Followed(plain.transformer), seed, extra_width=4, basis="oblique")
+    places = {(layer, int(old)): new for layer, heads in enumerate(found.heads) for new, old in enumerate(heads)}
+    (edges, varying), decoys = (
+        [permuted_edges(each, places) for each in (plain.edges, plain.varying)],
+        [f"L{layer}H{places[layer, head]}" for layer, head in [_head(name) for name in plain.decoys]],
+    )
+    return replace(
+        plain, kind="disguised", transformer=found.transformer, edges=edges, varying=varying, decoys=tuple(decoys)
+    )
+
+
+def compressed_case(compiled: CompiledModel, task: Task, seed: int = 0) -> Case:
+    """The compiled model with its residual stream compressed to three quarters: features share directions.
+
+    Raises:
+        RaspLensError: If it does not keep the answers.
+    """
+    width = max(1, round(NARROWER * compiled.transformer.config.d_model))
+    found = compress(compiled, width, replace(get_recipe("fast"), steps=2_000), seed)
+    kept = evaluate(found).token
+    if kept < KEPT:
+        raise RaspLensError(
+            f"Compressed to {width} directions, {compiled.output!r} keeps {kept:.3f} of its answers."
+        )
+    wide, decoy = _with_decoy(found.transformer, compiled)
+    return replace(compiled_case(compiled, task), kind="compressed", transformer=wide, decoys=(decoy,))
+
+
+def siit_case(compiled: CompiledModel, task: Task, seed: int = 0, path: str | Path | None = None) -> Case:
+    """A model that was trained to implement the program.
+
+    Args:
+        compiled: The program.
+        task: The task.
+        seed: Of the training.
+        path: Where the model is stored; without, it is trained.
+
+    Raises:
+        RaspLensError: If the stored model implements another program.
+    """
+    circuit = circuit_of(compiled)
+    if path is None:
+        model = train_to_implement(compiled, task, seed=seed)
+        transformer, prefix = model.transformer, model.prefix
+    else:
+        stored = load_learned(path)
+        known = {str(node): list(part.variables) for node, part in circuit.items()}
+        if stored.provenance.get("circuit") != known:
+            raise RaspLensError(f"{path} was not trained to implement {compiled.output!r}.")
+        transformer, prefix = stored.transformer, stored.prefix
+    edges, varying = (circuit_edges(compiled, circuit, each) for each in (None, task))
+    first = next(node for node in circuit if node.is_head)
+    wide = plant_decoy(transformer, first.layer, first.head)
+    decoy = f"L{first.layer}H{transformer.config.n_heads}"
+    vocabulary = task_vocabulary(task, prefix)
+    return Case(compiled.output, "siit", wide, task, vocabulary, edges, varying, (decoy,))
+
+
+KINDS: Mapping[str, Callable[..., Case]] = MappingProxyType(
+    {"compiled": compiled_case, "disguised": disguised_case, "compressed": compressed_case, "siit": siit_case}
+)
+"""How models whose circuit is known are made, by name: each from a compiled model, its task and a seed."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Followed:
+    """A transformer that remembers where its heads went."""
+
+    transformer: Transformer
+    heads: tuple[np.ndarray, ...] = ()
+
+    def reparametrised(self, change: Reparametrisation) -> "_Followed":
+        return _Followed(change.transformer, change.heads)
+
+
+def _with_decoy(model: Transformer, compiled: CompiledModel) -> tuple[Transformer, str]:
+    """The model with a copy of its first head that computes something, and the copy's name."""
+    layer, head = min(compiled.heads)
+    return plant_decoy(model, layer, head), f"L{layer}H{model.config.n_heads}"
+
+
+def _head(node: str) -> tuple[int, int]:
+    layer, _, head = node[1:].partition("H")
+    return int(layer), int(head)

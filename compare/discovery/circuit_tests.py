@@ -1,0 +1,291 @@
+"""Statistical tests of a circuit, with error rates that are measured.
+
+Source: Shi et al. 2024, "Hypothesis Testing the Circuit Hypothesis in LLMs" (arXiv 2410.13032). Five criteria,
+    each a
+null hypothesis: a circuit is *equivalent* to the model, and *independent* of what lies outside, unless data speak
+against it; it is *minimal*, *sufficient* and *partially necessary* only if data speak for it.
+
+Their public code tests equivalence on a mean difference, where the definition needs the share of inputs on
+which the circuit does better, and it does not correct for how many tests are made. Here the share is tested,
+ties counting half, and p-values are corrected by Holm's method: over edges in minimality, and over the five tests.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy.spatial.distance import cdist
+from scipy.stats import binom
+
+from rasplens.compare.discovery.edge_graph import EMBED, LOGITS, POS_EMBED, EdgeGraph
+from rasplens.compare.discovery.problem import Problem
+from rasplens.errors import RaspLensError
+from rasplens.model.random_streams import rng
+
+MARGIN = 0.1
+"""By how much the share of inputs on which an equivalent circuit does better may differ from a half."""
+
+N_RANDOM = 499
+"""Random circuits, and permutations, that a test draws."""
+
+TIE = 1e-4
+"""Damages that differ by less are rounding in float32."""
+
+MOST_PATHS = 200
+"""Drawn for a random circuit, before its last edges are drawn one by one."""
+
+AT_ONCE = 16
+
+Circuits = Bool[np.ndarray, "circuit edge"]
+"""Which edges each of several circuits has."""
+
+
+@dataclass(frozen=True)
+class CircuitTest:
+    """One criterion.
+
+    Attributes:
+        name: The criterion.
+        p: How likely data like these are, or more extreme ones, under the null hypothesis, for this test alone.
+        adjusted: The same, corrected for all five.
+        holds: Whether the circuit passes at the level that was asked for.
+        meaning: What that says, in a sentence.
+        edges: In minimality the corrected p of each edge of the circuit.
+    """
+
+    name: str
+    p: float
+    adjusted: float
+    holds: bool
+    meaning: str
+    edges: dict[str, float]
+
+
+def circuit_tests(
+    problem: Problem, circuit: Collection[str], level: float = 0.05, n_random: int = N_RANDOM, seed: int = 0
+) -> list[CircuitTest]:
+    """The five tests of a circuit.
+
+    Args:
+        problem: The model on pairs of inputs. Its metric has to be the loss or the logit difference: by the
+            others the whole model is without damage on every input, so that no circuit could do better.
+        circuit: The circuit's edges.
+        level: The rate of errors of the first kind that is wanted, over all five tests.
+        n_random: Random circuits and permutations.
+        seed: Of everything random.
+
+    Raises:
+        RaspLensError: If the metric is another, or the circuit is empty, is everything, or names an edge that
+            the model has not.
+    """
+    check_metric(problem)
+    own = problem.graph.mask_of(circuit)
+    if own.all() or not own.any():
+        raise RaspLensError("A circuit that is tested has some of the model's edges, not none and not all.")
+    graph, n = problem.graph, int(own.sum())
+    references = random_circuits(graph, n, n_random, seed)
+    edges = minimality(problem, own, references)
+    found = {
+        "equivalence": equivalence(problem, own),
+        "independence": independence(problem, own, n_random, seed),
+        "minimality": max(edges.values()),
+        "sufficiency": sufficiency(problem, own, references),
+        "partial necessity": partial_necessity(problem, own, random_circuits(graph, n, n_random, seed, ~own)),
+    }
+    adjusted = dict(zip(found, holm(list(found.values())), strict=True))
+    return [
+        CircuitTest(
+            name, p, adjusted[name], holds := _holds(name, adjusted[name], level), _meaning(name, holds),
+            edges if name == "minimality" else {},
+        )
+        for name, p in found.items()
+    ]  # fmt: skip
+
+
+def check_metric(problem: Problem) -> None:
+    """Raises where damage is measured from the whole model."""
+    if problem.protocol.metric not in ("loss", "logit_difference"):
+        raise RaspLensError(
+            f'Circuits are tested by "loss" or "logit_difference"; got {problem.protocol.metric!r}, by which '
+            "the whole model has no damage on any input."
+        )
+
+
+def equivalence(problem: Problem, circuit: Bool[np.ndarray, " edge"]) -> float:
+    """The p of: the shares of inputs on which circuit and model do better are equal, but for `MARGIN`.
+
+    The sign test at the nearer end of that interval, one-sided, which is the more likely one.
+    """
+    own, whole = damages(problem, np.stack([circuit, np.ones_like(circuit)]))
+    better = np.where(np.abs(own - whole) < TIE, 0.5, own < whole)
+    n, wins = len(better), float(better.sum())
+    more = min(wins, n - wins)  # of the side that lies further from a half; ties are shared out
+    return float(binom.cdf(np.floor(more), n, 0.5 - MARGIN))
+
+
+def independence(problem: Problem, circuit: Bool[np.ndarray, " edge"], n_random: int, seed: int) -> float:
+    """The p of: with the circuit ablated, the model's logits are independent of the whole model's.
+
+    HSIC with Gaussian kernels whose width is the median distance, by permutation (Gretton et al. 2007, "A Kernel
+    Statistical Test of Independence").
+    """
+    logits = _logits(problem, np.stack([~circuit, np.ones_like(circuit)]))
+    without, whole = (_kernel(each.reshape(len(each), -1)) for each in logits)
+    random = rng(seed, "circuit tests")
+    orders = [random.permutation(len(whole)) for _ in range(n_random)]
+    null = np.array([(without * whole[np.ix_(order, order)]).sum() for order in orders])
+    return _p(float((without * whole).sum()), null)
+
+
+def minimality(problem: Problem, circuit: Bool[np.ndarray, " edge"], references: Circuits) -> dict[str, float]:
+    """By edge, the p of: taking it away changes no more than taking away an edge that was added at random.
+
+    Each reference is the circuit with a random path beside it; one edge of that path is taken away. Corrected by
+    Holm's method over the circuit's edges.
+    """
+    random = rng(0, "circuit tests")
+    inflated, without = [], []
+    for path in references:
+        added = np.flatnonzero(path & ~circuit)
+        if not len(added):
+            continue
+        one = random.choice(added)
+        inflated.append(circuit | path)
+        without.append(np.where(np.arange(len(circuit)) == one, False, circuit | path))
+    own = np.flatnonzero(circuit)
+    smaller = np.stack([np.where(np.arange(len(circuit)) == edge, False, circuit) for edge in own])
+    found = damages(problem, np.concatenate([[circuit], smaller, inflated, without]))
+    clean, ablated, rest = found[0], found[1 : 1 + len(own)], found[1 + len(own) :]
+    null = np.abs(rest[: len(inflated)] - rest[len(inflated) :]).mean(axis=1)
+    effects = np.abs(ablated - clean).mean(axis=1)
+    each = holm([_p(float(effect), null) if effect > TIE else 1.0 for effect in effects])
+    return {problem.graph.edges[edge]: p for edge, p in zip(own, each, strict=True)}
+
+
+def sufficiency(problem: Problem, circuit: Bool[np.ndarray, " edge"], references: Circuits) -> float:
+    """The p of: the circuit alone does no better than a random one of its size."""
+    found = damages(problem, np.concatenate([[circuit], references])).mean(axis=1)
+    return _p(-float(found[0]), -found[1:])
+
+
+def partial_necessity(problem: Problem, circuit: Bool[np.ndarray, " edge"], references: Circuits) -> float:
+    """The p of: ablating the circuit does no more damage than ablating a random one that has no edge of it."""
+    found = damages(problem, ~np.concatenate([[circuit], references])).mean(axis=1)
+    return _p(float(found[0]), found[1:])
+
+
+def random_circuits(
+    graph: EdgeGraph, n_edges: int, n: int, seed: int, among: Bool[np.ndarray, " edge"] | None = None
+) -> Circuits:
+    """Circuits of the edges of random paths from an embedding to the logits, with exactly so many edges each.
+
+    Args:
+        graph: The model's edges.
+        n_edges: How many each has; fewer if there are no more to choose from.
+        n: How many circuits.
+        seed: Of the paths.
+        among: The edges to choose from; all by default.
+    """
+    random = rng(seed, "circuit tests")
+    allowed = np.ones(len(graph.edges), dtype=bool) if among is None else among
+    by_receiver: dict[str, list[int]] = {}
+    for i, (r, _) in enumerate(graph.pairs):
+        by_receiver.setdefault(graph.node_of(graph.receivers[r]), []).append(i)
+    wanted = min(n_edges, int(allowed.sum()))
+    found = np.zeros((n, len(graph.edges)), dtype=bool)
+    for circuit in found:
+        for _ in range(MOST_PATHS):
+            if (missing := wanted - int(circuit.sum())) <= 0:
+                break
+            new = [edge for edge in _path(graph, by_receiver, random) if allowed[edge] and not circuit[edge]]
+            circuit[new[:missing]] = True
+        left = np.flatnonzero(allowed & ~circuit)
+        circuit[random.choice(left, wanted - int(circuit.sum()), replace=False)] = True
+    return found
+
+
+def damages(problem: Problem, circuits: Circuits) -> Float[np.ndarray, "circuit pair"]:
+    """The damage to each pair when all edges but a circuit's are ablated."""
+    return _over(problem, circuits, problem.damages_of)
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """P-values corrected for how many they are, by Holm's method (Holm 1979)."""
+    order = np.argsort(p, kind="stable")
+    corrected = np.empty(len(p))
+    scaled = np.asarray(p, dtype=float)[order] * np.arange(len(p), 0, -1)
+    corrected[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
+    return corrected.tolist()
+
+
+def _path(graph: EdgeGraph, by_receiver: dict[str, list[int]], random: np.random.Generator) -> list[int]:
+    """A random path, from the logits back to an embedding."""
+    node, path = LOGITS, []
+    while node not in (EMBED, POS_EMBED):
+        edge = int(random.choice(by_receiver[node]))
+        path.append(edge)
+        node = graph.senders[graph.pairs[edge, 1]]
+    return path
+
+
+def _logits(problem: Problem, circuits: Circuits) -> Float[np.ndarray, "circuit pair answer logit"]:
+    return _over(problem, circuits, lambda logits: logits[:, np.array(problem.places)])
+
+
+def _over(problem: Problem, circuits: Circuits, function: Callable[[jax.Array], jax.Array]) -> np.ndarray:
+    """A function of the logits, for each of several circuits."""
+    tokens = np.asarray(problem.tokens)
+
+    def of_one(patched: jax.Array) -> jax.Array:
+        return function(problem.run(tokens, patched, problem.instead)[0])
+
+    patched = problem.matrix(~circuits)
+    return np.asarray(jax.jit(lambda each: jax.lax.map(of_one, each, batch_size=AT_ONCE))(patched), dtype=float)
+
+
+def _kernel(rows: Float[np.ndarray, "pair feature"]) -> Float[np.ndarray, "pair pair"]:
+    """A Gaussian kernel, centred."""
+    distances = cdist(rows, rows)
+    width = np.median(distances[np.triu_indices(len(rows), 1)])
+    kernel = np.exp(-(distances**2) / (2 * width**2)) if width > TIE else np.ones_like(distances)
+    centring = np.eye(len(rows)) - 1 / len(rows)
+    return centring @ kernel @ centring
+
+
+def _p(statistic: float, null: Float[np.ndarray, " draw"]) -> float:
+    """The share of draws that are as large, the statistic itself among them; ties count against it."""
+    slack = TIE * max(1.0, abs(statistic)) if np.isfinite(statistic) else 0.0
+    return float((1 + (null >= statistic - slack).sum()) / (1 + len(null)))
+
+
+def _holds(name: str, p: float, level: float) -> bool:
+    """Whether a criterion is met: the first two by default, the others only if their null is rejected."""
+    return p > level if name in ("equivalence", "independence") else p <= level
+
+
+def _meaning(name: str, holds: bool) -> str:
+    said = {
+        "equivalence": (
+            "Nothing speaks against the circuit doing as well as the model.",
+            "The circuit and the model do better than one another on different shares of the inputs.",
+        ),
+        "independence": (
+            "Nothing of the answers was found outside of the circuit.",
+            "What lies outside of the circuit still tells the answers.",
+        ),
+        "minimality": (
+            "Each edge matters more than random ones do.",
+            "Some edge matters no more than random ones do.",
+        ),
+        "sufficiency": (
+            "The circuit alone does better than random ones of its size.",
+            "Random circuits of its size do as well alone.",
+        ),
+        "partial necessity": (
+            "Without the circuit the model does worse than without random ones of its size.",
+            "Without random circuits of its size the model does as badly.",
+        ),
+    }
+    return said[name][0 if holds else 1]

@@ -1,0 +1,93 @@
+"""Scores and circuits in the form of MIB's circuit track: `importances.json`.
+
+Source: Mueller et al. 2025, "MIB: A Mechanistic Interpretability Benchmark" (arXiv 2504.13151), and the graph
+    files of
+Hanna et al. 2024. There, embeddings are one node, `input`; a head is `a0.h1` and reads as `a0.h1<q>`; an MLP is
+`m0`.
+"""
+
+import json
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from rasplens.compare.discovery.edge_graph import EMBED, POS_EMBED, EdgeGraph, edge_graph
+from rasplens.errors import RaspLensError
+from rasplens.model import Config
+from rasplens.model.storage import write_atomically
+
+INPUT = "input"
+
+
+def read_importances(path: str | Path, config: Config) -> dict[str, float]:
+    """Scores by edge of a file; those of `input` count for token and position embeddings alike.
+
+    Raises:
+        RaspLensError: If there is no such file, it is no such file, or an edge is none of the model's.
+    """
+    path = Path(path)
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))["edges"]
+        scores = {str(name): float(edge["score"]) for name, edge in found.items()}
+    except FileNotFoundError:
+        raise RaspLensError(f"There is no file {path}.") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise RaspLensError(
+            f'{path} holds no importances: {{"edges": {{"input->a0.h0<q>": {{"score": 0.5}}, ...}}}}.'
+        ) from None
+    theirs = _names(edge_graph(config))
+    known = set(theirs.values())
+    if unknown := [name for name in scores if name not in known]:
+        raise RaspLensError(f"{path} has the edge {unknown[0]!r}, which the model has not.")
+    return {own: scores[name] for own, name in theirs.items() if name in scores}
+
+
+def write_importances(
+    path: str | Path, config: Config, truth: Collection[str], scores: Mapping[str, float] | None = None
+) -> None:
+    """Writes a circuit, and scores if there are any; without, edges of the circuit score 1 and others 0.
+
+    Args:
+        path: The file.
+        config: The model's.
+        truth: The edges of the circuit.
+        scores: By edge; of the two embeddings' the larger counts.
+
+    Raises:
+        RaspLensError: If an edge is none of the model's.
+        StorageError: If the file cannot be written.
+    """
+    graph = edge_graph(config)
+    inside = graph.mask_of(truth)
+    if scores is not None:
+        graph.mask_of(scores)
+    edges: dict[str, dict[str, Any]] = {}
+    for (own, name), is_in in zip(_names(graph).items(), inside, strict=True):
+        score = float(is_in) if scores is None else float(scores.get(own, 0.0))
+        before = edges.get(name, {"score": score, "in_graph": False})
+        edges[name] = {
+            "score": max(before["score"], score, key=abs),
+            "in_graph": bool(is_in) or before["in_graph"],
+        }
+    used = {end for name, edge in edges.items() if edge["in_graph"] for end in name.partition("<")[0].split("->")}
+    nodes = {node: {"in_graph": node in used} for name in edges for node in name.partition("<")[0].split("->")}
+    sizes = {"n_layers": config.n_layers, "n_heads": config.n_heads, "parallel_attn_mlp": False}
+    content = {"cfg": {**sizes, "d_model": config.d_model}, "nodes": nodes, "edges": edges}
+    write_atomically(Path(path), json.dumps(content, indent=1).encode())
+
+
+def _names(graph: EdgeGraph) -> dict[str, str]:
+    """By edge, its name in such files."""
+    return {edge: "->".join(map(_name, edge.split("->"))) for edge in graph.edges}
+
+
+def _name(end: str) -> str:
+    if end in (EMBED, POS_EMBED):
+        return INPUT
+    if end == "logits":
+        return end
+    if end.endswith(" MLP"):
+        return f"m{end[1:].removesuffix(' MLP')}"
+    node, dot, letter = end.partition(".")
+    layer, _, head = node[1:].partition("H")
+    return f"a{layer}.h{head}" + (f"<{letter}>" if dot else "")

@@ -1,0 +1,1 @@
+"""Methods of circuit discovery: each gives every edge of a model a score."""

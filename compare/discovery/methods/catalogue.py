@@ -1,0 +1,62 @@
+"""All methods of circuit discovery by name, and how one's own becomes one of them."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from rasplens.compare.discovery.methods.acdc import acdc
+from rasplens.compare.discovery.methods.attribution import eap, eap_ig_activations, eap_ig_inputs
+from rasplens.compare.discovery.methods.patching import exact_edges, exact_nodes, random_edges
+from rasplens.compare.discovery.methods.pruning import edge_pruning
+from rasplens.compare.discovery.problem import Problem, Scores
+from rasplens.errors import RaspLensError
+from rasplens.model import Transformer
+from rasplens.tasks import Task
+
+Method = Callable[[Problem], Scores]
+"""Gives each edge of a model a score: how much it matters."""
+
+METHODS: Mapping[str, Method] = MappingProxyType(
+    {
+        "exact": exact_edges,
+        "acdc": acdc,
+        "eap": eap,
+        "eap-ig-inputs": eap_ig_inputs,
+        "eap-ig-activations": eap_ig_activations,
+        "edge-pruning": edge_pruning,
+        "exact-nodes": exact_nodes,
+        "random": random_edges,
+    }
+)
+"""By name; `exact` is the oracle that approximations are tested against, `random` what all have to beat."""
+
+
+def own_method(function: Callable[[Transformer, Task], Mapping[str, float]]) -> Method:
+    """A method of one's own: a function from a model and its task to scores by edge, such as `"embed->L0H1.q"`.
+
+    Edges that it leaves out have no score; see `Protocol.unscored`.
+    """
+
+    def scores(problem: Problem) -> Scores:
+        return scores_of(problem, function(problem.transformer, problem.task))
+
+    return scores
+
+
+def scores_of(problem: Problem, by_edge: Mapping[str, float]) -> Scores:
+    """Scores by name as an array; NaN for edges that are not named.
+
+    Raises:
+        RaspLensError: If an edge is none of the model's, or a score is no number.
+    """
+    graph = problem.graph
+    graph.mask_of(by_edge)
+    try:
+        found = np.array([float(by_edge.get(edge, np.nan)) for edge in graph.edges])
+        named = np.array([float(score) for score in by_edge.values()])
+    except (TypeError, ValueError):
+        raise RaspLensError("The score of an edge is a number.") from None
+    if not np.isfinite(named).all():
+        raise RaspLensError("The score of an edge is a finite number; leave out edges that have none.")
+    return found

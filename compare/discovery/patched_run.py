@@ -1,0 +1,80 @@
+"""A forward pass in which each edge carries what its sender writes, or something else, or any mixture.
+
+All methods are functions of this one: patching sets edges one by one, attribution differentiates it, pruning
+optimises its mixtures.
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rasplens.compare.discovery.edge_graph import EdgeGraph, edge_graph
+from rasplens.model import Transformer
+from rasplens.model.forward import forward
+
+Run = Callable[..., tuple[jax.Array, jax.Array]]
+"""From tokens `[batch, ctx]`, how much of each edge is patched `[receiver, sender]`, what it then carries
+`[sender, batch, ctx, d_model]`, and what is added to what each receiver reads `[receiver, batch, ctx,
+d_model]`, the logits `[batch, ctx, logit]` and what each sender wrote."""
+
+
+def patched_run(model: Transformer) -> Run:
+    """The forward pass of a model with its edges open, float32 in JAX."""
+    graph = edge_graph(model.config)
+    weights = {name: jnp.asarray(array, jnp.float32) for name, array in model.weights.items()}
+    mask, order = jnp.asarray(model.mask), {name: i for i, name in enumerate(graph.receivers)}
+
+    def run(
+        tokens: jax.Array,
+        patched: jax.Array | None = None,
+        instead: jax.Array | None = None,
+        added: jax.Array | None = None,
+    ) -> tuple[jax.Array, jax.Array]:
+        written: list[jax.Array] = []
+
+        def read(first: int, n: int, value: jax.Array) -> jax.Array:
+            """What some receivers read, one after the other: `[batch, ctx, receiver, d_model]`."""
+            if patched is not None and instead is not None:
+                change = instead[: len(written)] - jnp.stack(written)
+                value = value + jnp.einsum("rs,sbpd->bprd", patched[first : first + n, : len(written)], change)
+            return value if added is None else value + jnp.moveaxis(added[first : first + n], 0, 2)
+
+        def hook(name: str, value: jax.Array) -> jax.Array:
+            if (receivers := _receivers(graph, model.config.n_layers, name)) is not None:
+                first, n = order[receivers[0]], len(receivers)
+                copies = value if value.ndim == 4 else value[:, :, None]
+                edited = read(first, n, copies)
+                return edited if value.ndim == 4 else edited[:, :, 0]
+            if name == "hook_embed" or (name == "hook_pos_embed" and "pos_embed" in graph.senders):
+                written.append(value)
+            elif name.endswith("hook_result"):
+                written.extend(value[:, :, head] for head in range(value.shape[2]))
+            elif name.endswith("hook_mlp_out"):
+                written.append(value)
+            return value
+
+        logits = forward(weights, mask, model.config, tokens, hook, jnp, split=True)
+        return logits, jnp.stack(written)
+
+    return run
+
+
+def _receivers(graph: EdgeGraph, n_layers: int, hook_name: str) -> list[str] | None:
+    """The receivers that read at a hook point, in order; None where none does."""
+    if hook_name == f"blocks.{n_layers - 1}.hook_resid_post":
+        return ["logits"]
+    if hook_name.endswith("hook_mlp_in"):
+        return [f"L{hook_name.split('.')[1]} MLP"]
+    if hook_name.endswith("_input"):
+        layer, letter = hook_name.split(".")[1], hook_name.removesuffix("_input")[-1]
+        return [name for name in graph.receivers if name.startswith(f"L{layer}H") and name.endswith(f".{letter}")]
+    return None
+
+
+def patched_of(graph: EdgeGraph, patched: np.ndarray) -> np.ndarray:
+    """From a value for each edge, `[..., edge]`, the matrix `[..., receiver, sender]`; zero without an edge."""
+    matrix = np.zeros((*patched.shape[:-1], len(graph.receivers), len(graph.senders)), dtype=np.float32)
+    matrix[..., graph.pairs[:, 0], graph.pairs[:, 1]] = patched
+    return matrix

@@ -1,0 +1,200 @@
+"""What a method of circuit discovery is given: a model, pairs of inputs, and what counts as damage.
+
+Figures of different papers differ by their protocol more than by their methods. So it is data here, all of it.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, get_args
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int
+
+from rasplens.compare.discovery.edge_graph import EdgeGraph, edge_graph
+from rasplens.compare.discovery.patched_run import Run, patched_of, patched_run
+from rasplens.compare.models.vocabulary import GivenVocabulary, Vocabulary, task_vocabulary
+from rasplens.errors import RaspLensError
+from rasplens.model import HasTransformer, Transformer
+from rasplens.model.random_streams import rng
+from rasplens.tasks import Task
+
+Ablation = Literal["zero", "mean", "resample"]
+Metric = Literal["kl", "loss", "logit_difference", "l2"]
+Corruption = Literal["task", "one_token"]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How edges are ablated, what counts as damage, and how edges are scored.
+
+    Attributes:
+        ablation: What an ablated edge carries: nothing (`"zero"`), the mean over inputs, or what its sender
+            writes on another input (`"resample"`).
+        metric: `"kl"`, of the patched answers from the clean ones, in nats; `"loss"`, cross-entropy of the right
+            answers, in nats; `"logit_difference"`, by which the logit of the right answer exceeds that of the
+            other input's answer, its loss; `"l2"`, the squared distance of the logits.
+        corruption: The other inputs: any of the task's, or the same input with one token changed (`"one_token"`).
+        absolute: Whether edges are ranked by the size of their effect, or by the effect with its sign.
+        embeddings: Whether edges from the embeddings are scored.
+        unscored: Edges that a method gives no score come last (`"last"`), or are left out (`"out"`).
+        n_pairs: Pairs of inputs.
+        seed: Of pairs and methods.
+    """
+
+    ablation: Ablation = "resample"
+    metric: Metric = "kl"
+    corruption: Corruption = "task"
+    absolute: bool = True
+    embeddings: bool = True
+    unscored: Literal["last", "out"] = "last"
+    n_pairs: int = 64
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, known in (("ablation", Ablation), ("metric", Metric), ("corruption", Corruption)):
+            if getattr(self, name) not in get_args(known):
+                raise RaspLensError(
+                    f"{name} of a Protocol is one of {', '.join(get_args(known))}; got {getattr(self, name)!r}."
+                )
+        if self.unscored not in ("last", "out"):
+            raise RaspLensError(f'unscored of a Protocol is "last" or "out"; got {self.unscored!r}.')
+        if self.n_pairs < 2:
+            raise RaspLensError(f"A Protocol has at least 2 pairs; got {self.n_pairs}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A model on pairs of inputs.
+
+    Attributes:
+        transformer: The model.
+        task: What it is asked.
+        protocol: How.
+        tokens: The inputs, as the model takes them.
+        others: The other inputs.
+        places: The model's positions at which answers are read.
+        right: The logit of the right answer; None if answers are numbers.
+        wrong: The logit of the other input's answer.
+        run: The forward pass with edges open; see `patched_run`.
+        clean: Without any patch, the logits and what each sender writes.
+        instead: What an ablated edge carries: `[sender, pair, ctx, d_model]`.
+    """
+
+    transformer: Transformer
+    task: Task
+    protocol: Protocol
+    tokens: Int[np.ndarray, "pair ctx"]
+    others: Int[np.ndarray, "pair ctx"]
+    places: tuple[int, ...]
+    right: Int[np.ndarray, "pair answer"] | None
+    wrong: Int[np.ndarray, "pair answer"] | None
+    run: Run
+    clean: tuple[jax.Array, jax.Array]
+    instead: jax.Array
+
+    @cached_property
+    def graph(self) -> EdgeGraph:
+        """The edges of the model."""
+        return edge_graph(self.transformer.config)
+
+    def damage(self, patched: jax.Array, added: jax.Array | None = None) -> jax.Array:
+        """The mean damage over pairs and answers, with edges patched: `[receiver, sender]`, each from 0 to 1."""
+        logits, _ = self.run(jnp.asarray(self.tokens), patched, self.instead, added)
+        return self.damage_of(logits)
+
+    def damage_of(self, logits: jax.Array) -> jax.Array:
+        """The mean damage that logits `[pair, ctx, logit]` stand for."""
+        return self.damages_of(logits).mean()
+
+    def damages_of(self, logits: jax.Array) -> jax.Array:
+        """Of each pair the mean damage over its answers."""
+        own, clean = logits[:, jnp.asarray(self.places)], self.clean[0][:, jnp.asarray(self.places)]
+        if self.protocol.metric == "l2":
+            return ((own - clean) ** 2).sum(axis=-1).mean(axis=-1)
+        if self.protocol.metric == "kl":
+            log_own, log_clean = (jax.nn.log_softmax(each, axis=-1) for each in (own, clean))
+            return (jnp.exp(log_clean) * (log_clean - log_own)).sum(axis=-1).mean(axis=-1)
+        if self.right is None or self.wrong is None:
+            raise RaspLensError(
+                f"The metric {self.protocol.metric!r} needs a logit for each answer; this model answers with "
+                'numbers. Use metric="l2".'
+            )
+        right = jnp.take_along_axis(own, jnp.asarray(self.right)[..., None], axis=-1)[..., 0]
+        if self.protocol.metric == "loss":
+            return (jax.nn.logsumexp(own, axis=-1) - right).mean(axis=-1)
+        wrong = jnp.take_along_axis(own, jnp.asarray(self.wrong)[..., None], axis=-1)[..., 0]
+        return (wrong - right).mean(axis=-1)
+
+    def matrix(self, patched: np.ndarray) -> jax.Array:
+        """From a value for each edge, the matrix that `damage` takes."""
+        return jnp.asarray(patched_of(self.graph, np.asarray(patched, dtype=np.float32)))
+
+
+def problem(
+    model: HasTransformer, task: Task, protocol: Protocol = Protocol(), vocabulary: GivenVocabulary | None = None
+) -> Problem:
+    """A model on pairs of a task's held-out inputs.
+
+    Args:
+        model: The model.
+        task: What it is asked.
+        protocol: How damage is measured. For a model that answers with numbers, `"kl"` becomes `"l2"`.
+        vocabulary: The model's, if it is not the task's own.
+
+    Raises:
+        RaspLensError: If the model has no layers, or the metric needs logits that it does not have.
+    """
+    transformer = model.transformer
+    if transformer.config.n_layers == 0:
+        raise RaspLensError("A model without layers has no circuit to discover.")
+    own = task_vocabulary(task) if vocabulary is None else vocabulary
+    own = own if isinstance(own, Vocabulary) else own(task)
+    random = rng(protocol.seed, "circuit discovery")
+    ids = task.held_out[random.integers(0, len(task.held_out), protocol.n_pairs)]
+    others = task.held_out[random.integers(0, len(task.held_out), protocol.n_pairs)]
+    if protocol.corruption == "one_token":
+        others = _with_one_token_changed(ids, others, random)
+    right = wrong = None
+    if own.columns is not None:
+        right, wrong = (own.columns[task.target(each)] for each in (ids, others))
+    elif protocol.metric == "kl":
+        protocol = replace(protocol, metric="l2")
+    elif protocol.metric != "l2":
+        raise RaspLensError(
+            f"The metric {protocol.metric!r} needs a logit for each answer; this model answers with numbers. "
+            'Use metric="l2".'
+        )
+    places = tuple(own.positions[position] for position in task.loss_positions)
+    run, tokens = patched_run(transformer), own.tokens(ids)
+    clean, other = (jax.jit(run)(jnp.asarray(each)) for each in (tokens, own.tokens(others)))
+    instead = _instead(protocol.ablation, clean[1], other[1])
+    return Problem(
+        transformer, task, protocol, tokens, own.tokens(others), places, right, wrong, run, clean, instead
+    )
+
+
+def _instead(ablation: Ablation, clean: jax.Array, other: jax.Array) -> jax.Array:
+    """What ablated edges carry, from what each sender writes on the inputs and on the others."""
+    if ablation == "zero":
+        return jnp.zeros_like(clean)
+    if ablation == "mean":
+        return jnp.broadcast_to(clean.mean(axis=1, keepdims=True), clean.shape)
+    return other
+
+
+def _with_one_token_changed(
+    ids: Int[np.ndarray, "pair pos"], others: Int[np.ndarray, "pair pos"], random: np.random.Generator
+) -> Int[np.ndarray, "pair pos"]:
+    """Inputs in which one position is as on the other input, where the two differ."""
+    changed = ids.copy()
+    for row, (own, other) in enumerate(zip(ids, others, strict=True)):
+        if len(differing := np.flatnonzero(own != other)):
+            at = random.choice(differing)
+            changed[row, at] = other[at]
+    return changed
+
+
+Scores = Float[np.ndarray, " edge"]
+"""For each edge of a model how much it matters; NaN for one that a method says nothing of."""

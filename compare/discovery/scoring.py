@@ -1,0 +1,120 @@
+"""How well scores tell the edges of a circuit from others, and how faithful the circuits are that they choose.
+
+Overlap with a known circuit is not faithfulness (Hanna et al. 2024, arXiv 2403.17806): both are measured.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+from jaxtyping import Bool
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from rasplens.compare.discovery.problem import Problem, Scores
+from rasplens.errors import RaspLensError
+
+SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+"""Of edges kept, at which faithfulness is measured; as in MIB (Mueller et al. 2025, arXiv 2504.13151)."""
+
+
+@dataclass(frozen=True)
+class MethodScore:
+    """How a method did on a model.
+
+    Attributes:
+        auroc: Area under the ROC curve; NaN if all edges are in the circuit, or none.
+        average_precision: Area under precision over recall.
+        base_rate: The share of edges in the circuit, which is a random method's average precision.
+        cpr: Area under faithfulness over the share of edges kept: 1 is best, larger if less than everything does
+            better than everything.
+        cmd: Area under its distance from 1: 0 is best.
+        decoys: The share of edges to and from decoys that are ranked below all edges of the circuit but for a
+            tenth; NaN without decoys.
+        n_edges: Edges that were scored.
+    """
+
+    auroc: float
+    average_precision: float
+    base_rate: float
+    cpr: float
+    cmd: float
+    decoys: float
+    n_edges: int
+
+
+def score_edges(
+    problem: Problem, scores: Scores, truth: Collection[str], decoys: Collection[str] = ()
+) -> MethodScore:
+    """How scores do.
+
+    Args:
+        problem: The model, and what counts as damage.
+        scores: For each edge, NaN for those without a score.
+        truth: The edges of the circuit.
+        decoys: Nodes that are copies of ones in the circuit and that nothing reads.
+
+    Raises:
+        RaspLensError: If there is not one score for each edge, or the truth names another edge.
+    """
+    graph, protocol = problem.graph, problem.protocol
+    if np.shape(scores) != (len(graph.edges),):
+        raise RaspLensError(
+            f"A method gives one score for each of the model's {len(graph.edges)} edges; got {np.shape(scores)}."
+        )
+    ranked = np.abs(scores) if protocol.absolute else np.asarray(scores, dtype=float)
+    in_circuit, is_scored = graph.mask_of(truth), ~np.isnan(ranked)
+    counted = np.ones(len(ranked), dtype=bool) if protocol.embeddings else ~graph.from_embeddings
+    if protocol.unscored == "out":
+        counted &= is_scored
+    lowest = np.min(ranked[is_scored], initial=0.0) - 1
+    filled = np.where(is_scored, ranked, lowest)
+    own, labels = filled[counted], in_circuit[counted]
+    is_mixed = 0 < labels.sum() < len(labels)
+    cpr, cmd = faithfulness(problem, filled)
+    return MethodScore(
+        auroc=float(roc_auc_score(labels, own)) if is_mixed else float("nan"),
+        average_precision=float(average_precision_score(labels, own)) if labels.any() else float("nan"),
+        base_rate=float(labels.mean()),
+        cpr=cpr,
+        cmd=cmd,
+        decoys=_decoys_below(own, labels, _touches(problem, decoys)[counted]),
+        n_edges=int(counted.sum()),
+    )
+
+
+def faithfulness(problem: Problem, ranked: Scores) -> tuple[float, float]:
+    """CPR and CMD of the circuits of the edges with the largest scores.
+
+    With m the damage of ablating all edges but those of a circuit, its faithfulness is
+    `(m(none) - m(circuit)) / (m(none) - m(all))`.
+    """
+    n = len(ranked)
+    order = np.argsort(-ranked, kind="stable")
+    rank = np.empty(n, dtype=int)
+    rank[order] = np.arange(n)
+    kept = [round(share * n) for share in SHARES]
+    patches = np.stack([rank >= k for k in (0, *kept)]).astype(np.float32)
+    found = np.asarray(jax.jit(lambda each: jax.lax.map(problem.damage, each))(problem.matrix(patches)))
+    nothing, everything = float(found[0]), float(found[-1])
+    if not abs(nothing - everything) > 1e-9:
+        return float("nan"), float("nan")
+    faithful = (nothing - found[1:]) / (nothing - everything)
+    return float(np.trapezoid(faithful, SHARES)), float(np.trapezoid(np.abs(1 - faithful), SHARES))
+
+
+def _touches(problem: Problem, nodes: Collection[str]) -> Bool[np.ndarray, " edge"]:
+    """Which edges have one of some nodes at an end."""
+    graph = problem.graph
+    return np.array(
+        [graph.senders[s] in nodes or graph.node_of(graph.receivers[r]) in nodes for r, s in graph.pairs],
+        dtype=bool,
+    )
+
+
+def _decoys_below(
+    scores: Scores, labels: Bool[np.ndarray, " edge"], at_decoys: Bool[np.ndarray, " edge"]
+) -> float:
+    if not at_decoys.any() or not labels.any():
+        return float("nan")
+    return float((scores[at_decoys] < np.quantile(scores[labels], 0.1)).mean())

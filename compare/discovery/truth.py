@@ -1,0 +1,141 @@
+"""Which edges are in a circuit, from the program: nothing is patched, so that no method has the labels to itself.
+
+The weights of a compiled model are the program: what a part writes and what another reads are directions that the
+compiler chose, and where the two have none in common their product is exactly zero. So an edge is in the
+circuit if that product is not zero, and both its ends are on a way from the inputs to the answers.
+
+That is the truth for zero ablation. Ablation by the mean or by other inputs cannot tell what is the same on all
+inputs, such as positions and lengths. For those an edge is in the circuit if what passes along it differs between
+inputs somewhere.
+"""
+
+from collections.abc import Mapping
+
+import networkx as nx
+import numpy as np
+from jaxtyping import Float
+
+from rasplens.compare.discovery.edge_graph import EMBED, LOGITS, POS_EMBED, edge_graph
+from rasplens.compile import CompiledModel
+from rasplens.learned.siit.circuit import Circuit, Node
+from rasplens.model import Transformer
+from rasplens.tasks import Task
+
+N_INPUTS = 500
+"""On which it is seen whether what passes along an edge differs."""
+
+ROUNDING = 1e-4
+"""Of a compiled model's directions, which have entries of about one."""
+
+
+def program_edges(compiled: CompiledModel, task: Task | None = None) -> frozenset[str]:
+    """The edges of a compiled model along which its program passes anything.
+
+    Args:
+        compiled: The model.
+        task: If given, only edges along which something passes that differs between the task's inputs.
+    """
+    model = compiled.transformer
+    graph = edge_graph(model.config)
+    if task is None:
+        written = {name: _written(model, name) for name in graph.senders}
+    else:
+        written = _differences(compiled, task)
+    read = {name: _read(model, name) for name in graph.receivers}
+    found = [
+        (graph.senders[s], graph.receivers[r])
+        for r, s in graph.pairs
+        if np.abs(written[graph.senders[s]] @ read[graph.receivers[r]]).max(initial=0) > ROUNDING
+    ]
+    nodes = nx.DiGraph((sender, graph.node_of(receiver)) for sender, receiver in found)
+    nodes.add_nodes_from((EMBED, LOGITS))
+    starts = [start for start in (EMBED, POS_EMBED) if start in nodes]
+    reached = set(starts).union(*(nx.descendants(nodes, start) for start in starts))
+    on_a_way = reached & (nx.ancestors(nodes, LOGITS) | {LOGITS})
+    return frozenset(
+        f"{sender}->{receiver}"
+        for sender, receiver in found
+        if sender in on_a_way and graph.node_of(receiver) in on_a_way
+    )
+
+
+def _differences(compiled: CompiledModel, task: Task) -> dict[str, Float[np.ndarray, "row d_model"]]:
+    """What each part writes on inputs of the task, less what it writes on the first one: a row each position."""
+    model = compiled.transformer.astype(np.float64)
+    tokens = compiled.encode(task.sequences(task.held_out[:N_INPUTS]))
+    _, cache = model.run_with_cache(tokens)
+    found = {}
+    for name in edge_graph(model.config).senders:
+        if name in (EMBED, POS_EMBED):
+            value = cache[f"hook_{name}"]
+        else:
+            layer, head = _place(name)
+            block = f"blocks.{layer}."
+            value = (
+                cache[f"{block}hook_mlp_out"] if head is None else cache[f"{block}attn.hook_result"][:, :, head]
+            )
+        found[name] = (value - value[:1]).reshape(-1, value.shape[-1])
+    return found
+
+
+def circuit_edges(compiled: CompiledModel, circuit: Circuit, task: Task | None = None) -> frozenset[str]:
+    """The same for a model whose nodes stand for parts of the compiled one and compute their variables."""
+    stands_for = {str(node): _parts(node, part.heads) for node, part in circuit.items()}
+    places: dict[str, list[str]] = {name: [name] for name in (EMBED, POS_EMBED, LOGITS)}
+    for node, parts in stands_for.items():
+        for part in parts:
+            places.setdefault(part, []).append(node)
+    return frozenset(renamed for edge in program_edges(compiled, task) for renamed in _renamed(edge, places))
+
+
+def permuted_edges(edges: frozenset[str], heads: Mapping[tuple[int, int], int]) -> frozenset[str]:
+    """Edges of a model whose heads were put into another order.
+
+    Args:
+        edges: As they were.
+        heads: By layer and head, its new number.
+    """
+    places = {f"L{layer}H{head}": [f"L{layer}H{new}"] for (layer, head), new in heads.items()}
+    return frozenset(renamed for edge in edges for renamed in _renamed(edge, places))
+
+
+def _renamed(edge: str, places: Mapping[str, list[str]]) -> list[str]:
+    """An edge between the nodes that stand for its ends; those without an entry keep their names."""
+    sender, _, receiver = edge.partition("->")
+    node, dot, letter = receiver.partition(".")
+    return [f"{s}->{r}{dot}{letter}" for s in places.get(sender, [sender]) for r in places.get(node, [node])]
+
+
+def _parts(node: Node, heads: tuple[int, ...]) -> list[str]:
+    """The parts of the compiled model that a node stands for."""
+    return [f"L{node.layer}H{head}" for head in heads] if node.is_head else [str(node)]
+
+
+def _written(model: Transformer, sender: str) -> Float[np.ndarray, "row d_model"]:
+    """The directions that a part writes."""
+    weights = model.weights
+    if sender == EMBED:
+        return weights["embed.W_E"]
+    if sender == POS_EMBED:
+        return weights["pos_embed.W_pos"]
+    layer, head = _place(sender)
+    return weights[f"blocks.{layer}.mlp.W_out"] if head is None else weights[f"blocks.{layer}.attn.W_O"][head]
+
+
+def _read(model: Transformer, receiver: str) -> Float[np.ndarray, "d_model column"]:
+    """The directions that a part reads."""
+    if receiver == LOGITS:
+        return model.weights["unembed.W_U"]
+    node, _, letter = receiver.partition(".")
+    layer, head = _place(node)
+    if head is None:
+        return model.weights[f"blocks.{layer}.mlp.W_in"]
+    return model.weights[f"blocks.{layer}.attn.W_{letter.upper()}"][head]
+
+
+def _place(node: str) -> tuple[int, int | None]:
+    """The layer of a node, and its head if it is one."""
+    if node.endswith(" MLP"):
+        return int(node[1:].removesuffix(" MLP")), None
+    layer, _, head = node[1:].partition("H")
+    return int(layer), int(head)

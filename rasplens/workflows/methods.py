@@ -1,0 +1,100 @@
+"""`rasplens methods`: circuit discovery on a model whose circuit is known, method by method."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+from rasplens import terminal
+from rasplens.compare.discovery.board import board
+from rasplens.compare.discovery.cases import KINDS, Case
+from rasplens.compare.discovery.edge_graph import edge_graph
+from rasplens.compare.discovery.importances import read_importances, write_importances
+from rasplens.compare.discovery.methods.catalogue import METHODS, Method, scores_of
+from rasplens.compare.discovery.problem import Problem, Protocol, Scores
+from rasplens.compile.rasp.programs.catalogue import CATALOGUE
+from rasplens.errors import RaspLensError
+from rasplens.model import save
+from rasplens.progress import progress_bar
+from rasplens.sources import Sizes, task_source
+from rasplens.sources.programs import program_source
+from rasplens.tasks import TASKS, Task, compile_for, task_from_program
+from rasplens.workflows.output_files import check_file
+
+HEADINGS = ("method", "AUROC", "average\nprecision", "CPR", "CMD", "decoys\nbelow", "seconds")
+KEY = """\
+AUROC, average precision  of edges, against the program's own; a random method gets 0.5, and the share of its edges
+CPR, CMD  area under the faithfulness of circuits of more and more edges (more is better), and under its
+distance from 1 decoys below  of edges to and from a copy that nothing reads, those ranked below nine tenths of
+the circuit"""
+
+
+def score_and_show(
+    source: str,
+    program: str | None,
+    sizes: Sizes,
+    kind: str,
+    names: Collection[str],
+    protocol: Protocol,
+    scores: Path | None,
+    export: Path | None,
+    json: bool,
+) -> None:
+    """Makes a model whose circuit is known, and prints how methods do on it.
+
+    Raises:
+        RaspLensError: If there is no such program, kind or method, or a file cannot be read or written.
+    """
+    _check(names, METHODS, "method")
+    _check([kind], KINDS, "kind of model")
+    if export is not None:
+        check_file(export, "importances.json")
+    task = task_of(source, sizes)
+    compiled = compile_for(task, program_source(task, program))
+    with progress_bar(f"{task.name}: making the model") as advance:
+        case = KINDS[kind](compiled, task, protocol.seed)
+        methods: dict[str, Method] = {name: METHODS[name] for name in names or METHODS}
+        if scores is not None:
+            methods = {str(scores): _stored(scores)} | methods
+        found = board([case], methods, {"": protocol}, progress=advance)
+    if export is not None:
+        write_importances(export, case.transformer.config, case.truth(protocol.ablation))
+        save(case.transformer, export.with_suffix(".safetensors"))
+    rows = found.drop(columns=["protocol"]).to_dict("records")
+    if json:
+        terminal.as_json({"truth": sorted(case.truth(protocol.ablation)), "decoys": case.decoys, "methods": rows})
+        return
+    _show(case, protocol, rows)
+    if export is not None:
+        terminal.out.print(f"Model and circuit: {export.with_suffix('.safetensors')}, {export}")
+
+
+def task_of(source: str, sizes: Sizes) -> Task:
+    """A task by name or from a file; or a program of the library on its own small inputs."""
+    if source in CATALOGUE and source not in TASKS:
+        entry = CATALOGUE[source]
+        causal = sizes.causal or dict(entry.options).get("causal", False)
+        vocab = entry.vocab if sizes.vocab is None else sizes.tokens(source, False)
+        return task_from_program(entry.build(), vocab, sizes.max_len or entry.max_len, causal=causal)
+    return task_source(source, sizes)
+
+
+def _stored(path: Path) -> Method:
+    """The scores of a file, as a method."""
+
+    def scores(problem: Problem) -> Scores:
+        return scores_of(problem, read_importances(path, problem.transformer.config))
+
+    return scores
+
+
+def _check(names: Collection[str], known: Collection[str], what: str) -> None:
+    if unknown := [name for name in names if name not in known]:
+        raise RaspLensError(f"There is no {what} {unknown[0]!r}; there are {', '.join(known)}.")
+
+
+def _show(case: Case, protocol: Protocol, rows: list[dict[str, object]]) -> None:
+    columns = ("method", "auroc", "average_precision", "cpr", "cmd", "decoys", "method_seconds")
+    metric, truth = rows[0]["metric"], case.truth(protocol.ablation)
+    n_edges = len(edge_graph(case.transformer.config).edges)
+    title = f"{case.program}, {case.kind}: {len(truth)} of {n_edges} edges; {protocol.ablation} ablation, {metric}"
+    terminal.table(title, list(HEADINGS), [[row[name] for name in columns] for row in rows])
+    terminal.out.print(KEY)

@@ -1,0 +1,86 @@
+"""Each method against exact patching, where it has to agree, and against the algorithm written out."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from rasplens.compare.discovery.methods import acdc as acdc_module
+from rasplens.compare.discovery.methods.acdc import acdc
+from rasplens.compare.discovery.methods.attribution import eap, eap_ig_activations, eap_ig_inputs
+from rasplens.compare.discovery.methods.catalogue import METHODS, own_method, scores_of
+from rasplens.compare.discovery.methods.patching import exact_edges, exact_nodes
+from rasplens.compare.discovery.problem import Protocol, problem
+from rasplens.errors import RaspLensError
+
+
+@pytest.fixture(scope="module")
+def asked(random_model, task):
+    return problem(random_model, task, Protocol(n_pairs=8, metric="logit_difference"))
+
+
+@pytest.mark.parametrize("method", [eap, eap_ig_inputs, eap_ig_activations])
+def test_attribution_of_edges_to_the_logits_is_exact_where_damage_is_linear_in_them(asked, method):
+    to_logits = np.array([edge.endswith("->logits") for edge in asked.graph.edges])
+    exact, found = exact_edges(asked), method(asked)
+    np.testing.assert_allclose(found[to_logits], exact[to_logits], atol=1e-5)
+    assert np.abs(found[~to_logits] - exact[~to_logits]).max() > 1e-4  # elsewhere it is an approximation
+
+
+@pytest.mark.parametrize("method", [eap, eap_ig_inputs, eap_ig_activations])
+def test_attribution_of_other_edges_goes_with_their_effect(asked, method):
+    assert np.corrcoef(exact_edges(asked), method(asked))[0, 1] > 0.9
+
+
+def test_acdc_is_the_algorithm(random_model, task, monkeypatch):
+    monkeypatch.setattr(acdc_module, "THRESHOLDS", 3)
+    monkeypatch.setattr(acdc_module, "SMALLEST", 1e-3)
+    asked = problem(random_model, task, Protocol(n_pairs=8))
+    found = acdc(asked)
+    nothing, everything = (float(asked.damage(asked.matrix(np.full(len(found), share)))) for share in (0.0, 1.0))
+    kept = np.zeros((3, len(found)), dtype=bool)
+    thresholds = (everything - nothing) * np.geomspace(acdc_module.SMALLEST, 1, 3)
+    for row, threshold in enumerate(thresholds):
+        patched, damage = np.zeros(len(found)), nothing
+        for edge in reversed(range(len(found))):
+            tried = patched.copy()
+            tried[edge] = 1
+            after = float(asked.damage(asked.matrix(tried)))
+            if abs(after - damage) < threshold:
+                patched, damage = tried, after
+            else:
+                kept[row, edge] = True
+    expected = (kept * thresholds[:, None]).max(axis=0)
+    assert (np.isclose(found, expected, rtol=1e-3)).mean() > 0.97  # a threshold may fall on rounding
+    assert (expected > 0).sum() > 0
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_on_a_compiled_model_all_but_chance_find_the_circuit(case, name):
+    asked = case.problem(Protocol(n_pairs=32))
+    scores = METHODS[name](asked)
+    auroc = roc_auc_score(asked.graph.mask_of(case.varying), np.abs(scores))
+    assert (auroc > 0.85) == (name != "random")
+    assert auroc == 1.0 or name not in ("exact", "acdc", "edge-pruning")
+
+
+def test_of_two_nodes_the_lesser_effect_is_an_edge_s(case):
+    asked = case.problem(Protocol(n_pairs=16))
+    scores = dict(zip(asked.graph.edges, exact_nodes(asked), strict=True))
+    assert scores["embed->L0H0.q"] == scores["embed->L0H0.v"]  # nodes know no letters
+    assert scores["L0H0->L1H0.k"] > 0.01
+    (decoy,) = case.decoys
+    assert abs(scores[f"embed->{decoy}.v"]) < 1e-5
+
+
+def test_a_method_of_one_s_own_gives_scores_by_edge(case):
+    asked = case.problem(Protocol(n_pairs=4))
+    method = own_method(lambda model, task: {"embed->logits": model.config.n_layers})
+    found = method(asked)
+    assert found[asked.graph.edges.index("embed->logits")] == 2
+    assert np.isnan(found).sum() == len(found) - 1
+    with pytest.raises(RaspLensError, match="no edge 'nowhere'"):
+        scores_of(asked, {"nowhere": 1.0})
+    with pytest.raises(RaspLensError, match="is a number"):
+        scores_of(asked, {"embed->logits": "large"})
+    with pytest.raises(RaspLensError, match="finite number"):
+        scores_of(asked, {"embed->logits": float("nan")})

@@ -1,0 +1,67 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from rasplens.compare.discovery.board import board, medians
+from rasplens.compare.discovery.cases import KINDS, compressed_case, siit_case
+from rasplens.compare.discovery.methods.catalogue import METHODS
+from rasplens.compare.discovery.problem import Protocol
+from rasplens.compile import programs
+from rasplens.errors import RaspLensError
+from rasplens.learned import SIITRecipe, train_to_implement
+from rasplens.tasks import compile_for
+
+
+def test_a_decoy_is_an_exact_copy_that_no_answer_depends_on(case, compiled):
+    ids = compiled.encode(case.task.sequences(case.task.held_out[:50]))
+    logits, cache = case.transformer.run_with_cache(ids)
+    np.testing.assert_allclose(logits, compiled.transformer(ids), atol=1e-6)
+    assert case.decoys == ("L0H1",)
+    pattern = cache["blocks.0.attn.hook_pattern"]
+    np.testing.assert_array_equal(pattern[:, 0], pattern[:, 1])
+
+
+def test_the_truth_depends_on_the_ablation(case):
+    assert case.truth("zero") == case.edges
+    assert case.truth("mean") == case.truth("resample") == case.varying < case.edges
+
+
+def test_a_board_has_a_row_for_each_case_protocol_and_method(case):
+    seen = []
+    methods = {name: METHODS[name] for name in ("exact", "random")}
+    protocols = {"few": Protocol(n_pairs=8), "zero": Protocol(n_pairs=8, ablation="zero")}
+    found = board([case], methods, protocols, progress=lambda *said: seen.append(said))
+    assert found[["protocol", "method"]].to_numpy().tolist() == [
+        ["few", "exact"], ["few", "random"], ["zero", "exact"], ["zero", "random"],
+    ]  # fmt: skip
+    assert (found["kind"] == "compiled").all()
+    assert seen[0][1:] == (0, 4)
+    assert found["auroc"].iloc[0] == 1.0
+
+
+def test_medians_have_intervals_over_programs():
+    found = pd.DataFrame({"method": ["a"] * 5 + ["b"], "auroc": [0.1, 0.5, 0.6, 0.7, 0.9, 0.3]})
+    first, second = medians(found, "auroc", ["method"]).to_dict("records")
+    assert (first["median"], first["n"]) == (0.6, 5)
+    assert 0.1 <= first["low"] < 0.6 < first["high"] <= 0.9
+    assert second["low"] != second["low"]  # of one program there is none
+
+
+def test_a_stored_model_is_a_case_and_one_of_another_program_is_not(compiled, task, tmp_path):
+    few = SIITRecipe(steps=4, cycles=1, batch_size=8, warmup=1, pool=50)
+    train_to_implement(compiled, task, recipe=few).save(tmp_path / "model.safetensors")
+    case = siit_case(compiled, task, path=tmp_path / "model.safetensors")
+    assert case.kind == "siit"
+    assert case.decoys == ("L0H4",)
+    assert "L0H0->L1H0.k" in case.varying
+    other = compile_for(task, programs.histogram())
+    with pytest.raises(RaspLensError, match="was not trained to implement 'histogram'"):
+        siit_case(other, task, path=tmp_path / "model.safetensors")
+
+
+@pytest.mark.slow
+def test_a_compressed_model_keeps_its_circuit(compiled, task):
+    case = compressed_case(compiled, task)
+    found = board([case], {"exact": METHODS["exact"]})
+    assert found["auroc"].iloc[0] > 0.95
+    assert set(KINDS) == {"compiled", "disguised", "compressed", "siit"}

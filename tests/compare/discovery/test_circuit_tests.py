@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+
+from rasplens.compare.discovery.circuit_tests import (
+    circuit_tests,
+    equivalence,
+    holm,
+    independence,
+    random_circuits,
+)
+from rasplens.compare.discovery.problem import Protocol
+from rasplens.errors import RaspLensError
+
+
+@pytest.fixture(scope="module")
+def asked(case):
+    return case.problem(Protocol(metric="logit_difference"))
+
+
+def holding(asked, circuit, **options):
+    return {one.name: one.holds for one in circuit_tests(asked, circuit, **options)}
+
+
+def test_the_true_circuit_passes_and_a_random_one_fails(asked, case):
+    found = circuit_tests(asked, case.varying)
+    assert all(one.holds for one in found), found
+    minimal = next(one for one in found if one.name == "minimality")
+    assert set(minimal.edges) == case.varying
+    random = np.array(asked.graph.edges)[random_circuits(asked.graph, len(case.varying), 1, 5)[0]]
+    failed = holding(asked, random.tolist(), n_random=199)
+    assert not failed["equivalence"]
+    assert not failed["minimality"]
+    assert not failed["sufficiency"]
+
+
+def test_a_circuit_with_an_edge_too_many_is_not_minimal_and_else_the_same(asked, case):
+    (decoy,) = case.decoys
+    found = circuit_tests(asked, [*case.varying, f"embed->{decoy}.v"])
+    assert {one.name for one in found if not one.holds} == {"minimality"}
+    minimal = next(one for one in found if one.name == "minimality")
+    assert [edge for edge, p in minimal.edges.items() if p > 0.05] == [f"embed->{decoy}.v"]
+
+
+def test_a_circuit_without_one_of_its_edges_is_not_equivalent(asked, case):
+    for edge in case.varying:
+        assert equivalence(asked, asked.graph.mask_of(case.varying - {edge})) < 0.01
+
+
+def test_independence_sees_what_is_left_outside(asked, case):
+    nothing = asked.graph.mask_of(["embed->L0H0.q"])
+    assert independence(asked, nothing, 199, 0) < 0.01
+    assert independence(asked, asked.graph.mask_of(case.varying), 199, 0) > 0.01
+
+
+def test_holm_by_hand():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.5, 0.9]) == [1.0, 1.0]
+
+
+def test_random_circuits_have_as_many_edges_as_asked_and_none_but_those_allowed(asked):
+    graph = asked.graph
+    found = random_circuits(graph, 7, 20, 0)
+    assert (found.sum(axis=1) == 7).all()
+    assert len(np.unique(found, axis=0)) > 10
+    allowed = graph.from_embeddings
+    among = random_circuits(graph, 5, 10, 0, allowed)
+    assert (among.sum(axis=1) == 5).all()
+    assert not among[:, ~allowed].any()
+
+
+def test_metrics_that_measure_from_the_model_and_circuits_of_nothing_are_refused(case, asked):
+    with pytest.raises(RaspLensError, match="by which the whole model has no damage on any input"):
+        circuit_tests(case.problem(Protocol(metric="kl")), case.varying)
+    for circuit in ([], asked.graph.edges):
+        with pytest.raises(RaspLensError, match="some of the model's edges, not none and not all"):
+            circuit_tests(asked, circuit)

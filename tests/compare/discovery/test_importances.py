@@ -1,0 +1,47 @@
+import json
+import re
+
+import pytest
+
+from rasplens.compare.discovery.importances import read_importances, write_importances
+from rasplens.errors import RaspLensError
+from rasplens.model import Config
+
+CONFIG = Config(n_layers=2, n_heads=2, d_model=4, d_head=2, n_ctx=3, d_vocab=2, d_vocab_out=2, d_mlp=4)
+
+
+def test_a_circuit_comes_back(tmp_path):
+    path = tmp_path / "importances.json"
+    write_importances(path, CONFIG, ["embed->L0H1.q", "L0H1->L0 MLP", "L0 MLP->L1H0.v", "L1H0->logits"])
+    found = json.loads(path.read_text())
+    assert {name for name, edge in found["edges"].items() if edge["in_graph"]} == {
+        "input->a0.h1<q>", "a0.h1->m0", "m0->a1.h0<v>", "a1.h0->logits",
+    }  # fmt: skip
+    assert found["nodes"]["m0"] == {"in_graph": True}
+    assert found["nodes"]["m1"] == {"in_graph": False}
+    assert found["cfg"]["n_heads"] == 2
+    scores = read_importances(path, CONFIG)
+    assert scores["L0H1->L0 MLP"] == 1.0
+    assert scores["embed->L0H1.q"] == scores["pos_embed->L0H1.q"] == 1.0
+    assert scores["L0H0->logits"] == 0.0
+
+
+def test_of_the_two_embeddings_the_larger_score_is_written(tmp_path):
+    path = tmp_path / "importances.json"
+    write_importances(path, CONFIG, [], {"embed->logits": -3.0, "pos_embed->logits": 2.0})
+    assert read_importances(path, CONFIG)["embed->logits"] == -3.0
+
+
+def test_files_that_are_none_are_refused(tmp_path):
+    path = tmp_path / "importances.json"
+    with pytest.raises(RaspLensError, match="There is no file"):
+        read_importances(path, CONFIG)
+    for text in ("{", "[]", '{"edges": {"a": {}}}', '{"edges": {"a": {"score": "x"}}}'):
+        path.write_text(text)
+        with pytest.raises(RaspLensError, match="holds no importances"):
+            read_importances(path, CONFIG)
+    path.write_text('{"edges": {"input->a9.h0<q>": {"score": 1}}}')
+    with pytest.raises(RaspLensError, match=re.escape("has the edge 'input->a9.h0<q>', which the model has not")):
+        read_importances(path, CONFIG)
+    with pytest.raises(RaspLensError, match="no edge 'nothing'"):
+        write_importances(path, CONFIG, ["nothing"])
