@@ -10,10 +10,9 @@ which the circuit does better, and it does not correct for how many tests are ma
 ties counting half, and p-values are corrected by Holm's method: over edges in minimality, and over the five tests.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-import jax
 import numpy as np
 from jaxtyping import Bool, Float
 from scipy.spatial.distance import cdist
@@ -35,8 +34,6 @@ TIE = 1e-4
 
 MOST_PATHS = 200
 """Drawn for a random circuit, before its last edges are drawn one by one."""
-
-AT_ONCE = 16
 
 Circuits = Bool[np.ndarray, "circuit edge"]
 """Which edges each of several circuits has."""
@@ -118,7 +115,7 @@ def equivalence(problem: Problem, circuit: Bool[np.ndarray, " edge"]) -> float:
 
     The sign test at the nearer end of that interval, one-sided, which is the more likely one.
     """
-    own, whole = damages(problem, np.stack([circuit, np.ones_like(circuit)]))
+    own, whole = problem.damages(_patched(np.stack([circuit, np.ones_like(circuit)])))
     better = np.where(np.abs(own - whole) < TIE, 0.5, own < whole)
     n, wins = len(better), float(better.sum())
     more = min(wins, n - wins)  # of the side that lies further from a half; ties are shared out
@@ -131,7 +128,7 @@ def independence(problem: Problem, circuit: Bool[np.ndarray, " edge"], n_random:
     HSIC with Gaussian kernels whose width is the median distance, by permutation (Gretton et al. 2007, "A Kernel
     Statistical Test of Independence").
     """
-    logits = _logits(problem, np.stack([~circuit, np.ones_like(circuit)]))
+    logits = problem.answers(_patched(np.stack([~circuit, np.ones_like(circuit)])))
     without, whole = (_kernel(each.reshape(len(each), -1)) for each in logits)
     random = rng(seed, "circuit tests")
     orders = [random.permutation(len(whole)) for _ in range(n_random)]
@@ -156,9 +153,9 @@ def minimality(problem: Problem, circuit: Bool[np.ndarray, " edge"], references:
         without.append(np.where(np.arange(len(circuit)) == one, False, circuit | path))
     own = np.flatnonzero(circuit)
     smaller = np.stack([np.where(np.arange(len(circuit)) == edge, False, circuit) for edge in own])
-    found = damages(problem, np.concatenate([[circuit], smaller, inflated, without]))
+    found = problem.damages(_patched(np.stack([circuit, *smaller, *inflated, *without])))
     clean, ablated, rest = found[0], found[1 : 1 + len(own)], found[1 + len(own) :]
-    null = np.abs(rest[: len(inflated)] - rest[len(inflated) :]).mean(axis=1)
+    null = np.abs(rest[: len(inflated)] - rest[len(inflated) :]).mean(axis=1) if inflated else np.zeros(0)
     effects = np.abs(ablated - clean).mean(axis=1)
     each = holm([_p(float(effect), null) if effect > TIE else 1.0 for effect in effects])
     return {problem.graph.edges[edge]: p for edge, p in zip(own, each, strict=True)}
@@ -166,13 +163,13 @@ def minimality(problem: Problem, circuit: Bool[np.ndarray, " edge"], references:
 
 def sufficiency(problem: Problem, circuit: Bool[np.ndarray, " edge"], references: Circuits) -> float:
     """The p of: the circuit alone does no better than a random one of its size."""
-    found = damages(problem, np.concatenate([[circuit], references])).mean(axis=1)
+    found = problem.damages(_patched(np.concatenate([[circuit], references]))).mean(axis=1)
     return _p(-float(found[0]), -found[1:])
 
 
 def partial_necessity(problem: Problem, circuit: Bool[np.ndarray, " edge"], references: Circuits) -> float:
     """The p of: ablating the circuit does no more damage than ablating a random one that has no edge of it."""
-    found = damages(problem, ~np.concatenate([[circuit], references])).mean(axis=1)
+    found = problem.damages(_patched(~np.concatenate([[circuit], references]))).mean(axis=1)
     return _p(float(found[0]), found[1:])
 
 
@@ -206,11 +203,6 @@ def random_circuits(
     return found
 
 
-def damages(problem: Problem, circuits: Circuits) -> Float[np.ndarray, "circuit pair"]:
-    """The damage to each pair when all edges but a circuit's are ablated."""
-    return _over(problem, circuits, problem.damages_of)
-
-
 def holm(p: Sequence[float]) -> list[float]:
     """P-values corrected for how many they are, by Holm's method (Holm 1979)."""
     order = np.argsort(p, kind="stable")
@@ -230,19 +222,9 @@ def _path(graph: EdgeGraph, by_receiver: dict[str, list[int]], random: np.random
     return path
 
 
-def _logits(problem: Problem, circuits: Circuits) -> Float[np.ndarray, "circuit pair answer logit"]:
-    return _over(problem, circuits, lambda logits: logits[:, np.array(problem.places)])
-
-
-def _over(problem: Problem, circuits: Circuits, function: Callable[[jax.Array], jax.Array]) -> np.ndarray:
-    """A function of the logits, for each of several circuits."""
-    tokens = np.asarray(problem.tokens)
-
-    def of_one(patched: jax.Array) -> jax.Array:
-        return function(problem.run(tokens, patched, problem.instead)[0])
-
-    patched = problem.matrix(~circuits)
-    return np.asarray(jax.jit(lambda each: jax.lax.map(of_one, each, batch_size=AT_ONCE))(patched), dtype=float)
+def _patched(circuits: Circuits) -> Float[np.ndarray, "circuit edge"]:
+    """What is ablated: all edges but a circuit's."""
+    return (~circuits).astype(np.float32)
 
 
 def _kernel(rows: Float[np.ndarray, "pair feature"]) -> Float[np.ndarray, "pair pair"]:

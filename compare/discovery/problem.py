@@ -3,6 +3,7 @@
 Figures of different papers differ by their protocol more than by their methods. So it is data here, all of it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
@@ -23,6 +24,10 @@ from rasplens.tasks import Task
 Ablation = Literal["zero", "mean", "resample"]
 Metric = Literal["kl", "loss", "logit_difference", "l2"]
 Corruption = Literal["task", "one_token"]
+
+
+AT_ONCE = 16
+"""Sets of patched edges that are run side by side."""
 
 
 @dataclass(frozen=True)
@@ -102,15 +107,31 @@ class Problem:
     def damage(self, patched: jax.Array, added: jax.Array | None = None) -> jax.Array:
         """The mean damage over pairs and answers, with edges patched: `[receiver, sender]`, each from 0 to 1."""
         logits, _ = self.run(jnp.asarray(self.tokens), patched, self.instead, added)
-        return self.damage_of(logits)
+        return self.damages_of(logits[:, jnp.asarray(self.places)]).mean()
 
-    def damage_of(self, logits: jax.Array) -> jax.Array:
-        """The mean damage that logits `[pair, ctx, logit]` stand for."""
-        return self.damages_of(logits).mean()
+    def damages(self, patched: Float[np.ndarray, "patch edge"]) -> Float[np.ndarray, "patch pair"]:
+        """The damage to each pair, with several sets of edges patched."""
+        return np.stack([np.asarray(self.damages_of(jnp.asarray(each))) for each in self.answers(patched)])
 
-    def damages_of(self, logits: jax.Array) -> jax.Array:
-        """Of each pair the mean damage over its answers."""
-        own, clean = logits[:, jnp.asarray(self.places)], self.clean[0][:, jnp.asarray(self.places)]
+    def answers(self, patched: Float[np.ndarray, "patch edge"]) -> Float[np.ndarray, "patch pair answer logit"]:
+        """The logits of the answers, with several sets of edges patched, some at a time."""
+        whole = -len(patched) % AT_ONCE
+        padded = np.concatenate([patched, np.zeros((whole, patched.shape[1]), dtype=patched.dtype)])
+        parts = [
+            np.asarray(self._read(self.matrix(padded[first : first + AT_ONCE])))
+            for first in range(0, len(padded), AT_ONCE)
+        ]
+        return np.concatenate(parts)[: len(patched)]
+
+    @cached_property
+    def _read(self) -> Callable[[jax.Array], jax.Array]:
+        """From `AT_ONCE` matrices of patched edges to the logits of the answers; compiled once."""
+        tokens, places = jnp.asarray(self.tokens), jnp.asarray(self.places)
+        return jax.jit(jax.vmap(lambda patched: self.run(tokens, patched, self.instead)[0][:, places]))
+
+    def damages_of(self, own: jax.Array) -> jax.Array:
+        """Of each pair the mean damage over its answers, whose logits are given: `[pair, answer, logit]`."""
+        clean = self.clean[0][:, jnp.asarray(self.places)]
         if self.protocol.metric == "l2":
             return ((own - clean) ** 2).sum(axis=-1).mean(axis=-1)
         if self.protocol.metric == "kl":

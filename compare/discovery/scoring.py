@@ -6,7 +6,6 @@ Overlap with a known circuit is not faithfulness (Hanna et al. 2024, arXiv 2403.
 from collections.abc import Collection
 from dataclasses import dataclass
 
-import jax
 import numpy as np
 from jaxtyping import Bool
 from sklearn.metrics import average_precision_score, roc_auc_score
@@ -95,7 +94,7 @@ def faithfulness(problem: Problem, ranked: Scores) -> tuple[float, float]:
     rank[order] = np.arange(n)
     kept = [round(share * n) for share in SHARES]
     patches = np.stack([rank >= k for k in (0, *kept)]).astype(np.float32)
-    found = np.asarray(jax.jit(lambda each: jax.lax.map(problem.damage, each))(problem.matrix(patches)))
+    found = problem.damages(patches).mean(axis=1)
     nothing, everything = float(found[0]), float(found[-1])
     if not abs(nothing - everything) > 1e-9:
         return float("nan"), float("nan")

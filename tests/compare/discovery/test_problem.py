@@ -42,7 +42,7 @@ def test_metrics_by_hand(case):
     read = np.asarray(logits)[:, list(asked.places)]
     right = np.take_along_axis(read, asked.right[..., None], axis=-1)[..., 0]
     expected = (np.log(np.exp(read).sum(axis=-1)) - right).mean(axis=1)
-    np.testing.assert_allclose(asked.damages_of(logits), expected, atol=1e-5)
+    np.testing.assert_allclose(asked.damages_of(logits[:, list(asked.places)]), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("ablation", ["zero", "mean", "resample"])
