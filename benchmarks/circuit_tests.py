@@ -20,7 +20,7 @@ from scipy.stats import binomtest
 from siit import longer_task
 from swept import add_arguments, chosen, swept
 
-from rasplens.compare.discovery import circuit_tests as tests
+from rasplens.compare.discovery import hypothesis_tests as tests
 from rasplens.compare.discovery.cases import disguised_case
 from rasplens.compare.discovery.problem import Protocol
 from rasplens.compile.rasp.programs.catalogue import CATALOGUE

@@ -16,10 +16,10 @@ from page import table, write
 from siit import longer_task
 from swept import add_arguments, chosen, swept
 
-from rasplens.compare.discovery.board import board, medians
 from rasplens.compare.discovery.cases import KINDS, siit_case
 from rasplens.compare.discovery.methods.catalogue import METHODS
 from rasplens.compare.discovery.problem import Protocol
+from rasplens.compare.discovery.scoreboard import board, medians
 from rasplens.compile.rasp.programs.catalogue import CATALOGUE
 from rasplens.errors import RaspLensError
 from rasplens.sweeps import Job

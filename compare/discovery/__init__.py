@@ -1,1 +1,5 @@
 """Circuit discovery: methods that say which edges of a model matter, and their scores against the known truth."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from rasplens.compare.discovery.problem import Ablation, Problem, Protocol, problem
+from rasplens.compare.discovery.problem import Ablation, Problem, Protocol, discovery_problem
 from rasplens.compare.discovery.truth import circuit_edges, permuted_edges, program_edges
 from rasplens.compare.models.vocabulary import Vocabulary, task_vocabulary, vocabulary_of
 from rasplens.compile import CompiledModel
@@ -58,7 +58,7 @@ class Case:
 
     def problem(self, protocol: Protocol) -> Problem:
         """What methods are given."""
-        return problem(self, self.task, protocol, self.vocabulary)
+        return discovery_problem(self, self.task, protocol, self.vocabulary)
 
 
 def compiled_case(compiled: CompiledModel, task: Task, seed: int = 0) -> Case:

@@ -153,7 +153,7 @@ class Problem:
         return jnp.asarray(patched_of(self.graph, np.asarray(patched, dtype=np.float32)))
 
 
-def problem(
+def discovery_problem(
     model: HasTransformer, task: Task, protocol: Protocol = Protocol(), vocabulary: GivenVocabulary | None = None
 ) -> Problem:
     """A model on pairs of a task's held-out inputs.

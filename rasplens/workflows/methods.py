@@ -4,12 +4,12 @@ from collections.abc import Collection
 from pathlib import Path
 
 from rasplens import terminal
-from rasplens.compare.discovery.board import board
 from rasplens.compare.discovery.cases import KINDS, Case
 from rasplens.compare.discovery.edge_graph import edge_graph
 from rasplens.compare.discovery.importances import read_importances, write_importances
 from rasplens.compare.discovery.methods.catalogue import METHODS, Method, scores_of
 from rasplens.compare.discovery.problem import Problem, Protocol, Scores
+from rasplens.compare.discovery.scoreboard import board
 from rasplens.compile.rasp.programs.catalogue import CATALOGUE
 from rasplens.errors import RaspLensError
 from rasplens.model import save

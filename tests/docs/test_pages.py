@@ -16,6 +16,7 @@ SLOW = {
     "testing-circuits.md",
     "experiments.md",
     "many-models.md",
+    "methods.md",
     "compression.md",
     "siit.md",
     "training.md",

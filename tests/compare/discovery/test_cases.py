@@ -2,10 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rasplens.compare.discovery.board import board, medians
 from rasplens.compare.discovery.cases import KINDS, compressed_case, siit_case
 from rasplens.compare.discovery.methods.catalogue import METHODS
 from rasplens.compare.discovery.problem import Protocol
+from rasplens.compare.discovery.scoreboard import board, medians
 from rasplens.compile import programs
 from rasplens.errors import RaspLensError
 from rasplens.learned import SIITRecipe, train_to_implement

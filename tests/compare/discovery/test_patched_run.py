@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from rasplens.compare.discovery.methods.patching import exact_edges
-from rasplens.compare.discovery.problem import Protocol, problem
+from rasplens.compare.discovery.problem import Protocol, discovery_problem
 from rasplens.model import HookedModel
 
 
 @pytest.fixture(scope="module")
 def asked(random_model, task):
-    return problem(random_model, task, Protocol(n_pairs=8))
+    return discovery_problem(random_model, task, Protocol(n_pairs=8))
 
 
 def patch(asked, *edges):
@@ -63,5 +63,5 @@ def test_an_edge_to_a_head_is_what_hooks_on_its_queries_keys_and_values_do(asked
 
 
 def test_every_edge_is_live(random_model, task):
-    zero = problem(random_model, task, Protocol(n_pairs=8, ablation="zero", metric="l2"))
+    zero = discovery_problem(random_model, task, Protocol(n_pairs=8, ablation="zero", metric="l2"))
     assert np.abs(exact_edges(zero)).min() > 1e-7

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rasplens.compare.discovery.problem import Protocol, problem
+from rasplens.compare.discovery.problem import Protocol, discovery_problem
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compile import programs
 from rasplens.compile.rasp import tokens
@@ -66,6 +66,6 @@ def test_a_model_that_answers_with_numbers_is_measured_by_l2():
     compiled = compile_for(task)
     own = vocabulary_of(compiled, task)
     assert own.columns is None
-    assert problem(compiled, task, vocabulary=own).protocol.metric == "l2"
+    assert discovery_problem(compiled, task, vocabulary=own).protocol.metric == "l2"
     with pytest.raises(RaspLensError, match="needs a logit for each answer; this model answers with numbers"):
-        problem(compiled, task, Protocol(metric="loss"), own)
+        discovery_problem(compiled, task, Protocol(metric="loss"), own)

@@ -9,13 +9,13 @@ from rasplens.compare.discovery.methods.acdc import acdc
 from rasplens.compare.discovery.methods.attribution import eap, eap_ig_activations, eap_ig_inputs
 from rasplens.compare.discovery.methods.catalogue import METHODS, own_method, scores_of
 from rasplens.compare.discovery.methods.patching import exact_edges, exact_nodes
-from rasplens.compare.discovery.problem import Protocol, problem
+from rasplens.compare.discovery.problem import Protocol, discovery_problem
 from rasplens.errors import RaspLensError
 
 
 @pytest.fixture(scope="module")
 def asked(random_model, task):
-    return problem(random_model, task, Protocol(n_pairs=8, metric="logit_difference"))
+    return discovery_problem(random_model, task, Protocol(n_pairs=8, metric="logit_difference"))
 
 
 @pytest.mark.parametrize("method", [eap, eap_ig_inputs, eap_ig_activations])
@@ -34,7 +34,7 @@ def test_attribution_of_other_edges_goes_with_their_effect(asked, method):
 def test_acdc_is_the_algorithm(random_model, task, monkeypatch):
     monkeypatch.setattr(acdc_module, "THRESHOLDS", 3)
     monkeypatch.setattr(acdc_module, "SMALLEST", 1e-3)
-    asked = problem(random_model, task, Protocol(n_pairs=8))
+    asked = discovery_problem(random_model, task, Protocol(n_pairs=8))
     found = acdc(asked)
     nothing, everything = (float(asked.damage(asked.matrix(np.full(len(found), share)))) for share in (0.0, 1.0))
     kept = np.zeros((3, len(found)), dtype=bool)

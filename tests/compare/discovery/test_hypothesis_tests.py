@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from rasplens.compare.discovery.circuit_tests import (
+from rasplens.compare.discovery.hypothesis_tests import (
     circuit_tests,
     equivalence,
     holm,

@@ -1,0 +1,93 @@
+"""The tables of the board and of the error rates of circuit tests."""
+
+import importlib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def load(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return importlib.import_module
+
+
+def row(method, kind, protocol="default", auroc=0.9, program="sort"):
+    measures = {"average_precision": 0.5, "base_rate": 0.1, "cpr": 0.8, "cmd": 0.2, "decoys": 1.0}
+    names = {
+        "program": program,
+        "name": program,
+        "kind": kind,
+        "made": kind,
+        "protocol": protocol,
+        "method": method,
+    }
+    return {**names, "auroc": auroc, **measures, "method_seconds": 1.5, "error": None}
+
+
+def test_the_board_s_tables(load):
+    methods = load("methods")
+    rows = [
+        row(method, kind, protocol, auroc, program)
+        for method, auroc in (
+            ("exact", 1.0),
+            ("acdc", 0.95),
+            ("eap", 0.7),
+            ("eap-ig-inputs", 0.9),
+            ("edge-pruning", 0.8),
+        )
+        for kind in ("compiled", "siit")
+        for protocol in ("default", "zero ablation", "loss", "loss, signed")
+        for program in ("sort", "count")
+    ]
+    rows.append({"name": "slots", "made": "compressed", "method": None, "error": None, "left_out": "Too narrow"})
+    text = methods.tables(pd.DataFrame(rows), 0)
+    assert "### 2 programs, 4 models" in text
+    assert "| `eap` | 0.700 [0.70, 0.70] | 0.700 [0.70, 0.70] |" in text
+    assert "| `acdc` | 0.959 | 0.950 [0.95, 0.95] |" in text
+    assert "| zero ablation | 1.000 [1.00, 1.00] | 0.700 [0.70, 0.70] | 0.900 [0.90, 0.90] |" in text
+    assert "| slots, compressed | Too narrow |" in text
+    figure = methods.signs(pd.DataFrame(rows))
+    assert {trace.name for trace in figure.data} == {"by size", "with its sign"}
+
+
+def test_error_rates_have_exact_intervals(load):
+    benchmark = load("circuit_tests")
+    p = {
+        f"{kind} {name}": [0.01 if kind == "power" else 0.5] * 20
+        for name in benchmark.CRITERIA
+        for kind in ("null", "power")
+    }
+    found = pd.DataFrame(p).assign(name="count", error=None)
+    found.loc[0, "null sufficiency"] = 0.05
+    found.loc[1:, "power independence"] = np.nan
+    text = benchmark.summary(found)
+    assert "| sufficiency | 0.050 [0.001, 0.249], 20 | 1.000 [0.832, 1.000], 20 |" in text
+    assert "| independence | 0.000 [0.000, 0.168], 20 | 1.000 [0.025, 1.000], 1 |" in text
+
+
+def test_siit_s_table(load):
+    benchmark = load("siit")
+    base = {"nodes": 2, "behaviour": 1.0, "interchange": 0.98, "strict": 1.0, "changed": np.nan, "error": None}
+    rows = [
+        {"name": "a", **base, "verdict": "partly", "variables": "implements", "training": 90.0},
+        {
+            "name": "b",
+            **base,
+            "interchange": 0.995,
+            "verdict": "implements",
+            "variables": "implements",
+            "training": 80.0,
+        },
+        {"name": "c", "left_out": "No answers", "error": None},
+        {"name": "d", "error": "KeyError: 1"},
+    ]
+    text = benchmark.summary(pd.DataFrame(rows))
+    assert text.startswith("1 of 2 programs reach all three; median 85 s a model")
+    assert "| a | 2 | **1.0000** | 0.9800 | **1.0000** | – | partly | implements | 90 |" in text
+    assert "`c` is left out: No answers." in text
+    assert "`d` is left out: KeyError: 1." in text

@@ -1,0 +1,106 @@
+"""Models behind a BOS, the readout of variables, and how many cycles there are."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rasplens.compare import as_studied_model
+from rasplens.compile import programs
+from rasplens.learned import SIITRecipe, load_learned, ordinary_architecture, train_to_implement
+from rasplens.learned.siit.circuit import circuit_of, nodes_of
+from rasplens.learned.siit.interventions import Interchange, oracle, runner, variables
+from rasplens.learned.siit.losses import losses, readout
+from rasplens.learned.siit.training import untrained_behind_bos
+from rasplens.tasks import compile_for, task_from_program
+
+SHORT = SIITRecipe(steps=4, cycles=3, batch_size=8, warmup=1, pool=60)
+
+
+@pytest.fixture(scope="module")
+def counting():
+    task = task_from_program(programs.histogram(), "ab", 5)
+    return task, compile_for(task)
+
+
+@pytest.mark.parametrize(("enough", "steps"), [(0.0, 4), (1.0, 12)])
+def test_cycles_go_on_until_it_is_enough(task, compiled, enough, steps):
+    shape = ordinary_architecture(compiled, d_model=16)
+    recipe = SIITRecipe(steps=4, cycles=3, batch_size=8, warmup=1, pool=60, enough=enough)
+    seen = []
+    model = train_to_implement(compiled, task, shape, recipe, progress=lambda step, means: seen.append(step))
+    assert seen == list(range(4, steps + 1, 4))
+    assert model.provenance["steps"] == steps
+
+
+def test_a_program_with_a_bos_has_a_model_that_reads_one(counting, tmp_path):
+    task, compiled = counting
+    assert compiled.has_bos
+    model = train_to_implement(compiled, task, ordinary_architecture(compiled, d_model=16), SHORT)
+    assert model.prefix == (2,)
+    assert (model.transformer.config.d_vocab, model.transformer.config.n_ctx) == (3, 6)
+    model.save(tmp_path / "model.safetensors")
+    for one in (model, load_learned(tmp_path / "model.safetensors")):
+        studied = as_studied_model(one, task, task.held_out[:3])
+        assert (studied.tokens[:, 0] == 2).all()
+        assert studied.answer_places == [1, 2, 3, 4, 5]
+        expected = model.transformer(compiled.with_bos(task.held_out[:3]))[:, 1:]
+        np.testing.assert_allclose(studied.clean_logits, expected, atol=1e-5)
+
+
+def test_without_a_bos_it_reads_the_task_s_own_tokens(task, compiled):
+    assert not compiled.has_bos
+    model = untrained_behind_bos(ordinary_architecture(compiled), compiled, task, 0)
+    assert (model.config.d_vocab, model.config.n_ctx) == (len(task.vocab), task.n_ctx)
+
+
+def test_nothing_is_taken_at_the_bos(counting):
+    task, compiled = counting
+    model = untrained_behind_bos(ordinary_architecture(compiled, d_model=16), compiled, task, 0)
+    nodes = nodes_of(model.config)
+    run = runner(model, nodes, {node: (node.head,) for node in nodes if node.is_head}, compiled.offset)
+    ids = jnp.asarray(task.held_out[:2])
+    logits, given = run(model.weights, ids)
+    assert logits.shape[:2] == ids.shape
+    assert all(value.shape[1] == ids.shape[1] for value in given.values())
+    np.testing.assert_allclose(logits, model(compiled.with_bos(np.asarray(ids)))[:, 1:], atol=1e-5)
+    swapped = Interchange(
+        jnp.ones((len(nodes), *ids.shape), bool), jnp.broadcast_to(jnp.array([1, 0]), (len(nodes), 2))
+    )
+    patched, _ = run(model.weights, ids, swapped, given)
+    assert np.abs(patched - logits).max() > 1e-4
+    own = Interchange(swapped.taken, jnp.broadcast_to(jnp.array([0, 1]), (len(nodes), 2)))
+    np.testing.assert_allclose(run(model.weights, ids, own, given)[0], logits, atol=1e-5)
+
+
+def test_variables_have_mean_zero_and_variance_one_and_what_is_constant_has_none(counting):
+    task, compiled = counting
+    circuit = circuit_of(compiled)
+    found = variables(compiled, circuit, task)(jnp.asarray(task.sample(np.random.default_rng(1), 2_000)))
+    for value in found:
+        assert value.shape[-1] > 0
+        np.testing.assert_allclose(np.asarray(value).mean(axis=(0, 1)), 0, atol=0.1)
+        np.testing.assert_allclose(np.asarray(value).std(axis=(0, 1)), 1, atol=0.1)
+    length = task_from_program(programs.length(), "ab", 5)
+    fixed = compile_for(length)
+    assert {value.shape[-1] for value in variables(fixed, circuit_of(fixed), length)(length.held_out[:2])} == {0}
+
+
+def test_the_readout_is_measured_on_each_node_and_is_no_number_for_nothing(counting):
+    """Zero weights leave all of the variance; a variable that is the same everywhere leaves none."""
+    for task, expected in ((counting[0], 1.0), (task_from_program(programs.length(), "ab", 5), 0.0)):
+        compiled = compile_for(task)
+        circuit, shape = circuit_of(compiled), ordinary_architecture(compiled, d_model=16)
+        model = untrained_behind_bos(shape, compiled, task, 0)
+        nodes = nodes_of(shape)
+        run = runner(model, nodes, {node: (node.head,) for node in nodes if node.is_head}, compiled.offset)
+        wanted = variables(compiled, circuit, task)
+        weights = {name: jnp.asarray(array) for name, array in model.weights.items()}
+        for node, value in zip(circuit, wanted(jnp.asarray(task.held_out[:1])), strict=True):
+            width = shape.d_head if node.is_head else shape.d_model
+            weights[readout(node)] = jnp.zeros((width, value.shape[-1]))
+            weights[readout(node, "b")] = jnp.zeros(value.shape[-1])
+        all_losses = losses(run, oracle(compiled, circuit, task), wanted, nodes, circuit, task)
+        found = all_losses(weights, jnp.asarray(task.held_out), jax.random.key(0))
+        assert float(found["readout"]) == pytest.approx(expected, abs=0.2)
+        assert all(np.isfinite(float(value)) for value in found.values())
