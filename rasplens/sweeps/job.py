@@ -6,7 +6,7 @@ import importlib.util
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -54,12 +54,12 @@ class Job:
     def __reduce__(self) -> tuple[Any, ...]:
         return Job, (self.run, dict(self.arguments), self.files)
 
-    @property
+    @cached_property
     def key(self) -> str:
         """A digest of all that the result depends on: function, arguments, files, and the code of RASPLens.
 
         So a result is never taken for that of other code. The code that counts is this package's, and the module
-        of the function.
+        of the function. It is found once, when it is first asked for: files that change meanwhile are another job.
 
         Raises:
             RaspLensError: If there is no such function.

@@ -79,7 +79,7 @@ def sweep(
     by_key = {job.key: job for job in asked}
     found: dict[str, Outcome] = {key: kept for key, job in by_key.items() if (kept := stored_rows(folder, job))}
     _do([job for key, job in by_key.items() if key not in found], found, folder, executor, processes, progress)
-    frame = table_of([(job, found[job.key]) for job in by_key.values()])
+    frame = table_of([(job, found[key]) for key, job in by_key.items()])
     write_table(frame, folder / TABLE)
     return frame
 

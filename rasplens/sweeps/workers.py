@@ -1,5 +1,6 @@
 """Jobs handed out: to processes of this machine, or to any executor."""
 
+import json
 import os
 import time
 import traceback
@@ -16,6 +17,7 @@ from concurrent.futures import (
 from multiprocessing import get_context
 from typing import Any
 
+from rasplens.errors import RaspLensError
 from rasplens.sweeps.job import Job
 
 Outcome = dict[str, Any]
@@ -33,10 +35,21 @@ def run_job(job: Job) -> Outcome:
     try:
         given = job.function()(**job.arguments)
         rows = [given] if isinstance(given, Mapping) else list(given)
+        _check_rows(job, rows)
     except Exception as error:
         at = traceback.extract_tb(error.__traceback__)[-1]
         return {"error": f"{type(error).__name__}: {error} ({os.path.basename(at.filename)}, line {at.lineno})"}  # noqa: PTH119
     return {"rows": rows, "seconds": time.perf_counter() - began}
+
+
+def _check_rows(job: Job, rows: list[Any]) -> None:
+    """Raises where what a job gave cannot be kept."""
+    try:
+        json.dumps(rows)
+    except TypeError as error:
+        raise RaspLensError(f"{job.run} gave what is no JSON value: {error}. Convert it, as by float().") from None
+    if not all(isinstance(row, Mapping) for row in rows):
+        raise RaspLensError(f"{job.run} gives rows: mappings from columns to JSON values, one or a list of them.")
 
 
 def in_executor(jobs: Sequence[Job], executor: Executor) -> Iterator[tuple[Job, Outcome]]:

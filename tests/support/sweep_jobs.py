@@ -23,6 +23,11 @@ def renaming(square: int) -> dict[str, object]:
     return {"square": square**2}
 
 
+def giving(kind: str) -> object:
+    """What is no row."""
+    return {"array": {"value": {1, 2}}, "number": 3, "numbers": [1, 2]}[kind]
+
+
 def failing(n: int) -> dict[str, object]:
     raise ValueError(f"no such number: {n}")
 

@@ -65,6 +65,15 @@ def test_a_job_that_fails_is_a_row_and_is_tried_again(tmp_path, executor):
     assert stored_rows(tmp_path, jobs("unlucky", [3])[0]) is None
 
 
+def test_what_is_no_row_is_an_error_of_its_job_alone(tmp_path, executor):
+    kinds = [Job("sweep_jobs:giving", {"kind": kind}) for kind in ("array", "number", "numbers")]
+    found = sweep([*kinds, *jobs("squared", [2])], tmp_path, executor)
+    assert "gave what is no JSON value" in found["error"].iloc[0]
+    assert "TypeError" in found["error"].iloc[1]
+    assert "gives rows: mappings" in found["error"].iloc[2]
+    assert found["square"].iloc[3] == 4
+
+
 def test_all_may_fail(tmp_path, executor):
     found = sweep(jobs("failing", [1, 2]), tmp_path, executor)
     assert found["error"].notna().all()
