@@ -21,10 +21,10 @@ from rasplens.workflows.output_files import check_file
 
 HEADINGS = ("method", "AUROC", "average\nprecision", "CPR", "CMD", "decoys\nbelow", "seconds")
 KEY = """\
-AUROC, average precision  of edges, against the program's own; a random method gets 0.5, and the share of its edges
-CPR, CMD  area under the faithfulness of circuits of more and more edges (more is better), and under its
-distance from 1 decoys below  of edges to and from a copy that nothing reads, those ranked below nine tenths of
-the circuit"""
+AUROC, average precision  of edges; a random method gets 0.5, and the share of edges in the circuit
+CPR           area under the faithfulness of circuits of more and more edges: more is better
+CMD           area under its distance from 1: less is better
+decoys below  of a decoy's edges, the share ranked below nine tenths of the circuit's"""
 
 
 def score_and_show(
