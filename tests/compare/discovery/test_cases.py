@@ -47,6 +47,7 @@ def test_medians_have_intervals_over_programs():
     assert second["low"] != second["low"]  # of one program there is none
 
 
+@pytest.mark.slow
 def test_a_stored_model_is_a_case_and_one_of_another_program_is_not(compiled, task, tmp_path):
     few = SIITRecipe(steps=4, cycles=1, batch_size=8, warmup=1, pool=50)
     train_to_implement(compiled, task, recipe=few).save(tmp_path / "model.safetensors")

@@ -23,6 +23,7 @@ def counting():
     return task, compile_for(task)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("enough", "steps"), [(0.0, 4), (1.0, 12)])
 def test_cycles_go_on_until_it_is_enough(task, compiled, enough, steps):
     shape = ordinary_architecture(compiled, d_model=16)
@@ -33,6 +34,7 @@ def test_cycles_go_on_until_it_is_enough(task, compiled, enough, steps):
     assert model.provenance["steps"] == steps
 
 
+@pytest.mark.slow
 def test_a_program_with_a_bos_has_a_model_that_reads_one(counting, tmp_path):
     task, compiled = counting
     assert compiled.has_bos
@@ -86,6 +88,7 @@ def test_variables_have_mean_zero_and_variance_one_and_what_is_constant_has_none
     assert {value.shape[-1] for value in variables(fixed, circuit_of(fixed), length)(length.held_out[:2])} == {0}
 
 
+@pytest.mark.slow
 def test_the_readout_is_measured_on_each_node_and_is_no_number_for_nothing(counting):
     """Zero weights leave all of the variance; a variable that is the same everywhere leaves none."""
     for task, expected in ((counting[0], 1.0), (task_from_program(programs.length(), "ab", 5), 0.0)):

@@ -31,6 +31,7 @@ def test_attribution_of_other_edges_goes_with_their_effect(asked, method):
     assert np.corrcoef(exact_edges(asked), method(asked))[0, 1] > 0.9
 
 
+@pytest.mark.slow
 def test_acdc_is_the_algorithm(random_model, task, monkeypatch):
     monkeypatch.setattr(acdc_module, "THRESHOLDS", 3)
     monkeypatch.setattr(acdc_module, "SMALLEST", 1e-3)
@@ -54,7 +55,10 @@ def test_acdc_is_the_algorithm(random_model, task, monkeypatch):
     assert (expected > 0).sum() > 0
 
 
-@pytest.mark.parametrize("name", list(METHODS))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in ("exact", "random") else pytest.mark.slow) for name in METHODS],
+)
 def test_on_a_compiled_model_all_but_chance_find_the_circuit(case, name):
     asked = case.problem(Protocol(n_pairs=32))
     scores = METHODS[name](asked)
