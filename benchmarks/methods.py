@@ -64,7 +64,7 @@ def main() -> None:
     if arguments.write is not None:
         write(arguments.write, "methods", text)
     if arguments.figure is not None:
-        signs(found).write_html(arguments.figure, include_plotlyjs=True)
+        signs(found).write_html(arguments.figure, include_plotlyjs=True, config={"displayModeBar": False})
 
 
 def jobs(arguments: argparse.Namespace) -> Iterator[Job]:
@@ -169,7 +169,8 @@ def signs(found: pd.DataFrame):
     ranked = own["protocol"].map({"loss": "by size", "loss, signed": "with its sign"})
     return px.strip(
         own.assign(ranked=ranked), x="kind", y="auroc", color="ranked", hover_name="program",
-        labels={"auroc": "AUROC of EAP", "kind": "", "ranked": "effects ranked"}, template="simple_white",
+        labels={"auroc": "AUROC of EAP", "kind": "", "ranked": "effects ranked"},
+        template="simple_white", height=380,
     )  # fmt: skip
 
 
