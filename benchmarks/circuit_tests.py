@@ -35,8 +35,6 @@ LEVEL = 0.05
 N_RANDOM = 199
 """Random circuits and permutations of a test here; each test is made by itself, at the level."""
 
-CRITERIA = "equivalence", "independence", "minimality", "sufficiency", "partial necessity"
-
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -105,7 +103,7 @@ def rejections(name: str, seed: int, n: int) -> list[Row]:
 def summary(found: pd.DataFrame) -> str:
     """A row a criterion: how often it was rejected, with exact 95 % intervals."""
     rows = []
-    for name in CRITERIA:
+    for name in tests.CRITERIA:
         cells = [name]
         for kind in ("null", "power"):
             p = found[f"{kind} {name}"].dropna()

@@ -10,6 +10,7 @@ which the circuit does better, and it does not correct for how many tests are ma
 ties counting half, and p-values are corrected by Holm's method: over edges in minimality, and over the five tests.
 """
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -31,6 +32,8 @@ N_RANDOM = 499
 
 TIE = 1e-4
 """Damages that differ by less are rounding in float32."""
+
+CRITERIA = "equivalence", "independence", "minimality", "sufficiency", "partial necessity"
 
 MOST_PATHS = 200
 """Drawn for a random circuit, before its last edges are drawn one by one."""
@@ -70,7 +73,7 @@ def circuit_tests(
             others the whole model is without damage on every input, so that no circuit could do better.
         circuit: The circuit's edges.
         level: The rate of errors of the first kind that is wanted, over all five tests.
-        n_random: Random circuits and permutations.
+        n_random: Random circuits and permutations; in minimality more, as many as its corrections need.
         seed: Of everything random.
 
     Raises:
@@ -83,7 +86,8 @@ def circuit_tests(
         raise RaspLensError("A circuit that is tested has some of the model's edges, not none and not all.")
     graph, n = problem.graph, int(own.sum())
     references = random_circuits(graph, n, n_random, seed)
-    edges = minimality(problem, own, references)
+    enough = math.ceil(2 * len(CRITERIA) * n / level)  # with fewer, no p could pass both corrections
+    edges = minimality(problem, own, random_circuits(graph, n, max(n_random, enough), seed))
     found = {
         "equivalence": equivalence(problem, own),
         "independence": independence(problem, own, n_random, seed),

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from rasplens.compare.discovery.cases import compiled_case
 from rasplens.compare.discovery.hypothesis_tests import (
     circuit_tests,
     equivalence,
@@ -9,7 +10,9 @@ from rasplens.compare.discovery.hypothesis_tests import (
     random_circuits,
 )
 from rasplens.compare.discovery.problem import Protocol
+from rasplens.compile import programs
 from rasplens.errors import RaspLensError
+from rasplens.tasks import compile_for, task_from_program
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +34,15 @@ def test_the_true_circuit_passes_and_a_random_one_fails(asked, case):
     assert not failed["equivalence"]
     assert not failed["minimality"]
     assert not failed["sufficiency"]
+
+
+@pytest.mark.slow
+def test_a_circuit_of_many_edges_can_pass_all_corrections():
+    task = task_from_program(programs.sort(), (1, 2, 3), 4)
+    case = compiled_case(compile_for(task), task)
+    found = circuit_tests(case.problem(Protocol(metric="logit_difference")), case.varying)
+    assert len(case.varying) == 10
+    assert all(one.holds for one in found), found
 
 
 def test_a_circuit_with_an_edge_too_many_is_not_minimal_and_else_the_same(asked, case):
