@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from rasplens.compare.discovery.problem import Ablation, Problem, Protocol, discovery_problem
+from rasplens.compare.discovery.problem import Problem, Protocol, discovery_problem
 from rasplens.compare.discovery.truth import circuit_edges, permuted_edges, program_edges
 from rasplens.compare.models.vocabulary import Vocabulary, task_vocabulary, vocabulary_of
 from rasplens.compile import CompiledModel
@@ -52,7 +52,7 @@ class Case:
     varying: frozenset[str]
     decoys: tuple[str, ...]
 
-    def truth(self, ablation: Ablation) -> frozenset[str]:
+    def truth(self, ablation: str) -> frozenset[str]:
         """The edges of the circuit, as that ablation can see it."""
         return self.edges if ablation == "zero" else self.varying
 

@@ -17,12 +17,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from rasplens.compare.discovery.edge_graph import EMBED, POS_EMBED
-from rasplens.compare.discovery.problem import Metric, Problem, Scores
+from rasplens.compare.discovery.problem import Problem, Scores
 
 STEPS = 5
 """Points on the way between two inputs at which gradients are taken; as published."""
 
-CLEAN_METRIC: dict[Metric, Metric] = {"kl": "logit_difference", "l2": "l2"}
+CLEAN_METRIC: dict[str, str] = {"kl": "logit_difference", "l2": "l2"}
 """At a clean input, where the gradient of the damage is zero."""
 
 

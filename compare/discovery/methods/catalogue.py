@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +45,7 @@ def own_method(function: Callable[[Transformer, Task], Mapping[str, float]]) -> 
     return scores
 
 
-def scores_of(problem: Problem, by_edge: Mapping[str, float]) -> Scores:
+def scores_of(problem: Problem, by_edge: Mapping[str, Any]) -> Scores:
     """Scores by name as an array; NaN for edges that are not named.
 
     Raises:

@@ -62,17 +62,18 @@ def test_nothing_is_taken_at_the_bos(counting):
     nodes = nodes_of(model.config)
     run = runner(model, nodes, {node: (node.head,) for node in nodes if node.is_head}, compiled.offset)
     ids = jnp.asarray(task.held_out[:2])
-    logits, given = run(model.weights, ids)
+    weights = {name: jnp.asarray(array) for name, array in model.weights.items()}
+    logits, given = run(weights, ids)
     assert logits.shape[:2] == ids.shape
     assert all(value.shape[1] == ids.shape[1] for value in given.values())
     np.testing.assert_allclose(logits, model(compiled.with_bos(np.asarray(ids)))[:, 1:], atol=1e-5)
     swapped = Interchange(
         jnp.ones((len(nodes), *ids.shape), bool), jnp.broadcast_to(jnp.array([1, 0]), (len(nodes), 2))
     )
-    patched, _ = run(model.weights, ids, swapped, given)
+    patched, _ = run(weights, ids, swapped, given)
     assert np.abs(patched - logits).max() > 1e-4
     own = Interchange(swapped.taken, jnp.broadcast_to(jnp.array([0, 1]), (len(nodes), 2)))
-    np.testing.assert_allclose(run(model.weights, ids, own, given)[0], logits, atol=1e-5)
+    np.testing.assert_allclose(run(weights, ids, own, given)[0], logits, atol=1e-5)
 
 
 def test_variables_have_mean_zero_and_variance_one_and_what_is_constant_has_none(counting):
@@ -85,7 +86,9 @@ def test_variables_have_mean_zero_and_variance_one_and_what_is_constant_has_none
         np.testing.assert_allclose(np.asarray(value).std(axis=(0, 1)), 1, atol=0.1)
     length = task_from_program(programs.length(), "ab", 5)
     fixed = compile_for(length)
-    assert {value.shape[-1] for value in variables(fixed, circuit_of(fixed), length)(length.held_out[:2])} == {0}
+    assert {
+        value.shape[-1] for value in variables(fixed, circuit_of(fixed), length)(jnp.asarray(length.held_out[:2]))
+    } == {0}
 
 
 @pytest.mark.slow
