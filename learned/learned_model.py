@@ -83,7 +83,9 @@ def load_learned(path: str | Path) -> LearnedModel:
     if "task" not in provenance or "origin" not in provenance:
         raise StorageError(f"{path} does not say which task it learned. Was it saved from a LearnedModel?")
     task = provenance.pop("task")
-    history = provenance.get("history", [])
+    history, prefix = provenance.get("history", []), provenance.get("prefix", [])
+    if not (isinstance(prefix, list) and all(type(i) is int and i >= 0 for i in prefix)):
+        raise StorageError(f"{path} does not say in whole numbers which ids stand before every input.")
     texts = isinstance(task, str) and isinstance(provenance["origin"], str)
     if not (texts and isinstance(history, list) and all(isinstance(report, dict) for report in history)):
         raise StorageError(f"{path} does not say in words which task it learned, and how.")

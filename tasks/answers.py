@@ -50,13 +50,21 @@ def logits(
 ) -> Float[np.ndarray, "batch answer logit"]:
     """The logits at some positions: of a transformer, of what has one, or of a torch module of token ids.
 
-    Of a module that returns several things, the first, or what is called `logits`.
+    A model that says so reads inputs behind its `prefix`. Of a module that returns several things, the first
+    counts, or what is called `logits`.
 
     Raises:
         RaspLensError: If it is no model, or gives no logits at every position.
     """
-    parts = np.split(ids, range(BATCH, len(ids), BATCH))
-    return np.concatenate([_logits(model, part)[:, list(positions)] for part in parts])
+    prefix = getattr(model, "prefix", ())
+    places = [len(prefix) + position for position in positions]
+    parts = np.split(behind(prefix, ids), range(BATCH, len(ids), BATCH))
+    return np.concatenate([_logits(model, part)[:, places] for part in parts])
+
+
+def behind(prefix: Sequence[int], ids: Int[np.ndarray, "batch pos"]) -> Int[np.ndarray, "batch ctx"]:
+    """Inputs behind ids that stand before every one, such as a BOS."""
+    return np.concatenate([np.tile(np.array(prefix, dtype=ids.dtype), (len(ids), 1)), ids], axis=1)
 
 
 def _logits(model: Any, ids: Int[np.ndarray, "batch pos"]) -> Float[np.ndarray, "batch pos logit"]:

@@ -1,6 +1,6 @@
-"""Models whose circuit is known, of four kinds, each with a decoy: a copy of a head that nothing reads."""
+"""Models whose circuit is known, of four kinds, with a decoy: a copy of a head that nothing reads."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 
 from rasplens.compare.discovery.problem import Problem, Protocol, discovery_problem
-from rasplens.compare.discovery.truth import circuit_edges, permuted_edges, program_edges
+from rasplens.compare.discovery.truth import circuit_edges, program_edges, renamed_edges
 from rasplens.compare.models.vocabulary import Vocabulary, task_vocabulary, vocabulary_of
 from rasplens.compile import CompiledModel
 from rasplens.errors import RaspLensError
@@ -35,7 +35,7 @@ class Case:
     Attributes:
         program: The program's name.
         kind: How the model was made, of `KINDS`.
-        transformer: The model, with a decoy.
+        transformer: The model, with a decoy if it has a head that could be copied.
         task: What it is asked.
         vocabulary: The model's.
         edges: The edges along which anything passes: the truth for zero ablation.
@@ -64,22 +64,23 @@ class Case:
 def compiled_case(compiled: CompiledModel, task: Task, seed: int = 0) -> Case:
     """The compiled model itself, beside a decoy."""
     edges, varying = program_edges(compiled), program_edges(compiled, task)
-    wide, decoy = _with_decoy(compiled.transformer, compiled)
-    name = compiled.output
-    return Case(name, "compiled", wide, task, vocabulary_of(compiled, task), edges, varying, (decoy,))
+    wide, decoys = _with_decoy(compiled.transformer, compiled.heads)
+    return Case(compiled.output, "compiled", wide, task, vocabulary_of(compiled, task), edges, varying, decoys)
 
 
 def disguised_case(compiled: CompiledModel, task: Task, seed: int = 0) -> Case:
     """The compiled model in an oblique basis, its heads in another order."""
     plain = compiled_case(compiled, task)
     found = disguise(_Followed(plain.transformer), seed, extra_width=4, basis="oblique")
-    places = {(layer, int(old)): new for layer, heads in enumerate(found.heads) for new, old in enumerate(heads)}
-    (edges, varying), decoys = (
-        [permuted_edges(each, places) for each in (plain.edges, plain.varying)],
-        [f"L{layer}H{places[layer, head]}" for layer, head in [_head(name) for name in plain.decoys]],
-    )
+    names = {
+        f"L{layer}H{old}": f"L{layer}H{new}"
+        for layer, heads in enumerate(found.heads)
+        for new, old in enumerate(heads)
+    }
+    edges, varying = (renamed_edges(each, names) for each in (plain.edges, plain.varying))
+    decoys = tuple(names[decoy] for decoy in plain.decoys)
     return replace(
-        plain, kind="disguised", transformer=found.transformer, edges=edges, varying=varying, decoys=tuple(decoys)
+        plain, kind="disguised", transformer=found.transformer, edges=edges, varying=varying, decoys=decoys
     )
 
 
@@ -96,8 +97,8 @@ def compressed_case(compiled: CompiledModel, task: Task, seed: int = 0) -> Case:
         raise RaspLensError(
             f"Compressed to {width} directions, {compiled.output!r} keeps {kept:.3f} of its answers."
         )
-    wide, decoy = _with_decoy(found.transformer, compiled)
-    return replace(compiled_case(compiled, task), kind="compressed", transformer=wide, decoys=(decoy,))
+    wide, decoys = _with_decoy(found.transformer, compiled.heads)
+    return replace(compiled_case(compiled, task), kind="compressed", transformer=wide, decoys=decoys)
 
 
 def siit_case(compiled: CompiledModel, task: Task, seed: int = 0, path: str | Path | None = None) -> Case:
@@ -123,11 +124,9 @@ def siit_case(compiled: CompiledModel, task: Task, seed: int = 0, path: str | Pa
             raise RaspLensError(f"{path} was not trained to implement {compiled.output!r}.")
         transformer, prefix = stored.transformer, stored.prefix
     edges, varying = (circuit_edges(compiled, circuit, each) for each in (None, task))
-    first = next(node for node in circuit if node.is_head)
-    wide = plant_decoy(transformer, first.layer, first.head)
-    decoy = f"L{first.layer}H{transformer.config.n_heads}"
+    wide, decoys = _with_decoy(transformer, [(node.layer, node.head) for node in circuit if node.is_head])
     vocabulary = task_vocabulary(task, prefix)
-    return Case(compiled.output, "siit", wide, task, vocabulary, edges, varying, (decoy,))
+    return Case(compiled.output, "siit", wide, task, vocabulary, edges, varying, decoys)
 
 
 KINDS: Mapping[str, Callable[..., Case]] = MappingProxyType(
@@ -147,12 +146,9 @@ class _Followed:
         return _Followed(change.transformer, change.heads)
 
 
-def _with_decoy(model: Transformer, compiled: CompiledModel) -> tuple[Transformer, str]:
-    """The model with a copy of its first head that computes something, and the copy's name."""
-    layer, head = min(compiled.heads)
-    return plant_decoy(model, layer, head), f"L{layer}H{model.config.n_heads}"
-
-
-def _head(node: str) -> tuple[int, int]:
-    layer, _, head = node[1:].partition("H")
-    return int(layer), int(head)
+def _with_decoy(model: Transformer, heads: Collection[tuple[int, int]]) -> tuple[Transformer, tuple[str, ...]]:
+    """The model with a copy of its first head that computes something, and the copy's name; none without heads."""
+    if not heads:
+        return model, ()
+    layer, head = min(heads)
+    return plant_decoy(model, layer, head), (f"L{layer}H{model.config.n_heads}",)

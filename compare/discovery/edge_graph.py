@@ -43,11 +43,6 @@ class EdgeGraph:
         """The name of each edge, such as `"embed->L0H1.q"`."""
         return tuple(f"{self.senders[s]}->{self.receivers[r]}" for r, s in self.pairs)
 
-    @property
-    def node_edges(self) -> tuple[str, ...]:
-        """Of each edge the name without its letter: edges of whole nodes."""
-        return tuple(edge.partition(".")[0] for edge in self.edges)
-
     def mask_of(self, edges: Collection[str]) -> Bool[np.ndarray, " edge"]:
         """Which of the edges are among some.
 
@@ -69,6 +64,14 @@ class EdgeGraph:
     def node_of(self, receiver: str) -> str:
         """The node that a receiver is part of."""
         return receiver.partition(".")[0]
+
+
+def place_of(node: str) -> tuple[int, int | None]:
+    """The layer of a head or an MLP, by its name, and the head's number; None for an MLP."""
+    if node.endswith(" MLP"):
+        return int(node[1:].removesuffix(" MLP")), None
+    layer, _, head = node[1:].partition("H")
+    return int(layer), int(head)
 
 
 def edge_graph(config: Config) -> EdgeGraph:

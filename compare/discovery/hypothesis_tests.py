@@ -1,9 +1,8 @@
 """Statistical tests of a circuit, with error rates that are measured.
 
-Source: Shi et al. 2024, "Hypothesis Testing the Circuit Hypothesis in LLMs" (arXiv 2410.13032). Five criteria,
-    each a
-null hypothesis: a circuit is *equivalent* to the model, and *independent* of what lies outside, unless data speak
-against it; it is *minimal*, *sufficient* and *partially necessary* only if data speak for it.
+Source: Shi et al. 2024, "Hypothesis Testing the Circuit Hypothesis in LLMs" (arXiv 2410.13032). There are five
+criteria, each a null hypothesis. A circuit is *equivalent* to the model, and *independent* of what lies outside,
+unless data speak against it. It is *minimal*, *sufficient* and *partially necessary* only if data speak for it.
 
 Their public code tests equivalence on a mean difference, where the definition needs the share of inputs on
 which the circuit does better, and it does not correct for how many tests are made. Here the share is tested,
@@ -20,7 +19,7 @@ from scipy.spatial.distance import cdist
 from scipy.stats import binom
 
 from rasplens.compare.discovery.edge_graph import EMBED, LOGITS, POS_EMBED, EdgeGraph
-from rasplens.compare.discovery.problem import Problem
+from rasplens.compare.discovery.problem import NEED_LOGITS, Problem
 from rasplens.errors import RaspLensError
 from rasplens.model.random_streams import rng
 
@@ -107,7 +106,7 @@ def circuit_tests(
 
 def check_metric(problem: Problem) -> None:
     """Raises where damage is measured from the whole model."""
-    if problem.protocol.metric not in ("loss", "logit_difference"):
+    if problem.protocol.metric not in NEED_LOGITS:
         raise RaspLensError(
             f'Circuits are tested by "loss" or "logit_difference"; got {problem.protocol.metric!r}, by which '
             "the whole model has no damage on any input."
@@ -122,8 +121,8 @@ def equivalence(problem: Problem, circuit: Bool[np.ndarray, " edge"]) -> float:
     own, whole = problem.damages(_patched(np.stack([circuit, np.ones_like(circuit)])))
     better = np.where(np.abs(own - whole) < TIE, 0.5, own < whole)
     n, wins = len(better), float(better.sum())
-    more = min(wins, n - wins)  # of the side that lies further from a half; ties are shared out
-    return float(binom.cdf(np.floor(more), n, 0.5 - MARGIN))
+    fewer = math.ceil(min(wins, n - wins))  # half a win, of an odd number of ties, speaks for the circuit
+    return float(binom.cdf(fewer, n, 0.5 - MARGIN))
 
 
 def independence(problem: Problem, circuit: Bool[np.ndarray, " edge"], n_random: int, seed: int) -> float:

@@ -1,9 +1,8 @@
 """Scores and circuits in the form of MIB's circuit track: `importances.json`.
 
-Source: Mueller et al. 2025, "MIB: A Mechanistic Interpretability Benchmark" (arXiv 2504.13151), and the graph
-    files of
-Hanna et al. 2024. There, embeddings are one node, `input`; a head is `a0.h1` and reads as `a0.h1<q>`; an MLP is
-`m0`.
+The form is that of Mueller et al. 2025, "MIB: A Mechanistic Interpretability Benchmark" (arXiv 2504.13151), and
+of the graph files of Hanna et al. 2024. There, embeddings are one node, `input`. A head is `a0.h1` and reads as
+`a0.h1<q>`. An MLP is `m0`.
 """
 
 import json
@@ -11,7 +10,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from rasplens.compare.discovery.edge_graph import EMBED, POS_EMBED, EdgeGraph, edge_graph
+from rasplens.compare.discovery.edge_graph import EMBED, LOGITS, POS_EMBED, EdgeGraph, edge_graph, place_of
 from rasplens.errors import RaspLensError
 from rasplens.model import Config
 from rasplens.model.storage import write_atomically
@@ -84,10 +83,8 @@ def _names(graph: EdgeGraph) -> dict[str, str]:
 def _name(end: str) -> str:
     if end in (EMBED, POS_EMBED):
         return INPUT
-    if end == "logits":
+    if end == LOGITS:
         return end
-    if end.endswith(" MLP"):
-        return f"m{end[1:].removesuffix(' MLP')}"
     node, dot, letter = end.partition(".")
-    layer, _, head = node[1:].partition("H")
-    return f"a{layer}.h{head}" + (f"<{letter}>" if dot else "")
+    layer, head = place_of(node)
+    return f"m{layer}" if head is None else f"a{layer}.h{head}" + (f"<{letter}>" if dot else "")

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rasplens.compare.discovery.edge_graph import EdgeGraph, edge_graph
+from rasplens.compare.discovery.edge_graph import LOGITS, POS_EMBED, EdgeGraph, edge_graph
 from rasplens.model import Transformer
 from rasplens.model.forward import forward
 
@@ -47,7 +47,7 @@ def patched_run(model: Transformer) -> Run:
                 copies = value if value.ndim == 4 else value[:, :, None]
                 edited = read(first, n, copies)
                 return edited if value.ndim == 4 else edited[:, :, 0]
-            if name == "hook_embed" or (name == "hook_pos_embed" and "pos_embed" in graph.senders):
+            if name == "hook_embed" or (name == "hook_pos_embed" and POS_EMBED in graph.senders):
                 written.append(value)
             elif name.endswith("hook_result"):
                 written.extend(value[:, :, head] for head in range(value.shape[2]))
@@ -64,7 +64,7 @@ def patched_run(model: Transformer) -> Run:
 def _receivers(graph: EdgeGraph, n_layers: int, hook_name: str) -> list[str] | None:
     """The receivers that read at a hook point, in order; None where none does."""
     if hook_name == f"blocks.{n_layers - 1}.hook_resid_post":
-        return ["logits"]
+        return [LOGITS]
     if hook_name.endswith("hook_mlp_in"):
         return [f"L{hook_name.split('.')[1]} MLP"]
     if hook_name.endswith("_input"):

@@ -6,12 +6,11 @@ Figures of different papers differ by their protocol more than by their methods.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, get_args
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from rasplens.compare.discovery.edge_graph import EdgeGraph, edge_graph
 from rasplens.compare.discovery.patched_run import Run, patched_of, patched_run
@@ -20,11 +19,20 @@ from rasplens.errors import RaspLensError
 from rasplens.model import HasTransformer, Transformer
 from rasplens.model.random_streams import rng
 from rasplens.tasks import Task
+from rasplens.tasks.task import Ids
 
-Ablation = Literal["zero", "mean", "resample"]
-Metric = Literal["kl", "loss", "logit_difference", "l2"]
-Corruption = Literal["task", "one_token"]
+CHOICES = {
+    "ablation": ("zero", "mean", "resample"),
+    "metric": ("kl", "loss", "logit_difference", "l2"),
+    "corruption": ("task", "one_token"),
+    "unscored": ("last", "out"),
+}
+"""What a protocol has to choose from."""
 
+NEED_LOGITS = "loss", "logit_difference"
+"""Metrics that need a logit for each answer."""
+
+NUMBERS = 'The metric {!r} needs a logit for each answer; this model answers with numbers. Use metric="l2".'
 
 AT_ONCE = 16
 """Sets of patched edges that are run side by side."""
@@ -58,13 +66,11 @@ class Protocol:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, known in (("ablation", Ablation), ("metric", Metric), ("corruption", Corruption)):
-            if getattr(self, name) not in get_args(known):
+        for name, known in CHOICES.items():
+            if getattr(self, name) not in known:
                 raise RaspLensError(
-                    f"{name} of a Protocol is one of {', '.join(get_args(known))}; got {getattr(self, name)!r}."
+                    f"{name} of a Protocol is one of {', '.join(known)}; got {getattr(self, name)!r}."
                 )
-        if self.unscored not in ("last", "out"):
-            raise RaspLensError(f'unscored of a Protocol is "last" or "out"; got {self.unscored!r}.')
         if self.n_pairs < 2:
             raise RaspLensError(f"A Protocol has at least 2 pairs; got {self.n_pairs}.")
 
@@ -80,8 +86,10 @@ class Problem:
         tokens: The inputs, as the model takes them.
         others: The other inputs.
         places: The model's positions at which answers are read.
-        right: The logit of the right answer; None if answers are numbers.
-        wrong: The logit of the other input's answer.
+        asked: Which answers the task asks for; the others do not count.
+        right: The logit of the right answer, -1 where the model has none for it, such as a compiled model's None;
+            None if answers are numbers.
+        wrong: The logit of the other input's answer; of the right one, where there is none.
         run: The forward pass with edges open; see `patched_run`.
         clean: Without any patch, the logits and what each sender writes.
         instead: What an ablated edge carries: `[sender, pair, ctx, d_model]`.
@@ -93,6 +101,7 @@ class Problem:
     tokens: Int[np.ndarray, "pair ctx"]
     others: Int[np.ndarray, "pair ctx"]
     places: tuple[int, ...]
+    asked: Bool[np.ndarray, "pair answer"]
     right: Int[np.ndarray, "pair answer"] | None
     wrong: Int[np.ndarray, "pair answer"] | None
     run: Run
@@ -105,7 +114,7 @@ class Problem:
         return edge_graph(self.transformer.config)
 
     def damage(self, patched: jax.Array, added: jax.Array | None = None) -> jax.Array:
-        """The mean damage over pairs and answers, with edges patched: `[receiver, sender]`, each from 0 to 1."""
+        """The mean damage over pairs and answers, with shares of edges patched: `[receiver, sender]`."""
         logits, _ = self.run(jnp.asarray(self.tokens), patched, self.instead, added)
         return self.damages_of(logits[:, jnp.asarray(self.places)]).mean()
 
@@ -130,23 +139,31 @@ class Problem:
         return jax.jit(jax.vmap(lambda patched: self.run(tokens, patched, self.instead)[0][:, places]))
 
     def damages_of(self, own: jax.Array) -> jax.Array:
-        """Of each pair the mean damage over its answers, whose logits are given: `[pair, answer, logit]`."""
+        """Of each pair the mean damage over what counts, from logits `[pair, answer, logit]`; 0 if none does."""
+        counts = jnp.asarray(self.counts)
+        return jnp.where(counts, self._of_answers(own), 0).sum(axis=-1) / jnp.maximum(counts.sum(axis=-1), 1)
+
+    @property
+    def counts(self) -> Bool[np.ndarray, "pair answer"]:
+        """Which answers count: those that are asked, and have a logit if the metric needs one."""
+        if self.protocol.metric not in NEED_LOGITS or self.right is None:
+            return self.asked
+        return self.asked & (self.right >= 0)
+
+    def _of_answers(self, own: jax.Array) -> jax.Array:
+        """The damage to each answer: `[pair, answer]`."""
         clean = self.clean[0][:, jnp.asarray(self.places)]
         if self.protocol.metric == "l2":
-            return ((own - clean) ** 2).sum(axis=-1).mean(axis=-1)
+            return ((own - clean) ** 2).sum(axis=-1)
         if self.protocol.metric == "kl":
             log_own, log_clean = (jax.nn.log_softmax(each, axis=-1) for each in (own, clean))
-            return (jnp.exp(log_clean) * (log_clean - log_own)).sum(axis=-1).mean(axis=-1)
+            return (jnp.exp(log_clean) * (log_clean - log_own)).sum(axis=-1)
         if self.right is None or self.wrong is None:
-            raise RaspLensError(
-                f"The metric {self.protocol.metric!r} needs a logit for each answer; this model answers with "
-                'numbers. Use metric="l2".'
-            )
-        right = jnp.take_along_axis(own, jnp.asarray(self.right)[..., None], axis=-1)[..., 0]
+            raise RaspLensError(NUMBERS.format(self.protocol.metric))
+        right = jnp.take_along_axis(own, jnp.asarray(np.maximum(self.right, 0))[..., None], axis=-1)[..., 0]
         if self.protocol.metric == "loss":
-            return (jax.nn.logsumexp(own, axis=-1) - right).mean(axis=-1)
-        wrong = jnp.take_along_axis(own, jnp.asarray(self.wrong)[..., None], axis=-1)[..., 0]
-        return (wrong - right).mean(axis=-1)
+            return jax.nn.logsumexp(own, axis=-1) - right
+        return jnp.take_along_axis(own, jnp.asarray(np.maximum(self.wrong, 0))[..., None], axis=-1)[..., 0] - right
 
     def matrix(self, patched: np.ndarray) -> jax.Array:
         """From a value for each edge, the matrix that `damage` takes."""
@@ -165,35 +182,55 @@ def discovery_problem(
         vocabulary: The model's, if it is not the task's own.
 
     Raises:
-        RaspLensError: If the model has no layers, or the metric needs logits that it does not have.
+        RaspLensError: If the model has no layers or lacks the logits that the metric needs, or no answer counts.
     """
     transformer = model.transformer
     if transformer.config.n_layers == 0:
         raise RaspLensError("A model without layers has no circuit to discover.")
     own = task_vocabulary(task) if vocabulary is None else vocabulary
     own = own if isinstance(own, Vocabulary) else own(task)
+    if own.columns is None and protocol.metric == "kl":
+        protocol = replace(protocol, metric="l2")
+    if own.columns is None and protocol.metric in NEED_LOGITS:
+        raise RaspLensError(NUMBERS.format(protocol.metric))
     random = rng(protocol.seed, "circuit discovery")
-    ids = task.held_out[random.integers(0, len(task.held_out), protocol.n_pairs)]
+    pool = _with_answers(task, protocol, own)
+    ids = pool[random.integers(0, len(pool), protocol.n_pairs)]
     others = task.held_out[random.integers(0, len(task.held_out), protocol.n_pairs)]
     if protocol.corruption == "one_token":
         others = _with_one_token_changed(ids, others, random)
-    right = wrong = None
-    if own.columns is not None:
-        right, wrong = (own.columns[task.target(each)] for each in (ids, others))
-    elif protocol.metric == "kl":
-        protocol = replace(protocol, metric="l2")
-    elif protocol.metric != "l2":
-        raise RaspLensError(
-            f"The metric {protocol.metric!r} needs a logit for each answer; this model answers with numbers. "
-            'Use metric="l2".'
-        )
+    asked, right, wrong = task.is_asked(ids), _columns(task, own, ids), _columns(task, own, others)
+    if right is not None and wrong is not None:
+        wrong = np.where(wrong < 0, right, wrong)
     places = tuple(own.positions[position] for position in task.loss_positions)
     run, tokens = patched_run(transformer), own.tokens(ids)
     clean, other = (jax.jit(run)(jnp.asarray(each)) for each in (tokens, own.tokens(others)))
     instead = _instead(protocol.ablation, clean[1], other[1])
     return Problem(
-        transformer, task, protocol, tokens, own.tokens(others), places, right, wrong, run, clean, instead
+        transformer, task, protocol, tokens, own.tokens(others), places, asked, right, wrong, run, clean, instead
     )
+
+
+def _with_answers(task: Task, protocol: Protocol, own: Vocabulary) -> Ids:
+    """The held-out inputs of which some answer counts.
+
+    Raises:
+        RaspLensError: If there are none.
+    """
+    counts = task.is_asked(task.held_out)
+    if protocol.metric in NEED_LOGITS and (right := _columns(task, own, task.held_out)) is not None:
+        counts = counts & (right >= 0)
+    if not (found := task.held_out[counts.any(axis=1)]).size:
+        raise RaspLensError(
+            f"No held-out input of {task.name!r} has an answer that is asked and that the model has a logit for."
+        )
+    return found
+
+
+def _columns(task: Task, own: Vocabulary, ids: Ids) -> Int[np.ndarray, "pair answer"] | None:
+    """The logit of each right answer, -1 where there is none; None for a model that answers with numbers."""
+    codes = task.target(ids)
+    return None if own.columns is None else np.where(codes >= 0, own.columns[codes], -1)
 
 
 def _instead(ablation: str, clean: jax.Array, other: jax.Array) -> jax.Array:

@@ -15,7 +15,7 @@ import networkx as nx
 import numpy as np
 from jaxtyping import Float
 
-from rasplens.compare.discovery.edge_graph import EMBED, LOGITS, POS_EMBED, edge_graph
+from rasplens.compare.discovery.edge_graph import EMBED, LOGITS, POS_EMBED, edge_graph, place_of
 from rasplens.compile import CompiledModel
 from rasplens.learned.siit.circuit import Circuit, Node
 from rasplens.model import Transformer
@@ -69,11 +69,9 @@ def _differences(compiled: CompiledModel, task: Task) -> dict[str, Float[np.ndar
         if name in (EMBED, POS_EMBED):
             value = cache[f"hook_{name}"]
         else:
-            layer, head = _place(name)
-            block = f"blocks.{layer}."
-            value = (
-                cache[f"{block}hook_mlp_out"] if head is None else cache[f"{block}attn.hook_result"][:, :, head]
-            )
+            layer, head = place_of(name)
+            written = cache[f"blocks.{layer}." + ("hook_mlp_out" if head is None else "attn.hook_result")]
+            value = written if head is None else written[:, :, head]
         found[name] = (value - value[:1]).reshape(-1, value.shape[-1])
     return found
 
@@ -88,14 +86,9 @@ def circuit_edges(compiled: CompiledModel, circuit: Circuit, task: Task | None =
     return frozenset(renamed for edge in program_edges(compiled, task) for renamed in _renamed(edge, places))
 
 
-def permuted_edges(edges: frozenset[str], heads: Mapping[tuple[int, int], int]) -> frozenset[str]:
-    """Edges of a model whose heads were put into another order.
-
-    Args:
-        edges: As they were.
-        heads: By layer and head, its new number.
-    """
-    places = {f"L{layer}H{head}": [f"L{layer}H{new}"] for (layer, head), new in heads.items()}
+def renamed_edges(edges: frozenset[str], names: Mapping[str, str]) -> frozenset[str]:
+    """Edges of a model whose nodes have other names, such as heads in another order."""
+    places = {node: [new] for node, new in names.items()}
     return frozenset(renamed for edge in edges for renamed in _renamed(edge, places))
 
 
@@ -118,7 +111,7 @@ def _written(model: Transformer, sender: str) -> Float[np.ndarray, "row d_model"
         return weights["embed.W_E"]
     if sender == POS_EMBED:
         return weights["pos_embed.W_pos"]
-    layer, head = _place(sender)
+    layer, head = place_of(sender)
     return weights[f"blocks.{layer}.mlp.W_out"] if head is None else weights[f"blocks.{layer}.attn.W_O"][head]
 
 
@@ -127,15 +120,7 @@ def _read(model: Transformer, receiver: str) -> Float[np.ndarray, "d_model colum
     if receiver == LOGITS:
         return model.weights["unembed.W_U"]
     node, _, letter = receiver.partition(".")
-    layer, head = _place(node)
+    layer, head = place_of(node)
     if head is None:
         return model.weights[f"blocks.{layer}.mlp.W_in"]
     return model.weights[f"blocks.{layer}.attn.W_{letter.upper()}"][head]
-
-
-def _place(node: str) -> tuple[int, int | None]:
-    """The layer of a node, and its head if it is one."""
-    if node.endswith(" MLP"):
-        return int(node[1:].removesuffix(" MLP")), None
-    layer, _, head = node[1:].partition("H")
-    return int(layer), int(head)

@@ -13,6 +13,7 @@ from rasplens.compile.rasp.values import value_key
 from rasplens.compile.variable import nearest
 from rasplens.errors import RaspLensError
 from rasplens.tasks import Task
+from rasplens.tasks.answers import behind
 from rasplens.tasks.task import Ids
 
 
@@ -55,10 +56,9 @@ def task_vocabulary(task: Task, prefix: Sequence[int] = ()) -> Vocabulary:
         task: The task.
         prefix: Ids that stand before every input, such as a BOS.
     """
-    before = np.array(prefix, dtype=int)
     return Vocabulary(
-        tokens=lambda ids: np.concatenate([np.tile(before, (len(ids), 1)), ids], axis=1),
-        positions=tuple(range(len(before), len(before) + task.n_ctx)),
+        tokens=lambda ids: behind(prefix, ids),
+        positions=tuple(range(len(prefix), len(prefix) + task.n_ctx)),
         columns=np.arange(len(task.outputs)) if task.readout == "label" else None,
         decode=task.codes,
     )

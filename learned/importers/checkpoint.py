@@ -75,20 +75,26 @@ def import_checkpoint(
     model = load_learned(path) if is_safetensors(path) else _foreign(path, task, declared, tokens)
     if model.task != task.name:
         raise RaspLensError(f"{path} learned the task {model.task!r}, not {task.name!r}.")
-    check_fits(model.transformer.config, task, str(path))
+    check_fits(model.transformer.config, task, str(path), model.prefix)
     return model
 
 
-def check_fits(config: Config, task: Task, what: str) -> None:
+def check_fits(config: Config, task: Task, what: str, prefix: Sequence[int] = ()) -> None:
     """Raises where a model's shape does not fit a task. Its context may be longer.
+
+    Args:
+        config: The model's.
+        task: The task.
+        what: The model, for messages.
+        prefix: Ids that stand before every input of the model.
 
     Raises:
         RaspLensError: Naming every size that differs.
     """
     sizes = {
-        "tokens (d_vocab)": (config.d_vocab, len(task.vocab)),
+        "tokens (d_vocab)": (config.d_vocab, len({*range(len(task.vocab)), *prefix})),
         "logits (d_vocab_out)": (config.d_vocab_out, task.n_logits),
-        "positions (n_ctx)": (config.n_ctx, task.n_ctx),
+        "positions (n_ctx)": (config.n_ctx, len(prefix) + task.n_ctx),
     }
     differing = [
         f"{got} {name} where it needs {want}"

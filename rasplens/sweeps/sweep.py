@@ -69,6 +69,8 @@ def sweep(
     asked = list(jobs)
     if not asked:
         raise RaspLensError("There are no jobs to do.")
+    if processes is not None and processes < 1:
+        raise RaspLensError(f"A sweep has at least one process; got {processes}.")
     for job in asked:
         expect(job, Job, "A sweep takes jobs: Job(...) or comparison_job(...)")
     folder = Path(folder)

@@ -15,6 +15,7 @@ from concurrent.futures import (
     wait,
 )
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 from rasplens.errors import RaspLensError
@@ -38,7 +39,7 @@ def run_job(job: Job) -> Outcome:
         _check_rows(job, rows)
     except Exception as error:
         at = traceback.extract_tb(error.__traceback__)[-1]
-        return {"error": f"{type(error).__name__}: {error} ({os.path.basename(at.filename)}, line {at.lineno})"}  # noqa: PTH119
+        return {"error": f"{type(error).__name__}: {error} ({Path(at.filename).name}, line {at.lineno})"}
     return {"rows": rows, "seconds": time.perf_counter() - began}
 
 

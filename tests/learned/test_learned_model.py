@@ -47,3 +47,11 @@ def test_a_notebook_shows_where_it_comes_from_and_how_its_training_went():
     without = LearnedModel(model.transformer, "copy", {"origin": "<b>elsewhere</b>"})._repr_html_()
     assert "<svg" not in without
     assert "<b>elsewhere" not in without
+
+
+@pytest.mark.parametrize("prefix", ["2", [-1], [1.5], [True]])
+def test_a_prefix_that_is_no_list_of_ids_is_refused(model, tmp_path, prefix):
+    found = LearnedModel(model.transformer, "copy", {"origin": "made up", "prefix": prefix})
+    found.save(tmp_path / "model.safetensors")
+    with pytest.raises(StorageError, match="does not say in whole numbers which ids stand before every input"):
+        load_learned(tmp_path / "model.safetensors")

@@ -7,9 +7,10 @@ from rasplens.compare.discovery.methods.catalogue import METHODS
 from rasplens.compare.discovery.problem import Protocol
 from rasplens.compare.discovery.scoreboard import board, medians
 from rasplens.compile import programs
+from rasplens.compile.rasp import Map, SequenceMap, indices, tokens
 from rasplens.errors import RaspLensError
 from rasplens.learned import SIITRecipe, train_to_implement
-from rasplens.tasks import compile_for
+from rasplens.tasks import compile_for, task_from_program
 
 
 def test_a_decoy_is_an_exact_copy_that_no_answer_depends_on(case, compiled):
@@ -19,6 +20,19 @@ def test_a_decoy_is_an_exact_copy_that_no_answer_depends_on(case, compiled):
     assert case.decoys == ("L0H1",)
     pattern = cache["blocks.0.attn.hook_pattern"]
     np.testing.assert_array_equal(pattern[:, 0], pattern[:, 1])
+
+
+@pytest.mark.parametrize("kind", ["compiled", "disguised"])
+def test_a_program_without_heads_has_a_case_without_a_decoy(kind):
+    program = Map(lambda token: token * 2 % 5, tokens).named("doubled")
+    other = task_from_program(
+        SequenceMap(lambda one, at: (one + at) % 3, program, indices).named("sum"), (1, 2, 4), 5
+    )
+    case = KINDS[kind](compile_for(other), other)
+    assert case.decoys == ()
+    found = board([case], {"exact": METHODS["exact"]}, {"few": Protocol(n_pairs=16)})
+    assert found["auroc"].iloc[0] == 1.0
+    assert found["decoys"].isna().all()
 
 
 def test_the_truth_depends_on_the_ablation(case):

@@ -53,9 +53,12 @@ def test_a_circuit_with_an_edge_too_many_is_not_minimal_and_else_the_same(asked,
     assert [edge for edge, p in minimal.edges.items() if p > 0.05] == [f"embed->{decoy}.v"]
 
 
-def test_a_circuit_without_one_of_its_edges_is_not_equivalent(asked, case):
+def test_a_circuit_without_one_of_its_edges_is_not_equivalent(case):
+    """Of three tokens, another input's is often the same by chance: so there are more inputs than elsewhere."""
+    many = case.problem(Protocol(metric="logit_difference", n_pairs=256))
+    assert equivalence(many, many.graph.mask_of(case.varying)) > 0.5
     for edge in case.varying:
-        assert equivalence(asked, asked.graph.mask_of(case.varying - {edge})) < 0.01
+        assert equivalence(many, many.graph.mask_of(case.varying - {edge})) < 0.01
 
 
 def test_independence_sees_what_is_left_outside(asked, case):

@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,6 +11,7 @@ from rasplens.compile import programs
 from rasplens.compile.rasp import tokens
 from rasplens.errors import RaspLensError
 from rasplens.tasks import compile_for, task_from_program
+from rasplens.tasks.task import NOT_ASKED
 
 
 @pytest.mark.parametrize(
@@ -18,7 +20,7 @@ from rasplens.tasks import compile_for, task_from_program
         ({"ablation": "none"}, "ablation of a Protocol is one of zero, mean, resample; got 'none'"),
         ({"metric": "accuracy"}, "metric of a Protocol is one of kl, loss, logit_difference, l2; got 'accuracy'"),
         ({"corruption": "names"}, "corruption of a Protocol is one of task, one_token; got 'names'"),
-        ({"unscored": "first"}, 'unscored of a Protocol is "last" or "out"; got \'first\''),
+        ({"unscored": "first"}, "unscored of a Protocol is one of last, out; got 'first'"),
         ({"n_pairs": 1}, "at least 2 pairs; got 1"),
     ],
 )
@@ -41,7 +43,8 @@ def test_metrics_by_hand(case):
     logits = jnp.asarray(case.transformer(asked.tokens))
     read = np.asarray(logits)[:, list(asked.places)]
     right = np.take_along_axis(read, asked.right[..., None], axis=-1)[..., 0]
-    expected = (np.log(np.exp(read).sum(axis=-1)) - right).mean(axis=1)
+    loss = np.log(np.exp(read).sum(axis=-1)) - right
+    expected = np.ma.masked_array(loss, ~asked.counts).mean(axis=1)
     np.testing.assert_allclose(asked.damages_of(logits[:, list(asked.places)]), expected, atol=1e-5)
 
 
@@ -58,6 +61,45 @@ def test_one_token_changes(case, task):
     asked = case.problem(Protocol(corruption="one_token", n_pairs=32))
     assert set((asked.tokens != asked.others).sum(axis=1)) <= {0, 1}
     assert (asked.tokens != asked.others).any()
+
+
+@pytest.mark.parametrize("metric", ["kl", "loss", "logit_difference", "l2"])
+def test_what_the_task_does_not_ask_does_not_count(case, task, metric):
+    """Logits of answers that are not asked may be anything, and their codes are no columns."""
+    partly = replace(
+        task,
+        asked=lambda ids: np.arange(task.n_ctx) % 2 == np.zeros((len(ids), 1)),
+        target=lambda ids: np.where(np.arange(task.n_ctx) % 2 == 0, task.target(ids), NOT_ASKED),
+    )
+    asked = discovery_problem(case, partly, Protocol(metric=metric, n_pairs=8), case.vocabulary)
+    read = np.array(asked.clean[0])[:, list(asked.places)] + 0.1 * np.arange(3)
+    other = read.copy()
+    other[:, 1::2] = 7.0
+    damages = asked.damages_of(jnp.asarray(read))
+    np.testing.assert_allclose(damages, asked.damages_of(jnp.asarray(other)), atol=1e-6)
+    other[:, ::2] *= 2
+    assert np.abs(damages - asked.damages_of(jnp.asarray(other))).max() > 1e-3
+
+
+def test_answers_without_a_logit_count_for_no_metric_that_needs_one(case, task):
+    """A compiled model says None by no logit at all: it must not be taken for the last one."""
+    asked = case.problem(Protocol(n_pairs=32, metric="loss"))
+    undefined = task.outputs.index(None)
+    assert case.vocabulary.columns[undefined] == -1
+    none = asked.right < 0
+    assert none.any()
+    assert not asked.counts[none].any()
+    assert asked.counts.any(axis=1).all()
+    read = np.array(asked.clean[0])[:, list(asked.places)]
+    other = np.where(none[..., None], 9.0, read)
+    np.testing.assert_allclose(asked.damages_of(jnp.asarray(other)), asked.damages_of(jnp.asarray(read)))
+    assert case.problem(Protocol(n_pairs=32)).counts.all()
+
+
+def test_without_any_answer_that_counts_there_is_no_problem(case, task):
+    nothing = replace(task, asked=lambda ids: np.zeros((len(ids), task.n_ctx), dtype=bool))
+    with pytest.raises(RaspLensError, match="has an answer that is asked and that the model has a logit for"):
+        discovery_problem(case, nothing, Protocol(n_pairs=8), case.vocabulary)
 
 
 def test_a_model_that_answers_with_numbers_is_measured_by_l2():

@@ -4,7 +4,7 @@ from rasplens.compare.discovery.cases import disguised_case
 from rasplens.compare.discovery.methods.patching import exact_edges
 from rasplens.compare.discovery.problem import Protocol
 from rasplens.compare.discovery.scoring import score_edges
-from rasplens.compare.discovery.truth import circuit_edges, permuted_edges, program_edges
+from rasplens.compare.discovery.truth import circuit_edges, program_edges, renamed_edges
 from rasplens.compile import programs
 from rasplens.learned.siit.circuit import Node, Part, circuit_of
 from rasplens.tasks import compile_for, task_from_program
@@ -54,8 +54,9 @@ def test_nodes_of_a_trained_model_take_the_place_of_parts(compiled, task):
     }  # fmt: skip
 
 
-def test_permuted_heads():
-    assert permuted_edges(frozenset({"L0H1->L1H0.k", "embed->logits"}), {(0, 1): 0, (1, 0): 3}) == {
+def test_heads_with_other_names():
+    names = {"L0H1": "L0H0", "L1H0": "L1H3"}
+    assert renamed_edges(frozenset({"L0H1->L1H0.k", "embed->logits"}), names) == {
         "L0H0->L1H3.k",
         "embed->logits",
     }

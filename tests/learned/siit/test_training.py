@@ -7,7 +7,8 @@ import pytest
 
 from rasplens.compare import as_studied_model
 from rasplens.compile import programs
-from rasplens.learned import SIITRecipe, load_learned, ordinary_architecture, train_to_implement
+from rasplens.errors import RaspLensError
+from rasplens.learned import SIITRecipe, import_checkpoint, load_learned, ordinary_architecture, train_to_implement
 from rasplens.learned.siit.circuit import circuit_of, nodes_of
 from rasplens.learned.siit.interventions import Interchange, oracle, runner, variables
 from rasplens.learned.siit.losses import losses, readout
@@ -48,6 +49,11 @@ def test_a_program_with_a_bos_has_a_model_that_reads_one(counting, tmp_path):
         assert studied.answer_places == [1, 2, 3, 4, 5]
         expected = model.transformer(compiled.with_bos(task.held_out[:3]))[:, 1:]
         np.testing.assert_allclose(studied.clean_logits, expected, atol=1e-5)
+        assert task.accuracy(one).token == pytest.approx(model.accuracy.behaviour)
+    assert import_checkpoint(tmp_path / "model.safetensors", task).prefix == (2,)
+    other = task_from_program(programs.histogram(), "abc", 5)
+    with pytest.raises(RaspLensError, match=r"it has 3 tokens \(d_vocab\) where it needs 4"):
+        import_checkpoint(tmp_path / "model.safetensors", other)
 
 
 def test_without_a_bos_it_reads_the_task_s_own_tokens(task, compiled):

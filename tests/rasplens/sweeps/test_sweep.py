@@ -107,6 +107,8 @@ def test_progress_tells_what_is_done_failed_and_left(tmp_path, executor):
 def test_mistakes_have_their_line(tmp_path, executor):
     with pytest.raises(RaspLensError, match="no jobs"):
         sweep([], tmp_path)
+    with pytest.raises(RaspLensError, match="at least one process; got 0"):
+        sweep(jobs("squared", [1]), tmp_path, processes=0)
     with pytest.raises(RaspLensError, match="A sweep takes jobs"):
         sweep([{"n": 1}], tmp_path)
     (tmp_path / "file").write_text("")
