@@ -86,13 +86,13 @@ def check_fits(config: Config, task: Task, what: str, prefix: Sequence[int] = ()
         config: The model's.
         task: The task.
         what: The model, for messages.
-        prefix: Ids that stand before every input of the model.
+        prefix: Ids that stand before every input of the model; none is that of a token.
 
     Raises:
         RaspLensError: Naming every size that differs.
     """
     sizes = {
-        "tokens (d_vocab)": (config.d_vocab, len({*range(len(task.vocab)), *prefix})),
+        "tokens (d_vocab)": (config.d_vocab, len(task.vocab) + len(set(prefix))),
         "logits (d_vocab_out)": (config.d_vocab_out, task.n_logits),
         "positions (n_ctx)": (config.n_ctx, len(prefix) + task.n_ctx),
     }
