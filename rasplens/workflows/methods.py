@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 from rasplens import terminal
 from rasplens.compare.discovery.cases import KINDS, Case
@@ -45,8 +46,10 @@ def score_and_show(
     """
     _check(names, METHODS, "method")
     _check([kind], KINDS, "kind of model")
+    if scores is not None and not scores.is_file():
+        raise RaspLensError(f"There is no file {scores}.")
     if export is not None:
-        check_file(export, "importances.json")
+        _check_new(export)
     task = task_of(source, sizes)
     compiled = compile_for(task, program_source(task, program))
     with progress_bar(f"{task.name}: making the model") as advance:
@@ -57,10 +60,11 @@ def score_and_show(
         found = board([case], methods, {"": protocol}, progress=advance)
     if export is not None:
         write_importances(export, case.transformer.config, case.truth(protocol.ablation))
-        save(case.transformer, export.with_suffix(".safetensors"))
+        save(case.transformer, export.with_suffix(".safetensors"), _how_to_run(case))
     rows = found.drop(columns=["protocol"]).to_dict("records")
     if json:
-        terminal.as_json({"truth": sorted(case.truth(protocol.ablation)), "decoys": case.decoys, "methods": rows})
+        plain = [{name: None if value != value else value for name, value in row.items()} for row in rows]
+        terminal.as_json({"truth": sorted(case.truth(protocol.ablation)), "decoys": case.decoys, "methods": plain})
         return
     _show(case, protocol, rows)
     if export is not None:
@@ -84,6 +88,33 @@ def _stored(path: Path) -> Method:
         return scores_of(problem, read_importances(path, problem.transformer.config))
 
     return scores
+
+
+def _check_new(export: Path) -> None:
+    """Raises where a circuit and its model cannot be written, or would overwrite anything."""
+    check_file(export, "circuit.json")
+    if export.suffix != ".json":
+        raise RaspLensError(f"{export} should end in .json; the model is written beside it as .safetensors.")
+    for path in (export, export.with_suffix(".safetensors")):
+        if path.exists():
+            raise RaspLensError(f"{path} is there already. Name another file, or remove it.")
+
+
+def _how_to_run(case: Case) -> dict[str, Any]:
+    """What someone needs to know who has the model's file alone, in JSON values."""
+    ids, columns = case.task.held_out[:1], case.vocabulary.columns
+    return {
+        "program": case.program,
+        "kind": case.kind,
+        "answers": list(case.task.outputs),
+        "logit_of_each_answer": None if columns is None else columns.tolist(),
+        "answered_at": [case.vocabulary.positions[position] for position in case.task.loss_positions],
+        "example": {"input": case.task.sequences(ids)[0], "ids": case.vocabulary.tokens(ids)[0].tolist()},
+        "ids_of_tokens": [
+            [token, int(case.vocabulary.tokens(ids * 0 + i)[0, case.vocabulary.positions[0]])]
+            for i, token in enumerate(case.task.vocab)
+        ],
+    }
 
 
 def _check(names: Collection[str], known: Collection[str], what: str) -> None:

@@ -2,6 +2,8 @@ import json
 
 import pytest
 
+from rasplens.model import load, load_provenance
+
 
 def test_methods_are_scored_on_a_program_of_the_library(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -9,7 +11,14 @@ def test_methods_are_scored_on_a_program_of_the_library(cli, tmp_path, monkeypat
     assert code == 0
     assert "4 of" in text
     assert "exact" in text
-    assert (tmp_path / "circuit.safetensors").is_file()
+    assert load(tmp_path / "circuit.safetensors").config.n_heads == 2
+    known = load_provenance(tmp_path / "circuit.safetensors")
+    assert known["ids_of_tokens"] == [["a", 0], ["b", 1], ["c", 2]]
+    assert known["answered_at"] == [1, 2, 3, 4]
+    assert known["example"]["ids"][0] == 3  # a BOS
+    again = cli("methods", "histogram", "--method", "exact", "--export", "circuit.json")
+    assert again[0] == 2
+    assert "circuit.json is there already" in again[2]
     edges = json.loads((tmp_path / "circuit.json").read_text())["edges"]
     assert edges["a0.h0->m0"] == {"score": 1.0, "in_graph": True}
     command = (
@@ -28,12 +37,21 @@ def test_methods_are_scored_on_a_program_of_the_library(cli, tmp_path, monkeypat
     assert "L0H0->L0 MLP" in found["truth"]
 
 
+def test_a_program_without_heads_has_no_decoys_and_json_says_null(cli):
+    found = json.loads(cli("methods", "nary_map", "--max-len", "3", "--method", "exact", "--json")[1])
+    assert found["decoys"] == []
+    assert found["methods"][0]["decoys"] is None
+    assert found["methods"][0]["auroc"] == 1.0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("--method", "magic"), "There is no method 'magic'; there are exact, acdc"),
         (("--scores", "nowhere.json", "--method", "random"), "There is no file nowhere.json"),
         (("--export", "nowhere/file.json"), "the folder nowhere does not exist"),
+        (("--export", "circuit.safetensors"), "should end in .json"),
+        (("--kind", "siit", "--scores", "nowhere.json"), "There is no file nowhere.json"),  # before any training
     ],
 )
 def test_mistakes_have_their_line(cli, arguments, message, tmp_path, monkeypatch):
