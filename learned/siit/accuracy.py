@@ -22,6 +22,7 @@ from rasplens.model import HookedModel, Transformer
 from rasplens.model.forward import Hook, forward
 from rasplens.model.random_streams import rng
 from rasplens.tasks import Task
+from rasplens.tasks.answers import behind
 from rasplens.tasks.task import NO_ANSWER, Ids
 
 N_PAIRS = 1_000
@@ -92,7 +93,8 @@ def implementation_accuracy(
         interchange[str(node)] = float((answers == expected)[known].mean())
         changed[str(node)] = float((answers == expected)[changes].mean()) if changes.any() else float("nan")
     with torch.no_grad():
-        logits = hooked(torch.as_tensor(_behind_bos(hooked, ids, compiled.offset)))[:, compiled.offset :]
+        bos = (transformer.config.d_vocab - 1,) * compiled.offset
+        logits = hooked(torch.as_tensor(behind(bos, ids)))[:, compiled.offset :]
     answers = task.codes(logits[:, list(task.loss_positions)].numpy())
     behaviour = float((answers == task.target(ids)).mean())
     return ImplementationAccuracy(behaviour, interchange, changed, strict)
@@ -111,7 +113,8 @@ def _patched_answers(
 
     With an offset of 1, inputs are read behind a BOS, the model's last token, at which nothing is taken.
     """
-    base, source = (_behind_bos(hooked, ids, offset) for ids in (base, source))
+    bos = (hooked.cfg.d_vocab - 1,) * offset
+    base, source = (behind(bos, ids) for ids in (base, source))
     where = torch.as_tensor(np.pad(taken, ((0, 0), (offset, 0))))[..., None]
     with torch.no_grad():
         _, cache = hooked.run_with_cache(torch.as_tensor(source), names_filter=node.point)
@@ -126,13 +129,6 @@ def _patched_answers(
 
         logits = hooked.run_with_hooks(torch.as_tensor(base), fwd_hooks=[(node.point, take)])
     return task.codes(logits[:, offset:][:, list(task.loss_positions)].numpy())
-
-
-def _behind_bos(
-    hooked: HookedModel, ids: Int[np.ndarray, "input pos"], offset: int
-) -> Int[np.ndarray, "input ctx"]:
-    """Inputs as the model takes them."""
-    return np.pad(ids, ((0, 0), (offset, 0)), constant_values=hooked.cfg.d_vocab - 1)
 
 
 def program_answers(
