@@ -16,17 +16,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from page import table, write
+from program_sets import SETS, compiled_task
 from scipy.stats import binomtest
-from siit import longer_task
 from swept import add_arguments, chosen, swept
 
 from rasplens.compare.discovery import hypothesis_tests as tests
 from rasplens.compare.discovery.cases import disguised_case
 from rasplens.compare.discovery.problem import Protocol
-from rasplens.compile.rasp.programs.catalogue import CATALOGUE
 from rasplens.sweeps import Job
 from rasplens.sweeps.job import Row
-from rasplens.tasks import compile_for
 
 PROGRAMS = "count", "detect_pattern", "histogram", "induction", "slots"
 
@@ -52,15 +50,15 @@ def main() -> None:
 
 def jobs(arguments: argparse.Namespace) -> Iterator[Job]:
     """One for each program and sample of pairs."""
-    for name in chosen(arguments.only, CATALOGUE, "program"):
+    for name in chosen(arguments.only, SETS["library"], "program"):
         for seed in range(arguments.samples):
             yield Job("circuit_tests:rejections", {"name": name, "seed": seed, "n": arguments.circuits})
 
 
 def rejections(name: str, seed: int, n: int) -> list[Row]:
     """Of each criterion, how often its null hypothesis is rejected where it holds, and where it does not."""
-    task = longer_task(CATALOGUE[name])
-    case = disguised_case(compile_for(task), task, seed)
+    task, compiled = compiled_task("library", name)
+    case = disguised_case(compiled, task, seed)
     problem = case.problem(Protocol(metric="logit_difference", seed=seed))
     graph, truth = problem.graph, problem.graph.mask_of(case.varying)
     random = np.random.default_rng(seed)

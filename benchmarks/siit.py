@@ -2,6 +2,7 @@
 
 python benchmarks/siit.py --write docs/siit.md                prints the table and puts it into the page
 python benchmarks/siit.py --only induction,reverse            a few programs
+python benchmarks/siit.py --programs interpbench --models siit        those of InterpBench, and their models
 """
 
 import argparse
@@ -11,19 +12,15 @@ from pathlib import Path
 
 import pandas as pd
 from page import table, write
+from program_sets import SETS, compiled_task
 from swept import add_arguments, chosen, swept
 
 from rasplens.compare import compare
 from rasplens.compare.config import PRESETS, Preset
-from rasplens.compile.rasp.programs.catalogue import CATALOGUE, Entry
 from rasplens.errors import RaspLensError
 from rasplens.learned import train_to_implement
 from rasplens.sweeps import Job
 from rasplens.sweeps.job import Row
-from rasplens.tasks import Task, compile_for, task_from_program
-
-LONGER = 2
-"""By so much inputs are longer than the catalogue's: of a few hundred inputs, those held out are too new."""
 
 WANTED = {"behaviour": 0.995, "interchange": 0.99, "strict": 0.99}
 """What is to be reached."""
@@ -31,6 +28,7 @@ WANTED = {"behaviour": 0.995, "interchange": 0.99, "strict": 0.99}
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", choices=list(SETS), default="library", help="which set of programs")
     parser.add_argument("--only", default="", help="programs, with commas")
     parser.add_argument("--config", choices=list(PRESETS), default="quick", help="of the comparisons")
     parser.add_argument("--seed", type=int, default=0, help="of everything random")
@@ -39,20 +37,21 @@ def main() -> None:
     add_arguments(parser)
     arguments = parser.parse_args()
     folder = None if arguments.models is None else str(arguments.models)
-    asked = {"config": arguments.config, "seed": arguments.seed, "folder": folder}
-    names = chosen(arguments.only, CATALOGUE, "program")
+    asked = {
+        "programs_of": arguments.programs, "config": arguments.config, "seed": arguments.seed, "folder": folder
+    }  # fmt: skip
+    names = chosen(arguments.only, SETS[arguments.programs], "program")
     found = swept([Job("siit:trained", {"name": name, **asked}) for name in names], arguments)
     text = summary(found)
     print(text)
     if arguments.write is not None:
-        write(arguments.write, "siit", text)
+        write(arguments.write, "siit" if arguments.programs == "library" else "siit-interpbench", text)
 
 
-def trained(name: str, config: Preset, seed: int, folder: str | None) -> Row:
+def trained(programs_of: str, name: str, config: Preset, seed: int, folder: str | None) -> Row:
     """A program's nodes, what they reach, and what a comparison says."""
     try:
-        task = longer_task(CATALOGUE[name])
-        reference = compile_for(task)
+        task, reference = compiled_task(programs_of, name)
         began = time.perf_counter()
         model = train_to_implement(reference, task, seed=seed)
     except RaspLensError as error:
@@ -102,12 +101,6 @@ def _share(value: float, least: float = math.inf) -> str:
     if math.isnan(value):
         return "–"
     return f"**{value:.4f}**" if value >= least else f"{value:.4f}"
-
-
-def longer_task(entry: Entry) -> Task:
-    """A program's own answers on inputs somewhat longer than the catalogue's."""
-    causal = dict(entry.options).get("causal", False)
-    return task_from_program(entry.build(), entry.vocab, entry.max_len + LONGER, causal=causal)
 
 
 if __name__ == "__main__":

@@ -458,7 +458,9 @@ def methods(
     method: Annotated[
         list[str] | None,
         typer.Option(
-            "--method", metavar="NAME", help="exact, acdc, eap, ...; say it again for more; all by default."
+            "--method",
+            metavar="NAME",
+            help="exact, acdc, eap, ...; for variables probe, das, ...; say it again for more; all by default.",
         ),
     ] = None,
     ablation: Annotated[AblationName, typer.Option(help="What an ablated edge carries.")] = AblationName.resample,
@@ -472,6 +474,10 @@ def methods(
     without_embeddings: Annotated[
         bool, typer.Option("--without-embeddings", metavar=FLAG, help="Leave out edges from embeddings.")
     ] = False,
+    variables: Annotated[
+        bool,
+        typer.Option("--variables", metavar=FLAG, help="Score methods that look for variables, not for circuits."),
+    ] = False,
     scores: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Your own scores: an importances.json as MIB has it.")
     ] = None,
@@ -484,14 +490,24 @@ def methods(
     quiet: Quiet = False,
     no_color: NoColor = False,
 ) -> None:
-    """Score methods of circuit discovery on a model whose circuit is known.
+    """Score methods of circuit discovery, or of finding variables, on a model in which these are known.
 
     Example: rasplens methods sort --kind disguised --method eap --method acdc
     """
     from rasplens.compare.discovery.problem import Protocol
     from rasplens.sources import Sizes
-    from rasplens.workflows.methods import score_and_show
+    from rasplens.workflows.methods import find_variables_and_show, score_and_show
 
+    sizes = Sizes(vocab, max_len, causal, output=output)
+    if variables:
+        is_default = ablation is AblationName.resample and metric is MetricName.kl
+        if scores or export or signed or one_token or without_embeddings or not is_default:
+            raise RaspLensError(
+                "--variables looks for no edges; omit --ablation, --metric, --one-token, --signed, "
+                "--without-embeddings, --scores and --export."
+            )
+        find_variables_and_show(source, program, sizes, kind.value, method or [], seed, json)
+        return
     protocol = Protocol(
         ablation=ablation.value,
         metric=metric.value,
@@ -500,7 +516,6 @@ def methods(
         embeddings=not without_embeddings,
         seed=seed,
     )
-    sizes = Sizes(vocab, max_len, causal, output=output)
     score_and_show(source, program, sizes, kind.value, method or [], protocol, scores, export, json)
 
 

@@ -1,4 +1,4 @@
-"""Circuit discovery: methods that say which edges of a model matter, and their scores against the known truth."""
+"""Methods that look for circuits or variables in a model, and their scores against the known truth."""
 
 import lazy_loader
 

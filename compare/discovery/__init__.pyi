@@ -32,15 +32,32 @@ from .scoring import (
     MethodScore,
     score_edges,
 )
+from .variables.finders import (
+    FINDERS,
+    Found,
+)
+from .variables.problem import (
+    VariableProblem,
+    variable_problems,
+)
+from .variables.scoring import (
+    VariableScore,
+    score_variable,
+    variable_board,
+)
 
 __all__ = [
+    "FINDERS",
     "KINDS",
     "METHODS",
     "Case",
     "CircuitTest",
+    "Found",
     "MethodScore",
     "Problem",
     "Protocol",
+    "VariableProblem",
+    "VariableScore",
     "board",
     "circuit_tests",
     "compiled_case",
@@ -50,6 +67,9 @@ __all__ = [
     "own_method",
     "read_importances",
     "score_edges",
+    "score_variable",
     "siit_case",
+    "variable_board",
+    "variable_problems",
     "write_importances",
 ]

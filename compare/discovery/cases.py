@@ -33,7 +33,7 @@ class Case:
     """A model, and which of its edges are in the circuit.
 
     Attributes:
-        program: The program's name.
+        compiled: The program.
         kind: How the model was made, of `KINDS`.
         transformer: The model, with a decoy if it has a head that could be copied.
         task: What it is asked.
@@ -43,7 +43,7 @@ class Case:
         decoys: Nodes that are in no circuit, and look as if they were.
     """
 
-    program: str
+    compiled: CompiledModel
     kind: str
     transformer: Transformer
     task: Task
@@ -51,6 +51,11 @@ class Case:
     edges: frozenset[str]
     varying: frozenset[str]
     decoys: tuple[str, ...]
+
+    @property
+    def program(self) -> str:
+        """The program's name."""
+        return self.compiled.output
 
     def truth(self, ablation: str) -> frozenset[str]:
         """The edges of the circuit, as that ablation can see it."""
@@ -65,7 +70,7 @@ def compiled_case(compiled: CompiledModel, task: Task, seed: int = 0) -> Case:
     """The compiled model itself, beside a decoy."""
     edges, varying = program_edges(compiled), program_edges(compiled, task)
     wide, decoys = _with_decoy(compiled.transformer, compiled.heads)
-    return Case(compiled.output, "compiled", wide, task, vocabulary_of(compiled, task), edges, varying, decoys)
+    return Case(compiled, "compiled", wide, task, vocabulary_of(compiled, task), edges, varying, decoys)
 
 
 def disguised_case(compiled: CompiledModel, task: Task, seed: int = 0) -> Case:
@@ -126,7 +131,7 @@ def siit_case(compiled: CompiledModel, task: Task, seed: int = 0, path: str | Pa
     edges, varying = (circuit_edges(compiled, circuit, each) for each in (None, task))
     wide, decoys = _with_decoy(transformer, [(node.layer, node.head) for node in circuit if node.is_head])
     vocabulary = task_vocabulary(task, prefix)
-    return Case(compiled.output, "siit", wide, task, vocabulary, edges, varying, decoys)
+    return Case(compiled, "siit", wide, task, vocabulary, edges, varying, decoys)
 
 
 KINDS: Mapping[str, Callable[..., Case]] = MappingProxyType(

@@ -61,6 +61,18 @@ class EdgeGraph:
         """Which edges come from an embedding."""
         return np.array([self.senders[s] in (EMBED, POS_EMBED) for _, s in self.pairs], dtype=bool)
 
+    @property
+    def into_logits(self) -> Bool[np.ndarray, " edge"]:
+        """Which edges go into the logits."""
+        return np.array([self.receivers[r] == LOGITS for r, _ in self.pairs], dtype=bool)
+
+    @cached_property
+    def between_nodes(self) -> Int[np.ndarray, " edge"]:
+        """For each edge the number of the two nodes that it is between: a head's three readings are one node."""
+        nodes = [(s, self.node_of(self.receivers[r])) for r, s in self.pairs]
+        number = {ends: i for i, ends in enumerate(dict.fromkeys(nodes))}
+        return np.array([number[ends] for ends in nodes], dtype=int)
+
     def node_of(self, receiver: str) -> str:
         """The node that a receiver is part of."""
         return receiver.partition(".")[0]

@@ -26,6 +26,8 @@ CHOICES = {
     "metric": ("kl", "loss", "logit_difference", "l2"),
     "corruption": ("task", "one_token"),
     "unscored": ("last", "out"),
+    "heads": ("qkv", "whole"),
+    "curve": ("whole", "stairs"),
 }
 """What a protocol has to choose from."""
 
@@ -51,6 +53,11 @@ class Protocol:
         corruption: The other inputs: any of the task's, or the same input with one token changed (`"one_token"`).
         absolute: Whether edges are ranked by the size of their effect, or by the effect with its sign.
         embeddings: Whether edges from the embeddings are scored.
+        logits: Whether edges into the logits are scored.
+        heads: Whether a head's queries, keys and values are scored apart (`"qkv"`), or an edge into any of them is
+            one edge with the largest of their scores (`"whole"`).
+        curve: The ROC curve through the circuits at all thresholds (`"whole"`), or stairs below those at some
+            thresholds that were fixed before (`"stairs"`), see `scoring.STAIRS`.
         unscored: Edges that a method gives no score come last (`"last"`), or are left out (`"out"`).
         n_pairs: Pairs of inputs.
         seed: Of pairs and methods.
@@ -61,9 +68,17 @@ class Protocol:
     corruption: str = "task"
     absolute: bool = True
     embeddings: bool = True
+    logits: bool = True
+    heads: str = "qkv"
+    curve: str = "whole"
     unscored: str = "last"
     n_pairs: int = 64
     seed: int = 0
+
+    @property
+    def seen_by_methods(self) -> "Protocol":
+        """The same without what only their scoring depends on: under such, methods give the same scores."""
+        return replace(self, embeddings=True, logits=True, heads="qkv", curve="whole", unscored="last")
 
     def __post_init__(self) -> None:
         for name, known in CHOICES.items():

@@ -10,7 +10,7 @@ from scipy.stats import bootstrap
 
 from rasplens.compare.discovery.cases import Case
 from rasplens.compare.discovery.methods.catalogue import METHODS, Method
-from rasplens.compare.discovery.problem import Protocol
+from rasplens.compare.discovery.problem import Protocol, Scores
 from rasplens.compare.discovery.scoring import score_edges
 
 Report = Callable[[str, int, int], None]
@@ -23,19 +23,25 @@ def board(
     protocols: Mapping[str, Protocol] = {"default": Protocol()},
     progress: Report | None = None,
 ) -> pd.DataFrame:
-    """One row for each case, protocol and method: see `MethodScore`, and its seconds, compilation included."""
+    """One row for each case, protocol and method: see `MethodScore`, and its seconds, compilation included.
+
+    Protocols that differ in the scoring alone share a method's scores.
+    """
     known = list(cases)
     rows: list[dict[str, object]] = []
     total = len(known) * len(protocols) * len(methods)
     for case in known:
+        given: dict[tuple[str, Protocol], tuple[Scores, float]] = {}
         for protocol_name, protocol in protocols.items():
-            problem = case.problem(protocol)
+            problem, seen = case.problem(protocol), protocol.seen_by_methods
             for name, method in methods.items():
                 if progress is not None:
                     progress(f"{case.program}, {case.kind}: {name}", len(rows), total)
-                began = time.perf_counter()
-                scores = method(problem)
-                seconds = time.perf_counter() - began
+                if (name, seen) not in given:
+                    began = time.perf_counter()
+                    scores = method(case.problem(seen))
+                    given[name, seen] = scores, time.perf_counter() - began
+                scores, seconds = given[name, seen]
                 found = score_edges(problem, scores, case.truth(protocol.ablation), case.decoys)
                 rows.append(
                     {

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from rasplens.compare.discovery.problem import Problem, Scores
@@ -15,6 +15,13 @@ from rasplens.errors import RaspLensError
 
 SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Of edges kept, at which faithfulness is measured; as in MIB (Mueller et al. 2025, arXiv 2504.13151)."""
+
+STAIRS = (0.0, 1e-5, 1e-4, 1e-3, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0, 10.0, 20.0, 50.0, 100.0)
+"""Thresholds of the public code of InterpBench (Gupta et al. 2024, arXiv 2407.14494).
+
+From point to point its curve goes right, then up, and behind the last one right: between two circuits nothing is
+taken for granted. Conmy et al. 2023 (arXiv 2304.14997) call that pessimistic.
+"""
 
 
 @dataclass(frozen=True)
@@ -63,23 +70,44 @@ def score_edges(
         )
     ranked = np.abs(scores) if protocol.absolute else np.asarray(scores, dtype=float)
     in_circuit, is_scored = graph.mask_of(truth), ~np.isnan(ranked)
-    counted = np.ones(len(ranked), dtype=bool) if protocol.embeddings else ~graph.from_embeddings
+    counted = np.ones(len(ranked), dtype=bool)
+    if not protocol.embeddings:
+        counted &= ~graph.from_embeddings
+    if not protocol.logits:
+        counted &= ~graph.into_logits
     if protocol.unscored == "out":
         counted &= is_scored
     lowest = np.min(ranked[is_scored], initial=0.0) - 1
     filled = np.where(is_scored, ranked, lowest)
-    own, labels = filled[counted], in_circuit[counted]
+    group = (graph.between_nodes if protocol.heads == "whole" else np.arange(len(ranked)))[counted]
+    own, labels, at_decoys = (
+        _largest(values[counted], group) for values in (filled, in_circuit, _touches(problem, decoys))
+    )
     is_mixed = 0 < labels.sum() < len(labels)
     cpr, cmd = faithfulness(problem, filled)
     return MethodScore(
-        auroc=float(roc_auc_score(labels, own)) if is_mixed else float("nan"),
+        auroc=_area(labels, own, protocol.curve) if is_mixed else float("nan"),
         average_precision=float(average_precision_score(labels, own)) if labels.any() else float("nan"),
         base_rate=float(labels.mean()),
         cpr=cpr,
         cmd=cmd,
-        decoys=_decoys_below(own, labels, _touches(problem, decoys)[counted]),
-        n_edges=int(counted.sum()),
+        decoys=_decoys_below(own, labels, at_decoys),
+        n_edges=len(own),
     )
+
+
+def _largest(values: np.ndarray, group: Int[np.ndarray, " edge"]) -> np.ndarray:
+    """The largest value of each group."""
+    return np.array([values[group == one].max() for one in np.unique(group)], dtype=values.dtype)
+
+
+def _area(labels: Bool[np.ndarray, " edge"], scores: Scores, curve: str) -> float:
+    """Under the ROC curve, or under the stairs below its points at fixed thresholds."""
+    if curve == "whole":
+        return float(roc_auc_score(labels, scores))
+    chosen = scores[None] >= np.array(STAIRS)[::-1, None]
+    false, true = (np.concatenate([[0.0], chosen[:, which].mean(axis=1)]) for which in (~labels, labels))
+    return float((np.diff(true) * (1 - false[1:])).sum())
 
 
 def faithfulness(problem: Problem, ranked: Scores) -> tuple[float, float]:

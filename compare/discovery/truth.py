@@ -41,7 +41,7 @@ def program_edges(compiled: CompiledModel, task: Task | None = None) -> frozense
         written = {name: _written(model, name) for name in graph.senders}
     else:
         written = _differences(compiled, task)
-    read = {name: _read(model, name) for name in graph.receivers}
+    read = {name: directions_read(model, name) for name in graph.receivers}
     found = [
         (graph.senders[s], graph.receivers[r])
         for r, s in graph.pairs
@@ -115,7 +115,7 @@ def _written(model: Transformer, sender: str) -> Float[np.ndarray, "row d_model"
     return weights[f"blocks.{layer}.mlp.W_out"] if head is None else weights[f"blocks.{layer}.attn.W_O"][head]
 
 
-def _read(model: Transformer, receiver: str) -> Float[np.ndarray, "d_model column"]:
+def directions_read(model: Transformer, receiver: str) -> Float[np.ndarray, "d_model column"]:
     """The directions that a part reads."""
     if receiver == LOGITS:
         return model.weights["unembed.W_U"]

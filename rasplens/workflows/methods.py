@@ -1,4 +1,4 @@
-"""`rasplens methods`: circuit discovery on a model whose circuit is known, method by method."""
+"""`rasplens methods`: methods that look for circuits or variables, on a model in which they are known."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -11,6 +11,8 @@ from rasplens.compare.discovery.importances import read_importances, write_impor
 from rasplens.compare.discovery.methods.catalogue import METHODS, Method, scores_of
 from rasplens.compare.discovery.problem import Problem, Protocol, Scores
 from rasplens.compare.discovery.scoreboard import board
+from rasplens.compare.discovery.variables.finders import FINDERS
+from rasplens.compare.discovery.variables.scoring import variable_board
 from rasplens.compile.rasp.programs.catalogue import CATALOGUE
 from rasplens.errors import RaspLensError
 from rasplens.model import save
@@ -26,6 +28,12 @@ AUROC, average precision  of edges; a random method gets 0.5, and the share of e
 CPR           area under the faithfulness of circuits of more and more edges: more is better
 CMD           area under its distance from 1: less is better
 decoys below  of a decoy's edges, the share ranked below nine tenths of the circuit's"""
+
+VARIABLE_HEADINGS = ("variable", "method", "interchanged", "where used", "sites", "rank", "seconds")
+VARIABLE_KEY = """\
+interchanged  agreement with the program when what a method found is interchanged at the site it is surest of
+where used    the same at the sites where something still reads the variable
+sites         how often a method is surer of such a site than of one where nothing reads the variable any more"""
 
 
 def score_and_show(
@@ -45,15 +53,12 @@ def score_and_show(
         RaspLensError: If there is no such program, kind or method, or a file cannot be read or written.
     """
     _check(names, METHODS, "method")
-    _check([kind], KINDS, "kind of model")
     if scores is not None and not scores.is_file():
         raise RaspLensError(f"There is no file {scores}.")
     if export is not None:
         _check_new(export)
-    task = task_of(source, sizes)
-    compiled = compile_for(task, program_source(task, program))
-    with progress_bar(f"{task.name}: making the model") as advance:
-        case = KINDS[kind](compiled, task, protocol.seed)
+    with progress_bar("making the model") as advance:
+        case = _made(source, program, sizes, kind, protocol.seed)
         methods: dict[str, Method] = {name: METHODS[name] for name in names or METHODS}
         if scores is not None:
             methods = {str(scores): _stored(scores)} | methods
@@ -69,6 +74,41 @@ def score_and_show(
     _show(case, protocol, rows)
     if export is not None:
         terminal.out.print(f"Model and circuit: {export.with_suffix('.safetensors')}, {export}")
+
+
+def find_variables_and_show(
+    source: str, program: str | None, sizes: Sizes, kind: str, names: Collection[str], seed: int, json: bool
+) -> None:
+    """Makes a model whose variables are known, and prints how methods that look for them do.
+
+    Raises:
+        RaspLensError: If there is no such program, kind or method, or no variable that could be looked for.
+    """
+    _check(names, FINDERS, "method that looks for variables")
+    with progress_bar("making the model") as advance:
+        case = _made(source, program, sizes, kind, seed)
+        finders = {name: FINDERS[name] for name in names or FINDERS}
+        found = variable_board([case], finders, seed=seed, progress=advance)
+    if found.empty:
+        raise RaspLensError(
+            f"{case.program!r} has no variable between its input and its output that can be interchanged."
+        )
+    rows = found.to_dict("records")
+    if json:
+        plain = [{name: None if value != value else value for name, value in row.items()} for row in rows]
+        terminal.as_json({"variables": plain})
+        return
+    columns = ("variable", "method", "interchange", "used", "sites", "rank", "method_seconds")
+    title = f"{case.program}, {case.kind}: methods that look for variables"
+    terminal.table(title, list(VARIABLE_HEADINGS), [[row[name] for name in columns] for row in rows])
+    terminal.out.print(VARIABLE_KEY)
+
+
+def _made(source: str, program: str | None, sizes: Sizes, kind: str, seed: int) -> Case:
+    """The model to score on."""
+    _check([kind], KINDS, "kind of model")
+    task = task_of(source, sizes)
+    return KINDS[kind](compile_for(task, program_source(task, program)), task, seed)
 
 
 def task_of(source: str, sizes: Sizes) -> Task:

@@ -41,18 +41,37 @@ def test_the_board_s_tables(load):
             ("edge-pruning", 0.8),
         )
         for kind in ("compiled", "siit")
-        for protocol in ("default", "zero ablation", "loss", "loss, signed")
+        for protocol in ("default", "zero ablation", "loss", "loss, signed", "its edges")
         for program in ("sort", "count")
     ]
     rows.append({"name": "slots", "made": "compressed", "method": None, "error": None, "left_out": "Too narrow"})
-    text = methods.tables(pd.DataFrame(rows), 0)
+    text = methods.tables(pd.DataFrame(rows), 0, is_published=False)
     assert "### 2 programs, 4 models" in text
     assert "| `eap` | 0.700 [0.70, 0.70] | 0.700 [0.70, 0.70] |" in text
-    assert "| `acdc` | 0.959 | 0.950 [0.95, 0.95] |" in text
+    assert "0.959" not in text
+    beside = methods.tables(pd.DataFrame(rows), 0, is_published=True)
+    assert "| `acdc` | 0.959 | 0.950 [0.95, 0.95] | 0.950 [0.95, 0.95] | – | – |" in beside
     assert "| zero ablation | 1.000 [1.00, 1.00] | 0.700 [0.70, 0.70] | 0.900 [0.90, 0.90] |" in text
     assert "| slots, compressed | Too narrow |" in text
     figure = methods.signs(pd.DataFrame(rows))
     assert {trace.name for trace in figure.data} == {"by size", "with its sign"}
+
+
+def test_the_table_of_variables_counts_a_model_once(load):
+    variables = load("variables")
+    measures = {"used": 1.0, "sites": 0.5, "method_seconds": 1.0, "error": None}
+    rows = [
+        {
+            "program": program, "name": program, "kind": "siit", "made": "siit", "variable": variable,
+            "method": "probe", "interchange": reached, **measures,
+        }
+        for program, variable, reached in (("sort", "one", 0.2), ("sort", "two", 0.4), ("count", "one", 0.5))
+    ]  # fmt: skip
+    rows.append({"name": "length", "made": "siit", "method": None, "error": None, "left_out": "none"})
+    text = variables.tables(pd.DataFrame(rows), 0)
+    assert "2 programs, 3 variables, 2 models." in text
+    assert "| `probe` | 0.400 [0.30, 0.50] |" in text  # the median of .3 and .5
+    assert "| length, siit | none |" in text
 
 
 def test_error_rates_have_exact_intervals(load):

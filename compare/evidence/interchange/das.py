@@ -72,8 +72,12 @@ def distributed_alignment_search(
     axes = {position: known[position] for position in asked if known[position].n_axes}
     if not axes:
         return Search({}, 0.0, 0.0)
-    to, back, began = _start(start, axes, seed)
-    loss = _loss(studied, pairs, point, list(axes), to, back)
+    to, back = padded(axes)
+    began = _start(start, axes, seed)
+    of_basis = interchange_loss(studied, pairs, point, list(axes), to, back)
+
+    def loss(coordinates: torch.Tensor) -> torch.Tensor:
+        return of_basis(torch.linalg.qr(coordinates)[0])
 
     def score(coordinates: np.ndarray, on: InterchangePairs = others) -> float:
         return agreement(studied, on, point, _subspaces(axes, coordinates)).score
@@ -94,7 +98,7 @@ def _subspaces(axes: Mapping[int, Whitened], coordinates: np.ndarray) -> dict[in
     }
 
 
-def _loss(
+def interchange_loss(
     studied: StudiedModel,
     pairs: InterchangePairs,
     point: str,
@@ -102,7 +106,20 @@ def _loss(
     to: Float[np.ndarray, "pos width axis"],
     back: Float[np.ndarray, "pos axis width"],
 ) -> Loss:
-    """How far the model is from the program's answers on the pairs."""
+    """How far the model is from the program's answers on the pairs, in nats.
+
+    Args:
+        studied: The model; it has to answer by logits.
+        pairs: The pairs.
+        point: A hook point of the residual stream.
+        positions: Where it is interchanged.
+        to: From the stream to its axes, position by position.
+        back: From them to the stream.
+
+    Returns:
+        A function of what is interchanged, in these axes: directions in columns, `[position, axis, rank]`,
+        orthonormal, or shorter where only part of what lies along one is.
+    """
     columns = studied.vocabulary.columns
     assert columns is not None
     stream, asked = studied.activation(point), torch.as_tensor(pairs.expected != NOT_ASKED)
@@ -112,8 +129,8 @@ def _loss(
     read, write = (torch.as_tensor(part, dtype=source.dtype) for part in (to, back))
     places = torch.tensor([studied.at(position) for position in positions])
 
-    def loss(coordinates: torch.Tensor) -> torch.Tensor:
-        basis = torch.linalg.qr(coordinates)[0].to(source.dtype)
+    def loss(basis: torch.Tensor) -> torch.Tensor:
+        basis = basis.to(source.dtype)
 
         def take(stream: torch.Tensor, hook: object) -> torch.Tensor:
             base = stream[:, places]
@@ -128,18 +145,25 @@ def _loss(
     return loss
 
 
-def _start(start: Subspaces, axes: dict[int, Whitened], seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The axes `[position, width, axis]`, the way back, and where to start, filled up at random to one rank."""
+def padded(
+    axes: Mapping[int, Whitened],
+) -> tuple[Float[np.ndarray, "pos width axis"], Float[np.ndarray, "pos axis width"]]:
+    """From the stream to its axes and back, position by position; where one has fewer axes, the rest is zero."""
+    most = max(own.n_axes for own in axes.values())
+    to = np.stack([np.pad(own.to, ((0, 0), (0, most - own.n_axes))) for own in axes.values()])
+    return to, np.stack([np.pad(own.back, ((0, most - own.n_axes), (0, 0))) for own in axes.values()])
+
+
+def _start(start: Subspaces, axes: Mapping[int, Whitened], seed: int) -> Float[np.ndarray, "pos axis rank"]:
+    """Where to start, filled up at random to one rank."""
     rng = random_streams.rng(seed, "distributed alignment")
     counts = [own.n_axes for own in axes.values()]
     ranks = [start[position].rank for position in axes if position in start]
     rank, most = min([*counts, max(ranks, default=RANK)]), max(counts)
-    to = np.stack([np.pad(own.to, ((0, 0), (0, most - own.n_axes))) for own in axes.values()])
-    back = np.stack([np.pad(own.back, ((0, most - own.n_axes), (0, 0))) for own in axes.values()])
     coordinates = rng.normal(size=(len(axes), most, rank)) / np.sqrt(most)
     for i, (position, own) in enumerate(axes.items()):
         coordinates[i, own.n_axes :] = 0
         if position in start:
             mapped = (own.back @ start[position].read)[:, :rank]
             coordinates[i, : own.n_axes, : mapped.shape[1]] = mapped
-    return to, back, coordinates
+    return coordinates

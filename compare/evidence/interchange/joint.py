@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from rasplens.compare.evidence.interchange.accuracy import FOUND, Interchange
-from rasplens.compare.evidence.interchange.pairs import InterchangePairs, Setting, can_be_said, counterfactual
+from rasplens.compare.evidence.interchange.pairs import InterchangePairs, Setting, counterfactual, sayable
 from rasplens.compare.evidence.interchange.patching import taken
 from rasplens.compare.evidence.interchange.reference_sites import ReferenceSites
 from rasplens.compare.evidence.interchange.sites import GOOD_ENOUGH, Site, when
@@ -22,6 +22,7 @@ from rasplens.compare.evidence.posable import posable
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.models.studied_model import StudiedModel
 from rasplens.model import random_streams
+from rasplens.tasks.task import NOT_ASKED
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,8 +110,10 @@ def _posed(
         Setting(second.variable, second.source, second.intervened),
     )
     expected, scores = counterfactual(pairing, base, *settings)
-    asked = posable(pairing).are_posed(expected, scores) & can_be_said(pairing, expected)
-    by_second, by_first = (expected != counterfactual(pairing, base, alone)[0] for alone in settings)
+    asked, expected = posable(pairing).are_posed(expected, scores), sayable(pairing, expected)
+    by_second, by_first = (
+        (expected != counterfactual(pairing, base, alone)[0]) & (expected != NOT_ASKED) for alone in settings
+    )
     first_set, second_set = (Setting(one.variable, one.source[asked], one.intervened[asked]) for one in settings)
     return JointPairs(base[asked], (first_set, second_set), expected[asked], by_first[asked], by_second[asked])
 

@@ -117,8 +117,9 @@ def interchange_pairs(
         intervened[::2, positions] = True
         intervened[np.arange(1, n, 2), rng.choice(positions, len(range(1, n, 2)))] = True
         expected, scores = counterfactual(pairing, base, Setting(variable, source, intervened))
-        changes = expected != answers[base]
-        asked = posed.are_posed(expected, scores) & changes.any(axis=1) & can_be_said(pairing, expected)
+        is_posed, expected = posed.are_posed(expected, scores), sayable(pairing, expected)
+        changes = (expected != answers[base]) & (expected != NOT_ASKED)
+        asked = is_posed & changes.any(axis=1)
         found.append(tuple(part[asked] for part in (base, source, intervened, expected, changes)))
         tried += n
         enough += int(asked.sum())
@@ -127,12 +128,15 @@ def interchange_pairs(
     return InterchangePairs(variable, *(np.concatenate(part)[:n] for part in zip(*found, strict=True)))
 
 
-def can_be_said(pairing: Pairing, expected: np.ndarray) -> Bool[np.ndarray, " pair"]:
-    """Whether the learned model has a logit for all that is expected."""
+def sayable(pairing: Pairing, expected: Int[np.ndarray, "pair answer"]) -> Int[np.ndarray, "pair answer"]:
+    """What is expected, without the answers that the learned model has no logit for: of those it is not asked.
+
+    Such as None, which a compiled model says by having no logit that is large.
+    """
     columns = pairing.learned.vocabulary.columns
     if columns is None:
-        return np.ones(len(expected), dtype=bool)
-    return np.asarray(((columns[expected] >= 0) | (expected == NOT_ASKED)).all(axis=1))
+        return expected
+    return np.where((expected >= 0) & (columns[expected] >= 0), expected, NOT_ASKED)
 
 
 def _is_fixed_by_the_token(pairing: Pairing, variable: str, position: int) -> bool:

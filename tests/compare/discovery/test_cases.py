@@ -80,3 +80,22 @@ def test_a_compressed_model_keeps_its_circuit(compiled, task):
     found = board([case], {"exact": METHODS["exact"]})
     assert found["auroc"].iloc[0] > 0.95
     assert set(KINDS) == {"compiled", "disguised", "compressed", "siit"}
+
+
+def test_protocols_that_differ_in_the_scoring_alone_share_a_method_s_scores(case):
+    asked = []
+
+    def counted(problem):
+        asked.append(problem.protocol)
+        return METHODS["exact"](problem)
+
+    few = Protocol(n_pairs=4)
+    protocols = {
+        "few": few,
+        "whole": Protocol(n_pairs=4, heads="whole"),
+        "stairs": Protocol(n_pairs=4, curve="stairs", embeddings=False, logits=False, unscored="out"),
+        "zero": Protocol(n_pairs=4, ablation="zero"),
+    }
+    found = board([case], {"counted": counted}, protocols)
+    assert asked == [few, protocols["zero"]]
+    assert found["n_edges"].nunique() == 3

@@ -50,6 +50,49 @@ def test_edges_from_embeddings_may_be_left_out(case):
     assert found.n_edges == (~asked.graph.from_embeddings).sum()
 
 
+def test_edges_into_the_logits_may_be_left_out(case):
+    asked = case.problem(Protocol(n_pairs=4, logits=False))
+    found = score_edges(asked, labels(asked, case).astype(float), case.varying)
+    assert found.n_edges == sum(not edge.endswith("->logits") for edge in asked.graph.edges)
+
+
+def test_the_three_readings_of_a_head_may_count_as_one_edge_with_the_largest_score(case):
+    asked = case.problem(Protocol(n_pairs=4, heads="whole"))
+    graph = asked.graph
+    ends = {tuple(edge.partition(".")[0].split("->")) for edge in graph.edges}
+    own = labels(asked, case)
+    of_circuit = {tuple(edge.partition(".")[0].split("->")) for edge in case.varying}
+    found = score_edges(asked, own.astype(float), case.varying)
+    assert (found.n_edges, found.auroc) == (len(ends), 1.0)
+    assert found.base_rate == pytest.approx(len(of_circuit) / len(ends))
+    # One reading that is in the circuit has a score, the others have lower ones, and do not count.
+    assert len(of_circuit) < own.sum() < len(own)
+    one_each = {graph.between_nodes[i]: i for i in np.flatnonzero(own)}
+    scores = np.full(len(own), -1.0)
+    scores[list(one_each.values())] = 2.0
+    assert score_edges(case.problem(Protocol(n_pairs=4, heads="whole")), scores, case.varying).auroc == 1.0
+
+
+def test_stairs_have_a_step_at_each_fixed_threshold(case):
+    whole, stairs = (
+        case.problem(Protocol(n_pairs=4, absolute=False, curve=curve)) for curve in ("whole", "stairs")
+    )
+    own = labels(whole, case)
+
+    def areas(scores):
+        return [score_edges(one, scores, case.varying).auroc for one in (whole, stairs)]
+
+    assert areas(own.astype(float)) == [1.0, 1.0]
+    # Scores whose sign is a coin's: half of the circuit lies below zero, and is never reached.
+    signs = np.empty(len(own))
+    for part in (own, ~own):
+        signs[part] = np.resize([1.0, -1.0], part.sum())
+    true, false = (signs[part] > 0 for part in (own, ~own))
+    assert areas(signs) == [pytest.approx(0.5, abs=0.1), pytest.approx(true.mean() * (1 - false.mean()))]
+    # Scores that know everything, but lie between two thresholds: one step, at which everything is in the circuit.
+    assert areas(1e-7 * (1 + own)) == [1.0, 0.0]
+
+
 def test_the_best_circuit_is_more_faithful_than_a_random_one(asked, case):
     exact, random = (score_edges(asked, method(asked), case.varying) for method in (exact_edges, random_edges))
     assert exact.cpr > random.cpr

@@ -59,3 +59,29 @@ def test_mistakes_have_their_line(cli, arguments, message, tmp_path, monkeypatch
     code, _, errors = cli("methods", "histogram", "--max-len", "4", *arguments)
     assert code == 2
     assert message in " ".join(errors.split())
+
+
+def test_methods_that_look_for_variables(cli):
+    command = ("methods", "detect_pattern", "--variables", "--method", "probe", "--method", "random")
+    code, text, _ = cli(*command)
+    assert code == 0
+    assert "shift_by_1" in text
+    assert "interchanged" in text
+    found = json.loads(cli(*command, "--json")[1])["variables"]
+    assert [row["method"] for row in found] == ["probe", "random"]
+    assert found[0]["sites"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("histogram",), "'histogram' has no variable between its input and its output"),
+        (("detect_pattern", "--method", "prob"), "no method that looks for variables 'prob'; there are probe"),
+        (("detect_pattern", "--signed"), "--variables looks for no edges; omit"),
+        (("detect_pattern", "--ablation", "mean"), "--variables looks for no edges; omit"),
+    ],
+)
+def test_variables_that_cannot_be_looked_for(cli, arguments, said):
+    code, _, errors = cli("methods", *arguments, "--variables")
+    assert code == 2
+    assert said in errors

@@ -5,7 +5,7 @@ import pytest
 
 from rasplens.compare import as_studied_model
 from rasplens.compare.evidence.interchange.coordinates import whitened
-from rasplens.compare.evidence.interchange.das import RANK, _start, distributed_alignment_search
+from rasplens.compare.evidence.interchange.das import RANK, _start, distributed_alignment_search, padded
 from rasplens.compare.evidence.interchange.pairs import interchange_pairs, interchangeable_positions
 from rasplens.compare.evidence.interchange.patching import agreement
 from rasplens.compare.evidence.interchange.sites import mapped_subspaces
@@ -82,7 +82,7 @@ def test_a_start_is_filled_up_to_one_rank():
     axes = {position: whitened(stream) for position, stream in streams.items()}
     mine = {position: np.linalg.qr(np.random.default_rng(9).normal(size=(12, 11)))[0] for position in axes}
     start = {3: axes[3].subspace(mine[3]), 5: axes[5].subspace(mine[5][:, :2])}
-    to, back, coordinates = _start(start, axes, seed=0)
+    (to, back), coordinates = padded(axes), _start(start, axes, seed=0)
     assert to.shape == (3, 12, 12)
     assert back.shape == (3, 12, 12)
     assert coordinates.shape == (3, 12, 11)
@@ -91,10 +91,11 @@ def test_a_start_is_filled_up_to_one_rank():
     np.testing.assert_allclose(back[1].T @ coordinates[1], start[3].write, atol=1e-9)
     assert np.abs(coordinates[2][:, 2:]).min() > 0
     narrow = np.random.default_rng(0).normal(size=(40, 5)) @ np.random.default_rng(1).normal(size=(5, 12))
-    few = _start({}, {0: whitened(narrow), 2: axes[3]}, seed=0)
-    assert few[2].shape == (2, 12, 5)  # never more than a position has directions
-    assert (few[2][0, 5:] == 0).all()
-    assert (few[0][0, :, 5:] == 0).all()
+    unlike = {0: whitened(narrow), 2: axes[3]}
+    few = _start({}, unlike, seed=0)
+    assert few.shape == (2, 12, 5)  # never more than a position has directions
+    assert (few[0, 5:] == 0).all()
+    assert (padded(unlike)[0][0, :, 5:] == 0).all()
 
 
 def test_nothing_is_sought_where_the_stream_does_not_vary(with_itself, pairs, learned):

@@ -1,0 +1,68 @@
+"""What benchmarks of methods have in common: models whose circuit is known, one job for each."""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+from page import table
+from program_sets import SETS, compiled_task
+from swept import add_arguments, chosen
+
+from rasplens.compare.discovery.cases import KINDS, Case, siit_case
+from rasplens.sweeps import Job
+
+
+def add_model_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which models, on the command line of a benchmark, and how a sweep over them is done."""
+    parser.add_argument("--programs", choices=list(SETS), default="library", help="which set of programs")
+    parser.add_argument("--only", default="", help="programs, with commas")
+    parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS), help="of models")
+    parser.add_argument("--siit", type=Path, help="the folder of stored models of benchmarks/siit.py")
+    parser.add_argument("--seed", type=int, default=0, help="of everything random")
+    parser.add_argument("--write", type=Path, help="the page to put the tables into")
+    add_arguments(parser)
+
+
+def model_jobs(function: str, arguments: argparse.Namespace) -> Iterator[Job]:
+    """One for each program and kind of model; of stored ones, those that are there."""
+    for name in chosen(arguments.only, SETS[arguments.programs], "program"):
+        for kind in arguments.kinds:
+            stored = None
+            if kind == "siit" and arguments.siit is not None:
+                path = arguments.siit / f"{name}.safetensors"
+                if not path.is_file():
+                    continue
+                stored = str(path)
+            asked = {"programs_of": arguments.programs, "name": name, "made": kind, "seed": arguments.seed}
+            yield Job(function, {**asked, "stored": stored}, [] if stored is None else [stored])
+
+
+def known_case(programs_of: str, name: str, made: str, seed: int, stored: str | None) -> Case:
+    """The model of a job.
+
+    Raises:
+        RaspLensError: If there is none of that kind.
+    """
+    task, compiled = compiled_task(programs_of, name)
+    return siit_case(compiled, task, seed, stored) if made == "siit" else KINDS[made](compiled, task, seed)
+
+
+def left_out(found: pd.DataFrame) -> list[str]:
+    """A heading and a table of the models of which nothing is known, and why; nothing if there are none."""
+    missing = found[found["method"].isna()]
+    if missing.empty:
+        return []
+    why = missing["error"].where(missing["error"].notna(), missing.get("left_out"))
+    names = missing["name"] + ", " + missing["made"]
+    return ["### Left out", table(["model", "why"], [list(row) for row in zip(names, why, strict=True)])]
+
+
+def interval(row: pd.Series) -> str:
+    """A median with its interval."""
+    return "–" if row["n"] == 0 else f"{row['median']:.3f} [{row['low']:.2f}, {row['high']:.2f}]"
+
+
+def n_programs(found: pd.DataFrame, kind: str) -> int:
+    """Of how many programs there are models of a kind."""
+    return found[found["kind"] == kind]["program"].nunique()

@@ -1,0 +1,1 @@
+"""Where a variable of a program is in a model: methods that look for it, and their scores."""

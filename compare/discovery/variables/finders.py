@@ -1,0 +1,155 @@
+"""Methods that look for a variable at a site: each gives subspaces, and says how sure it is that it is there."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from rasplens.compare.discovery.variables.boundless_das import boundless_alignment_search
+from rasplens.compare.discovery.variables.problem import VariableProblem
+from rasplens.compare.evidence.interchange.coordinates import Subspace, Subspaces, whole
+from rasplens.compare.evidence.interchange.das import distributed_alignment_search
+from rasplens.compare.evidence.interchange.patching import agreement
+from rasplens.compare.evidence.interchange.sites import mapped_subspaces
+from rasplens.compare.evidence.interchange.stream_axes import stream_axes
+from rasplens.compare.evidence.subspaces.probes import fit_discriminant
+from rasplens.model.random_streams import rng
+
+SPANNED = 1e-3
+"""A direction belongs to a span if its singular value is at least this share of the largest."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a method says of a site.
+
+    Attributes:
+        subspaces: By position, where in the stream the variable is.
+        evidence: How sure the method is that it is there; larger is surer. A method may only use `problem.fitting`
+            and `problem.chosen` for it.
+    """
+
+    subspaces: Subspaces
+    evidence: float
+
+
+Finder = Callable[[VariableProblem, str], Found | None]
+"""From a problem and one of its sites to what it finds there; None if it cannot look into such a model."""
+
+
+def probe(problem: VariableProblem, site: str) -> Found:
+    """What a linear probe reads: the span of its weights, and its accuracy above that of the commonest value.
+
+    Alain and Bengio 2016 (arXiv 1610.01644). A probe finds what is there, whether or not anything reads it.
+    """
+    found, gains = {}, []
+    for position in problem.chosen.positions:
+        stream, codes = _at(problem, site, position)
+        n = len(stream) * 2 // 3
+        fitted = fit_discriminant(stream[:n], codes[:n])
+        guessed = float((codes[n:] == np.bincount(codes[:n]).argmax()).mean())
+        gains.append(float((fitted.predict(stream[n:]) == codes[n:]).mean()) - guessed)
+        found[position] = _span(fitted.coefficients)
+    return Found(found, float(np.mean(gains)))
+
+
+def class_means(problem: VariableProblem, site: str) -> Found:
+    """The span of the means of the stream at each value; it is as sure as they explain the stream's variance."""
+    found, shares = {}, []
+    for position in problem.chosen.positions:
+        stream, codes = _at(problem, site, position)
+        values, places = np.unique(codes, return_inverse=True)
+        means = np.stack([stream[codes == value].mean(axis=0) for value in values])
+        scatter = ((stream - stream.mean(axis=0)) ** 2).sum()
+        shares.append(float(((means[places] - stream.mean(axis=0)) ** 2).sum() / scatter) if scatter else 0.0)
+        found[position] = _span((means - means.mean(axis=0)).T)
+    return Found(found, float(np.mean(shares)))
+
+
+def linear_map(problem: VariableProblem, site: str) -> Found:
+    """Where all variables are regressed on together: what a comparison takes first."""
+    found = mapped_subspaces(problem.fitting.learned, problem.held, problem.variable, site)
+    return _interchanged(problem, site, found)
+
+
+def das(problem: VariableProblem, site: str) -> Found | None:
+    """Distributed alignment search from a random start (Geiger et al. 2024, arXiv 2303.02536).
+
+    Its rank is given, as published: one less than the variable has values. It needs a logit for each answer.
+    """
+    if problem.pairing.learned.vocabulary.columns is None:
+        return None
+    steps, start = problem.pairing.config.das_steps, _random(problem, site)
+    search = distributed_alignment_search(
+        problem.fitting.learned, problem.chosen, site, start, problem.seed, steps
+    )
+    return Found(search.subspaces, search.score)
+
+
+def boundless_das(problem: VariableProblem, site: str) -> Found | None:
+    """The same with a rank that is learned (Wu et al. 2023, arXiv 2305.08809), on two of three pairs."""
+    if problem.pairing.learned.vocabulary.columns is None:
+        return None
+    chosen, studied = problem.chosen, problem.fitting.learned
+    others = np.arange(len(chosen.base)) % 3 == 2
+    found = boundless_alignment_search(studied, chosen.of(~others), site, problem.seed)
+    return Found(found, agreement(studied, chosen.of(others), site, found).score)
+
+
+def full_stream(problem: VariableProblem, site: str) -> Found:
+    """All of the stream: it changes what must stay."""
+    width = problem.fitting.learned.width(site)
+    return _interchanged(problem, site, dict.fromkeys(problem.chosen.positions, whole(width)))
+
+
+def random_subspace(problem: VariableProblem, site: str) -> Found:
+    """A random subspace of the rank that DAS has: what any method has to beat."""
+    return _interchanged(problem, site, _random(problem, site))
+
+
+FINDERS: Mapping[str, Finder] = MappingProxyType(
+    {
+        "probe": probe,
+        "class-means": class_means,
+        "linear-map": linear_map,
+        "das": das,
+        "boundless-das": boundless_das,
+        "full-stream": full_stream,
+        "random": random_subspace,
+    }
+)
+"""By name; the last two are controls."""
+
+
+def _interchanged(problem: VariableProblem, site: str, subspaces: Subspaces) -> Found:
+    """Subspaces with the agreement that their interchange reaches as the evidence."""
+    return Found(subspaces, agreement(problem.fitting.learned, problem.chosen, site, subspaces).score)
+
+
+def _random(problem: VariableProblem, site: str) -> Subspaces:
+    """Random subspaces among the directions that the stream varies along, of a rank that the variable needs."""
+    axes, random = stream_axes(problem.fitting.learned, site), rng(problem.seed, "circuit discovery controls")
+    rank = max(1, len(problem.pairing.compiled.variables[problem.variable].values) - 1)
+    return {
+        position: axes[position].subspace(
+            np.linalg.qr(random.normal(size=(axes[position].n_axes, min(axes[position].n_axes, rank))))[0]
+        )
+        for position in problem.chosen.positions
+    }
+
+
+def _at(
+    problem: VariableProblem, site: str, position: int
+) -> tuple[Float[np.ndarray, "input d_model"], Int[np.ndarray, " input"]]:
+    """The stream at a position, and the variable's values there, from 0 on."""
+    codes = problem.fitting.codes[problem.variable][:, position]
+    return problem.fitting.learned.residual(site)[:, position], np.unique(codes, return_inverse=True)[1]
+
+
+def _span(directions: Float[np.ndarray, "d_model column"]) -> Subspace:
+    """What directions span, with an orthogonal projection onto it."""
+    basis, sizes, _ = np.linalg.svd(directions.astype(np.float64), full_matrices=False)
+    basis = basis[:, sizes > SPANNED * sizes.max(initial=0)]
+    return Subspace(basis, basis)
