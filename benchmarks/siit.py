@@ -3,6 +3,7 @@
 python benchmarks/siit.py --write docs/siit.md                prints the table and puts it into the page
 python benchmarks/siit.py --only induction,reverse            a few programs
 python benchmarks/siit.py --programs interpbench --models siit        those of InterpBench, and their models
+python benchmarks/siit.py --recipe steps=500,cycles=1 --models brief         trained in another way
 """
 
 import argparse
@@ -18,7 +19,7 @@ from swept import add_arguments, chosen, swept
 from rasplens.compare import compare
 from rasplens.compare.config import PRESETS, Preset
 from rasplens.errors import RaspLensError
-from rasplens.learned import train_to_implement
+from rasplens.learned import SIITRecipe, train_to_implement
 from rasplens.sweeps import Job
 from rasplens.sweeps.job import Row
 
@@ -32,14 +33,19 @@ def main() -> None:
     parser.add_argument("--only", default="", help="programs, with commas")
     parser.add_argument("--config", choices=list(PRESETS), default="quick", help="of the comparisons")
     parser.add_argument("--seed", type=int, default=0, help="of everything random")
+    parser.add_argument("--recipe", type=_changes, default={}, help="what differs from the usual recipe")
     parser.add_argument("--write", type=Path, help="the page to put the table into")
     parser.add_argument("--models", type=Path, help="a folder to keep the models in, for benchmarks/methods.py")
     add_arguments(parser)
     arguments = parser.parse_args()
     folder = None if arguments.models is None else str(arguments.models)
     asked = {
-        "programs_of": arguments.programs, "config": arguments.config, "seed": arguments.seed, "folder": folder
-    }  # fmt: skip
+        "programs_of": arguments.programs,
+        "recipe": arguments.recipe,
+        "config": arguments.config,
+        "seed": arguments.seed,
+        "folder": folder,
+    }
     names = chosen(arguments.only, SETS[arguments.programs], "program")
     found = swept([Job("siit:trained", {"name": name, **asked}) for name in names], arguments)
     text = summary(found)
@@ -48,12 +54,14 @@ def main() -> None:
         write(arguments.write, "siit" if arguments.programs == "library" else "siit-interpbench", text)
 
 
-def trained(programs_of: str, name: str, config: Preset, seed: int, folder: str | None) -> Row:
+def trained(
+    programs_of: str, name: str, recipe: dict[str, float], config: Preset, seed: int, folder: str | None
+) -> Row:
     """A program's nodes, what they reach, and what a comparison says."""
     try:
         task, reference = compiled_task(programs_of, name)
         began = time.perf_counter()
-        model = train_to_implement(reference, task, seed=seed)
+        model = train_to_implement(reference, task, recipe=SIITRecipe(**recipe), seed=seed)
     except RaspLensError as error:
         return {"left_out": str(error).partition(". ")[0]}
     seconds = time.perf_counter() - began
@@ -67,6 +75,12 @@ def trained(programs_of: str, name: str, config: Preset, seed: int, folder: str 
         "variables": said.levels["variables"],
         "training": seconds,
     }
+
+
+def _changes(text: str) -> dict[str, float]:
+    """Fields of a recipe, such as `steps=500,weight_decay=0.01`."""
+    parts = (part.split("=") for part in text.split(","))
+    return {name: type(getattr(SIITRecipe(), name))(value) for name, value in parts}
 
 
 def summary(found: pd.DataFrame) -> str:

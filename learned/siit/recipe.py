@@ -19,8 +19,7 @@ class SIITRecipe:
     count alike; a fourth loss, `readout`, is ours. docs/siit.md has what each change did.
 
     Attributes:
-        steps: Of AdamW in the first cycle, in which the rate rises and then falls to zero. Each one after it has
-            twice as many as the one before.
+        steps: Of AdamW in a cycle, with a rate that rises and then falls to zero.
         cycles: The most that there are.
         enough: With each accuracy at least this on training inputs, there are no more of them.
         batch_size: Inputs per step.
@@ -39,7 +38,7 @@ class SIITRecipe:
         RaspLensError: If a field makes no sense.
     """
 
-    steps: int = 2_000
+    steps: int = 4_000
     cycles: int = 3
     enough: float = 0.998
     batch_size: int = 128
@@ -53,11 +52,6 @@ class SIITRecipe:
     strict: float = 1.0
     readout: float = 5.0
     pool: int = 20_000
-
-    @property
-    def lengths(self) -> tuple[int, ...]:
-        """The steps of each cycle."""
-        return tuple(self.steps * 2**cycle for cycle in range(self.cycles))
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -64,18 +64,17 @@ def trained(
     """
     pool = task.sample(rng(seed, "training inputs"), recipe.pool)
     keys = jax.random.split(
-        jax.random.key(int(rng(seed, "SIIT interventions").integers(2**31))), sum(recipe.lengths)
+        jax.random.key(int(rng(seed, "SIIT interventions").integers(2**31))), (recipe.cycles, recipe.steps)
     )
     optimiser, chunk = _optimisation(start, compiled, circuit, task, recipe, jnp.asarray(pool))
     weights = {name: jnp.asarray(array) for name, array in start.weights.items()}
     weights |= _readouts(start, compiled, circuit, task)
-    state: State = weights, optimiser.init(weights)
-    ends = np.cumsum(recipe.lengths).tolist()
-    for first, end in zip([0, *ends], ends, strict=False):
-        for done in range(first, end, CHUNK):
-            step = min(done + CHUNK, end)
-            state, found = chunk(state, keys[done:step])
+    for cycle in range(recipe.cycles):
+        state: State = weights, optimiser.init(weights)
+        for done in range(0, recipe.steps, CHUNK):
+            state, found = chunk(state, keys[cycle, done : done + CHUNK])
             means = {name: float(values.mean()) for name, values in found.items()}
+            step = cycle * recipe.steps + min(done + CHUNK, recipe.steps)
             if not all(np.isfinite(value) for value in means.values()):
                 raise TrainingError(
                     f"The loss became {means} before step {step}. Lower the learning rate "
@@ -83,7 +82,7 @@ def trained(
                 )
             if progress is not None:
                 progress(step, means)
-        weights, _ = state
+        weights = state[0]
         model = Transformer(start.config, {name: np.asarray(weights[name]) for name in start.weights}, start.mask)
         own = implementation_accuracy(compiled, model, circuit, task, seed, pool).least
         if min(own[name] for name in ("behaviour", "interchange", "strict")) >= recipe.enough:
@@ -94,16 +93,12 @@ def trained(
 def _optimisation(
     start: Transformer, compiled: CompiledModel, circuit: Circuit, task: Task, recipe: SIITRecipe, pool: jax.Array
 ) -> tuple[optax.GradientTransformation, Callable[..., tuple[State, dict[str, jax.Array]]]]:
-    """The optimiser, and some of its steps: from state and keys, the next state and the losses."""
+    """The optimiser of a cycle, and some of its steps: from state and keys, the next state and the losses."""
     nodes = nodes_of(start.config)
     run = runner(start, nodes, {node: (node.head,) for node in nodes if node.is_head}, compiled.offset)
     answers, wanted = oracle(compiled, circuit, task), variables(compiled, circuit, task)
     all_losses = losses(run, answers, wanted, nodes, circuit, task)
-    cycles = [
-        optax.warmup_cosine_decay_schedule(0.0, recipe.learning_rate, recipe.warmup, length)
-        for length in recipe.lengths
-    ]
-    rate = optax.join_schedules(cycles, np.cumsum(recipe.lengths)[:-1].tolist())
+    rate = optax.warmup_cosine_decay_schedule(0.0, recipe.learning_rate, recipe.warmup, recipe.steps)
     optimiser = optax.chain(
         optax.clip_by_global_norm(recipe.clip), optax.adamw(rate, b2=recipe.b2, weight_decay=recipe.weight_decay)
     )
