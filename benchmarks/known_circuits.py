@@ -10,6 +10,7 @@ from program_sets import SETS, compiled_task
 from swept import add_arguments, chosen
 
 from rasplens.compare.discovery.cases import KINDS, Case, siit_case
+from rasplens.compare.discovery.scoreboard import medians
 from rasplens.sweeps import Job
 
 
@@ -58,11 +59,17 @@ def left_out(found: pd.DataFrame) -> list[str]:
     return ["### Left out", table(["model", "why"], [list(row) for row in zip(names, why, strict=True)])]
 
 
+def by_kind(found: pd.DataFrame, measure: str, seed: int) -> str:
+    """A table of medians: a row for each method, a column for each kind of model."""
+    middle = medians(found, measure, ["method", "kind"], seed).set_index(["method", "kind"])
+    n = found.groupby("kind", sort=False)["program"].nunique()
+    rows = [
+        [f"`{method}`", *(interval(middle.loc[(method, kind)]) for kind in n.index)]
+        for method in dict.fromkeys(found["method"])
+    ]
+    return table(["method", *(f"{kind} ({count})" for kind, count in n.items())], rows)
+
+
 def interval(row: pd.Series) -> str:
     """A median with its interval."""
     return "–" if row["n"] == 0 else f"{row['median']:.3f} [{row['low']:.2f}, {row['high']:.2f}]"
-
-
-def n_programs(found: pd.DataFrame, kind: str) -> int:
-    """Of how many programs there are models of a kind."""
-    return found[found["kind"] == kind]["program"].nunique()

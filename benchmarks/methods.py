@@ -7,12 +7,13 @@ python benchmarks/methods.py --programs interpbench --siit models --kinds compil
 
 import argparse
 import json
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import plotly.express as px
-from known_circuits import add_model_arguments, interval, known_case, left_out, model_jobs, n_programs
+from known_circuits import add_model_arguments, by_kind, interval, known_case, left_out, model_jobs
 from page import table, write
 from swept import swept
 
@@ -39,22 +40,15 @@ PROTOCOLS = {
 }
 """What is changed of the default, one thing at a time, but for what is added to the loss."""
 
-_THEIRS = Protocol(embeddings=False, logits=False, heads="whole", n_pairs=32)
-
 INTERPBENCH = {
-    DEFAULT: Protocol(n_pairs=32),
-    "its edges": _THEIRS,
-    "its edges and curve": replace(_THEIRS, curve="stairs"),
+    "its edges": Protocol(embeddings=False, logits=False, heads="whole", n_pairs=32),
+    "its edges and curve": Protocol(embeddings=False, logits=False, heads="whole", curve="stairs", n_pairs=32),
 }
 """As InterpBench's public code has it: edges between heads and MLPs alone, each head one node, circuits at fixed
 thresholds, and stairs below them."""
 
-GRADIENTS = {
-    "its edges": replace(_THEIRS, metric="loss"),
-    "its edges and curve": replace(_THEIRS, metric="loss", curve="stairs"),
-    "the same, signed": replace(_THEIRS, metric="loss", curve="stairs", absolute=False),
-}
-"""The same for methods by gradients, which are those of the loss there: in an early version with their signs."""
+SIGNED = "the same, signed"
+"""An early version of it took the scores of gradients with their signs."""
 
 VARIED = ["exact", "eap", "eap-ig-inputs"]
 """Methods that are tried under every protocol."""
@@ -85,26 +79,32 @@ def scored(programs_of: str, name: str, made: str, seed: int, stored: str | None
         case = known_case(programs_of, name, made, seed, stored)
     except RaspLensError as error:
         return [{"left_out": str(error).partition(". ")[0]}]
-    if programs_of == "interpbench":
-        parts = (
-            ([name for name in METHODS if name not in ("acdc", "edge-pruning")], {DEFAULT: INTERPBENCH[DEFAULT]}),
-            (["acdc", "edge-pruning"], INTERPBENCH),
-            (["eap", "eap-ig-inputs"], GRADIENTS),
-        )
-    else:
-        protocols = PROTOCOLS
-        if case.vocabulary.columns is None:  # answers are numbers, for which there are no such metrics
-            protocols = {name: one for name, one in protocols.items() if one.metric == "kl"}
-        parts = (list(METHODS), {DEFAULT: Protocol()}), (VARIED, protocols)
+    has_logits = case.vocabulary.columns is not None
     found = [
         board(
             [case],
             {name: METHODS[name] for name in names},
             {each: replace(p, seed=seed) for each, p in of.items()},
         )
-        for names, of in parts
+        for names, of in asked(programs_of, has_logits)
     ]
     return json.loads(pd.concat(found).to_json(orient="records", double_precision=15))
+
+
+def asked(programs_of: str, has_logits: bool) -> list[tuple[Collection[str], Mapping[str, Protocol]]]:
+    """Which methods are run under which protocols."""
+    if programs_of == "library":
+        of_numbers = {each: protocol for each, protocol in PROTOCOLS.items() if protocol.metric == "kl"}
+        return [(METHODS, {DEFAULT: Protocol()}), (VARIED, PROTOCOLS if has_logits else of_numbers)]
+    default = {DEFAULT: Protocol(n_pairs=32)}
+    of_loss = {each: replace(protocol, metric="loss") for each, protocol in INTERPBENCH.items()}
+    of_loss[SIGNED] = replace(of_loss["its edges and curve"], absolute=False)
+    by_effects, by_gradients = ("acdc", "edge-pruning"), ("eap", "eap-ig-inputs")
+    return [
+        ([name for name in METHODS if name not in by_effects], default),
+        (by_effects, default | INTERPBENCH),
+        (by_gradients, of_loss),
+    ]
 
 
 def tables(found: pd.DataFrame, seed: int, is_published: bool) -> str:
@@ -113,7 +113,7 @@ def tables(found: pd.DataFrame, seed: int, is_published: bool) -> str:
     default = done[done["protocol"] == DEFAULT]
     parts = [
         f"### {default['program'].nunique()} programs, {len(default.groupby(['program', 'kind']))} models",
-        _by_kind(default, "auroc", seed),
+        by_kind(default, "auroc", seed),
         "### Other measures, medians over all models",
         _measures(default),
     ]
@@ -122,16 +122,6 @@ def tables(found: pd.DataFrame, seed: int, is_published: bool) -> str:
     else:
         parts += ["### Other protocols: median AUROC over all models", _protocols(done, seed)]
     return "\n\n".join([*parts, *left_out(found)])
-
-
-def _by_kind(default: pd.DataFrame, measure: str, seed: int) -> str:
-    found = medians(default, measure, ["method", "kind"], seed).set_index(["method", "kind"])
-    kinds = list(dict.fromkeys(default["kind"]))
-    rows = [
-        [f"`{method}`", *(interval(found.loc[(method, kind)]) for kind in kinds)]
-        for method in dict.fromkeys(default["method"])
-    ]
-    return table(["method", *(f"{kind} ({n_programs(default, kind)})" for kind in kinds)], rows)
 
 
 def _measures(default: pd.DataFrame) -> str:
@@ -158,7 +148,7 @@ def _protocols(done: pd.DataFrame, seed: int) -> str:
 
 
 def _published(done: pd.DataFrame, seed: int) -> str:
-    protocols = [*INTERPBENCH, *list(GRADIENTS)[-1:]]
+    protocols = [DEFAULT, *INTERPBENCH, SIGNED]
     own = medians(done[done["kind"] == "siit"], "auroc", ["protocol", "method"], seed)
     own = own.set_index(["protocol", "method"])
     rows = [

@@ -7,11 +7,10 @@ import argparse
 import json
 
 import pandas as pd
-from known_circuits import add_model_arguments, interval, known_case, left_out, model_jobs, n_programs
-from page import table, write
+from known_circuits import add_model_arguments, by_kind, known_case, left_out, model_jobs
+from page import write
 from swept import swept
 
-from rasplens.compare.discovery.scoreboard import medians
 from rasplens.compare.discovery.variables.scoring import variable_board
 from rasplens.errors import RaspLensError
 from rasplens.sweeps.job import Row
@@ -55,18 +54,8 @@ def tables(found: pd.DataFrame, seed: int) -> str:
         f"{len(by_model.groupby(['program', 'kind']))} models."
     ]
     for measure, heading in MEASURES.items():
-        parts += [f"### {heading.capitalize()}", _by_kind(by_model, measure, seed)]
+        parts += [f"### {heading.capitalize()}", by_kind(by_model, measure, seed)]
     return "\n\n".join([*parts, *left_out(found)])
-
-
-def _by_kind(by_model: pd.DataFrame, measure: str, seed: int) -> str:
-    found = medians(by_model, measure, ["method", "kind"], seed).set_index(["method", "kind"])
-    kinds = list(dict.fromkeys(by_model["kind"]))
-    rows = [
-        [f"`{method}`", *(interval(found.loc[(method, kind)]) for kind in kinds)]
-        for method in dict.fromkeys(by_model["method"])
-    ]
-    return table(["method", *(f"{kind} ({n_programs(by_model, kind)})" for kind in kinds)], rows)
 
 
 if __name__ == "__main__":

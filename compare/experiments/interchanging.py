@@ -136,7 +136,7 @@ def find_subspaces(
     start = mapped_subspaces(fitted, representations(pairing), variable, point)
     if rank is not None:
         axes = stream_axes(fitted, point)
-        drawn = {at: _random(axes[at].n_axes, rank, axes[at].subspace, seed) for at in chosen.positions}
+        drawn = {at: axes[at].random(rank, np.random.default_rng(seed)) for at in chosen.positions}
         start = {
             at: start[at].first(rank) if at in start and start[at].rank >= rank else drawn[at] for at in drawn
         }
@@ -179,7 +179,7 @@ def _interchanged(
     if not is_whole:
         axes = stream_axes(studied, point)
         others = [
-            {at: _random(axes[at].n_axes, one.rank, axes[at].subspace, [seed, i]) for at, one in subspaces.items()}
+            {at: axes[at].random(one.rank, np.random.default_rng([seed, i])) for at, one in subspaces.items()}
             for i in range(pairing.config.random_subspaces)
         ]
         control = float(np.mean([agreement(studied, pairs, point, other).score for other in others]))
@@ -193,12 +193,6 @@ def _interchanged(
         random=control,
         full_stream=agreement(studied, pairs, point, None).score,
     )
-
-
-def _random(n_axes: int, rank: int, subspace: Any, seed: Any) -> Subspace:
-    """A random subspace of the directions that an activation varies along."""
-    drawn = np.random.default_rng(seed).normal(size=(n_axes, min(rank, n_axes)))
-    return subspace(np.linalg.qr(drawn)[0])
 
 
 def _given(subspaces: Mapping[int, Any], width: int) -> dict[int, Subspace]:

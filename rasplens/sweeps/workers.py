@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from concurrent.futures import (
     as_completed,
     wait,
 )
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
 
@@ -107,11 +108,13 @@ def _outcome(future: "Future[Outcome]") -> Outcome:
 
 
 def _pool(n: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(n, get_context("spawn"), initializer=_with_one_thread)
+    return ProcessPoolExecutor(n, get_context("spawn"), initializer=_begin)
 
 
-def _with_one_thread() -> None:
-    """Every process has a processor to itself; more threads would wait for each other."""
+def _begin() -> None:
+    """Every process has a processor to itself, and ends with the one that started it, also when that is killed."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    # More threads would wait for each other.
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"
     os.environ["XLA_FLAGS"] = (
@@ -120,3 +123,10 @@ def _with_one_thread() -> None:
     import torch
 
     torch.set_num_threads(1)
+
+
+def _end_with_parent() -> None:
+    """Waits for the process that started this one; without it, what a job gives would reach nobody."""
+    if (parent := parent_process()) is not None:
+        parent.join()
+        os._exit(1)

@@ -91,7 +91,8 @@ def find_variables_and_show(
         found = variable_board([case], finders, seed=seed, progress=advance)
     if found.empty:
         raise RaspLensError(
-            f"{case.program!r} has no variable between its input and its output that can be interchanged."
+            f"{case.program!r} has no variable between its input and its output that can be interchanged in this "
+            "model. Try another program, or another --kind."
         )
     rows = found.to_dict("records")
     if json:

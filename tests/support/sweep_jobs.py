@@ -59,3 +59,11 @@ def slow(n: int, folder: str) -> dict[str, object]:
     (Path(folder) / f"{n}.pid").write_text(str(os.getpid()))
     time.sleep(0.4)
     return squared(n, folder)
+
+
+def endless(n: int, folder: str) -> dict[str, object]:
+    """Writes on and on, for as long as its process lives."""
+    while True:
+        with (Path(folder) / f"{n}.beats").open("a") as file:
+            file.write(".")
+        time.sleep(0.1)

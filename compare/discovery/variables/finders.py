@@ -14,7 +14,8 @@ from rasplens.compare.evidence.interchange.das import distributed_alignment_sear
 from rasplens.compare.evidence.interchange.patching import agreement
 from rasplens.compare.evidence.interchange.sites import mapped_subspaces
 from rasplens.compare.evidence.interchange.stream_axes import stream_axes
-from rasplens.compare.evidence.subspaces.probes import fit_discriminant
+from rasplens.compare.evidence.subspaces.decodability import CHOICE_SHARE
+from rasplens.compare.evidence.subspaces.probes import fit_discriminant, majority_share
 from rasplens.model.random_streams import rng
 
 SPANNED = 1e-3
@@ -47,10 +48,10 @@ def probe(problem: VariableProblem, site: str) -> Found:
     found, gains = {}, []
     for position in problem.chosen.positions:
         stream, codes = _at(problem, site, position)
-        n = len(stream) * 2 // 3
+        n = round(len(stream) * (1 - CHOICE_SHARE))
         fitted = fit_discriminant(stream[:n], codes[:n])
-        guessed = float((codes[n:] == np.bincount(codes[:n]).argmax()).mean())
-        gains.append(float((fitted.predict(stream[n:]) == codes[n:]).mean()) - guessed)
+        right = float((fitted.predict(stream[n:]) == codes[n:]).mean())
+        gains.append(right - majority_share(codes[:n], codes[n:]))
         found[position] = _span(fitted.coefficients)
     return Found(found, float(np.mean(gains)))
 
@@ -60,10 +61,9 @@ def class_means(problem: VariableProblem, site: str) -> Found:
     found, shares = {}, []
     for position in problem.chosen.positions:
         stream, codes = _at(problem, site, position)
-        values, places = np.unique(codes, return_inverse=True)
-        means = np.stack([stream[codes == value].mean(axis=0) for value in values])
+        means = np.stack([stream[codes == code].mean(axis=0) for code in range(codes.max() + 1)])
         scatter = ((stream - stream.mean(axis=0)) ** 2).sum()
-        shares.append(float(((means[places] - stream.mean(axis=0)) ** 2).sum() / scatter) if scatter else 0.0)
+        shares.append(float(((means[codes] - stream.mean(axis=0)) ** 2).sum() / scatter) if scatter else 0.0)
         found[position] = _span((means - means.mean(axis=0)).T)
     return Found(found, float(np.mean(shares)))
 
@@ -132,12 +132,7 @@ def _random(problem: VariableProblem, site: str) -> Subspaces:
     """Random subspaces among the directions that the stream varies along, of a rank that the variable needs."""
     axes, random = stream_axes(problem.fitting.learned, site), rng(problem.seed, "circuit discovery controls")
     rank = max(1, len(problem.pairing.compiled.variables[problem.variable].values) - 1)
-    return {
-        position: axes[position].subspace(
-            np.linalg.qr(random.normal(size=(axes[position].n_axes, min(axes[position].n_axes, rank))))[0]
-        )
-        for position in problem.chosen.positions
-    }
+    return {position: axes[position].random(rank, random) for position in problem.chosen.positions}
 
 
 def _at(

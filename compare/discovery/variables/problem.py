@@ -9,20 +9,18 @@ from may do the same as its own.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
-
-import numpy as np
 
 from rasplens.compare.config import CompareConfig
 from rasplens.compare.discovery.cases import Case
 from rasplens.compare.discovery.edge_graph import LOGITS, edge_graph, place_of
-from rasplens.compare.discovery.truth import ROUNDING, directions_read
+from rasplens.compare.discovery.truth import directions_read
 from rasplens.compare.evidence.interchange.pairs import InterchangePairs, draw_pairs
 from rasplens.compare.evidence.subspaces.representations import Place, Representation, representations
 from rasplens.compare.models.pairing import Pairing, pair
 from rasplens.compare.models.studied_model import layer_of
 from rasplens.compile import CompiledModel
+from rasplens.errors import RaspLensError
 
 CONFIG = CompareConfig(n_inputs=500, n_fitting=1_000, interchange_pairs=300)
 """How much is looked at, unless told otherwise."""
@@ -43,13 +41,15 @@ class VariableProblem:
         chosen: Pairs of these, between which the variable is interchanged.
         scored: Pairs to score on.
         sites: The hook points of the residual stream at which it is known whether the variable is used.
+        held: Where one linear map from all variables to the stream puts each.
         seed: Of the methods.
     """
 
     pairing: Pairing
     chosen: InterchangePairs
     scored: InterchangePairs
-    sites: dict[str, Use]
+    sites: Mapping[str, Use]
+    held: Mapping[Place, Representation]
     seed: int
 
     @property
@@ -63,25 +63,26 @@ class VariableProblem:
         assert self.pairing.fitting is not None
         return self.pairing.fitting
 
-    @cached_property
-    def held(self) -> Mapping[Place, Representation]:
-        """Where one linear map from all variables to the stream puts each."""
-        return representations(self.pairing)
-
 
 def variable_problems(case: Case, config: CompareConfig = CONFIG, seed: int = 0) -> list[VariableProblem]:
     """One problem for each variable that can be interchanged, is used somewhere, and unused somewhere else."""
     pairing = pair(case.compiled, case.transformer, case.task, config, seed, case.vocabulary)
-    found = [
-        VariableProblem(pairing, chosen, scored, sites_of(case.compiled, chosen.variable, pairing), seed)
-        for chosen, scored in draw_pairs(pairing, seed)
-    ]
-    return [one for one in found if len(set(one.sites.values())) > 1]
+    drawn = [(sites_of(pairing, chosen.variable), chosen, scored) for chosen, scored in draw_pairs(pairing, seed)]
+    told = [part for part in drawn if {"used", "unused"} <= set(part[0].values())]
+    held = representations(pairing) if told else {}
+    return [VariableProblem(pairing, chosen, scored, sites, held, seed) for sites, chosen, scored in told]
 
 
-def sites_of(compiled: CompiledModel, variable: str, pairing: Pairing) -> dict[str, Use]:
-    """At which hook points of the learned model's stream a variable is used, and at which it no longer is."""
+def sites_of(pairing: Pairing, variable: str) -> dict[str, Use]:
+    """At which hook points of the learned model's stream a variable is used, and at which it no longer is.
+
+    Raises:
+        RaspLensError: If nothing reads it.
+    """
+    compiled = pairing.compiled
     written, read = stage(compiled.variables[variable].written_at), stages_read(compiled, variable)
+    if not read:
+        raise RaspLensError(f"Nothing reads {variable!r} in the compiled model.")
     found: dict[str, Use] = {}
     for point in pairing.learned.residual_points:
         if written <= stage(point) <= min(read):
@@ -92,12 +93,16 @@ def sites_of(compiled: CompiledModel, variable: str, pairing: Pairing) -> dict[s
 
 
 def stages_read(compiled: CompiledModel, variable: str) -> list[int]:
-    """At which stages of the compiled model's stream something reads a variable: see `stage`."""
+    """At which stages of the compiled model's stream something reads a variable: see `stage`.
+
+    What a part reads and a variable's own directions are the compiler's: where they have none in common, their
+    product is exactly zero.
+    """
     model, projector = compiled.transformer, compiled.variables[variable].projector
     graph = edge_graph(model.config)
     found: set[int] = set()
     for receiver in graph.receivers:
-        if np.abs(projector @ directions_read(model, receiver)).max(initial=0) <= ROUNDING:
+        if not (projector @ directions_read(model, receiver)).any():
             continue
         if receiver == LOGITS:
             found.add(2 * model.config.n_layers)

@@ -176,12 +176,7 @@ def _rank(activation: np.ndarray, site: Site) -> float:
 
 def _random_like(site: Site, axes: Mapping[int, Whitened], rng: np.random.Generator) -> dict[int, Subspace]:
     """Random subspaces of the same ranks, among the directions that the activation varies along."""
-    return {
-        position: axes[position].subspace(
-            np.linalg.qr(rng.normal(size=(axes[position].n_axes, min(one.rank, axes[position].n_axes))))[0]
-        )
-        for position, one in site.subspaces.items()
-    }
+    return {position: axes[position].random(one.rank, rng) for position, one in site.subspaces.items()}
 
 
 def _mean(values: Iterable[float]) -> float:

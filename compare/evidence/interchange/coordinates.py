@@ -79,6 +79,10 @@ class Whitened:
         """The subspace of an orthonormal basis in these coordinates."""
         return Subspace(self.to @ basis, self.back.T @ basis)
 
+    def random(self, rank: int, rng: np.random.Generator) -> Subspace:
+        """A random subspace, of as many directions as there are at most."""
+        return self.subspace(np.linalg.qr(rng.normal(size=(self.n_axes, min(rank, self.n_axes))))[0])
+
 
 def whitened(
     stream: Float[np.ndarray, "input width"], read: Float[np.ndarray, "width reading"] | None = None

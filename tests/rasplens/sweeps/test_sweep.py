@@ -2,6 +2,8 @@ import json
 import math
 import os
 import signal
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -158,6 +160,33 @@ def test_a_job_that_kills_its_process_is_a_row(tmp_path):
     found = sweep(jobs("deadly", range(5)), tmp_path, processes=2)
     assert "was killed" in found["error"].iloc[2]
     assert found["square"].dropna().tolist() == [0, 1, 9, 16]
+
+
+@pytest.mark.slow
+def test_processes_end_with_the_one_that_started_them(tmp_path):
+    """Once, they went on, and took the processors from whatever came next."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from rasplens.sweeps import Job, sweep\n"
+        'if __name__ == "__main__":\n'
+        f"    own = [Job('sweep_jobs:endless', {{'n': n, 'folder': {str(tmp_path)!r}}}) for n in (0, 1)]\n"
+        f"    sweep(own, {str(tmp_path / 'kept')!r}, processes=2)\n"
+    )
+    parent = subprocess.Popen([sys.executable, str(script)])
+
+    def beats():
+        return [path.stat().st_size for path in tmp_path.glob("*.beats")]
+
+    while len(beats()) < 2:
+        assert parent.poll() is None
+        time.sleep(0.1)
+    parent.kill()
+    parent.wait()
+    last = None
+    for _ in range(10):
+        time.sleep(2)
+        before, last = last, beats()
+    assert last == before
 
 
 @pytest.mark.slow
