@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -31,15 +32,17 @@ def board(
     rows: list[dict[str, object]] = []
     total = len(known) * len(protocols) * len(methods)
     for case in known:
+        problem_under = cache(case.problem)
         given: dict[tuple[str, Protocol], tuple[Scores, float]] = {}
         for protocol_name, protocol in protocols.items():
-            problem, seen = case.problem(protocol), protocol.seen_by_methods
+            seen = protocol.seen_by_methods
+            problem, asked = problem_under(protocol), problem_under(seen)
             for name, method in methods.items():
                 if progress is not None:
                     progress(f"{case.program}, {case.kind}: {name}", len(rows), total)
                 if (name, seen) not in given:
                     began = time.perf_counter()
-                    scores = method(case.problem(seen))
+                    scores = method(asked)
                     given[name, seen] = scores, time.perf_counter() - began
                 scores, seconds = given[name, seen]
                 found = score_edges(problem, scores, case.truth(protocol.ablation), case.decoys)
