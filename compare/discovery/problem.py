@@ -180,6 +180,20 @@ class Problem:
             return jax.nn.logsumexp(own, axis=-1) - right
         return jnp.take_along_axis(own, jnp.asarray(np.maximum(self.wrong, 0))[..., None], axis=-1)[..., 0] - right
 
+    def of_pair(self, pair: int) -> "Problem":
+        """The same of a single pair."""
+        some = slice(pair, pair + 1)
+        return replace(
+            self,
+            tokens=self.tokens[some],
+            others=self.others[some],
+            asked=self.asked[some],
+            right=None if self.right is None else self.right[some],
+            wrong=None if self.wrong is None else self.wrong[some],
+            clean=(self.clean[0][some], self.clean[1][:, some]),
+            instead=self.instead[:, some],
+        )
+
     def matrix(self, patched: np.ndarray) -> jax.Array:
         """From a value for each edge, the matrix that `damage` takes."""
         return jnp.asarray(patched_of(self.graph, np.asarray(patched, dtype=np.float32)))

@@ -8,7 +8,7 @@ from rasplens import terminal
 from rasplens.compare.discovery.cases import KINDS, Case
 from rasplens.compare.discovery.edge_graph import edge_graph
 from rasplens.compare.discovery.importances import read_importances, write_importances
-from rasplens.compare.discovery.methods.catalogue import METHODS, Method, scores_of
+from rasplens.compare.discovery.methods.catalogue import METHODS, Method, methods_under, scores_of
 from rasplens.compare.discovery.problem import Problem, Protocol, Scores
 from rasplens.compare.discovery.scoreboard import board
 from rasplens.compare.discovery.variables.finders import FINDERS
@@ -59,7 +59,7 @@ def score_and_show(
         _check_new(export)
     with progress_bar("making the model") as advance:
         case = _made(source, program, sizes, kind, protocol.seed)
-        methods: dict[str, Method] = {name: METHODS[name] for name in names or METHODS}
+        methods: dict[str, Method] = {name: METHODS[name] for name in names or methods_under(protocol)}
         if scores is not None:
             methods = {str(scores): _stored(scores)} | methods
         found = board([case], methods, {"": protocol}, progress=advance)

@@ -37,13 +37,13 @@ def eap(problem: Problem) -> Scores:
 
 def eap_ig_inputs(problem: Problem) -> Scores:
     """EAP with gradients on the way from the other to the clean embeddings."""
-    return _attributed(problem, [(step + 0.5) / STEPS for step in range(STEPS)])
+    return _attributed(problem, _shares())
 
 
 def eap_ig_activations(problem: Problem) -> Scores:
     """EAP with gradients on the way from the other to the clean activation of the edge's sender."""
     graph, change = problem.graph, problem.instead - problem.clean[1]
-    shares = jnp.asarray([(step + 0.5) / STEPS for step in range(STEPS)])
+    shares = jnp.asarray(_shares())
     gradient = _gradient(problem)
 
     @jax.jit
@@ -54,6 +54,11 @@ def eap_ig_activations(problem: Problem) -> Scores:
 
     found = np.stack([np.asarray(of_sender(jnp.asarray(s))) for s in range(len(graph.senders))], axis=1)
     return found[graph.pairs[:, 0], graph.pairs[:, 1]].astype(float)
+
+
+def _shares() -> list[float]:
+    """How far from the clean to the other input each point is."""
+    return [(step + 0.5) / STEPS for step in range(STEPS)]
 
 
 def _attributed(problem: Problem, shares: list[float]) -> Scores:

@@ -10,7 +10,8 @@ from rasplens.compare.discovery.methods.acdc import acdc
 from rasplens.compare.discovery.methods.attribution import eap, eap_ig_activations, eap_ig_inputs
 from rasplens.compare.discovery.methods.patching import exact_edges, exact_nodes, random_edges
 from rasplens.compare.discovery.methods.pruning import edge_pruning
-from rasplens.compare.discovery.problem import Problem, Scores
+from rasplens.compare.discovery.methods.transformer_lens import eap_transformer_lens
+from rasplens.compare.discovery.problem import Problem, Protocol, Scores
 from rasplens.errors import RaspLensError
 from rasplens.model import Transformer
 from rasplens.tasks import Task
@@ -23,6 +24,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "exact": exact_edges,
         "acdc": acdc,
         "eap": eap,
+        "eap-transformer-lens": eap_transformer_lens,
         "eap-ig-inputs": eap_ig_inputs,
         "eap-ig-activations": eap_ig_activations,
         "edge-pruning": edge_pruning,
@@ -31,6 +33,16 @@ METHODS: Mapping[str, Method] = MappingProxyType(
     }
 )
 """By name; `exact` is the oracle that approximations are tested against, `random` what all have to beat."""
+
+
+BY_OTHER_INPUTS = frozenset({"eap-transformer-lens"})
+"""Methods that know no other ablation."""
+
+
+def methods_under(protocol: Protocol) -> dict[str, Method]:
+    """All methods that can work by a protocol."""
+    left = BY_OTHER_INPUTS if protocol.ablation != "resample" else frozenset()
+    return {name: method for name, method in METHODS.items() if name not in left}
 
 
 def own_method(function: Callable[[Transformer, Task], Mapping[str, float]]) -> Method:

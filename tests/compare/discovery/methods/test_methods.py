@@ -5,12 +5,16 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from rasplens.compare.discovery.methods import acdc as acdc_module
+from rasplens.compare.discovery.methods import attribution
 from rasplens.compare.discovery.methods.acdc import acdc
 from rasplens.compare.discovery.methods.attribution import eap, eap_ig_activations, eap_ig_inputs
-from rasplens.compare.discovery.methods.catalogue import METHODS, own_method, scores_of
+from rasplens.compare.discovery.methods.catalogue import METHODS, methods_under, own_method, scores_of
 from rasplens.compare.discovery.methods.patching import exact_edges, exact_nodes
+from rasplens.compare.discovery.methods.transformer_lens import eap_transformer_lens
 from rasplens.compare.discovery.problem import Protocol, discovery_problem
 from rasplens.errors import RaspLensError
+from rasplens.learned import untrained_like
+from rasplens.model import Config, causal_mask
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +33,37 @@ def test_attribution_of_edges_to_the_logits_is_exact_where_damage_is_linear_in_t
 @pytest.mark.parametrize("method", [eap, eap_ig_inputs, eap_ig_activations])
 def test_attribution_of_other_edges_goes_with_their_effect(asked, method):
     assert np.corrcoef(exact_edges(asked), method(asked))[0, 1] > 0.9
+
+
+@pytest.mark.parametrize(
+    "metric", ["kl", *(pytest.param(name, marks=pytest.mark.slow) for name in ("loss", "logit_difference", "l2"))]
+)
+def test_transformer_lens_takes_the_gradient_at_the_other_input(random_model, task, metric, monkeypatch):
+    asked = discovery_problem(random_model, task, Protocol(n_pairs=3, metric=metric))
+    found = eap_transformer_lens(asked)
+    monkeypatch.setattr(attribution, "_shares", lambda: [1.0])
+    np.testing.assert_allclose(found, eap_ig_inputs(asked), atol=1e-6)
+    assert np.abs(found - eap(asked)).max() > 1e-3
+
+
+@pytest.mark.parametrize("kind", ["LN", "none"])
+def test_transformer_lens_is_asked_about_models_without_mlps_as_well(task, kind, monkeypatch):
+    config = Config(
+        n_layers=2, n_heads=2, d_model=12, d_head=6, n_ctx=5, d_vocab=3, d_vocab_out=task.n_logits,
+        normalization=kind,
+    )  # fmt: skip
+    asked = discovery_problem(untrained_like(config, causal_mask(2, 5), 0), task, Protocol(n_pairs=3))
+    monkeypatch.setattr(attribution, "_shares", lambda: [1.0])
+    np.testing.assert_allclose(eap_transformer_lens(asked), eap_ig_inputs(asked), atol=1e-6)
+
+
+def test_transformer_lens_attributes_to_other_inputs_alone(case):
+    for ablation in ("zero", "mean"):
+        protocol = Protocol(ablation=ablation, n_pairs=2)
+        assert set(METHODS) - set(methods_under(protocol)) == {"eap-transformer-lens"}
+        with pytest.raises(RaspLensError, match="other inputs only"):
+            eap_transformer_lens(case.problem(protocol))
+    assert methods_under(Protocol()) == METHODS
 
 
 @pytest.mark.slow
