@@ -3,12 +3,13 @@
 python benchmarks/calibration.py --write docs/calibration-tables.md               # models in other weights
 python benchmarks/calibration.py --sources random --write docs/calibration-tables.md     # random programs
 python benchmarks/calibration.py --sources compressed distilled shuffled --write docs/calibration-tables.md
+python benchmarks/calibration.py --sources siit --config quick --write docs/calibration-tables.md
 python benchmarks/calibration.py --only copy,shift --kinds itself untrained       # a few
 """
 
 import argparse
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -25,8 +26,9 @@ from rasplens.compare.verdict.calibration.labelled_pairs import (
     exact_pairs,
     near_pairs,
     shuffled_pairs,
+    siit_pairs,
 )
-from rasplens.compare.verdict.calibration.measure import by_group, is_told_apart, measures, observe
+from rasplens.compare.verdict.calibration.measure import by_group, is_told_apart, measures, observe, same_variables
 from rasplens.compare.verdict.calibration.random_programs import N_PROGRAMS, random_programs
 from rasplens.compare.verdict.verdict import IMPLEMENTS, UNKNOWN, Answer
 from rasplens.errors import RaspLensError
@@ -50,8 +52,10 @@ SOURCES: Mapping[str, Pairs] = {
     "distilled": distilled_pairs,
     "shuffled": shuffled_pairs,
     "random": near_pairs,
+    "siit": siit_pairs,
 }
-"""Models in other weights; compressed, distilled and trained ones; random programs, each with one that is near."""
+"""Models in other weights; compressed, distilled and trained ones; random programs, each with one that is near;
+models that were trained to have a program's variables."""
 
 KNOWN = {**CIRCUITS, **HARD}
 """The circuits by name."""
@@ -76,7 +80,8 @@ def main() -> None:
     verdicts = found[found["model"].notna()] if "model" in found else found[:0]
     if not len(verdicts):
         raise SystemExit("No circuit has such pairs.")
-    text = tables(verdicts, left_out(found), arguments.config, arguments.seed)
+    draw = siit_tables if arguments.sources == ["siit"] else tables
+    text = draw(verdicts, left_out(found), arguments.config, arguments.seed)
     print(text)
     if arguments.write is not None:
         write(arguments.write, _section(set(arguments.sources)), text)
@@ -86,6 +91,8 @@ def _section(sources: set[str]) -> str:
     """Of the page, by its markers."""
     if sources == {"random"}:
         return "random programs"
+    if sources == {"siit"}:
+        return "siit pairs"
     return "trained pairs" if sources <= TRAINED else "calibration"
 
 
@@ -147,10 +154,36 @@ def tables(frame: pd.DataFrame, left_out: dict[str, str], config: str, seed: int
             "Their distillation did not come far enough: they count for neither.",
             _listed(unknown),
         ]
-    if left_out:
-        rows = [[name, why] for name, why in left_out.items()]
-        parts += ["### Left out", "Models that could not be made.", table(["circuit", "why"], rows)]
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *_left_out(left_out)])
+
+
+SAME_VARIABLES = {
+    "recognised": ("models with a program's variables that are said to have them", "≥ 95 %"),
+    "false_does_not": ("that are said not to implement it", "0"),
+}
+"""The same of models that were trained by SIIT."""
+
+
+def siit_tables(frame: pd.DataFrame, left_out: dict[str, str], config: str, seed: int) -> str:
+    """What is written of models that were trained by SIIT: every pair, because little of them is known."""
+    found = same_variables(frame)
+    rows = [[text, f"{100 * found[name]:.2f} %", goal] for name, (text, goal) in SAME_VARIABLES.items()]
+    trained = frame[frame["model"] != "itself"]
+    title = (
+        f"### {len(trained)} pairs of {frame['circuit'].nunique()} circuits; {found['models']} known to have the "
+        f"variables (`{config}`, seed {seed})"
+    )
+    parts = [
+        title,
+        table(["", "measured", "to reach"], rows),
+        _listed(trained, ("answers", "variables", "routes")),
+    ]
+    return "\n\n".join([*parts, *_left_out(left_out)])
+
+
+def _left_out(left_out: dict[str, str]) -> list[str]:
+    rows = [[name, why] for name, why in left_out.items()]
+    return ["### Left out", "Models that could not be made.", table(["circuit", "why"], rows)] if rows else []
 
 
 def _measures(frame: pd.DataFrame, config: str, seed: int) -> str:
@@ -171,19 +204,19 @@ def _families(frame: pd.DataFrame) -> str:
     return f"### By family\n\n{table(['family', 'known to be', *said], rows)}"
 
 
-def _listed(frame: pd.DataFrame) -> str:
+def _listed(frame: pd.DataFrame, levels: Sequence[str] = ()) -> str:
     if not len(frame):
         return "None."
     rows = [
         [
             *(str(row[name]) for name in ("circuit", "program", "model")),
             {True: "same", False: "different"}.get(row["same"], ""),
-            str(row["verdict"]),
+            *(str(row[name]) for name in ("verdict", *levels)),
             str(row["reasons"]).replace("|", "\\|"),
         ]
         for _, row in frame.iterrows()
     ]
-    return table(["circuit", "program", "model", "known to be", "verdict", "why"], rows)
+    return table(["circuit", "program", "model", "known to be", "verdict", *levels, "why"], rows)
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ class SIITRecipe:
     count alike; a fourth loss, `readout`, is ours. docs/siit.md has what each change did.
 
     Attributes:
-        steps: Of AdamW in a cycle, with a rate that rises and then falls to zero.
-        cycles: The most that there are.
+        steps: Of AdamW in the first cycle, with a rate that rises and then falls to zero.
+        cycles: The most that there are, each twice as long as the one before.
         enough: With each accuracy at least this on training inputs, there are no more of them.
         batch_size: Inputs per step.
         learning_rate: Its peak.
@@ -38,8 +38,8 @@ class SIITRecipe:
         RaspLensError: If a field makes no sense.
     """
 
-    steps: int = 4_000
-    cycles: int = 3
+    steps: int = 1_000
+    cycles: int = 4
     enough: float = 0.998
     batch_size: int = 128
     learning_rate: float = 3e-3
@@ -60,6 +60,11 @@ class SIITRecipe:
                 raise RaspLensError(f"{field.name} of a SIITRecipe must be at least {least}; got {value!r}.")
         if not self.warmup < self.steps:
             raise RaspLensError(f"The warm-up must be shorter than the {self.steps} steps; got {self.warmup}.")
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """The steps of each cycle."""
+        return tuple(self.steps * 2**cycle for cycle in range(self.cycles))
 
 
 def ordinary_architecture(compiled: CompiledModel, d_model: int = 64, normalization: str = "none") -> Architecture:

@@ -63,18 +63,21 @@ def trained(
         TrainingError: If the loss becomes infinite or NaN.
     """
     pool = task.sample(rng(seed, "training inputs"), recipe.pool)
-    keys = jax.random.split(
-        jax.random.key(int(rng(seed, "SIIT interventions").integers(2**31))), (recipe.cycles, recipe.steps)
-    )
     optimiser, chunk = _optimisation(start, compiled, circuit, task, recipe, jnp.asarray(pool))
     weights = {name: jnp.asarray(array) for name, array in start.weights.items()}
     weights |= _readouts(start, compiled, circuit, task)
-    for cycle in range(recipe.cycles):
+    key, step = jax.random.key(int(rng(seed, "SIIT interventions").integers(2**31))), 0
+    for length in recipe.lengths:
         state: State = weights, optimiser.init(weights)
-        for done in range(0, recipe.steps, CHUNK):
-            state, found = chunk(state, keys[cycle, done : done + CHUNK])
+        schedule = optax.warmup_cosine_decay_schedule(0.0, recipe.learning_rate, recipe.warmup, length)
+        rates = schedule(jnp.arange(length))
+        key, own = jax.random.split(key)
+        keys = jax.random.split(own, length)
+        for done in range(0, length, CHUNK):
+            some = slice(done, done + CHUNK)
+            state, found = chunk(state, (keys[some], rates[some]))
             means = {name: float(values.mean()) for name, values in found.items()}
-            step = cycle * recipe.steps + min(done + CHUNK, recipe.steps)
+            step += len(rates[some])
             if not all(np.isfinite(value) for value in means.values()):
                 raise TrainingError(
                     f"The loss became {means} before step {step}. Lower the learning rate "
@@ -93,29 +96,31 @@ def trained(
 def _optimisation(
     start: Transformer, compiled: CompiledModel, circuit: Circuit, task: Task, recipe: SIITRecipe, pool: jax.Array
 ) -> tuple[optax.GradientTransformation, Callable[..., tuple[State, dict[str, jax.Array]]]]:
-    """The optimiser of a cycle, and some of its steps: from state and keys, the next state and the losses."""
+    """AdamW but for its rate, and some of its steps: from a state, keys and rates, the next state and losses."""
     nodes = nodes_of(start.config)
     run = runner(start, nodes, {node: (node.head,) for node in nodes if node.is_head}, compiled.offset)
     answers, wanted = oracle(compiled, circuit, task), variables(compiled, circuit, task)
     all_losses = losses(run, answers, wanted, nodes, circuit, task)
-    rate = optax.warmup_cosine_decay_schedule(0.0, recipe.learning_rate, recipe.warmup, recipe.steps)
     optimiser = optax.chain(
-        optax.clip_by_global_norm(recipe.clip), optax.adamw(rate, b2=recipe.b2, weight_decay=recipe.weight_decay)
+        optax.clip_by_global_norm(recipe.clip),
+        optax.scale_by_adam(b2=recipe.b2),
+        optax.add_decayed_weights(recipe.weight_decay),
     )
 
     def loss(weights: dict[str, jax.Array], ids: jax.Array, key: jax.Array) -> tuple[jax.Array, Any]:
         found = all_losses(weights, ids, key)
         return weighed(found, recipe), found
 
-    def step(state: State, key: jax.Array) -> tuple[State, dict[str, jax.Array]]:
-        weights, moments = state
+    def step(state: State, drawn: tuple[jax.Array, jax.Array]) -> tuple[State, dict[str, jax.Array]]:
+        (weights, moments), (key, rate) = state, drawn
         rows, interventions = jax.random.split(key)
         ids = pool[jax.random.randint(rows, (recipe.batch_size,), 0, len(pool))]
         gradient, found = jax.grad(loss, has_aux=True)(weights, ids, interventions)
         updates, moments = optimiser.update(gradient, moments, weights)
+        updates = jax.tree.map(lambda update: -rate * update, updates)
         return (optax.apply_updates(weights, updates), moments), found
 
-    return optimiser, jax.jit(lambda state, keys: jax.lax.scan(step, state, keys))
+    return optimiser, jax.jit(lambda state, drawn: jax.lax.scan(step, state, drawn))
 
 
 def _readouts(start: Transformer, compiled: CompiledModel, circuit: Circuit, task: Task) -> dict[str, jax.Array]:

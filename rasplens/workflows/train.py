@@ -109,7 +109,7 @@ def implement_and_show(task: Task, seed: int, out: Path, json: bool, recipe: SII
 
         def report(step: int, means: Mapping[str, float]) -> None:
             losses = "  ".join(f"{name} {value:.4f}" for name, value in means.items())
-            advance(f"{task.name}: {losses}", step, recipe.cycles * recipe.steps)
+            advance(f"{task.name}: {losses}", step, sum(recipe.lengths))
 
         model = train_to_implement(next(iter(task.programs)), task, recipe=recipe, seed=seed, progress=report)
     model.save(out)

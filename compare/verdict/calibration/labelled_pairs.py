@@ -5,7 +5,7 @@ Known to be the same as a program: the compiled model, its disguises, a noisy on
 optimisation, one whose features share a somewhat narrower residual stream, and a distilled one, trained from
 random weights to match the activations of the compiled model, on inputs and on interventions. Known to be
 different: all of these for the alternative program, an untrained model, and the program's own architecture trained
-on answers that were shuffled.
+on answers that were shuffled. Known to have the same variables, by routes of its own: one that SIIT trained.
 """
 
 import contextlib
@@ -19,7 +19,15 @@ from rasplens.compare.models.vocabulary import Vocabulary, task_vocabulary, voca
 from rasplens.compare.verdict.calibration.circuits import Circuit
 from rasplens.compile import CompiledModel, compile_program
 from rasplens.errors import RaspLensError
-from rasplens.learned import Architecture, CompressedModel, Recipe, compress, train, untrained_like
+from rasplens.learned import (
+    Architecture,
+    CompressedModel,
+    Recipe,
+    compress,
+    train,
+    train_to_implement,
+    untrained_like,
+)
 from rasplens.learned.compressor import CompressionRecipe
 from rasplens.learned.compressor.evaluation import evaluate
 from rasplens.learned.distillation import distill
@@ -94,8 +102,15 @@ MOST_ERROR = 0.02
 """The largest error of a distilled model, as a share of the variance, at which it is known to be the same. It is
 measured in the directions that its teacher is known to use, which no comparison is told."""
 
-UNKNOWN = "distilled, not known"
-"""The kind of a model whose distillation did not come so far: it counts for neither."""
+NOT_KNOWN = ", not known"
+"""Ends the kind of a model whose training did not come so far: it counts for neither."""
+
+SIIT = "siit"
+"""The kind of a model that was trained to compute a program's variables in nodes that are known, and does. It is
+the same at the level of variables. Which routes it takes is not known, so that it counts for neither."""
+
+SIIT_REACHES: Mapping[str, float] = {"behaviour": 0.995, "interchange": 0.99, "strict": 0.99}
+"""The accuracies from which on it does."""
 
 NARROWER = (1.0, 0.8, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 """The shares of its directions that a model keeps while it is compressed more and more."""
@@ -155,7 +170,7 @@ def compressed_pairs(circuit: Circuit, seed: int = 0) -> Iterator[LabelledPair]:
 
 
 def distilled_pairs(circuit: Circuit, seed: int = 0) -> Iterator[LabelledPair]:
-    """Those whose models are distilled; of what kind `UNKNOWN` is, nothing is known."""
+    """Those whose models are distilled; of those whose kind ends in `NOT_KNOWN`, nothing is known."""
     faces = _faces(circuit, seed)
     for own, other in (faces, faces[::-1]):
         yield from _against(circuit, own, other, own.distilled, other.distilled)
@@ -171,6 +186,17 @@ def shuffled_pairs(circuit: Circuit, seed: int = 0) -> Iterator[LabelledPair]:
         yield own.pair_with(circuit, other, kind, False, shuffled, task_vocabulary(task))
 
 
+def siit_pairs(circuit: Circuit, seed: int = 0) -> Iterator[LabelledPair]:
+    """Those whose models were trained by SIIT to implement a program; and the compiled programs themselves.
+
+    Where variables of a compiled program cannot be tested on itself, they cannot on any model.
+    """
+    faces = _faces(circuit, seed)
+    for own, other in (faces, faces[::-1]):
+        yield own.pair_with(circuit, other, "itself", True, own.compiled, own.vocabulary)
+        yield from _against(circuit, own, other, own.siit, other.siit)
+
+
 def _faces(circuit: Circuit, seed: int) -> "list[_Face]":
     task = circuit.task()
     programs = circuit.program, circuit.alternative
@@ -182,10 +208,14 @@ def _against(
     circuit: Circuit, own: "_Face", other: "_Face", same: Iterable[Known], different: Iterable[Known]
 ) -> Iterator[LabelledPair]:
     for kind, model, vocabulary in same:
-        yield own.pair_with(circuit, other, kind, None if kind == UNKNOWN else True, model, vocabulary)
+        yield own.pair_with(circuit, other, kind, _known(kind, True), model, vocabulary)
     for kind, model, vocabulary in different:
-        known = None if kind == UNKNOWN else False
-        yield own.pair_with(circuit, other, f"{ALTERNATIVE}{kind}", known, model, vocabulary)
+        yield own.pair_with(circuit, other, f"{ALTERNATIVE}{kind}", _known(kind, False), model, vocabulary)
+
+
+def _known(kind: str, same: bool) -> bool | None:
+    """Whether a kind of model is known to be the same, which it would be; None where it counts for neither."""
+    return None if kind == SIIT or kind.endswith(NOT_KNOWN) else same
 
 
 def faithfully_compressed(compiled: CompiledModel, seed: int = 0) -> CompressedModel:
@@ -272,8 +302,16 @@ class _Face:
     def distilled(self) -> tuple[Known, ...]:
         """Trained to follow the compiled model, on interventions too."""
         distilled = distill(self.compiled, self.tokens, self.seed)
-        kind = "distilled" if distilled.error <= MOST_ERROR else UNKNOWN
-        return ((kind, distilled, self.vocabulary),)
+        reaches = "" if distilled.error <= MOST_ERROR else NOT_KNOWN
+        return ((f"distilled{reaches}", distilled, self.vocabulary),)
+
+    @cached_property
+    def siit(self) -> tuple[Known, ...]:
+        """Trained to implement the program."""
+        model = train_to_implement(self.compiled, self.task, seed=self.seed)
+        least = model.accuracy.least
+        reaches = "" if all(least[name] >= mark for name, mark in SIIT_REACHES.items()) else NOT_KNOWN
+        return ((f"{SIIT}{reaches}", model, task_vocabulary(self.task, model.prefix)),)
 
     def _exact(self) -> Iterator[Known]:
         weights, seed, own = self.compiled.transformer, self.seed, self.vocabulary

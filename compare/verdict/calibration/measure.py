@@ -11,7 +11,7 @@ from rasplens.compare.evidence.behaviour import discriminate
 from rasplens.compare.evidence.collection import causal_tests
 from rasplens.compare.models.pairing import pair
 from rasplens.compare.verdict.calibration.circuits import CIRCUITS, NOT_TOLD_APART, Circuit
-from rasplens.compare.verdict.calibration.labelled_pairs import ALTERNATIVE, LabelledPair, labelled_pairs
+from rasplens.compare.verdict.calibration.labelled_pairs import ALTERNATIVE, SIIT, LabelledPair, labelled_pairs
 from rasplens.compare.verdict.claims import UNTESTABLE
 from rasplens.compare.verdict.program_claims import program_claims
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, UNKNOWN, verdict
@@ -98,6 +98,26 @@ def measures(table: pd.DataFrame) -> dict[str, int | float]:
         "recognised": _share(same, IMPLEMENTS),
         "false_does_not": _share(same, NOT),
         "cannot_tell": _share(table["verdict"], UNKNOWN),
+    }
+
+
+def same_variables(table: pd.DataFrame) -> dict[str, int | float]:
+    """How verdicts do on the models of `siit_pairs` that are known to have a program's variables.
+
+    A program counts if its variables can be tested on the compiled model itself.
+
+    Returns:
+        models (how many), recognised (the share of which the verdict is "implements", or "implements" for the
+        variables) and false_does_not (the share that are said not to implement the program).
+    """
+    itself = table[table["model"] == "itself"].set_index(["circuit", "program"])["variables"]
+    models = table[table["model"] == SIIT].set_index(["circuit", "program"])
+    models = models[itself[models.index] != "not testable"]
+    found = (models["verdict"] == IMPLEMENTS) | (models["variables"] == IMPLEMENTS)
+    return {
+        "models": len(models),
+        "recognised": float(found.mean()) if len(models) else float("nan"),
+        "false_does_not": _share(models["verdict"], NOT),
     }
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from rasplens.compare.verdict.calibration.circuits import CIRCUITS
-from rasplens.compare.verdict.calibration.labelled_pairs import ALTERNATIVE, exact_pairs, near_pairs
+from rasplens.compare.verdict.calibration.labelled_pairs import ALTERNATIVE, exact_pairs, near_pairs, siit_pairs
 from rasplens.compile import compile_program
 
 
@@ -29,6 +29,27 @@ def test_near_pairs_are_the_program_twice_and_its_alternative():
     ]
     assert {pair.program for pair in pairs} == {"reverse_at_once"}
     assert pairs[2].model is pairs[2].alternative
+
+
+@pytest.mark.slow
+def test_siit_pairs_are_known_to_be_neither_and_their_kind_says_whether_they_reach_their_marks(monkeypatch):
+    from rasplens.compare.verdict.calibration import labelled_pairs as module
+    from rasplens.learned import SIITRecipe
+
+    train = module.train_to_implement
+    short = SIITRecipe(steps=4, cycles=1, batch_size=8, warmup=1, pool=60)
+    monkeypatch.setattr(
+        module, "train_to_implement", lambda compiled, task, seed: train(compiled, task, recipe=short, seed=seed)
+    )
+    for marks, ending in ((module.SIIT_REACHES, ", not known"), ({"behaviour": 0.0}, "")):
+        monkeypatch.setattr(module, "SIIT_REACHES", marks)
+        pairs = list(siit_pairs(CIRCUITS["reverse"]))
+        assert [(pair.kind, pair.same) for pair in pairs] == 2 * [
+            ("itself", True),
+            (f"siit{ending}", None),
+            (f"{ALTERNATIVE}siit{ending}", None),
+        ]
+        assert [pair.model for pair in pairs[1:3]] == [pair.model for pair in pairs[5:3:-1]]
 
 
 @pytest.mark.parametrize("name", [name for name in CIRCUITS if name != "copy"])

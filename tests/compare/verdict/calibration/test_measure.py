@@ -10,7 +10,14 @@ from rasplens.compare.models.vocabulary import task_vocabulary, vocabulary_of
 from rasplens.compare.verdict.calibration import measure
 from rasplens.compare.verdict.calibration.circuits import CIRCUITS, HARD, NOT_TOLD_APART
 from rasplens.compare.verdict.calibration.labelled_pairs import LabelledPair
-from rasplens.compare.verdict.calibration.measure import by_group, calibrate, is_told_apart, measures, observe
+from rasplens.compare.verdict.calibration.measure import (
+    by_group,
+    calibrate,
+    is_told_apart,
+    measures,
+    observe,
+    same_variables,
+)
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN
 
 FEW = CompareConfig(
@@ -72,6 +79,30 @@ def test_measures_by_hand():
     assert found["false_implements_most"] == pytest.approx(beta.ppf(0.975, 2, 19), abs=1e-6)
     assert (found["recognised"], found["false_does_not"]) == (0.7, 0.1)
     assert found["cannot_tell"] == 3 / 30
+
+
+def test_models_by_siit_count_where_the_compiled_model_s_own_variables_can_be_tested():
+    columns = ["circuit", "program", "model", "verdict", "variables"]
+    rows = [
+        ("c", "a", "itself", IMPLEMENTS, IMPLEMENTS),
+        ("c", "a", "siit", PARTLY, IMPLEMENTS),  # by other routes
+        ("c", "a", "alternative, siit", IMPLEMENTS, IMPLEMENTS),
+        ("c", "b", "itself", IMPLEMENTS, "not testable"),
+        ("c", "b", "siit", NOT, "not testable"),
+        ("d", "a", "itself", IMPLEMENTS, PARTLY),
+        ("d", "a", "siit, not known", NOT, NOT),
+        ("e", "a", "itself", IMPLEMENTS, IMPLEMENTS),
+        ("e", "a", "siit", IMPLEMENTS, "not testable"),
+        ("f", "a", "itself", IMPLEMENTS, IMPLEMENTS),
+        ("f", "a", "siit", NOT, NOT),
+        ("g", "a", "itself", IMPLEMENTS, IMPLEMENTS),
+        ("g", "a", "siit", PARTLY, UNKNOWN),
+    ]
+    found = same_variables(pd.DataFrame(rows, columns=columns))
+    assert found == {"models": 4, "recognised": 0.5, "false_does_not": 0.25}
+    none = same_variables(pd.DataFrame(rows[3:5], columns=columns))
+    assert none["models"] == 0
+    assert np.isnan(none["recognised"])
 
 
 def test_models_that_are_neither_count_as_neither():
