@@ -6,6 +6,7 @@ BOS, ours do not.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from rasplens.compile import CompiledModel
 from rasplens.compile.rasp import programs
@@ -22,6 +23,7 @@ from rasplens.compile.rasp.language import (
     tokens,
 )
 from rasplens.compile.rasp.programs.catalogue import CATALOGUE, CAUSAL, Entry
+from rasplens.learned import Architecture, ordinary_architecture
 from rasplens.tasks import Task, compile_for, task_from_program
 
 LONGER = 2
@@ -146,3 +148,31 @@ def compiled_task(programs_of: str, name: str) -> tuple[Task, CompiledModel]:
     causal = dict(entry.options).get("causal", False)
     task = task_from_program(entry.build(), entry.vocab, entry.max_len, causal=causal)
     return task, compile_for(task, optimize=programs_of != "interpbench")
+
+
+NARROWER_STREAM = {
+    "case_18": 1.6, "case_21": 1.3, "case_26": 2.0, "case_29": 2.0, "case_34": 1.5, "case_35": 3.0, "case_36": 2.5,
+    "case_37": 2.2,
+}  # fmt: skip
+"""By how much InterpBench's public code makes the residual stream narrower than the compiled model's."""
+
+NARROWER_HEADS = 2
+"""Of the other cases, by how much it makes the heads narrower; the stream has room for four of them."""
+
+
+def shape_of(shape: str, name: str, compiled: CompiledModel) -> Architecture:
+    """The shape of a model to train: of `"ordinary"` width, or `"narrow"`, as InterpBench's own are."""
+    ordinary, config = ordinary_architecture(compiled), compiled.transformer.config
+    if shape == "ordinary":
+        return ordinary
+    if name in NARROWER_STREAM:
+        width = max(2, int(config.d_model // NARROWER_STREAM[name]))
+        head = max(1, width // ordinary.n_heads)
+    else:
+        head = max(1, config.d_head // NARROWER_HEADS)
+        width = ordinary.n_heads * head
+    return replace(ordinary, d_model=width, d_head=head, d_mlp=4 * width)
+
+
+SHAPES = "ordinary", "narrow"
+"""What `shape_of` knows."""

@@ -3,6 +3,7 @@
 python benchmarks/siit.py --write docs/siit.md                prints the table and puts it into the page
 python benchmarks/siit.py --only induction,reverse            a few programs
 python benchmarks/siit.py --programs interpbench --models siit        those of InterpBench, and their models
+python benchmarks/siit.py --programs interpbench --shape narrow --models narrow       as narrow as its own
 python benchmarks/siit.py --recipe steps=500,cycles=1 --models brief         trained in another way
 """
 
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 from page import table, write
-from program_sets import SETS, compiled_task
+from program_sets import SETS, SHAPES, compiled_task, shape_of
 from swept import add_arguments, chosen, swept
 
 from rasplens.compare import compare
@@ -31,6 +32,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", choices=list(SETS), default="library", help="which set of programs")
     parser.add_argument("--only", default="", help="programs, with commas")
+    parser.add_argument("--shape", choices=SHAPES, default=SHAPES[0], help="of the models")
     parser.add_argument("--config", choices=list(PRESETS), default="quick", help="of the comparisons")
     parser.add_argument("--seed", type=int, default=0, help="of everything random")
     parser.add_argument("--recipe", type=_changes, default={}, help="what differs from the usual recipe")
@@ -41,6 +43,7 @@ def main() -> None:
     folder = None if arguments.models is None else str(arguments.models)
     asked = {
         "programs_of": arguments.programs,
+        "shape": arguments.shape,
         "recipe": arguments.recipe,
         "config": arguments.config,
         "seed": arguments.seed,
@@ -55,13 +58,20 @@ def main() -> None:
 
 
 def trained(
-    programs_of: str, name: str, recipe: dict[str, float], config: Preset, seed: int, folder: str | None
+    programs_of: str,
+    name: str,
+    shape: str,
+    recipe: dict[str, float],
+    config: Preset,
+    seed: int,
+    folder: str | None,
 ) -> Row:
     """A program's nodes, what they reach, and what a comparison says."""
     try:
         task, reference = compiled_task(programs_of, name)
         began = time.perf_counter()
-        model = train_to_implement(reference, task, recipe=SIITRecipe(**recipe), seed=seed)
+        architecture = shape_of(shape, name, reference)
+        model = train_to_implement(reference, task, architecture, SIITRecipe(**recipe), seed)
     except RaspLensError as error:
         return {"left_out": str(error).partition(". ")[0]}
     seconds = time.perf_counter() - began
