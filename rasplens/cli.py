@@ -85,8 +85,9 @@ TaskName = Annotated[
     str,
     typer.Argument(
         metavar="TASK",
-        help="induction, sort, copy, compression or compression_notebook; your own task or program as "
-        "FILE.py:NAME, which runs FILE.py, or FILE.rasp; or data, FILE.jsonl or FILE.csv.",
+        help="induction, sort, copy, compression or compression_notebook; a program of the library, such as "
+        "histogram; your own task or program as FILE.py:NAME, which runs FILE.py, or FILE.rasp; or data, "
+        "FILE.jsonl or FILE.csv.",
     ),
 ]
 Source = Annotated[

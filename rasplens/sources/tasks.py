@@ -1,9 +1,10 @@
-"""The task of a command: by name, from a file of a user's own, or a program's own answers."""
+"""The task of a command: by name, from a file of a user's own, or a program's own answers, also of the library."""
 
 from dataclasses import replace
 from pathlib import Path
 
 from rasplens.compile.rasp import SOp
+from rasplens.compile.rasp.programs.catalogue import CATALOGUE
 from rasplens.errors import RaspLensError
 from rasplens.sources.files import file_source, found_in
 from rasplens.sources.vocabularies import Sizes
@@ -20,10 +21,11 @@ def check_task(source: str) -> None:
     if is_data_file(source):
         if not Path(source).is_file():
             raise RaspLensError(f"There is no file {source}.")
-    elif file_source(source) is None and source not in TASKS:
+    elif file_source(source) is None and source not in TASKS and source not in CATALOGUE:
+        programs = ", ".join(name for name in CATALOGUE if name not in TASKS)
         raise RaspLensError(
-            f"There is no task {source!r}. There are {', '.join(TASKS)}; your own are FILE.py:NAME, FILE.rasp, "
-            "FILE.jsonl or FILE.csv."
+            f"There is no task {source!r}. There are {', '.join(TASKS)}, and programs of the library: {programs}. "
+            "Your own are FILE.py:NAME, FILE.rasp, FILE.jsonl or FILE.csv."
         )
 
 
@@ -35,6 +37,8 @@ def is_data_file(source: str) -> bool:
 def task_source(source: str, sizes: Sizes = Sizes()) -> Task:  # noqa: B008 - it is frozen
     """A task by its name, or from `FILE.py:NAME`, `FILE.rasp` or a data file; of a program, its own answers.
 
+    A program of the library has small inputs of its own, unless others are given.
+
     Raises:
         RaspLensError: If there is none, or what a program needs is not given.
     """
@@ -43,6 +47,8 @@ def task_source(source: str, sizes: Sizes = Sizes()) -> Task:  # noqa: B008 - it
         _take_no_sizes(source, replace(sizes, causal=False))
         return task_from_data(source, causal=sizes.causal)
     found = file_source(source)
+    if found is None and source not in TASKS:
+        return _from_catalogue(source, sizes)
     if found is None:
         _take_no_sizes(source, sizes)
         return get_task(source)
@@ -52,6 +58,13 @@ def task_source(source: str, sizes: Sizes = Sizes()) -> Task:  # noqa: B008 - it
         return task_from_program(task, tokens, sizes.length(source), causal=sizes.causal)
     _take_no_sizes(source, sizes)
     return task
+
+
+def _from_catalogue(source: str, sizes: Sizes) -> Task:
+    entry = CATALOGUE[source]
+    causal = sizes.causal or dict(entry.options).get("causal", False)
+    tokens = entry.vocab if sizes.vocab is None else sizes.tokens(source, False)
+    return task_from_program(entry.build(), tokens, sizes.max_len or entry.max_len, causal=causal)
 
 
 def _take_no_sizes(source: str, sizes: Sizes) -> None:

@@ -13,13 +13,12 @@ from rasplens.compare.discovery.problem import Problem, Protocol, Scores
 from rasplens.compare.discovery.scoreboard import board
 from rasplens.compare.discovery.variables.finders import FINDERS
 from rasplens.compare.discovery.variables.scoring import variable_board
-from rasplens.compile.rasp.programs.catalogue import CATALOGUE
 from rasplens.errors import RaspLensError
 from rasplens.model import save
 from rasplens.progress import progress_bar
 from rasplens.sources import Sizes, task_source
 from rasplens.sources.programs import program_source
-from rasplens.tasks import TASKS, Task, compile_for, task_from_program
+from rasplens.tasks import compile_for
 from rasplens.workflows.output_files import check_file
 
 HEADINGS = ("method", "AUROC", "average\nprecision", "CPR", "CMD", "decoys\nbelow", "seconds")
@@ -108,18 +107,8 @@ def find_variables_and_show(
 def _made(source: str, program: str | None, sizes: Sizes, kind: str, seed: int) -> Case:
     """The model to score on."""
     _check([kind], KINDS, "kind of model")
-    task = task_of(source, sizes)
+    task = task_source(source, sizes)
     return KINDS[kind](compile_for(task, program_source(task, program)), task, seed)
-
-
-def task_of(source: str, sizes: Sizes) -> Task:
-    """A task by name or from a file; or a program of the library on its own small inputs."""
-    if source in CATALOGUE and source not in TASKS:
-        entry = CATALOGUE[source]
-        causal = sizes.causal or dict(entry.options).get("causal", False)
-        vocab = entry.vocab if sizes.vocab is None else sizes.tokens(source, False)
-        return task_from_program(entry.build(), vocab, sizes.max_len or entry.max_len, causal=causal)
-    return task_source(source, sizes)
 
 
 def _stored(path: Path) -> Method:

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from rasplens.compile import CompileError
+from rasplens.compile.rasp.programs.catalogue import CATALOGUE
 from rasplens.errors import RaspLensError
 from rasplens.learned.compressor.compressed_model import compressed_by
 from rasplens.sources import Sizes, compile_source, learned_model, parse_vocab, reference, task_source
@@ -122,6 +123,19 @@ def test_tasks_come_from_files(own):
     assert (task.name, task.vocab) == ("y", ("0", "1", "2"))  # the language's tokens are strings
     assert task_source(f"{own}/own.rasp:x", Sizes("0..2", 3)).name == "x"
     assert task_source(f"{own}/own.rasp", Sizes("0..2", 3, output="x")).name == "x"
+
+
+def test_a_program_of_the_library_is_a_task_on_small_inputs_of_its_own_or_on_others():
+    task = task_source("frac_prevs")
+    assert task.n_ctx == CATALOGUE["frac_prevs"].max_len
+    assert task.visible.sum() < task.visible.size  # it is a causal one
+    other = task_source("frac_prevs", Sizes("a..d", 7))
+    assert (other.vocab, other.n_ctx) == (("a", "b", "c", "d"), 7)
+    assert task_source("sort").name == "sort" in CATALOGUE  # a task before a program of that name
+    with pytest.raises(RaspLensError, match="brings its own"):
+        task_source("sort", Sizes("a..d"))
+    with pytest.raises(RaspLensError, match=r"no task 'histogramm'.*programs of the library:.* histogram,"):
+        task_source("histogramm")
 
 
 def test_tasks_come_from_data(own):
