@@ -11,10 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
+from scipy.stats import entropy
 
 from rasplens.learned.siit.circuit import Circuit, Node
-from rasplens.learned.siit.interventions import Interchange, Runner
+from rasplens.learned.siit.interventions import Interchange, Runner, Variables
 from rasplens.learned.siit.recipe import SIITRecipe
 from rasplens.tasks import Task
 
@@ -30,16 +32,16 @@ Loss = Callable[..., tuple[jax.Array, dict[str, jax.Array]]]
 def losses(
     run: Runner,
     answers: Callable[..., jax.Array],
-    variables: Callable[..., list[jax.Array]],
+    variables: Variables,
     nodes: Sequence[Node],
     circuit: Circuit,
     task: Task,
 ) -> Callable[..., dict[str, jax.Array]]:
     """By name, the mean cross-entropy in nats: of behaviour, under interchange, and with the rest resampled.
 
-    The fourth, `readout`, is the mean squared error of a linear readout of every node's variable, as a share of
-    the variable's variance. The published training has none. Where a shortcut gives the answers first,
-    interchange alone stays on a plateau.
+    The fourth, `readout`, is the cross-entropy of a linear readout of every node's variable, as a share of the
+    variable's entropy. The published training has none. Where a shortcut gives the answers first, interchange
+    alone stays on a plateau.
 
     Args:
         run: The model.
@@ -59,8 +61,8 @@ def losses(
         drawn = {"interchange": (inside, of_circuit), "strict": (outside, of_rest)}
         result = {"behaviour": cross_entropy(clean[:, read], answers(ids))}
         errors = [
-            _readout_error(weights, given, node, wanted)
-            for node, wanted in zip(circuit, variables(ids), strict=True)
+            _readout_error(weights, given, node, wanted, own)
+            for node, wanted, own in zip(circuit, variables.values(ids), variables.shares, strict=True)
         ]
         result["readout"] = jnp.stack(errors).mean()
         for name, (those, own_key) in drawn.items():
@@ -84,13 +86,18 @@ def readout(node: Node, kind: str = "W") -> str:
 
 
 def _readout_error(
-    weights: Mapping[str, jax.Array], given: Mapping[str, jax.Array], node: Node, wanted: jax.Array
+    weights: Mapping[str, jax.Array],
+    given: Mapping[str, jax.Array],
+    node: Node,
+    wanted: jax.Array,
+    shares: np.ndarray,
 ) -> jax.Array:
-    """The mean squared error of reading a node's variable, in the compiled model's code, linearly off the node."""
-    own = given[node.point][:, :, node.head] if node.is_head else given[node.point]
-    if not wanted.shape[-1]:  # the same on all inputs
+    """The cross-entropy of reading a node's value linearly off the node, as a share of the value's entropy."""
+    if len(shares) == 1:  # the same on all inputs
         return jnp.zeros(())
-    return jnp.mean((own @ weights[readout(node)] + weights[readout(node, "b")] - wanted) ** 2)
+    own = given[node.point][:, :, node.head] if node.is_head else given[node.point]
+    logits = own @ weights[readout(node)] + weights[readout(node, "b")]
+    return cross_entropy(logits, wanted) / entropy(shares)
 
 
 def random_interchange(key: jax.Array, n_nodes: int, n: int, n_pos: int) -> Interchange:
