@@ -19,6 +19,7 @@ from swept import add_arguments, chosen, swept
 
 from rasplens.compare import compare
 from rasplens.compare.config import PRESETS, Preset
+from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT
 from rasplens.errors import RaspLensError
 from rasplens.learned import SIITRecipe, train_to_implement
 from rasplens.sweeps import Job
@@ -26,6 +27,9 @@ from rasplens.sweeps.job import Row
 
 WANTED = {"behaviour": 0.995, "interchange": 0.99, "strict": 0.99}
 """What is to be reached."""
+
+NONE = "not testable"
+"""What is said of variables that cannot be interchanged."""
 
 
 def main() -> None:
@@ -77,12 +81,15 @@ def trained(
     seconds = time.perf_counter() - began
     if folder is not None:
         model.save(Path(folder) / f"{name}.safetensors")
-    said = compare(reference, model, task=task, config=config, seed=seed).verdict
+    said, itself = (
+        compare(reference, one, task=task, config=config, seed=seed).verdict for one in (model, reference)
+    )
     return {
         "nodes": len(model.circuit),
         **model.accuracy.least,
         "verdict": said.answer,
         "variables": said.levels["variables"],
+        "testable": itself.levels["variables"] != NONE,
         "training": seconds,
     }
 
@@ -112,13 +119,24 @@ def summary(found: pd.DataFrame) -> str:
         for row in done.to_dict("records")
     ]
     total = (
-        f"{reached.sum()} of {len(done)} programs reach all three; median "
-        f"{done['training'].median():.0f} s a model, one processor each."
+        f"{reached.sum()} of {len(done)} programs reach all three; median {done['training'].median():.0f} s a model, "
+        f"one processor each. {_said(done)}"
     )
     missing = found[found["nodes"].isna()]
     why = missing["error"].where(missing["error"].notna(), missing.get("left_out"))
     left = [f"`{name}` is left out: {reason}." for name, reason in zip(missing["name"], why, strict=True)]
     return "\n\n".join([total, table(headings, rows), *left])
+
+
+def _said(done: pd.DataFrame) -> str:
+    """How often a comparison says what is known: that these models have the program's variables."""
+    testable = done[done["testable"].astype(bool)]
+    has_them = (testable["verdict"] == IMPLEMENTS) | (testable["variables"] == IMPLEMENTS)
+    wrong, of_all = ((rows["verdict"] == NOT).sum() for rows in (testable, done))
+    return (
+        f"The variables of {len(testable)} programs can be tested on the compiled model itself: {has_them.sum()} of "
+        f"these models are said to have them, {wrong} not to implement the program ({of_all} of all {len(done)})."
+    )
 
 
 def _share(value: float, least: float = math.inf) -> str:
