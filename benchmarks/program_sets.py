@@ -161,10 +161,12 @@ NARROWER_HEADS = 2
 
 
 def shape_of(shape: str, name: str, compiled: CompiledModel) -> Architecture:
-    """The shape of a model to train: of `"ordinary"` width, or `"narrow"`, as InterpBench's own are."""
+    """The shape of a model to train: `"ordinary"`, `"LN"` (with layer norm), or `"narrow"` as in InterpBench."""
     ordinary, config = ordinary_architecture(compiled), compiled.transformer.config
     if shape == "ordinary":
         return ordinary
+    if shape == "LN":
+        return replace(ordinary, normalization="LN")
     if name in NARROWER_STREAM:
         width = max(2, int(config.d_model // NARROWER_STREAM[name]))
         head = max(1, width // ordinary.n_heads)
@@ -174,5 +176,5 @@ def shape_of(shape: str, name: str, compiled: CompiledModel) -> Architecture:
     return replace(ordinary, d_model=width, d_head=head, d_mlp=4 * width)
 
 
-SHAPES = "ordinary", "narrow"
+SHAPES = "ordinary", "LN", "narrow"
 """What `shape_of` knows."""

@@ -118,10 +118,8 @@ def summary(found: pd.DataFrame) -> str:
         ]
         for row in done.to_dict("records")
     ]
-    total = (
-        f"{reached.sum()} of {len(done)} programs reach all three; median {done['training'].median():.0f} s a model, "
-        f"one processor each. {_said(done)}"
-    )
+    middle = f"{done['training'].median():.0f} s a model, one processor each"
+    total = f"{reached.sum()} of {len(done)} programs reach all three; median {middle}. {_said(done)}"
     missing = found[found["nodes"].isna()]
     why = missing["error"].where(missing["error"].notna(), missing.get("left_out"))
     left = [f"`{name}` is left out: {reason}." for name, reason in zip(missing["name"], why, strict=True)]
@@ -134,8 +132,9 @@ def _said(done: pd.DataFrame) -> str:
     has_them = (testable["verdict"] == IMPLEMENTS) | (testable["variables"] == IMPLEMENTS)
     wrong, of_all = ((rows["verdict"] == NOT).sum() for rows in (testable, done))
     return (
-        f"The variables of {len(testable)} programs can be tested on the compiled model itself: {has_them.sum()} of "
-        f"these models are said to have them, {wrong} not to implement the program ({of_all} of all {len(done)})."
+        f"The variables of {len(testable)} programs can be tested on the compiled model itself: {has_them.sum()} "
+        f"of these models are said to have them, {wrong} not to implement the program; "
+        f"{of_all} are of all {len(done)}."
     )
 
 

@@ -88,7 +88,8 @@ def test_programs_of_the_library_are_longer_than_in_the_catalogue(sets):
 @pytest.mark.parametrize(("case", "width", "head"), [("case_21", 48, 12), ("case_19", 28, 7)])
 def test_narrow_models_have_interpbench_s_widths(sets, case, width, head):
     _, compiled = sets.compiled_task("interpbench", case)
-    ordinary, narrow = (sets.shape_of(shape, case, compiled) for shape in sets.SHAPES)
+    ordinary, normalized, narrow = (sets.shape_of(shape, case, compiled) for shape in sets.SHAPES)
+    assert (normalized.d_model, normalized.normalization, ordinary.normalization) == (64, "LN", "none")
     assert (ordinary.d_model, ordinary.n_heads) == (64, 4)
     assert (narrow.d_model, narrow.n_heads, narrow.d_head, narrow.d_mlp) == (width, 4, head, 4 * width)
     assert (narrow.n_layers, narrow.activation) == (ordinary.n_layers, ordinary.activation)
