@@ -1,5 +1,6 @@
 """A job: an importable function and its arguments, in plain data, and the key that its result is kept under."""
 
+import ast
 import hashlib
 import importlib
 import importlib.util
@@ -59,7 +60,8 @@ class Job:
         """A digest of all that the result depends on: function, arguments, files, and the code of RASPLens.
 
         So a result is never taken for that of other code. The code that counts is this package's, and the module
-        of the function. It is found once, when it is first asked for: files that change meanwhile are another job.
+        of the function; comments, docstrings and layout do not. It is found once, when it is first asked for:
+        files that change meanwhile are another job.
 
         Raises:
             RaspLensError: If there is no such function.
@@ -104,7 +106,7 @@ def _digest_of_package() -> str:
     """Of everything in RASPLens that a result may depend on."""
     digest = hashlib.sha256()
     for path in package_files():
-        digest.update(path.name.encode() + path.read_bytes())
+        digest.update(path.name.encode() + _digest_of_code(path).encode())
     return digest.hexdigest()
 
 
@@ -122,7 +124,25 @@ def _digest_of_module(name: str) -> str:
         spec = None
     if spec is None or spec.origin is None:
         raise RaspLensError(f"There is no module {name}, which a job's function is to come from.")
-    return _digest_of_file(Path(spec.origin))
+    return _digest_of_code(Path(spec.origin))
+
+
+def _digest_of_code(path: Path) -> str:
+    """Of Python, its syntax tree without the strings that stand by themselves; of other files, the bytes."""
+    if path.suffix != ".py":
+        return _digest_of_file(path)
+    tree = ast.parse(path.read_bytes())
+    for node in ast.walk(tree):
+        for name, body in ast.iter_fields(node):
+            if isinstance(body, list):
+                setattr(node, name, [part for part in body if not _is_text(part)])
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+
+
+def _is_text(part: Any) -> bool:
+    return (
+        isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant) and isinstance(part.value.value, str)
+    )
 
 
 def _digest_of_file(path: Path) -> str:

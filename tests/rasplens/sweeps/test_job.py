@@ -33,6 +33,23 @@ def test_a_key_depends_on_the_code_of_its_function(tmp_path, monkeypatch):
     assert Job("own_jobs_of_a_test:f", {}).key != key
 
 
+def test_a_key_does_not_depend_on_comments_and_docstrings(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = tmp_path / "described_jobs_of_a_test.py"
+    written = [
+        "A = 1\ndef f(): return {'a': A}\n",
+        "'Jobs.'\nA = 1\n'A number.'\n\ndef f():\n    'A row.'  # of one\n    return {'a': A}\n",
+        "A = 1\ndef f(): return {'b': A}\n",
+        "A = 1\ndef f(): return {'a': 'A'}\n",
+    ]
+    keys = []
+    for text in written:
+        module.write_text(text)
+        keys.append(Job("described_jobs_of_a_test:f", {}).key)
+    assert keys[0] == keys[1]
+    assert len(set(keys)) == 3
+
+
 def test_a_key_depends_on_the_code_of_the_package(monkeypatch):
     from rasplens.sweeps import job as module
 
