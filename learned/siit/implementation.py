@@ -9,11 +9,13 @@ from rasplens.compile import CompiledModel
 from rasplens.compile.rasp import SOp
 from rasplens.errors import RaspLensError
 from rasplens.learned.architecture import Architecture
+from rasplens.learned.config import DEFAULTS, TrainConfig
 from rasplens.learned.learned_model import LearnedModel
 from rasplens.learned.siit.accuracy import ImplementationAccuracy, implementation_accuracy
 from rasplens.learned.siit.circuit import Circuit, check_has_nodes, circuit_of
 from rasplens.learned.siit.recipe import SIITRecipe, ordinary_architecture
-from rasplens.learned.siit.training import Progress, trained, untrained_behind_bos
+from rasplens.learned.siit.training import Progress, SIITTraining, untrained_behind_bos
+from rasplens.learned.training import loop
 from rasplens.model import Transformer
 from rasplens.tasks import Task, as_task, compile_for
 
@@ -68,7 +70,9 @@ def train_to_implement(
     recipe: SIITRecipe | None = None,
     seed: int = 0,
     *,
+    config: TrainConfig = DEFAULTS,
     progress: Progress | None = None,
+    state_path: str | Path | None = None,
 ) -> SIITModel:
     """A model that computes each of a program's variables in a node of its own, trained by interchange.
 
@@ -80,12 +84,17 @@ def train_to_implement(
         architecture: Any that has the nodes, see `circuit_of`; `ordinary_architecture` of the program by default.
         recipe: How to train.
         seed: Of weights, inputs and interventions.
+        config: How to go about it: how often the state is kept.
         progress: Called every few hundred steps.
+        state_path: A `.safetensors` file to keep the state of the training in, with its history beside it as
+            `.jsonl`. If it is there already, the training goes on from it, and ends with the very weights that
+            it would have had without the interruption.
 
     Raises:
         RaspLensError: If the program computes nothing in a head or an MLP, the architecture lacks a node, or the
             task's answers are no single labels.
         TrainingError: If the loss becomes infinite or NaN.
+        StorageError: If the state cannot be written, is damaged, or is that of another training.
     """
     task, recipe = as_task(task), recipe or SIITRecipe()
     compiled = compile_for(task, program)
@@ -96,12 +105,14 @@ def train_to_implement(
         raise RaspLensError(f"{compiled.output!r} computes nothing in a head or an MLP: there is no circuit.")
     check_has_nodes(architecture, circuit)
     start = untrained_behind_bos(architecture, compiled, task, seed)
-    transformer, steps = trained(start, compiled, circuit, task, recipe, seed, progress)
+    job = SIITTraining(start, compiled, circuit, task, recipe, seed)
+    end = loop.run(job, progress, state_path, config.save_every)
+    transformer = job.model(end.arrays[0])
     accuracy = implementation_accuracy(compiled, transformer, circuit, task, seed)
     provenance = {
         "origin": f"trained to implement {compiled.output!r} by SIIT with seed {seed}",
         "seed": seed,
-        "steps": steps,
+        "steps": end.reports[-1].step,
         "architecture": asdict(architecture),
         "recipe": asdict(recipe),
         "circuit": {str(node): list(part.variables) for node, part in circuit.items()},

@@ -1,7 +1,8 @@
 """The training itself: cycles of steps, until the model implements the program on its training inputs."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -18,18 +19,43 @@ from rasplens.learned.siit.circuit import Circuit, nodes_of
 from rasplens.learned.siit.interventions import oracle, runner, variables
 from rasplens.learned.siit.losses import losses, readout, weighed
 from rasplens.learned.siit.recipe import SIITRecipe
+from rasplens.learned.training.loop import Job, Standing
 from rasplens.model import Transformer
 from rasplens.model.random_streams import rng
+from rasplens.model.storage import checksum
 from rasplens.tasks import Task
+from rasplens.tasks.task import Ids
 
 CHUNK = 200
 """Steps between two reports."""
 
-Progress = Callable[[int, Mapping[str, float]], None]
-"""Called with the step and the mean of each loss since the last call."""
+DIGITS = 12
+"""Of a checksum that tells weights from others."""
 
-State = tuple[dict[str, jax.Array], Any]
-"""Weights and moments."""
+Weights = dict[str, jax.Array]
+"""Of the model, and of what reads variables off its nodes."""
+
+State = tuple[Weights, Any]
+"""Weights, and the optimiser's moments."""
+
+
+@dataclass(frozen=True)
+class SIITReport:
+    """How a strict interchange-intervention training stands after a chunk of steps.
+
+    Attributes:
+        step: Steps done, over all cycles.
+        losses: By name, the mean of each loss over the chunk; see `losses`.
+        seconds: Since the start, compilation included and interruptions not.
+    """
+
+    step: int
+    losses: Mapping[str, float]
+    seconds: float = 0.0
+
+
+Progress = Callable[[SIITReport], None]
+"""Called after every chunk of steps."""
 
 
 def untrained_behind_bos(
@@ -48,55 +74,122 @@ def untrained_behind_bos(
     return with_biases(model) if architecture.bias else model
 
 
-def trained(
-    start: Transformer,
-    compiled: CompiledModel,
-    circuit: Circuit,
-    task: Task,
-    recipe: SIITRecipe,
-    seed: int,
-    progress: Progress | None = None,
-) -> tuple[Transformer, int]:
-    """The model after as many cycles as it needs, and how many steps these were.
+@dataclass(frozen=True, eq=False)
+class SIITTraining(Job[SIITReport]):
+    """The training of a model to implement a program.
 
-    Raises:
-        TrainingError: If the loss becomes infinite or NaN.
+    The standing's arrays are its `State`; its notes say how many cycles are done, how many steps of the present
+    one, and whether the model implements the program well enough.
+
+    Attributes:
+        start: The untrained model.
+        compiled: The program.
+        circuit: Which node is to compute what.
+        task: Inputs, and where answers are read.
+        recipe: How to train.
+        seed: Of inputs and interventions.
     """
-    pool = task.sample(rng(seed, "training inputs"), recipe.pool)
-    optimiser, chunk = _optimisation(start, compiled, circuit, task, recipe, jnp.asarray(pool))
-    weights = {name: jnp.asarray(array) for name, array in start.weights.items()}
-    weights |= _readouts(start, compiled, circuit, task)
-    key, step = jax.random.key(int(rng(seed, "SIIT interventions").integers(2**31))), 0
-    for length in recipe.lengths:
-        state: State = weights, optimiser.init(weights)
-        schedule = optax.warmup_cosine_decay_schedule(0.0, recipe.learning_rate, recipe.warmup, length)
-        rates = schedule(jnp.arange(length))
-        key, own = jax.random.split(key)
-        keys = jax.random.split(own, length)
-        for done in range(0, length, CHUNK):
-            some = slice(done, done + CHUNK)
-            state, found = chunk(state, (keys[some], rates[some]))
-            means = {name: float(values.mean()) for name, values in found.items()}
-            step += len(rates[some])
-            if not all(np.isfinite(value) for value in means.values()):
-                raise TrainingError(
-                    f"The loss became {means} before step {step}. Lower the learning rate "
-                    f"({recipe.learning_rate:g})."
-                )
-            if progress is not None:
-                progress(step, means)
-        weights = state[0]
-        model = Transformer(start.config, {name: np.asarray(weights[name]) for name in start.weights}, start.mask)
-        own = implementation_accuracy(compiled, model, circuit, task, seed, pool).least
-        if min(own[name] for name in ("behaviour", "interchange", "strict")) >= recipe.enough:
-            break
-    return model, step
+
+    start: Transformer
+    compiled: CompiledModel
+    circuit: Circuit
+    task: Task
+    recipe: SIITRecipe
+    seed: int
+    report = SIITReport
+
+    @cached_property
+    def identity(self) -> Mapping[str, Any]:
+        """The task, the program's weights, the model's, and all that decides how it is trained."""
+        program, start = self.compiled.transformer.weights, self.start.weights
+        return {
+            "task": f"{self.task.name} ({self.task.digest})",
+            "program": f"{self.compiled.output} ({checksum({}, program)[:DIGITS]})",
+            "recipe": asdict(self.recipe),
+            "seed": self.seed,
+            "untrained model": checksum({}, start)[:DIGITS],
+            "chunk": CHUNK,
+        }
+
+    @cached_property
+    def pool(self) -> Ids:
+        """The inputs that are trained on."""
+        return self.task.sample(rng(self.seed, "training inputs"), self.recipe.pool)
+
+    @cached_property
+    def optimisation(self) -> "Optimisation":
+        """The optimiser, and its compiled steps."""
+        return _optimisation(
+            self.start, self.compiled, self.circuit, self.task, self.recipe, jnp.asarray(self.pool)
+        )
+
+    def layout(self) -> State:
+        """The first state."""
+        return self.first().arrays
+
+    def first(self) -> Standing[SIITReport]:
+        """Untrained weights, and readouts that are zero."""
+        weights = {name: jnp.asarray(array) for name, array in self.start.weights.items()}
+        weights |= _readouts(self.start, self.compiled, self.circuit, self.task)
+        notes = {"cycles": 0, "steps": 0, "is_enough": False}
+        return Standing((weights, self.optimisation[0].init(weights)), notes)
+
+    def is_done(self, at: Standing[SIITReport]) -> bool:
+        """Whether the model is good enough, or there is no further cycle."""
+        return at.notes["is_enough"] or at.notes["cycles"] == self.recipe.cycles
+
+    def chunk(self, at: Standing[SIITReport]) -> Standing[SIITReport]:
+        """The standing after some steps; behind the last one of a cycle, the model is measured.
+
+        Raises:
+            TrainingError: If the loss becomes infinite or NaN.
+        """
+        cycle, done = at.notes["cycles"], at.notes["steps"]
+        optimiser, some_steps = self.optimisation
+        keys, rates = self._drawn(cycle)
+        now = slice(done, done + CHUNK)
+        (weights, moments), found = some_steps(at.arrays, (keys[now], rates[now]))
+        before = at.reports[-1].step if at.reports else 0
+        new = SIITReport(before + len(rates[now]), {name: float(values.mean()) for name, values in found.items()})
+        if not all(np.isfinite(value) for value in new.losses.values()):
+            raise TrainingError(
+                f"The loss became {dict(new.losses)} before step {new.step}. Lower the learning rate "
+                f"({self.recipe.learning_rate:g})."
+            )
+        notes = {"cycles": cycle, "steps": now.stop, "is_enough": False}
+        if now.stop >= len(rates):
+            moments = optimiser.init(weights)
+            notes = {"cycles": cycle + 1, "steps": 0, "is_enough": self._is_enough(weights)}
+        return Standing((weights, moments), notes, (*at.reports, new))
+
+    def model(self, weights: Weights) -> Transformer:
+        """What is trained, without the readouts."""
+        own = {name: np.asarray(weights[name]) for name in self.start.weights}
+        return Transformer(self.start.config, own, self.start.mask)
+
+    def _drawn(self, cycle: int) -> tuple[jax.Array, jax.Array]:
+        """A random key and a learning rate for each step of a cycle."""
+        length = self.recipe.lengths[cycle]
+        key = jax.random.key(int(rng(self.seed, "SIIT interventions").integers(2**31)))
+        for _ in range(cycle + 1):
+            key, own = jax.random.split(key)
+        schedule = optax.warmup_cosine_decay_schedule(0.0, self.recipe.learning_rate, self.recipe.warmup, length)
+        return jax.random.split(own, length), schedule(jnp.arange(length))
+
+    def _is_enough(self, weights: Weights) -> bool:
+        found = implementation_accuracy(
+            self.compiled, self.model(weights), self.circuit, self.task, self.seed, self.pool
+        )
+        return min(found.least[name] for name in ("behaviour", "interchange", "strict")) >= self.recipe.enough
+
+
+Optimisation = tuple[optax.GradientTransformation, Callable[..., tuple[State, dict[str, jax.Array]]]]
+"""AdamW but for its rate, and some of its steps: from a state, keys and rates, the next state and losses."""
 
 
 def _optimisation(
     start: Transformer, compiled: CompiledModel, circuit: Circuit, task: Task, recipe: SIITRecipe, pool: jax.Array
-) -> tuple[optax.GradientTransformation, Callable[..., tuple[State, dict[str, jax.Array]]]]:
-    """AdamW but for its rate, and some of its steps: from a state, keys and rates, the next state and losses."""
+) -> Optimisation:
     nodes = nodes_of(start.config)
     run = runner(start, nodes, {node: (node.head,) for node in nodes if node.is_head}, compiled.offset)
     answers, wanted = oracle(compiled, circuit, task), variables(compiled, circuit, task)
@@ -123,9 +216,10 @@ def _optimisation(
     return optimiser, jax.jit(lambda state, drawn: jax.lax.scan(step, state, drawn))
 
 
-def _readouts(start: Transformer, compiled: CompiledModel, circuit: Circuit, task: Task) -> dict[str, jax.Array]:
+def _readouts(start: Transformer, compiled: CompiledModel, circuit: Circuit, task: Task) -> Weights:
     """What reads variables off nodes, zero at first."""
-    config, found = start.config, {}
+    config = start.config
+    found: Weights = {}
     for node, own in zip(circuit, variables(compiled, circuit, task).shares, strict=True):
         width = config.d_head if node.is_head else config.d_model
         found[readout(node)] = jnp.zeros((width, len(own)))

@@ -1,6 +1,6 @@
 """`rasplens train`: models of a task, one for each seed, or one whose nodes compute a program."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from rasplens import terminal
@@ -17,6 +17,7 @@ from rasplens.learned import (
     use_all_cores,
 )
 from rasplens.learned.recipes import default_recipes
+from rasplens.learned.siit.training import SIITReport
 from rasplens.progress import Advance, progress_bar, training_report
 from rasplens.tasks import Task
 from rasplens.workflows.output_files import check_file, trained_before
@@ -95,6 +96,8 @@ def _is_file(recipe: str) -> bool:
 def implement_and_show(task: Task, seed: int, out: Path, json: bool, recipe: SIITRecipe | None = None) -> None:
     """Trains a model to implement a task's first program, stores it, and prints what its nodes compute.
 
+    A training that was interrupted goes on where it was.
+
     Raises:
         RaspLensError: If the task has no program, or there is no place to write to.
     """
@@ -107,12 +110,15 @@ def implement_and_show(task: Task, seed: int, out: Path, json: bool, recipe: SII
     use_all_cores()
     with progress_bar(f"{task.name}: JAX compiles the training step") as advance:
 
-        def report(step: int, means: Mapping[str, float]) -> None:
-            losses = "  ".join(f"{name} {value:.4f}" for name, value in means.items())
-            advance(f"{task.name}: {losses}", step, sum(recipe.lengths))
+        def report(now: SIITReport) -> None:
+            losses = "  ".join(f"{name} {value:.4f}" for name, value in now.losses.items())
+            advance(f"{task.name}: {losses}", now.step, sum(recipe.lengths))
 
-        model = train_to_implement(next(iter(task.programs)), task, recipe=recipe, seed=seed, progress=report)
+        state = out.with_suffix(".training.safetensors")
+        program = next(iter(task.programs))
+        model = train_to_implement(program, task, recipe=recipe, seed=seed, progress=report, state_path=state)
     model.save(out)
+    state.unlink()
     if json:
         terminal.as_json({"task": task.name, "path": str(out), **model.provenance})
         return

@@ -15,7 +15,7 @@ FEW = SIITRecipe(cycles=1, steps=1_000, batch_size=64, learning_rate=5e-3, warmu
 def trained(task, compiled):
     seen = []
     shape = ordinary_architecture(compiled, d_model=32)
-    model = train_to_implement(compiled, task, shape, FEW, progress=lambda step, means: seen.append((step, means)))
+    model = train_to_implement(compiled, task, shape, FEW, progress=seen.append)
     return model, seen
 
 
@@ -28,8 +28,9 @@ def test_its_nodes_compute_the_program_s_variables(trained):
 
 def test_it_tells_how_it_goes(trained):
     _, seen = trained
-    assert [step for step, _ in seen] == [200, 400, 600, 800, 1000]
-    assert all(seen[-1][1][name] < seen[0][1][name] for name in ("behaviour", "interchange", "strict"))
+    assert [report.step for report in seen] == [200, 400, 600, 800, 1000]
+    assert all(seen[-1].losses[name] < seen[0].losses[name] for name in ("behaviour", "interchange", "strict"))
+    assert 0 < seen[0].seconds < seen[-1].seconds
 
 
 def test_a_stored_model_says_what_its_nodes_compute(trained, tmp_path):

@@ -1,5 +1,7 @@
 """Models behind a BOS, the readout of variables, and how many cycles there are."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,11 +10,19 @@ import pytest
 from rasplens.compare import as_studied_model
 from rasplens.compile import programs
 from rasplens.errors import RaspLensError
-from rasplens.learned import SIITRecipe, import_checkpoint, load_learned, ordinary_architecture, train_to_implement
+from rasplens.learned import (
+    SIITRecipe,
+    TrainConfig,
+    import_checkpoint,
+    load_learned,
+    ordinary_architecture,
+    train_to_implement,
+)
 from rasplens.learned.siit.circuit import circuit_of, nodes_of
 from rasplens.learned.siit.interventions import Interchange, oracle, runner, variables
 from rasplens.learned.siit.losses import losses, readout
 from rasplens.learned.siit.training import untrained_behind_bos
+from rasplens.model import StorageError
 from rasplens.tasks import compile_for, task_from_program
 
 SHORT = SIITRecipe(steps=4, cycles=3, batch_size=8, warmup=1, pool=60)
@@ -30,9 +40,42 @@ def test_cycles_go_on_until_it_is_enough_each_twice_as_long_as_the_last(task, co
     shape = ordinary_architecture(compiled, d_model=16)
     recipe = SIITRecipe(steps=4, cycles=3, batch_size=8, warmup=1, pool=60, enough=enough)
     reported = []
-    model = train_to_implement(compiled, task, shape, recipe, progress=lambda step, means: reported.append(step))
+    model = train_to_implement(compiled, task, shape, recipe, progress=lambda now: reported.append(now.step))
     assert reported == seen
     assert model.provenance["steps"] == seen[-1]
+
+
+class KilledError(Exception):
+    pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chunks", [1, 3, 4])  # within the first cycle, at its end, within the second
+def test_a_training_that_was_killed_goes_on_to_the_same_weights(task, compiled, tmp_path, monkeypatch, chunks):
+    from rasplens.learned.siit import training
+
+    monkeypatch.setattr(training, "CHUNK", 2)
+    shape, recipe = ordinary_architecture(compiled, d_model=16), replace(SHORT, steps=6, cycles=2, enough=1.0)
+    always = TrainConfig(save_every=0.0)
+    reports, state = [], tmp_path / "state.safetensors"
+
+    def killed(now):
+        reports.append(now)
+        if len(reports) > chunks:
+            raise KilledError
+
+    whole = train_to_implement(compiled, task, shape, recipe)
+    with pytest.raises(KilledError):
+        train_to_implement(compiled, task, shape, recipe, config=always, progress=killed, state_path=state)
+    steps = []
+    rest = train_to_implement(
+        compiled, task, shape, recipe, config=always, progress=lambda now: steps.append(now.step), state_path=state
+    )
+    assert (steps[0], steps[-1], rest.provenance["steps"]) == (2 * (chunks + 1), 18, 18)
+    for name, array in whole.transformer.weights.items():
+        np.testing.assert_array_equal(rest.transformer.weights[name], array)
+    with pytest.raises(StorageError, match="of another training: seed was 0, now 1"):
+        train_to_implement(compiled, task, shape, recipe, 1, state_path=state)
 
 
 @pytest.mark.slow

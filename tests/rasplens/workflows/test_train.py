@@ -150,6 +150,7 @@ def test_it_says_what_each_node_computes_and_stores_it(cli, few_siit_steps, own_
     assert "histogram (attention" in text
     assert "L0 MLP" in text
     assert "Model: histogram.siit.safetensors" in " ".join(text.split())
+    assert not (folder / "histogram.siit.training.safetensors").exists()  # nothing is left to go on with
     stored = load_learned(folder / "histogram.siit.safetensors")
     assert stored.provenance["circuit"]["L0 MLP"] == ["histogram"]
     assert stored.origin == "trained to implement 'histogram' by SIIT with seed 3"
