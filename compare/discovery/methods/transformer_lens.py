@@ -42,8 +42,9 @@ def eap_transformer_lens(problem: Problem) -> Scores:
     bridge, total = _Bridge(problem.transformer).eval(), dict.fromkeys(problem.graph.edges, 0.0)
     for pair in range(len(problem.tokens)):
         for edge, score in _attributed(bridge, problem.of_pair(pair)).items():
-            if edge in total:
-                total[edge] -= score  # what it attributes is the way back
+            if problem.transformer.config.attn_only and " MLP" in edge:
+                continue
+            total[edge] -= score  # what it attributes is the way back
     return np.array(list(total.values())) / len(problem.tokens)
 
 
