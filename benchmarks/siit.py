@@ -19,17 +19,13 @@ from swept import add_arguments, chosen, swept
 
 from rasplens.compare import compare
 from rasplens.compare.config import PRESETS, Preset
+from rasplens.compare.verdict.calibration.labelled_pairs import SIIT_REACHES
+from rasplens.compare.verdict.claims import UNTESTABLE
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT
 from rasplens.errors import RaspLensError
 from rasplens.learned import SIITRecipe, train_to_implement
 from rasplens.sweeps import Job
 from rasplens.sweeps.job import Row
-
-WANTED = {"behaviour": 0.995, "interchange": 0.99, "strict": 0.99}
-"""What is to be reached."""
-
-NONE = "not testable"
-"""What is said of variables that cannot be interchanged."""
 
 
 def main() -> None:
@@ -89,7 +85,7 @@ def trained(
         **model.accuracy.least,
         "verdict": said.answer,
         "variables": said.levels["variables"],
-        "testable": itself.levels["variables"] != NONE,
+        "testable": itself.levels["variables"] != UNTESTABLE,
         "training": seconds,
     }
 
@@ -102,15 +98,15 @@ def _changes(text: str) -> dict[str, float]:
 
 def summary(found: pd.DataFrame) -> str:
     """A row a program; bold where an accuracy is reached."""
-    headings = ["program", "nodes", *(f"{kind} (to reach: {least})" for kind, least in WANTED.items())]
+    headings = ["program", "nodes", *(f"{kind} (to reach: {least})" for kind, least in SIIT_REACHES.items())]
     headings += ["of answers that change", "verdict", "variables", "seconds"]
     done = found[found["nodes"].notna()]
-    reached = (done[list(WANTED)] >= list(WANTED.values())).all(axis=1)
+    reached = (done[list(SIIT_REACHES)] >= list(SIIT_REACHES.values())).all(axis=1)
     rows = [
         [
             row["name"],
             f"{row['nodes']:.0f}",
-            *(_share(row[kind], least) for kind, least in WANTED.items()),
+            *(_share(row[kind], least) for kind, least in SIIT_REACHES.items()),
             _share(row["changed"]),
             row["verdict"],
             row["variables"],

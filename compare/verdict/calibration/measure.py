@@ -112,7 +112,7 @@ def same_variables(table: pd.DataFrame) -> dict[str, int | float]:
     """
     itself = table[table["model"] == "itself"].set_index(["circuit", "program"])["variables"]
     models = table[table["model"] == SIIT].set_index(["circuit", "program"])
-    models = models[itself[models.index] != "not testable"]
+    models = models[itself[models.index] != UNTESTABLE]
     found = (models["verdict"] == IMPLEMENTS) | (models["variables"] == IMPLEMENTS)
     return {
         "models": len(models),
