@@ -19,11 +19,11 @@ from rasplens.tasks import Task
 Outputs = dict[str, jax.Array]
 """By hook point, what the nodes there give."""
 
-N_VALUES = 1_000
-"""Inputs on which the values of a compiled model's parts are found."""
+N_SCALED = 1_000
+"""Inputs on which the scale of a compiled model's parts is found."""
 
-DIGITS, ROUNDING = 4, 1e-3
-"""Of a part's vectors: how far they are rounded, and the largest difference that is none."""
+VARIES = 1e-4
+"""Standard deviations below this are those of a constant."""
 
 UNKNOWN = -1
 """Stands for an answer that the program does not have."""
@@ -117,20 +117,13 @@ def oracle(compiled: CompiledModel, circuit: Circuit, task: Task) -> Callable[..
     return answers
 
 
-class Variables(NamedTuple):
-    """The program's variables, one for each node of a circuit.
+def variables(compiled: CompiledModel, circuit: Circuit, task: Task) -> Callable[[jax.Array], list[jax.Array]]:
+    """What the compiled model's parts give on inputs, node by node: the program's variables, in its own code.
 
-    Attributes:
-        values: From the task's ids `[batch, pos]`, the value of each at every position, as a number.
-        shares: Of each, how often its values occur.
+    Returns:
+        A function from the task's ids `[batch, pos]` to arrays `[batch, pos, direction]`, each direction with mean
+        zero and variance one over the task's inputs; directions that are the same on all of them are left out.
     """
-
-    values: Callable[[jax.Array], list[jax.Array]]
-    shares: list[np.ndarray]
-
-
-def variables(compiled: CompiledModel, circuit: Circuit, task: Task) -> Variables:
-    """What the compiled model's parts give, node by node: each vector of its code is a value."""
     nodes = list(circuit)
     run = runner(
         compiled.transformer, nodes, {node: part.heads for node, part in circuit.items()}, compiled.offset
@@ -141,29 +134,15 @@ def variables(compiled: CompiledModel, circuit: Circuit, task: Task) -> Variable
         _, found = run(weights, ids)
         return [_of_part(found[node.point], circuit[node].heads) for node in nodes]
 
-    drawn = given(jnp.asarray(task.sample(rng(0, "SIIT variables"), N_VALUES)))
-    codes = [_distinct(np.asarray(one).reshape(-1, one.shape[-1])) for one in drawn]
+    drawn = given(jnp.asarray(task.sample(rng(0, "SIIT variables"), N_SCALED)))
+    means, deviations = ([f(one, axis=(0, 1)) for one in drawn] for f in (jnp.mean, jnp.std))
+    varies = [np.flatnonzero(np.asarray(deviation) > VARIES) for deviation in deviations]
 
-    def values(ids: jax.Array) -> list[jax.Array]:
-        return [_nearest(one, code) for one, code in zip(given(ids), codes, strict=True)]
+    def scaled(ids: jax.Array) -> list[jax.Array]:
+        found = zip(given(ids), means, deviations, varies, strict=True)
+        return [((one - mean) / deviation)[..., own] for one, mean, deviation, own in found]
 
-    numbers = [np.asarray(_nearest(one, code)).ravel() for one, code in zip(drawn, codes, strict=True)]
-    shares = [np.bincount(own, minlength=len(code)) / len(own) for own, code in zip(numbers, codes, strict=True)]
-    return Variables(values, shares)
-
-
-def _distinct(vectors: np.ndarray) -> np.ndarray:
-    """The vectors, `[vector, direction]`, that differ by more than rounding does."""
-    found: list[np.ndarray] = []
-    for vector in np.unique(vectors.round(DIGITS), axis=0):
-        if all(np.abs(vector - other).max() > ROUNDING for other in found):
-            found.append(vector)
-    return np.array(found)
-
-
-def _nearest(vectors: jax.Array, codes: np.ndarray) -> jax.Array:
-    """The number of the code that each vector, `[..., direction]`, is nearest to."""
-    return jnp.argmin(((vectors[..., None, :] - codes) ** 2).sum(axis=-1), axis=-1)
+    return scaled
 
 
 def _of_part(value: jax.Array, heads: tuple[int, ...]) -> jax.Array:

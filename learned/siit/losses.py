@@ -11,12 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
-from scipy.stats import entropy
 
 from rasplens.learned.siit.circuit import Circuit, Node
-from rasplens.learned.siit.interventions import Interchange, Runner, Variables
+from rasplens.learned.siit.interventions import Interchange, Runner
 from rasplens.learned.siit.recipe import SIITRecipe
 from rasplens.tasks import Task
 
@@ -32,16 +30,16 @@ Loss = Callable[..., tuple[jax.Array, dict[str, jax.Array]]]
 def losses(
     run: Runner,
     answers: Callable[..., jax.Array],
-    variables: Variables,
+    variables: Callable[..., list[jax.Array]],
     nodes: Sequence[Node],
     circuit: Circuit,
     task: Task,
 ) -> Callable[..., dict[str, jax.Array]]:
     """By name, the mean cross-entropy in nats: of behaviour, under interchange, and with the rest resampled.
 
-    The fourth, `readout`, is the cross-entropy of a linear readout of every node's variable, as a share of the
-    variable's entropy. The published training has none. Where a shortcut gives the answers first, interchange
-    alone stays on a plateau.
+    The fourth, `readout`, is the mean squared error of a linear readout of every node's variable, as a share of
+    the variable's variance. The published training has none. Where a shortcut gives the answers first,
+    interchange alone stays on a plateau.
 
     Args:
         run: The model.
@@ -61,8 +59,8 @@ def losses(
         drawn = {"interchange": (inside, of_circuit), "strict": (outside, of_rest)}
         result = {"behaviour": cross_entropy(clean[:, read], answers(ids))}
         errors = [
-            _readout_error(weights, given, node, wanted, own)
-            for node, wanted, own in zip(circuit, variables.values(ids), variables.shares, strict=True)
+            _readout_error(weights, given, node, wanted)
+            for node, wanted in zip(circuit, variables(ids), strict=True)
         ]
         result["readout"] = jnp.stack(errors).mean()
         for name, (those, own_key) in drawn.items():
@@ -86,18 +84,13 @@ def readout(node: Node, kind: str = "W") -> str:
 
 
 def _readout_error(
-    weights: Mapping[str, jax.Array],
-    given: Mapping[str, jax.Array],
-    node: Node,
-    wanted: jax.Array,
-    shares: np.ndarray,
+    weights: Mapping[str, jax.Array], given: Mapping[str, jax.Array], node: Node, wanted: jax.Array
 ) -> jax.Array:
-    """The cross-entropy of reading a node's value linearly off the node, as a share of the value's entropy."""
-    if len(shares) == 1:  # the same on all inputs
-        return jnp.zeros(())
+    """The mean squared error of reading a node's variable, in the compiled model's code, linearly off the node."""
     own = given[node.point][:, :, node.head] if node.is_head else given[node.point]
-    logits = own @ weights[readout(node)] + weights[readout(node, "b")]
-    return cross_entropy(logits, wanted) / entropy(shares)
+    if not wanted.shape[-1]:  # the same on all inputs
+        return jnp.zeros(())
+    return jnp.mean((own @ weights[readout(node)] + weights[readout(node, "b")] - wanted) ** 2)
 
 
 def random_interchange(key: jax.Array, n_nodes: int, n: int, n_pos: int) -> Interchange:

@@ -31,7 +31,7 @@ class SIITRecipe:
         behaviour: The weight of the loss on inputs as they are.
         interchange: Of that under interchange interventions on the program's nodes.
         strict: Of that when nodes outside of the circuit are resampled.
-        readout: Of the cross-entropy of reading each variable linearly off its node; see `losses`.
+        readout: Of the error of reading each variable linearly off its node; see `losses`.
         pool: Different inputs that are trained on, at most.
 
     Raises:

@@ -220,8 +220,9 @@ def _readouts(start: Transformer, compiled: CompiledModel, circuit: Circuit, tas
     """What reads variables off nodes, zero at first."""
     config = start.config
     found: Weights = {}
-    for node, own in zip(circuit, variables(compiled, circuit, task).shares, strict=True):
+    wanted = variables(compiled, circuit, task)(jnp.asarray(task.held_out[:1]))
+    for node, value in zip(circuit, wanted, strict=True):
         width = config.d_head if node.is_head else config.d_model
-        found[readout(node)] = jnp.zeros((width, len(own)))
-        found[readout(node, "b")] = jnp.zeros(len(own))
+        found[readout(node)] = jnp.zeros((width, value.shape[-1]))
+        found[readout(node, "b")] = jnp.zeros(value.shape[-1])
     return found
