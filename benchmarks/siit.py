@@ -130,7 +130,7 @@ def _said(done: pd.DataFrame) -> str:
     return (
         f"The variables of {len(testable)} programs can be tested on the compiled model itself: {has_them.sum()} "
         f"of these models are said to have them, {wrong} not to implement the program; "
-        f"{of_all} are of all {len(done)}."
+        f"of all {len(done)}, {of_all} are."
     )
 
 

@@ -93,20 +93,32 @@ def test_siit_s_table(load):
     benchmark = load("siit")
     base = {"nodes": 2, "behaviour": 1.0, "interchange": 0.98, "strict": 1.0, "changed": np.nan, "error": None}
     rows = [
-        {"name": "a", **base, "verdict": "partly", "variables": "implements", "training": 90.0},
+        {"name": "a", **base, "verdict": "partly", "variables": "implements", "testable": True, "training": 90.0},
         {
             "name": "b",
             **base,
             "interchange": 0.995,
             "verdict": "implements",
             "variables": "implements",
+            "testable": True,
             "training": 80.0,
+        },
+        {"name": "e", **base, "verdict": "does not", "variables": "partly", "testable": True, "training": 85.0},
+        {
+            "name": "f",
+            **base,
+            "verdict": "does not",
+            "variables": "not testable",
+            "testable": False,
+            "training": 85.0,
         },
         {"name": "c", "left_out": "No answers", "error": None},
         {"name": "d", "error": "KeyError: 1"},
     ]
     text = benchmark.summary(pd.DataFrame(rows))
-    assert text.startswith("1 of 2 programs reach all three; median 85 s a model")
+    assert text.startswith("1 of 4 programs reach all three; median 85 s a model")
+    assert "The variables of 3 programs can be tested on the compiled model itself: 2 of these models" in text
+    assert "1 not to implement the program; of all 4, 2 are." in text
     assert "| a | 2 | **1.0000** | 0.9800 | **1.0000** | – | partly | implements | 90 |" in text
     assert "`c` is left out: No answers." in text
     assert "`d` is left out: KeyError: 1." in text
