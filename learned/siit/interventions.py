@@ -25,6 +25,12 @@ N_SCALED = 1_000
 VARIES = 1e-4
 """Standard deviations below this are those of a constant."""
 
+DIGITS, NEAR = 3, 1e-3
+"""Of a part's vectors: how far they are rounded to find its values, and how near a vector is to its value."""
+
+MOST_VALUES = 64
+"""Of a part, that have a direction each; rarer ones have the code alone."""
+
 UNKNOWN = -1
 """Stands for an answer that the program does not have."""
 
@@ -118,7 +124,10 @@ def oracle(compiled: CompiledModel, circuit: Circuit, task: Task) -> Callable[..
 
 
 def variables(compiled: CompiledModel, circuit: Circuit, task: Task) -> Callable[[jax.Array], list[jax.Array]]:
-    """What the compiled model's parts give on inputs, node by node: the program's variables, in its own code.
+    """What the compiled model's parts give on inputs, node by node: the program's variables, told twice.
+
+    Once in its own code, and once with a direction for each value. In its code alone, some values hardly differ:
+    where w tokens are selected, a head gives 1/(1+w). By values alone, a node need not have the program's code.
 
     Returns:
         A function from the task's ids `[batch, pos]` to arrays `[batch, pos, direction]`, each direction with mean
@@ -135,14 +144,28 @@ def variables(compiled: CompiledModel, circuit: Circuit, task: Task) -> Callable
         return [_of_part(found[node.point], circuit[node].heads) for node in nodes]
 
     drawn = given(jnp.asarray(task.sample(rng(0, "SIIT variables"), N_SCALED)))
-    means, deviations = ([f(one, axis=(0, 1)) for one in drawn] for f in (jnp.mean, jnp.std))
+    values = [_values(np.asarray(one)) for one in drawn]
+    told = [_told(one, own) for one, own in zip(drawn, values, strict=True)]
+    means, deviations = ([f(one, axis=(0, 1)) for one in told] for f in (jnp.mean, jnp.std))
     varies = [np.flatnonzero(np.asarray(deviation) > VARIES) for deviation in deviations]
 
     def scaled(ids: jax.Array) -> list[jax.Array]:
-        found = zip(given(ids), means, deviations, varies, strict=True)
-        return [((one - mean) / deviation)[..., own] for one, mean, deviation, own in found]
+        found = zip(given(ids), values, means, deviations, varies, strict=True)
+        return [((_told(one, own) - mean) / deviation)[..., those] for one, own, mean, deviation, those in found]
 
     return scaled
+
+
+def _values(vectors: np.ndarray) -> np.ndarray:
+    """The vectors that occur most often, `[value, direction]`, of `[batch, pos, direction]`."""
+    found, counts = np.unique(vectors.reshape(-1, vectors.shape[-1]).round(DIGITS), axis=0, return_counts=True)
+    return found[np.argsort(-counts, kind="stable")[:MOST_VALUES]]
+
+
+def _told(vectors: jax.Array, values: np.ndarray) -> jax.Array:
+    """Vectors `[..., direction]`, and beside each which of the values it is: `[..., direction + value]`."""
+    is_value = (jnp.abs(vectors[..., None, :] - values) < NEAR).all(axis=-1)
+    return jnp.concatenate([vectors, is_value], axis=-1)
 
 
 def _of_part(value: jax.Array, heads: tuple[int, ...]) -> jax.Array:

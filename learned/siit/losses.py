@@ -86,7 +86,7 @@ def readout(node: Node, kind: str = "W") -> str:
 def _readout_error(
     weights: Mapping[str, jax.Array], given: Mapping[str, jax.Array], node: Node, wanted: jax.Array
 ) -> jax.Array:
-    """The mean squared error of reading a node's variable, in the compiled model's code, linearly off the node."""
+    """The mean squared error of reading what `variables` tells of a node linearly off the node."""
     own = given[node.point][:, :, node.head] if node.is_head else given[node.point]
     if not wanted.shape[-1]:  # the same on all inputs
         return jnp.zeros(())

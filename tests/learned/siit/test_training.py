@@ -18,6 +18,7 @@ from rasplens.learned import (
     ordinary_architecture,
     train_to_implement,
 )
+from rasplens.learned.siit import interventions
 from rasplens.learned.siit.circuit import circuit_of, nodes_of
 from rasplens.learned.siit.interventions import Interchange, oracle, runner, variables
 from rasplens.learned.siit.losses import losses, readout
@@ -138,6 +139,28 @@ def test_variables_have_mean_zero_and_variance_one_and_what_is_constant_has_none
     assert {
         value.shape[-1] for value in variables(fixed, circuit_of(fixed), length)(jnp.asarray(length.held_out[:2]))
     } == {0}
+
+
+def test_each_value_has_a_direction_beside_the_code_and_the_rarest_have_none(counting, monkeypatch):
+    """As many patterns of what is told as the compiled model's part has different vectors."""
+    task, compiled = counting
+    circuit, ids = circuit_of(compiled), jnp.asarray(task.sample(np.random.default_rng(1), 500))
+    node, part = next((node, part) for node, part in circuit.items() if node.is_head)
+
+    def head_gives():
+        run = runner(compiled.transformer, [node], {node: part.heads}, compiled.offset)
+        _, given = run({name: jnp.asarray(array) for name, array in compiled.transformer.weights.items()}, ids)
+        return np.asarray(given[node.point][:, :, list(part.heads)]).reshape(ids.size, -1)
+
+    code = head_gives()
+    distinct = np.unique(code.round(3), axis=0)
+    n_code = int((code.std(axis=0) > 1e-4).sum())
+    told = np.asarray(variables(compiled, circuit, task)(ids)[0]).reshape(ids.size, -1)
+    assert told.shape[-1] == n_code + len(distinct)
+    highest = np.argmax(told[:, n_code:] > 0, axis=1)
+    assert len(np.unique(np.column_stack([highest, code.round(3)]), axis=0)) == len(distinct)
+    monkeypatch.setattr(interventions, "MOST_VALUES", 2)
+    assert variables(compiled, circuit, task)(ids)[0].shape[-1] == n_code + 2
 
 
 @pytest.mark.slow
