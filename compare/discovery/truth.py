@@ -17,7 +17,7 @@ from jaxtyping import Float
 
 from rasplens.compare.discovery.edge_graph import EMBED, LOGITS, POS_EMBED, edge_graph, place_of
 from rasplens.compile import CompiledModel
-from rasplens.learned.siit.circuit import Circuit, Node
+from rasplens.learned.siit.circuit import Circuit, Node, Part
 from rasplens.model import Transformer
 from rasplens.tasks import Task
 
@@ -78,7 +78,7 @@ def _differences(compiled: CompiledModel, task: Task) -> dict[str, Float[np.ndar
 
 def circuit_edges(compiled: CompiledModel, circuit: Circuit, task: Task | None = None) -> frozenset[str]:
     """The same for a model whose nodes stand for parts of the compiled one and compute their variables."""
-    stands_for = {str(node): _parts(node, part.heads) for node, part in circuit.items()}
+    stands_for = {str(node): _heads_or_mlp(part) for node, part in circuit.items()}
     places: dict[str, list[str]] = {name: [name] for name in (EMBED, POS_EMBED, LOGITS)}
     for node, parts in stands_for.items():
         for part in parts:
@@ -99,9 +99,9 @@ def _renamed(edge: str, places: Mapping[str, list[str]]) -> list[str]:
     return [f"{s}->{r}{dot}{letter}" for s in places.get(sender, [sender]) for r in places.get(node, [node])]
 
 
-def _parts(node: Node, heads: tuple[int, ...]) -> list[str]:
-    """The parts of the compiled model that a node stands for."""
-    return [f"L{node.layer}H{head}" for head in heads] if node.is_head else [str(node)]
+def _heads_or_mlp(part: Part) -> list[str]:
+    """A part of the compiled model, by the names that its edges have."""
+    return [str(Node(part.layer, head)) for head in part.heads or (-1,)]
 
 
 def _written(model: Transformer, sender: str) -> Float[np.ndarray, "row d_model"]:

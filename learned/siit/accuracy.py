@@ -88,7 +88,7 @@ def implementation_accuracy(
         if node not in circuit:
             strict[str(node)] = float((answers == right).mean())
             continue
-        expected = program_answers(compiled, task, node, circuit[node], base, source, taken)
+        expected = program_answers(compiled, task, circuit[node], base, source, taken)
         known, changes = expected != NO_ANSWER, (expected != right) & (expected != NO_ANSWER)
         interchange[str(node)] = float((answers == expected)[known].mean())
         changed[str(node)] = float((answers == expected)[changes].mean()) if changes.any() else float("nan")
@@ -134,25 +134,24 @@ def _patched_answers(
 def program_answers(
     compiled: CompiledModel,
     task: Task,
-    node: Node,
     part: Part,
     base: Int[np.ndarray, "pair pos"],
     source: Int[np.ndarray, "pair pos"],
     taken: Bool[np.ndarray, "pair pos"],
 ) -> Int[np.ndarray, "pair loss_pos"]:
-    """The program's answers with a node's variables as they are on the source; `NO_ANSWER` where it has none."""
+    """The program's answers with a part's variables as they are on the source; `NO_ANSWER` where it has none."""
     model, theirs = compiled.transformer, {}
     where = np.pad(taken, ((0, 0), (compiled.offset, 0)))[..., None]
 
     def keep(name: str, value: np.ndarray) -> np.ndarray:
-        if name == node.point:
+        if name == part.point:
             theirs[name] = value
         return value
 
     def take(name: str, value: np.ndarray) -> np.ndarray:
-        if name != node.point:
+        if name != part.point:
             return value
-        if not node.is_head:
+        if not part.heads:
             return np.where(where, theirs[name], value)
         edited = value.copy()
         for head in part.heads:

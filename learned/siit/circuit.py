@@ -1,7 +1,8 @@
 """Which node of a model is to compute which of a program's variables.
 
-A node is a head, or the MLP of a layer. Each of the compiled model's parts has a node in its own layer: heads that
-gather for one variable have one head, all neurons of a layer its MLP. Other nodes are outside of the circuit.
+A node is a head, or the MLP of a layer. Of the compiled model, heads that gather for one variable are one part, so
+are all neurons of a layer. Each part has a node of its own, by default in the same layer. Other nodes are outside of
+the circuit.
 """
 
 from collections.abc import Mapping
@@ -11,6 +12,11 @@ from rasplens.compile import CompiledModel
 from rasplens.errors import RaspLensError
 from rasplens.learned.architecture import Architecture
 from rasplens.model import Config
+
+
+def output_point(layer: int, of_heads: bool) -> str:
+    """The hook point of what heads gather, or of what an MLP writes."""
+    return f"blocks.{layer}." + ("attn.hook_z" if of_heads else "hook_mlp_out")
 
 
 @dataclass(frozen=True, order=True)
@@ -31,9 +37,14 @@ class Node:
         return self.head >= 0
 
     @property
+    def heads(self) -> tuple[int, ...]:
+        """Its number in the layer, if it is a head."""
+        return (self.head,) if self.is_head else ()
+
+    @property
     def point(self) -> str:
         """The hook point of what it gives: what a head gathers, or what an MLP writes."""
-        return f"blocks.{self.layer}." + ("attn.hook_z" if self.is_head else "hook_mlp_out")
+        return output_point(self.layer, self.is_head)
 
     def __str__(self) -> str:
         return f"L{self.layer}H{self.head}" if self.is_head else f"L{self.layer} MLP"
@@ -41,15 +52,22 @@ class Node:
 
 @dataclass(frozen=True)
 class Part:
-    """What a node of a model stands for.
+    """What a node of a model stands for: a part of the compiled model.
 
     Attributes:
-        variables: The variables that it is to compute.
-        heads: The compiled model's heads that do, numbers in the node's layer; none of an MLP.
+        variables: The variables that it computes.
+        layer: Its layer in the compiled model.
+        heads: The compiled model's heads that do, by their numbers there; none of an MLP.
     """
 
     variables: tuple[str, ...]
+    layer: int
     heads: tuple[int, ...] = ()
+
+    @property
+    def point(self) -> str:
+        """The compiled model's hook point of what it gives."""
+        return output_point(self.layer, bool(self.heads))
 
 
 Circuit = Mapping[Node, Part]
@@ -64,10 +82,10 @@ def circuit_of(compiled: CompiledModel) -> Circuit:
             if of_layer == layer:
                 by_variable.setdefault(name, []).append(head)
         for place, (name, heads) in enumerate(by_variable.items()):
-            found[Node(layer, place)] = Part((name,), tuple(heads))
+            found[Node(layer, place)] = Part((name,), layer, tuple(heads))
         names = [name for (of_layer, *_), name in sorted(compiled.neurons.items()) if of_layer == layer]
         if names:
-            found[Node(layer)] = Part(tuple(dict.fromkeys(names)))
+            found[Node(layer)] = Part(tuple(dict.fromkeys(names)), layer)
     return found
 
 

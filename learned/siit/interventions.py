@@ -10,7 +10,7 @@ import numpy as np
 from rasplens.compile import CompiledModel
 from rasplens.compile.rasp import Encoding
 from rasplens.compile.variable import PRESENT
-from rasplens.learned.siit.circuit import Circuit, Node
+from rasplens.learned.siit.circuit import Circuit, Node, Part
 from rasplens.model import Transformer
 from rasplens.model.forward import forward
 from rasplens.model.random_streams import rng
@@ -46,20 +46,22 @@ class Interchange(NamedTuple):
     taken: jax.Array
     source: jax.Array
 
+    def patched(self, i: int, value: jax.Array, given: jax.Array, own: np.ndarray | None) -> jax.Array:
+        """What a hook point has, with the i-th node taken from elsewhere; `own` are its heads there, if any."""
+        taken = self.taken[i][..., None]
+        return jnp.where(taken if own is None else (taken & own)[..., None], given[self.source[i]], value)
+
 
 Runner = Callable[..., tuple[jax.Array, Outputs]]
 """From weights and tokens, the logits and what the nodes give; an interchange takes some of it from elsewhere."""
 
 
-def runner(
-    model: Transformer, nodes: Sequence[Node], heads: Mapping[Node, tuple[int, ...]], offset: int = 0
-) -> Runner:
-    """The forward pass of a model with its nodes open to interchange.
+def runner(model: Transformer, nodes: Sequence[Node | Part], offset: int = 0) -> Runner:
+    """The forward pass of a model with its nodes, or a compiled model's parts, open to interchange.
 
     Args:
         model: Its config and mask are constants of it.
         nodes: In the order of an interchange's first axis.
-        heads: The model's heads that belong to each node which is one.
         offset: 1 for a model that reads inputs behind a BOS, its last token, at which nothing is interchanged.
 
     Returns:
@@ -87,11 +89,8 @@ def runner(
             for i in at_point[name]:
                 if interchange is None or given is None:
                     break
-                theirs, taken = given[name][interchange.source[i]], interchange.taken[i][..., None]
-                if nodes[i].is_head:
-                    own = np.isin(np.arange(config.n_heads), heads[nodes[i]])
-                    taken = (taken & own)[..., None]
-                value = jnp.where(taken, theirs, value)
+                own = np.isin(np.arange(config.n_heads), nodes[i].heads) if nodes[i].heads else None
+                value = interchange.patched(i, value, given[name], own)
             return jnp.concatenate([bos, value], axis=1)
 
         behind_bos = jnp.pad(ids, ((0, 0), (offset, 0)), constant_values=config.d_vocab - 1)
@@ -108,9 +107,7 @@ def oracle(compiled: CompiledModel, circuit: Circuit, task: Task) -> Callable[..
         A function from the task's ids `[batch, pos]` and an interchange of the circuit's nodes to
         `[batch, loss_pos]`.
     """
-    nodes = list(circuit)
-    heads = {node: part.heads for node, part in circuit.items()}
-    run = runner(compiled.transformer, nodes, heads, compiled.offset)
+    run = runner(compiled.transformer, list(circuit.values()), compiled.offset)
     weights = {name: jnp.asarray(array) for name, array in compiled.transformer.weights.items()}
     decode = _decoder(compiled, task)
 
@@ -133,15 +130,13 @@ def variables(compiled: CompiledModel, circuit: Circuit, task: Task) -> Callable
         A function from the task's ids `[batch, pos]` to arrays `[batch, pos, direction]`, each direction with mean
         zero and variance one over the task's inputs; directions that are the same on all of them are left out.
     """
-    nodes = list(circuit)
-    run = runner(
-        compiled.transformer, nodes, {node: part.heads for node, part in circuit.items()}, compiled.offset
-    )
+    parts = list(circuit.values())
+    run = runner(compiled.transformer, parts, compiled.offset)
     weights = {name: jnp.asarray(array) for name, array in compiled.transformer.weights.items()}
 
     def given(ids: jax.Array) -> list[jax.Array]:
         _, found = run(weights, ids)
-        return [_of_part(found[node.point], circuit[node].heads) for node in nodes]
+        return [_of_part(found[part.point], part.heads) for part in parts]
 
     drawn = given(jnp.asarray(task.sample(rng(0, "SIIT variables"), N_SCALED)))
     values = [_values(np.asarray(one)) for one in drawn]

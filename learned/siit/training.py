@@ -191,7 +191,7 @@ def _optimisation(
     start: Transformer, compiled: CompiledModel, circuit: Circuit, task: Task, recipe: SIITRecipe, pool: jax.Array
 ) -> Optimisation:
     nodes = nodes_of(start.config)
-    run = runner(start, nodes, {node: (node.head,) for node in nodes if node.is_head}, compiled.offset)
+    run = runner(start, nodes, compiled.offset)
     answers, wanted = oracle(compiled, circuit, task), variables(compiled, circuit, task)
     all_losses = losses(run, answers, wanted, nodes, circuit, task)
     optimiser = optax.chain(

@@ -48,7 +48,7 @@ def test_what_matters_by_zero_ablation_is_in_it(name):
 def test_nodes_of_a_trained_model_take_the_place_of_parts(compiled, task):
     circuit = circuit_of(compiled)
     assert circuit_edges(compiled, circuit, task) == program_edges(compiled, task)
-    moved = {Node(0, 3): Part(("previous",), (0,)), Node(1, 2): Part(("induction",), (0,))}
+    moved = {Node(0, 3): Part(("previous",), 0, (0,)), Node(1, 2): Part(("induction",), 1, (0,))}
     assert circuit_edges(compiled, moved, task) == {
         "embed->L0H3.v", "L0H3->L1H2.k", "embed->L1H2.q", "embed->L1H2.v", "L1H2->logits",
     }  # fmt: skip

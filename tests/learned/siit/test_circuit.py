@@ -11,9 +11,9 @@ from rasplens.learned.siit.circuit import Node, Part, check_has_nodes, circuit_o
 
 def test_each_part_has_a_node_in_its_own_layer(compiled):
     assert circuit_of(compiled) == {
-        Node(0, 0): Part(("previous",), (0,)),
-        Node(0): Part(("is_same",)),
-        Node(1, 0): Part(("again",), (0,)),
+        Node(0, 0): Part(("previous",), 0, (0,)),
+        Node(0): Part(("is_same",), 0),
+        Node(1, 0): Part(("again",), 1, (0,)),
     }
 
 

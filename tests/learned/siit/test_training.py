@@ -110,7 +110,7 @@ def test_nothing_is_taken_at_the_bos(counting):
     task, compiled = counting
     model = untrained_behind_bos(ordinary_architecture(compiled, d_model=16), compiled, task, 0)
     nodes = nodes_of(model.config)
-    run = runner(model, nodes, {node: (node.head,) for node in nodes if node.is_head}, compiled.offset)
+    run = runner(model, nodes, compiled.offset)
     ids = jnp.asarray(task.held_out[:2])
     weights = {name: jnp.asarray(array) for name, array in model.weights.items()}
     logits, given = run(weights, ids)
@@ -148,7 +148,7 @@ def test_each_value_has_a_direction_beside_the_code_and_the_rarest_have_none(cou
     node, part = next((node, part) for node, part in circuit.items() if node.is_head)
 
     def head_gives():
-        run = runner(compiled.transformer, [node], {node: part.heads}, compiled.offset)
+        run = runner(compiled.transformer, [part], compiled.offset)
         _, given = run({name: jnp.asarray(array) for name, array in compiled.transformer.weights.items()}, ids)
         return np.asarray(given[node.point][:, :, list(part.heads)]).reshape(ids.size, -1)
 
@@ -171,7 +171,7 @@ def test_the_readout_is_measured_on_each_node_and_is_no_number_for_nothing(count
         circuit, shape = circuit_of(compiled), ordinary_architecture(compiled, d_model=16)
         model = untrained_behind_bos(shape, compiled, task, 0)
         nodes = nodes_of(shape)
-        run = runner(model, nodes, {node: (node.head,) for node in nodes if node.is_head}, compiled.offset)
+        run = runner(model, nodes, compiled.offset)
         wanted = variables(compiled, circuit, task)
         weights = {name: jnp.asarray(array) for name, array in model.weights.items()}
         for node, value in zip(circuit, wanted(jnp.asarray(task.held_out[:1])), strict=True):
