@@ -15,7 +15,7 @@ from rasplens.errors import RaspLensError
 from rasplens.learned import compress, load_learned, train_to_implement
 from rasplens.learned.compressor.evaluation import evaluate
 from rasplens.learned.compressor.recipe import get_recipe
-from rasplens.learned.siit.circuit import circuit_of
+from rasplens.learned.siit.circuit import stored_circuit
 from rasplens.model import Transformer, disguise
 from rasplens.model.reparametrise import Reparametrisation
 from rasplens.model.twins import plant_decoy
@@ -118,16 +118,16 @@ def siit_case(compiled: CompiledModel, task: Task, seed: int = 0, path: str | Pa
     Raises:
         RaspLensError: If the stored model implements another program.
     """
-    circuit = circuit_of(compiled)
     if path is None:
         model = train_to_implement(compiled, task, seed=seed)
-        transformer, prefix = model.transformer, model.prefix
+        circuit, transformer, prefix = model.circuit, model.transformer, model.prefix
     else:
         stored = load_learned(path)
-        known = {str(node): list(part.variables) for node, part in circuit.items()}
-        if stored.provenance.get("circuit") != known:
-            raise RaspLensError(f"{path} was not trained to implement {compiled.output!r}.")
         transformer, prefix = stored.transformer, stored.prefix
+        found = stored_circuit(compiled, transformer.config, stored.provenance.get("circuit", {}))
+        if found is None:
+            raise RaspLensError(f"{path} was not trained to implement {compiled.output!r}.")
+        circuit = found
     edges, varying = (circuit_edges(compiled, circuit, each) for each in (None, task))
     wide, decoys = _with_decoy(transformer, [(node.layer, node.head) for node in circuit if node.is_head])
     vocabulary = task_vocabulary(task, prefix)

@@ -1,8 +1,8 @@
 """Which node of a model is to compute which of a program's variables.
 
-A node is a head, or the MLP of a layer. Of the compiled model, heads that gather for one variable are one part, so
-are all neurons of a layer. Each part has a node of its own, by default in the same layer. Other nodes are outside of
-the circuit.
+A node is a head, or the MLP of a layer. Of the compiled model, heads that gather for one variable are one part,
+and all neurons of a layer are. Each part has a node of its own, by default in the same layer. Other nodes are
+outside of the circuit.
 """
 
 from collections.abc import Mapping
@@ -89,6 +89,21 @@ def circuit_of(compiled: CompiledModel) -> Circuit:
     return found
 
 
+def variables_by_node(circuit: Circuit) -> dict[str, list[str]]:
+    """What each node computes, in JSON values."""
+    return {str(node): list(part.variables) for node, part in circuit.items()}
+
+
+def stored_circuit(compiled: CompiledModel, shape: Config, variables: Mapping[str, list[str]]) -> Circuit | None:
+    """The circuit of a stored model, whose variables are known by node; None if they are another program's."""
+    nodes = {str(node): node for node in nodes_of(shape)}
+    parts = {part.variables: part for part in circuit_of(compiled).values()}
+    named = {name: tuple(own) for name, own in variables.items()}
+    if not named.keys() <= nodes.keys() or sorted(named.values()) != sorted(parts):
+        return None
+    return {nodes[name]: parts[own] for name, own in named.items()}
+
+
 def nodes_of(shape: Architecture | Config) -> list[Node]:
     """All nodes of a model, in forward order."""
     parts = (*range(shape.n_heads), *((-1,) if shape.d_mlp else ()))
@@ -108,3 +123,26 @@ def check_has_nodes(architecture: Architecture, circuit: Circuit) -> None:
             f"The architecture ({architecture}) has no {missing[0]}, which is to compute {variables}. Give it "
             "more layers, heads or neurons, or leave the choice to `ordinary_architecture`."
         )
+
+
+def check_has_parts(compiled: CompiledModel, circuit: Circuit) -> None:
+    """Raises where a circuit does not have each part of a program once, heads at heads and neurons at MLPs.
+
+    Raises:
+        RaspLensError: With what it has, and what it should.
+    """
+    has, should = (
+        sorted(one.values(), key=lambda part: part.variables) for one in (circuit, circuit_of(compiled))
+    )
+    if has != should:
+        raise RaspLensError(
+            f"The circuit stands for {_listed(has)}. It has to stand for {_listed(should)}, each once, as in "
+            "`circuit_of`."
+        )
+    if wrong := [node for node, part in circuit.items() if node.is_head != bool(part.heads)]:
+        there, kind = wrong[0], "a head" if circuit[wrong[0]].heads else "an MLP"
+        raise RaspLensError(f"{there} cannot stand for {_listed([circuit[there]])}, which needs {kind}.")
+
+
+def _listed(parts: list[Part]) -> str:
+    return ", ".join(" and ".join(map(repr, part.variables)) for part in parts) or "nothing"

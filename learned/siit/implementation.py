@@ -12,7 +12,7 @@ from rasplens.learned.architecture import Architecture
 from rasplens.learned.config import DEFAULTS, TrainConfig
 from rasplens.learned.learned_model import LearnedModel
 from rasplens.learned.siit.accuracy import ImplementationAccuracy, implementation_accuracy
-from rasplens.learned.siit.circuit import Circuit, check_has_nodes, circuit_of
+from rasplens.learned.siit.circuit import Circuit, check_has_nodes, check_has_parts, circuit_of, variables_by_node
 from rasplens.learned.siit.recipe import SIITRecipe, ordinary_architecture
 from rasplens.learned.siit.training import Progress, SIITTraining, untrained_behind_bos
 from rasplens.learned.training import loop
@@ -70,6 +70,7 @@ def train_to_implement(
     recipe: SIITRecipe | None = None,
     seed: int = 0,
     *,
+    circuit: Circuit | None = None,
     config: TrainConfig = DEFAULTS,
     progress: Progress | None = None,
     state_path: str | Path | None = None,
@@ -84,6 +85,8 @@ def train_to_implement(
         architecture: Any that has the nodes, see `circuit_of`; `ordinary_architecture` of the program by default.
         recipe: How to train.
         seed: Of weights, inputs and interventions.
+        circuit: Which node is to stand for which part of the program: the parts of `circuit_of`, at nodes of your
+            choice or of `learn_sites`; by default as in the compiled model.
         config: How to go about it: how often the state is kept.
         progress: Called every few hundred steps.
         state_path: A `.safetensors` file to keep the state of the training in, with its history beside it as
@@ -91,19 +94,20 @@ def train_to_implement(
             it would have had without the interruption.
 
     Raises:
-        RaspLensError: If the program computes nothing in a head or an MLP, the architecture lacks a node, or the
-            task's answers are no single labels.
+        RaspLensError: If the program computes nothing in a head or an MLP, the architecture lacks a node, the
+            circuit has other parts than the program, or the task's answers are no single labels.
         TrainingError: If the loss becomes infinite or NaN.
         StorageError: If the state cannot be written, is damaged, or is that of another training.
     """
     task, recipe = as_task(task), recipe or SIITRecipe()
     compiled = compile_for(task, program)
-    circuit, architecture = circuit_of(compiled), architecture or ordinary_architecture(compiled)
+    circuit, architecture = circuit or circuit_of(compiled), architecture or ordinary_architecture(compiled)
     if task.readout != "label":
         raise RaspLensError(f"SIIT trains on answers that are single labels; those of {task.name!r} are not.")
     if not circuit:
         raise RaspLensError(f"{compiled.output!r} computes nothing in a head or an MLP: there is no circuit.")
     check_has_nodes(architecture, circuit)
+    check_has_parts(compiled, circuit)
     start = untrained_behind_bos(architecture, compiled, task, seed)
     job = SIITTraining(start, compiled, circuit, task, recipe, seed)
     end = loop.run(job, progress, state_path, config.save_every)
@@ -115,7 +119,7 @@ def train_to_implement(
         "steps": end.reports[-1].step,
         "architecture": asdict(architecture),
         "recipe": asdict(recipe),
-        "circuit": {str(node): list(part.variables) for node, part in circuit.items()},
+        "circuit": variables_by_node(circuit),
         "implementation": accuracy.least,
         "prefix": [start.config.d_vocab - 1] if compiled.has_bos else [],
     }

@@ -15,7 +15,7 @@ from rasplens.learned.architecture import Architecture
 from rasplens.learned.errors import TrainingError
 from rasplens.learned.initialisation import untrained, untrained_like, with_biases
 from rasplens.learned.siit.accuracy import implementation_accuracy
-from rasplens.learned.siit.circuit import Circuit, nodes_of
+from rasplens.learned.siit.circuit import Circuit, nodes_of, variables_by_node
 from rasplens.learned.siit.interventions import oracle, runner, variables
 from rasplens.learned.siit.losses import losses, readout, weighed
 from rasplens.learned.siit.recipe import SIITRecipe
@@ -105,6 +105,7 @@ class SIITTraining(Job[SIITReport]):
         return {
             "task": f"{self.task.name} ({self.task.digest})",
             "program": f"{self.compiled.output} ({checksum({}, program)[:DIGITS]})",
+            "circuit": variables_by_node(self.circuit),
             "recipe": asdict(self.recipe),
             "seed": self.seed,
             "untrained model": checksum({}, start)[:DIGITS],

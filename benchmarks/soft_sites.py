@@ -1,0 +1,75 @@
+"""Sites that training chooses: are they sharp, the same for every seed, and as good as those that are told?
+
+python benchmarks/soft_sites.py --write docs/siit.md           prints the table and puts it into the page
+python benchmarks/soft_sites.py --only induction --seeds 1     one program, once
+"""
+
+import argparse
+from pathlib import Path
+
+import pandas as pd
+from page import table, write
+from program_sets import compiled_task
+from swept import add_arguments, chosen, swept
+
+from rasplens.learned import SIITRecipe, learn_sites, ordinary_architecture, train_to_implement
+from rasplens.learned.siit.circuit import circuit_of, variables_by_node
+from rasplens.sweeps import Job
+from rasplens.sweeps.job import Row
+
+PROGRAMS = ("induction", "detect_pattern", "read_both", "histogram", "most_frequent")
+"""Of the library; the last two have parts one behind the other, as many as the model has layers."""
+
+SEARCH = SIITRecipe(steps=2_000, cycles=1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="programs, with commas")
+    parser.add_argument("--seeds", type=int, default=2, help="how many for each program")
+    parser.add_argument("--write", type=Path, help="the page to put the table into")
+    add_arguments(parser)
+    arguments = parser.parse_args()
+    names = chosen(arguments.only, PROGRAMS, "program")
+    jobs = [
+        Job("soft_sites:searched", {"name": name, "seed": seed})
+        for name in names
+        for seed in range(arguments.seeds)
+    ]
+    text = summary(swept(jobs, arguments))
+    print(text)
+    if arguments.write is not None:
+        write(arguments.write, "siit-sites", text)
+
+
+def searched(name: str, seed: int) -> Row:
+    """Where a program's parts went, and how well a model does that is trained with its nodes there."""
+    task, compiled = compiled_task("library", name)
+    shape = ordinary_architecture(compiled)
+    sites = learn_sites(compiled, task, shape, SEARCH, seed)
+    model = train_to_implement(compiled, task, shape, seed=seed, circuit=sites.circuit)
+    parts = list(circuit_of(compiled).values())
+    own = [sites.shares[parts.index(part), sites.nodes.index(node)] for node, part in sites.circuit.items()]
+    placed = "; ".join(f"{node}: {', '.join(held)}" for node, held in variables_by_node(sites.circuit).items())
+    return {"placed": placed, "least_share": float(min(own)), **sites.losses, **_accuracies(model.accuracy.least)}
+
+
+def _accuracies(least: dict[str, float]) -> Row:
+    return {f"accuracy_{kind}": value for kind, value in least.items()}
+
+
+def summary(found: pd.DataFrame) -> str:
+    """A row a program and seed."""
+    headings = ["program", "seed", "sites", "least share", "loss under interchange", "strict loss"]
+    headings += ["behaviour", "interchange", "strict"]
+    columns = ["interchange", "strict", *(f"accuracy_{kind}" for kind in ("behaviour", "interchange", "strict"))]
+    rows = [
+        [row["name"], str(row["seed"]), row["placed"], f"{row['least_share']:.3f}"]
+        + [f"{row[column]:.4f}" for column in columns]
+        for row in found.to_dict("records")
+    ]
+    return table(headings, rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,249 @@
+"""Where a model computes a program's variables, chosen by training: of each part, every node has a share.
+
+When a part is taken from another input, every node that could stand for it moves towards what it gives there, by
+the part's share of it. Shares are a softmax, trained with the weights, and a falling temperature makes them sharp.
+What no part has a share of is resampled as nodes outside of a circuit are. At the end each part gets a node of its
+own, behind those of the parts that it reads.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Bool, Float
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from rasplens.compile import CompiledModel
+from rasplens.compile.rasp import SOp
+from rasplens.errors import RaspLensError
+from rasplens.learned.architecture import Architecture
+from rasplens.learned.siit.circuit import Circuit, Node, Part, circuit_of, nodes_of
+from rasplens.learned.siit.interventions import oracle, runner
+from rasplens.learned.siit.losses import cross_entropy, random_interchange
+from rasplens.learned.siit.recipe import SIITRecipe, ordinary_architecture
+from rasplens.learned.siit.training import untrained_behind_bos
+from rasplens.model.random_streams import rng
+from rasplens.tasks import Task, as_task, compile_for
+
+FIRST_TEMPERATURE, LAST_TEMPERATURE = 1.0, 0.05
+"""Of the softmax, at the first step and at the last."""
+
+FASTER = 10.0
+"""Shares learn at so many times the rate of weights."""
+
+CROWDING = 1.0
+"""The weight of the penalty on shares of one node that add up to more than it."""
+
+LEAST_SHARE = 1e-6
+"""Below this all are alike, when each part gets its node."""
+
+
+class Mixture(NamedTuple):
+    """What nodes move towards, by shares.
+
+    Attributes:
+        taken: Which parts, at which positions, are as on another input: `[part, batch, pos]`.
+        source: That input's place in the batch: `[part, batch]`.
+        shares: How far each node moves for each part: `[part, node]`.
+        possible: Which of them are not zero in any case: `[part, node]`.
+    """
+
+    taken: jax.Array
+    source: jax.Array
+    shares: jax.Array
+    possible: np.ndarray
+
+    def patched(self, i: int, value: jax.Array, given: jax.Array, own: np.ndarray | None) -> jax.Array:
+        """What a hook point has, with the i-th node moved; `own` are its heads there, if it has any."""
+        for part in np.flatnonzero(self.possible[:, i]):
+            share = self.taken[part][..., None] * self.shares[part, i]
+            share = share if own is None else (share * own)[..., None]
+            value = value + share * (given[self.source[part]] - value)
+        return value
+
+
+@dataclass(frozen=True, eq=False)
+class Sites:
+    """Where a model came to compute a program's variables.
+
+    Attributes:
+        circuit: Each part's node.
+        shares: Of each part, of each node, at the end of the training: `[part, node]`, rows add up to 1.
+        nodes: The nodes, in their order.
+        losses: By name, the mean over the last steps.
+    """
+
+    circuit: Circuit
+    shares: Float[np.ndarray, "part node"]
+    nodes: tuple[Node, ...]
+    losses: Mapping[str, float]
+
+
+def learn_sites(
+    program: CompiledModel | SOp | str,
+    task: Task | str,
+    architecture: Architecture | None = None,
+    recipe: SIITRecipe | None = None,
+    seed: int = 0,
+) -> Sites:
+    """Which nodes of a model come to compute a program's variables when none is told which.
+
+    The model that is trained to find out is thrown away: `train_to_implement` takes the circuit.
+
+    Args:
+        program: The program, compiled or not, or the name of one of the task's.
+        task: Inputs, and where answers are read; it answers by single labels.
+        architecture: Of the model; `ordinary_architecture` of the program by default.
+        recipe: How to train; one cycle of its steps, without a readout.
+        seed: Of weights, inputs and interventions.
+
+    Raises:
+        RaspLensError: If the program computes nothing in a head or an MLP, or the architecture has no room for it.
+    """
+    task, recipe = as_task(task), recipe or SIITRecipe()
+    compiled = compile_for(task, program)
+    architecture = architecture or ordinary_architecture(compiled)
+    parts, nodes = tuple(circuit_of(compiled).values()), tuple(nodes_of(architecture))
+    order, possible = reads(compiled, parts), could_stand_for(parts, nodes)
+    placed(np.where(possible, 1.0, 0.0), parts, nodes, order)  # whether there is room, before any training
+    shares, found = _trained(compiled, task, architecture, recipe, seed, parts, nodes, possible)
+    return Sites(placed(shares, parts, nodes, order), shares, nodes, found)
+
+
+def could_stand_for(parts: tuple[Part, ...], nodes: tuple[Node, ...]) -> Bool[np.ndarray, "part node"]:
+    """Heads for what heads gather, MLPs for what neurons compute."""
+    return np.array([[bool(part.heads) == node.is_head for node in nodes] for part in parts])
+
+
+def reads(compiled: CompiledModel, parts: tuple[Part, ...]) -> frozenset[tuple[int, int]]:
+    """Which part, the second of each two, reads which other one."""
+    graph = compiled.circuit()
+    of = {name: part for part, names in enumerate(map(_names, parts)) for name in names}
+    ends = ((of.get(sender), of.get(receiver)) for sender, receiver in graph.edges)
+    return frozenset((a, b) for a, b in ends if a is not None and b is not None and a != b)
+
+
+def _names(part: Part) -> list[str]:
+    """As the ground-truth circuit calls its heads, or the neurons of its variables."""
+    if part.heads:
+        return [str(Node(part.layer, head)) for head in part.heads]
+    return [f"L{part.layer} {name}" for name in part.variables]
+
+
+def placed(
+    shares: Float[np.ndarray, "part node"],
+    parts: tuple[Part, ...],
+    nodes: tuple[Node, ...],
+    order: frozenset[tuple[int, int]],
+) -> Circuit:
+    """A node for each part, the shares' product as large as can be; behind the nodes of those that it reads.
+
+    Raises:
+        RaspLensError: If there is no such choice.
+    """
+    n_parts, n_nodes = shares.shape
+    stage = np.array([2 * node.layer + (not node.is_head) for node in nodes])
+    each_part = np.kron(np.eye(n_parts), np.ones(n_nodes))
+    each_node = np.tile(np.eye(n_nodes), n_parts)
+    constraints = [LinearConstraint(each_part, 1, 1), LinearConstraint(each_node, 0, 1)]
+    for first, second in order:
+        later = np.zeros((n_parts, n_nodes))
+        later[second], later[first] = stage, -stage
+        constraints.append(LinearConstraint(later.ravel(), 1, np.inf))
+    cost = -np.log(np.maximum(shares, LEAST_SHARE))
+    possible = could_stand_for(parts, nodes)
+    found = milp(cost.ravel(), integrality=1, bounds=Bounds(0, possible.ravel()), constraints=constraints)
+    if found.x is None:
+        raise RaspLensError(
+            f"{n_nodes} nodes are no room for the program's {n_parts} parts, each behind what it reads. Give the "
+            "model more layers, heads or neurons, or leave the choice to `ordinary_architecture`."
+        )
+    chosen = found.x.reshape(n_parts, n_nodes).argmax(axis=1)
+    return dict(sorted((nodes[node], parts[part]) for part, node in enumerate(chosen)))
+
+
+def _trained(
+    compiled: CompiledModel,
+    task: Task,
+    architecture: Architecture,
+    recipe: SIITRecipe,
+    seed: int,
+    parts: tuple[Part, ...],
+    nodes: tuple[Node, ...],
+    possible: Bool[np.ndarray, "part node"],
+) -> tuple[Float[np.ndarray, "part node"], dict[str, float]]:
+    start = untrained_behind_bos(architecture, compiled, task, seed)
+    losses = _losses(compiled, task, start, parts, nodes, possible)
+    weights: dict[str, Any] = {name: jnp.asarray(array) for name, array in start.weights.items()}
+    state = {"weights": weights, "scores": jnp.zeros(possible.shape)}
+    pool = jnp.asarray(task.sample(rng(seed, "training inputs"), recipe.pool))
+    rate = optax.warmup_cosine_decay_schedule(0.0, recipe.learning_rate, recipe.warmup, recipe.steps)
+    optimiser = optax.chain(optax.clip_by_global_norm(recipe.clip), optax.scale_by_adam(b2=recipe.b2))
+    temperatures = jnp.geomspace(FIRST_TEMPERATURE, LAST_TEMPERATURE, recipe.steps)
+
+    def total(state: dict[str, Any], ids: jax.Array, temperature: jax.Array, key: jax.Array) -> Any:
+        found = losses(state["weights"], _softmax(state["scores"], possible, temperature), ids, key)
+        weights = {"crowding": CROWDING, **{name: getattr(recipe, name) for name in found if name != "crowding"}}
+        return sum(weights[name] * value for name, value in found.items()), found
+
+    def step(at: Any, drawn: Any) -> Any:
+        (state, moments), (i, key) = at, drawn
+        rows, interventions = jax.random.split(key)
+        ids = pool[jax.random.randint(rows, (recipe.batch_size,), 0, len(pool))]
+        gradient, found = jax.grad(total, has_aux=True)(state, ids, temperatures[i], interventions)
+        updates, moments = optimiser.update(gradient, moments)
+        faster = {"weights": 1.0, "scores": FASTER}
+        updates = {
+            name: jax.tree.map(lambda one, by=by: -rate(i) * by * one, updates[name])
+            for name, by in faster.items()
+        }
+        return (optax.apply_updates(state, updates), moments), found
+
+    keys = jax.random.split(jax.random.key(int(rng(seed, "soft sites").integers(2**31))), recipe.steps)
+    (state, _), found = jax.jit(lambda at, drawn: jax.lax.scan(step, at, drawn))(
+        (state, optimiser.init(state)), (jnp.arange(recipe.steps), keys)
+    )
+    shares = np.asarray(_softmax(state["scores"], possible, LAST_TEMPERATURE))
+    return shares, {name: float(values[-recipe.steps // 10 :].mean()) for name, values in found.items()}
+
+
+def _softmax(scores: jax.Array, possible: np.ndarray, temperature: float | jax.Array) -> jax.Array:
+    return jax.nn.softmax(jnp.where(possible, scores / temperature, -jnp.inf), axis=1)
+
+
+def _losses(
+    compiled: CompiledModel,
+    task: Task,
+    start: Any,
+    parts: tuple[Part, ...],
+    nodes: tuple[Node, ...],
+    possible: np.ndarray,
+) -> Callable[..., dict[str, jax.Array]]:
+    run = runner(start, nodes, compiled.offset)
+    answers = oracle(compiled, circuit_of(compiled), task)
+    read = jnp.asarray(task.loss_positions)
+
+    def found(weights: Any, shares: jax.Array, ids: jax.Array, key: jax.Array) -> dict[str, jax.Array]:
+        of_parts, of_rest = jax.random.split(key)
+        logits, given = run(weights, ids)
+        behaviour = cross_entropy(logits[:, read], answers(ids))
+        part = random_interchange(of_parts, len(parts), *ids.shape)
+        mixed = run(weights, ids, Mixture(part.taken, part.source, shares, possible), given)[0]
+        together = shares.sum(axis=0)
+        rest = random_interchange(of_rest, len(nodes), *ids.shape)
+        outside = jnp.diag(jax.nn.relu(1 - together))
+        resampled = run(
+            weights, ids, Mixture(rest.taken, rest.source, outside, np.eye(len(nodes), dtype=bool)), given
+        )
+        return {
+            "behaviour": behaviour,
+            "interchange": cross_entropy(mixed[:, read], answers(ids, part)),
+            "strict": cross_entropy(resampled[0][:, read], answers(ids)),
+            "crowding": (jax.nn.relu(together - 1) ** 2).sum(),
+        }
+
+    return found

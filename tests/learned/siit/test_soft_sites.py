@@ -1,0 +1,141 @@
+"""Sites that are chosen by training, and models that are trained with nodes elsewhere."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rasplens.compare.discovery.cases import siit_case
+from rasplens.compile import programs
+from rasplens.errors import RaspLensError
+from rasplens.learned import SIITRecipe, learn_sites, ordinary_architecture, train_to_implement
+from rasplens.learned.siit.circuit import Node, circuit_of, nodes_of, stored_circuit
+from rasplens.learned.siit.interventions import Interchange, runner
+from rasplens.learned.siit.soft_sites import Mixture, could_stand_for, placed, reads
+from rasplens.learned.siit.training import untrained_behind_bos
+from rasplens.tasks import compile_for, task_from_program
+
+TINY = SIITRecipe(steps=4, cycles=1, batch_size=8, warmup=1, pool=60)
+
+
+@pytest.fixture(scope="module")
+def parts(compiled):
+    return tuple(circuit_of(compiled).values())
+
+
+@pytest.fixture(scope="module")
+def nodes(compiled):
+    return tuple(nodes_of(ordinary_architecture(compiled)))
+
+
+@pytest.fixture(scope="module")
+def order(compiled, parts):
+    return reads(compiled, parts)
+
+
+def shares_of(parts, nodes, wanted):
+    """Nearly all of each part's share at one node."""
+    found = np.where(could_stand_for(parts, nodes), 1e-3, 0.0)
+    for part, node in enumerate(wanted):
+        found[part, nodes.index(node)] = 1.0
+    return found
+
+
+def test_parts_read_those_before(parts, order):
+    names = [part.variables[0] for part in parts]
+    assert {(names[a], names[b]) for a, b in order} == {("previous", "is_same"), ("is_same", "again")}
+
+
+def test_each_part_is_where_its_share_is_largest(parts, nodes, order):
+    wanted = [Node(0, 3), Node(0), Node(1, 2)]
+    assert placed(shares_of(parts, nodes, wanted), parts, nodes, order) == dict(zip(wanted, parts, strict=True))
+
+
+def test_a_part_stands_behind_what_it_reads_whatever_the_shares_say(parts, nodes, order):
+    found = placed(shares_of(parts, nodes, [Node(1, 1), Node(0), Node(0, 2)]), parts, nodes, order)
+    previous, is_same, again = (next(node for node, part in found.items() if part == one) for one in parts)
+    assert (previous.layer, is_same.layer, again.layer) == (0, 0, 1)
+
+
+def test_two_parts_never_have_the_same_node(nodes):
+    compiled = compile_for(task_from_program(programs.sort(), (1, 2, 3), 4))
+    parts = tuple(circuit_of(compiled).values())
+    both = [number for number, part in enumerate(parts) if part.layer == 0 and part.heads]
+    shares = np.where(could_stand_for(parts, nodes_of(ordinary_architecture(compiled))), 1e-3, 0.0)
+    shares[both, 0] = 1.0
+    found = placed(shares, parts, tuple(nodes_of(ordinary_architecture(compiled))), frozenset())
+    assert len(both) > 1
+    assert sorted(part.variables for part in found.values()) == sorted(part.variables for part in parts)
+
+
+def test_without_room_it_is_refused_before_any_training(task, compiled):
+    shape = ordinary_architecture(compiled)
+    with pytest.raises(RaspLensError, match="8 nodes are no room for the program's 3 parts, each behind what it"):
+        learn_sites(compiled, task, shape.__class__(**{**vars(shape), "d_mlp": 0}), TINY)
+
+
+def test_all_of_a_share_is_an_interchange_and_none_is_nothing(task, compiled, parts, nodes):
+    model = untrained_behind_bos(ordinary_architecture(compiled), compiled, task, 0)
+    run, weights = runner(model, nodes), {name: jnp.asarray(array) for name, array in model.weights.items()}
+    ids = jnp.asarray(task.held_out[:6])
+    clean, given = run(weights, ids)
+    source = jnp.tile(jnp.roll(jnp.arange(6), 1), (len(parts), 1))
+    taken = jnp.asarray(np.random.default_rng(0).random((len(parts), *ids.shape)) < 0.5)
+    wanted = [nodes.index(node) for node in (Node(0, 2), Node(0), Node(1, 1))]
+    shares = jnp.zeros((len(parts), len(nodes))).at[jnp.arange(len(parts)), jnp.asarray(wanted)].set(1.0)
+    possible = could_stand_for(parts, nodes)
+    mixed, _ = run(weights, ids, Mixture(taken, source, shares, possible), given)
+    hard = Interchange(
+        jnp.zeros((len(nodes), *ids.shape), bool).at[jnp.asarray(wanted)].set(taken),
+        jnp.zeros((len(nodes), 6), int).at[jnp.asarray(wanted)].set(source),
+    )
+    np.testing.assert_allclose(mixed, run(weights, ids, hard, given)[0], atol=1e-5)
+    assert np.abs(mixed - clean).max() > 1e-3
+    unmoved, _ = run(weights, ids, Mixture(taken, source, 0 * shares, possible), given)
+    np.testing.assert_allclose(unmoved, clean, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_shares_are_of_nodes_that_could_stand_for_the_part_and_add_up(task, compiled, parts):
+    found = learn_sites(compiled, task, ordinary_architecture(compiled, d_model=16), TINY)
+    np.testing.assert_allclose(found.shares.sum(axis=1), 1, atol=1e-5)
+    assert not found.shares[~could_stand_for(parts, found.nodes)].any()
+    assert set(found.circuit.values()) == set(parts)
+    assert set(found.losses) == {"behaviour", "interchange", "strict", "crowding"}
+    assert all(np.isfinite(value) for value in found.losses.values())
+
+
+@pytest.mark.slow
+def test_a_model_is_trained_with_nodes_of_one_s_own_choice_and_read_again(task, compiled, parts, tmp_path):
+    moved = dict(zip((Node(0, 2), Node(1), Node(2, 3)), parts, strict=True))
+    shape = ordinary_architecture(compiled, d_model=32)
+    shape = shape.__class__(**{**vars(shape), "n_layers": 3})
+    recipe = SIITRecipe(steps=1_000, cycles=1, batch_size=64, learning_rate=5e-3, warmup=50, pool=500)
+    model = train_to_implement(compiled, task, shape, recipe, circuit=moved)
+    assert min(model.accuracy.least.values()) > 0.9
+    assert set(model.accuracy.interchange) == {"L0H2", "L1 MLP", "L2H3"}
+    model.save(tmp_path / "moved.safetensors")
+    assert {"L0H2->L1 MLP", "L1 MLP->L2H3.v"} <= siit_case(
+        compiled, task, path=tmp_path / "moved.safetensors"
+    ).edges
+
+
+def test_a_circuit_of_another_program_is_refused(task, compiled, parts):
+    with pytest.raises(RaspLensError, match="stands for 'previous'. It has to stand for 'again', 'is_same'"):
+        train_to_implement(compiled, task, circuit={Node(0, 0): parts[0]})
+    at_a_head = dict(zip((Node(0, 0), Node(0, 1), Node(1, 0)), parts, strict=True))
+    with pytest.raises(RaspLensError, match="L0H1 cannot stand for 'is_same', which needs an MLP"):
+        train_to_implement(compiled, task, circuit=at_a_head)
+
+
+def test_a_stored_circuit_is_that_of_the_program_or_none(compiled, parts):
+    shape = untrained_behind_bos(ordinary_architecture(compiled), compiled, task_of(compiled), 0).config
+    names = {"L0H1": ["previous"], "L0 MLP": ["is_same"], "L1H3": ["again"]}
+    assert stored_circuit(compiled, shape, names) == dict(
+        zip((Node(0, 1), Node(0), Node(1, 3)), parts, strict=True)
+    )
+    assert stored_circuit(compiled, shape, {**names, "L1H3": ["other"]}) is None
+    assert stored_circuit(compiled, shape, {**names, "L9H3": ["again"]}) is None
+
+
+def task_of(compiled):
+    return task_from_program(compiled.program, "abc", 6, causal=True)
