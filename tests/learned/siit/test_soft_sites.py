@@ -120,7 +120,7 @@ def test_a_model_is_trained_with_nodes_of_one_s_own_choice_and_read_again(task, 
 
 
 def test_a_circuit_of_another_program_is_refused(task, compiled, parts):
-    with pytest.raises(RaspLensError, match="stands for 'previous'. It has to stand for 'again', 'is_same'"):
+    with pytest.raises(RaspLensError, match=r"stands for 'previous'\. It has to stand for 'again', 'is_same'"):
         train_to_implement(compiled, task, circuit={Node(0, 0): parts[0]})
     at_a_head = dict(zip((Node(0, 0), Node(0, 1), Node(1, 0)), parts, strict=True))
     with pytest.raises(RaspLensError, match="L0H1 cannot stand for 'is_same', which needs an MLP"):
