@@ -48,6 +48,7 @@ STREAMS: Mapping[str, int] = MappingProxyType(
         "circuit discovery": 29,
         "circuit discovery controls": 30,
         "circuit tests": 31,
+        "SIIT sites": 32,
         "twins": 40,
         "random programs": 41,
     }

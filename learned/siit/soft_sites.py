@@ -6,6 +6,7 @@ What no part has a share of is resampled as nodes outside of a circuit are. At t
 own, behind those of the parts that it reads.
 """
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -25,7 +26,8 @@ from rasplens.learned.siit.circuit import Circuit, Node, Part, circuit_of, nodes
 from rasplens.learned.siit.interventions import oracle, runner
 from rasplens.learned.siit.losses import cross_entropy, random_interchange
 from rasplens.learned.siit.recipe import SIITRecipe, ordinary_architecture
-from rasplens.learned.siit.training import untrained_behind_bos
+from rasplens.learned.siit.training import CHUNK, Progress, SIITReport, untrained_behind_bos
+from rasplens.model import Transformer
 from rasplens.model.random_streams import rng
 from rasplens.tasks import Task, as_task, compile_for
 
@@ -33,7 +35,7 @@ FIRST_TEMPERATURE, LAST_TEMPERATURE = 1.0, 0.05
 """Of the softmax, at the first step and at the last."""
 
 FASTER = 10.0
-"""Shares learn at so many times the rate of weights."""
+"""Scores of shares change so many times as fast as weights."""
 
 CROWDING = 1.0
 """The weight of the penalty on shares of one node that add up to more than it."""
@@ -89,6 +91,8 @@ def learn_sites(
     architecture: Architecture | None = None,
     recipe: SIITRecipe | None = None,
     seed: int = 0,
+    *,
+    progress: Progress | None = None,
 ) -> Sites:
     """Which nodes of a model come to compute a program's variables when none is told which.
 
@@ -100,6 +104,7 @@ def learn_sites(
         architecture: Of the model; `ordinary_architecture` of the program by default.
         recipe: How to train; one cycle of its steps, without a readout.
         seed: Of weights, inputs and interventions.
+        progress: Called every few hundred steps.
 
     Raises:
         RaspLensError: If the program computes nothing in a head or an MLP, or the architecture has no room for it.
@@ -108,9 +113,12 @@ def learn_sites(
     compiled = compile_for(task, program)
     architecture = architecture or ordinary_architecture(compiled)
     parts, nodes = tuple(circuit_of(compiled).values()), tuple(nodes_of(architecture))
-    order, possible = reads(compiled, parts), could_stand_for(parts, nodes)
-    placed(np.where(possible, 1.0, 0.0), parts, nodes, order)  # whether there is room, before any training
-    shares, found = _trained(compiled, task, architecture, recipe, seed, parts, nodes, possible)
+    if not parts:
+        raise RaspLensError(f"{compiled.output!r} computes nothing in a head or an MLP: there is no circuit.")
+    order = reads(compiled, parts)
+    placed(np.where(could_stand_for(parts, nodes), 1.0, 0.0), parts, nodes, order)  # raises where there is no room
+    start = untrained_behind_bos(architecture, compiled, task, seed)
+    shares, found = _trained(start, compiled, task, recipe, seed, progress or (lambda now: None))
     return Sites(placed(shares, parts, nodes, order), shares, nodes, found)
 
 
@@ -167,19 +175,13 @@ def placed(
 
 
 def _trained(
-    compiled: CompiledModel,
-    task: Task,
-    architecture: Architecture,
-    recipe: SIITRecipe,
-    seed: int,
-    parts: tuple[Part, ...],
-    nodes: tuple[Node, ...],
-    possible: Bool[np.ndarray, "part node"],
+    start: Transformer, compiled: CompiledModel, task: Task, recipe: SIITRecipe, seed: int, progress: Progress
 ) -> tuple[Float[np.ndarray, "part node"], dict[str, float]]:
-    start = untrained_behind_bos(architecture, compiled, task, seed)
-    losses = _losses(compiled, task, start, parts, nodes, possible)
+    """The shares after the training, and the losses of its last chunk of steps."""
+    possible = could_stand_for(tuple(circuit_of(compiled).values()), tuple(nodes_of(start.config)))
+    losses = _losses(start, compiled, task)
     weights: dict[str, Any] = {name: jnp.asarray(array) for name, array in start.weights.items()}
-    state = {"weights": weights, "scores": jnp.zeros(possible.shape)}
+    state: dict[str, Any] = {"weights": weights, "scores": jnp.zeros(possible.shape)}
     pool = jnp.asarray(task.sample(rng(seed, "training inputs"), recipe.pool))
     rate = optax.warmup_cosine_decay_schedule(0.0, recipe.learning_rate, recipe.warmup, recipe.steps)
     optimiser = optax.chain(optax.clip_by_global_norm(recipe.clip), optax.scale_by_adam(b2=recipe.b2))
@@ -196,42 +198,41 @@ def _trained(
         ids = pool[jax.random.randint(rows, (recipe.batch_size,), 0, len(pool))]
         gradient, found = jax.grad(total, has_aux=True)(state, ids, temperatures[i], interventions)
         updates, moments = optimiser.update(gradient, moments)
-        faster = {"weights": 1.0, "scores": FASTER}
-        updates = {
-            name: jax.tree.map(lambda one, by=by: -rate(i) * by * one, updates[name])
-            for name, by in faster.items()
-        }
+        updates = jax.tree.map(lambda update: -rate(i) * update, updates)
         return (optax.apply_updates(state, updates), moments), found
 
-    keys = jax.random.split(jax.random.key(int(rng(seed, "soft sites").integers(2**31))), recipe.steps)
-    (state, _), found = jax.jit(lambda at, drawn: jax.lax.scan(step, at, drawn))(
-        (state, optimiser.init(state)), (jnp.arange(recipe.steps), keys)
+    keys = jax.random.split(jax.random.key(int(rng(seed, "SIIT sites").integers(2**31))), recipe.steps)
+    some_steps, at, now = (
+        jax.jit(lambda at, drawn: jax.lax.scan(step, at, drawn)),
+        (state, optimiser.init(state)),
+        {},
     )
-    shares = np.asarray(_softmax(state["scores"], possible, LAST_TEMPERATURE))
-    return shares, {name: float(values[-recipe.steps // 10 :].mean()) for name, values in found.items()}
+    began = time.perf_counter()
+    for first in range(0, recipe.steps, CHUNK):
+        steps = jnp.arange(first, min(first + CHUNK, recipe.steps))
+        at, found = some_steps(at, (steps, keys[steps]))
+        now = {name: float(values.mean()) for name, values in found.items()}
+        progress(SIITReport(first + len(steps), now, time.perf_counter() - began))
+    return np.asarray(_softmax(at[0]["scores"], possible, LAST_TEMPERATURE)), now
 
 
 def _softmax(scores: jax.Array, possible: np.ndarray, temperature: float | jax.Array) -> jax.Array:
-    return jax.nn.softmax(jnp.where(possible, scores / temperature, -jnp.inf), axis=1)
+    return jax.nn.softmax(jnp.where(possible, FASTER * scores / temperature, -jnp.inf), axis=1)
 
 
-def _losses(
-    compiled: CompiledModel,
-    task: Task,
-    start: Any,
-    parts: tuple[Part, ...],
-    nodes: tuple[Node, ...],
-    possible: np.ndarray,
-) -> Callable[..., dict[str, jax.Array]]:
+def _losses(start: Transformer, compiled: CompiledModel, task: Task) -> Callable[..., dict[str, jax.Array]]:
+    """By name, cross-entropies as in `losses`, and how far the shares of a node add up to more than it."""
+    circuit, nodes = circuit_of(compiled), tuple(nodes_of(start.config))
+    possible = could_stand_for(tuple(circuit.values()), nodes)
     run = runner(start, nodes, compiled.offset)
-    answers = oracle(compiled, circuit_of(compiled), task)
+    answers = oracle(compiled, circuit, task)
     read = jnp.asarray(task.loss_positions)
 
     def found(weights: Any, shares: jax.Array, ids: jax.Array, key: jax.Array) -> dict[str, jax.Array]:
         of_parts, of_rest = jax.random.split(key)
         logits, given = run(weights, ids)
         behaviour = cross_entropy(logits[:, read], answers(ids))
-        part = random_interchange(of_parts, len(parts), *ids.shape)
+        part = random_interchange(of_parts, len(circuit), *ids.shape)
         mixed = run(weights, ids, Mixture(part.taken, part.source, shares, possible), given)[0]
         together = shares.sum(axis=0)
         rest = random_interchange(of_rest, len(nodes), *ids.shape)

@@ -96,7 +96,10 @@ def test_all_of_a_share_is_an_interchange_and_none_is_nothing(task, compiled, pa
 
 @pytest.mark.slow
 def test_shares_are_of_nodes_that_could_stand_for_the_part_and_add_up(task, compiled, parts):
-    found = learn_sites(compiled, task, ordinary_architecture(compiled, d_model=16), TINY)
+    seen = []
+    shape = ordinary_architecture(compiled, d_model=16)
+    found = learn_sites(compiled, task, shape, TINY, progress=lambda now: seen.append(now.step))
+    assert seen == [4]
     np.testing.assert_allclose(found.shares.sum(axis=1), 1, atol=1e-5)
     assert not found.shares[~could_stand_for(parts, found.nodes)].any()
     assert set(found.circuit.values()) == set(parts)
