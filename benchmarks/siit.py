@@ -41,6 +41,8 @@ def main() -> None:
     add_arguments(parser)
     arguments = parser.parse_args()
     folder = None if arguments.models is None else str(arguments.models)
+    if folder is not None:
+        arguments.models.mkdir(parents=True, exist_ok=True)
     asked = {
         "programs_of": arguments.programs,
         "shape": arguments.shape,
