@@ -49,7 +49,7 @@ def losses(
         circuit: Those that compute the program's variables.
         task: Where answers are read.
     """
-    inside = jnp.asarray([i for i, node in enumerate(nodes) if node in circuit])
+    inside = jnp.asarray([nodes.index(node) for node in circuit])
     outside = jnp.asarray([i for i, node in enumerate(nodes) if node not in circuit])
     read = jnp.asarray(task.loss_positions)
 

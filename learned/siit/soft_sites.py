@@ -171,7 +171,7 @@ def placed(
             "model more layers, heads or neurons, or leave the choice to `ordinary_architecture`."
         )
     chosen = found.x.reshape(n_parts, n_nodes).argmax(axis=1)
-    return dict(sorted((nodes[node], parts[part]) for part, node in enumerate(chosen)))
+    return {nodes[chosen[part]]: parts[part] for part in np.argsort(chosen)}
 
 
 def _trained(

@@ -1,8 +1,13 @@
 """A program of two heads and an MLP, and its task."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from rasplens.compile import rasp
+from rasplens.model import Transformer
+from rasplens.model.twins import insert_idle_heads
 from rasplens.tasks import compile_for, task_from_program
 
 
@@ -18,3 +23,14 @@ def task():
 @pytest.fixture(scope="package")
 def compiled(task):
     return compile_for(task)
+
+
+@pytest.fixture(scope="package")
+def exact(task, compiled):
+    """The compiled model itself, with a logit for each of the task's answers, and idle heads beside its own."""
+    model, missing = compiled.transformer, len(task.outputs) - compiled.transformer.config.d_vocab_out
+    assert (compiled.offset, missing) == (0, 1)
+    unembedding = np.pad(model.W_U, ((0, 0), (0, missing)))
+    config = replace(model.config, d_vocab_out=len(task.outputs))
+    wide = Transformer(config, {**model.weights, "unembed.W_U": unembedding}, model.mask)
+    return insert_idle_heads(wide, 1, 0)

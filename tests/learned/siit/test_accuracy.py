@@ -1,26 +1,8 @@
 """Accuracies of models that are known to implement the program, or not to."""
 
-from dataclasses import replace
-
-import numpy as np
-import pytest
-
 from rasplens.learned import untrained_like
 from rasplens.learned.siit.accuracy import ImplementationAccuracy, implementation_accuracy
 from rasplens.learned.siit.circuit import Node, circuit_of
-from rasplens.model import Transformer
-from rasplens.model.twins import insert_idle_heads
-
-
-@pytest.fixture(scope="module")
-def exact(task, compiled):
-    """The compiled model itself, with a logit for each of the task's answers, and idle heads beside its own."""
-    model, missing = compiled.transformer, len(task.outputs) - compiled.transformer.config.d_vocab_out
-    assert (compiled.offset, missing) == (0, 1)
-    unembedding = np.pad(model.W_U, ((0, 0), (0, missing)))
-    config = replace(model.config, d_vocab_out=len(task.outputs))
-    wide = Transformer(config, {**model.weights, "unembed.W_U": unembedding}, model.mask)
-    return insert_idle_heads(wide, 1, 0)
 
 
 def test_the_compiled_model_implements_itself(task, compiled, exact):

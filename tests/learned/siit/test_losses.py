@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from rasplens.learned import SIITRecipe
-from rasplens.learned.siit.losses import cross_entropy, random_interchange, weighed
+from rasplens.learned.siit.circuit import circuit_of, nodes_of
+from rasplens.learned.siit.interventions import oracle, runner
+from rasplens.learned.siit.losses import cross_entropy, losses, random_interchange, weighed
 
 
 def test_answers_that_the_program_does_not_have_do_not_count():
@@ -29,3 +31,25 @@ def test_every_input_has_interventions_of_its_own():
 def test_losses_are_weighed_by_the_recipe():
     found = {"behaviour": jnp.asarray(1.0), "interchange": jnp.asarray(2.0), "strict": jnp.asarray(4.0)}
     assert weighed(found, SIITRecipe(behaviour=1.0, interchange=10.0, strict=0.5)) == pytest.approx(23.0)
+
+
+@pytest.mark.parametrize("names", [("previous", "is_same", "again"), ("again", "previous", "is_same")])
+def test_the_order_of_a_circuit_means_nothing(task, compiled, exact, names):
+    """The compiled model itself has no loss; with two variables exchanged it has."""
+    by_name = {part.variables[0]: (node, part) for node, part in circuit_of(compiled).items()}
+    circuit = dict(by_name[name] for name in names)
+    assert _loss_under_interchange(task, compiled, exact, circuit) < 0.01
+    (first, one), (second, other) = by_name["previous"], by_name["again"]
+    exchanged = {**circuit, first: other, second: one}
+    assert _loss_under_interchange(task, compiled, exact, exchanged) > 1
+
+
+def _loss_under_interchange(task, compiled, model, circuit):
+    """With logits of twenty times the size, so that right answers cost nothing."""
+    nodes = nodes_of(model.config)
+    weights = {name: jnp.asarray(array) for name, array in model.weights.items()}
+    weights["unembed.W_U"] *= 20
+    untold = [jnp.zeros((60, task.n_ctx, 0))] * len(circuit)
+    run, answers = runner(model, nodes), oracle(compiled, circuit, task)
+    found = losses(run, answers, lambda ids: untold, nodes, circuit, task)
+    return float(found(weights, jnp.asarray(task.held_out[:60]), jax.random.key(0))["interchange"])

@@ -54,6 +54,7 @@ def test_a_part_stands_behind_what_it_reads_whatever_the_shares_say(parts, nodes
     found = placed(shares_of(parts, nodes, [Node(1, 1), Node(0), Node(0, 2)]), parts, nodes, order)
     previous, is_same, again = (next(node for node, part in found.items() if part == one) for one in parts)
     assert (previous.layer, is_same.layer, again.layer) == (0, 0, 1)
+    assert list(found) == [previous, is_same, again]
 
 
 def test_two_parts_never_have_the_same_node(nodes):
