@@ -12,15 +12,13 @@ from page import table, write
 from program_sets import compiled_task
 from swept import add_arguments, chosen, swept
 
-from rasplens.learned import SIITRecipe, learn_sites, ordinary_architecture, train_to_implement
+from rasplens.learned import learn_sites, ordinary_architecture, train_to_implement
 from rasplens.learned.siit.circuit import circuit_of, variables_by_node
 from rasplens.sweeps import Job
 from rasplens.sweeps.job import Row
 
 PROGRAMS = ("induction", "detect_pattern", "read_both", "histogram", "most_frequent")
-"""Of the library; the last two have parts one behind the other, as many as the model has layers."""
-
-SEARCH = SIITRecipe(steps=2_000, cycles=1)
+"""Of the library."""
 
 
 def main() -> None:
@@ -46,7 +44,7 @@ def searched(name: str, seed: int) -> Row:
     """Where a program's parts went, and how well a model does that is trained with its nodes there."""
     task, compiled = compiled_task("library", name)
     shape = ordinary_architecture(compiled)
-    sites = learn_sites(compiled, task, shape, SEARCH, seed)
+    sites = learn_sites(compiled, task, shape, seed=seed)
     model = train_to_implement(compiled, task, shape, seed=seed, circuit=sites.circuit)
     parts = list(circuit_of(compiled).values())
     own = [sites.shares[parts.index(part), sites.nodes.index(node)] for node, part in sites.circuit.items()]
@@ -63,12 +61,14 @@ def summary(found: pd.DataFrame) -> str:
     headings = ["program", "seed", "sites", "least share", "loss under interchange", "strict loss"]
     headings += ["behaviour", "interchange", "strict"]
     columns = ["interchange", "strict", *(f"accuracy_{kind}" for kind in ("behaviour", "interchange", "strict"))]
-    rows = [
-        [row["name"], str(row["seed"]), row["placed"], f"{row['least_share']:.3f}"]
-        + [f"{row[column]:.4f}" for column in columns]
-        for row in found.to_dict("records")
-    ]
-    return table(headings, rows)
+    rows, failed = [], []
+    for row in found.to_dict("records"):
+        if isinstance(row.get("placed"), str):
+            named = [row["name"], str(row["seed"]), row["placed"], f"{row['least_share']:.3f}"]
+            rows.append(named + [f"{row[column]:.4f}" for column in columns])
+        else:
+            failed.append(f"`{row['name']}` with seed {row['seed']} failed: {row['error']}.")
+    return "\n\n".join([table(headings, rows), *failed])
 
 
 if __name__ == "__main__":

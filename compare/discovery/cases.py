@@ -124,7 +124,8 @@ def siit_case(compiled: CompiledModel, task: Task, seed: int = 0, path: str | Pa
     else:
         stored = load_learned(path)
         transformer, prefix = stored.transformer, stored.prefix
-        found = stored_circuit(compiled, transformer.config, stored.provenance.get("circuit", {}))
+        known = stored.provenance.get("circuit")
+        found = None if known is None else stored_circuit(compiled, transformer.config, known)
         if found is None:
             raise RaspLensError(f"{path} was not trained to implement {compiled.output!r}.")
         circuit = found

@@ -12,6 +12,7 @@ from rasplens.compile import CompiledModel
 from rasplens.errors import RaspLensError
 from rasplens.learned.architecture import Architecture
 from rasplens.model import Config
+from rasplens.tasks import Task
 
 
 def output_point(layer: int, of_heads: bool) -> str:
@@ -68,6 +69,10 @@ class Part:
     def point(self) -> str:
         """The compiled model's hook point of what it gives."""
         return output_point(self.layer, bool(self.heads))
+
+    def __str__(self) -> str:
+        heads = " and ".join(str(Node(self.layer, head)) for head in self.heads)
+        return f"{' and '.join(map(repr, self.variables))} ({heads or Node(self.layer)})"
 
 
 Circuit = Mapping[Node, Part]
@@ -131,18 +136,24 @@ def check_has_parts(compiled: CompiledModel, circuit: Circuit) -> None:
     Raises:
         RaspLensError: With what it has, and what it should.
     """
-    has, should = (
-        sorted(one.values(), key=lambda part: part.variables) for one in (circuit, circuit_of(compiled))
-    )
+    has, should = (sorted(map(str, one.values())) for one in (circuit, circuit_of(compiled)))
     if has != should:
         raise RaspLensError(
-            f"The circuit stands for {_listed(has)}. It has to stand for {_listed(should)}, each once, as in "
-            "`circuit_of`."
+            f"The circuit stands for {', '.join(has) or 'nothing'}. It has to stand for {', '.join(should)}, each "
+            "once, as in `circuit_of`."
         )
     if wrong := [node for node, part in circuit.items() if node.is_head != bool(part.heads)]:
         there, kind = wrong[0], "a head" if circuit[wrong[0]].heads else "an MLP"
-        raise RaspLensError(f"{there} cannot stand for {_listed([circuit[there]])}, which needs {kind}.")
+        raise RaspLensError(f"{there} cannot stand for {circuit[there]}, which needs {kind}.")
 
 
-def _listed(parts: list[Part]) -> str:
-    return ", ".join(" and ".join(map(repr, part.variables)) for part in parts) or "nothing"
+def check_trainable(compiled: CompiledModel, task: Task) -> None:
+    """Raises where interchange-intervention training makes no sense.
+
+    Raises:
+        RaspLensError: If the program computes nothing in a head or an MLP, or answers are no single labels.
+    """
+    if task.readout != "label":
+        raise RaspLensError(f"SIIT trains on answers that are single labels; those of {task.name!r} are not.")
+    if not circuit_of(compiled):
+        raise RaspLensError(f"{compiled.output!r} computes nothing in a head or an MLP: there is no circuit.")

@@ -7,12 +7,20 @@ from typing import Any
 
 from rasplens.compile import CompiledModel
 from rasplens.compile.rasp import SOp
-from rasplens.errors import RaspLensError
 from rasplens.learned.architecture import Architecture
 from rasplens.learned.config import DEFAULTS, TrainConfig
 from rasplens.learned.learned_model import LearnedModel
 from rasplens.learned.siit.accuracy import ImplementationAccuracy, implementation_accuracy
-from rasplens.learned.siit.circuit import Circuit, check_has_nodes, check_has_parts, circuit_of, variables_by_node
+from rasplens.learned.siit.circuit import (
+    Circuit,
+    check_has_nodes,
+    check_has_parts,
+    check_trainable,
+    circuit_of,
+    nodes_of,
+    variables_by_node,
+)
+from rasplens.learned.siit.placement import check_order
 from rasplens.learned.siit.recipe import SIITRecipe, ordinary_architecture
 from rasplens.learned.siit.training import Progress, SIITTraining, untrained_behind_bos
 from rasplens.learned.training import loop
@@ -86,7 +94,7 @@ def train_to_implement(
         recipe: How to train.
         seed: Of weights, inputs and interventions.
         circuit: Which node is to stand for which part of the program: the parts of `circuit_of`, at nodes of your
-            choice or of `learn_sites`; by default as in the compiled model.
+            choice or of `learn_sites`, each behind what it reads; by default as in the compiled model.
         config: How to go about it: how often the state is kept.
         progress: Called every few hundred steps.
         state_path: A `.safetensors` file to keep the state of the training in, with its history beside it as
@@ -95,19 +103,21 @@ def train_to_implement(
 
     Raises:
         RaspLensError: If the program computes nothing in a head or an MLP, the architecture lacks a node, the
-            circuit has other parts than the program, or the task's answers are no single labels.
+            circuit has other parts than the program or one before what it reads, or the task's answers are no
+            single labels.
         TrainingError: If the loss becomes infinite or NaN.
         StorageError: If the state cannot be written, is damaged, or is that of another training.
     """
     task, recipe = as_task(task), recipe or SIITRecipe()
     compiled = compile_for(task, program)
-    circuit, architecture = circuit or circuit_of(compiled), architecture or ordinary_architecture(compiled)
-    if task.readout != "label":
-        raise RaspLensError(f"SIIT trains on answers that are single labels; those of {task.name!r} are not.")
-    if not circuit:
-        raise RaspLensError(f"{compiled.output!r} computes nothing in a head or an MLP: there is no circuit.")
-    check_has_nodes(architecture, circuit)
-    check_has_parts(compiled, circuit)
+    check_trainable(compiled, task)
+    architecture = architecture or ordinary_architecture(compiled)
+    chosen = circuit_of(compiled) if circuit is None else circuit
+    check_has_nodes(architecture, chosen)
+    if circuit is not None:
+        check_has_parts(compiled, chosen)
+        check_order(compiled, chosen)
+    circuit = {node: chosen[node] for node in nodes_of(architecture) if node in chosen}
     start = untrained_behind_bos(architecture, compiled, task, seed)
     job = SIITTraining(start, compiled, circuit, task, recipe, seed)
     end = loop.run(job, progress, state_path, config.save_every)

@@ -25,7 +25,7 @@ N_SCALED = 1_000
 VARIES = 1e-4
 """Standard deviations below this are those of a constant."""
 
-DIGITS, NEAR = 3, 1e-3
+DIGITS, NEAR = 3, 6e-4
 """Of a part's vectors: how far they are rounded to find its values, and how near a vector is to its value."""
 
 MOST_VALUES = 64

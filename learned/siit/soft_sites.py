@@ -15,18 +15,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Bool, Float
-from scipy.optimize import Bounds, LinearConstraint, milp
+from jaxtyping import Float
 
 from rasplens.compile import CompiledModel
 from rasplens.compile.rasp import SOp
-from rasplens.errors import RaspLensError
 from rasplens.learned.architecture import Architecture
-from rasplens.learned.siit.circuit import Circuit, Node, Part, circuit_of, nodes_of
+from rasplens.learned.siit.circuit import Circuit, Node, check_trainable, circuit_of, nodes_of
 from rasplens.learned.siit.interventions import oracle, runner
 from rasplens.learned.siit.losses import cross_entropy, random_interchange
+from rasplens.learned.siit.placement import could_stand_for, placed, reads
 from rasplens.learned.siit.recipe import SIITRecipe, ordinary_architecture
-from rasplens.learned.siit.training import CHUNK, Progress, SIITReport, untrained_behind_bos
+from rasplens.learned.siit.training import CHUNK, Progress, SIITReport, check_is_finite, untrained_behind_bos
 from rasplens.model import Transformer
 from rasplens.model.random_streams import rng
 from rasplens.tasks import Task, as_task, compile_for
@@ -40,8 +39,8 @@ FASTER = 10.0
 CROWDING = 1.0
 """The weight of the penalty on shares of one node that add up to more than it."""
 
-LEAST_SHARE = 1e-6
-"""Below this all are alike, when each part gets its node."""
+SEARCH = SIITRecipe(steps=2_000, cycles=1)
+"""How long a model is trained to find its sites, by default."""
 
 
 class Mixture(NamedTuple):
@@ -61,11 +60,12 @@ class Mixture(NamedTuple):
 
     def patched(self, i: int, value: jax.Array, given: jax.Array, own: np.ndarray | None) -> jax.Array:
         """What a hook point has, with the i-th node moved; `own` are its heads there, if it has any."""
+        moved = value
         for part in np.flatnonzero(self.possible[:, i]):
             share = self.taken[part][..., None] * self.shares[part, i]
             share = share if own is None else (share * own)[..., None]
-            value = value + share * (given[self.source[part]] - value)
-        return value
+            moved = moved + share * (given[self.source[part]] - value)
+        return moved
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ def learn_sites(
     program: CompiledModel | SOp | str,
     task: Task | str,
     architecture: Architecture | None = None,
-    recipe: SIITRecipe | None = None,
+    recipe: SIITRecipe = SEARCH,
     seed: int = 0,
     *,
     progress: Progress | None = None,
@@ -102,76 +102,25 @@ def learn_sites(
         program: The program, compiled or not, or the name of one of the task's.
         task: Inputs, and where answers are read; it answers by single labels.
         architecture: Of the model; `ordinary_architecture` of the program by default.
-        recipe: How to train; one cycle of its steps, without a readout.
+        recipe: How to train, in one cycle of its steps; without a readout and weight decay.
         seed: Of weights, inputs and interventions.
         progress: Called every few hundred steps.
 
     Raises:
-        RaspLensError: If the program computes nothing in a head or an MLP, or the architecture has no room for it.
+        RaspLensError: If the program computes nothing in a head or an MLP, the architecture has no room for it, or
+            the task's answers are no single labels.
+        TrainingError: If the loss becomes infinite or NaN.
     """
-    task, recipe = as_task(task), recipe or SIITRecipe()
+    task = as_task(task)
     compiled = compile_for(task, program)
+    check_trainable(compiled, task)
     architecture = architecture or ordinary_architecture(compiled)
     parts, nodes = tuple(circuit_of(compiled).values()), tuple(nodes_of(architecture))
-    if not parts:
-        raise RaspLensError(f"{compiled.output!r} computes nothing in a head or an MLP: there is no circuit.")
     order = reads(compiled, parts)
     placed(np.where(could_stand_for(parts, nodes), 1.0, 0.0), parts, nodes, order)  # raises where there is no room
     start = untrained_behind_bos(architecture, compiled, task, seed)
     shares, found = _trained(start, compiled, task, recipe, seed, progress or (lambda now: None))
     return Sites(placed(shares, parts, nodes, order), shares, nodes, found)
-
-
-def could_stand_for(parts: tuple[Part, ...], nodes: tuple[Node, ...]) -> Bool[np.ndarray, "part node"]:
-    """Heads for what heads gather, MLPs for what neurons compute."""
-    return np.array([[bool(part.heads) == node.is_head for node in nodes] for part in parts])
-
-
-def reads(compiled: CompiledModel, parts: tuple[Part, ...]) -> frozenset[tuple[int, int]]:
-    """Which part, the second of each two, reads which other one."""
-    graph = compiled.circuit()
-    of = {name: part for part, names in enumerate(map(_names, parts)) for name in names}
-    ends = ((of.get(sender), of.get(receiver)) for sender, receiver in graph.edges)
-    return frozenset((a, b) for a, b in ends if a is not None and b is not None and a != b)
-
-
-def _names(part: Part) -> list[str]:
-    """As the ground-truth circuit calls its heads, or the neurons of its variables."""
-    if part.heads:
-        return [str(Node(part.layer, head)) for head in part.heads]
-    return [f"L{part.layer} {name}" for name in part.variables]
-
-
-def placed(
-    shares: Float[np.ndarray, "part node"],
-    parts: tuple[Part, ...],
-    nodes: tuple[Node, ...],
-    order: frozenset[tuple[int, int]],
-) -> Circuit:
-    """A node for each part, the shares' product as large as can be; behind the nodes of those that it reads.
-
-    Raises:
-        RaspLensError: If there is no such choice.
-    """
-    n_parts, n_nodes = shares.shape
-    stage = np.array([2 * node.layer + (not node.is_head) for node in nodes])
-    each_part = np.kron(np.eye(n_parts), np.ones(n_nodes))
-    each_node = np.tile(np.eye(n_nodes), n_parts)
-    constraints = [LinearConstraint(each_part, 1, 1), LinearConstraint(each_node, 0, 1)]
-    for first, second in order:
-        later = np.zeros((n_parts, n_nodes))
-        later[second], later[first] = stage, -stage
-        constraints.append(LinearConstraint(later.ravel(), 1, np.inf))
-    cost = -np.log(np.maximum(shares, LEAST_SHARE))
-    possible = could_stand_for(parts, nodes)
-    found = milp(cost.ravel(), integrality=1, bounds=Bounds(0, possible.ravel()), constraints=constraints)
-    if found.x is None:
-        raise RaspLensError(
-            f"{n_nodes} nodes are no room for the program's {n_parts} parts, each behind what it reads. Give the "
-            "model more layers, heads or neurons, or leave the choice to `ordinary_architecture`."
-        )
-    chosen = found.x.reshape(n_parts, n_nodes).argmax(axis=1)
-    return {nodes[chosen[part]]: parts[part] for part in np.argsort(chosen)}
 
 
 def _trained(
@@ -212,6 +161,7 @@ def _trained(
         steps = jnp.arange(first, min(first + CHUNK, recipe.steps))
         at, found = some_steps(at, (steps, keys[steps]))
         now = {name: float(values.mean()) for name, values in found.items()}
+        check_is_finite(now, first + len(steps), recipe)
         progress(SIITReport(first + len(steps), now, time.perf_counter() - began))
     return np.asarray(_softmax(at[0]["scores"], possible, LAST_TEMPERATURE)), now
 

@@ -152,11 +152,7 @@ class SIITTraining(Job[SIITReport]):
         (weights, moments), found = some_steps(at.arrays, (keys[now], rates[now]))
         before = at.reports[-1].step if at.reports else 0
         new = SIITReport(before + len(rates[now]), {name: float(values.mean()) for name, values in found.items()})
-        if not all(np.isfinite(value) for value in new.losses.values()):
-            raise TrainingError(
-                f"The loss became {dict(new.losses)} before step {new.step}. Lower the learning rate "
-                f"({self.recipe.learning_rate:g})."
-            )
+        check_is_finite(new.losses, new.step, self.recipe)
         notes = {"cycles": cycle, "steps": now.stop, "is_enough": False}
         if now.stop >= len(rates):
             moments = optimiser.init(weights)
@@ -182,6 +178,19 @@ class SIITTraining(Job[SIITReport]):
             self.compiled, self.model(weights), self.circuit, self.task, self.seed, self.pool
         )
         return min(found.least[name] for name in ("behaviour", "interchange", "strict")) >= self.recipe.enough
+
+
+def check_is_finite(losses: Mapping[str, float], step: int, recipe: SIITRecipe) -> None:
+    """Raises where a loss is no number.
+
+    Raises:
+        TrainingError: With all losses.
+    """
+    if not all(np.isfinite(value) for value in losses.values()):
+        raise TrainingError(
+            f"The loss became {dict(losses)} before step {step}. Lower the learning rate "
+            f"({recipe.learning_rate:g})."
+        )
 
 
 Optimisation = tuple[optax.GradientTransformation, Callable[..., tuple[State, dict[str, jax.Array]]]]

@@ -1,18 +1,23 @@
 """Sites that are chosen by training, and models that are trained with nodes elsewhere."""
 
+from dataclasses import replace
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from rasplens.compare.discovery.cases import siit_case
-from rasplens.compile import programs
+from rasplens.compile import programs, rasp
 from rasplens.errors import RaspLensError
 from rasplens.learned import SIITRecipe, learn_sites, ordinary_architecture, train_to_implement
+from rasplens.learned.errors import TrainingError
 from rasplens.learned.siit.circuit import Node, circuit_of, nodes_of, stored_circuit
 from rasplens.learned.siit.interventions import Interchange, runner
-from rasplens.learned.siit.soft_sites import Mixture, could_stand_for, placed, reads
+from rasplens.learned.siit.placement import could_stand_for, placed, reads
+from rasplens.learned.siit.soft_sites import Mixture
 from rasplens.learned.siit.training import untrained_behind_bos
-from rasplens.tasks import compile_for, task_from_program
+from rasplens.model import StorageError
+from rasplens.tasks import build_task, compile_for, task_from_program
 
 TINY = SIITRecipe(steps=4, cycles=1, batch_size=8, warmup=1, pool=60)
 
@@ -57,21 +62,21 @@ def test_a_part_stands_behind_what_it_reads_whatever_the_shares_say(parts, nodes
     assert list(found) == [previous, is_same, again]
 
 
-def test_two_parts_never_have_the_same_node(nodes):
+def test_two_parts_never_have_the_same_node():
     compiled = compile_for(task_from_program(programs.sort(), (1, 2, 3), 4))
-    parts = tuple(circuit_of(compiled).values())
+    parts, nodes = tuple(circuit_of(compiled).values()), tuple(nodes_of(ordinary_architecture(compiled)))
     both = [number for number, part in enumerate(parts) if part.layer == 0 and part.heads]
-    shares = np.where(could_stand_for(parts, nodes_of(ordinary_architecture(compiled))), 1e-3, 0.0)
+    shares = np.where(could_stand_for(parts, nodes), 1e-3, 0.0)
     shares[both, 0] = 1.0
-    found = placed(shares, parts, tuple(nodes_of(ordinary_architecture(compiled))), frozenset())
+    found = placed(shares, parts, nodes, frozenset())
     assert len(both) > 1
-    assert sorted(part.variables for part in found.values()) == sorted(part.variables for part in parts)
+    assert set(found.values()) == set(parts)  # one node each
 
 
 def test_without_room_it_is_refused_before_any_training(task, compiled):
     shape = ordinary_architecture(compiled)
     with pytest.raises(RaspLensError, match="8 nodes are no room for the program's 3 parts, each behind what it"):
-        learn_sites(compiled, task, shape.__class__(**{**vars(shape), "d_mlp": 0}), TINY)
+        learn_sites(compiled, task, replace(shape, d_mlp=0), TINY)
 
 
 def test_all_of_a_share_is_an_interchange_and_none_is_nothing(task, compiled, parts, nodes):
@@ -111,8 +116,7 @@ def test_shares_are_of_nodes_that_could_stand_for_the_part_and_add_up(task, comp
 @pytest.mark.slow
 def test_a_model_is_trained_with_nodes_of_one_s_own_choice_and_read_again(task, compiled, parts, tmp_path):
     moved = dict(zip((Node(0, 2), Node(1), Node(2, 3)), parts, strict=True))
-    shape = ordinary_architecture(compiled, d_model=32)
-    shape = shape.__class__(**{**vars(shape), "n_layers": 3})
+    shape = replace(ordinary_architecture(compiled, d_model=32), n_layers=3)
     recipe = SIITRecipe(steps=1_000, cycles=1, batch_size=64, learning_rate=5e-3, warmup=50, pool=500)
     model = train_to_implement(compiled, task, shape, recipe, circuit=moved)
     assert min(model.accuracy.least.values()) > 0.9
@@ -123,12 +127,61 @@ def test_a_model_is_trained_with_nodes_of_one_s_own_choice_and_read_again(task, 
     ).edges
 
 
+def test_shares_of_one_node_add_up_whatever_their_order():
+    value, given = jnp.full((2, 1, 1), 1.0), jnp.asarray([[[2.0]], [[4.0]]])
+    taken, source = jnp.ones((2, 2, 1), bool), jnp.asarray([[0, 0], [1, 1]])
+    shares, possible = jnp.asarray([[0.5], [0.25]]), np.ones((2, 1), bool)
+    one = Mixture(taken, source, shares, possible).patched(0, value, given, None)
+    other = Mixture(taken, source[::-1], shares[::-1], possible).patched(0, value, given, None)
+    np.testing.assert_allclose(one.ravel(), 1 + 0.5 * (2 - 1) + 0.25 * (4 - 1))
+    np.testing.assert_allclose(other, one)
+
+
 def test_a_circuit_of_another_program_is_refused(task, compiled, parts):
-    with pytest.raises(RaspLensError, match=r"stands for 'previous'\. It has to stand for 'again', 'is_same'"):
+    with pytest.raises(
+        RaspLensError, match=r"stands for 'previous' \(L0H0\)\. It has to stand for 'again' \(L1H0\)"
+    ):
         train_to_implement(compiled, task, circuit={Node(0, 0): parts[0]})
+    with pytest.raises(RaspLensError, match="stands for nothing"):
+        train_to_implement(compiled, task, circuit={})
     at_a_head = dict(zip((Node(0, 0), Node(0, 1), Node(1, 0)), parts, strict=True))
-    with pytest.raises(RaspLensError, match="L0H1 cannot stand for 'is_same', which needs an MLP"):
+    with pytest.raises(RaspLensError, match=r"L0H1 cannot stand for 'is_same' \(L0 MLP\), which needs an MLP"):
         train_to_implement(compiled, task, circuit=at_a_head)
+
+
+def test_a_part_before_what_it_reads_is_refused(task, compiled, parts):
+    early = dict(zip((Node(1, 0), Node(0), Node(1, 1)), parts, strict=True))
+    message = "L0 MLP cannot stand for 'is_same' .*: it reads 'previous' .*, and L1H0, .* is not before it"
+    with pytest.raises(RaspLensError, match=message):
+        train_to_implement(compiled, task, circuit=early)
+
+
+def test_sites_are_only_searched_where_there_are_any_and_answers_are_labels():
+    with pytest.raises(RaspLensError, match="computes nothing in a head or an MLP"):
+        learn_sites(rasp.tokens, task_from_program(rasp.tokens, "ab", 6), recipe=TINY)
+
+    def seen(tokens):
+        return [set(tokens[: i + 1]) for i in range(4)]
+
+    labels = build_task("seen", "{x:4}", tokens="abc", answers=seen, readout="labels")
+    with pytest.raises(RaspLensError, match="those of 'seen' are not"):
+        learn_sites(programs.histogram(), labels, recipe=TINY)
+
+
+@pytest.mark.slow
+def test_a_search_whose_loss_is_no_number_is_refused(task, compiled):
+    recipe = SIITRecipe(steps=20, batch_size=8, warmup=0, learning_rate=1e30, pool=50)
+    with pytest.raises(TrainingError, match=r"The loss became .*Lower the learning rate"):
+        learn_sites(compiled, task, ordinary_architecture(compiled, d_model=16), recipe)
+
+
+@pytest.mark.slow
+def test_a_training_is_not_gone_on_with_at_other_nodes(task, compiled, parts, tmp_path):
+    shape, state = ordinary_architecture(compiled, d_model=16), tmp_path / "state.safetensors"
+    train_to_implement(compiled, task, shape, TINY, state_path=state)
+    moved = dict(zip((Node(0, 2), Node(0), Node(1, 3)), parts, strict=True))
+    with pytest.raises(StorageError, match="circuit"):
+        train_to_implement(compiled, task, shape, TINY, circuit=moved, state_path=state)
 
 
 def test_a_stored_circuit_is_that_of_the_program_or_none(compiled, parts):

@@ -157,10 +157,17 @@ def test_each_value_has_a_direction_beside_the_code_and_the_rarest_have_none(cou
     n_code = int((code.std(axis=0) > 1e-4).sum())
     told = np.asarray(variables(compiled, circuit, task)(ids)[0]).reshape(ids.size, -1)
     assert told.shape[-1] == n_code + len(distinct)
-    highest = np.argmax(told[:, n_code:] > 0, axis=1)
-    assert len(np.unique(np.column_stack([highest, code.round(3)]), axis=0)) == len(distinct)
+    of_value = told[:, n_code:] > 0
+    np.testing.assert_array_equal(of_value.sum(axis=1), 1)
+    _, by_code = np.unique(code.round(3), axis=0, return_inverse=True)
+    pairs = set(zip(by_code.ravel().tolist(), of_value.argmax(axis=1).tolist(), strict=True))
+    assert len(pairs) == len(distinct)  # one direction a value, one value a direction
+    assert len({direction for _, direction in pairs}) == len(distinct)
     monkeypatch.setattr(interventions, "MOST_VALUES", 2)
-    assert variables(compiled, circuit, task)(ids)[0].shape[-1] == n_code + 2
+    told = np.asarray(variables(compiled, circuit, task)(ids)[0]).reshape(ids.size, -1)
+    assert told.shape[-1] == n_code + 2
+    two = np.argsort(-np.bincount(by_code.ravel()))[:2]
+    np.testing.assert_array_equal((told[:, n_code:] > 0).any(axis=1), np.isin(by_code.ravel(), two))
 
 
 @pytest.mark.slow
