@@ -122,3 +122,16 @@ def test_siit_s_table(load):
     assert "| a | 2 | **1.0000** | 0.9800 | **1.0000** | – | partly | implements | 90 |" in text
     assert "`c` is left out: No answers." in text
     assert "`d` is left out: KeyError: 1." in text
+
+
+def test_the_table_of_sites_that_training_chose(load):
+    accuracies = {"accuracy_behaviour": 1.0, "accuracy_interchange": 0.98, "accuracy_strict": 0.99}
+    rows = [
+        {"name": "a", "seed": 0, "placed": "L0H1: x", "least_share": 0.9, "interchange": 0.1, "strict": 0.2}
+        | accuracies,
+        {"name": "b", "seed": 1, "error": "KeyError: 1"},
+    ]
+    text = load("soft_sites").summary(pd.DataFrame(rows))
+    assert "| a | 0 | L0H1: x | 0.900 | 0.1000 | 0.2000 | 1.0000 | 0.9800 | 0.9900 |" in text
+    assert text.endswith("`b` with seed 1 failed: KeyError: 1.")
+    assert "`b` with seed 1 failed" in load("soft_sites").summary(pd.DataFrame(rows[1:]))
