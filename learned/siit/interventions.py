@@ -1,7 +1,7 @@
 """Interchange interventions on nodes, many at once: every input has its own nodes, positions and sources."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -35,6 +35,22 @@ UNKNOWN = -1
 """Stands for an answer that the program does not have."""
 
 
+@runtime_checkable
+class Patch(Protocol):
+    """What nodes are changed to, at their hook points."""
+
+    def patched(self, i: int, value: jax.Array, given: jax.Array, own: np.ndarray | None) -> jax.Array:
+        """What a hook point has, `[batch, pos, …]`, with the i-th node changed.
+
+        Args:
+            i: The node's place.
+            value: What the hook point has.
+            given: What it has on the inputs as they are.
+            own: Which of the heads there are the node's, `[head]`; None for an MLP.
+        """
+        ...
+
+
 class Interchange(NamedTuple):
     """What is taken from where.
 
@@ -47,7 +63,7 @@ class Interchange(NamedTuple):
     source: jax.Array
 
     def patched(self, i: int, value: jax.Array, given: jax.Array, own: np.ndarray | None) -> jax.Array:
-        """What a hook point has, with the i-th node taken from elsewhere; `own` are its heads there, if any."""
+        """What a hook point has, with the i-th node taken from elsewhere."""
         taken = self.taken[i][..., None]
         return jnp.where(taken if own is None else (taken & own)[..., None], given[self.source[i]], value)
 
@@ -76,7 +92,7 @@ def runner(model: Transformer, nodes: Sequence[Node | Part], offset: int = 0) ->
     def run(
         weights: Mapping[str, jax.Array],
         ids: jax.Array,
-        interchange: Interchange | None = None,
+        interchange: Patch | None = None,
         given: Outputs | None = None,
     ) -> tuple[jax.Array, Outputs]:
         found: Outputs = {}

@@ -59,7 +59,7 @@ class Mixture(NamedTuple):
     possible: np.ndarray
 
     def patched(self, i: int, value: jax.Array, given: jax.Array, own: np.ndarray | None) -> jax.Array:
-        """What a hook point has, with the i-th node moved; `own` are its heads there, if it has any."""
+        """What a hook point has, with the i-th node moved."""
         moved = value
         for part in np.flatnonzero(self.possible[:, i]):
             share = self.taken[part][..., None] * self.shares[part, i]
