@@ -13,7 +13,7 @@ from program_sets import compiled_task
 from swept import add_arguments, chosen, swept
 
 from rasplens.learned import learn_sites, ordinary_architecture, train_to_implement
-from rasplens.learned.siit.circuit import circuit_of, variables_by_node
+from rasplens.learned.siit.circuit import variables_by_node
 from rasplens.sweeps import Job
 from rasplens.sweeps.job import Row
 
@@ -46,14 +46,9 @@ def searched(name: str, seed: int) -> Row:
     shape = ordinary_architecture(compiled)
     sites = learn_sites(compiled, task, shape, seed=seed)
     model = train_to_implement(compiled, task, shape, seed=seed, circuit=sites.circuit)
-    parts = list(circuit_of(compiled).values())
-    own = [sites.shares[parts.index(part), sites.nodes.index(node)] for node, part in sites.circuit.items()]
     placed = "; ".join(f"{node}: {', '.join(held)}" for node, held in variables_by_node(sites.circuit).items())
-    return {"placed": placed, "least_share": float(min(own)), **sites.losses, **_accuracies(model.accuracy.least)}
-
-
-def _accuracies(least: dict[str, float]) -> Row:
-    return {f"accuracy_{kind}": value for kind, value in least.items()}
+    accuracies = {f"accuracy_{kind}": value for kind, value in model.accuracy.least.items()}
+    return {"placed": placed, "least_share": sites.least_share, **sites.losses, **accuracies}
 
 
 def summary(found: pd.DataFrame) -> str:

@@ -20,12 +20,20 @@ from jaxtyping import Float
 from rasplens.compile import CompiledModel
 from rasplens.compile.rasp import SOp
 from rasplens.learned.architecture import Architecture
-from rasplens.learned.siit.circuit import Circuit, Node, check_trainable, circuit_of, nodes_of
+from rasplens.learned.siit.circuit import Circuit, Node, Part, check_trainable, circuit_of, nodes_of
 from rasplens.learned.siit.interventions import oracle, runner
-from rasplens.learned.siit.losses import cross_entropy, random_interchange
+from rasplens.learned.siit.losses import cross_entropy, random_interchange, weighed
 from rasplens.learned.siit.placement import could_stand_for, placed, reads
 from rasplens.learned.siit.recipe import SIITRecipe, ordinary_architecture
-from rasplens.learned.siit.training import CHUNK, Progress, SIITReport, check_is_finite, untrained_behind_bos
+from rasplens.learned.siit.training import (
+    CHUNK,
+    Progress,
+    SIITReport,
+    adamw,
+    check_is_finite,
+    rates,
+    untrained_behind_bos,
+)
 from rasplens.model import Transformer
 from rasplens.model.random_streams import rng
 from rasplens.tasks import Task, as_task, compile_for
@@ -41,6 +49,10 @@ CROWDING = 1.0
 
 SEARCH = SIITRecipe(steps=2_000, cycles=1)
 """How long a model is trained to find its sites, by default."""
+
+
+State = dict[str, Any]
+"""The model's weights, and the scores that shares are the softmax of."""
 
 
 class Mixture(NamedTuple):
@@ -75,14 +87,26 @@ class Sites:
     Attributes:
         circuit: Each part's node.
         shares: Of each part, of each node, at the end of the training: `[part, node]`, rows add up to 1.
-        nodes: The nodes, in their order.
+        parts: The parts, in their order.
+        nodes: The nodes, in theirs.
         losses: By name, the mean over the last steps.
     """
 
     circuit: Circuit
     shares: Float[np.ndarray, "part node"]
+    parts: tuple[Part, ...]
     nodes: tuple[Node, ...]
     losses: Mapping[str, float]
+
+    @property
+    def least_share(self) -> float:
+        """The least that a part has of the node it got: near 1 where training chose, lower where it did not."""
+        row_of = {part: row for row, part in enumerate(self.parts)}
+        return min(float(self.shares[row_of[part], self.nodes.index(node)]) for node, part in self.circuit.items())
+
+    def __repr__(self) -> str:
+        placed = "; ".join(f"{node}: {part}" for node, part in self.circuit.items())
+        return f"<Sites: {placed}; least share {self.least_share:.3f}>"
 
 
 def learn_sites(
@@ -102,7 +126,7 @@ def learn_sites(
         program: The program, compiled or not, or the name of one of the task's.
         task: Inputs, and where answers are read; it answers by single labels.
         architecture: Of the model; `ordinary_architecture` of the program by default.
-        recipe: How to train, in one cycle of its steps; without a readout and weight decay.
+        recipe: How to train, in one cycle of its steps; there is no readout.
         seed: Of weights, inputs and interventions.
         progress: Called every few hundred steps.
 
@@ -120,7 +144,7 @@ def learn_sites(
     placed(np.where(could_stand_for(parts, nodes), 1.0, 0.0), parts, nodes, order)  # raises where there is no room
     start = untrained_behind_bos(architecture, compiled, task, seed)
     shares, found = _trained(start, compiled, task, recipe, seed, progress or (lambda now: None))
-    return Sites(placed(shares, parts, nodes, order), shares, nodes, found)
+    return Sites(placed(shares, parts, nodes, order), shares, parts, nodes, found)
 
 
 def _trained(
@@ -129,40 +153,40 @@ def _trained(
     """The shares after the training, and the losses of its last chunk of steps."""
     possible = could_stand_for(tuple(circuit_of(compiled).values()), tuple(nodes_of(start.config)))
     losses = _losses(start, compiled, task)
-    weights: dict[str, Any] = {name: jnp.asarray(array) for name, array in start.weights.items()}
-    state: dict[str, Any] = {"weights": weights, "scores": jnp.zeros(possible.shape)}
+    weights = {name: jnp.asarray(array) for name, array in start.weights.items()}
+    state: State = {"weights": weights, "scores": jnp.zeros(possible.shape)}
     pool = jnp.asarray(task.sample(rng(seed, "training inputs"), recipe.pool))
-    rate = optax.warmup_cosine_decay_schedule(0.0, recipe.learning_rate, recipe.warmup, recipe.steps)
-    optimiser = optax.chain(optax.clip_by_global_norm(recipe.clip), optax.scale_by_adam(b2=recipe.b2))
-    temperatures = jnp.geomspace(FIRST_TEMPERATURE, LAST_TEMPERATURE, recipe.steps)
+    optimiser = adamw(recipe)
 
-    def total(state: dict[str, Any], ids: jax.Array, temperature: jax.Array, key: jax.Array) -> Any:
+    def total(state: State, ids: jax.Array, temperature: jax.Array, key: jax.Array) -> Any:
         found = losses(state["weights"], _softmax(state["scores"], possible, temperature), ids, key)
-        weights = {"crowding": CROWDING, **{name: getattr(recipe, name) for name in found if name != "crowding"}}
-        return sum(weights[name] * value for name, value in found.items()), found
+        crowding = CROWDING * found["crowding"]
+        return crowding + weighed({k: v for k, v in found.items() if k != "crowding"}, recipe), found
 
-    def step(at: Any, drawn: Any) -> Any:
-        (state, moments), (i, key) = at, drawn
+    def step(
+        at: tuple[State, Any], drawn: tuple[jax.Array, ...]
+    ) -> tuple[tuple[State, Any], dict[str, jax.Array]]:
+        (state, moments), (temperature, rate, key) = at, drawn
         rows, interventions = jax.random.split(key)
         ids = pool[jax.random.randint(rows, (recipe.batch_size,), 0, len(pool))]
-        gradient, found = jax.grad(total, has_aux=True)(state, ids, temperatures[i], interventions)
-        updates, moments = optimiser.update(gradient, moments)
-        updates = jax.tree.map(lambda update: -rate(i) * update, updates)
+        gradient, found = jax.grad(total, has_aux=True)(state, ids, temperature, interventions)
+        updates, moments = optimiser.update(gradient, moments, state)
+        updates = jax.tree.map(lambda update: -rate * update, updates)
         return (optax.apply_updates(state, updates), moments), found
 
     keys = jax.random.split(jax.random.key(int(rng(seed, "SIIT sites").integers(2**31))), recipe.steps)
-    some_steps, at, now = (
-        jax.jit(lambda at, drawn: jax.lax.scan(step, at, drawn)),
-        (state, optimiser.init(state)),
-        {},
-    )
+    temperatures = jnp.geomspace(FIRST_TEMPERATURE, LAST_TEMPERATURE, recipe.steps)
+    drawn = temperatures, rates(recipe, recipe.steps), keys
+    some_steps = jax.jit(lambda at, drawn: jax.lax.scan(step, at, drawn))
+    at: tuple[State, Any] = (state, optimiser.init(state))
+    now: dict[str, float] = {}
     began = time.perf_counter()
     for first in range(0, recipe.steps, CHUNK):
-        steps = jnp.arange(first, min(first + CHUNK, recipe.steps))
-        at, found = some_steps(at, (steps, keys[steps]))
+        some = slice(first, min(first + CHUNK, recipe.steps))
+        at, found = some_steps(at, tuple(one[some] for one in drawn))
         now = {name: float(values.mean()) for name, values in found.items()}
-        check_is_finite(now, first + len(steps), recipe)
-        progress(SIITReport(first + len(steps), now, time.perf_counter() - began))
+        check_is_finite(now, some.stop, recipe)
+        progress(SIITReport(some.stop, now, time.perf_counter() - began))
     return np.asarray(_softmax(at[0]["scores"], possible, LAST_TEMPERATURE)), now
 
 

@@ -170,8 +170,7 @@ class SIITTraining(Job[SIITReport]):
         key = jax.random.key(int(rng(self.seed, "SIIT interventions").integers(2**31)))
         for _ in range(cycle + 1):
             key, own = jax.random.split(key)
-        schedule = optax.warmup_cosine_decay_schedule(0.0, self.recipe.learning_rate, self.recipe.warmup, length)
-        return jax.random.split(own, length), schedule(jnp.arange(length))
+        return jax.random.split(own, length), rates(self.recipe, length)
 
     def _is_enough(self, weights: Weights) -> bool:
         found = implementation_accuracy(
@@ -193,6 +192,21 @@ def check_is_finite(losses: Mapping[str, float], step: int, recipe: SIITRecipe) 
         )
 
 
+def adamw(recipe: SIITRecipe) -> optax.GradientTransformation:
+    """The optimiser, but for its rate."""
+    return optax.chain(
+        optax.clip_by_global_norm(recipe.clip),
+        optax.scale_by_adam(b2=recipe.b2),
+        optax.add_decayed_weights(recipe.weight_decay),
+    )
+
+
+def rates(recipe: SIITRecipe, length: int) -> jax.Array:
+    """The learning rate at each step of a cycle."""
+    schedule = optax.warmup_cosine_decay_schedule(0.0, recipe.learning_rate, recipe.warmup, length)
+    return schedule(jnp.arange(length))
+
+
 Optimisation = tuple[optax.GradientTransformation, Callable[..., tuple[State, dict[str, jax.Array]]]]
 """AdamW but for its rate, and some of its steps: from a state, keys and rates, the next state and losses."""
 
@@ -204,11 +218,7 @@ def _optimisation(
     run = runner(start, nodes, compiled.offset)
     answers, wanted = oracle(compiled, circuit, task), variables(compiled, circuit, task)
     all_losses = losses(run, answers, wanted, nodes, circuit, task)
-    optimiser = optax.chain(
-        optax.clip_by_global_norm(recipe.clip),
-        optax.scale_by_adam(b2=recipe.b2),
-        optax.add_decayed_weights(recipe.weight_decay),
-    )
+    optimiser = adamw(recipe)
 
     def loss(weights: dict[str, jax.Array], ids: jax.Array, key: jax.Array) -> tuple[jax.Array, Any]:
         found = all_losses(weights, ids, key)

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from rasplens.compile import rasp
+from rasplens.learned import ordinary_architecture
+from rasplens.learned.siit.circuit import circuit_of, nodes_of
 from rasplens.model import Transformer
 from rasplens.model.twins import insert_idle_heads
 from rasplens.tasks import compile_for, task_from_program
@@ -34,3 +36,13 @@ def exact(task, compiled):
     config = replace(model.config, d_vocab_out=len(task.outputs))
     wide = Transformer(config, {**model.weights, "unembed.W_U": unembedding}, model.mask)
     return insert_idle_heads(wide, 1, 0)
+
+
+@pytest.fixture(scope="package")
+def parts(compiled):
+    return tuple(circuit_of(compiled).values())
+
+
+@pytest.fixture(scope="package")
+def nodes(compiled):
+    return tuple(nodes_of(ordinary_architecture(compiled)))

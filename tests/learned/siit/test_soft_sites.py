@@ -11,66 +11,15 @@ from rasplens.compile import programs, rasp
 from rasplens.errors import RaspLensError
 from rasplens.learned import SIITRecipe, learn_sites, ordinary_architecture, train_to_implement
 from rasplens.learned.errors import TrainingError
-from rasplens.learned.siit.circuit import Node, circuit_of, nodes_of, stored_circuit
+from rasplens.learned.siit.circuit import Node, stored_circuit
 from rasplens.learned.siit.interventions import Interchange, runner
-from rasplens.learned.siit.placement import could_stand_for, placed, reads
+from rasplens.learned.siit.placement import could_stand_for
 from rasplens.learned.siit.soft_sites import Mixture
 from rasplens.learned.siit.training import untrained_behind_bos
 from rasplens.model import StorageError
-from rasplens.tasks import build_task, compile_for, task_from_program
+from rasplens.tasks import build_task, task_from_program
 
 TINY = SIITRecipe(steps=4, cycles=1, batch_size=8, warmup=1, pool=60)
-
-
-@pytest.fixture(scope="module")
-def parts(compiled):
-    return tuple(circuit_of(compiled).values())
-
-
-@pytest.fixture(scope="module")
-def nodes(compiled):
-    return tuple(nodes_of(ordinary_architecture(compiled)))
-
-
-@pytest.fixture(scope="module")
-def order(compiled, parts):
-    return reads(compiled, parts)
-
-
-def shares_of(parts, nodes, wanted):
-    """Nearly all of each part's share at one node."""
-    found = np.where(could_stand_for(parts, nodes), 1e-3, 0.0)
-    for part, node in enumerate(wanted):
-        found[part, nodes.index(node)] = 1.0
-    return found
-
-
-def test_parts_read_those_before(parts, order):
-    names = [part.variables[0] for part in parts]
-    assert {(names[a], names[b]) for a, b in order} == {("previous", "is_same"), ("is_same", "again")}
-
-
-def test_each_part_is_where_its_share_is_largest(parts, nodes, order):
-    wanted = [Node(0, 3), Node(0), Node(1, 2)]
-    assert placed(shares_of(parts, nodes, wanted), parts, nodes, order) == dict(zip(wanted, parts, strict=True))
-
-
-def test_a_part_stands_behind_what_it_reads_whatever_the_shares_say(parts, nodes, order):
-    found = placed(shares_of(parts, nodes, [Node(1, 1), Node(0), Node(0, 2)]), parts, nodes, order)
-    previous, is_same, again = (next(node for node, part in found.items() if part == one) for one in parts)
-    assert (previous.layer, is_same.layer, again.layer) == (0, 0, 1)
-    assert list(found) == [previous, is_same, again]
-
-
-def test_two_parts_never_have_the_same_node():
-    compiled = compile_for(task_from_program(programs.sort(), (1, 2, 3), 4))
-    parts, nodes = tuple(circuit_of(compiled).values()), tuple(nodes_of(ordinary_architecture(compiled)))
-    both = [number for number, part in enumerate(parts) if part.layer == 0 and part.heads]
-    shares = np.where(could_stand_for(parts, nodes), 1e-3, 0.0)
-    shares[both, 0] = 1.0
-    found = placed(shares, parts, nodes, frozenset())
-    assert len(both) > 1
-    assert set(found.values()) == set(parts)  # one node each
 
 
 def test_without_room_it_is_refused_before_any_training(task, compiled):
@@ -109,6 +58,12 @@ def test_shares_are_of_nodes_that_could_stand_for_the_part_and_add_up(task, comp
     np.testing.assert_allclose(found.shares.sum(axis=1), 1, atol=1e-5)
     assert not found.shares[~could_stand_for(parts, found.nodes)].any()
     assert set(found.circuit.values()) == set(parts)
+    rows = {
+        part: dict(zip(found.nodes, shares, strict=True)) for part, shares in zip(parts, found.shares, strict=True)
+    }
+    least = min(rows[part][node] for node, part in found.circuit.items())
+    assert found.least_share == pytest.approx(least)
+    assert repr(found).endswith(f"least share {least:.3f}>")
     assert set(found.losses) == {"behaviour", "interchange", "strict", "crowding"}
     assert all(np.isfinite(value) for value in found.losses.values())
 
