@@ -49,6 +49,7 @@ STREAMS: Mapping[str, int] = MappingProxyType(
         "circuit discovery controls": 30,
         "circuit tests": 31,
         "SIIT sites": 32,
+        "joint interchange sites": 33,
         "twins": 40,
         "random programs": 41,
     }

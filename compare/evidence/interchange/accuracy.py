@@ -46,7 +46,7 @@ class Interchange:
     Attributes:
         pairs: The pairs that were scored on.
         site: Where it was interchanged, chosen on other pairs.
-        latest: The last place in the forward pass where it could be, as well.
+        good: Where it could be as well, from the last in the forward pass to the first.
         rank: Along how many directions the model varies there, the mean over positions.
         accuracy: Interchange-intervention accuracy on the pairs to score on, per pair.
         active: That of what it changes along directions which are read and move with the variable.
@@ -63,7 +63,7 @@ class Interchange:
 
     pairs: InterchangePairs
     site: Site
-    latest: Site
+    good: tuple[Site, ...]
     rank: float
     accuracy: Agreement
     active: Agreement
@@ -154,7 +154,7 @@ def _interchange(
     return Interchange(
         pairs=scored,
         site=site,
-        latest=sites.latest,
+        good=sites.good,
         rank=_rank(fitted.activation(site.point), site),
         accuracy=accuracy,
         active=active,

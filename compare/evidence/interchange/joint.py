@@ -4,12 +4,18 @@ Alone, a variable can be interchanged where only what it is computed from is at 
 the source, so is the variable. Together with what it is computed from, taken from elsewhere, it tells: in the
 program the variable now says what it was set to, whatever it would have been computed from. So every variable is
 interchanged at the last place in the forward pass where it can be at all.
+
+There the directions of the one may hold some of the other, though. Of two variables of which neither is computed
+from the other, the program's answers need both as they were set, wherever that is done. So other places where each
+can be interchanged alone are tried as well, on pairs to choose on. Where one is computed from the other that would
+be no test: set later than the other and wide enough, it would overwrite it.
 """
 
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import networkx as nx
 import numpy as np
 from jaxtyping import Bool, Int
 
@@ -21,8 +27,12 @@ from rasplens.compare.evidence.interchange.sites import GOOD_ENOUGH, Site, when
 from rasplens.compare.evidence.posable import posable
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.models.studied_model import StudiedModel
+from rasplens.compile.rasp.program_graph import program_graph
 from rasplens.model import random_streams
 from rasplens.tasks.task import NOT_ASKED
+
+MOST_SITES = 5
+"""So many places of each variable are tried, spread over the forward pass."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +60,7 @@ class JointInterchange:
 
     Attributes:
         pairs: The inputs.
-        points: Where each was interchanged.
+        points: Where each was interchanged, chosen on other pairs.
         right: Which answers are as expected: `[pair, answer]`.
         ceiling: Which are in the compiled model itself, at sites that the same search finds there; None where it
             was not asked, because the model does well enough.
@@ -84,18 +94,30 @@ def joint_interchanges(
         reference: Finds the sites in the compiled model, where they are asked for.
         seed: Of the inputs that the first variable is taken from.
     """
+    fitting = pairing.fitting
     chosen = {pairs.variable: pairs for pairs, _ in drawn}
-    rng = random_streams.rng(seed, "joint interchange")
+    graph = program_graph(pairing.compiled.program)
+    rng, rng_sites = (random_streams.rng(seed, name) for name in ("joint interchange", "joint interchange sites"))
     found = [one for one in interchanged if one.accuracy.score >= FOUND]
     for first, second in itertools.combinations(found, 2):
+        assert fitting is not None
+        pairs = chosen[first.variable], chosen[second.variable]
         posed = _posed(pairing, first.pairs, second.pairs, rng)
-        right = _right(pairing.learned, posed, first.latest, second.latest)
-        if min(_shares(right, posed)) >= GOOD_ENOUGH:
-            yield JointInterchange(posed, (first.latest.point, second.latest.point), right, None)
-        else:
-            sites = (reference.sites(chosen[one.variable]).latest for one in (first, second))
-            ceiling = _right(pairing.reference, posed, *sites)
-            yield JointInterchange(posed, (first.latest.point, second.latest.point), right, ceiling)
+        related = _may_be_related(graph, first.variable, second.variable)
+        to_choose = None if related else _posed(fitting, *pairs, rng_sites)
+        sites = _chosen(fitting.learned, to_choose, first.good, second.good)
+        right, ceiling = _right(pairing.learned, posed, *sites), None
+        if min(_shares(right, posed)) < GOOD_ENOUGH:
+            good = (reference.sites(one).good for one in pairs)
+            ceiling = _right(pairing.reference, posed, *_chosen(fitting.reference, to_choose, *good))
+        yield JointInterchange(posed, (sites[0].point, sites[1].point), right, ceiling)
+
+
+def _may_be_related(graph: nx.DiGraph, first: str, second: str) -> bool:
+    """Whether one of two variables is computed from the other, or it is not known."""
+    nodes = [{node for node, label in graph.nodes(data="label") if label == name} for name in (first, second)]
+    behind = [set().union(*(nx.descendants(graph, node) for node in of_one)) for of_one in nodes]
+    return not all(nodes) or bool(behind[0] & nodes[1] or behind[1] & nodes[0])
 
 
 def _posed(
@@ -116,6 +138,28 @@ def _posed(
     )
     first_set, second_set = (Setting(one.variable, one.source[asked], one.intervened[asked]) for one in settings)
     return JointPairs(base[asked], (first_set, second_set), expected[asked], by_first[asked], by_second[asked])
+
+
+def _chosen(
+    studied: StudiedModel, posed: JointPairs | None, first: Sequence[Site], second: Sequence[Site]
+) -> tuple[Site, Site]:
+    """The last places that do well enough, and the best where none do; without pairs to choose on, the last."""
+    best, highest = (first[0], second[0]), -1.0
+    if posed is None:
+        return best
+    for sites in itertools.product(_spread(first), _spread(second)):
+        score = min(_shares(_right(studied, posed, *sites), posed))
+        if score > highest:
+            best, highest = sites, score
+        if score >= GOOD_ENOUGH:
+            break
+    return best
+
+
+def _spread(sites: Sequence[Site]) -> list[Site]:
+    """At most `MOST_SITES`, the first and the last among them."""
+    places = np.linspace(0, len(sites) - 1, min(len(sites), MOST_SITES)).round().astype(int)
+    return [sites[place] for place in places.tolist()]
 
 
 def _right(studied: StudiedModel, posed: JointPairs, first: Site, second: Site) -> np.ndarray:

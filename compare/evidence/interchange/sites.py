@@ -68,11 +68,11 @@ class Sites:
 
     Attributes:
         best: The site with the highest score.
-        latest: Of those that score no worse, the one behind all others in the forward pass.
+        good: All those that score no worse, from the last in the forward pass to the first.
     """
 
     best: Site
-    latest: Site
+    good: tuple[Site, ...]
 
 
 def find_sites(
@@ -104,10 +104,9 @@ def find_sites(
         sites.append(Site(start.point, "DAS", search.subspaces, search.score, search.fitted))
         # What was searched for has to be clearly better to be preferred to what was read off.
         best = sites[-1] if search.score > best.score + CLEARLY_BETTER else best
-    latest = max(
-        (site for site in sites if site.score >= best.score - NO_WORSE), key=lambda site: when(site.point)
-    )
-    return Sites(best if best.method != "linear map" else _smallest(studied, chosen, best), latest)
+    good = (site for site in sites if site.score >= best.score - NO_WORSE)
+    last_first = tuple(sorted(good, key=lambda site: when(site.point), reverse=True))
+    return Sites(best if best.method != "linear map" else _smallest(studied, chosen, best), last_first)
 
 
 def _promising(sites: Sequence[Site]) -> list[Site]:

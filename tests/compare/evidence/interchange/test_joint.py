@@ -1,19 +1,25 @@
 """Two variables interchanged at once."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from rasplens.compare import CompareConfig, pair
 from rasplens.compare.evidence.interchange.accuracy import interchanges
-from rasplens.compare.evidence.interchange.joint import joint_interchanges
+from rasplens.compare.evidence.interchange.coordinates import whole
+from rasplens.compare.evidence.interchange.joint import _right, joint_interchanges
 from rasplens.compare.evidence.interchange.pairs import draw_pairs
 from rasplens.compare.evidence.interchange.reference_sites import ReferenceSites
+from rasplens.compare.evidence.interchange.sites import Site
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compare.verdict.calibration.circuits import HARD
 from rasplens.compile import compile_program, run
+from rasplens.compile.rasp.programs import slots
 from rasplens.compile.rasp.values import value_key
 from rasplens.model import disguise
+from rasplens.tasks import compile_for, task_from_program
 
 FEW = CompareConfig(n_inputs=160, n_fitting=300, relevance_inputs=24, interchange_pairs=80, das_steps=0)
 
@@ -32,11 +38,17 @@ def association():
     return task, own, far
 
 
-def joint(compiled, model, task):
+def joint(compiled, model, task, *, first_tried=None):
+    """The pairing, the scores of variables alone, and those of two.
+
+    Each variable has the site `first_tried` as well, if given.
+    """
     pairing = pair(compiled, model, task, FEW, 0, vocabulary_of(compiled, task))
     drawn = draw_pairs(pairing, 0)
     reference = ReferenceSites(pairing, 0)
     alone = interchanges(pairing, drawn, representations(pairing), reference, 0)
+    if first_tried is not None:
+        alone = [replace(one, good=(first_tried, *one.good)) for one in alone]
     found = {one.variables: one for one in joint_interchanges(pairing, drawn, alone, reference, 0)}
     return pairing, {one.variable: one.accuracy.score for one in alone}, found
 
@@ -63,6 +75,35 @@ def test_a_site_with_all_that_a_variable_is_computed_from_is_not_the_variable(as
         assert one.ceiling is not None
         assert one.ceiling.mean() > 0.97
     assert found["1_before", "2_before"].right.mean() > 0.97
+
+
+def too_wide(compiled, task, layer):
+    """All of the stream behind a layer, which holds both variables."""
+    everything = whole(compiled.transformer.config.d_model)
+    subspaces = dict.fromkeys(range(task.n_ctx), everything)
+    return Site(f"blocks.{layer}.hook_resid_post", "component", subspaces, 1.0, 1.0)
+
+
+def test_of_two_variables_that_know_nothing_of_each_other_other_sites_are_tried():
+    """Where the last one takes both along; which is chosen on other pairs than those that count."""
+    task = task_from_program(slots(), "abc", 7)
+    compiled = compile_for(task)
+    wide = too_wide(compiled, task, 0)
+    pairing, _, found = joint(compiled, compiled, task, first_tried=wide)
+    (one,) = found.values()
+    for which in (one.pairs.by_first, one.pairs.by_second):
+        assert one.right[which].all()
+    assert _right(pairing.learned, one.pairs, wide, wide)[one.pairs.by_first].mean() < 0.6
+
+
+def test_where_one_is_computed_from_the_other_there_is_no_choice(association):
+    """A wider site that is later would overwrite the other, and anything would pass for the program."""
+    task, _, far = association
+    wide = too_wide(far, task, 0)
+    pairing, _, found = joint(far, far, task, first_tried=wide)
+    for variables, one in found.items():
+        at_wide = _right(pairing.learned, one.pairs, wide, wide)
+        assert np.array_equal(one.right, at_wide) == (SUM in variables)
 
 
 def test_the_program_says_what_is_expected(association):
