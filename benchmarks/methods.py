@@ -33,22 +33,22 @@ PROTOCOLS = {
     "loss, signed": Protocol(metric="loss", absolute=False),
     "logit difference": Protocol(metric="logit_difference"),
     "one token changed": Protocol(corruption="one_token"),
-    "without embeddings": Protocol(embeddings=False),
+    "without embeddings": Protocol(embeddings="out"),
     "heads whole": Protocol(heads="whole"),
     "loss, stairs": Protocol(metric="loss", curve="stairs"),
     "loss, signed, stairs": Protocol(metric="loss", absolute=False, curve="stairs"),
 }
 """What is changed of the default, one thing at a time, but for what is added to the loss."""
 
-INTERPBENCH = {
-    "its edges": Protocol(embeddings=False, logits=False, heads="whole", n_pairs=32),
-    "its edges and curve": Protocol(embeddings=False, logits=False, heads="whole", curve="stairs", n_pairs=32),
-}
-"""As InterpBench's public code has it: edges between heads and MLPs alone, each head one node, circuits at fixed
-thresholds, and stairs below them."""
+ITS_EDGES = Protocol(embeddings="one", heads="whole", circuit="program", n_pairs=32)
 
-SIGNED = "the same, signed"
-"""An early version of it took the scores of gradients with their signs."""
+INTERPBENCH = {
+    "its edges": ITS_EDGES,
+    "its edges and curve": replace(ITS_EDGES, curve="stairs"),
+    "the same, signed": replace(ITS_EDGES, curve="stairs", absolute=False),
+}
+"""As InterpBench's public code has it: tokens and positions are one node, each head is one, the circuit is all of
+the program's, circuits are taken at fixed thresholds, with stairs below them; effects count with their sign."""
 
 VARIED = ["exact", "eap", "eap-ig-inputs"]
 """Methods that are tried under every protocol."""
@@ -97,8 +97,8 @@ def asked(programs_of: str, has_logits: bool) -> list[tuple[Collection[str], Map
         of_numbers = {each: protocol for each, protocol in PROTOCOLS.items() if protocol.metric == "kl"}
         return [(METHODS, {DEFAULT: Protocol()}), (VARIED, PROTOCOLS if has_logits else of_numbers)]
     default = {DEFAULT: Protocol(n_pairs=32)}
-    of_loss = {each: replace(protocol, metric="loss") for each, protocol in INTERPBENCH.items()}
-    of_loss[SIGNED] = replace(of_loss["its edges and curve"], absolute=False)
+    # Its methods by gradients take those of the loss, summed over an input's answers.
+    of_loss = {each: replace(one, metric="loss", answers="sum") for each, one in INTERPBENCH.items()}
     by_effects, by_gradients = ("acdc", "edge-pruning"), ("eap", "eap-ig-inputs")
     return [
         ([name for name in METHODS if name not in by_effects], default),
@@ -148,7 +148,7 @@ def _protocols(done: pd.DataFrame, seed: int) -> str:
 
 
 def _published(done: pd.DataFrame, seed: int) -> str:
-    protocols = [DEFAULT, *INTERPBENCH, SIGNED]
+    protocols = [DEFAULT, *INTERPBENCH]
     own = medians(done[done["kind"] == "siit"], "auroc", ["protocol", "method"], seed)
     own = own.set_index(["protocol", "method"])
     rows = [

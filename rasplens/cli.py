@@ -514,7 +514,7 @@ def methods(
         metric=metric.value,
         corruption="one_token" if one_token else "task",
         absolute=not signed,
-        embeddings=not without_embeddings,
+        embeddings="out" if without_embeddings else "apart",
         seed=seed,
     )
     score_and_show(source, program, sizes, kind.value, method or [], protocol, scores, export, json)

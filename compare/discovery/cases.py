@@ -57,9 +57,9 @@ class Case:
         """The program's name."""
         return self.compiled.output
 
-    def truth(self, ablation: str) -> frozenset[str]:
-        """The edges of the circuit, as that ablation can see it."""
-        return self.edges if ablation == "zero" else self.varying
+    def truth(self, protocol: Protocol) -> frozenset[str]:
+        """The edges of the circuit: the program's, or those of them whose ablation can be seen."""
+        return self.edges if protocol.circuit == "program" or protocol.ablation == "zero" else self.varying
 
     def problem(self, protocol: Protocol) -> Problem:
         """What methods are given."""

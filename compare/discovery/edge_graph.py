@@ -66,12 +66,18 @@ class EdgeGraph:
         """Which edges go into the logits."""
         return np.array([self.receivers[r] == LOGITS for r, _ in self.pairs], dtype=bool)
 
-    @cached_property
-    def between_nodes(self) -> Int[np.ndarray, " edge"]:
-        """For each edge the number of the two nodes that it is between: a head's three readings are one node."""
-        nodes = [(s, self.node_of(self.receivers[r])) for r, s in self.pairs]
-        number = {ends: i for i, ends in enumerate(dict.fromkeys(nodes))}
-        return np.array([number[ends] for ends in nodes], dtype=int)
+    def merged(self, *, heads: bool, embeddings: bool) -> Int[np.ndarray, " edge"]:
+        """For each edge the number of the one that it is part of.
+
+        Args:
+            heads: Whether a head's three readings are one.
+            embeddings: Whether tokens and positions are one sender.
+        """
+        senders = [EMBED if embeddings and one == POS_EMBED else one for one in self.senders]
+        receivers = [self.node_of(one) if heads else one for one in self.receivers]
+        ends = [(senders[s], receivers[r]) for r, s in self.pairs]
+        number = {both: i for i, both in enumerate(dict.fromkeys(ends))}
+        return np.array([number[both] for both in ends], dtype=int)
 
     def node_of(self, receiver: str) -> str:
         """The node that a receiver is part of."""

@@ -25,11 +25,17 @@ CHOICES = {
     "ablation": ("zero", "mean", "resample"),
     "metric": ("kl", "loss", "logit_difference", "l2"),
     "corruption": ("task", "one_token"),
+    "answers": ("mean", "sum"),
     "unscored": ("last", "out"),
+    "embeddings": ("apart", "one", "out"),
     "heads": ("qkv", "whole"),
+    "circuit": ("seen", "program"),
     "curve": ("whole", "stairs"),
 }
 """What a protocol has to choose from."""
+
+SCORING_ALONE = "embeddings", "logits", "heads", "circuit", "curve", "unscored"
+"""What no method sees of a protocol: only how its scores are counted depends on it."""
 
 NEED_LOGITS = "loss", "logit_difference"
 """Metrics that need a logit for each answer."""
@@ -50,12 +56,16 @@ class Protocol:
         metric: `"kl"`, of the patched answers from the clean ones, in nats; `"loss"`, cross-entropy of the right
             answers, in nats; `"logit_difference"`, by which the logit of the right answer exceeds that of the
             other input's answer, its loss; `"l2"`, the squared distance of the logits.
+        answers: Whether the damage to a pair is the mean over its answers, or their sum.
         corruption: The other inputs: any of the task's, or the same input with one token changed (`"one_token"`).
         absolute: Whether edges are ranked by the size of their effect, or by the effect with its sign.
-        embeddings: Whether edges from the embeddings are scored.
+        embeddings: Whether tokens and positions are two senders (`"apart"`), one whose edges straight into the
+            logits do not count (`"one"`), or none (`"out"`).
         logits: Whether edges into the logits are scored.
         heads: Whether a head's queries, keys and values are scored apart (`"qkv"`), or an edge into any of them is
             one edge with the largest of their scores (`"whole"`).
+        circuit: Which edges are to be found: those whose ablation the model can notice (`"seen"`), or all along
+            which the program passes anything, also what is the same on all inputs (`"program"`).
         curve: The ROC curve through the circuits at all thresholds (`"whole"`), or stairs below those at some
             thresholds that were fixed before (`"stairs"`), see `scoring.STAIRS`.
         unscored: Edges that a method gives no score come last (`"last"`), or are left out (`"out"`).
@@ -65,11 +75,13 @@ class Protocol:
 
     ablation: str = "resample"
     metric: str = "kl"
+    answers: str = "mean"
     corruption: str = "task"
     absolute: bool = True
-    embeddings: bool = True
+    embeddings: str = "apart"
     logits: bool = True
     heads: str = "qkv"
+    circuit: str = "seen"
     curve: str = "whole"
     unscored: str = "last"
     n_pairs: int = 64
@@ -78,7 +90,8 @@ class Protocol:
     @property
     def seen_by_methods(self) -> "Protocol":
         """The same without what only their scoring depends on: under such, methods give the same scores."""
-        return replace(self, embeddings=True, logits=True, heads="qkv", curve="whole", unscored="last")
+        default = Protocol()
+        return replace(self, **{name: getattr(default, name) for name in SCORING_ALONE})
 
     def __post_init__(self) -> None:
         for name, known in CHOICES.items():
@@ -129,7 +142,7 @@ class Problem:
         return edge_graph(self.transformer.config)
 
     def damage(self, patched: jax.Array, added: jax.Array | None = None) -> jax.Array:
-        """The mean damage over pairs and answers, with shares of edges patched: `[receiver, sender]`."""
+        """The mean damage over pairs, with shares of edges patched: `[receiver, sender]`."""
         logits, _ = self.run(jnp.asarray(self.tokens), patched, self.instead, added)
         return self.damages_of(logits[:, jnp.asarray(self.places)]).mean()
 
@@ -154,9 +167,10 @@ class Problem:
         return jax.jit(jax.vmap(lambda patched: self.run(tokens, patched, self.instead)[0][:, places]))
 
     def damages_of(self, own: jax.Array) -> jax.Array:
-        """Of each pair the mean damage over what counts, from logits `[pair, answer, logit]`; 0 if none does."""
+        """Of each pair the damage over what counts, from logits `[pair, answer, logit]`; 0 if nothing does."""
         counts = jnp.asarray(self.counts)
-        return jnp.where(counts, self._of_answers(own), 0).sum(axis=-1) / jnp.maximum(counts.sum(axis=-1), 1)
+        summed = jnp.where(counts, self._of_answers(own), 0).sum(axis=-1)
+        return summed if self.protocol.answers == "sum" else summed / jnp.maximum(counts.sum(axis=-1), 1)
 
     @property
     def counts(self) -> Bool[np.ndarray, "pair answer"]:

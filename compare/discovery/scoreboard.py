@@ -45,7 +45,7 @@ def board(
                     scores = method(asked)
                     given[name, seen] = scores, time.perf_counter() - began
                 scores, seconds = given[name, seen]
-                found = score_edges(problem, scores, case.truth(protocol.ablation), case.decoys)
+                found = score_edges(problem, scores, case.truth(protocol), case.decoys)
                 rows.append(
                     {
                         "program": case.program,

@@ -71,15 +71,15 @@ def score_edges(
     ranked = np.abs(scores) if protocol.absolute else np.asarray(scores, dtype=float)
     in_circuit, is_scored = graph.mask_of(truth), ~np.isnan(ranked)
     counted = np.ones(len(ranked), dtype=bool)
-    if not protocol.embeddings:
-        counted &= ~graph.from_embeddings
+    if protocol.embeddings != "apart":
+        counted &= ~(graph.from_embeddings & (graph.into_logits | (protocol.embeddings == "out")))
     if not protocol.logits:
         counted &= ~graph.into_logits
     if protocol.unscored == "out":
         counted &= is_scored
     lowest = np.min(ranked[is_scored], initial=0.0) - 1
     filled = np.where(is_scored, ranked, lowest)
-    group = (graph.between_nodes if protocol.heads == "whole" else np.arange(len(ranked)))[counted]
+    group = graph.merged(heads=protocol.heads == "whole", embeddings=protocol.embeddings == "one")[counted]
     own, labels, at_decoys = (
         _largest(values[counted], group) for values in (filled, in_circuit, _touches(problem, decoys))
     )

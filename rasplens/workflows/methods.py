@@ -63,12 +63,12 @@ def score_and_show(
             methods = {str(scores): _stored(scores)} | methods
         found = board([case], methods, {"": protocol}, progress=advance)
     if export is not None:
-        write_importances(export, case.transformer.config, case.truth(protocol.ablation))
+        write_importances(export, case.transformer.config, case.truth(protocol))
         save(case.transformer, export.with_suffix(".safetensors"), _how_to_run(case))
     rows = found.drop(columns=["protocol"]).to_dict("records")
     if json:
         plain = [{name: None if value != value else value for name, value in row.items()} for row in rows]
-        terminal.as_json({"truth": sorted(case.truth(protocol.ablation)), "decoys": case.decoys, "methods": plain})
+        terminal.as_json({"truth": sorted(case.truth(protocol)), "decoys": case.decoys, "methods": plain})
         return
     _show(case, protocol, rows)
     if export is not None:
@@ -154,7 +154,7 @@ def _check(names: Collection[str], known: Collection[str], what: str) -> None:
 
 def _show(case: Case, protocol: Protocol, rows: list[dict[str, object]]) -> None:
     columns = ("method", "auroc", "average_precision", "cpr", "cmd", "decoys", "method_seconds")
-    metric, truth = rows[0]["metric"], case.truth(protocol.ablation)
+    metric, truth = rows[0]["metric"], case.truth(protocol)
     n_edges = len(edge_graph(case.transformer.config).edges)
     title = f"{case.program}, {case.kind}: {len(truth)} of {n_edges} edges; {protocol.ablation} ablation, {metric}"
     terminal.table(title, list(HEADINGS), [[row[name] for name in columns] for row in rows])

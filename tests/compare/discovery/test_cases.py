@@ -36,8 +36,8 @@ def test_a_program_without_heads_has_a_case_without_a_decoy(kind):
 
 
 def test_the_truth_depends_on_the_ablation(case):
-    assert case.truth("zero") == case.edges
-    assert case.truth("mean") == case.truth("resample") == case.varying < case.edges
+    assert case.truth(Protocol(ablation="zero")) == case.truth(Protocol(circuit="program")) == case.edges
+    assert case.truth(Protocol(ablation="mean")) == case.truth(Protocol()) == case.varying < case.edges
 
 
 def test_a_board_has_a_row_for_each_case_protocol_and_method(case):
@@ -93,7 +93,7 @@ def test_protocols_that_differ_in_the_scoring_alone_share_a_method_s_scores(case
     protocols = {
         "few": few,
         "whole": Protocol(n_pairs=4, heads="whole"),
-        "stairs": Protocol(n_pairs=4, curve="stairs", embeddings=False, logits=False, unscored="out"),
+        "stairs": Protocol(n_pairs=4, curve="stairs", embeddings="one", logits=False, unscored="out"),
         "zero": Protocol(n_pairs=4, ablation="zero"),
     }
     found = board([case], {"counted": counted}, protocols)

@@ -21,6 +21,8 @@ from rasplens.tasks.task import NOT_ASKED
         ({"metric": "accuracy"}, "metric of a Protocol is one of kl, loss, logit_difference, l2; got 'accuracy'"),
         ({"corruption": "names"}, "corruption of a Protocol is one of task, one_token; got 'names'"),
         ({"unscored": "first"}, "unscored of a Protocol is one of last, out; got 'first'"),
+        ({"embeddings": False}, "embeddings of a Protocol is one of apart, one, out; got False"),
+        ({"circuit": "true"}, "circuit of a Protocol is one of seen, program; got 'true'"),
         ({"n_pairs": 1}, "at least 2 pairs; got 1"),
     ],
 )
@@ -46,6 +48,10 @@ def test_metrics_by_hand(case):
     loss = np.log(np.exp(read).sum(axis=-1)) - right
     expected = np.ma.masked_array(loss, ~asked.counts).mean(axis=1)
     np.testing.assert_allclose(asked.damages_of(logits[:, list(asked.places)]), expected, atol=1e-5)
+    summed = case.problem(Protocol(metric="loss", n_pairs=4, answers="sum"))
+    assert (asked.counts.sum(axis=1) > 1).all()
+    found = summed.damages_of(logits[:, list(asked.places)])
+    np.testing.assert_allclose(found, expected * asked.counts.sum(axis=1), rtol=1e-5)
 
 
 @pytest.mark.parametrize("ablation", ["zero", "mean", "resample"])

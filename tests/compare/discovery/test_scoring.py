@@ -45,9 +45,19 @@ def test_edges_without_a_score_come_last_or_are_left_out(case):
 
 
 def test_edges_from_embeddings_may_be_left_out(case):
-    asked = case.problem(Protocol(n_pairs=4, embeddings=False))
+    asked = case.problem(Protocol(n_pairs=4, embeddings="out"))
     found = score_edges(asked, labels(asked, case).astype(float), case.varying)
     assert found.n_edges == (~asked.graph.from_embeddings).sum()
+
+
+def test_tokens_and_positions_may_be_one_sender_of_which_the_logits_do_not_count(case):
+    asked = case.problem(Protocol(n_pairs=4, embeddings="one"))
+    graph, own = asked.graph, labels(asked, case)
+    ends = {edge.replace("pos_embed", "embed") for edge in graph.edges} - {"embed->logits"}
+    found = score_edges(asked, own.astype(float), case.varying)
+    assert (found.n_edges, found.auroc) == (len(ends), 1.0)
+    in_circuit = {edge.replace("pos_embed", "embed") for edge in case.varying} - {"embed->logits"}
+    assert found.base_rate == pytest.approx(len(in_circuit) / len(ends))
 
 
 def test_edges_into_the_logits_may_be_left_out(case):
@@ -67,7 +77,7 @@ def test_the_three_readings_of_a_head_may_count_as_one_edge_with_the_largest_sco
     assert found.base_rate == pytest.approx(len(of_circuit) / len(ends))
     # One reading that is in the circuit has a score, the others have lower ones, and do not count.
     assert len(of_circuit) < own.sum() < len(own)
-    one_each = {graph.between_nodes[i]: i for i in np.flatnonzero(own)}
+    one_each = {graph.merged(heads=True, embeddings=False)[i]: i for i in np.flatnonzero(own)}
     scores = np.full(len(own), -1.0)
     scores[list(one_each.values())] = 2.0
     assert score_edges(case.problem(Protocol(n_pairs=4, heads="whole")), scores, case.varying).auroc == 1.0
