@@ -1,21 +1,23 @@
 """The programs of the library, each trained to order: do nodes compute them, and does a comparison say so?
 
-python benchmarks/siit.py --write docs/siit.md                prints the table and puts it into the page
+python benchmarks/siit.py --write docs/siit.md                prints both tables and puts them into the page
 python benchmarks/siit.py --only induction,reverse            a few programs
 python benchmarks/siit.py --programs interpbench --models siit        those of InterpBench, and their models
 python benchmarks/siit.py --programs interpbench --shape narrow --models narrow       as narrow as its own
 python benchmarks/siit.py --recipe steps=500,cycles=1 --models brief         trained in another way
+python benchmarks/siit.py --compare siit --write docs/siit.md         models that are stored: compared, not trained
 """
 
 import argparse
 import math
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 from page import table, write
 from program_sets import SETS, SHAPES, compiled_task, shape_of
-from swept import add_arguments, chosen, swept
+from swept import RESULTS, add_arguments, chosen, swept
 
 from rasplens.compare import compare
 from rasplens.compare.config import PRESETS, Preset
@@ -23,9 +25,12 @@ from rasplens.compare.verdict.calibration.labelled_pairs import SIIT_REACHES
 from rasplens.compare.verdict.claims import UNTESTABLE
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT
 from rasplens.errors import RaspLensError
-from rasplens.learned import SIITRecipe, train_to_implement
+from rasplens.learned import SIITRecipe, load_learned, train_to_implement
 from rasplens.sweeps import Job
 from rasplens.sweeps.job import Row
+
+MODELS = RESULTS / "siit-models"
+"""Where models are kept by default, those of each way to train in a folder of their own."""
 
 
 def main() -> None:
@@ -36,39 +41,55 @@ def main() -> None:
     parser.add_argument("--config", choices=list(PRESETS), default="quick", help="of the comparisons")
     parser.add_argument("--seed", type=int, default=0, help="of everything random")
     parser.add_argument("--recipe", type=_changes, default={}, help="what differs from the usual recipe")
-    parser.add_argument("--write", type=Path, help="the page to put the table into")
-    parser.add_argument("--models", type=Path, help="a folder to keep the models in, for benchmarks/methods.py")
+    parser.add_argument("--write", type=Path, help="the page to put the tables into")
+    parser.add_argument("--models", type=Path, help="a folder for the models")
+    parser.add_argument("--compare", type=Path, metavar="FOLDER", help="the models of a folder; none is trained")
     add_arguments(parser)
     arguments = parser.parse_args()
-    folder = None if arguments.models is None else str(arguments.models)
-    if folder is not None:
-        arguments.models.mkdir(parents=True, exist_ok=True)
+    names = chosen(arguments.only, SETS[arguments.programs], "program")
+    changes = [f"{name}={value}" for name, value in arguments.recipe.items()]
+    usual = "-".join([arguments.programs, arguments.shape, *changes, f"seed={arguments.seed}"])
+    folder = arguments.compare or arguments.models or MODELS / usual
+    if arguments.compare is None:
+        folder.mkdir(parents=True, exist_ok=True)
+        found = swept(training_jobs(names, folder, arguments), arguments)
+        show("", training_summary(found), arguments)
+    show("-verdicts", verdict_summary(swept(comparison_jobs(names, folder, arguments), arguments)), arguments)
+
+
+def show(table_name: str, text: str, arguments: argparse.Namespace) -> None:
+    """Prints a table, and puts it into the page if there is to be one."""
+    print(text)
+    if arguments.write is not None:
+        of_set = "siit" if arguments.programs == "library" else "siit-interpbench"
+        write(arguments.write, f"{of_set}{table_name}", text)
+
+
+def training_jobs(names: Sequence[str], folder: Path, arguments: argparse.Namespace) -> list[Job]:
+    """One for each program."""
     asked = {
         "programs_of": arguments.programs,
         "shape": arguments.shape,
         "recipe": arguments.recipe,
-        "config": arguments.config,
         "seed": arguments.seed,
-        "folder": folder,
+        "folder": str(folder),
     }
-    names = chosen(arguments.only, SETS[arguments.programs], "program")
-    found = swept([Job("siit:trained", {"name": name, **asked}) for name in names], arguments)
-    text = summary(found)
-    print(text)
-    if arguments.write is not None:
-        write(arguments.write, "siit" if arguments.programs == "library" else "siit-interpbench", text)
+    return [Job("siit:trained", {"name": name, **asked}) for name in names]
 
 
-def trained(
-    programs_of: str,
-    name: str,
-    shape: str,
-    recipe: dict[str, float],
-    config: Preset,
-    seed: int,
-    folder: str | None,
-) -> Row:
-    """A program's nodes, what they reach, and what a comparison says."""
+def comparison_jobs(names: Sequence[str], folder: Path, arguments: argparse.Namespace) -> list[Job]:
+    """One for each program whose model is in a folder."""
+    asked = {"programs_of": arguments.programs, "config": arguments.config, "seed": arguments.seed}
+    stored = ((name, folder / f"{name}.safetensors") for name in names)
+    return [
+        Job("siit:compared", {"name": name, "stored": str(path), **asked}, [str(path)])
+        for name, path in stored
+        if path.is_file()
+    ]
+
+
+def trained(programs_of: str, name: str, shape: str, recipe: dict[str, float], seed: int, folder: str) -> Row:
+    """A program's nodes, and what they reach."""
     try:
         task, reference = compiled_task(programs_of, name)
         began = time.perf_counter()
@@ -77,19 +98,18 @@ def trained(
     except RaspLensError as error:
         return {"left_out": str(error).partition(". ")[0]}
     seconds = time.perf_counter() - began
-    if folder is not None:
-        model.save(Path(folder) / f"{name}.safetensors")
+    model.save(Path(folder) / f"{name}.safetensors")
+    return {"nodes": len(model.circuit), **model.accuracy.least, "training": seconds}
+
+
+def compared(programs_of: str, name: str, stored: str, config: Preset, seed: int) -> Row:
+    """What a comparison says of a stored model, and of the compiled one itself."""
+    task, reference = compiled_task(programs_of, name)
     said, itself = (
-        compare(reference, one, task=task, config=config, seed=seed).verdict for one in (model, reference)
+        compare(reference, one, task=task, config=config, seed=seed).verdict
+        for one in (load_learned(stored), reference)
     )
-    return {
-        "nodes": len(model.circuit),
-        **model.accuracy.least,
-        "verdict": said.answer,
-        "variables": said.levels["variables"],
-        "testable": itself.levels["variables"] != UNTESTABLE,
-        "training": seconds,
-    }
+    return {"verdict": said.answer, **said.levels, "testable": itself.levels["variables"] != UNTESTABLE}
 
 
 def _changes(text: str) -> dict[str, float]:
@@ -98,10 +118,10 @@ def _changes(text: str) -> dict[str, float]:
     return {name: type(getattr(SIITRecipe(), name))(value) for name, value in parts}
 
 
-def summary(found: pd.DataFrame) -> str:
+def training_summary(found: pd.DataFrame) -> str:
     """A row a program; bold where an accuracy is reached."""
     headings = ["program", "nodes", *(f"{kind} (to reach: {least})" for kind, least in SIIT_REACHES.items())]
-    headings += ["of answers that change", "verdict", "variables", "seconds"]
+    headings += ["of answers that change", "seconds"]
     done = found[found["nodes"].notna()]
     reached = (done[list(SIIT_REACHES)] >= list(SIIT_REACHES.values())).all(axis=1)
     rows = [
@@ -110,30 +130,31 @@ def summary(found: pd.DataFrame) -> str:
             f"{row['nodes']:.0f}",
             *(_share(row[kind], least) for kind, least in SIIT_REACHES.items()),
             _share(row["changed"]),
-            row["verdict"],
-            row["variables"],
             f"{row['training']:.0f}",
         ]
         for row in done.to_dict("records")
     ]
     middle = f"{done['training'].median():.0f} s a model, one processor each"
-    total = f"{reached.sum()} of {len(done)} programs reach all three; median {middle}. {_said(done)}"
+    total = f"{reached.sum()} of {len(done)} programs reach all three; median {middle}."
     missing = found[found["nodes"].isna()]
     why = missing["error"].where(missing["error"].notna(), missing.get("left_out"))
     left = [f"`{name}` is left out: {reason}." for name, reason in zip(missing["name"], why, strict=True)]
     return "\n\n".join([total, table(headings, rows), *left])
 
 
-def _said(done: pd.DataFrame) -> str:
+def verdict_summary(found: pd.DataFrame) -> str:
     """How often a comparison says what is known: that these models have the program's variables."""
-    testable = done[done["testable"].astype(bool)]
+    testable = found[found["testable"].astype(bool)]
     has_them = (testable["verdict"] == IMPLEMENTS) | (testable["variables"] == IMPLEMENTS)
-    wrong, of_all = ((rows["verdict"] == NOT).sum() for rows in (testable, done))
-    return (
+    wrong, of_all = ((rows["verdict"] == NOT).sum() for rows in (testable, found))
+    total = (
         f"The variables of {len(testable)} programs can be tested on the compiled model itself: {has_them.sum()} "
         f"of these models are said to have them, {wrong} not to implement the program; "
-        f"of all {len(done)}, {of_all} are."
+        f"of all {len(found)}, {of_all} are."
     )
+    columns = ["name", "verdict", "answers", "variables", "routes"]
+    rows = [list(row) for row in found[columns].itertuples(index=False)]
+    return f"{total}\n\n{table(['program', *columns[1:]], rows)}"
 
 
 def _share(value: float, least: float = math.inf) -> str:
