@@ -41,14 +41,15 @@ PROTOCOLS = {
 """What is changed of the default, one thing at a time, but for what is added to the loss."""
 
 ITS_EDGES = Protocol(embeddings="one", heads="whole", circuit="program", n_pairs=32)
+"""Those of InterpBench's public code: tokens and positions are one node, each head is one, and the circuit is all
+of the program's."""
 
 INTERPBENCH = {
     "its edges": ITS_EDGES,
     "its edges and curve": replace(ITS_EDGES, curve="stairs"),
     "the same, signed": replace(ITS_EDGES, curve="stairs", absolute=False),
 }
-"""As InterpBench's public code has it: tokens and positions are one node, each head is one, the circuit is all of
-the program's, circuits are taken at fixed thresholds, with stairs below them; effects count with their sign."""
+"""Then its curve as well, stairs below the circuits at fixed thresholds; and then effects with their sign."""
 
 VARIED = ["exact", "eap", "eap-ig-inputs"]
 """Methods that are tried under every protocol."""

@@ -42,8 +42,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of everything random")
     parser.add_argument("--recipe", type=_changes, default={}, help="what differs from the usual recipe")
     parser.add_argument("--write", type=Path, help="the page to put the tables into")
-    parser.add_argument("--models", type=Path, help="a folder for the models")
-    parser.add_argument("--compare", type=Path, metavar="FOLDER", help="the models of a folder; none is trained")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--models", type=Path, metavar="FOLDER", help="where to put the models")
+    which.add_argument("--compare", type=Path, metavar="FOLDER", help="the models of a folder; none is trained")
     add_arguments(parser)
     arguments = parser.parse_args()
     names = chosen(arguments.only, SETS[arguments.programs], "program")
@@ -54,7 +55,11 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         found = swept(training_jobs(names, folder, arguments), arguments)
         show("", training_summary(found), arguments)
-    show("-verdicts", verdict_summary(swept(comparison_jobs(names, folder, arguments), arguments)), arguments)
+        names = found["name"][found["nodes"].notna()].tolist()
+    jobs = comparison_jobs(names, folder, arguments)
+    if not jobs:
+        raise SystemExit(f"There is none of these models in {folder}.")
+    show("-verdicts", verdict_summary(swept(jobs, arguments)), arguments)
 
 
 def show(table_name: str, text: str, arguments: argparse.Namespace) -> None:
@@ -144,17 +149,20 @@ def training_summary(found: pd.DataFrame) -> str:
 
 def verdict_summary(found: pd.DataFrame) -> str:
     """How often a comparison says what is known: that these models have the program's variables."""
-    testable = found[found["testable"].astype(bool)]
+    done = found[found["error"].isna()]
+    testable = done[done["testable"].astype(bool)]
     has_them = (testable["verdict"] == IMPLEMENTS) | (testable["variables"] == IMPLEMENTS)
-    wrong, of_all = ((rows["verdict"] == NOT).sum() for rows in (testable, found))
+    wrong, of_all = ((rows["verdict"] == NOT).sum() for rows in (testable, done))
     total = (
         f"The variables of {len(testable)} programs can be tested on the compiled model itself: {has_them.sum()} "
         f"of these models are said to have them, {wrong} not to implement the program; "
-        f"of all {len(found)}, {of_all} are."
+        f"of all {len(done)}, {of_all} are."
     )
     columns = ["name", "verdict", "answers", "variables", "routes"]
-    rows = [list(row) for row in found[columns].itertuples(index=False)]
-    return f"{total}\n\n{table(['program', *columns[1:]], rows)}"
+    rows = [list(row) for row in done[columns].itertuples(index=False)]
+    failed = found[found["error"].notna()]
+    left = [f"`{name}` is left out: {why}." for name, why in zip(failed["name"], failed["error"], strict=True)]
+    return "\n\n".join([total, table(["program", *columns[1:]], rows), *left])
 
 
 def _share(value: float, least: float = math.inf) -> str:

@@ -60,7 +60,7 @@ class Protocol:
         corruption: The other inputs: any of the task's, or the same input with one token changed (`"one_token"`).
         absolute: Whether edges are ranked by the size of their effect, or by the effect with its sign.
         embeddings: Whether tokens and positions are two senders (`"apart"`), one whose edges straight into the
-            logits do not count (`"one"`), or none (`"out"`).
+            logits do not count (`"one"`), with the largest of their scores, or none (`"out"`).
         logits: Whether edges into the logits are scored.
         heads: Whether a head's queries, keys and values are scored apart (`"qkv"`), or an edge into any of them is
             one edge with the largest of their scores (`"whole"`).

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from rasplens.compare.discovery.problem import Problem, Scores
@@ -71,17 +71,21 @@ def score_edges(
     ranked = np.abs(scores) if protocol.absolute else np.asarray(scores, dtype=float)
     in_circuit, is_scored = graph.mask_of(truth), ~np.isnan(ranked)
     counted = np.ones(len(ranked), dtype=bool)
-    if protocol.embeddings != "apart":
-        counted &= ~(graph.from_embeddings & (graph.into_logits | (protocol.embeddings == "out")))
+    if protocol.embeddings == "out":
+        counted &= ~graph.from_embeddings
+    if protocol.embeddings == "one":
+        counted &= ~(graph.from_embeddings & graph.into_logits)
     if not protocol.logits:
         counted &= ~graph.into_logits
-    if protocol.unscored == "out":
-        counted &= is_scored
     lowest = np.min(ranked[is_scored], initial=0.0) - 1
     filled = np.where(is_scored, ranked, lowest)
-    group = graph.merged(heads=protocol.heads == "whole", embeddings=protocol.embeddings == "one")[counted]
+    merged = graph.merged(heads=protocol.heads == "whole", embeddings=protocol.embeddings == "one")
+    groups = [np.flatnonzero(counted & (merged == one)) for one in np.unique(merged[counted])]
+    if protocol.unscored == "out":
+        groups = [group for group in groups if is_scored[group].any()]
     own, labels, at_decoys = (
-        _largest(values[counted], group) for values in (filled, in_circuit, _touches(problem, decoys))
+        np.array([values[group].max() for group in groups], dtype=values.dtype)
+        for values in (filled, in_circuit, _touches(problem, decoys))
     )
     is_mixed = 0 < labels.sum() < len(labels)
     cpr, cmd = faithfulness(problem, filled)
@@ -94,11 +98,6 @@ def score_edges(
         decoys=_decoys_below(own, labels, at_decoys),
         n_edges=len(own),
     )
-
-
-def _largest(values: np.ndarray, group: Int[np.ndarray, " edge"]) -> np.ndarray:
-    """The largest value of each group."""
-    return np.array([values[group == one].max() for one in np.unique(group)], dtype=values.dtype)
 
 
 def _area(labels: Bool[np.ndarray, " edge"], scores: Scores, curve: str) -> float:

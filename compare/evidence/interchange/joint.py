@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from rasplens.compare.evidence.interchange.accuracy import FOUND, Interchange
-from rasplens.compare.evidence.interchange.pairs import InterchangePairs, Setting, counterfactual, sayable
+from rasplens.compare.evidence.interchange.pairs import InterchangePairs, Setting, counterfactual, moves, sayable
 from rasplens.compare.evidence.interchange.patching import taken
 from rasplens.compare.evidence.interchange.reference_sites import ReferenceSites
 from rasplens.compare.evidence.interchange.sites import GOOD_ENOUGH, Site, when
@@ -95,29 +95,36 @@ def joint_interchanges(
         seed: Of the inputs that the first variable is taken from.
     """
     fitting = pairing.fitting
+    assert fitting is not None
     chosen = {pairs.variable: pairs for pairs, _ in drawn}
-    graph = program_graph(pairing.compiled.program)
     rng, rng_sites = (random_streams.rng(seed, name) for name in ("joint interchange", "joint interchange sites"))
     found = [one for one in interchanged if one.accuracy.score >= FOUND]
     for first, second in itertools.combinations(found, 2):
-        assert fitting is not None
         pairs = chosen[first.variable], chosen[second.variable]
         posed = _posed(pairing, first.pairs, second.pairs, rng)
-        related = _may_be_related(graph, first.variable, second.variable)
-        to_choose = None if related else _posed(fitting, *pairs, rng_sites)
-        sites = _chosen(fitting.learned, to_choose, first.good, second.good)
+        to_choose = None if _may_be_related(fitting, *pairs) else _posed(fitting, *pairs, rng_sites)
+        sites = _sites(fitting.learned, to_choose, first.good, second.good)
         right, ceiling = _right(pairing.learned, posed, *sites), None
         if min(_shares(right, posed)) < GOOD_ENOUGH:
             good = (reference.sites(one).good for one in pairs)
-            ceiling = _right(pairing.reference, posed, *_chosen(fitting.reference, to_choose, *good))
+            ceiling = _right(pairing.reference, posed, *_sites(fitting.reference, to_choose, *good))
         yield JointInterchange(posed, (sites[0].point, sites[1].point), right, ceiling)
 
 
-def _may_be_related(graph: nx.DiGraph, first: str, second: str) -> bool:
-    """Whether one of two variables is computed from the other, or it is not known."""
-    nodes = [{node for node, label in graph.nodes(data="label") if label == name} for name in (first, second)]
-    behind = [set().union(*(nx.descendants(graph, node) for node in of_one)) for of_one in nodes]
-    return not all(nodes) or bool(behind[0] & nodes[1] or behind[1] & nodes[0])
+def _may_be_related(pairing: Pairing, first: InterchangePairs, second: InterchangePairs) -> bool:
+    """Whether one of two variables is computed from the other, by the program or in the compiled model.
+
+    The compiler may have merged what the program computes twice, under either name. So both are asked. A variable
+    that the program has no expression of may be computed from anything.
+    """
+    graph = program_graph(pairing.compiled.program)
+    nodes = [
+        {node for node, label in graph.nodes(data="label") if label == one.variable} for one in (first, second)
+    ]
+    behind = [set[int]().union(*(nx.descendants(graph, node) for node in of_one)) for of_one in nodes]
+    if not all(nodes) or behind[0] & nodes[1] or behind[1] & nodes[0]:
+        return True
+    return moves(pairing, first, second.variable) or moves(pairing, second, first.variable)
 
 
 def _posed(
@@ -140,10 +147,13 @@ def _posed(
     return JointPairs(base[asked], (first_set, second_set), expected[asked], by_first[asked], by_second[asked])
 
 
-def _chosen(
+def _sites(
     studied: StudiedModel, posed: JointPairs | None, first: Sequence[Site], second: Sequence[Site]
 ) -> tuple[Site, Site]:
-    """The last places that do well enough, and the best where none do; without pairs to choose on, the last."""
+    """The last place of each, where there is no choice.
+
+    With pairs to choose on, the first two that do well enough on them, from the last on; the best, where none do.
+    """
     best, highest = (first[0], second[0]), -1.0
     if posed is None:
         return best

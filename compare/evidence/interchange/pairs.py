@@ -18,6 +18,7 @@ from rasplens.compare.evidence.subspaces.representations import determines, own_
 from rasplens.compare.models.inputs import balanced
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.models.studied_model import FwdHook, layer_of, scores_point
+from rasplens.compile.variable import nearest
 from rasplens.model import random_streams
 from rasplens.tasks.task import NOT_ASKED
 
@@ -177,6 +178,22 @@ def counterfactual(
     watched = [(scores_point(layer), keep(layer)) for layer in layers if layer >= first]
     logits = reference.logits([*taken, *watched], base)
     return reference.codes(logits, base), scores
+
+
+def moves(pairing: Pairing, pairs: InterchangePairs, variable: str) -> bool:
+    """Whether a variable changes in the compiled model, on any pair, when that of the pairs is interchanged."""
+    reference, other = pairing.reference, pairing.compiled.variables[variable]
+    found: list[np.ndarray] = []
+
+    def watch(stream: torch.Tensor, hook: object) -> torch.Tensor:
+        found.append(stream[:, reference.places].numpy())
+        return stream
+
+    take = _take(pairing, Setting(pairs.variable, pairs.source, pairs.intervened))
+    reference.logits([take, (other.written_at, watch)], pairs.base)
+    clean = reference.activation(other.written_at, pairs.base)
+    before, after = (nearest(other, other.read(stream))[0] for stream in (clean, np.concatenate(found)))
+    return bool((before != after).any())
 
 
 def _first_attending(point: str) -> int:

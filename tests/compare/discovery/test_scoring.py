@@ -60,6 +60,19 @@ def test_tokens_and_positions_may_be_one_sender_of_which_the_logits_do_not_count
     assert found.base_rate == pytest.approx(len(in_circuit) / len(ends))
 
 
+def test_an_edge_without_a_score_is_part_of_the_one_that_it_is_merged_into(case):
+    """A merged edge is in the circuit if any part is, also if that one has no score."""
+    asked = case.problem(Protocol(n_pairs=4, heads="whole", unscored="out"))
+    graph, own = asked.graph, labels(asked, case)
+    merged, scores = graph.merged(heads=True, embeddings=False), own.astype(float)
+    several = [one for one in np.unique(merged[own]) if (merged == one).sum() > 1]
+    for one in several:
+        scores[np.flatnonzero((merged == one) & own)[0]] = np.nan
+    assert len(several) > 0
+    found, whole = (score_edges(asked, values, case.varying) for values in (scores, own.astype(float)))
+    assert (found.n_edges, found.base_rate) == (whole.n_edges, whole.base_rate)
+
+
 def test_edges_into_the_logits_may_be_left_out(case):
     asked = case.problem(Protocol(n_pairs=4, logits=False))
     found = score_edges(asked, labels(asked, case).astype(float), case.varying)

@@ -1,5 +1,6 @@
 """Two variables interchanged at once."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from rasplens.compare import CompareConfig, pair
 from rasplens.compare.evidence.interchange.accuracy import interchanges
 from rasplens.compare.evidence.interchange.coordinates import whole
-from rasplens.compare.evidence.interchange.joint import _right, joint_interchanges
+from rasplens.compare.evidence.interchange.joint import _may_be_related, _right, joint_interchanges
 from rasplens.compare.evidence.interchange.pairs import draw_pairs
 from rasplens.compare.evidence.interchange.reference_sites import ReferenceSites
 from rasplens.compare.evidence.interchange.sites import Site
@@ -16,6 +17,7 @@ from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compare.verdict.calibration.circuits import HARD
 from rasplens.compile import compile_program, run
+from rasplens.compile.rasp import Aggregate, Select, SequenceMap, indices, tokens
 from rasplens.compile.rasp.programs import slots
 from rasplens.compile.rasp.values import value_key
 from rasplens.model import disguise
@@ -38,10 +40,10 @@ def association():
     return task, own, far
 
 
-def joint(compiled, model, task, *, first_tried=None):
+def joint(compiled, model, task, *, first_tried=None, alone_tried=None):
     """The pairing, the scores of variables alone, and those of two.
 
-    Each variable has the site `first_tried` as well, if given.
+    Each variable has the site `first_tried` as well, or `alone_tried` and no other, if given.
     """
     pairing = pair(compiled, model, task, FEW, 0, vocabulary_of(compiled, task))
     drawn = draw_pairs(pairing, 0)
@@ -49,6 +51,8 @@ def joint(compiled, model, task, *, first_tried=None):
     alone = interchanges(pairing, drawn, representations(pairing), reference, 0)
     if first_tried is not None:
         alone = [replace(one, good=(first_tried, *one.good)) for one in alone]
+    if alone_tried is not None:
+        alone = [replace(one, good=(alone_tried,)) for one in alone]
     found = {one.variables: one for one in joint_interchanges(pairing, drawn, alone, reference, 0)}
     return pairing, {one.variable: one.accuracy.score for one in alone}, found
 
@@ -92,8 +96,40 @@ def test_of_two_variables_that_know_nothing_of_each_other_other_sites_are_tried(
     pairing, _, found = joint(compiled, compiled, task, first_tried=wide)
     (one,) = found.values()
     for which in (one.pairs.by_first, one.pairs.by_second):
+        assert which.any()
         assert one.right[which].all()
     assert _right(pairing.learned, one.pairs, wide, wide)[one.pairs.by_first].mean() < 0.6
+
+
+def test_a_choice_finds_nothing_where_no_site_is_good():
+    """Both are taken along everywhere, which the compiled model has no need of."""
+    task = task_from_program(slots(), "abc", 7)
+    compiled = compile_for(task)
+    _, _, found = joint(compiled, compiled, task, alone_tried=too_wide(compiled, task, 0))
+    (one,) = found.values()
+    assert one.right[one.pairs.by_first].mean() < 0.6
+    assert one.ceiling[one.pairs.by_first].all()
+
+
+def test_variables_that_the_compiler_merged_are_related():
+    """What the last one is computed from is a copy of the first: the program does not say that they are one."""
+    digit = Aggregate(Select(indices, indices, lambda key, query: key == query - 1), tokens).named("digit")
+    copy = Aggregate(Select(indices, indices, lambda key, query: key == query - 1), tokens)
+    is_a = SequenceMap(lambda one, own: one == "a" and own != "a", copy, tokens).named("is_a")
+    before = Aggregate(Select(indices, indices, lambda key, query: key == query - 2), tokens).named("before")
+    rest = SequenceMap(lambda one, two: f"{one}{two}", is_a, before).named("rest")
+    program = SequenceMap(lambda one, two: f"{one}{two}", digit, rest).named("all")
+    task = task_from_program(program, "abc", 5, causal=True)
+    compiled = compile_for(task)
+    pairing = pair(compiled, compiled, task, FEW, 0, vocabulary_of(compiled, task))
+    chosen = {pairs.variable: pairs for pairs, _ in draw_pairs(pairing, 0)}
+    related = {
+        names: _may_be_related(pairing.fitting, *(chosen[name] for name in names))
+        for names in itertools.combinations(sorted(chosen), 2)
+    }
+    alone = {names for names, is_related in related.items() if not is_related}
+    assert alone == {("aggregate", "before"), ("before", "digit"), ("before", "is_a")}
+    assert ("digit", "is_a") in related
 
 
 def test_where_one_is_computed_from_the_other_there_is_no_choice(association):
