@@ -89,38 +89,38 @@ def test_error_rates_have_exact_intervals(load):
     assert "| independence | 0.000 [0.000, 0.168], 20 | 1.000 [0.025, 1.000], 1 |" in text
 
 
-def test_siit_s_table(load):
-    benchmark = load("siit")
+def test_siit_s_table_of_training(load):
     base = {"nodes": 2, "behaviour": 1.0, "interchange": 0.98, "strict": 1.0, "changed": np.nan, "error": None}
     rows = [
-        {"name": "a", **base, "verdict": "partly", "variables": "implements", "testable": True, "training": 90.0},
-        {
-            "name": "b",
-            **base,
-            "interchange": 0.995,
-            "verdict": "implements",
-            "variables": "implements",
-            "testable": True,
-            "training": 80.0,
-        },
-        {"name": "e", **base, "verdict": "does not", "variables": "partly", "testable": True, "training": 85.0},
-        {
-            "name": "f",
-            **base,
-            "verdict": "does not",
-            "variables": "not testable",
-            "testable": False,
-            "training": 85.0,
-        },
+        {"name": "a", **base, "training": 90.0},
+        {"name": "b", **base, "interchange": 0.995, "training": 80.0},
         {"name": "c", "left_out": "No answers", "error": None},
         {"name": "d", "error": "KeyError: 1"},
     ]
-    text = benchmark.summary(pd.DataFrame(rows))
-    assert text.startswith("1 of 4 programs reach all three; median 85 s a model")
-    assert "The variables of 3 programs can be tested on the compiled model itself: 2 of these models" in text
-    assert "1 not to implement the program; of all 4, 2 are." in text
-    assert "| a | 2 | **1.0000** | 0.9800 | **1.0000** | – | partly | implements | 90 |" in text
+    text = load("siit").training_summary(pd.DataFrame(rows))
+    assert text.startswith("1 of 2 programs reach all three; median 85 s a model")
+    assert "| a | 2 | **1.0000** | 0.9800 | **1.0000** | – | 90 |" in text
     assert "`c` is left out: No answers." in text
+    assert "`d` is left out: KeyError: 1." in text
+
+
+def test_siit_s_table_of_verdicts(load):
+    said = [("a", "partly", "implements", True), ("b", "implements", "implements", True)]
+    said += [("e", "does not", "partly", True), ("f", "does not", "not testable", False)]
+    rows = [
+        {
+            "name": name, "verdict": verdict, "answers": "implements", "variables": variables, "routes": "partly",
+            "testable": testable, "error": None,
+        }
+        for name, verdict, variables, testable in said
+    ]  # fmt: skip
+    rows.append({"name": "d", "error": "KeyError: 1"})
+    text = load("siit").verdict_summary(pd.DataFrame(rows))
+    assert text.startswith(
+        "The variables of 3 programs can be tested on the compiled model itself: 2 of these models"
+    )
+    assert "1 not to implement the program; of all 4, 2 are." in text
+    assert "| a | partly | implements | implements | partly |" in text
     assert "`d` is left out: KeyError: 1." in text
 
 
