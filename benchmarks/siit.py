@@ -4,6 +4,7 @@ python benchmarks/siit.py --write docs/siit.md                prints both tables
 python benchmarks/siit.py --only induction,reverse            a few programs
 python benchmarks/siit.py --programs interpbench --models siit        those of InterpBench, and their models
 python benchmarks/siit.py --programs interpbench --shape narrow --models narrow       as narrow as its own
+python benchmarks/siit.py --shape LN --only induction,sort --write docs/siit.md       with layer norm
 python benchmarks/siit.py --recipe steps=500,cycles=1 --models brief         trained in another way
 python benchmarks/siit.py --compare siit --write docs/siit.md         models that are stored: compared, not trained
 """
@@ -66,8 +67,9 @@ def show(table_name: str, text: str, arguments: argparse.Namespace) -> None:
     """Prints a table, and puts it into the page if there is to be one."""
     print(text)
     if arguments.write is not None:
-        of_set = "siit" if arguments.programs == "library" else "siit-interpbench"
-        write(arguments.write, f"{of_set}{table_name}", text)
+        of_set = "siit" if arguments.programs == "library" else f"siit-{arguments.programs}"
+        of_shape = "" if arguments.shape == SHAPES[0] else f"-{arguments.shape}"
+        write(arguments.write, f"{of_set}{of_shape}{table_name}", text)
 
 
 def training_jobs(names: Sequence[str], folder: Path, arguments: argparse.Namespace) -> list[Job]:
