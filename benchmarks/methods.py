@@ -54,6 +54,9 @@ INTERPBENCH = {
 VARIED = ["exact", "eap", "eap-ig-inputs"]
 """Methods that are tried under every protocol."""
 
+OF_ONE_NODE = 2
+"""Edges of a circuit of one node: from the input, and into the logits."""
+
 PUBLISHED = {"acdc": 0.959, "eap-ig-inputs": 0.910, "edge-pruning": 0.75, "eap": 0.20}
 """Median AUROC of edges on InterpBench's 16 cases (Gupta et al. 2024, arXiv 2407.14494);
 `edge-pruning` is their subnetwork probing on edges."""
@@ -119,7 +122,11 @@ def tables(found: pd.DataFrame, seed: int, is_published: bool) -> str:
         _measures(default),
     ]
     if is_published:
-        parts += ["### Beside published figures: median AUROC", _published(done, seed)]
+        found_by = done[done["protocol"] == "its edges"]
+        larger = found_by[found_by["base_rate"] * found_by["n_edges"] > OF_ONE_NODE + 0.5]["program"].unique()
+        for some, of_which in ((done, ""), (done[done["program"].isin(larger)], ", circuits of several nodes")):
+            heading = f"### Beside published figures: median AUROC, {some['program'].nunique()} programs{of_which}"
+            parts += [heading, _published(some, seed)]
     else:
         parts += ["### Other protocols: median AUROC over all models", _protocols(done, seed)]
     return "\n\n".join([*parts, *left_out(found)])
