@@ -31,9 +31,6 @@ from rasplens.compile.rasp.program_graph import program_graph
 from rasplens.model import random_streams
 from rasplens.tasks.task import NOT_ASKED
 
-MOST_SITES = 5
-"""So many places of each variable are tried, spread over the forward pass."""
-
 
 @dataclass(frozen=True, eq=False)
 class JointPairs:
@@ -157,19 +154,13 @@ def _sites(
     best, highest = (first[0], second[0]), -1.0
     if posed is None:
         return best
-    for sites in itertools.product(_spread(first), _spread(second)):
+    for sites in itertools.product(first, second):
         score = min(_shares(_right(studied, posed, *sites), posed))
         if score > highest:
             best, highest = sites, score
         if score >= GOOD_ENOUGH:
             break
     return best
-
-
-def _spread(sites: Sequence[Site]) -> list[Site]:
-    """At most `MOST_SITES`, the first and the last among them."""
-    places = np.linspace(0, len(sites) - 1, min(len(sites), MOST_SITES)).round().astype(int)
-    return [sites[place] for place in places.tolist()]
 
 
 def _right(studied: StudiedModel, posed: JointPairs, first: Site, second: Site) -> np.ndarray:

@@ -33,6 +33,9 @@ CLEARLY_WORSE = 0.3
 MOST_RESCORED = 24
 """At most so many are scored on all of them, of the hundreds that a large model has."""
 
+MOST_GOOD = 5
+"""Of the sites that score no worse than the best, so many are kept."""
+
 ORDER = "hook_resid_pre", "attn.hook_z", "hook_attn_out", "hook_resid_mid", "hook_mlp_out", "hook_resid_post"
 """The hook points of a layer that are sites, in forward order."""
 
@@ -68,7 +71,8 @@ class Sites:
 
     Attributes:
         best: The site with the highest score.
-        good: All those that score no worse, from the last in the forward pass to the first.
+        good: Those that score no worse, from the last in the forward pass to the first; of many `MOST_GOOD`, from
+            all over it.
     """
 
     best: Site
@@ -105,8 +109,8 @@ def find_sites(
         # What was searched for has to be clearly better to be preferred to what was read off.
         best = sites[-1] if search.score > best.score + CLEARLY_BETTER else best
     good = (site for site in sites if site.score >= best.score - NO_WORSE)
-    last_first = tuple(sorted(good, key=lambda site: when(site.point), reverse=True))
-    return Sites(best if best.method != "linear map" else _smallest(studied, chosen, best), last_first)
+    last_first = sorted(good, key=lambda site: when(site.point), reverse=True)
+    return Sites(best if best.method != "linear map" else _smallest(studied, chosen, best), _spread(last_first))
 
 
 def _promising(sites: Sequence[Site]) -> list[Site]:
@@ -114,6 +118,12 @@ def _promising(sites: Sequence[Site]) -> list[Site]:
     least = max(max(site.score for site in sites) - CLEARLY_WORSE, np.finfo(float).tiny)
     best_first = sorted(sites, key=lambda site: -site.score)[:MOST_RESCORED]
     return [site for site in best_first if site.score >= least]
+
+
+def _spread(sites: Sequence[Site]) -> tuple[Site, ...]:
+    """At most `MOST_GOOD` of them, the first and the last among these."""
+    places = np.linspace(0, len(sites) - 1, min(len(sites), MOST_GOOD)).round().astype(int)
+    return tuple(sites[place] for place in places.tolist())
 
 
 def when(point: str) -> tuple[int, int]:

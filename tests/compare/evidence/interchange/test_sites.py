@@ -12,6 +12,7 @@ from rasplens.compare.evidence.interchange.sites import (
     Site,
     _promising,
     _smallest,
+    _spread,
     components,
     find_sites,
     mapped_subspaces,
@@ -128,6 +129,12 @@ def test_equally_good_sites_come_from_the_last_in_the_forward_pass_to_the_first(
     for point in behind:
         subspaces = mapped_subspaces(studied, found, "previous", point)
         assert agreement(studied, chosen, point, subspaces).score < sites.best.score - NO_WORSE
+
+
+def test_of_many_good_sites_some_are_kept_from_all_over_the_forward_pass():
+    sites = [Site(f"blocks.{layer}.hook_resid_post", "component", {}, 1.0, 1.0) for layer in range(11)]
+    assert [site.point.split(".")[1] for site in _spread(sites)] == ["0", "2", "5", "8", "10"]
+    assert _spread(sites[:3]) == tuple(sites[:3])
 
 
 def test_hook_points_are_in_forward_order():
