@@ -47,7 +47,7 @@ def known_interchange(
     return Interchange(
         pairs=pairs,
         site=site,
-        latest=site,
+        good=(site,),
         rank=3.0,
         accuracy=agreed(iia),
         active=agreed(iia if active is None else active),

@@ -21,7 +21,7 @@ from rasplens.tasks.task import NOT_ASKED
         ({"metric": "accuracy"}, "metric of a Protocol is one of kl, loss, logit_difference, l2; got 'accuracy'"),
         ({"corruption": "names"}, "corruption of a Protocol is one of task, one_token; got 'names'"),
         ({"unscored": "first"}, "unscored of a Protocol is one of last, out; got 'first'"),
-        ({"embeddings": False}, "embeddings of a Protocol is one of apart, one, out; got False"),
+        ({"embeddings": "in"}, "embeddings of a Protocol is one of apart, one, out; got 'in'"),
         ({"circuit": "true"}, "circuit of a Protocol is one of seen, program; got 'true'"),
         ({"n_pairs": 1}, "at least 2 pairs; got 1"),
     ],
