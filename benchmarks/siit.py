@@ -27,6 +27,7 @@ from rasplens.compare.verdict.claims import UNTESTABLE
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT
 from rasplens.errors import RaspLensError
 from rasplens.learned import SIITRecipe, load_learned, train_to_implement
+from rasplens.learned.siit.accuracy import changed_within
 from rasplens.sweeps import Job
 from rasplens.sweeps.job import Row
 
@@ -106,7 +107,9 @@ def trained(programs_of: str, name: str, shape: str, recipe: dict[str, float], s
         return {"left_out": str(error).partition(". ")[0]}
     seconds = time.perf_counter() - began
     model.save(Path(folder) / f"{name}.safetensors")
-    return {"nodes": len(model.circuit), **model.accuracy.least, "training": seconds}
+    within = changed_within(reference, model.transformer, model.circuit, task, seed)
+    least = min((value for value in within.values() if value == value), default=1.0)
+    return {"nodes": len(model.circuit), **model.accuracy.least, "within": least, "training": seconds}
 
 
 def compared(programs_of: str, name: str, stored: str, config: Preset, seed: int) -> Row:
@@ -128,7 +131,7 @@ def _changes(text: str) -> dict[str, float]:
 def training_summary(found: pd.DataFrame) -> str:
     """A row a program; bold where an accuracy is reached."""
     headings = ["program", "nodes", *(f"{kind} (to reach: {least})" for kind, least in SIIT_REACHES.items())]
-    headings += ["of answers that change", "seconds"]
+    headings += ["of answers that change", "of these, within the circuit", "seconds"]
     done = found[found["nodes"].notna()]
     reached = (done[list(SIIT_REACHES)] >= list(SIIT_REACHES.values())).all(axis=1)
     rows = [
@@ -137,6 +140,7 @@ def training_summary(found: pd.DataFrame) -> str:
             f"{row['nodes']:.0f}",
             *(_share(row[kind], least) for kind, least in SIIT_REACHES.items()),
             _share(row["changed"]),
+            _share(row["within"]),
             f"{row['training']:.0f}",
         ]
         for row in done.to_dict("records")

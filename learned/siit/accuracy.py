@@ -8,7 +8,7 @@ Theirs count all answers. Where a program's answers hardly depend on a variable,
 the answers that change are counted alone as well.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,10 +77,7 @@ def implementation_accuracy(
         ids: Inputs to draw pairs from; the task's held-out ones by default.
     """
     ids = task.held_out if ids is None else ids
-    random = rng(seed, "implementation accuracy")
-    base, source = (ids[random.integers(0, len(ids), N_PAIRS)] for _ in range(2))
-    taken = np.ones((N_PAIRS, task.n_ctx), dtype=bool)
-    taken[1::2] = np.eye(task.n_ctx, dtype=bool)[random.integers(0, task.n_ctx, len(taken[1::2]))]
+    base, source, taken = _pairs(task, ids, seed)
     hooked, right = HookedModel(transformer), task.target(base)
     interchange, changed, strict = {}, {}, {}
     for node in nodes_of(transformer.config):
@@ -100,6 +97,43 @@ def implementation_accuracy(
     return ImplementationAccuracy(behaviour, interchange, changed, strict)
 
 
+def changed_within(
+    compiled: CompiledModel, transformer: Transformer, circuit: Circuit, task: Task, seed: int = 0
+) -> dict[str, float]:
+    """`ImplementationAccuracy.changed`, with all nodes outside of the circuit held as they are on the base.
+
+    Where this is lower, an interchange calls up what those nodes do not do on any ordinary input, and it is they
+    that pass it on: a dormant path beside the circuit, which neither interchange nor strictness sees alone.
+
+    Args:
+        compiled: The program.
+        transformer: The model, for the task's own tokens.
+        circuit: Which node stands for which of the compiled model's parts.
+        task: The task.
+        seed: Of the pairs, which are those of `implementation_accuracy`.
+    """
+    base, source, taken = _pairs(task, task.held_out, seed)
+    hooked, right = HookedModel(transformer), task.target(base)
+    held, found = [node for node in nodes_of(transformer.config) if node not in circuit], {}
+    for node, part in circuit.items():
+        answers = _patched_answers(hooked, task, node, base, source, taken, compiled.offset, held)
+        expected = program_answers(compiled, task, part, base, source, taken)
+        changes = (expected != right) & (expected != NO_ANSWER)
+        found[str(node)] = float((answers == expected)[changes].mean()) if changes.any() else float("nan")
+    return found
+
+
+def _pairs(
+    task: Task, ids: Ids, seed: int
+) -> tuple[Int[np.ndarray, "pair pos"], Int[np.ndarray, "pair pos"], Bool[np.ndarray, "pair pos"]]:
+    """Inputs, others, and at which positions a node is taken from these: at all, and at a single one, in turn."""
+    random = rng(seed, "implementation accuracy")
+    base, source = (ids[random.integers(0, len(ids), N_PAIRS)] for _ in range(2))
+    taken = np.ones((N_PAIRS, task.n_ctx), dtype=bool)
+    taken[1::2] = np.eye(task.n_ctx, dtype=bool)[random.integers(0, task.n_ctx, len(taken[1::2]))]
+    return base, source, taken
+
+
 def _patched_answers(
     hooked: HookedModel,
     task: Task,
@@ -108,27 +142,37 @@ def _patched_answers(
     source: Int[np.ndarray, "pair pos"],
     taken: Bool[np.ndarray, "pair pos"],
     offset: int,
+    held: Sequence[Node] = (),
 ) -> Int[np.ndarray, "pair loss_pos"]:
     """The model's answers on the base with a node as it is on the source, at some positions.
 
-    With an offset of 1, inputs are read behind a BOS, the model's last token, at which nothing is taken.
+    Nodes that are held give what they give on the base as it is. With an offset of 1, inputs are read behind a
+    BOS, the model's last token, at which nothing is taken.
     """
     bos = (hooked.cfg.d_vocab - 1,) * offset
     base, source = (behind(bos, ids) for ids in (base, source))
     where = torch.as_tensor(np.pad(taken, ((0, 0), (offset, 0))))[..., None]
     with torch.no_grad():
-        _, cache = hooked.run_with_cache(torch.as_tensor(source), names_filter=node.point)
-        theirs = cache[node.point]
-
-        def take(value: torch.Tensor, hook: object) -> torch.Tensor:
-            if not node.is_head:
-                return torch.where(where, theirs, value)
-            edited = value.clone()
-            edited[:, :, node.head] = torch.where(where, theirs[:, :, node.head], value[:, :, node.head])
-            return edited
-
-        logits = hooked.run_with_hooks(torch.as_tensor(base), fwd_hooks=[(node.point, take)])
+        of_source = hooked.run_with_cache(torch.as_tensor(source), names_filter=node.point)[1]
+        hooks = [_set(node, of_source[node.point], where)]
+        if held:
+            of_base = hooked.run_with_cache(torch.as_tensor(base))[1]
+            hooks += [_set(other, of_base[other.point], torch.ones_like(where)) for other in held]
+        logits = hooked.run_with_hooks(torch.as_tensor(base), fwd_hooks=hooks)
     return task.codes(logits[:, offset:][:, list(task.loss_positions)].numpy())
+
+
+def _set(node: Node, given: torch.Tensor, where: torch.Tensor) -> tuple[str, Callable[..., torch.Tensor]]:
+    """The hook that makes a node give something else, at some positions: `[pair, ctx, 1]`."""
+
+    def take(value: torch.Tensor, hook: object) -> torch.Tensor:
+        if not node.is_head:
+            return torch.where(where, given, value)
+        edited = value.clone()
+        edited[:, :, node.head] = torch.where(where, given[:, :, node.head], value[:, :, node.head])
+        return edited
+
+    return node.point, take
 
 
 def program_answers(

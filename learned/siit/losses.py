@@ -24,6 +24,9 @@ SINGLY = 0.5
 EVERYWHERE = 0.5
 """How often a node is interchanged at all positions, and else at some, each with even odds."""
 
+HELD = 0.5
+"""How often the rest, under interchange, is held as it is on the input itself; else it is of other inputs."""
+
 Loss = Callable[..., tuple[jax.Array, dict[str, jax.Array]]]
 
 
@@ -34,6 +37,7 @@ def losses(
     nodes: Sequence[Node],
     circuit: Circuit,
     task: Task,
+    both: float = 0.0,
 ) -> Callable[..., dict[str, jax.Array]]:
     """By name, the mean cross-entropy in nats: of behaviour, under interchange, and with the rest resampled.
 
@@ -48,6 +52,7 @@ def losses(
         nodes: All nodes of the model.
         circuit: Those that compute the program's variables.
         task: Where answers are read.
+        both: How often the rest is resampled under interchange as well; see `SIITRecipe`.
     """
     inside = jnp.asarray([nodes.index(node) for node in circuit])
     outside = jnp.asarray([i for i, node in enumerate(nodes) if node not in circuit])
@@ -68,10 +73,16 @@ def losses(
                 continue
             part = random_interchange(own_key, len(those), *ids.shape)
             wanted = answers(ids, part) if name == "interchange" else answers(ids)
-            everywhere = Interchange(
-                jnp.zeros((len(nodes), *ids.shape), bool).at[those].set(part.taken),
-                jnp.zeros((len(nodes), len(ids)), int).at[those].set(part.source),
-            )
+            taken = jnp.zeros((len(nodes), *ids.shape), bool).at[those].set(part.taken)
+            source = jnp.zeros((len(nodes), len(ids)), int).at[those].set(part.source)
+            if name == "interchange" and both and len(outside):
+                which, whence, how = jax.random.split(jax.random.fold_in(own_key, 1), 3)
+                rows = jax.random.bernoulli(which, both, (len(ids), 1))
+                others = jax.random.randint(whence, (len(outside), len(ids)), 0, len(ids))
+                held = jax.random.bernoulli(how, HELD, (len(ids),))
+                taken = taken.at[outside].set(jnp.broadcast_to(rows, ids.shape))
+                source = source.at[outside].set(jnp.where(held, jnp.arange(len(ids)), others))
+            everywhere = Interchange(taken, source)
             result[name] = cross_entropy(run(weights, ids, everywhere, given)[0][:, read], wanted)
         return result
 

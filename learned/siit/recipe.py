@@ -31,6 +31,8 @@ class SIITRecipe:
         behaviour: The weight of the loss on inputs as they are.
         interchange: Of that under interchange interventions on the program's nodes.
         strict: Of that when nodes outside of the circuit are resampled.
+        both: How often, under interchange, all nodes outside of the circuit are resampled, or held, as well.
+            Without, they may come to pass an interchange on, though none matters otherwise; see `changed_within`.
         readout: Of the error of reading each variable linearly off its node; see `losses`.
         pool: Different inputs that are trained on, at most.
 
@@ -50,6 +52,7 @@ class SIITRecipe:
     behaviour: float = 1.0
     interchange: float = 1.0
     strict: float = 1.0
+    both: float = 0.0
     readout: float = 5.0
     pool: int = 20_000
 

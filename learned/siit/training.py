@@ -217,7 +217,7 @@ def _optimisation(
     nodes = nodes_of(start.config)
     run = runner(start, nodes, compiled.offset)
     answers, wanted = oracle(compiled, circuit, task), variables(compiled, circuit, task)
-    all_losses = losses(run, answers, wanted, nodes, circuit, task)
+    all_losses = losses(run, answers, wanted, nodes, circuit, task, recipe.both)
     optimiser = adamw(recipe)
 
     def loss(weights: dict[str, jax.Array], ids: jax.Array, key: jax.Array) -> tuple[jax.Array, Any]:

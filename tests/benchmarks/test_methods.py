@@ -96,6 +96,7 @@ def test_error_rates_have_exact_intervals(load):
 
 def test_siit_s_table_of_training(load):
     base = {"nodes": 2, "behaviour": 1.0, "interchange": 0.98, "strict": 1.0, "changed": np.nan, "error": None}
+    base["within"] = 0.5
     rows = [
         {"name": "a", **base, "training": 90.0},
         {"name": "b", **base, "interchange": 0.995, "training": 80.0},
@@ -104,7 +105,7 @@ def test_siit_s_table_of_training(load):
     ]
     text = load("siit").training_summary(pd.DataFrame(rows))
     assert text.startswith("1 of 2 programs reach all three; median 85 s a model")
-    assert "| a | 2 | **1.0000** | 0.9800 | **1.0000** | – | 90 |" in text
+    assert "| a | 2 | **1.0000** | 0.9800 | **1.0000** | – | 0.5000 | 90 |" in text
     assert "`c` is left out: No answers." in text
     assert "`d` is left out: KeyError: 1." in text
 

@@ -1,7 +1,7 @@
 """Accuracies of models that are known to implement the program, or not to."""
 
 from rasplens.learned import untrained_like
-from rasplens.learned.siit.accuracy import ImplementationAccuracy, implementation_accuracy
+from rasplens.learned.siit.accuracy import ImplementationAccuracy, changed_within, implementation_accuracy
 from rasplens.learned.siit.circuit import Node, circuit_of
 
 
@@ -20,6 +20,17 @@ def test_a_node_that_is_something_else_fails(task, compiled, exact):
     assert found.changed["L0H1"] < 0.1
     assert found.strict["L0H0"] < 0.9
     assert found.behaviour == 1.0
+
+
+def test_what_passes_by_a_node_outside_of_the_circuit_is_not_within(task, compiled, exact):
+    """The compiled model's own circuit does it all; without its last head, nothing passes from the first on."""
+    circuit = circuit_of(compiled)
+    found = changed_within(compiled, exact, circuit, task)
+    assert set(found) == {str(node) for node in circuit}
+    assert set(found.values()) == {1.0}
+    without_last = {node: part for node, part in circuit.items() if node != Node(1, 0)}
+    assert implementation_accuracy(compiled, exact, without_last, task).least["changed"] == 1.0
+    assert changed_within(compiled, exact, without_last, task)["L0H0"] == 0.0
 
 
 def test_an_untrained_model_implements_nothing(task, compiled, exact):

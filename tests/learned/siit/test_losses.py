@@ -44,12 +44,22 @@ def test_the_order_of_a_circuit_means_nothing(task, compiled, exact, names):
     assert _loss_under_interchange(task, compiled, exact, exchanged) > 1
 
 
-def _loss_under_interchange(task, compiled, model, circuit):
+def test_the_rest_may_be_resampled_under_interchange_as_well(task, compiled, exact):
+    """The compiled model does without it; a circuit without its last head does not."""
+    circuit = circuit_of(compiled)
+    assert _loss_under_interchange(task, compiled, exact, circuit, both=1.0) < 0.01
+    without_last = {node: part for node, part in circuit.items() if "again" not in part.variables}
+    assert len(without_last) < len(circuit)
+    assert _loss_under_interchange(task, compiled, exact, without_last) < 0.01
+    assert _loss_under_interchange(task, compiled, exact, without_last, both=1.0) > 1
+
+
+def _loss_under_interchange(task, compiled, model, circuit, both=0.0):
     """With logits of twenty times the size, so that right answers cost nothing."""
     nodes = nodes_of(model.config)
     weights = {name: jnp.asarray(array) for name, array in model.weights.items()}
     weights["unembed.W_U"] *= 20
     untold = [jnp.zeros((60, task.n_ctx, 0))] * len(circuit)
     run, answers = runner(model, nodes), oracle(compiled, circuit, task)
-    found = losses(run, answers, lambda ids: untold, nodes, circuit, task)
+    found = losses(run, answers, lambda ids: untold, nodes, circuit, task, both)
     return float(found(weights, jnp.asarray(task.held_out[:60]), jax.random.key(0))["interchange"])
