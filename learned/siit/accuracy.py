@@ -98,7 +98,12 @@ def implementation_accuracy(
 
 
 def changed_within(
-    compiled: CompiledModel, transformer: Transformer, circuit: Circuit, task: Task, seed: int = 0
+    compiled: CompiledModel,
+    transformer: Transformer,
+    circuit: Circuit,
+    task: Task,
+    seed: int = 0,
+    ids: Ids | None = None,
 ) -> dict[str, float]:
     """`ImplementationAccuracy.changed`, with all nodes outside of the circuit held as they are on the base.
 
@@ -111,8 +116,9 @@ def changed_within(
         circuit: Which node stands for which of the compiled model's parts.
         task: The task.
         seed: Of the pairs, which are those of `implementation_accuracy`.
+        ids: Inputs to draw pairs from; the task's held-out ones by default.
     """
-    base, source, taken = _pairs(task, task.held_out, seed)
+    base, source, taken = _pairs(task, task.held_out if ids is None else ids, seed)
     hooked, right = HookedModel(transformer), task.target(base)
     held, found = [node for node in nodes_of(transformer.config) if node not in circuit], {}
     for node, part in circuit.items():

@@ -21,7 +21,8 @@ class SIITRecipe:
     Attributes:
         steps: Of AdamW in the first cycle, with a rate that rises and then falls to zero.
         cycles: The most that there are, each twice as long as the one before.
-        enough: With each accuracy at least this on training inputs, there are no more of them.
+        enough: With each accuracy at least this on training inputs, there are no more of them; with `both`, what
+            the circuit does alone counts as well.
         batch_size: Inputs per step.
         learning_rate: Its peak.
         warmup: Steps until then.

@@ -19,10 +19,10 @@ from rasplens.learned import (
     train_to_implement,
 )
 from rasplens.learned.siit import interventions
-from rasplens.learned.siit.circuit import circuit_of, nodes_of
+from rasplens.learned.siit.circuit import Node, circuit_of, nodes_of
 from rasplens.learned.siit.interventions import Interchange, oracle, runner, variables
 from rasplens.learned.siit.losses import losses, readout
-from rasplens.learned.siit.training import untrained_behind_bos
+from rasplens.learned.siit.training import SIITTraining, untrained_behind_bos
 from rasplens.model import StorageError
 from rasplens.tasks import compile_for, task_from_program
 
@@ -44,6 +44,15 @@ def test_cycles_go_on_until_it_is_enough_each_twice_as_long_as_the_last(task, co
     model = train_to_implement(compiled, task, shape, recipe, progress=lambda now: reported.append(now.step))
     assert reported == seen
     assert model.provenance["steps"] == seen[-1]
+
+
+@pytest.mark.parametrize(("both", "expected"), [(0.0, True), (0.5, False)])
+def test_with_both_what_the_circuit_does_alone_has_to_be_enough(task, compiled, exact, both, expected):
+    """Nothing of the compiled model gets from its first head to the answers but through its last one."""
+    circuit = {node: part for node, part in circuit_of(compiled).items() if node != Node(1, 0)}
+    weights = {name: jnp.asarray(array) for name, array in exact.weights.items()}
+    job = SIITTraining(exact, compiled, circuit, task, replace(SHORT, both=both, enough=0.3), 0)
+    assert job._is_enough(weights) == expected
 
 
 class KilledError(Exception):
