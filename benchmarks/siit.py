@@ -49,6 +49,8 @@ def main() -> None:
     which.add_argument("--compare", type=Path, metavar="FOLDER", help="the models of a folder; none is trained")
     add_arguments(parser)
     arguments = parser.parse_args()
+    if arguments.write is not None and arguments.recipe:
+        parser.error("a page has the usual recipe: omit --write or --recipe")
     names = chosen(arguments.only, SETS[arguments.programs], "program")
     changes = [f"{name}={value}" for name, value in arguments.recipe.items()]
     usual = "-".join([arguments.programs, arguments.shape, *changes, f"seed={arguments.seed}"])
@@ -108,7 +110,7 @@ def trained(programs_of: str, name: str, shape: str, recipe: dict[str, float], s
     seconds = time.perf_counter() - began
     model.save(Path(folder) / f"{name}.safetensors")
     within = changed_within(reference, model.transformer, model.circuit, task, seed)
-    least = min((value for value in within.values() if value == value), default=1.0)
+    least = min((value for value in within.values() if not math.isnan(value)), default=math.nan)
     return {"nodes": len(model.circuit), **model.accuracy.least, "within": least, "training": seconds}
 
 

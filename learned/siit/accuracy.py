@@ -86,9 +86,8 @@ def implementation_accuracy(
             strict[str(node)] = float((answers == right).mean())
             continue
         expected = program_answers(compiled, task, circuit[node], base, source, taken)
-        known, changes = expected != NO_ANSWER, (expected != right) & (expected != NO_ANSWER)
-        interchange[str(node)] = float((answers == expected)[known].mean())
-        changed[str(node)] = float((answers == expected)[changes].mean()) if changes.any() else float("nan")
+        interchange[str(node)] = float((answers == expected)[expected != NO_ANSWER].mean())
+        changed[str(node)] = _of_changes(answers, expected, right)
     with torch.no_grad():
         bos = (transformer.config.d_vocab - 1,) * compiled.offset
         logits = hooked(torch.as_tensor(behind(bos, ids)))[:, compiled.offset :]
@@ -124,9 +123,18 @@ def changed_within(
     for node, part in circuit.items():
         answers = _patched_answers(hooked, task, node, base, source, taken, compiled.offset, held)
         expected = program_answers(compiled, task, part, base, source, taken)
-        changes = (expected != right) & (expected != NO_ANSWER)
-        found[str(node)] = float((answers == expected)[changes].mean()) if changes.any() else float("nan")
+        found[str(node)] = _of_changes(answers, expected, right)
     return found
+
+
+def _of_changes(
+    answers: Int[np.ndarray, "pair loss_pos"],
+    expected: Int[np.ndarray, "pair loss_pos"],
+    right: Int[np.ndarray, "pair loss_pos"],
+) -> float:
+    """The share as expected of the answers that the program changes; NaN where it changes none."""
+    changes = (expected != right) & (expected != NO_ANSWER)
+    return float((answers == expected)[changes].mean()) if changes.any() else float("nan")
 
 
 def _pairs(
