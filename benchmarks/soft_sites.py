@@ -20,6 +20,9 @@ from rasplens.sweeps.job import Row
 PROGRAMS = ("induction", "detect_pattern", "read_both", "histogram", "most_frequent")
 """Of the library."""
 
+ACCURACIES = ["behaviour", "interchange", "strict", "within"]
+"""Of a model that is trained with its nodes where training chose them."""
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -54,8 +57,8 @@ def searched(name: str, seed: int) -> Row:
 def summary(found: pd.DataFrame) -> str:
     """A row a program and seed."""
     headings = ["program", "seed", "sites", "least share", "loss under interchange", "strict loss"]
-    headings += ["behaviour", "interchange", "strict"]
-    columns = ["interchange", "strict", *(f"accuracy_{kind}" for kind in ("behaviour", "interchange", "strict"))]
+    headings += ACCURACIES
+    columns = ["interchange", "strict", *(f"accuracy_{kind}" for kind in ACCURACIES)]
     rows, failed = [], []
     for row in found.to_dict("records"):
         if isinstance(row.get("placed"), str):

@@ -8,8 +8,11 @@ Theirs count all answers. Where a program's answers hardly depend on a variable,
 the answers that change are counted alone as well.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -36,21 +39,32 @@ class ImplementationAccuracy:
     Attributes:
         behaviour: Without any intervention.
         interchange: With one node of the circuit taken from another input; by node.
-        changed: Of those, the answers that the program changes; NaN where it changes none.
         strict: With one node outside of the circuit taken from another input: answers that stay right; by node.
+        changed: As `interchange`, of the answers that the program changes; NaN where it changes none.
+        within: As `changed`, with all nodes outside of the circuit held at what they give on the input itself.
+            Where this is lower, it is they that pass the interchange on: a dormant path beside the circuit, which
+            the others do not see.
     """
 
     behaviour: float
     interchange: Mapping[str, float]
-    changed: Mapping[str, float]
     strict: Mapping[str, float]
+    changed: Mapping[str, float]
+    within: Mapping[str, float]
 
     @property
     def least(self) -> dict[str, float]:
-        """The smallest of each kind over all nodes; 1 where there is no such node."""
-        parts = {"interchange": self.interchange, "changed": self.changed, "strict": self.strict}
-        least = {name: min((v for v in values.values() if v == v), default=1.0) for name, values in parts.items()}
-        return {"behaviour": self.behaviour, **least}
+        """The smallest of each kind over all nodes; without kinds that no node has a share of."""
+        least: dict[str, float] = {"behaviour": self.behaviour}
+        for kind in ("interchange", "strict", "changed", "within"):
+            if shares := [share for share in getattr(self, kind).values() if not math.isnan(share)]:
+                least[kind] = min(shares)
+        return least
+
+    def reaches(self, marks: Mapping[str, float]) -> bool:
+        """Whether the least share of each kind is at least its mark, as far as there is one."""
+        least = self.least
+        return all(least[kind] >= mark for kind, mark in marks.items() if kind in least)
 
     def __str__(self) -> str:
         return ", ".join(f"{name} {value:.4f}" for name, value in self.least.items())
@@ -77,103 +91,91 @@ def implementation_accuracy(
         ids: Inputs to draw pairs from; the task's held-out ones by default.
     """
     ids = task.held_out if ids is None else ids
-    base, source, taken = _pairs(task, ids, seed)
-    hooked, right = HookedModel(transformer), task.target(base)
-    interchange, changed, strict = {}, {}, {}
-    for node in nodes_of(transformer.config):
-        answers = _patched_answers(hooked, task, node, base, source, taken, compiled.offset)
-        if node not in circuit:
-            strict[str(node)] = float((answers == right).mean())
-            continue
-        expected = program_answers(compiled, task, circuit[node], base, source, taken)
-        interchange[str(node)] = float((answers == expected)[expected != NO_ANSWER].mean())
-        changed[str(node)] = _of_changes(answers, expected, right)
-    with torch.no_grad():
-        bos = (transformer.config.d_vocab - 1,) * compiled.offset
-        logits = hooked(torch.as_tensor(behind(bos, ids)))[:, compiled.offset :]
-    answers = task.codes(logits[:, list(task.loss_positions)].numpy())
-    behaviour = float((answers == task.target(ids)).mean())
-    return ImplementationAccuracy(behaviour, interchange, changed, strict)
-
-
-def changed_within(
-    compiled: CompiledModel,
-    transformer: Transformer,
-    circuit: Circuit,
-    task: Task,
-    seed: int = 0,
-    ids: Ids | None = None,
-) -> dict[str, float]:
-    """`ImplementationAccuracy.changed`, with all nodes outside of the circuit held as they are on the base.
-
-    Where this is lower, an interchange calls up what those nodes do not do on any ordinary input, and it is they
-    that pass it on: a dormant path beside the circuit, which neither interchange nor strictness sees alone.
-
-    Args:
-        compiled: The program.
-        transformer: The model, for the task's own tokens.
-        circuit: Which node stands for which of the compiled model's parts.
-        task: The task.
-        seed: Of the pairs, which are those of `implementation_accuracy`.
-        ids: Inputs to draw pairs from; the task's held-out ones by default.
-    """
-    base, source, taken = _pairs(task, task.held_out if ids is None else ids, seed)
-    hooked, right = HookedModel(transformer), task.target(base)
-    held, found = [node for node in nodes_of(transformer.config) if node not in circuit], {}
+    pairs = _pairs(ids, seed)
+    nodes, right = nodes_of(transformer.config), task.target(pairs.base)
+    model = _Patched(HookedModel(transformer), task, compiled.offset, pairs, nodes)
+    rest = [node for node in nodes if node not in circuit]
+    strict = {str(node): float((model.answers(node) == right).mean()) for node in rest}
+    interchange, changed, within = {}, {}, {}
     for node, part in circuit.items():
-        answers = _patched_answers(hooked, task, node, base, source, taken, compiled.offset, held)
-        expected = program_answers(compiled, task, part, base, source, taken)
-        found[str(node)] = _of_changes(answers, expected, right)
-    return found
+        expected = program_answers(compiled, task, part, pairs.base, pairs.source, pairs.taken)
+        changes = (expected != right) & (expected != NO_ANSWER)
+        found = model.answers(node) == expected
+        interchange[str(node)] = float(found[expected != NO_ANSWER].mean())
+        changed[str(node)] = _share(found, changes)
+        within[str(node)] = _share(model.answers(node, rest) == expected, changes)
+    behaviour = float((model.on(ids) == task.target(ids)).mean())
+    return ImplementationAccuracy(behaviour, interchange, strict, changed, within)
 
 
-def _of_changes(
-    answers: Int[np.ndarray, "pair loss_pos"],
-    expected: Int[np.ndarray, "pair loss_pos"],
-    right: Int[np.ndarray, "pair loss_pos"],
-) -> float:
-    """The share as expected of the answers that the program changes; NaN where it changes none."""
-    changes = (expected != right) & (expected != NO_ANSWER)
-    return float((answers == expected)[changes].mean()) if changes.any() else float("nan")
+def _share(found: Bool[np.ndarray, "pair loss_pos"], of: Bool[np.ndarray, "pair loss_pos"]) -> float:
+    """How much of a selection is right; NaN of none."""
+    return float(found[of].mean()) if of.any() else math.nan
 
 
-def _pairs(
-    task: Task, ids: Ids, seed: int
-) -> tuple[Int[np.ndarray, "pair pos"], Int[np.ndarray, "pair pos"], Bool[np.ndarray, "pair pos"]]:
-    """Inputs, others, and at which positions a node is taken from these: at all, and at a single one, in turn."""
-    random = rng(seed, "implementation accuracy")
+class _Pairs(NamedTuple):
+    """Inputs, others, and at which positions a node is taken from these."""
+
+    base: Int[np.ndarray, "pair pos"]
+    source: Int[np.ndarray, "pair pos"]
+    taken: Bool[np.ndarray, "pair pos"]
+
+
+def _pairs(ids: Ids, seed: int) -> _Pairs:
+    """Pairs in which a node is taken at all positions, and at a single one, in turn."""
+    random, n_pos = rng(seed, "implementation accuracy"), ids.shape[1]
     base, source = (ids[random.integers(0, len(ids), N_PAIRS)] for _ in range(2))
-    taken = np.ones((N_PAIRS, task.n_ctx), dtype=bool)
-    taken[1::2] = np.eye(task.n_ctx, dtype=bool)[random.integers(0, task.n_ctx, len(taken[1::2]))]
-    return base, source, taken
+    taken = np.ones((N_PAIRS, n_pos), dtype=bool)
+    taken[1::2] = np.eye(n_pos, dtype=bool)[random.integers(0, n_pos, len(taken[1::2]))]
+    return _Pairs(base, source, taken)
 
 
-def _patched_answers(
-    hooked: HookedModel,
-    task: Task,
-    node: Node,
-    base: Int[np.ndarray, "pair pos"],
-    source: Int[np.ndarray, "pair pos"],
-    taken: Bool[np.ndarray, "pair pos"],
-    offset: int,
-    held: Sequence[Node] = (),
-) -> Int[np.ndarray, "pair loss_pos"]:
-    """The model's answers on the base with a node as it is on the source, at some positions.
+@dataclass(frozen=True, eq=False)
+class _Patched:
+    """A model on the base of each pair, with nodes as they are on the source, or held as they are on the base.
 
-    Nodes that are held give what they give on the base as it is. With an offset of 1, inputs are read behind a
-    BOS, the model's last token, at which nothing is taken.
+    With an offset of 1, inputs are read behind a BOS, the model's last token, at which nothing is taken.
     """
-    bos = (hooked.cfg.d_vocab - 1,) * offset
-    base, source = (behind(bos, ids) for ids in (base, source))
-    where = torch.as_tensor(np.pad(taken, ((0, 0), (offset, 0))))[..., None]
-    with torch.no_grad():
-        of_source = hooked.run_with_cache(torch.as_tensor(source), names_filter=node.point)[1]
-        hooks = [_set(node, of_source[node.point], where)]
-        if held:
-            of_base = hooked.run_with_cache(torch.as_tensor(base))[1]
-            hooks += [_set(other, of_base[other.point], torch.ones_like(where)) for other in held]
-        logits = hooked.run_with_hooks(torch.as_tensor(base), fwd_hooks=hooks)
-    return task.codes(logits[:, offset:][:, list(task.loss_positions)].numpy())
+
+    hooked: HookedModel
+    task: Task
+    offset: int
+    pairs: _Pairs
+    nodes: Sequence[Node]
+
+    def on(self, ids: Ids) -> Int[np.ndarray, "input loss_pos"]:
+        """The answers on inputs as they are."""
+        with torch.no_grad():
+            return self._read(self.hooked(self._behind_bos(ids)))
+
+    def answers(self, node: Node, held: Sequence[Node] = ()) -> Int[np.ndarray, "pair loss_pos"]:
+        """The answers with a node taken from the source at some positions, and others held at all."""
+        where = torch.as_tensor(np.pad(self.pairs.taken, ((0, 0), (self.offset, 0))))[..., None]
+        hooks = [_set(node, self._of_source[node.point], where)]
+        hooks += [_set(other, self._of_base[other.point], torch.ones_like(where)) for other in held]
+        with torch.no_grad():
+            return self._read(self.hooked.run_with_hooks(self._behind_bos(self.pairs.base), fwd_hooks=hooks))
+
+    @cached_property
+    def _of_base(self) -> Mapping[str, torch.Tensor]:
+        return self._given(self.pairs.base)
+
+    @cached_property
+    def _of_source(self) -> Mapping[str, torch.Tensor]:
+        return self._given(self.pairs.source)
+
+    def _given(self, ids: Ids) -> Mapping[str, torch.Tensor]:
+        """What all nodes give, by hook point."""
+        points = {node.point for node in self.nodes}
+        with torch.no_grad():
+            cache = self.hooked.run_with_cache(self._behind_bos(ids), names_filter=lambda name: name in points)[1]
+        return cache.cache_dict
+
+    def _behind_bos(self, ids: Ids) -> torch.Tensor:
+        return torch.as_tensor(behind((self.hooked.cfg.d_vocab - 1,) * self.offset, ids))
+
+    def _read(self, logits: torch.Tensor) -> Int[np.ndarray, "pair loss_pos"]:
+        return self.task.codes(logits[:, self.offset :][:, list(self.task.loss_positions)].numpy())
 
 
 def _set(node: Node, given: torch.Tensor, where: torch.Tensor) -> tuple[str, Callable[..., torch.Tensor]]:

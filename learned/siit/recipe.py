@@ -21,8 +21,8 @@ class SIITRecipe:
     Attributes:
         steps: Of AdamW in the first cycle, with a rate that rises and then falls to zero.
         cycles: The most that there are, each twice as long as the one before.
-        enough: With each accuracy at least this on training inputs, there are no more of them; with `both`, what
-            the circuit does alone counts as well.
+        enough: With behaviour, interchange, strict and, with `both`, within accuracy at least this on training
+            inputs, there are no more of them.
         batch_size: Inputs per step.
         learning_rate: Its peak.
         warmup: Steps until then.
@@ -32,8 +32,9 @@ class SIITRecipe:
         behaviour: The weight of the loss on inputs as they are.
         interchange: Of that under interchange interventions on the program's nodes.
         strict: Of that when nodes outside of the circuit are resampled.
-        both: How often, under interchange, all nodes outside of the circuit are resampled, or held, as well.
-            Without, they may come to pass an interchange on, though none matters otherwise; see `changed_within`.
+        both: How often, under interchange, all nodes outside of the circuit are resampled, or held, as well. The
+            published training does not, and they come to pass an interchange on, though none matters otherwise:
+            see `ImplementationAccuracy.within`.
         readout: Of the error of reading each variable linearly off its node; see `losses`.
         pool: Different inputs that are trained on, at most.
 
@@ -53,7 +54,7 @@ class SIITRecipe:
     behaviour: float = 1.0
     interchange: float = 1.0
     strict: float = 1.0
-    both: float = 0.0
+    both: float = 0.5
     readout: float = 5.0
     pool: int = 20_000
 

@@ -14,7 +14,7 @@ from rasplens.compile import CompiledModel
 from rasplens.learned.architecture import Architecture
 from rasplens.learned.errors import TrainingError
 from rasplens.learned.initialisation import untrained, untrained_like, with_biases
-from rasplens.learned.siit.accuracy import changed_within, implementation_accuracy
+from rasplens.learned.siit.accuracy import implementation_accuracy
 from rasplens.learned.siit.circuit import Circuit, nodes_of, variables_by_node
 from rasplens.learned.siit.interventions import oracle, runner, variables
 from rasplens.learned.siit.losses import losses, readout, weighed
@@ -174,11 +174,8 @@ class SIITTraining(Job[SIITReport]):
 
     def _is_enough(self, weights: Weights) -> bool:
         asked = self.compiled, self.model(weights), self.circuit, self.task, self.seed, self.pool
-        found = implementation_accuracy(*asked).least
-        reached = [found[name] for name in ("behaviour", "interchange", "strict")]
-        if self.recipe.both:
-            reached += [share for share in changed_within(*asked).values() if not np.isnan(share)]
-        return min(reached) >= self.recipe.enough
+        kinds = ["behaviour", "interchange", "strict", *(["within"] if self.recipe.both else [])]
+        return implementation_accuracy(*asked).reaches(dict.fromkeys(kinds, self.recipe.enough))
 
 
 def check_is_finite(losses: Mapping[str, float], step: int, recipe: SIITRecipe) -> None:

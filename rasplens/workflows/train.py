@@ -128,11 +128,12 @@ def implement_and_show(task: Task, seed: int, out: Path, json: bool, recipe: SII
 def _show_nodes(model: SIITModel, out: Path) -> None:
     """Prints a line for each node of the circuit, and what all of them come to."""
     found, rows = model.accuracy, []
+    shares = found.interchange, found.changed, found.within
     for node, part in model.circuit.items():
-        rows.append([str(node), ", ".join(part.variables), found.interchange[str(node)], found.changed[str(node)]])
-    headings = ["node", "variables", "interchange accuracy", "of answers that change"]
+        rows.append([str(node), ", ".join(part.variables), *(share[str(node)] for share in shares)])
+    headings = ["node", "variables", "interchange accuracy", "of answers that change", "within the circuit"]
     terminal.table(f"What the nodes of the model compute, on held-out inputs of {model.task.name}", headings, rows)
-    terminal.out.print(
-        f"{found.behaviour:.4f} of the answers right; {found.least['strict']:.4f} where the node outside of the "
-        f"circuit that matters most is resampled. Model: {out}"
-    )
+    strict = found.least.get("strict")
+    rest = f"; {strict:.4f} where the node outside of the circuit that matters most is resampled"
+    answers = f"{found.behaviour:.4f} of the answers right"
+    terminal.out.print(f"{answers}{rest if strict is not None else ''}. Model: {out}")
