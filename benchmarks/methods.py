@@ -1,8 +1,10 @@
 """Methods of circuit discovery on models whose circuit is known: the board of docs/methods.md.
 
 python benchmarks/methods.py --write docs/methods.md --figure signed.html       the whole board
+python benchmarks/methods.py --write docs/methods.md --each docs/methods-tables.md      and each model by itself
 python benchmarks/methods.py --siit models --only sort,induction                with models of benchmarks/siit.py
 python benchmarks/methods.py --programs interpbench --siit models --kinds compiled siit     those of InterpBench
+python benchmarks/methods.py ... --write docs/methods.md --section methods-narrow       another place in the page
 """
 
 import argparse
@@ -65,14 +67,19 @@ PUBLISHED = {"acdc": 0.959, "eap-ig-inputs": 0.910, "edge-pruning": 0.75, "eap":
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--figure", type=Path, help="where to draw what signed scores do")
+    parser.add_argument("--each", type=Path, help="the page to put a table of each model into")
+    parser.add_argument("--section", help="the tables' place in their pages; that of the programs by default")
     add_model_arguments(parser)
     arguments = parser.parse_args()
     found = swept(model_jobs("methods:scored", arguments), arguments)
     is_published = arguments.programs == "interpbench"
     text = tables(found, arguments.seed, is_published)
     print(text)
+    usual = "methods-interpbench" if is_published else "methods"
     if arguments.write is not None:
-        write(arguments.write, "methods-interpbench" if is_published else "methods", text)
+        write(arguments.write, arguments.section or usual, text)
+    if arguments.each is not None:
+        write(arguments.each, arguments.section or usual, each_model(found))
     if arguments.figure is not None:
         signs(found).write_html(arguments.figure, include_plotlyjs=True, config={"displayModeBar": False})
 
@@ -118,6 +125,8 @@ def tables(found: pd.DataFrame, seed: int, is_published: bool) -> str:
     parts = [
         f"### {default['program'].nunique()} programs, {len(default.groupby(['program', 'kind']))} models",
         by_kind(default, "auroc", seed),
+        "### Average precision",
+        by_kind(default, "average_precision", seed),
         "### Other measures, medians over all models",
         _measures(default),
     ]
@@ -132,9 +141,30 @@ def tables(found: pd.DataFrame, seed: int, is_published: bool) -> str:
     return "\n\n".join([*parts, *left_out(found)])
 
 
+def each_model(found: pd.DataFrame) -> str:
+    """AUROC and average precision of each model with its intervals: a row for each model, a column a method."""
+    default = found[found["protocol"] == DEFAULT]
+    methods = list(dict.fromkeys(default["method"]))
+    parts = []
+    for measure, title in (("auroc", "AUROC"), ("average_precision", "Average precision")):
+        rows = []
+        for names, of_model in default.groupby(["program", "kind"], sort=False):
+            cells = of_model.set_index("method").loc[methods]
+            rows.append([*names, *(_with_ends(cell, measure) for cell in cells.to_dict("records"))])
+        parts += [f"### {title}", table(["program", "kind", *(f"`{method}`" for method in methods)], rows)]
+    return "\n\n".join(parts)
+
+
+def _with_ends(cell: Mapping[str, float], measure: str) -> str:
+    """A measure with its interval, if it has one."""
+    middle, low, high = cell[measure], cell[f"{measure}_low"], cell[f"{measure}_high"]
+    if middle != middle:
+        return "–"
+    return f"{middle:.2f}" if low != low else f"{middle:.2f} [{low:.2f}, {high:.2f}]"
+
+
 def _measures(default: pd.DataFrame) -> str:
     names = {
-        "average_precision": "average precision",
         "base_rate": "base rate",
         "cpr": "CPR",
         "cmd": "CMD",

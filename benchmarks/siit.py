@@ -59,10 +59,11 @@ def main() -> None:
         found = swept(training_jobs(names, folder, arguments), arguments)
         show("", training_summary(found), arguments)
         names = found["name"][found["nodes"].notna()].tolist()
-    jobs = comparison_jobs(names, folder, arguments)
-    if not jobs:
-        raise SystemExit(f"There is none of these models in {folder}.")
-    show("-verdicts", verdict_summary(swept(jobs, arguments)), arguments)
+    if missing := [name for name in names if not (folder / f"{name}.safetensors").is_file()]:
+        of_kept = "Their results are kept without them: use another folder of --results"
+        why = "Train them" if arguments.compare else of_kept
+        raise SystemExit(f"{folder} lacks models of {', '.join(missing)}. {why}, or choose others by --only.")
+    show("-verdicts", verdict_summary(swept(comparison_jobs(names, folder, arguments), arguments)), arguments)
 
 
 def show(table_name: str, text: str, arguments: argparse.Namespace) -> None:
@@ -87,14 +88,10 @@ def training_jobs(names: Sequence[str], folder: Path, arguments: argparse.Namesp
 
 
 def comparison_jobs(names: Sequence[str], folder: Path, arguments: argparse.Namespace) -> list[Job]:
-    """One for each program whose model is in a folder."""
+    """One for each program, whose model is in a folder."""
     asked = {"programs_of": arguments.programs, "config": arguments.config, "seed": arguments.seed}
-    stored = ((name, folder / f"{name}.safetensors") for name in names)
-    return [
-        Job("siit:compared", {"name": name, "stored": str(path), **asked}, [str(path)])
-        for name, path in stored
-        if path.is_file()
-    ]
+    stored = {name: str(folder / f"{name}.safetensors") for name in names}
+    return [Job("siit:compared", {"name": name, "stored": path, **asked}, [path]) for name, path in stored.items()]
 
 
 def trained(programs_of: str, name: str, shape: str, recipe: dict[str, float], seed: int, folder: str) -> Row:

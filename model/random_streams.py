@@ -50,6 +50,7 @@ STREAMS: Mapping[str, int] = MappingProxyType(
         "circuit tests": 31,
         "SIIT sites": 32,
         "joint interchange sites": 33,
+        "intervals of areas": 34,
         "twins": 40,
         "random programs": 41,
     }

@@ -456,6 +456,9 @@ def methods(
             help="The compiled model, in other weights, in fewer directions, or one trained to implement it."
         ),
     ] = KindName.compiled,
+    model: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A model by train --siit, in place of one that is made.")
+    ] = None,
     method: Annotated[
         list[str] | None,
         typer.Option(
@@ -497,9 +500,11 @@ def methods(
     """
     from rasplens.compare.discovery.problem import Protocol
     from rasplens.sources import Sizes
-    from rasplens.workflows.methods import find_variables_and_show, score_and_show
+    from rasplens.workflows.methods import Wanted, find_variables_and_show, score_and_show
 
-    sizes = Sizes(vocab, max_len, causal, output=output)
+    if model is not None and kind is not KindName.compiled:
+        raise RaspLensError("--model has a model, --kind makes one; omit one of them.")
+    wanted = Wanted(source, program, Sizes(vocab, max_len, causal, output=output), kind.value, seed, model)
     if variables:
         is_default = ablation is AblationName.resample and metric is MetricName.kl
         if scores or export or signed or one_token or without_embeddings or not is_default:
@@ -507,7 +512,7 @@ def methods(
                 "--variables looks for no edges; omit --ablation, --metric, --one-token, --signed, "
                 "--without-embeddings, --scores and --export."
             )
-        find_variables_and_show(source, program, sizes, kind.value, method or [], seed, json)
+        find_variables_and_show(wanted, method or [], json)
         return
     protocol = Protocol(
         ablation=ablation.value,
@@ -517,7 +522,7 @@ def methods(
         embeddings="out" if without_embeddings else "apart",
         seed=seed,
     )
-    score_and_show(source, program, sizes, kind.value, method or [], protocol, scores, export, json)
+    score_and_show(wanted, method or [], protocol, scores, export, json)
 
 
 @app.command()

@@ -35,7 +35,7 @@ class Case:
     Attributes:
         compiled: The program.
         kind: How the model was made, of `KINDS`.
-        transformer: The model, with a decoy if it has a head that could be copied.
+        transformer: The model, with a decoy if it has a head that could be copied, and no layer norm.
         task: What it is asked.
         vocabulary: The model's.
         edges: The edges along which anything passes: the truth for zero ablation.
@@ -153,8 +153,11 @@ class _Followed:
 
 
 def _with_decoy(model: Transformer, heads: Collection[tuple[int, int]]) -> tuple[Transformer, tuple[str, ...]]:
-    """The model with a copy of its first head that computes something, and the copy's name; none without heads."""
-    if not heads:
+    """The model with a copy of its first head that computes something, and the copy's name.
+
+    None without heads, nor with layer norm, which reads every direction: no copy of a head would be unread.
+    """
+    if not heads or model.config.normalization != "none":
         return model, ()
     layer, head = min(heads)
     return plant_decoy(model, layer, head), (f"L{layer}H{model.config.n_heads}",)

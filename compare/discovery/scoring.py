@@ -3,18 +3,25 @@
 Overlap with a known circuit is not faithfulness (Hanna et al. 2024, arXiv 2403.17806): both are measured.
 """
 
-from collections.abc import Collection
+import math
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from jaxtyping import Bool
+from scipy.stats import bootstrap
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from rasplens.compare.discovery.problem import Problem, Scores
 from rasplens.errors import RaspLensError
+from rasplens.model.random_streams import rng
 
 SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Of edges kept, at which faithfulness is measured; as in MIB (Mueller et al. 2025, arXiv 2504.13151)."""
+
+N_DRAWN = 200
+"""Resamples of edges for an interval."""
 
 STAIRS = (0.0, 1e-5, 1e-4, 1e-3, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0, 10.0, 20.0, 50.0, 100.0)
 """Thresholds of the public code of InterpBench (Gupta et al. 2024, arXiv 2407.14494).
@@ -30,7 +37,12 @@ class MethodScore:
 
     Attributes:
         auroc: Area under the ROC curve; NaN if all edges are in the circuit, or none.
+        auroc_low: The lower end of its 95 % interval: bootstrap (percentiles) over edges, those of the circuit and
+            the others each by themselves.
+        auroc_high: The upper end.
         average_precision: Area under precision over recall.
+        average_precision_low: The lower end of its interval, as for `auroc`.
+        average_precision_high: The upper end.
         base_rate: The share of edges in the circuit, which is a random method's average precision.
         cpr: Area under faithfulness over the share of edges kept: 1 is best, larger if less than everything does
             better than everything.
@@ -41,7 +53,11 @@ class MethodScore:
     """
 
     auroc: float
+    auroc_low: float
+    auroc_high: float
     average_precision: float
+    average_precision_low: float
+    average_precision_high: float
     base_rate: float
     cpr: float
     cmd: float
@@ -87,17 +103,46 @@ def score_edges(
         np.array([values[group].max() for group in groups], dtype=values.dtype)
         for values in (filled, in_circuit, _touches(problem, decoys))
     )
-    is_mixed = 0 < labels.sum() < len(labels)
+    auroc, auroc_low, auroc_high = _with_interval(labels, own, partial(_area, curve=protocol.curve), protocol.seed)
+    precision, precision_low, precision_high = _with_interval(labels, own, average_precision_score, protocol.seed)
     cpr, cmd = faithfulness(problem, filled)
     return MethodScore(
-        auroc=_area(labels, own, protocol.curve) if is_mixed else float("nan"),
-        average_precision=float(average_precision_score(labels, own)) if labels.any() else float("nan"),
+        auroc=auroc,
+        auroc_low=auroc_low,
+        auroc_high=auroc_high,
+        average_precision=precision if labels.any() else float("nan"),
+        average_precision_low=precision_low,
+        average_precision_high=precision_high,
         base_rate=float(labels.mean()),
         cpr=cpr,
         cmd=cmd,
         decoys=_decoys_below(own, labels, at_decoys),
         n_edges=len(own),
     )
+
+
+def _with_interval(
+    labels: Bool[np.ndarray, " edge"], scores: Scores, area: Callable[..., float], seed: int
+) -> tuple[float, float, float]:
+    """An area of scores, NaN if all edges are in the circuit or none; its interval, if of each there are two."""
+    fewest = min(labels.sum(), (~labels).sum())
+    if fewest < 2:
+        return float(area(labels, scores)) if fewest else math.nan, math.nan, math.nan
+
+    def of_drawn(inside: Scores, outside: Scores) -> float:
+        both = np.concatenate([inside, outside])
+        return float(area(np.arange(len(both)) < len(inside), both))
+
+    found = bootstrap(
+        (scores[labels], scores[~labels]),
+        of_drawn,
+        vectorized=False,
+        method="percentile",
+        n_resamples=N_DRAWN,
+        rng=rng(seed, "intervals of areas"),
+    )
+    low, high = found.confidence_interval
+    return float(area(labels, scores)), float(low), float(high)
 
 
 def _area(labels: Bool[np.ndarray, " edge"], scores: Scores, curve: str) -> float:

@@ -9,14 +9,18 @@ from rasplens.learned.architecture import Architecture
 LEAST_LAYERS, LEAST_HEADS = 2, 4
 """As in InterpBench: no smaller, whatever the program needs."""
 
+SHARES = "enough", "b2", "both"
+"""Fields of a recipe that are at most 1."""
+
 
 @dataclass(frozen=True)
 class SIITRecipe:
-    """The optimisation of strict interchange-intervention training, and how its three losses are weighed.
+    """The optimisation of strict interchange-intervention training, and how its losses are weighed.
 
     InterpBench (Gupta et al. 2024, arXiv 2407.14494, appendix B) gives them 1, 1 and 0.4, each with a step of its
     own; its code applies the last weight twice, so that it acts as 0.16. Here they are added up in one step, and
-    count alike; a fourth loss, `readout`, is ours. docs/siit.md has what each change did.
+    count alike; a fourth loss, `readout`, is ours. There, AdamW has a rate of 1e-3, betas of 0.9 and 0.9, batches
+    of 256 and a clip of 0.1, for up to 500 epochs. docs/siit.md has what each change did.
 
     Attributes:
         steps: Of AdamW in the first cycle, with a rate that rises and then falls to zero.
@@ -63,6 +67,8 @@ class SIITRecipe:
             value, least = getattr(self, field.name), 1 if field.type is int and field.name != "warmup" else 0
             if not value >= least:
                 raise RaspLensError(f"{field.name} of a SIITRecipe must be at least {least}; got {value!r}.")
+            if field.name in SHARES and not value <= 1:
+                raise RaspLensError(f"{field.name} of a SIITRecipe is a share, at most 1; got {value!r}.")
         if not self.warmup < self.steps:
             raise RaspLensError(f"The warm-up must be shorter than the {self.steps} steps; got {self.warmup}.")
 

@@ -59,9 +59,9 @@ class Job:
     def key(self) -> str:
         """A digest of all that the result depends on: function, arguments, files, and the code of RASPLens.
 
-        So a result is never taken for that of other code. The code that counts is this package's, and the module
-        of the function; comments, docstrings and layout do not. It is found once, when it is first asked for:
-        files that change meanwhile are another job.
+        So a result is never taken for that of other code. The code that counts is this package's, the function's
+        module, and those that it imports from its own folder; comments, docstrings and layout do not. It is found
+        once, when it is first asked for: files that change meanwhile are another job.
 
         Raises:
             RaspLensError: If there is no such function.
@@ -124,7 +124,27 @@ def _digest_of_module(name: str) -> str:
         spec = None
     if spec is None or spec.origin is None:
         raise RaspLensError(f"There is no module {name}, which a job's function is to come from.")
-    return _digest_of_code(Path(spec.origin))
+    digest = hashlib.sha256()
+    for path in _with_imported(Path(spec.origin)):
+        digest.update(path.name.encode() + _digest_of_code(path).encode())
+    return digest.hexdigest()
+
+
+def _with_imported(module: Path) -> list[Path]:
+    """A module's file and those that it imports from its own folder, and they in turn, in order."""
+    found: set[Path] = set()
+    left = [module]
+    while left:
+        if (path := left.pop()) in found:
+            continue
+        found.add(path)
+        for node in ast.walk(ast.parse(path.read_bytes())) if path.suffix == ".py" else ():
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = [node.module]
+            beside = (path.parent / f"{name.partition('.')[0]}.py" for name in names)
+            left += [file for file in beside if file.is_file()]
+    return sorted(found)
 
 
 def _digest_of_code(path: Path) -> str:

@@ -1,11 +1,12 @@
 """`rasplens methods`: methods that look for circuits or variables, on a model in which they are known."""
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rasplens import terminal
-from rasplens.compare.discovery.cases import KINDS, Case
+from rasplens.compare.discovery.cases import KINDS, Case, siit_case
 from rasplens.compare.discovery.edge_graph import edge_graph
 from rasplens.compare.discovery.importances import read_importances, write_importances
 from rasplens.compare.discovery.methods.catalogue import METHODS, Method, methods_under, scores_of
@@ -35,11 +36,42 @@ where used    the same at the sites where something still reads the variable
 sites         how often a method is surer of such a site than of one where nothing reads the variable any more"""
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """Which model is scored on.
+
+    Attributes:
+        source: The task, by name or by file.
+        program: One of the task's; its first by default.
+        sizes: Of a task that is made from a program.
+        kind: How the model is made.
+        seed: Of its making.
+        stored: A model that was trained to implement the program, in place of one that is made.
+    """
+
+    source: str
+    program: str | None
+    sizes: Sizes
+    kind: str
+    seed: int
+    stored: Path | None = None
+
+    def case(self) -> Case:
+        """The model.
+
+        Raises:
+            RaspLensError: If there is no such program or kind, or the stored model is of another program.
+        """
+        _check([self.kind], KINDS, "kind of model")
+        task = task_source(self.source, self.sizes)
+        compiled = compile_for(task, program_source(task, self.program))
+        if self.stored is not None:
+            return siit_case(compiled, task, path=self.stored)
+        return KINDS[self.kind](compiled, task, self.seed)
+
+
 def score_and_show(
-    source: str,
-    program: str | None,
-    sizes: Sizes,
-    kind: str,
+    wanted: Wanted,
     names: Collection[str],
     protocol: Protocol,
     scores: Path | None,
@@ -57,7 +89,7 @@ def score_and_show(
     if export is not None:
         _check_new(export)
     with progress_bar("making the model") as advance:
-        case = _made(source, program, sizes, kind, protocol.seed)
+        case = wanted.case()
         methods: dict[str, Method] = {name: METHODS[name] for name in names or methods_under(protocol)}
         if scores is not None:
             methods = {str(scores): _stored(scores)} | methods
@@ -75,9 +107,7 @@ def score_and_show(
         terminal.out.print(f"Model and circuit: {export.with_suffix('.safetensors')}, {export}")
 
 
-def find_variables_and_show(
-    source: str, program: str | None, sizes: Sizes, kind: str, names: Collection[str], seed: int, json: bool
-) -> None:
+def find_variables_and_show(wanted: Wanted, names: Collection[str], json: bool) -> None:
     """Makes a model whose variables are known, and prints how methods that look for them do.
 
     Raises:
@@ -85,9 +115,9 @@ def find_variables_and_show(
     """
     _check(names, FINDERS, "method that looks for variables")
     with progress_bar("making the model") as advance:
-        case = _made(source, program, sizes, kind, seed)
+        case = wanted.case()
         finders = {name: FINDERS[name] for name in names or FINDERS}
-        found = variable_board([case], finders, seed=seed, progress=advance)
+        found = variable_board([case], finders, seed=wanted.seed, progress=advance)
     if found.empty:
         raise RaspLensError(
             f"{case.program!r} has no variable between its input and its output that can be interchanged in this "
@@ -102,13 +132,6 @@ def find_variables_and_show(
     title = f"{case.program}, {case.kind}: methods that look for variables"
     terminal.table(title, list(VARIABLE_HEADINGS), [[row[name] for name in columns] for row in rows])
     terminal.out.print(VARIABLE_KEY)
-
-
-def _made(source: str, program: str | None, sizes: Sizes, kind: str, seed: int) -> Case:
-    """The model to score on."""
-    _check([kind], KINDS, "kind of model")
-    task = task_source(source, sizes)
-    return KINDS[kind](compile_for(task, program_source(task, program)), task, seed)
 
 
 def _stored(path: Path) -> Method:

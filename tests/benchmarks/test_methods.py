@@ -62,6 +62,22 @@ def test_the_board_s_tables(load):
     assert {trace.name for trace in figure.data} == {"by size", "with its sign"}
 
 
+def test_each_model_has_a_row_and_its_intervals(load):
+    ends = {f"{measure}_{end}": np.nan for measure in ("auroc", "average_precision") for end in ("low", "high")}
+    rows = [
+        row("exact", "siit", program="sort") | ends,
+        row("eap", "siit", program="sort", auroc=0.7) | ends | {"auroc_low": 0.61, "auroc_high": 0.84},
+        row("exact", "siit", protocol="loss") | ends,
+        row("exact", "siit", program="count", auroc=np.nan) | ends,
+        row("eap", "siit", program="count") | ends,
+    ]
+    text = load("methods").each_model(pd.DataFrame(rows))
+    assert text.startswith("### AUROC\n\n| program | kind | `exact` | `eap` |")
+    assert "| sort | siit | 0.90 | 0.70 [0.61, 0.84] |\n| count | siit | – | 0.90 |" in text
+    assert "### Average precision" in text
+    assert "| sort | siit | 0.50 | 0.50 |" in text
+
+
 def test_the_table_of_variables_counts_a_model_once(load):
     variables = load("variables")
     measures = {"used": 1.0, "sites": 0.5, "method_seconds": 1.0, "error": None}
@@ -100,12 +116,13 @@ def test_siit_s_table_of_training(load):
     rows = [
         {"name": "a", **base, "training": 90.0},
         {"name": "b", **base, "interchange": 0.995, "training": 80.0},
+        {"name": "e", **base, "interchange": 0.995, "within": 1.0, "changed": 0.9, "training": 70.0},
         {"name": "c", "left_out": "No answers", "error": None},
         {"name": "d", "error": "KeyError: 1"},
     ]
     text = load("siit").training_summary(pd.DataFrame(rows))
-    assert text.startswith("1 of 2 programs reach all three; median 85 s a model")
-    assert "| a | 2 | **1.0000** | 0.9800 | **1.0000** | – | 0.5000 | 90 |" in text
+    assert text.startswith("1 of 3 programs reach all marks; median 80 s a model")
+    assert "| a | 2 | **1.0000** | 0.9800 | **1.0000** | 0.5000 | – | 90 |" in text
     assert "`c` is left out: No answers." in text
     assert "`d` is left out: KeyError: 1." in text
 
@@ -131,7 +148,12 @@ def test_siit_s_table_of_verdicts(load):
 
 
 def test_the_table_of_sites_that_training_chose(load):
-    accuracies = {"accuracy_behaviour": 1.0, "accuracy_interchange": 0.98, "accuracy_strict": 0.99}
+    accuracies = {
+        "accuracy_behaviour": 1.0,
+        "accuracy_interchange": 0.98,
+        "accuracy_strict": 0.99,
+        "accuracy_within": 0.97,
+    }
     rows = [
         {"name": "a", "seed": 0, "placed": "L0H1: x", "least_share": 0.9, "interchange": 0.1, "strict": 0.2}
         | accuracies,

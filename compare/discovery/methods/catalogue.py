@@ -14,7 +14,6 @@ from rasplens.compare.discovery.methods.transformer_lens import eap_transformer_
 from rasplens.compare.discovery.problem import Problem, Protocol, Scores
 from rasplens.errors import RaspLensError
 from rasplens.model import Transformer
-from rasplens.tasks import Task
 
 Method = Callable[[Problem], Scores]
 """Gives each edge of a model a score: how much it matters."""
@@ -45,14 +44,16 @@ def methods_under(protocol: Protocol) -> dict[str, Method]:
     return {name: method for name, method in METHODS.items() if name not in left}
 
 
-def own_method(function: Callable[[Transformer, Task], Mapping[str, float]]) -> Method:
-    """A method of one's own: a function from a model and its task to scores by edge, such as `"embed->L0H1.q"`.
+def own_method(function: Callable[[Transformer, Problem], Mapping[str, float]]) -> Method:
+    """A method of one's own: a function from a model and a problem to scores by edge, such as `"embed->L0H1.q"`.
 
-    Edges that it leaves out have no score; see `Protocol.unscored`.
+    The problem has inputs as the model reads them, perhaps behind a BOS: `tokens`, `others` and `places`. It has
+    the task and the protocol as well. `rasplens.model.HookedModel` runs the model in torch, with hooks. Edges that
+    the function leaves out have no score; see `Protocol.unscored`.
     """
 
     def scores(problem: Problem) -> Scores:
-        return scores_of(problem, function(problem.transformer, problem.task))
+        return scores_of(problem, function(problem.transformer, problem))
 
     return scores
 

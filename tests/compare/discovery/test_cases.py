@@ -9,7 +9,7 @@ from rasplens.compare.discovery.scoreboard import board, medians
 from rasplens.compile import programs
 from rasplens.compile.rasp import Map, SequenceMap, indices, tokens
 from rasplens.errors import RaspLensError
-from rasplens.learned import SIITRecipe, train_to_implement
+from rasplens.learned import SIITRecipe, ordinary_architecture, train_to_implement
 from rasplens.tasks import compile_for, task_from_program
 
 
@@ -72,6 +72,17 @@ def test_a_stored_model_is_a_case_and_one_of_another_program_is_not(compiled, ta
     other = compile_for(task, programs.histogram())
     with pytest.raises(RaspLensError, match="was not trained to implement 'histogram'"):
         siit_case(other, task, path=tmp_path / "model.safetensors")
+
+
+def test_a_model_with_layer_norm_is_a_case_without_a_decoy(compiled, task, tmp_path):
+    few = SIITRecipe(steps=4, cycles=1, batch_size=8, warmup=1, pool=50)
+    shape = ordinary_architecture(compiled, d_model=16, normalization="LN")
+    train_to_implement(compiled, task, shape, few).save(tmp_path / "model.safetensors")
+    case = siit_case(compiled, task, path=tmp_path / "model.safetensors")
+    assert (case.decoys, case.transformer.config.n_heads) == ((), 4)
+    found = board([case], {"random": METHODS["random"]}, {"few": Protocol(n_pairs=4)})
+    assert found["auroc"].notna().all()
+    assert found["decoys"].isna().all()
 
 
 @pytest.mark.slow

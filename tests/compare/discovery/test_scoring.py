@@ -26,6 +26,21 @@ def test_perfect_and_reversed_and_equal_scores(asked, case):
     assert best.n_edges == len(own)
 
 
+def test_an_area_has_an_interval_over_edges(asked, case):
+    own, noise = labels(asked, case), np.random.default_rng(0).random(len(labels(asked, case)))
+    perfect, random, better = (
+        score_edges(asked, scores, case.varying) for scores in (own.astype(float), noise, noise + 0.3 * own)
+    )
+    assert (perfect.auroc_low, perfect.auroc_high) == (perfect.average_precision_low, 1.0) == (1.0, 1.0)
+    assert 0 < random.auroc_low < random.auroc < random.auroc_high < 1
+    assert 0 < better.average_precision_low < better.average_precision < better.average_precision_high < 1
+    assert random.auroc_low < 0.5 < random.auroc_high
+    assert better.auroc_low > random.auroc_low
+    one = score_edges(asked, noise, sorted(case.varying)[:1])
+    assert 0 <= one.auroc <= 1
+    assert np.isnan([one.auroc_low, one.average_precision_high]).all()
+
+
 def test_absolute_scores_see_size_and_signed_ones_do_not(case):
     own = labels(case.problem(Protocol(n_pairs=4)), case)
     scores = np.where(own, -1.0, 0.1)

@@ -33,6 +33,21 @@ def test_a_key_depends_on_the_code_of_its_function(tmp_path, monkeypatch):
     assert Job("own_jobs_of_a_test:f", {}).key != key
 
 
+@pytest.mark.parametrize("said", ["from {} import A", "import {}", "from . import {}"])
+def test_a_key_depends_on_the_code_that_its_function_s_module_imports_from_beside_it(said, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    helper, further = tmp_path / "helper_of_a_test.py", tmp_path / "further_of_a_test.py"
+    (tmp_path / "importing_jobs_of_a_test.py").write_text(
+        f"{said.format('helper_of_a_test')}\ndef f(): return 1\n"
+    )
+    keys = set()
+    for one, two in ((1, 1), (2, 1), (2, 2)):
+        helper.write_text(f"import further_of_a_test, os\nA = {one}\n")
+        further.write_text(f"import helper_of_a_test\nB = {two}\n")
+        keys.add(Job("importing_jobs_of_a_test:f", {}).key)
+    assert len(keys) == 3
+
+
 def test_a_key_does_not_depend_on_comments_and_docstrings(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     module = tmp_path / "described_jobs_of_a_test.py"

@@ -2,7 +2,10 @@ import json
 
 import pytest
 
+from rasplens.compile import programs
+from rasplens.learned import SIITRecipe, train_to_implement
 from rasplens.model import load, load_provenance
+from rasplens.tasks import task_from_program
 
 
 def test_methods_are_scored_on_a_program_of_the_library(cli, tmp_path, monkeypatch):
@@ -42,6 +45,21 @@ def test_a_program_without_heads_has_no_decoys_and_json_says_null(cli):
     assert found["decoys"] == []
     assert found["methods"][0]["decoys"] is None
     assert found["methods"][0]["auroc"] == 1.0
+
+
+def test_a_stored_model_of_the_program_is_scored_on(cli, tmp_path):
+    task = task_from_program(programs.histogram(), "abc", 4)
+    few = SIITRecipe(steps=4, cycles=1, batch_size=8, warmup=1, pool=50)
+    path = tmp_path / "model.safetensors"
+    train_to_implement("histogram", task, recipe=few).save(path)
+    asked = "methods", "histogram", "--max-len", "4", "--model", str(path), "--method", "random"
+    code, text, _ = cli(*asked)
+    assert code == 0
+    assert "histogram, siit: " in text
+    assert "omit one of them" in cli(*asked, "--kind", "siit")[2]
+    code, _, errors = cli("methods", "reverse", "--model", str(path))
+    assert code == 2
+    assert "was not trained to implement 'reverse'" in " ".join(errors.split())
 
 
 @pytest.mark.parametrize(

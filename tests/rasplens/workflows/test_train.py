@@ -161,7 +161,7 @@ def test_json_has_its_circuit_and_its_accuracies(cli, few_siit_steps, own_progra
     assert code == 0
     found = json.loads(text)
     assert (found["task"], found["path"]) == ("histogram", "one.safetensors")
-    assert set(found["implementation"]) == {"behaviour", "interchange", "changed", "strict"}
+    assert set(found["implementation"]) == {"behaviour", "interchange", "strict", "changed", "within"}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from sklearn.metrics import roc_auc_score
 
 from rasplens.compare.discovery.methods import acdc as acdc_module
@@ -14,7 +15,7 @@ from rasplens.compare.discovery.methods.transformer_lens import eap_transformer_
 from rasplens.compare.discovery.problem import Protocol, discovery_problem
 from rasplens.errors import RaspLensError
 from rasplens.learned import untrained_like
-from rasplens.model import Config, causal_mask
+from rasplens.model import Config, HookedModel, causal_mask
 
 
 @pytest.fixture(scope="module")
@@ -111,9 +112,32 @@ def test_of_two_nodes_the_lesser_effect_is_an_edge_s(case):
     assert abs(scores[f"embed->{decoy}.v"]) < 1e-5
 
 
+def test_a_method_of_one_s_own_can_run_the_model_on_what_it_reads(case):
+    """Here behind a BOS: by hooks in torch, a head's effect is that of all edges from it."""
+    asked = case.problem(Protocol(n_pairs=6, metric="l2"))
+    assert asked.tokens.shape[1] == case.task.n_ctx + 1
+
+    def by_hooks(model, problem):
+        hooked, places = HookedModel(model), list(problem.places)
+        tokens, others = torch.as_tensor(problem.tokens), torch.as_tensor(problem.others)
+        (_, cache), point = hooked.run_with_cache(others), "blocks.0.attn.hook_z"
+
+        def patch(z, hook):
+            z[:, :, 0] = cache[point][:, :, 0]
+            return z
+
+        moved = hooked.run_with_hooks(tokens, fwd_hooks=[(point, patch)]) - hooked(tokens)
+        return {"L0H0->logits": float((moved[:, places].detach() ** 2).sum(-1).mean())}
+
+    found = own_method(by_hooks)(asked)[asked.graph.edges.index("L0H0->logits")]
+    from_it = np.array([edge.startswith("L0H0->") for edge in asked.graph.edges])
+    assert found == pytest.approx(asked.damages(from_it[None].astype(np.float32)).mean(), rel=1e-4)
+    assert found > 0.01
+
+
 def test_a_method_of_one_s_own_gives_scores_by_edge(case):
     asked = case.problem(Protocol(n_pairs=4))
-    method = own_method(lambda model, task: {"embed->logits": model.config.n_layers})
+    method = own_method(lambda model, problem: {"embed->logits": model.config.n_layers})
     found = method(asked)
     assert found[asked.graph.edges.index("embed->logits")] == 2
     assert np.isnan(found).sum() == len(found) - 1
