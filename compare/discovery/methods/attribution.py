@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rasplens.compare.discovery.edge_graph import EMBED, POS_EMBED
+from rasplens.compare.discovery.methods.patching import lesser_of_ends
 from rasplens.compare.discovery.problem import Problem, Scores
 
 STEPS = 5
@@ -54,6 +55,27 @@ def eap_ig_activations(problem: Problem) -> Scores:
 
     found = np.stack([np.asarray(of_sender(jnp.asarray(s))) for s in range(len(graph.senders))], axis=1)
     return found[graph.pairs[:, 0], graph.pairs[:, 1]].astype(float)
+
+
+def attribution_of_nodes(problem: Problem) -> Scores:
+    """Attribution patching of nodes: for each edge the lesser effect of its two nodes.
+
+    To first order a node's effect is the sum of those of the edges from it.
+
+    Source: Nanda 2023, "Attribution Patching: Activation Patching At Industrial Scale".
+    """
+    return _of_nodes(problem, eap)
+
+
+def attribution_of_nodes_ig(problem: Problem) -> Scores:
+    """The same with gradients on the way from the other to the clean embeddings."""
+    return _of_nodes(problem, eap_ig_inputs)
+
+
+def _of_nodes(problem: Problem, of_edges: Callable[[Problem], Scores]) -> Scores:
+    graph = problem.graph
+    by_node = np.bincount(graph.pairs[:, 1], weights=of_edges(problem), minlength=len(graph.senders))
+    return lesser_of_ends(graph, by_node)
 
 
 def _shares() -> list[float]:

@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 
 from rasplens.compare.discovery.methods.acdc import acdc
-from rasplens.compare.discovery.methods.attribution import eap, eap_ig_activations, eap_ig_inputs
+from rasplens.compare.discovery.methods.attribution import (
+    attribution_of_nodes,
+    attribution_of_nodes_ig,
+    eap,
+    eap_ig_activations,
+    eap_ig_inputs,
+)
 from rasplens.compare.discovery.methods.patching import exact_edges, exact_nodes, random_edges
 from rasplens.compare.discovery.methods.pruning import edge_pruning
 from rasplens.compare.discovery.methods.transformer_lens import eap_transformer_lens
@@ -28,6 +34,8 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "eap-ig-activations": eap_ig_activations,
         "edge-pruning": edge_pruning,
         "exact-nodes": exact_nodes,
+        "ap-nodes": attribution_of_nodes,
+        "ap-ig-nodes": attribution_of_nodes_ig,
         "random": random_edges,
     }
 )

@@ -1,8 +1,9 @@
 """Exact patching, the oracle that approximations are tested against: every edge or node ablated by itself."""
 
 import numpy as np
+from jaxtyping import Float
 
-from rasplens.compare.discovery.edge_graph import LOGITS
+from rasplens.compare.discovery.edge_graph import LOGITS, EdgeGraph
 from rasplens.compare.discovery.problem import Problem, Scores
 from rasplens.model.random_streams import rng
 
@@ -19,7 +20,12 @@ def exact_nodes(problem: Problem) -> Scores:
     """
     graph, (_, sender) = problem.graph, problem.graph.pairs.T
     by_node = np.stack([sender == s for s in range(len(graph.senders))]).astype(np.float32)
-    effect = dict(zip(graph.senders, _effects(problem, by_node), strict=True))
+    return lesser_of_ends(graph, _effects(problem, by_node))
+
+
+def lesser_of_ends(graph: EdgeGraph, effects: Float[np.ndarray, " sender"]) -> Scores:
+    """For each edge the lesser effect of its two nodes, by size."""
+    effect = dict(zip(graph.senders, effects, strict=True))
     effect[LOGITS] = np.inf
     ends = [(effect[graph.senders[s]], effect[graph.node_of(graph.receivers[r])]) for r, s in graph.pairs]
     return np.array([min(both, key=abs) for both in ends])

@@ -8,7 +8,13 @@ from sklearn.metrics import roc_auc_score
 from rasplens.compare.discovery.methods import acdc as acdc_module
 from rasplens.compare.discovery.methods import attribution
 from rasplens.compare.discovery.methods.acdc import acdc
-from rasplens.compare.discovery.methods.attribution import eap, eap_ig_activations, eap_ig_inputs
+from rasplens.compare.discovery.methods.attribution import (
+    attribution_of_nodes,
+    attribution_of_nodes_ig,
+    eap,
+    eap_ig_activations,
+    eap_ig_inputs,
+)
 from rasplens.compare.discovery.methods.catalogue import METHODS, methods_under, own_method, scores_of
 from rasplens.compare.discovery.methods.patching import exact_edges, exact_nodes
 from rasplens.compare.discovery.methods.transformer_lens import eap_transformer_lens
@@ -34,6 +40,38 @@ def test_attribution_of_edges_to_the_logits_is_exact_where_damage_is_linear_in_t
 @pytest.mark.parametrize("method", [eap, eap_ig_inputs, eap_ig_activations])
 def test_attribution_of_other_edges_goes_with_their_effect(asked, method):
     assert np.corrcoef(exact_edges(asked), method(asked))[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("method", [attribution_of_nodes, attribution_of_nodes_ig])
+def test_attribution_of_a_node_is_exact_where_damage_is_linear_in_it(asked, method):
+    """What the last MLP writes goes to the logits alone; the lesser of two effects is its own there."""
+    found, exact, edges = method(asked), exact_nodes(asked), asked.graph.edges
+    assert found[edges.index("L1 MLP->logits")] == pytest.approx(exact[edges.index("L1 MLP->logits")], abs=1e-5)
+    assert np.corrcoef(exact, found)[0, 1] > 0.75
+    assert np.abs(found - exact).max() > 1e-4
+
+
+def test_attribution_of_a_node_is_the_gradient_at_what_it_writes(random_model, task):
+    asked = discovery_problem(random_model, task, Protocol(n_pairs=8, metric="logit_difference"))
+    hooked, places, point = HookedModel(random_model), list(asked.places), "blocks.0.hook_mlp_out"
+    tokens, others = torch.as_tensor(asked.tokens), torch.as_tensor(asked.others)
+    kept = {}
+
+    def keep(value, hook):
+        kept["clean"] = value.detach().requires_grad_()
+        return kept["clean"]
+
+    logits = hooked.run_with_hooks(tokens, fwd_hooks=[(point, keep)])[:, places]
+    right, wrong = (torch.as_tensor(codes)[..., None] for codes in (asked.right, asked.wrong))
+    differences = logits.gather(-1, wrong) - logits.gather(-1, right)
+    counts = torch.as_tensor(asked.counts)
+    ((differences[..., 0] * counts).sum(-1) / counts.sum(-1)).mean().backward()
+    change = hooked.run_with_cache(others)[1][point] - kept["clean"]
+    effect = float((change * kept["clean"].grad).sum().detach())
+    found = attribution_of_nodes(asked)
+    own = [score for edge, score in zip(asked.graph.edges, found, strict=True) if edge == "L0 MLP->logits"]
+    assert own == pytest.approx([effect], abs=1e-6)
+    assert abs(effect) > 1e-4
 
 
 @pytest.mark.parametrize(
