@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from rasplens.errors import RaspLensError
 from rasplens.model.storage import write_atomically
 from rasplens.sweeps.job import Job, Row
 
@@ -37,18 +36,11 @@ def table_of(outcomes: Sequence[tuple[Job, dict[str, Any]]]) -> pd.DataFrame:
     """One table of all jobs: their function and arguments, then what they gave, `seconds` and `error`.
 
     A job that gave several rows has as many; one that failed has one, with its error alone.
-
-    Raises:
-        RaspLensError: If a job gives a column that is the name of one of its arguments.
     """
     rows = []
     for job, outcome in outcomes:
         own = {"job": job.run.partition(":")[2], **{name: _cell(v) for name, v in job.arguments.items()}}
         for row in outcome.get("rows") or [{}]:
-            if both := [name for name in row if name in own and own[name] != _cell(row[name])]:
-                raise RaspLensError(
-                    f"{job} gives {both[0]!r}, which is the name of an argument with another value. Rename one."
-                )
             given = {name: _cell(value) for name, value in row.items()}
             rows.append({**own, **given, "seconds": outcome.get("seconds"), "error": outcome.get("error")})
     frame = pd.DataFrame(rows)

@@ -52,6 +52,9 @@ def _check_rows(job: Job, rows: list[Any]) -> None:
         raise RaspLensError(f"{job.run} gave what is no JSON value: {error}. Convert it, as by float().") from None
     if not all(isinstance(row, Mapping) for row in rows):
         raise RaspLensError(f"{job.run} gives rows: mappings from columns to JSON values, one or a list of them.")
+    own = job.arguments
+    if both := [name for row in rows for name in row if name in own and own[name] != row[name]]:
+        raise RaspLensError(f"{job} gives {both[0]!r}, the name of an argument with another value. Rename one.")
 
 
 def in_executor(jobs: Sequence[Job], executor: Executor) -> Iterator[tuple[Job, Outcome]]:
