@@ -8,18 +8,16 @@ page.
 
 import argparse
 import json
-import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from page import write
-from playwright.sync_api import Page, sync_playwright
+from pictures import browser_page, photograph
 
 TASKS = ("induction", "sort", "copy", "compression")
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-SIZE = {"width": 1300, "height": 1010}
+SIZE = 1300, 1010
 
 
 def report_of(task: str, folder: Path) -> str:
@@ -30,31 +28,17 @@ def report_of(task: str, folder: Path) -> str:
     return f"`{found['program']}`: **{found['verdict']['answer']}** ({levels})"
 
 
-def photograph(browser_page: Page, report: Path, picture: Path) -> None:
-    """Writes a picture of what a reader sees first."""
-    browser_page.goto(report.resolve().as_uri())
-    browser_page.wait_for_selector(".js-plotly-plot .main-svg")
-    browser_page.wait_for_timeout(1000)  # figures settle into their width
-    browser_page.screenshot(path=picture)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", type=Path, required=True, help="the page to put the pictures on")
     arguments = parser.parse_args()
-    browser = next((path for path in map(shutil.which, BROWSERS) if path), None)
-    if browser is None:
-        parser.error(f"needs a browser: one of {', '.join(BROWSERS)}")
     images, sections = arguments.write.parent / "images", []
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-        view = opened.new_page(viewport=SIZE)
+    with tempfile.TemporaryDirectory() as folder, browser_page(*SIZE) as view:
         for task in TASKS:
             verdict = report_of(task, Path(folder) / task)
             photograph(view, Path(folder) / task / "report.html", images / f"{task}.png")
             sections.append(f"## {task}\n\n{verdict}\n\n![The head of the report on {task}](images/{task}.png)")
             print(sections[-1])
-        opened.close()
     write(arguments.write, "gallery", "\n\n".join(sections))
 
 

@@ -1,6 +1,6 @@
 """Methods of circuit discovery on models whose circuit is known: the board of docs/methods.md.
 
-python benchmarks/methods.py --write docs/methods.md --figure signed.html       the whole board
+python benchmarks/methods.py --write docs/methods.md --figure docs/images/methods-signed.png        the whole board
 python benchmarks/methods.py --write docs/methods.md --each docs/methods-tables.md      and each model by itself
 python benchmarks/methods.py --siit models --only sort,induction                with models of benchmarks/siit.py
 python benchmarks/methods.py --programs interpbench --siit models --kinds compiled siit     those of InterpBench
@@ -9,6 +9,7 @@ python benchmarks/methods.py ... --write docs/methods.md --section methods-narro
 
 import argparse
 import json
+import tempfile
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +27,9 @@ from rasplens.errors import RaspLensError
 from rasplens.sweeps.job import Row
 
 DEFAULT = "default"
+
+SIZE = 900, 400
+"""Of the picture, in pixels."""
 
 PROTOCOLS = {
     "zero ablation": Protocol(ablation="zero"),
@@ -66,7 +70,7 @@ PUBLISHED = {"acdc": 0.959, "eap-ig-inputs": 0.910, "edge-pruning": 0.75, "eap":
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--figure", type=Path, help="where to draw what signed scores do")
+    parser.add_argument("--figure", type=Path, help="the PNG to draw what signed scores do into")
     parser.add_argument("--each", type=Path, help="the page to put a table of each model into")
     parser.add_argument("--section", help="the tables' place in their pages; that of the programs by default")
     add_model_arguments(parser)
@@ -81,7 +85,7 @@ def main() -> None:
     if arguments.each is not None:
         write(arguments.each, arguments.section or usual, each_model(found))
     if arguments.figure is not None:
-        signs(found).write_html(arguments.figure, include_plotlyjs=True, config={"displayModeBar": False})
+        draw_signs(found, arguments.figure)
 
 
 def scored(programs_of: str, name: str, made: str, seed: int, stored: str | None) -> list[Row]:
@@ -198,6 +202,16 @@ def _published(done: pd.DataFrame, seed: int) -> str:
         for method, theirs in PUBLISHED.items()
     ]
     return table(["method", "published", *protocols], rows)
+
+
+def draw_signs(found: pd.DataFrame, picture: Path) -> None:
+    """Draws what signed scores do, as PNG."""
+    from pictures import browser_page, photograph  # needs a browser
+
+    with tempfile.TemporaryDirectory() as folder, browser_page(*SIZE) as view:
+        html = Path(folder) / "signed.html"
+        signs(found).write_html(html, include_plotlyjs=True, config={"displayModeBar": False})
+        photograph(view, html, picture)
 
 
 def signs(found: pd.DataFrame):
