@@ -41,6 +41,7 @@ from .recipes import (
 )
 from .siit.implementation import (
     SIITModel,
+    load_implementation,
     train_to_implement,
 )
 from .siit.recipe import (
@@ -81,6 +82,7 @@ __all__ = [
     "learn_sites",
     "load_compressed",
     "load_huggingface",
+    "load_implementation",
     "load_learned",
     "load_pretrained",
     "ordinary_architecture",

@@ -12,10 +12,9 @@ from rasplens.compare.discovery.truth import circuit_edges, program_edges, renam
 from rasplens.compare.models.vocabulary import Vocabulary, task_vocabulary, vocabulary_of
 from rasplens.compile import CompiledModel
 from rasplens.errors import RaspLensError
-from rasplens.learned import compress, load_learned, train_to_implement
+from rasplens.learned import compress, load_implementation, train_to_implement
 from rasplens.learned.compressor.evaluation import evaluate
 from rasplens.learned.compressor.recipe import get_recipe
-from rasplens.learned.siit.circuit import stored_circuit
 from rasplens.model import Transformer, disguise
 from rasplens.model.reparametrise import Reparametrisation
 from rasplens.model.twins import plant_decoy
@@ -116,23 +115,16 @@ def siit_case(compiled: CompiledModel, task: Task, seed: int = 0, path: str | Pa
         path: Where the model is stored; without, it is trained.
 
     Raises:
-        RaspLensError: If the stored model implements another program.
+        RaspLensError: If the stored model implements another program, or is for other inputs.
     """
     if path is None:
         model = train_to_implement(compiled, task, seed=seed)
-        circuit, transformer, prefix = model.circuit, model.transformer, model.prefix
     else:
-        stored = load_learned(path)
-        transformer, prefix = stored.transformer, stored.prefix
-        known = stored.provenance.get("circuit")
-        found = None if known is None else stored_circuit(compiled, transformer.config, known)
-        if found is None:
-            raise RaspLensError(f"{path} was not trained to implement {compiled.output!r}.")
-        circuit = found
-    edges, varying = (circuit_edges(compiled, circuit, each) for each in (None, task))
-    wide, decoys = _with_decoy(transformer, [(node.layer, node.head) for node in circuit if node.is_head])
-    vocabulary = task_vocabulary(task, prefix)
-    return Case(compiled, "siit", wide, task, vocabulary, edges, varying, decoys)
+        model = load_implementation(path, compiled, task)
+    edges, varying = (circuit_edges(compiled, model.circuit, each) for each in (None, task))
+    heads = [(node.layer, node.head) for node in model.circuit if node.is_head]
+    wide, decoys = _with_decoy(model.transformer, heads)
+    return Case(compiled, "siit", wide, task, task_vocabulary(task, model.prefix), edges, varying, decoys)
 
 
 KINDS: Mapping[str, Callable[..., Case]] = MappingProxyType(

@@ -7,9 +7,10 @@ from typing import Any
 
 from rasplens.compile import CompiledModel
 from rasplens.compile.rasp import SOp
+from rasplens.errors import RaspLensError
 from rasplens.learned.architecture import Architecture
 from rasplens.learned.config import DEFAULTS, TrainConfig
-from rasplens.learned.learned_model import LearnedModel
+from rasplens.learned.learned_model import LearnedModel, load_learned
 from rasplens.learned.siit.accuracy import ImplementationAccuracy, implementation_accuracy
 from rasplens.learned.siit.circuit import (
     Circuit,
@@ -18,6 +19,7 @@ from rasplens.learned.siit.circuit import (
     check_trainable,
     circuit_of,
     nodes_of,
+    stored_circuit,
     variables_by_node,
 )
 from rasplens.learned.siit.placement import check_order
@@ -59,7 +61,7 @@ class SIITModel:
         return tuple(self.provenance["prefix"])
 
     def save(self, path: str | Path) -> None:
-        """Writes the model to one safetensors file, which `load_learned` reads: its circuit is in the provenance.
+        """Writes the model to one safetensors file, which `load_implementation` reads.
 
         Raises:
             StorageError: If the folder does not exist.
@@ -134,3 +136,31 @@ def train_to_implement(
         "prefix": [start.config.d_vocab - 1] if compiled.has_bos else [],
     }
     return SIITModel(transformer, compiled, circuit, task, accuracy, provenance)
+
+
+def load_implementation(path: str | Path, program: CompiledModel | SOp | str, task: Task | str) -> SIITModel:
+    """A stored model that was trained to implement a program, with its circuit. Its accuracies are measured anew.
+
+    Args:
+        path: A file by `SIITModel.save` or `rasplens train --siit`.
+        program: The program that it was trained to implement.
+        task: What it was trained on.
+
+    Raises:
+        RaspLensError: If it was trained to implement another program, or for other inputs than the task's.
+        StorageError: If there is no such file, or it is damaged.
+    """
+    task = as_task(task)
+    compiled, stored = compile_for(task, program), load_learned(path)
+    config, variables = stored.transformer.config, stored.provenance.get("circuit")
+    circuit = None if variables is None else stored_circuit(compiled, config, variables)
+    if circuit is None:
+        raise RaspLensError(f"{path} was not trained to implement {compiled.output!r}.")
+    offset = compiled.offset
+    if (config.n_ctx, config.d_vocab) != (task.n_ctx + offset, len(task.vocab) + offset):
+        raise RaspLensError(
+            f"{path} is for inputs of {config.n_ctx - offset} out of {config.d_vocab - offset} tokens; those of "
+            f"{task.name!r} are {task.n_ctx} out of {len(task.vocab)}. Give the vocabulary and length that it has."
+        )
+    accuracy = implementation_accuracy(compiled, stored.transformer, circuit, task, stored.provenance["seed"])
+    return SIITModel(stored.transformer, compiled, circuit, task, accuracy, stored.provenance)

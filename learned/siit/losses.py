@@ -73,20 +73,30 @@ def losses(
                 continue
             part = random_interchange(own_key, len(those), *ids.shape)
             wanted = answers(ids, part) if name == "interchange" else answers(ids)
-            taken = jnp.zeros((len(nodes), *ids.shape), bool).at[those].set(part.taken)
-            source = jnp.zeros((len(nodes), len(ids)), int).at[those].set(part.source)
+            everywhere = _of_all_nodes(part, those, len(nodes))
             if name == "interchange" and both and len(outside):
-                which, whence, how = jax.random.split(jax.random.fold_in(own_key, 1), 3)
-                rows = jax.random.bernoulli(which, both, (len(ids), 1))
-                others = jax.random.randint(whence, (len(outside), len(ids)), 0, len(ids))
-                held = jax.random.bernoulli(how, HELD, (len(ids),))
-                taken = taken.at[outside].set(jnp.broadcast_to(rows, ids.shape))
-                source = source.at[outside].set(jnp.where(held, jnp.arange(len(ids)), others))
-            everywhere = Interchange(taken, source)
+                everywhere = _and_the_rest(everywhere, outside, both, jax.random.fold_in(own_key, 1))
             result[name] = cross_entropy(run(weights, ids, everywhere, given)[0][:, read], wanted)
         return result
 
     return found
+
+
+def _of_all_nodes(part: Interchange, those: jax.Array, n_nodes: int) -> Interchange:
+    """An interchange of some nodes as one of all, of which the others are left as they are."""
+    taken = jnp.zeros((n_nodes, *part.taken.shape[1:]), bool).at[those].set(part.taken)
+    return Interchange(taken, jnp.zeros((n_nodes, part.source.shape[1]), int).at[those].set(part.source))
+
+
+def _and_the_rest(whole: Interchange, outside: jax.Array, both: float, key: jax.Array) -> Interchange:
+    """The same with all nodes outside of the circuit from other inputs, or held, on a share of the inputs."""
+    which, whence, how = jax.random.split(key, 3)
+    n = whole.source.shape[1]
+    rows = jax.random.bernoulli(which, both, (n, 1))
+    others = jax.random.randint(whence, (len(outside), n), 0, n)
+    held = jax.random.bernoulli(how, HELD, (n,))
+    taken = whole.taken.at[outside].set(jnp.broadcast_to(rows, whole.taken.shape[1:]))
+    return Interchange(taken, whole.source.at[outside].set(jnp.where(held, jnp.arange(n), others)))
 
 
 def readout(node: Node, kind: str = "W") -> str:

@@ -4,7 +4,13 @@ import pytest
 from rasplens.compare import compare
 from rasplens.compile import programs, rasp
 from rasplens.errors import RaspLensError
-from rasplens.learned import SIITRecipe, load_learned, ordinary_architecture, train_to_implement
+from rasplens.learned import (
+    SIITRecipe,
+    load_implementation,
+    load_learned,
+    ordinary_architecture,
+    train_to_implement,
+)
 from rasplens.learned.errors import TrainingError
 from rasplens.tasks import build_task, task_from_program
 
@@ -40,6 +46,21 @@ def test_a_stored_model_says_what_its_nodes_compute(trained, tmp_path):
     assert stored.provenance["circuit"] == {"L0H0": ["previous"], "L0 MLP": ["is_same"], "L1H0": ["again"]}
     assert stored.provenance["implementation"] == pytest.approx(model.accuracy.least)
     np.testing.assert_array_equal(stored.transformer.W_E, model.transformer.W_E)
+
+
+def test_a_stored_model_comes_back_with_its_circuit(trained, task, compiled, tmp_path):
+    model, _ = trained
+    path = tmp_path / "again.safetensors"
+    model.save(path)
+    stored = load_implementation(path, compiled, task)
+    assert stored.circuit == model.circuit
+    assert stored.accuracy == model.accuracy
+    assert stored.prefix == model.prefix
+    with pytest.raises(RaspLensError, match="was not trained to implement 'histogram'"):
+        load_implementation(path, programs.histogram(), task)
+    longer = task_from_program(compiled.program, task.vocab, task.n_ctx + 1)
+    with pytest.raises(RaspLensError, match=r"is for inputs of 6 out of 3 tokens; those of .* are 7"):
+        load_implementation(path, compiled.program, longer)
 
 
 def test_a_seed_gives_the_same_model_and_another_seed_another(task, compiled):
