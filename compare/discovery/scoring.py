@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from scipy.stats import bootstrap
 from sklearn.metrics import average_precision_score, roc_auc_score
 
@@ -129,7 +129,7 @@ def _with_interval(
     if fewest < 2:
         return float(area(labels, scores)) if fewest else math.nan, math.nan, math.nan
 
-    def of_drawn(inside: Scores, outside: Scores) -> float:
+    def of_drawn(inside: Float[np.ndarray, " inside"], outside: Float[np.ndarray, " outside"]) -> float:
         both = np.concatenate([inside, outside])
         return float(area(np.arange(len(both)) < len(inside), both))
 

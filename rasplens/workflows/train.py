@@ -131,7 +131,7 @@ def _show_nodes(model: SIITModel, out: Path) -> None:
     shares = found.interchange, found.changed, found.within
     for node, part in model.circuit.items():
         rows.append([str(node), ", ".join(part.variables), *(share[str(node)] for share in shares)])
-    headings = ["node", "variables", "interchange accuracy", "of answers that change", "within the circuit"]
+    headings = ["node", "variables", "interchange\naccuracy", "of answers\nthat change", "within the\ncircuit"]
     terminal.table(f"What the nodes of the model compute, on held-out inputs of {model.task.name}", headings, rows)
     strict = found.least.get("strict")
     rest = f"; {strict:.4f} where the node outside of the circuit that matters most is resampled"

@@ -14,7 +14,7 @@ from rasplens.learned import SIITRecipe, ordinary_architecture
         ({"strict": -0.5}, "strict of a SIITRecipe must be at least 0; got -0.5"),
         ({"learning_rate": float("nan")}, "learning_rate of a SIITRecipe must be at least 0; got nan"),
         ({"enough": 1.1}, "enough of a SIITRecipe is a share, at most 1; got 1.1"),
-        ({"both": 50}, "both of a SIITRecipe is a share, at most 1; got 50"),
+        ({"both": 50.0}, "both of a SIITRecipe is a share, at most 1; got 50.0"),
         ({"steps": 10, "warmup": 10}, "The warm-up must be shorter than the 10 steps; got 10"),
     ],
 )
