@@ -1,7 +1,7 @@
 """Methods of circuit discovery on models whose circuit is known: the board of docs/methods.md.
 
 python benchmarks/methods.py --write docs/methods.md --figure docs/images/methods-signed.png        the whole board
-python benchmarks/methods.py --write docs/methods.md --each docs/methods-tables.md      and each model by itself
+python benchmarks/methods.py --write docs/methods.md --each docs/methods.md     and each model by itself
 python benchmarks/methods.py --siit models --only sort,induction                with models of benchmarks/siit.py
 python benchmarks/methods.py --programs interpbench --siit models --kinds compiled siit     those of InterpBench
 python benchmarks/methods.py ... --write docs/methods.md --section methods-narrow       another place in the page
@@ -75,15 +75,17 @@ def main() -> None:
     parser.add_argument("--section", help="the tables' place in their pages; that of the programs by default")
     add_model_arguments(parser)
     arguments = parser.parse_args()
+    if arguments.figure is not None and arguments.figure.suffix != ".png":
+        parser.error("--figure is a .png")
     found = swept(model_jobs("methods:scored", arguments), arguments)
     is_published = arguments.programs == "interpbench"
     text = tables(found, arguments.seed, is_published)
     print(text)
-    usual = "methods-interpbench" if is_published else "methods"
+    section = arguments.section or ("methods-interpbench" if is_published else "methods")
     if arguments.write is not None:
-        write(arguments.write, arguments.section or usual, text)
+        write(arguments.write, section, text)
     if arguments.each is not None:
-        write(arguments.each, arguments.section or usual, each_model(found))
+        write(arguments.each, f"{section}-each", each_model(found))
     if arguments.figure is not None:
         draw_signs(found, arguments.figure)
 

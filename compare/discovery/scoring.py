@@ -40,7 +40,7 @@ class MethodScore:
         auroc_low: The lower end of its 95 % interval: bootstrap (percentiles) over edges, those of the circuit and
             the others each by themselves.
         auroc_high: The upper end.
-        average_precision: Area under precision over recall.
+        average_precision: Area under precision over recall; NaN as for `auroc`.
         average_precision_low: The lower end of its interval, as for `auroc`.
         average_precision_high: The upper end.
         base_rate: The share of edges in the circuit, which is a random method's average precision.
@@ -110,7 +110,7 @@ def score_edges(
         auroc=auroc,
         auroc_low=auroc_low,
         auroc_high=auroc_high,
-        average_precision=precision if labels.any() else float("nan"),
+        average_precision=precision,
         average_precision_low=precision_low,
         average_precision_high=precision_high,
         base_rate=float(labels.mean()),

@@ -133,7 +133,8 @@ def _show_nodes(model: SIITModel, out: Path) -> None:
         rows.append([str(node), ", ".join(part.variables), *(share[str(node)] for share in shares)])
     headings = ["node", "variables", "interchange\naccuracy", "of answers\nthat change", "within the\ncircuit"]
     terminal.table(f"What the nodes of the model compute, on held-out inputs of {model.task.name}", headings, rows)
-    strict = found.least.get("strict")
-    rest = f"; {strict:.4f} where the node outside of the circuit that matters most is resampled"
-    answers = f"{found.behaviour:.4f} of the answers right"
-    terminal.out.print(f"{answers}{rest if strict is not None else ''}. Model: {out}")
+    said = f"{found.behaviour:.4f} of the answers right"
+    if "strict" in found.least:
+        strict = found.least["strict"]
+        said += f"; {strict:.4f} where the node outside of the circuit that matters most is resampled"
+    terminal.out.print(f"{said}. Model: {out}")

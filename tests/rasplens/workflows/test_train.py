@@ -2,10 +2,13 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from rasplens.learned import RECIPES, SIITRecipe, import_checkpoint, load_learned, recipes
+from rasplens.learned.siit.accuracy import ImplementationAccuracy
 from rasplens.tasks import get_task, task_from_inputs
 from rasplens.workflows import train
 
@@ -154,6 +157,17 @@ def test_it_says_what_each_node_computes_and_stores_it(cli, few_siit_steps, own_
     stored = load_learned(folder / "histogram.siit.safetensors")
     assert stored.provenance["circuit"]["L0 MLP"] == ["histogram"]
     assert stored.origin == "trained to implement 'histogram' by SIIT with seed 3"
+
+
+def test_a_model_without_other_nodes_has_no_word_on_them(capsys):
+    """Once, the share that there was not could not be printed."""
+    accuracy = ImplementationAccuracy(0.75, {"L0H0": 1.0}, {}, {"L0H0": 1.0}, {"L0H0": 1.0})
+    circuit = {"L0H0": SimpleNamespace(variables=("previous",))}
+    model = SimpleNamespace(accuracy=accuracy, circuit=circuit, task=SimpleNamespace(name="again"))
+    train._show_nodes(model, Path("one.safetensors"))
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.endswith("0.7500 of the answers right. Model: one.safetensors")
+    assert "L0H0 previous 1.000 1.000 1.000" in said
 
 
 def test_json_has_its_circuit_and_its_accuracies(cli, few_siit_steps, own_program):
