@@ -6,11 +6,13 @@ python benchmarks/siit.py --programs interpbench --models siit        those of I
 python benchmarks/siit.py --programs interpbench --shape narrow --models narrow       as narrow as its own
 python benchmarks/siit.py --shape LN --only induction,sort --write docs/siit.md       with layer norm
 python benchmarks/siit.py --recipe steps=500,cycles=1 --models brief         trained in another way
+python benchmarks/siit.py --processes 1 --threads 2       one model at a time, as on the command line
 python benchmarks/siit.py --compare siit --write docs/siit.md         models that are stored: compared, not trained
 """
 
 import argparse
 import math
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -57,7 +59,8 @@ def main() -> None:
     if arguments.compare is None:
         folder.mkdir(parents=True, exist_ok=True)
         found = swept(training_jobs(names, folder, arguments), arguments)
-        show("", training_summary(found), arguments)
+        at_a_time = f"processes: {arguments.processes or os.cpu_count()}, threads of each: {arguments.threads}"
+        show("", training_summary(found, at_a_time), arguments)
         names = found["name"][found["nodes"].notna()].tolist()
     if missing := [name for name in names if not (folder / f"{name}.safetensors").is_file()]:
         of_kept = "Their results are kept without them: use another folder of --results"
@@ -124,7 +127,7 @@ def _changes(text: str) -> dict[str, float]:
     return {name: type(getattr(SIITRecipe(), name))(value) for name, value in parts}
 
 
-def training_summary(found: pd.DataFrame) -> str:
+def training_summary(found: pd.DataFrame, at_a_time: str) -> str:
     """A row a program; bold where an accuracy is reached."""
     marks = SIIT_REACHES
     headings = ["program", "nodes", *(f"{kind} (to reach: {least})" for kind, least in marks.items())]
@@ -141,7 +144,7 @@ def training_summary(found: pd.DataFrame) -> str:
         ]
         for row in done.to_dict("records")
     ]
-    middle = f"{done['training'].median():.0f} s a model, one processor each"
+    middle = f"{done['training'].median():.0f} s a model ({at_a_time})"
     total = f"{reached.sum()} of {len(done)} programs reach all marks; median {middle}."
     missing = found[found["nodes"].isna()]
     why = missing["error"].where(missing["error"].notna(), missing.get("left_out"))

@@ -18,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """How a sweep is done, on the command line of a benchmark."""
     parser.add_argument("--results", type=Path, help="folder of results; what it has is not measured again")
     parser.add_argument("--processes", type=int, help="how many jobs at a time; one a processor by default")
+    parser.add_argument("--threads", type=int, default=1, help="of each of them")
 
 
 def swept(jobs: Iterable[Job], arguments: argparse.Namespace) -> pd.DataFrame:
@@ -25,7 +26,8 @@ def swept(jobs: Iterable[Job], arguments: argparse.Namespace) -> pd.DataFrame:
     name = Path(sys.argv[0]).stem
     with progress_bar(name) as advance:
         folder = arguments.results or RESULTS / name
-        return sweep(jobs, folder, processes=arguments.processes, progress=sweep_report(advance))
+        n = {"processes": arguments.processes, "threads": arguments.threads}
+        return sweep(jobs, folder, **n, progress=sweep_report(advance))
 
 
 def chosen(only: str, known: Iterable[str], what: str) -> list[str]:

@@ -2,9 +2,10 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -42,6 +43,7 @@ def sweep(
     executor: Executor | None = None,
     *,
     processes: int | None = None,
+    threads: int = 1,
     progress: Callable[[Standing], None] | None = None,
 ) -> pd.DataFrame:
     """Does jobs, keeps what each gives in a folder, and gives one table, also written as Parquet.
@@ -57,6 +59,7 @@ def sweep(
         executor: Who does the jobs: anything that `concurrent.futures` calls so, such as Dask's
             `Client.get_executor()`. By default processes of this machine.
         processes: How many, without an executor; one a processor by default.
+        threads: Of each of these processes.
         progress: Called at the start and after every job.
 
     Returns:
@@ -71,6 +74,8 @@ def sweep(
         raise RaspLensError("There are no jobs to do.")
     if processes is not None and processes < 1:
         raise RaspLensError(f"A sweep has at least one process; got {processes}.")
+    if threads < 1:
+        raise RaspLensError(f"A process has at least one thread; got {threads}.")
     for job in asked:
         expect(job, Job, "A sweep takes jobs: Job(...) or comparison_job(...)")
     folder = Path(folder)
@@ -80,7 +85,9 @@ def sweep(
         raise StorageError(f"Cannot write to {folder}: {error.strerror}. Name another folder.") from None
     by_key = {job.key: job for job in asked}
     found: dict[str, Outcome] = {key: kept for key, job in by_key.items() if (kept := stored_rows(folder, job))}
-    _do([job for key, job in by_key.items() if key not in found], found, folder, executor, processes, progress)
+    n = processes or os.cpu_count() or 1
+    doing = partial(in_executor, executor=executor) if executor else partial(in_processes, n=n, threads=threads)
+    _do([job for key, job in by_key.items() if key not in found], found, folder, doing, progress)
     frame = table_of([(job, found[key]) for key, job in by_key.items()])
     write_table(frame, folder / TABLE)
     return frame
@@ -90,8 +97,7 @@ def _do(
     todo: list[Job],
     found: dict[str, Outcome],
     folder: Path,
-    executor: Executor | None,
-    processes: int | None,
+    doing: Callable[[list[Job]], Iterator[tuple[Job, Outcome]]],
     progress: Callable[[Standing], None] | None,
 ) -> None:
     """Adds to what was found, and keeps what did not fail."""
@@ -100,8 +106,7 @@ def _do(
     report(Standing(kept, 0, kept + len(todo), float("nan")))
     if not todo:
         return
-    n = min(processes or os.cpu_count() or 1, len(todo))
-    for job, outcome in in_processes(todo, n) if executor is None else in_executor(todo, executor):
+    for job, outcome in doing(todo):
         if "error" in outcome:
             failed += 1
         else:

@@ -64,8 +64,8 @@ def in_executor(jobs: Sequence[Job], executor: Executor) -> Iterator[tuple[Job, 
         yield waiting[future], _outcome(future)
 
 
-def in_processes(jobs: Sequence[Job], n: int) -> Iterator[tuple[Job, Outcome]]:
-    """Jobs with their outcomes, as they come, from processes of one thread each.
+def in_processes(jobs: Sequence[Job], n: int, threads: int = 1) -> Iterator[tuple[Job, Outcome]]:
+    """Jobs with their outcomes, as they come, from at most `n` processes.
 
     No more jobs are handed out than there are processes. So when one is killed, those at work are known: they run
     once more, each alone, and the others go on.
@@ -73,7 +73,7 @@ def in_processes(jobs: Sequence[Job], n: int) -> Iterator[tuple[Job, Outcome]]:
     left = list(reversed(jobs))
     while left:
         suspects: list[Job] = []
-        with _pool(n) as pool:
+        with _pool(min(n, len(jobs)), threads) as pool:
             at_work: dict[Future[Outcome], Job] = {}
             while (left or at_work) and not suspects:
                 while left and len(at_work) < n:
@@ -87,7 +87,7 @@ def in_processes(jobs: Sequence[Job], n: int) -> Iterator[tuple[Job, Outcome]]:
                         yield job, _outcome(future)
             suspects += at_work.values()
         for job in suspects:
-            with _pool(1) as pool:
+            with _pool(1, threads) as pool:
                 future = _submitted(pool, job)
                 yield (
                     job,
@@ -110,22 +110,24 @@ def _outcome(future: "Future[Outcome]") -> Outcome:
     return {"error": f"{type(error).__name__}: {error}"} if error is not None else future.result()
 
 
-def _pool(n: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(n, get_context("spawn"), initializer=_begin)
+def _pool(n: int, threads: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(n, get_context("spawn"), initializer=_begin, initargs=(threads,))
 
 
-def _begin() -> None:
-    """Every process has a processor to itself, and ends with the one that started it, also when that is killed."""
+def _begin(threads: int) -> None:
+    """Every process has its own processors, and ends with the one that started it, also when that is killed."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    # More threads would wait for each other.
+    # More threads than processors would wait for each other.
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[name] = "1"
+        os.environ[name] = str(threads)
+    several = str(threads > 1).lower()
     os.environ["XLA_FLAGS"] = (
-        f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+        f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen={several} "
+        f"intra_op_parallelism_threads={threads}"
     )
     import torch
 
-    torch.set_num_threads(1)
+    torch.set_num_threads(threads)
 
 
 def _end_with_parent() -> None:

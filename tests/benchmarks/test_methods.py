@@ -120,7 +120,7 @@ def test_siit_s_table_of_training(load):
         {"name": "c", "left_out": "No answers", "error": None},
         {"name": "d", "error": "KeyError: 1"},
     ]
-    text = load("siit").training_summary(pd.DataFrame(rows))
+    text = load("siit").training_summary(pd.DataFrame(rows), "threads of each: 1")
     assert text.startswith("1 of 3 programs reach all marks; median 80 s a model")
     assert "| a | 2 | **1.0000** | 0.9800 | **1.0000** | 0.5000 | – | 90 |" in text
     assert "`c` is left out: No answers." in text

@@ -67,3 +67,9 @@ def endless(n: int, folder: str) -> dict[str, object]:
         with (Path(folder) / f"{n}.beats").open("a") as file:
             file.write(".")
         time.sleep(0.1)
+
+
+def threads_of_torch(n: int) -> dict[str, object]:
+    import torch
+
+    return {"threads": torch.get_num_threads()}

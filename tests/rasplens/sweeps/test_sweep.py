@@ -111,6 +111,8 @@ def test_mistakes_have_their_line(tmp_path, executor):
         sweep([], tmp_path)
     with pytest.raises(RaspLensError, match="at least one process; got 0"):
         sweep(jobs("squared", [1]), tmp_path, processes=0)
+    with pytest.raises(RaspLensError, match="at least one thread; got 0"):
+        sweep(jobs("squared", [1]), tmp_path, threads=0)
     with pytest.raises(RaspLensError, match="A sweep takes jobs"):
         sweep([{"n": 1}], tmp_path)
     (tmp_path / "file").write_text("")
@@ -151,6 +153,12 @@ def test_a_comparison_job_gives_a_row_of_the_comparison_table(tmp_path):
 def test_processes_give_the_table_of_one(tmp_path):
     found = [sweep(jobs("squared", range(6)), tmp_path / str(n), processes=n) for n in (1, 2)]
     pd.testing.assert_frame_equal(*(table.drop(columns="seconds") for table in found))
+
+
+@pytest.mark.slow
+def test_a_process_has_the_threads_that_it_is_given(tmp_path):
+    found = [sweep(jobs("threads_of_torch", [1]), tmp_path / str(n), processes=1, threads=n) for n in (1, 2)]
+    assert [table["threads"].item() for table in found] == [1, 2]
 
 
 @pytest.mark.slow
