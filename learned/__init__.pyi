@@ -33,6 +33,7 @@ from .learned_model import (
 )
 from .recipe_files import (
     read_recipe,
+    read_siit_recipe,
 )
 from .recipes import (
     RECIPES,
@@ -88,6 +89,7 @@ __all__ = [
     "ordinary_architecture",
     "pretrained_names",
     "read_recipe",
+    "read_siit_recipe",
     "train",
     "train_many",
     "train_to_implement",

@@ -9,6 +9,7 @@ from typing import Any, get_type_hints
 from rasplens.errors import RaspLensError
 from rasplens.learned.architecture import Architecture
 from rasplens.learned.recipes import Recipe
+from rasplens.learned.siit.recipe import SIITRecipe
 
 
 def read_recipe(path: str | Path) -> Recipe:
@@ -30,17 +31,35 @@ def read_recipe(path: str | Path) -> Recipe:
     Raises:
         RaspLensError: If there is no such file, it is no TOML, or a field is missing, unknown or of a wrong type.
     """
+    values, shape = _read(path)
+    given = values if shape is None else {**values, "architecture": shape}
+    return Recipe(**_checked(given, Recipe, str(path)))
+
+
+def read_siit_recipe(path: str | Path) -> tuple[SIITRecipe, Architecture | None]:
+    """The recipe of a file with fields of `SIITRecipe`, and the shape in its table `architecture`, if it has one.
+
+    Raises:
+        RaspLensError: As of `read_recipe`; no field has to be there.
+    """
+    values, shape = _read(path)
+    return SIITRecipe(**_checked(values, SIITRecipe, str(path))), shape
+
+
+def _read(path: str | Path) -> tuple[dict[str, Any], Architecture | None]:
+    """What a file has beside the table `architecture`, and that."""
     try:
         values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise RaspLensError(f"The recipe {path} cannot be read: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RaspLensError(f"{path} is no TOML: {error}.") from None
-    architecture = values.get("architecture", {})
-    if not isinstance(architecture, dict):
+    table = values.pop("architecture", None)
+    if table is None:
+        return values, None
+    if not isinstance(table, dict):
         raise RaspLensError(f"{path}: `architecture` must be a table, [architecture].")
-    shape = Architecture(**_checked(architecture, Architecture, f"{path}, [architecture]"))
-    return Recipe(**_checked({**values, "architecture": shape}, Recipe, str(path)))
+    return values, Architecture(**_checked(table, Architecture, f"{path}, [architecture]"))
 
 
 def _checked(values: Mapping[str, Any], kind: type[Any], where: str) -> dict[str, Any]:

@@ -371,7 +371,8 @@ def train(
         typer.Option(
             metavar="NAME",
             help="How to train: one of the recipes listed below, or a TOML file. By default fast; for a task of "
-            "your own then mlp, if attention alone does not learn it.",
+            "your own then mlp, if attention alone does not learn it. With --siit, a TOML file of SIITRecipe's "
+            "fields.",
         ),
     ] = None,
     vocab: Vocab = None,
@@ -405,11 +406,11 @@ def train(
 
     asked = task_source(task, Sizes(vocab, max_len, causal, output=output))
     if siit:
-        if recipe is not None or models != 1:
-            raise RaspLensError("--siit has a recipe of its own and trains one model; omit --recipe and --models.")
+        if models != 1:
+            raise RaspLensError("--siit trains one model; omit --models.")
         from rasplens.workflows.train import implement_and_show
 
-        implement_and_show(asked, seed, out or Path(f"{asked.name}.siit.safetensors"), json)
+        implement_and_show(asked, recipe, seed, out or Path(f"{asked.name}.siit.safetensors"), json)
         return
     from rasplens.workflows.train import train_and_show
 

@@ -6,12 +6,14 @@ from pathlib import Path
 from rasplens import terminal
 from rasplens.errors import RaspLensError
 from rasplens.learned import (
+    Architecture,
     LearnedModel,
     Recipe,
     SIITModel,
     SIITRecipe,
     get_recipe,
     read_recipe,
+    read_siit_recipe,
     train_many,
     train_to_implement,
     use_all_cores,
@@ -93,36 +95,44 @@ def _is_file(recipe: str) -> bool:
     return recipe.endswith(".toml")
 
 
-def implement_and_show(task: Task, seed: int, out: Path, json: bool, recipe: SIITRecipe | None = None) -> None:
+def implement_and_show(task: Task, recipe: str | None, seed: int, out: Path, json: bool) -> None:
     """Trains a model to implement a task's first program, stores it, and prints what its nodes compute.
 
-    A training that was interrupted goes on where it was.
+    A training that was interrupted goes on where it was. A recipe is the name of a TOML file.
 
     Raises:
-        RaspLensError: If the task has no program, or there is no place to write to.
+        RaspLensError: If the task has no program, there is no such recipe, or no place to write to.
     """
     check_file(out, f"{task.name}.siit.safetensors")
     if out.exists():
         raise RaspLensError(f"{out} is there already. Name another file with --out, or remove it.")
     if not task.programs:
         raise RaspLensError(f"Task {task.name!r} has no program that a model could be trained to implement.")
-    recipe = recipe or SIITRecipe()
+    how, shape = _siit_recipe(recipe)
     use_all_cores()
     with progress_bar(f"{task.name}: JAX compiles the training step") as advance:
 
         def report(now: SIITReport) -> None:
             losses = "  ".join(f"{name} {value:.4f}" for name, value in now.losses.items())
-            advance(f"{task.name}: {losses}", now.step, sum(recipe.lengths))
+            advance(f"{task.name}: {losses}", now.step, sum(how.lengths))
 
         state = out.with_suffix(".training.safetensors")
         program = next(iter(task.programs))
-        model = train_to_implement(program, task, recipe=recipe, seed=seed, progress=report, state_path=state)
+        model = train_to_implement(program, task, shape, how, seed, progress=report, state_path=state)
     model.save(out)
     state.unlink()
     if json:
         terminal.as_json({"task": task.name, "path": str(out), **model.provenance})
         return
     _show_nodes(model, out)
+
+
+def _siit_recipe(recipe: str | None) -> tuple[SIITRecipe, Architecture | None]:
+    if recipe is None:
+        return SIITRecipe(), None
+    if not _is_file(recipe):
+        raise RaspLensError(f"With --siit, --recipe is a TOML file of SIITRecipe's fields; got {recipe!r}.")
+    return read_siit_recipe(recipe)
 
 
 def _show_nodes(model: SIITModel, out: Path) -> None:

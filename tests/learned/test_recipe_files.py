@@ -2,7 +2,7 @@
 
 import pytest
 
-from rasplens.learned import Architecture, Recipe, read_recipe
+from rasplens.learned import Architecture, Recipe, SIITRecipe, read_recipe, read_siit_recipe
 
 WHOLE = """
 batch_size = 32
@@ -36,7 +36,8 @@ def test_a_file_is_the_recipe_that_it_says(tmp_path):
         (("steps = 10", "steps = true"), "'steps' must be of type int; got True"),
         (("steps = 10", "steps = 0"), "needs steps of at least 1"),
         (("d_head = 4", ""), r"\[architecture\]: the field 'd_head' is missing"),
-        (("[architecture]", "[shape]"), "the field 'n_layers' is missing"),
+        (("[architecture]", "[shape]"), "there is no field 'shape'. There are architecture, batch_size, steps"),
+        ((WHOLE[WHOLE.index("[architecture]") :], ""), "the field 'architecture' is missing"),
         (("[architecture]", "architecture = 3\n[more]"), "`architecture` must be a table"),
         (("steps = 10", "steps"), "is no TOML"),
     ],
@@ -47,6 +48,20 @@ def test_a_mistake_is_one_line(tmp_path, change, said):
     with pytest.raises(ValueError, match=said) as caught:
         read_recipe(path)
     assert "\n" not in str(caught.value)
+
+
+def test_a_recipe_of_siit_has_its_own_fields_and_a_shape_if_it_says_one(tmp_path):
+    path = tmp_path / "siit.toml"
+    path.write_text("steps = 300\nboth = 0\n")
+    assert read_siit_recipe(path) == (SIITRecipe(steps=300, both=0.0), None)
+    path.write_text("cycles = 1\n[architecture]\nn_layers = 2\nn_heads = 4\nd_model = 16\nd_head = 4\n")
+    assert read_siit_recipe(path) == (SIITRecipe(cycles=1), Architecture(2, 4, 16, 4))
+    path.write_text("every_position = true\n")
+    with pytest.raises(ValueError, match=r"there is no field 'every_position'\. There are steps, cycles"):
+        read_siit_recipe(path)
+    path.write_text("both = 2\n")
+    with pytest.raises(ValueError, match="both of a SIITRecipe is a share, at most 1"):
+        read_siit_recipe(path)
 
 
 def test_a_missing_file_is_one_line(tmp_path):

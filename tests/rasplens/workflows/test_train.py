@@ -170,6 +170,15 @@ def test_a_model_without_other_nodes_has_no_word_on_them(capsys):
     assert "L0H0 previous 1.000 1.000 1.000" in said
 
 
+def test_siit_takes_recipe_and_shape_from_a_file(cli, own_program, folder):
+    shape = "n_layers = 2\nn_heads = 4\nd_model = 24\nd_head = 16\nactivation = 'gelu'\nd_mlp = 32\nbias = true\n"
+    few = "steps = 3\ncycles = 1\nwarmup = 1\nbatch_size = 8\npool = 40\n"
+    (folder / "brief.toml").write_text(f"{few}[architecture]\n{shape}")
+    code, _, errors = cli("train", "mine.py:histogram", *SIZES, "--siit", "--recipe", "brief.toml")
+    assert code == 0, errors
+    assert load_learned(folder / "histogram.siit.safetensors").transformer.config.d_model == 24
+
+
 def test_json_has_its_circuit_and_its_accuracies(cli, few_siit_steps, own_program):
     code, text, _ = cli("train", "mine.py:histogram", *SIZES, "--siit", "--json", "--out", "one.safetensors")
     assert code == 0
@@ -181,8 +190,9 @@ def test_json_has_its_circuit_and_its_accuracies(cli, few_siit_steps, own_progra
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--recipe", "fast"], "--siit has a recipe of its own and trains one model; omit --recipe and --models"),
-        (["--models", "2"], "--siit has a recipe of its own and trains one model; omit --recipe and --models"),
+        (["--recipe", "fast"], "With --siit, --recipe is a TOML file of SIITRecipe's fields; got 'fast'"),
+        (["--recipe", "no.toml"], "The recipe no.toml cannot be read"),
+        (["--models", "2"], "--siit trains one model; omit --models"),
         (["--out", "there.safetensors"], "there.safetensors is there already. Name another file with --out"),
     ],
 )
@@ -198,4 +208,4 @@ def test_a_task_without_a_program_is_refused(folder):
     words = [(a, b) for a in "abcd" for b in "abcd"]
     task = task_from_inputs("words", words, [list(word) for word in words])
     with pytest.raises(ValueError, match="Task 'words' has no program that a model could be trained to implement"):
-        train.implement_and_show(task, 0, folder / "x.safetensors", json=False)
+        train.implement_and_show(task, None, 0, folder / "x.safetensors", json=False)
