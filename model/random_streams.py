@@ -51,6 +51,7 @@ STREAMS: Mapping[str, int] = MappingProxyType(
         "SIIT sites": 32,
         "joint interchange sites": 33,
         "intervals of areas": 34,
+        "joint interchange alike": 35,
         "twins": 40,
         "random programs": 41,
     }

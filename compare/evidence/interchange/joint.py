@@ -9,11 +9,16 @@ There the directions of the one may hold some of the other, though. Of two varia
 from the other, the program's answers need both as they were set, wherever that is done. So other places where each
 can be interchanged alone are tried as well, on pairs to choose on. Where one is computed from the other that would
 be no test: set later than the other and wide enough, it would overwrite it.
+
+Where it does so at its last place, the other may be in the model for all that: what that place holds of it is
+overwritten as well. Then the one is taken from inputs of which the other has the very value that it is set to. To
+overwrite it does no harm there; to compute it again from the new value does. Where a position alone makes the one
+of the other there is no such question, and nothing is known.
 """
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import networkx as nx
 import numpy as np
@@ -94,42 +99,103 @@ def joint_interchanges(
     fitting = pairing.fitting
     assert fitting is not None
     chosen = {pairs.variable: pairs for pairs, _ in drawn}
-    rng, rng_sites = (random_streams.rng(seed, name) for name in ("joint interchange", "joint interchange sites"))
+    rng, rng_sites, rng_alike = (
+        random_streams.rng(seed, f"joint interchange{of}") for of in ("", " sites", " alike")
+    )
     found = [one for one in interchanged if one.accuracy.score >= FOUND]
-    for first, second in itertools.combinations(found, 2):
+    for both in itertools.combinations(found, 2):
+        first, second = both
         pairs = chosen[first.variable], chosen[second.variable]
-        posed = _posed(pairing, first.pairs, second.pairs, rng)
-        to_choose = None if _may_be_related(fitting, *pairs) else _posed(fitting, *pairs, rng_sites)
-        sites = _sites(fitting.learned, to_choose, first.good, second.good)
-        right, ceiling = _right(pairing.learned, posed, *sites), None
-        if min(_shares(right, posed)) < GOOD_ENOUGH:
-            good = (reference.sites(one).good for one in pairs)
-            ceiling = _right(pairing.reference, posed, *_sites(fitting.reference, to_choose, *good))
-        yield JointInterchange(posed, (sites[0].point, sites[1].point), right, ceiling)
+        follow = _may_follow(fitting, *pairs), _may_follow(fitting, *reversed(pairs))
+        to_choose = None if any(follow) else _posed(fitting, *pairs, _any_source(*pairs, rng_sites))
+        posed = _posed(pairing, first.pairs, second.pairs, _any_source(first.pairs, second.pairs, rng))
+        one = _interchanged(pairing, both, pairs, posed, to_choose, reference)
+        if follow == (True, False) and _may_be_overwritten(one):
+            alike = _posed_alike(pairing, first.pairs, second.pairs, posed, rng_alike)
+            one = _interchanged(pairing, both, pairs, alike, None, reference)
+        yield one
 
 
-def _may_be_related(pairing: Pairing, first: InterchangePairs, second: InterchangePairs) -> bool:
-    """Whether one of two variables is computed from the other, by the program or in the compiled model.
+def _interchanged(
+    pairing: Pairing,
+    both: tuple[Interchange, Interchange],
+    chosen: tuple[InterchangePairs, InterchangePairs],
+    posed: JointPairs,
+    to_choose: JointPairs | None,
+    reference: ReferenceSites,
+) -> JointInterchange:
+    """Two variables together, in the learned model, and where that errs in the compiled one."""
+    fitting = pairing.fitting
+    assert fitting is not None
+    sites = _sites(fitting.learned, to_choose, *(one.good for one in both))
+    right, ceiling = _right(pairing.learned, posed, *sites), None
+    if min(_shares(right, posed)) < GOOD_ENOUGH:
+        good = (reference.sites(one).good for one in chosen)
+        ceiling = _right(pairing.reference, posed, *_sites(fitting.reference, to_choose, *good))
+    return JointInterchange(posed, (sites[0].point, sites[1].point), right, ceiling)
+
+
+def _may_follow(pairing: Pairing, first: InterchangePairs, second: InterchangePairs) -> bool:
+    """Whether the second variable is computed from the first, by the program or in the compiled model.
 
     The compiler may have merged what the program computes twice, under either name. So both are asked. A variable
     that the program has no expression of may be computed from anything.
     """
     graph = program_graph(pairing.compiled.program)
-    nodes = [
+    ours, other = (
         {node for node, label in graph.nodes(data="label") if label == one.variable} for one in (first, second)
-    ]
-    behind = [set[int]().union(*(nx.descendants(graph, node) for node in of_one)) for of_one in nodes]
-    if not all(nodes) or behind[0] & nodes[1] or behind[1] & nodes[0]:
-        return True
-    return moves(pairing, first, second.variable) or moves(pairing, second, first.variable)
+    )
+    behind = set[int]().union(*(nx.descendants(graph, node) for node in ours))
+    return not ours or not other or bool(behind & other) or moves(pairing, first, second.variable)
+
+
+def _may_be_overwritten(one: JointInterchange) -> bool:
+    """Whether the second variable alone is lost, and the first, which it is computed from, was set later."""
+    first, second = one.points
+    by_first, by_second = _shares(one.right, one.pairs)
+    return by_first >= GOOD_ENOUGH > by_second and when(first) > when(second)
+
+
+def _any_source(first: InterchangePairs, second: InterchangePairs, rng: np.random.Generator) -> np.ndarray:
+    """For each pair of the second variable a source of the first."""
+    return first.source[rng.integers(len(first.base), size=len(second.base))]
+
+
+def _posed_alike(
+    pairing: Pairing,
+    first: InterchangePairs,
+    second: InterchangePairs,
+    posed: JointPairs,
+    rng: np.random.Generator,
+) -> JointPairs:
+    """As posed, with the first variable from inputs that differ in it and have what the second is set to.
+
+    Of the first nothing is asked. Where there are no such inputs, nothing is.
+    """
+    inputs, own, other = (
+        np.flatnonzero(pairing.agrees),
+        pairing.codes[first.variable],
+        pairing.codes[second.variable],
+    )
+    source = np.full(len(second.base), -1)
+    for row, (setting, at) in enumerate(zip(second.source, second.intervened, strict=True)):
+        same = (other[inputs][:, at] == other[setting, at]).all(axis=1)
+        differs = (own[inputs][:, at] != own[setting, at]).any(axis=1)
+        if (fitting := inputs[same & differs]).size:
+            source[row] = rng.choice(fitting)
+    found = source >= 0
+    if not found.any():
+        nothing = np.zeros_like(posed.by_first)
+        return replace(posed, by_first=nothing, by_second=nothing)
+    alike = _posed(pairing, first, second.of(found), source[found])
+    return replace(alike, by_first=np.zeros_like(alike.by_first))
 
 
 def _posed(
-    pairing: Pairing, first: InterchangePairs, second: InterchangePairs, rng: np.random.Generator
+    pairing: Pairing, first: InterchangePairs, second: InterchangePairs, source: Int[np.ndarray, " pair"]
 ) -> JointPairs:
     """The first variable from another input wherever it matters, the second as in its own pairs."""
     base = second.base
-    source = first.source[rng.integers(len(first.base), size=len(base))]
     everywhere = np.tile(first.intervened.any(axis=0), (len(base), 1))
     settings = (
         Setting(first.variable, source, everywhere),
@@ -173,4 +239,4 @@ def _right(studied: StudiedModel, posed: JointPairs, first: Site, second: Site) 
 
 
 def _shares(right: np.ndarray, posed: JointPairs) -> list[float]:
-    return [right[which].mean() if which.any() else 1.0 for which in (posed.by_first, posed.by_second)]
+    return [float(right[which].mean()) if which.any() else 1.0 for which in (posed.by_first, posed.by_second)]

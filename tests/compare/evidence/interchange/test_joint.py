@@ -9,10 +9,10 @@ import pytest
 from rasplens.compare import CompareConfig, pair
 from rasplens.compare.evidence.interchange.accuracy import interchanges
 from rasplens.compare.evidence.interchange.coordinates import whole
-from rasplens.compare.evidence.interchange.joint import _may_be_related, _right, joint_interchanges
+from rasplens.compare.evidence.interchange.joint import _may_follow, _right, joint_interchanges
 from rasplens.compare.evidence.interchange.pairs import draw_pairs
 from rasplens.compare.evidence.interchange.reference_sites import ReferenceSites
-from rasplens.compare.evidence.interchange.sites import Site
+from rasplens.compare.evidence.interchange.sites import Site, when
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compare.verdict.calibration.circuits import HARD
@@ -111,6 +111,10 @@ def test_a_choice_finds_nothing_where_no_site_is_good():
     assert one.ceiling[one.pairs.by_first].all()
 
 
+def may_be_related(pairing, first, second):
+    return _may_follow(pairing, first, second) or _may_follow(pairing, second, first)
+
+
 def test_variables_that_the_compiler_merged_are_related():
     """What the last one is computed from is a copy of the first: the program does not say that they are one."""
     digit = Aggregate(Select(indices, indices, lambda key, query: key == query - 1), tokens).named("digit")
@@ -124,7 +128,7 @@ def test_variables_that_the_compiler_merged_are_related():
     pairing = pair(compiled, compiled, task, FEW, 0, vocabulary_of(compiled, task))
     chosen = {pairs.variable: pairs for pairs, _ in draw_pairs(pairing, 0)}
     related = {
-        names: _may_be_related(pairing.fitting, *(chosen[name] for name in names))
+        names: may_be_related(pairing.fitting, *(chosen[name] for name in names))
         for names in itertools.combinations(sorted(chosen), 2)
     }
     alone = {names for names, is_related in related.items() if not is_related}
@@ -140,6 +144,32 @@ def test_where_one_is_computed_from_the_other_there_is_no_choice(association):
     for variables, one in found.items():
         at_wide = _right(pairing.learned, one.pairs, wide, wide)
         assert np.array_equal(one.right, at_wide) == (SUM in variables)
+
+
+def before_marked(mark):
+    """The token before, a variable that position and it make, and both of them with the own token."""
+    before = Aggregate(Select(indices, indices, lambda key, query: key == query - 1), tokens).named("before")
+    marked = SequenceMap(mark, before, indices).named("marked")
+    task = task_from_program(SequenceMap(lambda one, own: f"{one}{own}", marked, tokens).named("all"), "abc", 5)
+    return task, compile_for(task)
+
+
+@pytest.mark.parametrize(
+    "mark", [lambda token, place: place if token == "a" else -1, lambda token, place: f"{token}{place}"]
+)
+def test_where_a_late_site_overwrites_what_only_position_makes_of_it_nothing_is_known(mark):
+    """Once, a trained model that has both was said not to: its last site of the first holds the second as well."""
+    task, compiled = before_marked(mark)
+    pairing = pair(compiled, compiled, task, FEW, 0, vocabulary_of(compiled, task))
+    drawn, reference = draw_pairs(pairing, 0), ReferenceSites(pairing, 0)
+    alone = {one.variable: one for one in interchanges(pairing, drawn, representations(pairing), reference, 0)}
+    assert set(alone) == {"before", "marked"}
+    early = next(site for site in alone["marked"].good if when(site.point) < when(alone["before"].good[0].point))
+    both = alone["before"], replace(alone["marked"], good=(early,))
+    (one,) = joint_interchanges(pairing, drawn, both, reference, 0)
+    assert one.variables == ("before", "marked")
+    assert not one.pairs.by_first.any()
+    assert not one.pairs.by_second.any()
 
 
 def test_the_program_says_what_is_expected(association):
