@@ -9,14 +9,17 @@ not learned is a finding, and `truth.py` says so.
 """
 
 import argparse
+import itertools
 import shutil
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.natural.mechanisms import MECHANISMS, Mechanism, get_mechanism
-from rasplens.learned import Architecture, LearnedModel, Recipe, train_many
+from benchmarks.swept import add_arguments, swept
+from rasplens.learned import Architecture, LearnedModel, Recipe, load_learned, train_many
+from rasplens.sweeps import Job
+from rasplens.sweeps.job import Row
 
 FOLDER = Path("runs/natural")
 SEEDS = (0, 1, 2)
@@ -111,30 +114,41 @@ def train_shape(name: str, shape: str, seeds: Sequence[int], folder: Path) -> di
     return dict(zip(missing, models, strict=True))
 
 
+def trained(mechanism: str, shape: str, seeds: list[int], folder: str) -> list[Row]:
+    """The accuracy of each model of a mechanism and shape, on held-out inputs; those that lack are trained."""
+    train_shape(mechanism, shape, seeds, Path(folder))
+    paths = {seed: Path(folder) / f"{model_name(mechanism, shape, seed)}.safetensors" for seed in seeds}
+    models = {seed: load_learned(path) for seed, path in paths.items()}
+    return [{"model_seed": seed, "accuracy": one.provenance["accuracy"]["token"]} for seed, one in models.items()]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default=",".join(MECHANISMS), help="mechanisms, with commas")
     parser.add_argument("--shapes", default=",".join(SHAPES), help="shapes, with commas")
     parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
     parser.add_argument("--folder", type=Path, default=FOLDER)
-    parser.add_argument("--copy-to", type=Path, help="a folder that every new model is copied to")
+    parser.add_argument("--copy-to", type=Path, help="a folder that every model is copied to")
+    add_arguments(parser)
     arguments = parser.parse_args()
     chosen = [(n, s) for n, s in plan(arguments.only.split(",")) if s in arguments.shapes.split(",")]
-    for done, (name, shape) in enumerate(chosen, start=1):
-        began = time.perf_counter()
-        models = train_shape(name, shape, arguments.seeds, arguments.folder)
-        for seed in models:
-            if arguments.copy_to is not None:
-                arguments.copy_to.mkdir(parents=True, exist_ok=True)
-                shutil.copy(arguments.folder / f"{model_name(name, shape, seed)}.safetensors", arguments.copy_to)
-        if models:
-            accuracies = [model.provenance["accuracy"]["token"] for model in models.values()]
-            learned = sum(accuracy >= LEARNED_FROM for accuracy in accuracies)
-            shown = " ".join(f"{accuracy:.4f}" for accuracy in accuracies)
-            seconds = time.perf_counter() - began
-            print(
-                f"[{done}/{len(chosen)}] {name} {shape}: {shown} ({learned} learned, {seconds:.0f} s)", flush=True
-            )
+    same = {"seeds": list(arguments.seeds), "folder": str(arguments.folder)}
+    jobs = [Job("benchmarks.natural.train:trained", {"mechanism": n, "shape": s, **same}) for n, s in chosen]
+    found = swept(jobs, arguments)
+    for why in found["error"].dropna():
+        print(why)
+    if found["error"].notna().all():
+        raise SystemExit("No model was trained.")
+    learned = found.assign(learned=found["accuracy"] >= LEARNED_FROM).groupby(["mechanism", "shape"], sort=False)
+    print(
+        learned.agg(
+            learned=("learned", "sum"), lowest=("accuracy", "min"), seconds=("seconds", "first")
+        ).to_string()
+    )
+    if arguments.copy_to is not None:
+        arguments.copy_to.mkdir(parents=True, exist_ok=True)
+        for (name, shape), seed in itertools.product(chosen, arguments.seeds):
+            shutil.copy(arguments.folder / f"{model_name(name, shape, seed)}.safetensors", arguments.copy_to)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ python -m benchmarks.natural.verdicts --seeds 0 --write docs/natural-models.md
 
 import argparse
 import json
-import sys
+from collections.abc import Collection, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -14,13 +14,16 @@ import pandas as pd
 
 from benchmarks.natural.mechanisms import Mechanism, get_mechanism
 from benchmarks.page import table, write
-from rasplens.compare.config import get_config
+from benchmarks.swept import add_arguments, swept
+from rasplens.compare.config import PRESETS, Preset, get_config
 from rasplens.compare.evidence.collection import causal_tests
 from rasplens.compare.models.pairing import pair
 from rasplens.compare.verdict.program_claims import program_claims
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, UNKNOWN, verdict
 from rasplens.compile import CompiledModel
 from rasplens.model import load
+from rasplens.sweeps import Job
+from rasplens.sweeps.job import Row
 
 TRUTH = Path(__file__).with_name("truth.json")
 
@@ -33,35 +36,40 @@ MOST_LAYERS = 6
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", default="0,1,2", help="of the models, with commas")
-    parser.add_argument("--config", default="quick", help="of the comparisons")
-    parser.add_argument("--rows", type=Path, help="one JSON line a comparison; what it has is not made again")
+    parser.add_argument("--config", choices=list(PRESETS), default="quick", help="of the comparisons")
     parser.add_argument("--write", type=Path, help="the page to put the table into")
+    add_arguments(parser)
     arguments = parser.parse_args()
-    seeds = {int(seed) for seed in arguments.seeds.split(",")}
-    done = _read(arguments.rows, arguments.config)
-    rows = []
-    for found in json.loads(TRUTH.read_text())["models"]:
-        if found["seed"] not in seeds or found["label"] == "not learned":
-            continue
-        if (before := done.get((found["model"], found["program"]))) is not None:
-            rows.append(before)
-            continue
-        compiled = _compiled(found["mechanism"], found["program"])
-        if compiled.transformer.config.n_layers > MOST_LAYERS:
-            continue
-        rows.append(_row(found, compiled, arguments.config))
-        print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
-        if arguments.rows is not None:
-            with arguments.rows.open("a") as file:
-                file.write(json.dumps(rows[-1]) + "\n")
-    text = page(pd.DataFrame(rows), arguments.config)
+    found = swept(jobs({int(seed) for seed in arguments.seeds.split(",")}, arguments.config), arguments)
+    text = page(found, arguments.config)
     print(text)
     if arguments.write is not None:
         write(arguments.write, "verdicts", text)
 
 
+def jobs(seeds: Collection[int], config: Preset) -> Iterator[Job]:
+    """One for each model that is labelled and each of its programs."""
+    for found in json.loads(TRUTH.read_text())["models"]:
+        if found["seed"] in seeds and found["label"] != "not learned":
+            what = {name: found[name] for name in ("model", "mechanism", "shape", "seed", "program", "label")}
+            path = str(MODELS / f"{found['model']}.safetensors")
+            yield Job("benchmarks.natural.verdicts:compared", {**what, "path": path, "config": config}, [path])
+
+
+def compared(mechanism: str, program: str, path: str, config: Preset, **labels: object) -> Row:
+    """What a comparison says of a model and a program; nothing of one that no model here has room for."""
+    compiled = _compiled(mechanism, program)
+    if compiled.transformer.config.n_layers > MOST_LAYERS:
+        return {"left_out": "a rival that no model here has room for"}
+    pairing = pair(compiled, load(path), _mechanism(mechanism).task, get_config(config), 0)
+    said = verdict(program_claims(pairing, causal_tests(pairing, {}, 0), 0))
+    return {"verdict": said.answer, **said.levels, "reasons": " ".join(said.reasons[:2])}
+
+
 def page(frame: pd.DataFrame, config: str) -> str:
     """The verdicts by truth, and every one that is wrong or open."""
+    failed = frame[frame["error"].notna()]
+    frame = frame[frame["verdict"].notna()]
     known = frame[frame["label"].isin(["same", "different"])]
     right = (known["label"] == "same") == (known["verdict"] == IMPLEMENTS)
     right &= known["verdict"] != UNKNOWN
@@ -82,16 +90,9 @@ def page(frame: pd.DataFrame, config: str) -> str:
             table(["truth", *map(str, counts.columns)], rows),
             "Not right:",
             table(["model", "program", "truth", "verdict", "why"], listed),
+            *(f"`{row['model']}`, {row['program']}, is left out: {row['error']}." for _, row in failed.iterrows()),
         )
     )
-
-
-def _read(path: Path | None, config: str) -> dict[tuple[str, str], dict]:
-    """The rows of an earlier run with this config, by model and program."""
-    if path is None or not path.exists():
-        return {}
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    return {(row["model"], row["program"]): row for row in rows if row["config"] == config}
 
 
 @cache
@@ -102,20 +103,6 @@ def _mechanism(name: str) -> Mechanism:
 @cache
 def _compiled(mechanism: str, program: str) -> CompiledModel:
     return _mechanism(mechanism).compile(program)
-
-
-def _row(found: dict, compiled: CompiledModel, config: str) -> dict:
-    model = load(MODELS / f"{found['model']}.safetensors")
-    pairing = pair(compiled, model, _mechanism(found["mechanism"]).task, get_config(config), 0)
-    said = verdict(program_claims(pairing, causal_tests(pairing, {}, 0), 0))
-    return {
-        "config": config,
-        **{name: found[name] for name in ("model", "mechanism", "shape", "seed", "program", "label")},
-        "verdict": said.answer,
-        **said.levels,
-        "reasons": " ".join(said.reasons[:2]),
-        "claims": said.to_dict()["claims"],
-    }
 
 
 if __name__ == "__main__":

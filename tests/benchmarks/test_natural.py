@@ -1,10 +1,14 @@
 """The mechanisms' programs solve their tasks, and the truth script tells compiled programs apart."""
 
+import json
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
-from benchmarks.natural import page, truth
+from benchmarks.natural import page, train, truth, verdicts
 from benchmarks.natural.mechanisms import MECHANISMS, get_mechanism
 from benchmarks.natural.predictions import Predictions, answers_asked, steps_of
 from benchmarks.natural.train import SHAPES, model_name, plan, recipe_of, shapes_of, train_shape
@@ -172,3 +176,38 @@ def test_the_page_names_every_label():
     assert "| first | 1 of 1 | `first_by_relay` | 0 | 1 | 0 |" in text
     assert "| `one` | 1.000 | same | different (cut 0.31) |" in text
     assert "| `first` | `first` | same |" in text
+
+
+def test_verdicts_are_jobs_whose_failures_stand_in_the_table(tmp_path, monkeypatch):
+    """A job for each model and program of a seed that is labelled, as data; what failed is told."""
+    monkeypatch.setattr(verdicts, "MODELS", tmp_path)
+    for one in json.loads(verdicts.TRUTH.read_text())["models"]:
+        (tmp_path / f"{one['model']}.safetensors").touch()
+    asked = list(verdicts.jobs({0}, "quick"))
+    assert {job.arguments["seed"] for job in asked} == {0}
+    assert all(list(job.files) == [job.arguments["path"]] for job in asked)
+    assert "not learned" not in {job.arguments["label"] for job in asked}
+    columns = "model", "program", "label", "verdict", "reasons", "error"
+    rows = [
+        ("m-one-0", "first", "same", "implements", "", None),
+        ("m-one-0", "last", "different", "implements", "because", None),
+        ("m-one-1", "first", "same", None, None, "KeyError: 1"),
+    ]
+    text = verdicts.page(pd.DataFrame(rows, columns=columns), "quick")
+    assert text.startswith("2 comparisons of known truth (`quick`): 50.0% right, 50.0% wrong")
+    assert "| m-one-0 | last | different | implements | because |" in text
+    assert "`m-one-1`, first, is left out: KeyError: 1." in text
+
+
+@pytest.mark.slow
+def test_training_by_a_sweep_trains_what_lacks(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    which = ["--only", "first", "--shapes", "one", "--seeds", "0"]
+    where = ["--folder", "models", "--copy-to", "copy", "--results", "results"]
+    monkeypatch.setattr("sys.argv", ["train", *which, *where, "--processes", "1"])
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    train.main()
+    assert capsys.readouterr().out.split()[-4:-1] == ["one", "1", "1.0"]
+    assert (tmp_path / "copy" / "first-one-0.safetensors").is_file()
+    said = verdicts.compared("first", "first", "models/first-one-0.safetensors", "quick", model="first-one-0")
+    assert said["verdict"] == "implements"
