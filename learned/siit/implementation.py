@@ -128,6 +128,7 @@ def train_to_implement(
     provenance = {
         "origin": f"trained to implement {compiled.output!r} by SIIT with seed {seed}",
         "seed": seed,
+        "task_digest": task.digest,
         "steps": end.reports[-1].step,
         "architecture": asdict(architecture),
         "recipe": asdict(recipe),
@@ -161,6 +162,11 @@ def load_implementation(path: str | Path, program: CompiledModel | SOp | str, ta
         raise RaspLensError(
             f"{path} is for inputs of {config.n_ctx - offset} out of {config.d_vocab - offset} tokens; those of "
             f"{task.name!r} are {task.n_ctx} out of {len(task.vocab)}. Give the vocabulary and length that it has."
+        )
+    if stored.provenance.get("task_digest", task.digest) != task.digest:
+        raise RaspLensError(
+            f"{path} was trained on other tokens, inputs or answers than those of {task.name!r}. Give the "
+            "vocabulary, in its order, and the program that it has."
         )
     accuracy = implementation_accuracy(compiled, stored.transformer, circuit, task, stored.provenance["seed"])
     return SIITModel(stored.transformer, compiled, circuit, task, accuracy, stored.provenance)

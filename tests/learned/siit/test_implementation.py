@@ -61,6 +61,9 @@ def test_a_stored_model_comes_back_with_its_circuit(trained, task, compiled, tmp
     longer = task_from_program(compiled.program, task.vocab, task.n_ctx + 1)
     with pytest.raises(RaspLensError, match=r"is for inputs of 6 out of 3 tokens; those of .* are 7"):
         load_implementation(path, compiled.program, longer)
+    others = task_from_program(compiled.program, tuple(reversed(task.vocab)), task.n_ctx)
+    with pytest.raises(RaspLensError, match="was trained on other tokens, inputs or answers than those of"):
+        load_implementation(path, compiled.program, others)
 
 
 def test_a_seed_gives_the_same_model_and_another_seed_another(task, compiled):
