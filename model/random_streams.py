@@ -51,7 +51,7 @@ STREAMS: Mapping[str, int] = MappingProxyType(
         "SIIT sites": 32,
         "joint interchange sites": 33,
         "intervals of areas": 34,
-        "joint interchange alike": 35,
+        "joint interchange told": 35,
         "twins": 40,
         "random programs": 41,
     }

@@ -9,7 +9,8 @@ from scipy.stats import binomtest
 from rasplens.compare.evidence.behaviour import HELD_OUT, OUT_OF_DISTRIBUTION, Behaviour
 from rasplens.compare.evidence.collection import CausalTests
 from rasplens.compare.evidence.interchange.accuracy import Interchange
-from rasplens.compare.evidence.interchange.joint import JointInterchange, JointPairs
+from rasplens.compare.evidence.interchange.joint import JointInterchange
+from rasplens.compare.evidence.interchange.joint_pairs import JointPairs
 from rasplens.compare.evidence.interchange.pairs import intermediate_variables, why_not_interchangeable
 from rasplens.compare.evidence.routes.attended import Attended
 from rasplens.compare.evidence.routes.questions import COUNTED, KEYS, QUERIES, UNREAD

@@ -10,10 +10,8 @@ from the other, the program's answers need both as they were set, wherever that 
 can be interchanged alone are tried as well, on pairs to choose on. Where one is computed from the other that would
 be no test: set later than the other and wide enough, it would overwrite it.
 
-Where it does so at its last place, the other may be in the model for all that: what that place holds of it is
-overwritten as well. Then the one is taken from inputs of which the other has the very value that it is set to. To
-overwrite it does no harm there; to compute it again from the new value does. Where a position alone makes the one
-of the other there is no such question, and nothing is known.
+Where it does so at its last place, the other may be in the model for all that: then what that place holds of it is
+overwritten as well. So it is asked again in another way, see `posed_to_tell`.
 """
 
 import itertools
@@ -22,38 +20,18 @@ from dataclasses import dataclass, replace
 
 import networkx as nx
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool
 
 from rasplens.compare.evidence.interchange.accuracy import FOUND, Interchange
-from rasplens.compare.evidence.interchange.pairs import InterchangePairs, Setting, counterfactual, moves, sayable
+from rasplens.compare.evidence.interchange.joint_pairs import JointPairs, posed_to_tell, posed_together
+from rasplens.compare.evidence.interchange.pairs import InterchangePairs, moves
 from rasplens.compare.evidence.interchange.patching import taken
 from rasplens.compare.evidence.interchange.reference_sites import ReferenceSites
 from rasplens.compare.evidence.interchange.sites import GOOD_ENOUGH, Site, when
-from rasplens.compare.evidence.posable import posable
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.models.studied_model import StudiedModel
 from rasplens.compile.rasp.program_graph import program_graph
 from rasplens.model import random_streams
-from rasplens.tasks.task import NOT_ASKED
-
-
-@dataclass(frozen=True, eq=False)
-class JointPairs:
-    """Inputs on which two variables are interchanged at once, and what the program says of them.
-
-    Attributes:
-        base: Inputs, by their place in the pairing.
-        settings: The two variables, each with its own sources.
-        expected: The program's answers then, as the task's codes.
-        by_first: Where the first variable makes a difference: with the second alone, the answer is another.
-        by_second: Where the second one does.
-    """
-
-    base: Int[np.ndarray, " pair"]
-    settings: tuple[Setting, Setting]
-    expected: Int[np.ndarray, "pair answer"]
-    by_first: Bool[np.ndarray, "pair answer"]
-    by_second: Bool[np.ndarray, "pair answer"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,20 +77,23 @@ def joint_interchanges(
     fitting = pairing.fitting
     assert fitting is not None
     chosen = {pairs.variable: pairs for pairs, _ in drawn}
-    rng, rng_sites, rng_alike = (
-        random_streams.rng(seed, f"joint interchange{of}") for of in ("", " sites", " alike")
+    rng, rng_sites, rng_told = (
+        random_streams.rng(seed, f"joint interchange{of}") for of in ("", " sites", " told")
     )
     found = [one for one in interchanged if one.accuracy.score >= FOUND]
     for both in itertools.combinations(found, 2):
         first, second = both
         pairs = chosen[first.variable], chosen[second.variable]
         follow = _may_follow(fitting, *pairs), _may_follow(fitting, *reversed(pairs))
-        to_choose = None if any(follow) else _posed(fitting, *pairs, _any_source(*pairs, rng_sites))
-        posed = _posed(pairing, first.pairs, second.pairs, _any_source(first.pairs, second.pairs, rng))
+        to_choose = None if any(follow) else posed_together(fitting, *pairs, rng_sites)
+        posed = posed_together(pairing, first.pairs, second.pairs, rng)
         one = _interchanged(pairing, both, pairs, posed, to_choose, reference)
         if follow == (True, False) and _may_be_overwritten(one):
-            alike = _posed_alike(pairing, first.pairs, second.pairs, posed, rng_alike)
-            one = _interchanged(pairing, both, pairs, alike, None, reference)
+            telling = posed_to_tell(pairing, first.pairs, second.pairs, rng_told)
+            if telling is None:
+                one = replace(one, pairs=posed.without_questions())
+            else:
+                one = _interchanged(pairing, both, pairs, telling, None, reference)
         yield one
 
 
@@ -154,60 +135,6 @@ def _may_be_overwritten(one: JointInterchange) -> bool:
     first, second = one.points
     by_first, by_second = _shares(one.right, one.pairs)
     return by_first >= GOOD_ENOUGH > by_second and when(first) > when(second)
-
-
-def _any_source(first: InterchangePairs, second: InterchangePairs, rng: np.random.Generator) -> np.ndarray:
-    """For each pair of the second variable a source of the first."""
-    return first.source[rng.integers(len(first.base), size=len(second.base))]
-
-
-def _posed_alike(
-    pairing: Pairing,
-    first: InterchangePairs,
-    second: InterchangePairs,
-    posed: JointPairs,
-    rng: np.random.Generator,
-) -> JointPairs:
-    """As posed, with the first variable from inputs that differ in it and have what the second is set to.
-
-    Of the first nothing is asked. Where there are no such inputs, nothing is.
-    """
-    inputs, own, other = (
-        np.flatnonzero(pairing.agrees),
-        pairing.codes[first.variable],
-        pairing.codes[second.variable],
-    )
-    source = np.full(len(second.base), -1)
-    for row, (setting, at) in enumerate(zip(second.source, second.intervened, strict=True)):
-        same = (other[inputs][:, at] == other[setting, at]).all(axis=1)
-        differs = (own[inputs][:, at] != own[setting, at]).any(axis=1)
-        if (fitting := inputs[same & differs]).size:
-            source[row] = rng.choice(fitting)
-    found = source >= 0
-    if not found.any():
-        nothing = np.zeros_like(posed.by_first)
-        return replace(posed, by_first=nothing, by_second=nothing)
-    alike = _posed(pairing, first, second.of(found), source[found])
-    return replace(alike, by_first=np.zeros_like(alike.by_first))
-
-
-def _posed(
-    pairing: Pairing, first: InterchangePairs, second: InterchangePairs, source: Int[np.ndarray, " pair"]
-) -> JointPairs:
-    """The first variable from another input wherever it matters, the second as in its own pairs."""
-    base = second.base
-    everywhere = np.tile(first.intervened.any(axis=0), (len(base), 1))
-    settings = (
-        Setting(first.variable, source, everywhere),
-        Setting(second.variable, second.source, second.intervened),
-    )
-    expected, scores = counterfactual(pairing, base, *settings)
-    asked, expected = posable(pairing).are_posed(expected, scores), sayable(pairing, expected)
-    by_second, by_first = (
-        (expected != counterfactual(pairing, base, alone)[0]) & (expected != NOT_ASKED) for alone in settings
-    )
-    first_set, second_set = (Setting(one.variable, one.source[asked], one.intervened[asked]) for one in settings)
-    return JointPairs(base[asked], (first_set, second_set), expected[asked], by_first[asked], by_second[asked])
 
 
 def _sites(

@@ -62,8 +62,8 @@ class InterchangePairs:
         """The positions at which the variable is taken from some source."""
         return np.flatnonzero(self.intervened.any(axis=0)).tolist()
 
-    def of(self, rows: Bool[np.ndarray, " pair"] | slice) -> "InterchangePairs":
-        """Some of the pairs."""
+    def of(self, rows: Bool[np.ndarray, " pair"] | Int[np.ndarray, " row"] | slice) -> "InterchangePairs":
+        """Some of the pairs, by a mask or by their places."""
         parts = self.base, self.source, self.intervened, self.expected, self.changes
         return InterchangePairs(self.variable, *(part[rows] for part in parts))
 
@@ -182,6 +182,16 @@ def counterfactual(
 
 def moves(pairing: Pairing, pairs: InterchangePairs, variable: str) -> bool:
     """Whether a variable changes in the compiled model, on any pair, when that of the pairs is interchanged."""
+    other = pairing.compiled.variables[variable]
+    before = nearest(other, other.read(pairing.reference.activation(other.written_at, pairs.base)))[0]
+    setting = Setting(pairs.variable, pairs.source, pairs.intervened)
+    return bool((before != codes_when_set(pairing, pairs.base, setting, variable)).any())
+
+
+def codes_when_set(
+    pairing: Pairing, base: Int[np.ndarray, " pair"], setting: Setting, variable: str
+) -> Int[np.ndarray, "pair pos"]:
+    """A variable in the compiled model, on inputs on which another one is set; codes as in `pairing.codes`."""
     reference, other = pairing.reference, pairing.compiled.variables[variable]
     found: list[np.ndarray] = []
 
@@ -189,11 +199,8 @@ def moves(pairing: Pairing, pairs: InterchangePairs, variable: str) -> bool:
         found.append(stream[:, reference.places].numpy())
         return stream
 
-    take = _take(pairing, Setting(pairs.variable, pairs.source, pairs.intervened))
-    reference.logits([take, (other.written_at, watch)], pairs.base)
-    clean = reference.activation(other.written_at, pairs.base)
-    before, after = (nearest(other, other.read(stream))[0] for stream in (clean, np.concatenate(found)))
-    return bool((before != after).any())
+    reference.logits([_take(pairing, setting), (other.written_at, watch)], base)
+    return nearest(other, other.read(np.concatenate(found)))[0]
 
 
 def _first_attending(point: str) -> int:

@@ -154,6 +154,25 @@ def before_marked(mark):
     return task, compile_for(task)
 
 
+def test_what_is_computed_again_is_told_from_what_is_only_overwritten():
+    """Of the largest of three there are questions enough, though mostly the value is the same, computed again."""
+    circuit = HARD["highest_of_three"]
+    task = circuit.task()
+    own, far = (
+        compile_program(build(), task.vocab, task.n_ctx, mask=task.visible)
+        for build in (circuit.program, circuit.alternative)
+    )
+    highest = "highest_of_three_of_last_two"
+    _, alone, found = joint(far, own, task)
+    assert alone[highest] == 1
+    for token in ("1_before", "2_before"):
+        one = found[token, highest]
+        assert not one.pairs.by_first.any()
+        assert one.pairs.by_second.any(axis=1).sum() >= 12
+        assert not one.right[one.pairs.by_second].any()
+        assert one.ceiling[one.pairs.by_second].mean() > 0.95
+
+
 @pytest.mark.parametrize(
     "mark", [lambda token, place: place if token == "a" else -1, lambda token, place: f"{token}{place}"]
 )
