@@ -3,32 +3,18 @@
 Overlap with a known circuit is not faithfulness (Hanna et al. 2024, arXiv 2403.17806): both are measured.
 """
 
-import math
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
-from jaxtyping import Bool, Float
-from scipy.stats import bootstrap
-from sklearn.metrics import average_precision_score, roc_auc_score
+from jaxtyping import Bool
 
+from rasplens.compare.discovery.areas import precision_area, roc_area, stairs_area, with_interval
 from rasplens.compare.discovery.problem import Problem, Scores
 from rasplens.errors import RaspLensError
-from rasplens.model.random_streams import rng
 
 SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Of edges kept, at which faithfulness is measured; as in MIB (Mueller et al. 2025, arXiv 2504.13151)."""
-
-N_DRAWN = 200
-"""Resamples of edges for an interval."""
-
-STAIRS = (0.0, 1e-5, 1e-4, 1e-3, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0, 10.0, 20.0, 50.0, 100.0)
-"""Thresholds of the public code of InterpBench (Gupta et al. 2024, arXiv 2407.14494).
-
-From point to point its curve goes right, then up, and behind the last one right: between two circuits nothing is
-taken for granted. Conmy et al. 2023 (arXiv 2304.14997) call that pessimistic.
-"""
 
 
 @dataclass(frozen=True)
@@ -103,8 +89,10 @@ def score_edges(
         np.array([values[group].max() for group in groups], dtype=values.dtype)
         for values in (filled, in_circuit, _touches(problem, decoys))
     )
-    auroc, auroc_low, auroc_high = _with_interval(labels, own, partial(_area, curve=protocol.curve), protocol.seed)
-    precision, precision_low, precision_high = _with_interval(labels, own, average_precision_score, protocol.seed)
+    area = roc_area if protocol.curve == "whole" else stairs_area
+    (auroc, auroc_low, auroc_high), (precision, precision_low, precision_high) = (
+        with_interval(one, own[labels], own[~labels], protocol.seed) for one in (area, precision_area)
+    )
     cpr, cmd = faithfulness(problem, filled)
     return MethodScore(
         auroc=auroc,
@@ -119,39 +107,6 @@ def score_edges(
         decoys=_decoys_below(own, labels, at_decoys),
         n_edges=len(own),
     )
-
-
-def _with_interval(
-    labels: Bool[np.ndarray, " edge"], scores: Scores, area: Callable[..., float], seed: int
-) -> tuple[float, float, float]:
-    """An area of scores, NaN if all edges are in the circuit or none; its interval, if of each there are two."""
-    fewest = min(labels.sum(), (~labels).sum())
-    if fewest < 2:
-        return float(area(labels, scores)) if fewest else math.nan, math.nan, math.nan
-
-    def of_drawn(inside: Float[np.ndarray, " inside"], outside: Float[np.ndarray, " outside"]) -> float:
-        both = np.concatenate([inside, outside])
-        return float(area(np.arange(len(both)) < len(inside), both))
-
-    found = bootstrap(
-        (scores[labels], scores[~labels]),
-        of_drawn,
-        vectorized=False,
-        method="percentile",
-        n_resamples=N_DRAWN,
-        rng=rng(seed, "intervals of areas"),
-    )
-    low, high = found.confidence_interval
-    return float(area(labels, scores)), float(low), float(high)
-
-
-def _area(labels: Bool[np.ndarray, " edge"], scores: Scores, curve: str) -> float:
-    """Under the ROC curve, or under the stairs below its points at fixed thresholds."""
-    if curve == "whole":
-        return float(roc_auc_score(labels, scores))
-    chosen = scores[None] >= np.array(STAIRS)[::-1, None]
-    false, true = (np.concatenate([[0.0], chosen[:, which].mean(axis=1)]) for which in (~labels, labels))
-    return float((np.diff(true) * (1 - false[1:])).sum())
 
 
 def faithfulness(problem: Problem, ranked: Scores) -> tuple[float, float]:
