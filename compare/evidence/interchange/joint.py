@@ -11,7 +11,8 @@ can be interchanged alone are tried as well, on pairs to choose on. Where one is
 be no test: set later than the other and wide enough, it would overwrite it.
 
 Where it does so at its last place, the other may be in the model for all that: then what that place holds of it is
-overwritten as well. So it is asked again in another way, see `posed_to_tell`.
+overwritten as well. So it is asked again in another way, see `posed_to_tell`, if it is known which of the two is
+computed from the other.
 """
 
 import itertools
@@ -81,20 +82,22 @@ def joint_interchanges(
         random_streams.rng(seed, f"joint interchange{of}") for of in ("", " sites", " told")
     )
     found = [one for one in interchanged if one.accuracy.score >= FOUND]
-    for both in itertools.combinations(found, 2):
+    for one, other in itertools.combinations(found, 2):
+        follows = _may_follow(fitting, *(chosen[each.variable] for each in (one, other)))
+        leads = _may_follow(fitting, *(chosen[each.variable] for each in (other, one)))
+        both = (other, one) if leads and not follows else (one, other)
         first, second = both
         pairs = chosen[first.variable], chosen[second.variable]
-        follow = _may_follow(fitting, *pairs), _may_follow(fitting, *reversed(pairs))
-        to_choose = None if any(follow) else posed_together(fitting, *pairs, rng_sites)
+        to_choose = None if follows or leads else posed_together(fitting, *pairs, rng_sites)
         posed = posed_together(pairing, first.pairs, second.pairs, rng)
-        one = _interchanged(pairing, both, pairs, posed, to_choose, reference)
-        if follow == (True, False) and _may_be_overwritten(one):
-            telling = posed_to_tell(pairing, first.pairs, second.pairs, rng_told)
-            if telling is None:
-                one = replace(one, pairs=posed.without_questions())
+        result = _interchanged(pairing, both, pairs, posed, to_choose, reference)
+        if follows != leads and _may_be_overwritten(result):
+            told = posed_to_tell(pairing, first.pairs, second.pairs, rng_told)
+            if told is None:
+                result = replace(result, pairs=posed.without_questions())
             else:
-                one = _interchanged(pairing, both, pairs, telling, None, reference)
-        yield one
+                result = _interchanged(pairing, both, pairs, told, None, reference)
+        yield result
 
 
 def _interchanged(

@@ -49,13 +49,14 @@ def posed_together(
 ) -> JointPairs:
     """The first variable from another input wherever it matters, the second as in its own pairs."""
     source = first.source[rng.integers(len(first.base), size=len(second.base))]
-    return _posed(pairing, first, second, source)[0]
+    second_set = Setting(second.variable, second.source, second.intervened)
+    return _posed(pairing, second.base, _set_everywhere(first, source), second_set)[0]
 
 
 def posed_to_tell(
     pairing: Pairing, first: InterchangePairs, second: InterchangePairs, rng: np.random.Generator
 ) -> JointPairs | None:
-    """Those that tell a second variable that was set from one that is computed again, from the first.
+    """Joint pairs that tell a second variable that was set from one that is computed again, from the first.
 
     Set later than the second, the first may overwrite it in a model that has both. So it is taken from inputs on
     which the second has the very value that it is set to: to overwrite it does no harm. A model that has no second
@@ -64,58 +65,63 @@ def posed_to_tell(
     about, and only the second variable at single positions.
 
     Returns:
-        None if there are no such inputs, as where a position alone makes the second of the first.
+        None if no answer tells, as where a position alone makes the second of the first.
     """
-    second = _at_one_position(second, rng)
-    rows, source = _alike(pairing, first, second, rng)
+    where = _one_position_each(second.intervened, rng)
+    rows, source = _sources_with_the_same_value(pairing, first, second, where, rng)
     if not len(rows):
         return None
-    again = _computed_again(pairing, first, second.of(rows), source)
-    rows, at = np.unique(np.where(again >= 0, rows, -1), return_index=True)
-    rows, at = rows[rows >= 0], at[rows >= 0]
-    if not len(rows):
+    second_set = Setting(second.variable, second.source[rows], where[rows])
+    again = _computed_again(pairing, _set_everywhere(first, source), second_set)
+    kept = np.flatnonzero(again >= 0)
+    kept = kept[np.unique(rows[kept], return_index=True)[1]]
+    if not len(kept):
         return None
-    posed, asked = _posed(pairing, first, second.of(rows), source[at])
+    rows, source, again = rows[kept], source[kept], again[kept]
+    second_set = Setting(second.variable, second.source[rows], where[rows])
+    posed, asked = _posed(pairing, second.base[rows], _set_everywhere(first, source), second_set)
+    if not asked.any():
+        return None
     first_set, second_set = posed.settings
-    lost = Setting(second.variable, again[at][asked], second_set.intervened)
+    lost = Setting(second.variable, again[asked], second_set.intervened)
     otherwise, _ = counterfactual(pairing, posed.base, first_set, lost)
     tells = (otherwise != posed.expected) & (posed.expected != NOT_ASKED)
-    return replace(posed, by_first=np.zeros_like(tells), by_second=tells)
+    return replace(posed, by_first=np.zeros_like(tells), by_second=tells) if tells.any() else None
 
 
-def _at_one_position(pairs: InterchangePairs, rng: np.random.Generator) -> InterchangePairs:
-    """The pairs with one of the positions at which the variable is taken from the source."""
-    chosen = np.where(pairs.intervened, rng.random(pairs.intervened.shape), -1).argmax(axis=1)
-    return replace(pairs, intervened=np.eye(pairs.intervened.shape[1], dtype=bool)[chosen])
+def _one_position_each(
+    intervened: Bool[np.ndarray, "pair pos"], rng: np.random.Generator
+) -> Bool[np.ndarray, "pair pos"]:
+    """Of each pair one of the positions."""
+    chosen = np.where(intervened, rng.random(intervened.shape), -1).argmax(axis=1)
+    return np.eye(intervened.shape[1], dtype=bool)[chosen]
 
 
-def _alike(
-    pairing: Pairing, first: InterchangePairs, second: InterchangePairs, rng: np.random.Generator
+def _sources_with_the_same_value(
+    pairing: Pairing,
+    first: InterchangePairs,
+    second: InterchangePairs,
+    where: Bool[np.ndarray, "pair pos"],
+    rng: np.random.Generator,
 ) -> tuple[Int[np.ndarray, " found"], Int[np.ndarray, " found"]]:
     """Pairs of the second variable, and inputs that have the value it is set to, but another first variable."""
-    own, other, inputs = (
-        pairing.codes[first.variable],
-        pairing.codes[second.variable],
-        np.flatnonzero(pairing.agrees),
-    )
+    own, other = pairing.codes[first.variable], pairing.codes[second.variable]
+    inputs = np.flatnonzero(pairing.agrees)
     rows, found = [np.array([], dtype=int)], [np.array([], dtype=int)]
-    for row, (source, at) in enumerate(zip(second.source, second.intervened.argmax(axis=1), strict=True)):
+    for row, (source, at) in enumerate(zip(second.source, where.argmax(axis=1), strict=True)):
         fits = (other[inputs, at] == other[source, at]) & (own[inputs] != own[source]).any(axis=1)
         found.append(rng.permutation(inputs[fits])[:TRIED])
         rows.append(np.full(len(found[-1]), row))
     return np.concatenate(rows), np.concatenate(found)
 
 
-def _computed_again(
-    pairing: Pairing, first: InterchangePairs, second: InterchangePairs, source: Int[np.ndarray, " pair"]
-) -> Int[np.ndarray, " pair"]:
-    """Inputs on which the second variable is what it would be, computed again; -1 where it would be the same.
+def _computed_again(pairing: Pairing, first: Setting, second: Setting) -> Int[np.ndarray, " pair"]:
+    """Inputs on which the second variable is what it would be, computed again where it is taken from.
 
-    Also where no input has that value there.
+    -1 where that is what it is set to, or no input has it.
     """
-    pair, at = np.arange(len(source)), second.intervened.argmax(axis=1)
-    setting = Setting(first.variable, source, _everywhere(first, len(source)))
-    again = codes_when_set(pairing, second.source, setting, second.variable)[pair, at]
+    pair, at = np.arange(len(second.source)), second.intervened.argmax(axis=1)
+    again = codes_when_set(pairing, second.source, first, second.variable)[pair, at]
     codes = pairing.codes[second.variable]
     has_it = again[:, None] == codes[:, at].T
     is_other = (again != codes[second.source, at]) & has_it.any(axis=1)
@@ -123,24 +129,22 @@ def _computed_again(
 
 
 def _posed(
-    pairing: Pairing, first: InterchangePairs, second: InterchangePairs, source: Int[np.ndarray, " pair"]
+    pairing: Pairing, base: Int[np.ndarray, " pair"], first: Setting, second: Setting
 ) -> tuple[JointPairs, Bool[np.ndarray, " pair"]]:
-    """The pairs that the task could ask for, with sources of the first variable; and which these are."""
-    settings = (
-        Setting(first.variable, source, _everywhere(first, len(source))),
-        Setting(second.variable, second.source, second.intervened),
-    )
-    expected, scores = counterfactual(pairing, second.base, *settings)
+    """The pairs that the task could ask for, and which these are."""
+    expected, scores = counterfactual(pairing, base, first, second)
     asked, expected = posable(pairing).are_posed(expected, scores), sayable(pairing, expected)
     by_second, by_first = (
-        (expected != counterfactual(pairing, second.base, alone)[0]) & (expected != NOT_ASKED)
-        for alone in settings
+        (expected != counterfactual(pairing, base, alone)[0]) & (expected != NOT_ASKED)
+        for alone in (first, second)
     )
-    first_set, second_set = (Setting(one.variable, one.source[asked], one.intervened[asked]) for one in settings)
-    base = second.base[asked]
-    return JointPairs(base, (first_set, second_set), expected[asked], by_first[asked], by_second[asked]), asked
+    first_set, second_set = (
+        Setting(one.variable, one.source[asked], one.intervened[asked]) for one in (first, second)
+    )
+    posed = JointPairs(base[asked], (first_set, second_set), expected[asked], by_first[asked], by_second[asked])
+    return posed, asked
 
 
-def _everywhere(pairs: InterchangePairs, n: int) -> Bool[np.ndarray, "pair pos"]:
-    """Wherever a variable matters."""
-    return np.tile(pairs.intervened.any(axis=0), (n, 1))
+def _set_everywhere(pairs: InterchangePairs, source: Int[np.ndarray, " pair"]) -> Setting:
+    """A variable that is taken from some inputs wherever it matters."""
+    return Setting(pairs.variable, source, np.tile(pairs.intervened.any(axis=0), (len(source), 1)))

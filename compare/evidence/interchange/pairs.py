@@ -62,8 +62,8 @@ class InterchangePairs:
         """The positions at which the variable is taken from some source."""
         return np.flatnonzero(self.intervened.any(axis=0)).tolist()
 
-    def of(self, rows: Bool[np.ndarray, " pair"] | Int[np.ndarray, " row"] | slice) -> "InterchangePairs":
-        """Some of the pairs, by a mask or by their places."""
+    def of(self, rows: Bool[np.ndarray, " pair"] | slice) -> "InterchangePairs":
+        """Some of the pairs."""
         parts = self.base, self.source, self.intervened, self.expected, self.changes
         return InterchangePairs(self.variable, *(part[rows] for part in parts))
 

@@ -10,6 +10,7 @@ from rasplens.compare import CompareConfig, pair
 from rasplens.compare.evidence.interchange.accuracy import interchanges
 from rasplens.compare.evidence.interchange.coordinates import whole
 from rasplens.compare.evidence.interchange.joint import _may_follow, _right, joint_interchanges
+from rasplens.compare.evidence.interchange.joint_pairs import posed_to_tell, posed_together
 from rasplens.compare.evidence.interchange.pairs import draw_pairs
 from rasplens.compare.evidence.interchange.reference_sites import ReferenceSites
 from rasplens.compare.evidence.interchange.sites import Site, when
@@ -171,6 +172,24 @@ def test_what_is_computed_again_is_told_from_what_is_only_overwritten():
         assert one.pairs.by_second.any(axis=1).sum() >= 12
         assert not one.right[one.pairs.by_second].any()
         assert one.ceiling[one.pairs.by_second].mean() > 0.95
+
+
+def test_a_variable_that_is_only_overwritten_is_found(association):
+    """By a late site of a token that holds the sum as well, in the compiled model, which has both."""
+    task, _, far = association
+    pairing = pair(far, far, task, FEW, 0, vocabulary_of(far, task))
+    drawn, reference = draw_pairs(pairing, 0), ReferenceSites(pairing, 0)
+    alone = {one.variable: one for one in interchanges(pairing, drawn, representations(pairing), reference, 0)}
+    token, both = alone["1_before"].pairs, alone[SUM]
+    told = posed_to_tell(pairing, token, both.pairs, np.random.default_rng(0))
+    late, early = both.good[0], next(site for site in both.good if site.point == "blocks.0.hook_mlp_out")
+    assert when(late.point) > when(early.point)
+    assert told.by_second.any(axis=1).sum() > 40
+    assert _right(pairing.learned, told, late, early)[told.by_second].mean() > 0.95
+    together = posed_together(pairing, token, both.pairs, np.random.default_rng(0))
+    assert _right(pairing.learned, together, late, early)[together.by_second].mean() < 0.6
+    wide = too_wide(far, task, 0)  # takes the own token along, which no sum explains
+    assert _right(pairing.learned, told, wide, early)[told.by_second].mean() < 0.6
 
 
 @pytest.mark.parametrize(
