@@ -12,12 +12,12 @@ python benchmarks/siit.py --compare siit --write docs/siit.md         models tha
 
 import argparse
 import math
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
+import torch
 from page import table, write
 from program_sets import SETS, SHAPES, compiled_task, shape_of
 from swept import RESULTS, add_arguments, chosen, swept
@@ -59,8 +59,7 @@ def main() -> None:
     if arguments.compare is None:
         folder.mkdir(parents=True, exist_ok=True)
         found = swept(training_jobs(names, folder, arguments), arguments)
-        at_a_time = f"processes: {arguments.processes or os.cpu_count()}, threads of each: {arguments.threads}"
-        show("", training_summary(found, at_a_time), arguments)
+        show("", training_summary(found), arguments)
         names = found["name"][found["nodes"].notna()].tolist()
     if missing := [name for name in names if not (folder / f"{name}.safetensors").is_file()]:
         of_kept = "Their results are kept without them: use another folder of --results"
@@ -108,7 +107,12 @@ def trained(programs_of: str, name: str, shape: str, recipe: dict[str, float], s
         return {"left_out": str(error).partition(". ")[0]}
     seconds = time.perf_counter() - began
     model.save(Path(folder) / f"{name}.safetensors")
-    return {"nodes": len(model.circuit), **model.accuracy.least, "training": seconds}
+    return {
+        "nodes": len(model.circuit),
+        **model.accuracy.least,
+        "training": seconds,
+        "threads": torch.get_num_threads(),
+    }
 
 
 def compared(programs_of: str, name: str, stored: str, config: Preset, seed: int) -> Row:
@@ -127,7 +131,7 @@ def _changes(text: str) -> dict[str, float]:
     return {name: type(getattr(SIITRecipe(), name))(value) for name, value in parts}
 
 
-def training_summary(found: pd.DataFrame, at_a_time: str) -> str:
+def training_summary(found: pd.DataFrame) -> str:
     """A row a program; bold where an accuracy is reached."""
     marks = SIIT_REACHES
     headings = ["program", "nodes", *(f"{kind} (to reach: {least})" for kind, least in marks.items())]
@@ -144,7 +148,8 @@ def training_summary(found: pd.DataFrame, at_a_time: str) -> str:
         ]
         for row in done.to_dict("records")
     ]
-    middle = f"{done['training'].median():.0f} s a model ({at_a_time})"
+    threads = " or ".join(f"{n:.0f}" for n in sorted(done["threads"].unique()))
+    middle = f"{done['training'].median():.0f} s a model (threads of each: {threads})"
     total = f"{reached.sum()} of {len(done)} programs reach all marks; median {middle}."
     missing = found[found["nodes"].isna()]
     why = missing["error"].where(missing["error"].notna(), missing.get("left_out"))

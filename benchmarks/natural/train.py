@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.natural.mechanisms import MECHANISMS, Mechanism, get_mechanism
-from benchmarks.swept import add_arguments, swept
+from benchmarks.swept import add_arguments, chosen, swept
 from rasplens.learned import Architecture, LearnedModel, Recipe, load_learned, train_many
 from rasplens.sweeps import Job
 from rasplens.sweeps.job import Row
@@ -131,9 +131,10 @@ def main() -> None:
     parser.add_argument("--copy-to", type=Path, help="a folder that every model is copied to")
     add_arguments(parser)
     arguments = parser.parse_args()
-    chosen = [(n, s) for n, s in plan(arguments.only.split(",")) if s in arguments.shapes.split(",")]
+    mechanisms, shapes = chosen(arguments.only, MECHANISMS, "mechanism"), chosen(arguments.shapes, SHAPES, "shape")
+    asked = [(name, shape) for name, shape in plan(mechanisms) if shape in shapes]
     same = {"seeds": list(arguments.seeds), "folder": str(arguments.folder)}
-    jobs = [Job("benchmarks.natural.train:trained", {"mechanism": n, "shape": s, **same}) for n, s in chosen]
+    jobs = [Job("benchmarks.natural.train:trained", {"mechanism": n, "shape": s, **same}) for n, s in asked]
     found = swept(jobs, arguments)
     for why in found["error"].dropna():
         print(why)
@@ -145,10 +146,17 @@ def main() -> None:
             learned=("learned", "sum"), lowest=("accuracy", "min"), seconds=("seconds", "first")
         ).to_string()
     )
+    names = [f"{model_name(*one, seed)}.safetensors" for one, seed in itertools.product(asked, arguments.seeds)]
+    there = [name for name in names if (arguments.folder / name).is_file()]
     if arguments.copy_to is not None:
         arguments.copy_to.mkdir(parents=True, exist_ok=True)
-        for (name, shape), seed in itertools.product(chosen, arguments.seeds):
-            shutil.copy(arguments.folder / f"{model_name(name, shape, seed)}.safetensors", arguments.copy_to)
+        for name in there:
+            shutil.copy(arguments.folder / name, arguments.copy_to)
+    if lacking := sorted(set(names) - set(there)):
+        raise SystemExit(
+            f"{arguments.folder} lacks {', '.join(lacking)}. If results are kept without their models, use "
+            "another folder of --results."
+        )
 
 
 if __name__ == "__main__":

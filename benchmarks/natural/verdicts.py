@@ -69,6 +69,8 @@ def compared(mechanism: str, program: str, path: str, config: Preset, **labels: 
 def page(frame: pd.DataFrame, config: str) -> str:
     """The verdicts by truth, and every one that is wrong or open."""
     failed = frame[frame["error"].notna()]
+    if "verdict" not in frame:
+        raise SystemExit("\n".join(["No comparison gave a verdict.", *failed["error"].unique()]))
     frame = frame[frame["verdict"].notna()]
     known = frame[frame["label"].isin(["same", "different"])]
     right = (known["label"] == "same") == (known["verdict"] == IMPLEMENTS)

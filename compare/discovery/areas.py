@@ -1,4 +1,4 @@
-"""Areas under curves that rank edges, each a function of the scores inside of a circuit and outside.
+"""Areas under the curves of scores, each a function of the scores of edges inside of a circuit and outside.
 
 Along the last axis stand the edges; the axes before it are resamples, all of which are done at once. So intervals
 cost little. Of one sample, the first two are `roc_auc_score` and `average_precision_score` of scikit-learn. Every

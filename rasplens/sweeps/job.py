@@ -141,8 +141,9 @@ def _with_imported(module: Path) -> list[Path]:
         for node in ast.walk(ast.parse(path.read_bytes())) if path.suffix == ".py" else ():
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
             if isinstance(node, ast.ImportFrom) and node.module:
-                names = [node.module]
-            beside = (path.parent / f"{name.partition('.')[0]}.py" for name in names)
+                names.append(node.module)
+            # Of `package.module` either part may be a file of this folder, which may be the package.
+            beside = (path.parent / f"{part}.py" for name in names for part in name.split("."))
             left += [file for file in beside if file.is_file()]
     return sorted(found)
 

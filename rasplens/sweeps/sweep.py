@@ -58,7 +58,7 @@ def sweep(
             other machines need no disk in common with it.
         executor: Who does the jobs: anything that `concurrent.futures` calls so, such as Dask's
             `Client.get_executor()`. By default processes of this machine.
-        processes: How many, without an executor; one a processor by default.
+        processes: How many, without an executor; by default as many as processors have room for.
         threads: Of each of these processes.
         progress: Called at the start and after every job.
 
@@ -85,8 +85,12 @@ def sweep(
         raise StorageError(f"Cannot write to {folder}: {error.strerror}. Name another folder.") from None
     by_key = {job.key: job for job in asked}
     found: dict[str, Outcome] = {key: kept for key, job in by_key.items() if (kept := stored_rows(folder, job))}
-    n = processes or os.cpu_count() or 1
-    doing = partial(in_executor, executor=executor) if executor else partial(in_processes, n=n, threads=threads)
+    n = processes or max(1, (os.cpu_count() or 1) // threads)
+    doing = (
+        partial(in_executor, executor=executor)
+        if executor is not None
+        else partial(in_processes, n=n, threads=threads)
+    )
     _do([job for key, job in by_key.items() if key not in found], found, folder, doing, progress)
     frame = table_of([(job, found[key]) for key, job in by_key.items()])
     write_table(frame, folder / TABLE)

@@ -118,7 +118,7 @@ def _begin(threads: int) -> None:
     """Every process has its own processors, and ends with the one that started it, also when that is killed."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     # More threads than processors would wait for each other.
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NPROC"):  # the last is XLA's
         os.environ[name] = str(threads)
     several = str(threads > 1).lower()
     os.environ["XLA_FLAGS"] = (

@@ -112,7 +112,7 @@ def test_error_rates_have_exact_intervals(load):
 
 def test_siit_s_table_of_training(load):
     base = {"nodes": 2, "behaviour": 1.0, "interchange": 0.98, "strict": 1.0, "changed": np.nan, "error": None}
-    base["within"] = 0.5
+    base |= {"within": 0.5, "threads": 2}
     rows = [
         {"name": "a", **base, "training": 90.0},
         {"name": "b", **base, "interchange": 0.995, "training": 80.0},
@@ -120,8 +120,8 @@ def test_siit_s_table_of_training(load):
         {"name": "c", "left_out": "No answers", "error": None},
         {"name": "d", "error": "KeyError: 1"},
     ]
-    text = load("siit").training_summary(pd.DataFrame(rows), "threads of each: 1")
-    assert text.startswith("1 of 3 programs reach all marks; median 80 s a model")
+    text = load("siit").training_summary(pd.DataFrame(rows))
+    assert text.startswith("1 of 3 programs reach all marks; median 80 s a model (threads of each: 2)")
     assert "| a | 2 | **1.0000** | 0.9800 | **1.0000** | 0.5000 | – | 90 |" in text
     assert "`c` is left out: No answers." in text
     assert "`d` is left out: KeyError: 1." in text

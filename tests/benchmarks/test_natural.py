@@ -199,6 +199,12 @@ def test_verdicts_are_jobs_whose_failures_stand_in_the_table(tmp_path, monkeypat
     assert "`m-one-1`, first, is left out: KeyError: 1." in text
 
 
+def test_where_nothing_could_be_compared_the_errors_are_told():
+    rows = [{"model": "m-one-0", "program": "first", "label": "same", "error": "KeyError: 1"}]
+    with pytest.raises(SystemExit, match=r"No comparison gave a verdict\.\nKeyError: 1"):
+        verdicts.page(pd.DataFrame(rows), "quick")
+
+
 @pytest.mark.slow
 def test_training_by_a_sweep_trains_what_lacks(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -209,5 +215,9 @@ def test_training_by_a_sweep_trains_what_lacks(tmp_path, monkeypatch, capsys):
     train.main()
     assert capsys.readouterr().out.split()[-4:-1] == ["one", "1", "1.0"]
     assert (tmp_path / "copy" / "first-one-0.safetensors").is_file()
+    (tmp_path / "models" / "first-one-0.safetensors").rename(tmp_path / "elsewhere.safetensors")
+    with pytest.raises(SystemExit, match=r"models lacks first-one-0\.safetensors\. If results are kept"):
+        train.main()
+    (tmp_path / "elsewhere.safetensors").rename(tmp_path / "models" / "first-one-0.safetensors")
     said = verdicts.compared("first", "first", "models/first-one-0.safetensors", "quick", model="first-one-0")
     assert said["verdict"] == "implements"

@@ -33,7 +33,10 @@ def test_a_key_depends_on_the_code_of_its_function(tmp_path, monkeypatch):
     assert Job("own_jobs_of_a_test:f", {}).key != key
 
 
-@pytest.mark.parametrize("said", ["from {} import A", "import {}", "from . import {}"])
+@pytest.mark.parametrize(
+    "said",
+    ["from {} import A", "import {}", "from . import {}", "from package.{} import A", "from package import {}"],
+)
 def test_a_key_depends_on_the_code_that_its_function_s_module_imports_from_beside_it(said, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     helper, further = tmp_path / "helper_of_a_test.py", tmp_path / "further_of_a_test.py"
