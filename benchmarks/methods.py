@@ -78,6 +78,10 @@ def main() -> None:
     if arguments.figure is not None and arguments.figure.suffix != ".png":
         parser.error("--figure is a .png")
     found = swept(model_jobs("methods:scored", arguments), arguments)
+    order = list(METHODS)
+    found = found.sort_values(
+        "method", kind="stable", key=lambda names: names.map(order.index, na_action="ignore")
+    )
     is_published = arguments.programs == "interpbench"
     text = tables(found, arguments.seed, is_published)
     print(text)
@@ -139,7 +143,9 @@ def tables(found: pd.DataFrame, seed: int, is_published: bool) -> str:
     if is_published:
         found_by = done[done["protocol"] == "its edges"]
         larger = found_by[found_by["base_rate"] * found_by["n_edges"] > OF_ONE_NODE + 0.5]["program"].unique()
-        for some, of_which in ((done, ""), (done[done["program"].isin(larger)], ", circuits of several nodes")):
+        of_several = done[done["program"].isin(larger)]
+        both = [(done, ""), (of_several, ", circuits of several nodes")]
+        for some, of_which in both[1:] if len(of_several) == len(done) else both:
             heading = f"### Beside published figures: median AUROC, {some['program'].nunique()} programs{of_which}"
             parts += [heading, _published(some, seed)]
     else:
@@ -154,7 +160,7 @@ def each_model(found: pd.DataFrame) -> str:
     parts = []
     for measure, title in (("auroc", "AUROC"), ("average_precision", "Average precision")):
         rows = []
-        for names, of_model in default.groupby(["program", "kind"], sort=False):
+        for names, of_model in default.groupby(["name", "kind"], sort=False):
             cells = of_model.set_index("method").loc[methods]
             rows.append([*names, *(_with_ends(cell, measure) for cell in cells.to_dict("records"))])
         parts += [f"### {title}", table(["program", "kind", *(f"`{method}`" for method in methods)], rows)]

@@ -86,11 +86,8 @@ def sweep(
     by_key = {job.key: job for job in asked}
     found: dict[str, Outcome] = {key: kept for key, job in by_key.items() if (kept := stored_rows(folder, job))}
     n = processes or max(1, (os.cpu_count() or 1) // threads)
-    doing = (
-        partial(in_executor, executor=executor)
-        if executor is not None
-        else partial(in_processes, n=n, threads=threads)
-    )
+    own = partial(in_processes, n=n, threads=threads)
+    doing = own if executor is None else partial(in_executor, executor=executor)
     _do([job for key, job in by_key.items() if key not in found], found, folder, doing, progress)
     frame = table_of([(job, found[key]) for key, job in by_key.items()])
     write_table(frame, folder / TABLE)
