@@ -29,10 +29,9 @@ FEW = CompareConfig(n_inputs=160, n_fitting=300, relevance_inputs=24, interchang
 SUM = "sum_of_three_of_last_two"
 
 
-@pytest.fixture(scope="module")
-def association():
-    """A sum of three tokens: the own one with that of the two before, or one after the other."""
-    circuit = HARD["sum_of_three"]
+def compiled_circuit(name):
+    """A task, and the two programs of a circuit for it."""
+    circuit = HARD[name]
     task = circuit.task()
     own, far = (
         compile_program(build(), task.vocab, task.n_ctx, mask=task.visible)
@@ -41,15 +40,25 @@ def association():
     return task, own, far
 
 
+@pytest.fixture(scope="module")
+def association():
+    """A sum of three tokens: the own one with that of the two before, or one after the other."""
+    return compiled_circuit("sum_of_three")
+
+
+def interchanged_alone(compiled, model, task):
+    """The pairing, pairs to interchange on, sites of the compiled model, and each variable by itself."""
+    pairing = pair(compiled, model, task, FEW, 0, vocabulary_of(compiled, task))
+    drawn, reference = draw_pairs(pairing, 0), ReferenceSites(pairing, 0)
+    return pairing, drawn, reference, interchanges(pairing, drawn, representations(pairing), reference, 0)
+
+
 def joint(compiled, model, task, *, first_tried=None, alone_tried=None):
     """The pairing, the scores of variables alone, and those of two.
 
     Each variable has the site `first_tried` as well, or `alone_tried` and no other, if given.
     """
-    pairing = pair(compiled, model, task, FEW, 0, vocabulary_of(compiled, task))
-    drawn = draw_pairs(pairing, 0)
-    reference = ReferenceSites(pairing, 0)
-    alone = interchanges(pairing, drawn, representations(pairing), reference, 0)
+    pairing, drawn, reference, alone = interchanged_alone(compiled, model, task)
     if first_tried is not None:
         alone = [replace(one, good=(first_tried, *one.good)) for one in alone]
     if alone_tried is not None:
@@ -157,12 +166,7 @@ def before_marked(mark):
 
 def test_what_is_computed_again_is_told_from_what_is_only_overwritten():
     """Of the largest of three there are questions enough, though mostly the value is the same, computed again."""
-    circuit = HARD["highest_of_three"]
-    task = circuit.task()
-    own, far = (
-        compile_program(build(), task.vocab, task.n_ctx, mask=task.visible)
-        for build in (circuit.program, circuit.alternative)
-    )
+    task, own, far = compiled_circuit("highest_of_three")
     highest = "highest_of_three_of_last_two"
     _, alone, found = joint(far, own, task)
     assert alone[highest] == 1
@@ -177,9 +181,8 @@ def test_what_is_computed_again_is_told_from_what_is_only_overwritten():
 def test_a_variable_that_is_only_overwritten_is_found(association):
     """By a late site of a token that holds the sum as well, in the compiled model, which has both."""
     task, _, far = association
-    pairing = pair(far, far, task, FEW, 0, vocabulary_of(far, task))
-    drawn, reference = draw_pairs(pairing, 0), ReferenceSites(pairing, 0)
-    alone = {one.variable: one for one in interchanges(pairing, drawn, representations(pairing), reference, 0)}
+    pairing, _, _, found = interchanged_alone(far, far, task)
+    alone = {one.variable: one for one in found}
     token, both = alone["1_before"].pairs, alone[SUM]
     told = posed_to_tell(pairing, token, both.pairs, np.random.default_rng(0))
     late, early = both.good[0], next(site for site in both.good if site.point == "blocks.0.hook_mlp_out")
@@ -198,9 +201,8 @@ def test_a_variable_that_is_only_overwritten_is_found(association):
 def test_where_a_late_site_overwrites_what_only_position_makes_of_it_nothing_is_known(mark):
     """Once, a trained model that has both was said not to: its last site of the first holds the second as well."""
     task, compiled = before_marked(mark)
-    pairing = pair(compiled, compiled, task, FEW, 0, vocabulary_of(compiled, task))
-    drawn, reference = draw_pairs(pairing, 0), ReferenceSites(pairing, 0)
-    alone = {one.variable: one for one in interchanges(pairing, drawn, representations(pairing), reference, 0)}
+    pairing, drawn, reference, found = interchanged_alone(compiled, compiled, task)
+    alone = {one.variable: one for one in found}
     assert set(alone) == {"before", "marked"}
     early = next(site for site in alone["marked"].good if when(site.point) < when(alone["before"].good[0].point))
     both = alone["before"], replace(alone["marked"], good=(early,))
