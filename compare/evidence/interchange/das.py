@@ -83,11 +83,11 @@ def distributed_alignment_search(
         return agreement(studied, on, point, _subspaces(axes, coordinates)).score
 
     ends = [followed(first_order(loss, began), began, score, steps)]
-    if score(ends[0].best) >= PROMISING:
+    if ends[0].score >= PROMISING:
         # A step of the second order goes further, and takes as long as two of the first.
         ends.append(followed(second_order(loss, began), began, score, steps // 2))
-    best = max((end.best for end in ends), key=score)
-    return Search(_subspaces(axes, best), score(best), max(score(end.last, pairs) for end in ends))
+    best = max(ends, key=lambda end: end.score)
+    return Search(_subspaces(axes, best.best), best.score, max(score(end.last, pairs) for end in ends))
 
 
 def _subspaces(axes: Mapping[int, Whitened], coordinates: np.ndarray) -> dict[int, Subspace]:

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float
 
 RATE = 0.05
+"""Of Adam. Coordinates are of size one."""
 
 MOMENTA = 0.9, 0.999
 """How much of the mean gradient, and of its mean square, a step keeps."""
@@ -83,9 +84,16 @@ def second_order(loss: Loss, start: Coordinates) -> Iterator[Coordinates]:
 
 @dataclass(frozen=True, eq=False)
 class End:
-    """Where a path of coordinates ends, and where on it they were best."""
+    """Where a path of coordinates ends, and where on it they were best.
+
+    Attributes:
+        best: Of the coordinates that were scored, the first with the highest score.
+        score: That score.
+        last: The last coordinates.
+    """
 
     best: Coordinates
+    score: float
     last: Coordinates
 
 
@@ -111,4 +119,5 @@ def followed(
             lasting, goes_on_until = reached, step + steps
         if step >= goes_on_until:
             break
-    return End(best, last)
+    # A path that ends by itself may do so between two scores.
+    return End(last, at_end, last) if (at_end := score(last)) > reached else End(best, reached, last)

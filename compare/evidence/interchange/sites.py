@@ -93,15 +93,17 @@ def find_sites(
     candidates = [*_mapped(studied, found, chosen), *components(studied, chosen.positions)]
     few = alone(studied, chosen.of(slice(FEW_PAIRS)))
     # Of a map and a component that score alike, the map: it takes less along.
-    sites = [scored(*few, point, method, subspaces) for point, method, subspaces in candidates]
-    if len(chosen.base) > FEW_PAIRS:
+    tried = [scored(*few, point, method, subspaces) for point, method, subspaces in candidates]
+    sites = tried
+    if len(chosen.base) > FEW_PAIRS and (promising := _promising(tried)):
+        # From here on without the rest: what is scored on few pairs is held against nothing that is scored on all.
         everything = alone(studied, chosen)
-        promising = _promising(sites)
-        sites = [_rescored(*everything, site) if site in promising else site for site in sites]
-    mapped = [site for site in sites if site.method == "linear map"]
+        sites = [_rescored(*everything, site) for site in promising]
     best = max(sites, key=lambda site: site.score)
     if das_steps and best.score < GOOD_ENOUGH and studied.vocabulary.columns is not None:
         # With nothing to start from, the middle is where a variable between input and output has to be.
+        mapped = [site for site in sites if site.method == "linear map"]
+        mapped = mapped or [site for site in tried if site.method == "linear map"]
         start = max(mapped, key=lambda site: site.score)
         start = start if start.score > 0 else mapped[len(mapped) // 2]
         search = distributed_alignment_search(studied, chosen, start.point, start.subspaces, seed, das_steps)
@@ -114,10 +116,10 @@ def find_sites(
 
 
 def _promising(sites: Sequence[Site]) -> list[Site]:
-    """The sites that do not do clearly worse than the best, at most `MOST_RESCORED`."""
+    """The sites that do not do clearly worse than the best, at most `MOST_RESCORED`, in their order."""
     least = max(max(site.score for site in sites) - CLEARLY_WORSE, np.finfo(float).tiny)
-    best_first = sorted(sites, key=lambda site: -site.score)[:MOST_RESCORED]
-    return [site for site in best_first if site.score >= least]
+    best_first = sorted(range(len(sites)), key=lambda i: -sites[i].score)[:MOST_RESCORED]
+    return [sites[i] for i in sorted(best_first) if sites[i].score >= least]
 
 
 def _spread(sites: Sequence[Site]) -> tuple[Site, ...]:

@@ -67,6 +67,12 @@ def test_a_path_is_followed_while_it_gets_better():
     assert end.last[0] == MOST_TIMES * 10
 
 
+@pytest.mark.parametrize("length", [1, 3, 9])
+def test_the_end_of_a_path_that_stops_by_itself_is_scored(length):
+    end = followed(*numbered([float(i) for i in range(length + 1)]), steps=20)
+    assert (end.best[0], end.score, end.last[0]) == (length, length, length)
+
+
 def test_what_was_best_is_kept():
     end = followed(*numbered([0.0] * 5 + [1.0] + [0.0] * 100), steps=20)
     assert (end.best[0], end.last[0]) == (5, 25)

@@ -7,6 +7,7 @@ from rasplens.compare import CompareConfig, pair
 from rasplens.compare.evidence.interchange.pairs import interchange_pairs, interchangeable_positions
 from rasplens.compare.evidence.interchange.patching import agreement
 from rasplens.compare.evidence.interchange.sites import (
+    FEW_PAIRS,
     MOST_RESCORED,
     NO_WORSE,
     Site,
@@ -106,6 +107,22 @@ def test_components_are_heads_and_what_layers_write(with_itself):
     for point, method, subspaces in parts:
         assert (method, list(subspaces)) == ("component", [2, 3])
         assert subspaces[2].rank == (d_head if point.endswith("hook_z") else studied.model.cfg.d_model)
+
+
+def test_no_site_wins_by_few_pairs(with_itself, found, chosen, monkeypatch):
+    """All do better on few pairs than on all of them, and only three are scored on all."""
+    few = len(chosen.of(slice(FEW_PAIRS)).base)
+    assert few < len(chosen.base)
+
+    def scored(studied, pairs, point, method, subspaces):
+        score = 1.0 if len(pairs.base) <= few else 0.7
+        return Site(point, method, dict(subspaces), score, score)
+
+    monkeypatch.setattr("rasplens.compare.evidence.interchange.sites.MOST_RESCORED", 3)
+    monkeypatch.setattr("rasplens.compare.evidence.interchange.sites.scored", scored)
+    sites = find_sites(with_itself.fitting.learned, chosen, found, 0, das_steps=0)
+    assert {sites.best.score, *(site.score for site in sites.good)} == {0.7}
+    assert len(sites.good) == 3
 
 
 def test_nothing_is_found_in_a_model_that_learned_nothing(with_noise, chosen):
