@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -151,20 +152,25 @@ class Variable:
 
 
 def nearest(
-    variable: Variable, coordinates: Float[np.ndarray, "*batch width"]
-) -> tuple[Int[np.ndarray, "*batch"], Float[np.ndarray, "*batch"]]:
+    variable: Variable, coordinates: Float[Any, "*batch width"], xp: ModuleType = np
+) -> tuple[Int[Any, "*batch"], Float[Any, "*batch"]]:
     """The codes that coordinates are nearest to (-1: undefined), and how far off they are.
 
     The distance is in the units of `TOLERANCE`: at 0.5, another answer is as near.
+
+    Args:
+        variable: What they are coordinates of.
+        coordinates: What `Variable.read` gives.
+        xp: Their array namespace: numpy, or `jax.numpy`.
     """
     if variable.encoding is Encoding.CATEGORICAL:
-        return _nearest_onehot(coordinates)
-    codes, errors = _nearest_number(variable, coordinates[..., 0])
+        return _nearest_onehot(coordinates, xp)
+    codes, errors = _nearest_number(variable, coordinates[..., 0], xp)
     if coordinates.shape[-1] == 1:
         return codes, errors
     is_defined = coordinates[..., 1] > PRESENT
-    errors = np.maximum(np.where(is_defined, errors, 0), np.abs(coordinates[..., 1] - is_defined))
-    return np.where(is_defined, codes, -1), errors
+    errors = xp.maximum(xp.where(is_defined, errors, 0), xp.abs(coordinates[..., 1] - is_defined))
+    return xp.where(is_defined, codes, -1), errors
 
 
 def _turned(place: Axes | Subspace, change: ChangeOfBasis) -> Subspace:
@@ -173,20 +179,21 @@ def _turned(place: Axes | Subspace, change: ChangeOfBasis) -> Subspace:
     return Subspace(place.writes @ change.writes, change.reads @ place.reads)
 
 
-def _nearest_onehot(coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    codes = np.where(coordinates.max(axis=-1) > PRESENT, coordinates.argmax(axis=-1), -1)
+def _nearest_onehot(coordinates: Any, xp: ModuleType) -> tuple[Any, Any]:
+    codes = xp.where(coordinates.max(axis=-1) > PRESENT, coordinates.argmax(axis=-1), -1)
     ideal = codes[..., None] == np.arange(coordinates.shape[-1])
-    return codes, np.abs(coordinates - ideal).max(axis=-1)
+    return codes, xp.abs(coordinates - ideal).max(axis=-1)
 
 
-def _nearest_number(variable: Variable, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _nearest_number(variable: Variable, numbers: Any, xp: ModuleType) -> tuple[Any, Any]:
     values = np.array([float(value) for value in variable.values])
-    codes = np.abs(numbers[..., None] - values).argmin(axis=-1)
+    codes = xp.abs(numbers[..., None] - values).argmin(axis=-1)
     gaps = np.diff(values, prepend=-np.inf, append=np.inf)
     room = np.minimum(gaps[:-1], gaps[1:])
     if len(values) == 1:
         room = np.maximum(1, np.abs(values))
-    return codes, np.abs(numbers - values[codes]) / room[codes]
+    values, room = xp.asarray(values), xp.asarray(room)
+    return codes, xp.abs(numbers - values[codes]) / room[codes]
 
 
 def _describe(variable: Variable, coordinates: np.ndarray) -> str:

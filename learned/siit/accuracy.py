@@ -34,7 +34,7 @@ N_PAIRS = 1_000
 
 @dataclass(frozen=True)
 class ImplementationAccuracy:
-    """Shares of right answers on held-out inputs, each in [0, 1].
+    """Shares of right answers on held-out inputs, of those that the task asks for, each in [0, 1].
 
     Attributes:
         behaviour: Without any intervention.
@@ -92,19 +92,20 @@ def implementation_accuracy(
     """
     ids = task.held_out if ids is None else ids
     pairs = _pairs(ids, seed)
-    nodes, right = nodes_of(transformer.config), task.target(pairs.base)
+    nodes, right, asked = nodes_of(transformer.config), task.target(pairs.base), task.is_asked(pairs.base)
     model = _Patched(HookedModel(transformer), task, compiled.offset, pairs, nodes)
     rest = [node for node in nodes if node not in circuit]
-    strict = {str(node): float((model.answers(node) == right).mean()) for node in rest}
+    strict = {str(node): _share(model.answers(node) == right, asked) for node in rest}
     interchange, changed, within = {}, {}, {}
     for node, part in circuit.items():
         expected = program_answers(compiled, task, part, pairs.base, pairs.source, pairs.taken)
-        changes = (expected != right) & (expected != NO_ANSWER)
+        known = asked & (expected != NO_ANSWER)
+        changes = known & (expected != right)
         found = model.answers(node) == expected
-        interchange[str(node)] = float(found[expected != NO_ANSWER].mean())
+        interchange[str(node)] = _share(found, known)
         changed[str(node)] = _share(found, changes)
         within[str(node)] = _share(model.answers(node, rest) == expected, changes)
-    behaviour = float((model.on(ids) == task.target(ids)).mean())
+    behaviour = _share(model.on(ids) == task.target(ids), task.is_asked(ids))
     return ImplementationAccuracy(behaviour, interchange, strict, changed, within)
 
 

@@ -8,13 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from rasplens.compile import CompiledModel
-from rasplens.compile.rasp import Encoding
-from rasplens.compile.variable import PRESENT
+from rasplens.compile.variable import nearest
 from rasplens.learned.siit.circuit import Circuit, Node, Part
 from rasplens.model import Transformer
 from rasplens.model.forward import forward
 from rasplens.model.random_streams import rng
 from rasplens.tasks import Task
+from rasplens.tasks.task import NO_ANSWER
 
 Outputs = dict[str, jax.Array]
 """By hook point, what the nodes there give."""
@@ -30,9 +30,6 @@ DIGITS, NEAR = 3, 6e-4
 
 MOST_VALUES = 64
 """Of a part, that have a direction each; rarer ones have the code alone."""
-
-UNKNOWN = -1
-"""Stands for an answer that the program does not have."""
 
 
 @runtime_checkable
@@ -117,11 +114,11 @@ def runner(model: Transformer, nodes: Sequence[Node | Part], offset: int = 0) ->
 
 
 def oracle(compiled: CompiledModel, circuit: Circuit, task: Task) -> Callable[..., jax.Array]:
-    """The program's answers under interchange, by the compiled model: task codes, or `UNKNOWN` where it has none.
+    """The program's answers under interchange, by the compiled model; `NO_ANSWER` where it has none.
 
     Returns:
-        A function from the task's ids `[batch, pos]` and an interchange of the circuit's nodes to
-        `[batch, loss_pos]`.
+        A function from the task's ids `[batch, pos]` and an interchange of the circuit's nodes to the task's
+        codes, `[batch, loss_pos]`.
     """
     run = runner(compiled.transformer, list(circuit.values()), compiled.offset)
     weights = {name: jnp.asarray(array) for name, array in compiled.transformer.weights.items()}
@@ -185,30 +182,12 @@ def _of_part(value: jax.Array, heads: tuple[int, ...]) -> jax.Array:
 
 
 def _decoder(compiled: CompiledModel, task: Task) -> Callable[[jax.Array], jax.Array]:
-    """The task's codes that the compiled model's logits stand for; see `rasplens.compile.variable.nearest`."""
+    """From the compiled model's logits, the task's codes."""
     output = compiled.variables[compiled.output]
     tolerance, code_of = compiled.tolerance(output), jnp.asarray(task.codes_of(compiled))
-    undefined = code_of[-1]
-    if output.encoding is Encoding.CATEGORICAL:
 
-        def decode_classes(logits: jax.Array) -> jax.Array:
-            best, most = logits.argmax(axis=-1), logits.max(axis=-1)
-            is_mixed = (most < 1 - tolerance) & (jnp.abs(logits).max(axis=-1) > tolerance)
-            return jnp.where(is_mixed, UNKNOWN, jnp.where(most > PRESENT, code_of[best], undefined))
+    def decode(logits: jax.Array) -> jax.Array:
+        codes, errors = nearest(output, logits, jnp)
+        return jnp.where(errors > tolerance, NO_ANSWER, code_of[codes])
 
-        return decode_classes
-    values = np.array([float(value) for value in output.values])
-    gaps = np.diff(values, prepend=-np.inf, append=np.inf)
-    room = np.minimum(gaps[:-1], gaps[1:]) if len(values) > 1 else np.maximum(1, np.abs(values))
-
-    def decode_numbers(logits: jax.Array) -> jax.Array:
-        distance = jnp.abs(logits[..., :1] - values)
-        best = distance.argmin(axis=-1)
-        is_mixed = distance.min(axis=-1) > tolerance * jnp.asarray(room)[best]
-        if logits.shape[-1] == 1:
-            return jnp.where(is_mixed, UNKNOWN, code_of[best])
-        present = logits[..., 1]
-        is_mixed = jnp.where(present > PRESENT, is_mixed | (present < 1 - tolerance), present > tolerance)
-        return jnp.where(is_mixed, UNKNOWN, jnp.where(present > PRESENT, code_of[best], undefined))
-
-    return decode_numbers
+    return decode

@@ -8,6 +8,7 @@ more of them at once is right under those that a comparison asks about, two vari
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +18,7 @@ from rasplens.learned.siit.circuit import Circuit, Node
 from rasplens.learned.siit.interventions import Interchange, Runner
 from rasplens.learned.siit.recipe import SIITRecipe
 from rasplens.tasks import Task
+from rasplens.tasks.task import Ids
 
 SINGLY = 0.5
 """How often a single node is interchanged, and else any number of them."""
@@ -27,7 +29,27 @@ EVERYWHERE = 0.5
 HELD = 0.5
 """How often the rest, under interchange, is held as it is on the input itself; else it is of other inputs."""
 
-Loss = Callable[..., tuple[jax.Array, dict[str, jax.Array]]]
+
+class Inputs(NamedTuple):
+    """What a model is trained on.
+
+    Attributes:
+        ids: Of their tokens: `[batch, pos]`.
+        asked: Which answers the task asks for: `[batch, loss_pos]`.
+    """
+
+    ids: jax.Array
+    asked: jax.Array
+
+    def some(self, key: jax.Array, n: int) -> "Inputs":
+        """Random ones of them."""
+        rows = jax.random.randint(key, (n,), 0, len(self.ids))
+        return Inputs(self.ids[rows], self.asked[rows])
+
+
+def inputs_of(task: Task, ids: Ids) -> Inputs:
+    """A task's inputs."""
+    return Inputs(jnp.asarray(ids), jnp.asarray(task.is_asked(ids)))
 
 
 def losses(
@@ -58,11 +80,12 @@ def losses(
     outside = jnp.asarray([i for i, node in enumerate(nodes) if node not in circuit])
     read = jnp.asarray(task.loss_positions)
 
-    def found(weights: dict[str, jax.Array], ids: jax.Array, key: jax.Array) -> dict[str, jax.Array]:
+    def found(weights: dict[str, jax.Array], inputs: Inputs, key: jax.Array) -> dict[str, jax.Array]:
+        ids, asked = inputs
         of_circuit, of_rest = jax.random.split(key)
         clean, given = run(weights, ids)
         drawn = {"interchange": (inside, of_circuit), "strict": (outside, of_rest)}
-        result = {"behaviour": cross_entropy(clean[:, read], answers(ids))}
+        result = {"behaviour": cross_entropy(clean[:, read], answers(ids), asked)}
         errors = [
             _readout_error(weights, given, node, wanted)
             for node, wanted in zip(circuit, variables(ids), strict=True)
@@ -76,7 +99,7 @@ def losses(
             everywhere = _of_all_nodes(part, those, len(nodes))
             if name == "interchange" and both and len(outside):
                 everywhere = _and_the_rest(everywhere, outside, both, jax.random.fold_in(own_key, 1))
-            result[name] = cross_entropy(run(weights, ids, everywhere, given)[0][:, read], wanted)
+            result[name] = cross_entropy(run(weights, ids, everywhere, given)[0][:, read], wanted, asked)
         return result
 
     return found
@@ -127,10 +150,11 @@ def random_interchange(key: jax.Array, n_nodes: int, n: int, n_pos: int) -> Inte
     return Interchange(nodes[:, :, None] & positions, sources[chosen, jnp.arange(n)])
 
 
-def cross_entropy(logits: jax.Array, targets: jax.Array) -> jax.Array:
-    """The mean over answers that the program has, in nats."""
+def cross_entropy(logits: jax.Array, targets: jax.Array, asked: jax.Array) -> jax.Array:
+    """The mean over answers that the task asks for and the program has, in nats."""
     each = optax.softmax_cross_entropy_with_integer_labels(logits, jnp.maximum(targets, 0))
-    return jnp.where(targets >= 0, each, 0).sum() / jnp.maximum((targets >= 0).sum(), 1)
+    counts = asked & (targets >= 0)
+    return jnp.where(counts, each, 0).sum() / jnp.maximum(counts.sum(), 1)
 
 
 def weighed(found: dict[str, jax.Array], recipe: SIITRecipe) -> jax.Array:

@@ -22,7 +22,7 @@ from rasplens.compile.rasp import SOp
 from rasplens.learned.architecture import Architecture
 from rasplens.learned.siit.circuit import Circuit, Node, Part, check_trainable, circuit_of, nodes_of
 from rasplens.learned.siit.interventions import oracle, runner
-from rasplens.learned.siit.losses import cross_entropy, random_interchange, weighed
+from rasplens.learned.siit.losses import Inputs, cross_entropy, inputs_of, random_interchange, weighed
 from rasplens.learned.siit.placement import could_stand_for, placed, reads
 from rasplens.learned.siit.recipe import SIITRecipe, ordinary_architecture
 from rasplens.learned.siit.training import (
@@ -126,7 +126,8 @@ def learn_sites(
         program: The program, compiled or not, or the name of one of the task's.
         task: Inputs, and where answers are read; it answers by single labels.
         architecture: Of the model; `ordinary_architecture` of the program by default.
-        recipe: How to train, in one cycle of its steps; there is no readout.
+        recipe: How to train, in one cycle of its steps. Its `cycles`, `enough`, `both` and `readout` change
+            nothing here.
         seed: Of weights, inputs and interventions.
         progress: Called every few hundred steps.
 
@@ -155,11 +156,11 @@ def _trained(
     losses = _losses(start, compiled, task)
     weights = {name: jnp.asarray(array) for name, array in start.weights.items()}
     state: State = {"weights": weights, "scores": jnp.zeros(possible.shape)}
-    pool = jnp.asarray(task.sample(rng(seed, "training inputs"), recipe.pool))
+    pool = inputs_of(task, task.sample(rng(seed, "training inputs"), recipe.pool))
     optimiser = adamw(recipe)
 
-    def total(state: State, ids: jax.Array, temperature: jax.Array, key: jax.Array) -> Any:
-        found = losses(state["weights"], _softmax(state["scores"], possible, temperature), ids, key)
+    def total(state: State, inputs: Inputs, temperature: jax.Array, key: jax.Array) -> Any:
+        found = losses(state["weights"], _softmax(state["scores"], possible, temperature), inputs, key)
         crowding = CROWDING * found["crowding"]
         return crowding + weighed({k: v for k, v in found.items() if k != "crowding"}, recipe), found
 
@@ -168,8 +169,8 @@ def _trained(
     ) -> tuple[tuple[State, Any], dict[str, jax.Array]]:
         (state, moments), (temperature, rate, key) = at, drawn
         rows, interventions = jax.random.split(key)
-        ids = pool[jax.random.randint(rows, (recipe.batch_size,), 0, len(pool))]
-        gradient, found = jax.grad(total, has_aux=True)(state, ids, temperature, interventions)
+        inputs = pool.some(rows, recipe.batch_size)
+        gradient, found = jax.grad(total, has_aux=True)(state, inputs, temperature, interventions)
         updates, moments = optimiser.update(gradient, moments, state)
         updates = jax.tree.map(lambda update: -rate * update, updates)
         return (optax.apply_updates(state, updates), moments), found
@@ -202,10 +203,11 @@ def _losses(start: Transformer, compiled: CompiledModel, task: Task) -> Callable
     answers = oracle(compiled, circuit, task)
     read = jnp.asarray(task.loss_positions)
 
-    def found(weights: Any, shares: jax.Array, ids: jax.Array, key: jax.Array) -> dict[str, jax.Array]:
+    def found(weights: Any, shares: jax.Array, inputs: Inputs, key: jax.Array) -> dict[str, jax.Array]:
+        ids, asked = inputs
         of_parts, of_rest = jax.random.split(key)
         logits, given = run(weights, ids)
-        behaviour = cross_entropy(logits[:, read], answers(ids))
+        behaviour = cross_entropy(logits[:, read], answers(ids), asked)
         part = random_interchange(of_parts, len(circuit), *ids.shape)
         mixed = run(weights, ids, Mixture(part.taken, part.source, shares, possible), given)[0]
         together = shares.sum(axis=0)
@@ -216,8 +218,8 @@ def _losses(start: Transformer, compiled: CompiledModel, task: Task) -> Callable
         )
         return {
             "behaviour": behaviour,
-            "interchange": cross_entropy(mixed[:, read], answers(ids, part)),
-            "strict": cross_entropy(resampled[0][:, read], answers(ids)),
+            "interchange": cross_entropy(mixed[:, read], answers(ids, part), asked),
+            "strict": cross_entropy(resampled[0][:, read], answers(ids), asked),
             "crowding": (jax.nn.relu(together - 1) ** 2).sum(),
         }
 

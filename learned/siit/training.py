@@ -17,7 +17,7 @@ from rasplens.learned.initialisation import untrained, untrained_like, with_bias
 from rasplens.learned.siit.accuracy import implementation_accuracy
 from rasplens.learned.siit.circuit import Circuit, nodes_of, variables_by_node
 from rasplens.learned.siit.interventions import oracle, runner, variables
-from rasplens.learned.siit.losses import losses, readout, weighed
+from rasplens.learned.siit.losses import Inputs, inputs_of, losses, readout, weighed
 from rasplens.learned.siit.recipe import SIITRecipe
 from rasplens.learned.training.loop import Job, Standing
 from rasplens.model import Transformer
@@ -100,15 +100,14 @@ class SIITTraining(Job[SIITReport]):
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
-        """The task, the program's weights, the model's, and all that decides how it is trained."""
-        program, start = self.compiled.transformer.weights, self.start.weights
+        """The task, the program's weights, the untrained model, and all that decides how it is trained."""
         return {
             "task": f"{self.task.name} ({self.task.digest})",
-            "program": f"{self.compiled.output} ({checksum({}, program)[:DIGITS]})",
+            "program": f"{self.compiled.output} ({_checksum(self.compiled.transformer)})",
             "circuit": variables_by_node(self.circuit),
             "recipe": asdict(self.recipe),
             "seed": self.seed,
-            "untrained model": checksum({}, start)[:DIGITS],
+            "untrained model": _checksum(self.start),
             "chunk": CHUNK,
         }
 
@@ -121,7 +120,7 @@ class SIITTraining(Job[SIITReport]):
     def optimisation(self) -> "Optimisation":
         """The optimiser, and its compiled steps."""
         return _optimisation(
-            self.start, self.compiled, self.circuit, self.task, self.recipe, jnp.asarray(self.pool)
+            self.start, self.compiled, self.circuit, self.task, self.recipe, inputs_of(self.task, self.pool)
         )
 
     def layout(self) -> State:
@@ -178,6 +177,11 @@ class SIITTraining(Job[SIITReport]):
         return implementation_accuracy(*asked).reaches(dict.fromkeys(kinds, self.recipe.enough))
 
 
+def _checksum(model: Transformer) -> str:
+    """Of all that decides what a model computes: its shape, its weights and who sees whom."""
+    return checksum(asdict(model.config), {**model.weights, "mask": model.mask})[:DIGITS]
+
+
 def check_is_finite(losses: Mapping[str, float], step: int, recipe: SIITRecipe) -> None:
     """Raises where a loss is no number.
 
@@ -211,7 +215,7 @@ Optimisation = tuple[optax.GradientTransformation, Callable[..., tuple[State, di
 
 
 def _optimisation(
-    start: Transformer, compiled: CompiledModel, circuit: Circuit, task: Task, recipe: SIITRecipe, pool: jax.Array
+    start: Transformer, compiled: CompiledModel, circuit: Circuit, task: Task, recipe: SIITRecipe, pool: Inputs
 ) -> Optimisation:
     nodes = nodes_of(start.config)
     run = runner(start, nodes, compiled.offset)
@@ -219,15 +223,15 @@ def _optimisation(
     all_losses = losses(run, answers, wanted, nodes, circuit, task, recipe.both)
     optimiser = adamw(recipe)
 
-    def loss(weights: dict[str, jax.Array], ids: jax.Array, key: jax.Array) -> tuple[jax.Array, Any]:
-        found = all_losses(weights, ids, key)
+    def loss(weights: dict[str, jax.Array], inputs: Inputs, key: jax.Array) -> tuple[jax.Array, Any]:
+        found = all_losses(weights, inputs, key)
         return weighed(found, recipe), found
 
     def step(state: State, drawn: tuple[jax.Array, jax.Array]) -> tuple[State, dict[str, jax.Array]]:
         (weights, moments), (key, rate) = state, drawn
         rows, interventions = jax.random.split(key)
-        ids = pool[jax.random.randint(rows, (recipe.batch_size,), 0, len(pool))]
-        gradient, found = jax.grad(loss, has_aux=True)(weights, ids, interventions)
+        inputs = pool.some(rows, recipe.batch_size)
+        gradient, found = jax.grad(loss, has_aux=True)(weights, inputs, interventions)
         updates, moments = optimiser.update(gradient, moments, weights)
         updates = jax.tree.map(lambda update: -rate * update, updates)
         return (optax.apply_updates(weights, updates), moments), found

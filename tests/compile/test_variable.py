@@ -1,11 +1,13 @@
 from dataclasses import replace
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from rasplens.compile import UndefinedValue
 from rasplens.compile.rasp import Encoding
-from rasplens.compile.variable import Axes, Subspace, Variable, nearest
+from rasplens.compile.variable import TOLERANCE, Axes, Subspace, Variable, nearest
 from rasplens.model.change_of_basis import oblique, widening
 
 POINT = "blocks.0.hook_resid_post"
@@ -29,6 +31,19 @@ def test_numbers_that_can_be_undefined_say_so():
     codes, errors = nearest(NUMBERS, np.array([[0.0, 1.0], [0.0, 0.0], [3.0, 0.1], [0.1, 0.7]]))
     np.testing.assert_array_equal(codes, [0, -1, -1, 1])
     np.testing.assert_allclose(errors, [0, 0, 0.1, 0.3])
+
+
+@pytest.mark.parametrize(("variable", "width"), [(CLASSES, 3), (NUMBERS, 1), (NUMBERS, 2)])
+def test_jax_decodes_as_numpy_does(variable, width):
+    """Also what is no value: two at once, too much of one, and what is more than there or less than not there."""
+    random = np.random.default_rng(0)
+    mixed = random.choice([0, 0, 0, 0, 1, 1, 2, -0.3, 0.9, 5, 4.7], (500, width))
+    coordinates = np.concatenate([mixed, random.normal(size=(100, width))]).astype(np.float32)
+    codes, errors = nearest(variable, coordinates)
+    codes_of_jax, errors_of_jax = jax.jit(lambda given: nearest(variable, given, jnp))(coordinates)
+    np.testing.assert_array_equal(codes_of_jax, codes)
+    np.testing.assert_allclose(errors_of_jax, errors, rtol=1e-5)
+    assert 0.05 < (errors > TOLERANCE).mean() < 0.95
 
 
 def test_mixtures_are_refused():

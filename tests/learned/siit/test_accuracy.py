@@ -1,5 +1,9 @@
 """Accuracies of models that are known to implement the program, or not to."""
 
+from dataclasses import replace
+
+import numpy as np
+
 from rasplens.learned import untrained_like
 from rasplens.learned.siit.accuracy import ImplementationAccuracy, implementation_accuracy
 from rasplens.learned.siit.circuit import Node, circuit_of
@@ -10,6 +14,18 @@ def test_the_compiled_model_implements_itself(task, compiled, exact):
     assert found.least == dict.fromkeys(["behaviour", "interchange", "strict", "changed", "within"], 1.0)
     assert set(found.interchange) == {"L0H0", "L0 MLP", "L1H0"}
     assert found.strict
+
+
+def test_answers_that_the_task_does_not_ask_for_count_nowhere(task, compiled, exact):
+    """Of a model that is right, and of one that is right only where it is asked."""
+    some = replace(task, asked=lambda ids: np.tile([True, False] * 3, (len(ids), 1)))
+    found = implementation_accuracy(compiled, exact, circuit_of(compiled), some)
+    assert set(found.least.values()) == {1.0}
+    answers = task.target(task.held_out)
+    wrong = replace(task, target=lambda ids: np.where([True, False] * 3, task.target(ids), answers.max() - 1))
+    circuit = circuit_of(compiled)
+    assert implementation_accuracy(compiled, exact, circuit, wrong).behaviour < 1.0
+    assert implementation_accuracy(compiled, exact, circuit, replace(wrong, asked=some.asked)) == found
 
 
 def test_a_node_that_is_something_else_fails(task, compiled, exact):

@@ -7,8 +7,9 @@ import pytest
 from rasplens.compile import programs, rasp, run
 from rasplens.compile.rasp.interpreter import expressions
 from rasplens.learned.siit.circuit import circuit_of
-from rasplens.learned.siit.interventions import UNKNOWN, Interchange, oracle
+from rasplens.learned.siit.interventions import Interchange, oracle
 from rasplens.tasks import compile_for, task_from_program
+from rasplens.tasks.task import NO_ANSWER
 
 N = 40
 
@@ -79,5 +80,5 @@ def test_a_mixture_of_values_is_no_answer():
     taken = np.array([[[node != last and position == 0 for position in range(4)]] * len(ids) for node in circuit])
     source = np.tile(np.roll(np.arange(len(ids)), 1), (len(circuit), 1))
     found = oracle(compiled, circuit, task)(jnp.asarray(ids), Interchange(jnp.asarray(taken), jnp.asarray(source)))
-    assert UNKNOWN in np.unique(found)
-    assert np.isin(np.asarray(found), [UNKNOWN, *range(len(task.outputs))]).all()
+    assert NO_ANSWER in np.unique(found)
+    assert np.isin(np.asarray(found), [NO_ANSWER, *range(len(task.outputs))]).all()

@@ -6,14 +6,18 @@ import pytest
 from rasplens.learned import SIITRecipe
 from rasplens.learned.siit.circuit import circuit_of, nodes_of
 from rasplens.learned.siit.interventions import oracle, runner
-from rasplens.learned.siit.losses import cross_entropy, losses, random_interchange, weighed
+from rasplens.learned.siit.losses import cross_entropy, inputs_of, losses, random_interchange, weighed
 
 
-def test_answers_that_the_program_does_not_have_do_not_count():
+def test_answers_that_the_program_does_not_have_or_nobody_asks_for_do_not_count():
     logits = jnp.asarray([[[2.0, 0.0], [0.0, 9.0]]])
     known = -np.log(np.exp(2) / (np.exp(2) + 1))
-    assert cross_entropy(logits, jnp.asarray([[0, -1]])) == pytest.approx(known)
-    assert cross_entropy(logits, jnp.asarray([[-1, -1]])) == 0
+    both, first = jnp.asarray([[True, True]]), jnp.asarray([[True, False]])
+    assert cross_entropy(logits, jnp.asarray([[0, -1]]), both) == pytest.approx(known)
+    assert cross_entropy(logits, jnp.asarray([[0, 0]]), first) == pytest.approx(known)
+    assert cross_entropy(logits, jnp.asarray([[0, 0]]), both) > 4
+    assert cross_entropy(logits, jnp.asarray([[-1, -1]]), both) == 0
+    assert cross_entropy(logits, jnp.asarray([[0, 0]]), ~both) == 0
 
 
 def test_every_input_has_interventions_of_its_own():
@@ -62,4 +66,4 @@ def _loss_under_interchange(task, compiled, model, circuit, both=0.0):
     untold = [jnp.zeros((60, task.n_ctx, 0))] * len(circuit)
     run, answers = runner(model, nodes), oracle(compiled, circuit, task)
     found = losses(run, answers, lambda ids: untold, nodes, circuit, task, both)
-    return float(found(weights, jnp.asarray(task.held_out[:60]), jax.random.key(0))["interchange"])
+    return float(found(weights, inputs_of(task, task.held_out[:60]), jax.random.key(0))["interchange"])

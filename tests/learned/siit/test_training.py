@@ -21,9 +21,9 @@ from rasplens.learned import (
 from rasplens.learned.siit import interventions
 from rasplens.learned.siit.circuit import Node, circuit_of, nodes_of
 from rasplens.learned.siit.interventions import Interchange, oracle, runner, variables
-from rasplens.learned.siit.losses import losses, readout
+from rasplens.learned.siit.losses import inputs_of, losses, readout
 from rasplens.learned.siit.training import SIITTraining, untrained_behind_bos
-from rasplens.model import StorageError
+from rasplens.model import StorageError, Transformer
 from rasplens.tasks import compile_for, task_from_program
 
 SHORT = SIITRecipe(steps=4, cycles=3, batch_size=8, warmup=1, pool=60)
@@ -53,6 +53,24 @@ def test_with_both_what_the_circuit_does_alone_has_to_be_enough(task, compiled, 
     weights = {name: jnp.asarray(array) for name, array in exact.weights.items()}
     job = SIITTraining(exact, compiled, circuit, task, replace(SHORT, both=both, enough=0.3), 0)
     assert job._is_enough(weights) == expected
+
+
+@pytest.mark.parametrize("of", ["start", "compiled"])
+def test_models_that_differ_in_no_weight_are_told_apart(task, compiled, exact, of):
+    """By what their neurons do, what scores are divided by, and who sees whom."""
+    job = SIITTraining(exact, compiled, circuit_of(compiled), task, SHORT, 0)
+    model = exact if of == "start" else compiled.transformer
+    others = [
+        Transformer(replace(model.config, activation="gelu"), model.weights, model.mask),
+        Transformer(replace(model.config, attn_scale=3.0), model.weights, model.mask),
+        Transformer(model.config, model.weights, np.ones_like(model.mask)),
+    ]
+    for other in others:
+        given = {"start": other} if of == "start" else {"compiled": replace(compiled, transformer=other)}
+        assert replace(job, **given).identity != job.identity
+    again = Transformer(model.config, dict(model.weights), model.mask.copy())
+    given = {"start": again} if of == "start" else {"compiled": replace(compiled, transformer=again)}
+    assert replace(job, **given).identity == job.identity
 
 
 class KilledError(Exception):
@@ -195,6 +213,6 @@ def test_the_readout_is_measured_on_each_node_and_is_no_number_for_nothing(count
             weights[readout(node)] = jnp.zeros((width, value.shape[-1]))
             weights[readout(node, "b")] = jnp.zeros(value.shape[-1])
         all_losses = losses(run, oracle(compiled, circuit, task), wanted, nodes, circuit, task)
-        found = all_losses(weights, jnp.asarray(task.held_out), jax.random.key(0))
+        found = all_losses(weights, inputs_of(task, task.held_out), jax.random.key(0))
         assert float(found["readout"]) == pytest.approx(expected, abs=0.2)
         assert all(np.isfinite(float(value)) for value in found.values())
