@@ -13,18 +13,25 @@ from rasplens.compare.models.vocabulary import Vocabulary, task_vocabulary, voca
 from rasplens.compile import CompiledModel
 from rasplens.errors import RaspLensError
 from rasplens.learned import compress, load_implementation, train_to_implement
-from rasplens.learned.compressor.evaluation import evaluate
 from rasplens.learned.compressor.recipe import get_recipe
+from rasplens.learned.siit.circuit import Circuit
 from rasplens.model import Transformer, disguise
 from rasplens.model.reparametrise import Reparametrisation
 from rasplens.model.twins import plant_decoy
 from rasplens.tasks import Task
+from rasplens.tasks.task import NO_ANSWER, NOT_ASKED, accuracy_of
 
 KEPT = 0.99
 """The answers that a compressed model has to give right to count as one of its program."""
 
 NARROWER = 0.75
 """How wide a compressed residual stream is, of the compiled one's."""
+
+COMPRESSION_STEPS = 2_000
+"""Of the compressor's training; more than its fast recipe has, since answers are to be kept."""
+
+PUBLISHED_MARKS = MappingProxyType({"behaviour": 0.995, "interchange": 0.99, "strict": 0.99})
+"""The accuracies that InterpBench measures, and what a model has to reach in them for its circuit to be known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +47,7 @@ class Case:
         edges: The edges along which anything passes: the truth for zero ablation.
         varying: Those along which something passes that differs between inputs: the truth for other ablations.
         decoys: Nodes that are in no circuit, and look as if they were.
+        circuit: Where its nodes are not those of the compiled model: which of them stand for which parts.
     """
 
     compiled: CompiledModel
@@ -50,6 +58,7 @@ class Case:
     edges: frozenset[str]
     varying: frozenset[str]
     decoys: tuple[str, ...]
+    circuit: Circuit | None = None
 
     @property
     def program(self) -> str:
@@ -59,6 +68,13 @@ class Case:
     def truth(self, protocol: Protocol) -> frozenset[str]:
         """The edges of the circuit: the program's, or those of them whose ablation can be seen."""
         return self.edges if protocol.circuit == "program" or protocol.ablation == "zero" else self.varying
+
+    @property
+    def accuracy(self) -> float:
+        """The share of answers to held-out inputs that the model gives right, in [0, 1]."""
+        ids, places = self.task.held_out, [self.vocabulary.positions[at] for at in self.task.loss_positions]
+        logits = self.transformer(self.vocabulary.tokens(ids))[:, places]
+        return accuracy_of(self.task.right(self.vocabulary.codes(logits), ids)).token
 
     def problem(self, protocol: Protocol) -> Problem:
         """What methods are given."""
@@ -91,21 +107,41 @@ def disguised_case(compiled: CompiledModel, task: Task, seed: int = 0) -> Case:
 def compressed_case(compiled: CompiledModel, task: Task, seed: int = 0) -> Case:
     """The compiled model with its residual stream compressed to three quarters: features share directions.
 
+    In superposition no logit is exactly zero. So the model gives an answer where the program has none, and such
+    answers are not asked for.
+
     Raises:
         RaspLensError: If it does not keep the answers.
     """
     width = max(1, round(NARROWER * compiled.transformer.config.d_model))
-    found = compress(compiled, width, replace(get_recipe("fast"), steps=2_000), seed)
-    kept = evaluate(found).token
-    if kept < KEPT:
-        raise RaspLensError(
-            f"Compressed to {width} directions, {compiled.output!r} keeps {kept:.3f} of its answers."
-        )
+    found = compress(compiled, width, replace(get_recipe("fast"), steps=COMPRESSION_STEPS), seed)
+    plain, asked = compiled_case(compiled, task), where_defined(task)
+    own = plain.vocabulary if plain.vocabulary.columns is None else replace(plain.vocabulary, decode=None)
     wide, decoys = _with_decoy(found.transformer, compiled.heads)
-    return replace(compiled_case(compiled, task), kind="compressed", transformer=wide, decoys=decoys)
+    case = replace(plain, kind="compressed", transformer=wide, task=asked, vocabulary=own, decoys=decoys)
+    if (kept := case.accuracy) < KEPT:
+        raise RaspLensError(
+            f"Compressed to {width} directions, {compiled.output!r} keeps {kept:.3f} of its answers. Its circuit "
+            "is not known to be the program's."
+        )
+    return case
 
 
-def siit_case(compiled: CompiledModel, task: Task, seed: int = 0, path: str | Path | None = None) -> Case:
+def where_defined(task: Task) -> Task:
+    """The same task, which asks for no answer where the program has none."""
+    undefined = task.answer_code(None)
+    if undefined == NO_ANSWER:
+        return task
+    return replace(task, asked=lambda ids: ~np.isin(task.target(ids), (undefined, NOT_ASKED)))
+
+
+def siit_case(
+    compiled: CompiledModel,
+    task: Task,
+    seed: int = 0,
+    path: str | Path | None = None,
+    marks: Mapping[str, float] = PUBLISHED_MARKS,
+) -> Case:
     """A model that was trained to implement the program.
 
     Args:
@@ -113,18 +149,27 @@ def siit_case(compiled: CompiledModel, task: Task, seed: int = 0, path: str | Pa
         task: The task.
         seed: Of the training.
         path: Where the model is stored; without, it is trained.
+        marks: Which accuracies it has to have, by name; see `ImplementationAccuracy`.
 
     Raises:
-        RaspLensError: If the stored model implements another program, or is for other inputs.
+        RaspLensError: If the stored model implements another program, or is for other inputs; or if the model
+            does not implement the program well enough for its circuit to be known.
     """
     if path is None:
         model = train_to_implement(compiled, task, seed=seed)
     else:
         model = load_implementation(path, compiled, task)
+    if not model.accuracy.reaches(marks):
+        raise RaspLensError(
+            f"{path or 'A model'} does not implement {compiled.output!r} well enough for its circuit to be known: "
+            f"{model.accuracy}, where {', '.join(f'{kind} {mark:g}' for kind, mark in marks.items())} are needed. "
+            "Train it for more steps."
+        )
     edges, varying = (circuit_edges(compiled, model.circuit, each) for each in (None, task))
     heads = [(node.layer, node.head) for node in model.circuit if node.is_head]
     wide, decoys = _with_decoy(model.transformer, heads)
-    return Case(compiled, "siit", wide, task, task_vocabulary(task, model.prefix), edges, varying, decoys)
+    own = task_vocabulary(task, model.prefix)
+    return Case(compiled, "siit", wide, task, own, edges, varying, decoys, model.circuit)
 
 
 KINDS: Mapping[str, Callable[..., Case]] = MappingProxyType(

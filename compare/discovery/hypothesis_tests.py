@@ -6,7 +6,9 @@ unless data speak against it. It is *minimal*, *sufficient* and *partially neces
 
 Their public code tests equivalence on a mean difference, where the definition needs the share of inputs on
 which the circuit does better, and it does not correct for how many tests are made. Here the share is tested,
-ties counting half, and p-values are corrected by Holm's method: over edges in minimality, and over the five tests.
+ties counting half, and p-values are corrected by Holm's method over the five tests. A circuit is minimal if each
+of its edges matters: the largest of their p-values is the circuit's, and needs no correction over edges (Berger
+1982, "Multiparameter Hypothesis Testing and Acceptance Sampling": an intersection-union test).
 """
 
 import math
@@ -32,8 +34,6 @@ N_RANDOM = 499
 TIE = 1e-4
 """Damages that differ by less are rounding in float32."""
 
-CRITERIA = "equivalence", "independence", "minimality", "sufficiency", "partial necessity"
-
 MOST_PATHS = 200
 """Drawn for a random circuit, before its last edges are drawn one by one."""
 
@@ -42,16 +42,60 @@ Circuits = Bool[np.ndarray, "circuit edge"]
 
 
 @dataclass(frozen=True)
-class CircuitTest:
-    """One criterion.
+class Criterion:
+    """What a circuit may meet or not.
 
     Attributes:
-        name: The criterion.
+        name: Its name.
+        met_unless_rejected: Whether it is its null hypothesis that the circuit meets it, or that it does not.
+        met: What it says of a circuit that meets it.
+        unmet: Of one that does not.
+    """
+
+    name: str
+    met_unless_rejected: bool
+    met: str
+    unmet: str
+
+    def holds(self, p: float, level: float) -> bool:
+        """Whether a circuit meets it, by the p of its null hypothesis."""
+        return p > level if self.met_unless_rejected else p <= level
+
+
+EQUIVALENCE = Criterion(
+    "equivalence", True, "Nothing speaks against the circuit doing as well as the model.",
+    "The circuit and the model do better than one another on different shares of the inputs.",
+)  # fmt: skip
+INDEPENDENCE = Criterion(
+    "independence", True, "Nothing of the answers was found outside of the circuit.",
+    "What lies outside of the circuit still tells the answers.",
+)  # fmt: skip
+MINIMALITY = Criterion(
+    "minimality", False, "Each edge matters more than random ones do.",
+    "Some edge matters no more than random ones do.",
+)  # fmt: skip
+SUFFICIENCY = Criterion(
+    "sufficiency", False, "The circuit alone does better than random ones of its size.",
+    "Random circuits of its size do as well alone.",
+)  # fmt: skip
+PARTIAL_NECESSITY = Criterion(
+    "partial necessity", False, "Without the circuit the model does worse than without random ones of its size.",
+    "Without random circuits of its size the model does as badly.",
+)  # fmt: skip
+CRITERIA = EQUIVALENCE, INDEPENDENCE, MINIMALITY, SUFFICIENCY, PARTIAL_NECESSITY
+
+
+@dataclass(frozen=True)
+class CircuitTest:
+    """How a circuit does by one criterion.
+
+    Attributes:
+        name: The criterion's.
         p: How likely data like these are, or more extreme ones, under the null hypothesis, for this test alone.
         adjusted: The same, corrected for all five.
         holds: Whether the circuit passes at the level that was asked for.
         meaning: What that says, in a sentence.
-        edges: In minimality the corrected p of each edge of the circuit.
+        edges: In minimality the p of each edge of the circuit, by itself.
     """
 
     name: str
@@ -72,36 +116,38 @@ def circuit_tests(
             others the whole model is without damage on every input, so that no circuit could do better.
         circuit: The circuit's edges.
         level: The rate of errors of the first kind that is wanted, over all five tests.
-        n_random: Random circuits and permutations; in minimality more, as many as its corrections need.
+        n_random: Random circuits, paths and permutations.
         seed: Of everything random.
 
     Raises:
         RaspLensError: If the metric is another, or the circuit is empty, is everything, or names an edge that
-            the model has not.
+            the model has not; or if there are so few random draws that no circuit could pass.
     """
     check_metric(problem)
     own = problem.graph.mask_of(circuit)
     if own.all() or not own.any():
         raise RaspLensError("A circuit that is tested has some of the model's edges, not none and not all.")
-    graph, n = problem.graph, int(own.sum())
-    references = random_circuits(graph, n, n_random, seed)
-    enough = math.ceil(2 * len(CRITERIA) * n / level)  # with fewer, no p could pass both corrections
-    edges = minimality(problem, own, random_circuits(graph, n, max(n_random, enough), seed))
-    found = {
-        "equivalence": equivalence(problem, own),
-        "independence": independence(problem, own, n_random, seed),
-        "minimality": max(edges.values()),
-        "sufficiency": sufficiency(problem, own, references),
-        "partial necessity": partial_necessity(problem, own, random_circuits(graph, n, n_random, seed, ~own)),
-    }
-    adjusted = dict(zip(found, holm(list(found.values())), strict=True))
-    return [
-        CircuitTest(
-            name, p, adjusted[name], holds := _holds(name, adjusted[name], level), _meaning(name, holds),
-            edges if name == "minimality" else {},
+    if n_random < (enough := math.ceil(len(CRITERIA) / level) - 1):
+        raise RaspLensError(
+            f"With {n_random} random circuits no p is small enough for a level of {level:g} over {len(CRITERIA)} "
+            f"tests. Draw {enough} at least."
         )
-        for name, p in found.items()
-    ]  # fmt: skip
+    graph, n = problem.graph, int(own.sum())
+    references, outside = (random_circuits(graph, n, n_random, seed, among) for among in (None, ~own))
+    edges = minimality(problem, own, random_paths(graph, n_random, seed), seed)
+    p = {
+        EQUIVALENCE: equivalence(problem, own),
+        INDEPENDENCE: independence(problem, own, n_random, seed),
+        MINIMALITY: max(edges.values()),
+        SUFFICIENCY: sufficiency(problem, own, references),
+        PARTIAL_NECESSITY: partial_necessity(problem, own, outside),
+    }
+    found = []
+    for criterion, adjusted in zip(p, holm(list(p.values())), strict=True):
+        holds = criterion.holds(adjusted, level)
+        meaning, of_edges = criterion.met if holds else criterion.unmet, edges if criterion is MINIMALITY else {}
+        found.append(CircuitTest(criterion.name, p[criterion], adjusted, holds, meaning, of_edges))
+    return found
 
 
 def check_metric(problem: Problem) -> None:
@@ -128,8 +174,8 @@ def equivalence(problem: Problem, circuit: Bool[np.ndarray, " edge"]) -> float:
 def independence(problem: Problem, circuit: Bool[np.ndarray, " edge"], n_random: int, seed: int) -> float:
     """The p of: with the circuit ablated, the model's logits are independent of the whole model's.
 
-    HSIC with Gaussian kernels whose width is the median distance, by permutation (Gretton et al. 2007, "A Kernel
-    Statistical Test of Independence").
+    HSIC with Gaussian kernels, by permutation (Gretton et al. 2007, "A Kernel Statistical Test of Independence").
+    Their width is the median of the distances that are not zero: most answers may be the same.
     """
     logits = problem.answers(_patched(np.stack([~circuit, np.ones_like(circuit)])))
     without, whole = (_kernel(each.reshape(len(each), -1)) for each in logits)
@@ -139,15 +185,17 @@ def independence(problem: Problem, circuit: Bool[np.ndarray, " edge"], n_random:
     return _p(float((without * whole).sum()), null)
 
 
-def minimality(problem: Problem, circuit: Bool[np.ndarray, " edge"], references: Circuits) -> dict[str, float]:
+def minimality(
+    problem: Problem, circuit: Bool[np.ndarray, " edge"], paths: Circuits, seed: int
+) -> dict[str, float]:
     """By edge, the p of: taking it away changes no more than taking away an edge that was added at random.
 
-    Each reference is the circuit with a random path beside it; one edge of that path is taken away. Corrected by
-    Holm's method over the circuit's edges.
+    For each random path, the circuit with that path is taken, and one edge of it taken away that was not in the
+    circuit. The p are those of each edge by itself.
     """
-    random = rng(0, "circuit tests")
+    random = rng(seed, "circuit tests")
     inflated, without = [], []
-    for path in references:
+    for path in paths:
         added = np.flatnonzero(path & ~circuit)
         if not len(added):
             continue
@@ -160,7 +208,7 @@ def minimality(problem: Problem, circuit: Bool[np.ndarray, " edge"], references:
     clean, ablated, rest = found[0], found[1 : 1 + len(own)], found[1 + len(own) :]
     null = np.abs(rest[: len(inflated)] - rest[len(inflated) :]).mean(axis=1) if inflated else np.zeros(0)
     effects = np.abs(ablated - clean).mean(axis=1)
-    each = holm([_p(float(effect), null) if effect > TIE else 1.0 for effect in effects])
+    each = [_p(float(effect), null) if effect > TIE else 1.0 for effect in effects]
     return {problem.graph.edges[edge]: p for edge, p in zip(own, each, strict=True)}
 
 
@@ -190,9 +238,7 @@ def random_circuits(
     """
     random = rng(seed, "circuit tests")
     allowed = np.ones(len(graph.edges), dtype=bool) if among is None else among
-    by_receiver: dict[str, list[int]] = {}
-    for i, (r, _) in enumerate(graph.pairs):
-        by_receiver.setdefault(graph.node_of(graph.receivers[r]), []).append(i)
+    by_receiver = _edges_into(graph)
     wanted = min(n_edges, int(allowed.sum()))
     found = np.zeros((n, len(graph.edges)), dtype=bool)
     for circuit in found:
@@ -203,6 +249,23 @@ def random_circuits(
             circuit[new[:missing]] = True
         left = np.flatnonzero(allowed & ~circuit)
         circuit[random.choice(left, wanted - int(circuit.sum()), replace=False)] = True
+    return found
+
+
+def random_paths(graph: EdgeGraph, n: int, seed: int) -> Circuits:
+    """The edges of random paths from an embedding to the logits, each by itself."""
+    random, by_receiver = rng(seed, "circuit tests"), _edges_into(graph)
+    found = np.zeros((n, len(graph.edges)), dtype=bool)
+    for path in found:
+        path[_path(graph, by_receiver, random)] = True
+    return found
+
+
+def _edges_into(graph: EdgeGraph) -> dict[str, list[int]]:
+    """The edges into each node."""
+    found: dict[str, list[int]] = {}
+    for i, (r, _) in enumerate(graph.pairs):
+        found.setdefault(graph.node_of(graph.receivers[r]), []).append(i)
     return found
 
 
@@ -231,10 +294,10 @@ def _patched(circuits: Circuits) -> Float[np.ndarray, "circuit edge"]:
 
 
 def _kernel(rows: Float[np.ndarray, "pair feature"]) -> Float[np.ndarray, "pair pair"]:
-    """A Gaussian kernel, centred."""
+    """A Gaussian kernel, centred; zero where all rows are the same."""
     distances = cdist(rows, rows)
-    width = np.median(distances[np.triu_indices(len(rows), 1)])
-    kernel = np.exp(-(distances**2) / (2 * width**2)) if width > TIE else np.ones_like(distances)
+    apart = distances[distances > TIE]
+    kernel = np.exp(-(distances**2) / (2 * np.median(apart) ** 2)) if len(apart) else np.ones_like(distances)
     centring = np.eye(len(rows)) - 1 / len(rows)
     return centring @ kernel @ centring
 
@@ -243,34 +306,3 @@ def _p(statistic: float, null: Float[np.ndarray, " draw"]) -> float:
     """The share of draws that are as large, the statistic itself among them; ties count against it."""
     slack = TIE * max(1.0, abs(statistic)) if np.isfinite(statistic) else 0.0
     return float((1 + (null >= statistic - slack).sum()) / (1 + len(null)))
-
-
-def _holds(name: str, p: float, level: float) -> bool:
-    """Whether a criterion is met: the first two by default, the others only if their null is rejected."""
-    return p > level if name in ("equivalence", "independence") else p <= level
-
-
-def _meaning(name: str, holds: bool) -> str:
-    said = {
-        "equivalence": (
-            "Nothing speaks against the circuit doing as well as the model.",
-            "The circuit and the model do better than one another on different shares of the inputs.",
-        ),
-        "independence": (
-            "Nothing of the answers was found outside of the circuit.",
-            "What lies outside of the circuit still tells the answers.",
-        ),
-        "minimality": (
-            "Each edge matters more than random ones do.",
-            "Some edge matters no more than random ones do.",
-        ),
-        "sufficiency": (
-            "The circuit alone does better than random ones of its size.",
-            "Random circuits of its size do as well alone.",
-        ),
-        "partial necessity": (
-            "Without the circuit the model does worse than without random ones of its size.",
-            "Without random circuits of its size the model does as badly.",
-        ),
-    }
-    return said[name][0 if holds else 1]

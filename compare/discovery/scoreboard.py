@@ -61,10 +61,13 @@ def board(
 
 
 def medians(found: pd.DataFrame, measure: str, by: list[str], seed: int = 0) -> pd.DataFrame:
-    """The median of a measure over programs, with a 95 % bootstrap interval (percentiles) over them."""
+    """The median of a measure over programs, with a 95 % bootstrap interval (percentiles) over them.
+
+    Of several models of a program the median counts: they are not independent of each other.
+    """
     rows = []
     for names, group in found.groupby(by, sort=False):
-        values = group[measure].dropna().to_numpy(dtype=float)
+        values = group.groupby("program")[measure].median().dropna().to_numpy(dtype=float)
         low = high = float("nan")
         if len(values) > 1:
             drawn = bootstrap(

@@ -17,7 +17,7 @@ from jaxtyping import Float
 
 from rasplens.compare.discovery.edge_graph import EMBED, LOGITS, POS_EMBED, edge_graph, place_of
 from rasplens.compile import CompiledModel
-from rasplens.learned.siit.circuit import Circuit, Node, Part
+from rasplens.learned.siit.circuit import Circuit, Node
 from rasplens.model import Transformer
 from rasplens.tasks import Task
 
@@ -78,12 +78,17 @@ def _differences(compiled: CompiledModel, task: Task) -> dict[str, Float[np.ndar
 
 def circuit_edges(compiled: CompiledModel, circuit: Circuit, task: Task | None = None) -> frozenset[str]:
     """The same for a model whose nodes stand for parts of the compiled one and compute their variables."""
-    stands_for = {str(node): _heads_or_mlp(part) for node, part in circuit.items()}
-    places: dict[str, list[str]] = {name: [name] for name in (EMBED, POS_EMBED, LOGITS)}
-    for node, parts in stands_for.items():
-        for part in parts:
-            places.setdefault(part, []).append(node)
+    places = nodes_standing_for(circuit)
     return frozenset(renamed for edge in program_edges(compiled, task) for renamed in _renamed(edge, places))
+
+
+def nodes_standing_for(circuit: Circuit) -> dict[str, list[str]]:
+    """By each head and MLP of the compiled model, the nodes that stand for it, by the names that edges have."""
+    places: dict[str, list[str]] = {}
+    for node, part in circuit.items():
+        for head in part.heads or (-1,):
+            places.setdefault(str(Node(part.layer, head)), []).append(str(node))
+    return places
 
 
 def renamed_edges(edges: frozenset[str], names: Mapping[str, str]) -> frozenset[str]:
@@ -97,11 +102,6 @@ def _renamed(edge: str, places: Mapping[str, list[str]]) -> list[str]:
     sender, _, receiver = edge.partition("->")
     node, dot, letter = receiver.partition(".")
     return [f"{s}->{r}{dot}{letter}" for s in places.get(sender, [sender]) for r in places.get(node, [node])]
-
-
-def _heads_or_mlp(part: Part) -> list[str]:
-    """A part of the compiled model, by the names that its edges have."""
-    return [str(Node(part.layer, head)) for head in part.heads or (-1,)]
 
 
 def _written(model: Transformer, sender: str) -> Float[np.ndarray, "row d_model"]:

@@ -99,7 +99,7 @@ def test_error_rates_have_exact_intervals(load):
     benchmark = load("circuit_tests")
     p = {
         f"{kind} {name}": [0.01 if kind == "power" else 0.5] * 20
-        for name in benchmark.tests.CRITERIA
+        for name in (criterion.name for criterion in benchmark.tests.CRITERIA)
         for kind in ("null", "power")
     }
     found = pd.DataFrame(p).assign(name="count", error=None)

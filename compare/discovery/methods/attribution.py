@@ -6,7 +6,7 @@ gradient of the damage with respect to what its receiver reads. What differs is 
 Source: Syed et al. 2023, "Attribution Patching Outperforms Automated Circuit Discovery" (arXiv 2310.10348): at the
 clean input. Hanna et al. 2024, "Have Faith in Faithfulness" (arXiv 2403.17806): averaged on the way between the
 two, of inputs or of activations. The gradient of KL is zero at the clean input, where the damage is least;
-there, EAP takes that of the other metrics instead, `CLEAN_METRIC`.
+there, EAP takes that of the logit difference.
 """
 
 from collections.abc import Callable
@@ -23,17 +23,19 @@ from rasplens.compare.discovery.problem import Problem, Scores
 STEPS = 5
 """Points on the way between two inputs at which gradients are taken; as published."""
 
-CLEAN_METRIC: dict[str, str] = {"kl": "logit_difference", "l2": "l2"}
-"""At a clean input, where the gradient of the damage is zero."""
+LEAST_AT_CLEAN = "kl", "l2"
+"""Metrics that are least at the clean input, where their gradient is zero."""
 
 
 def eap(problem: Problem) -> Scores:
     """Edge attribution patching: gradients at the clean input.
 
-    For a model that answers with numbers no metric has a gradient there; then all scores are zero.
+    By the metrics that are least there, it takes the gradient of the logit difference. For a model that answers
+    with numbers there is none, and all scores are zero.
     """
-    metric = CLEAN_METRIC.get(problem.protocol.metric, problem.protocol.metric)
-    return _attributed(replace(problem, protocol=replace(problem.protocol, metric=metric)), [0.0])
+    if problem.protocol.metric in LEAST_AT_CLEAN and problem.right is not None:
+        problem = replace(problem, protocol=replace(problem.protocol, metric="logit_difference"))
+    return _attributed(problem, [0.0])
 
 
 def eap_ig_inputs(problem: Problem) -> Scores:

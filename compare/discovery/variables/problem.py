@@ -11,16 +11,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from rasplens.compare.config import CompareConfig
 from rasplens.compare.discovery.cases import Case
 from rasplens.compare.discovery.edge_graph import LOGITS, edge_graph, place_of
-from rasplens.compare.discovery.truth import directions_read
+from rasplens.compare.discovery.truth import ROUNDING, directions_read, nodes_standing_for
 from rasplens.compare.evidence.interchange.pairs import InterchangePairs, draw_pairs
 from rasplens.compare.evidence.subspaces.representations import Place, Representation, representations
 from rasplens.compare.models.pairing import Pairing, pair
 from rasplens.compare.models.studied_model import layer_of
 from rasplens.compile import CompiledModel
 from rasplens.errors import RaspLensError
+from rasplens.learned.siit.circuit import Circuit
 
 CONFIG = CompareConfig(n_inputs=500, n_fitting=1_000, interchange_pairs=300)
 """How much is looked at, unless told otherwise."""
@@ -67,24 +70,34 @@ class VariableProblem:
 def variable_problems(case: Case, config: CompareConfig = CONFIG, seed: int = 0) -> list[VariableProblem]:
     """One problem for each variable that can be interchanged, is used somewhere, and unused somewhere else."""
     pairing = pair(case.compiled, case.transformer, case.task, config, seed, case.vocabulary)
-    drawn = [(sites_of(pairing, chosen.variable), chosen, scored) for chosen, scored in draw_pairs(pairing, seed)]
+    drawn = [
+        (sites_of(pairing, chosen.variable, case.circuit), chosen, scored)
+        for chosen, scored in draw_pairs(pairing, seed)
+    ]
     told = [part for part in drawn if {"used", "unused"} <= set(part[0].values())]
     held = representations(pairing) if told else {}
     return [VariableProblem(pairing, chosen, scored, sites, held, seed) for sites, chosen, scored in told]
 
 
-def sites_of(pairing: Pairing, variable: str) -> dict[str, Use]:
+def sites_of(pairing: Pairing, variable: str, circuit: Circuit | None = None) -> dict[str, Use]:
     """At which hook points of the learned model's stream a variable is used, and at which it no longer is.
+
+    Args:
+        pairing: The compiled model and the learned one.
+        variable: Its name.
+        circuit: Which nodes of the learned model stand for which parts of the compiled one; by default it has the
+            same heads and MLPs.
 
     Raises:
         RaspLensError: If nothing reads it.
     """
-    compiled = pairing.compiled
-    written, read = stage(compiled.variables[variable].written_at), stages_read(compiled, variable)
+    compiled, learned = pairing.compiled, pairing.learned
+    written = stage_written(compiled, variable, circuit)
+    read = stages_read(compiled, variable, learned.n_layers, circuit)
     if not read:
         raise RaspLensError(f"Nothing reads {variable!r} in the compiled model.")
     found: dict[str, Use] = {}
-    for point in pairing.learned.residual_points:
+    for point in learned.residual_points:
         if written <= stage(point) <= min(read):
             found[point] = "used"
         elif stage(point) > max(read):
@@ -92,23 +105,31 @@ def sites_of(pairing: Pairing, variable: str) -> dict[str, Use]:
     return found
 
 
-def stages_read(compiled: CompiledModel, variable: str) -> list[int]:
-    """At which stages of the compiled model's stream something reads a variable: see `stage`.
+def stage_written(compiled: CompiledModel, variable: str, circuit: Circuit | None = None) -> int:
+    """The stage of the stream from which on a model has a variable: see `stage`."""
+    if circuit is not None:
+        for node, part in circuit.items():
+            if variable in part.variables:
+                return 2 * node.layer + (1 if node.is_head else 2)
+    return stage(compiled.variables[variable].written_at)
 
-    What a part reads and a variable's own directions are the compiler's: where they have none in common, their
-    product is exactly zero.
-    """
+
+def stages_read(
+    compiled: CompiledModel, variable: str, n_layers: int, circuit: Circuit | None = None
+) -> list[int]:
+    """The stages of a model's stream, of so many layers, at which something reads a variable: see `stage`."""
     model, projector = compiled.transformer, compiled.variables[variable].projector
-    graph = edge_graph(model.config)
+    graph, standing_for = edge_graph(model.config), nodes_standing_for(circuit or {})
     found: set[int] = set()
     for receiver in graph.receivers:
-        if not (projector @ directions_read(model, receiver)).any():
+        if np.abs(projector @ directions_read(model, receiver)).max(initial=0) <= ROUNDING:
             continue
         if receiver == LOGITS:
-            found.add(2 * model.config.n_layers)
+            found.add(2 * n_layers)
             continue
-        layer, head = place_of(graph.node_of(receiver))
-        found.add(2 * layer + (head is None))
+        own = graph.node_of(receiver)
+        for layer, head in map(place_of, standing_for.get(own, [own])):
+            found.add(2 * layer + (head is None))
     return sorted(found)
 
 

@@ -45,26 +45,25 @@ def variable_board(
 ) -> pd.DataFrame:
     """One row for each variable that can be tested and each method: see `VariableScore`, and its seconds."""
     rows: list[dict[str, object]] = []
-    for case in cases:
-        problems = variable_problems(case, config, seed)
-        total = len(rows) + len(problems) * len(finders)
-        for problem in problems:
-            for name, finder in finders.items():
-                if progress is not None:
-                    progress(f"{case.program}, {case.kind}, {problem.variable}: {name}", len(rows), total)
-                began = time.perf_counter()
-                found = {site: finder(problem, site) for site in problem.sites}
-                seconds = time.perf_counter() - began
-                rows.append(
-                    {
-                        "program": case.program,
-                        "kind": case.kind,
-                        "variable": problem.variable,
-                        "method": name,
-                        **asdict(score_variable(problem, found)),
-                        "method_seconds": seconds,
-                    }
-                )
+    problems = [(case, problem) for case in cases for problem in variable_problems(case, config, seed)]
+    for case, problem in problems:
+        for name, finder in finders.items():
+            if progress is not None:
+                said = f"{case.program}, {case.kind}, {problem.variable}: {name}"
+                progress(said, len(rows), len(problems) * len(finders))
+            began = time.perf_counter()
+            found = {site: finder(problem, site) for site in problem.sites}
+            seconds = time.perf_counter() - began
+            rows.append(
+                {
+                    "program": case.program,
+                    "kind": case.kind,
+                    "variable": problem.variable,
+                    "method": name,
+                    **asdict(score_variable(problem, found)),
+                    "method_seconds": seconds,
+                }
+            )
     columns = ["program", "kind", "variable", "method", *VariableScore.__dataclass_fields__, "method_seconds"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -73,7 +72,7 @@ def score_variable(problem: VariableProblem, by_site: Mapping[str, Found | None]
     """How a method does, by what it found at each site."""
     found = {site: one for site, one in by_site.items() if one is not None}
     if len(found) < len(by_site):
-        return VariableScore(*[float("nan")] * 4)
+        return VariableScore(interchange=np.nan, used=np.nan, sites=np.nan, rank=np.nan)
     reached = {
         site: agreement(problem.pairing.learned, problem.scored, site, one.subspaces).score
         for site, one in found.items()

@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from rasplens.compare.discovery.cases import KINDS, compressed_case, siit_case
+from rasplens.compare.discovery.cases import KEPT, KINDS, compiled_case, compressed_case, siit_case, where_defined
 from rasplens.compare.discovery.methods.catalogue import METHODS
 from rasplens.compare.discovery.problem import Protocol
 from rasplens.compare.discovery.scoreboard import board, medians
@@ -11,6 +13,7 @@ from rasplens.compile.rasp import Map, SequenceMap, indices, tokens
 from rasplens.errors import RaspLensError
 from rasplens.learned import SIITRecipe, ordinary_architecture, train_to_implement
 from rasplens.tasks import compile_for, task_from_program
+from rasplens.tasks.task import NOT_ASKED
 
 
 def test_a_decoy_is_an_exact_copy_that_no_answer_depends_on(case, compiled):
@@ -55,17 +58,24 @@ def test_a_board_has_a_row_for_each_case_protocol_and_method(case):
 
 def test_medians_have_intervals_over_programs():
     found = pd.DataFrame({"method": ["a"] * 5 + ["b"], "auroc": [0.1, 0.5, 0.6, 0.7, 0.9, 0.3]})
+    found["program"] = [*"12345", "1"]
     first, second = medians(found, "auroc", ["method"]).to_dict("records")
     assert (first["median"], first["n"]) == (0.6, 5)
     assert 0.1 <= first["low"] < 0.6 < first["high"] <= 0.9
     assert second["low"] != second["low"]  # of one program there is none
+    four_kinds = medians(pd.concat([found] * 4), "auroc", ["method"]).to_dict("records")
+    assert four_kinds[0] == first  # models of one program tell no more than one
 
 
 @pytest.mark.slow
 def test_a_stored_model_is_a_case_and_one_of_another_program_is_not(compiled, task, tmp_path):
     few = SIITRecipe(steps=4, cycles=1, batch_size=8, warmup=1, pool=50)
     train_to_implement(compiled, task, recipe=few).save(tmp_path / "model.safetensors")
-    case = siit_case(compiled, task, path=tmp_path / "model.safetensors")
+    with pytest.raises(
+        RaspLensError, match=r"does not implement 'induction' well enough .* Train it for more steps"
+    ):
+        siit_case(compiled, task, path=tmp_path / "model.safetensors")
+    case = siit_case(compiled, task, path=tmp_path / "model.safetensors", marks={})
     assert case.kind == "siit"
     assert case.decoys == ("L0H4",)
     assert "L0H0->L1H0.k" in case.varying
@@ -78,11 +88,26 @@ def test_a_model_with_layer_norm_is_a_case_without_a_decoy(compiled, task, tmp_p
     few = SIITRecipe(steps=4, cycles=1, batch_size=8, warmup=1, pool=50)
     shape = ordinary_architecture(compiled, d_model=16, normalization="LN")
     train_to_implement(compiled, task, shape, few).save(tmp_path / "model.safetensors")
-    case = siit_case(compiled, task, path=tmp_path / "model.safetensors")
+    case = siit_case(compiled, task, path=tmp_path / "model.safetensors", marks={})
     assert (case.decoys, case.transformer.config.n_heads) == ((), 4)
     found = board([case], {"random": METHODS["random"]}, {"few": Protocol(n_pairs=4)})
     assert found["auroc"].notna().all()
     assert found["decoys"].isna().all()
+
+
+def test_a_model_that_loses_its_answers_in_compression_is_no_case(compiled, task, monkeypatch):
+    monkeypatch.setattr("rasplens.compare.discovery.cases.NARROWER", 0.2)
+    with pytest.raises(RaspLensError, match=r"'induction' keeps 0\.\d+ of its answers. Its circuit is not known"):
+        compressed_case(compiled, task)
+
+
+def test_where_a_program_has_no_answer_none_is_asked_of_a_compressed_model(task):
+    defined = where_defined(task)
+    before, after = (one.target(task.held_out) for one in (task, defined))
+    np.testing.assert_array_equal(after, np.where(before == task.answer_code(None), NOT_ASKED, before))
+    everywhere = task_from_program(programs.histogram(), "abc", 4)
+    assert where_defined(everywhere).is_asked(everywhere.held_out).all()
+    assert where_defined(no_none := replace(everywhere, outputs=(1, 2, 3, 4))) is no_none
 
 
 @pytest.mark.slow
@@ -90,6 +115,12 @@ def test_a_compressed_model_keeps_its_circuit(compiled, task):
     case = compressed_case(compiled, task)
     found = board([case], {"exact": METHODS["exact"]})
     assert found["auroc"].iloc[0] > 0.95
+    assert case.accuracy >= KEPT
+    codes = case.task.target(task.held_out)
+    np.testing.assert_array_equal(codes == NOT_ASKED, task.target(task.held_out) == task.answer_code(None))
+    assert 0 < (codes == NOT_ASKED).mean() < 1
+    unchanged = replace(case, transformer=compiled_case(compiled, task).transformer)
+    assert unchanged.accuracy == 1.0
     assert set(KINDS) == {"compiled", "disguised", "compressed", "siit"}
 
 

@@ -1,5 +1,8 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.spatial.distance import pdist
 
 from rasplens.compare.discovery.cases import compiled_case
 from rasplens.compare.discovery.hypothesis_tests import (
@@ -7,7 +10,9 @@ from rasplens.compare.discovery.hypothesis_tests import (
     equivalence,
     holm,
     independence,
+    minimality,
     random_circuits,
+    random_paths,
 )
 from rasplens.compare.discovery.problem import Protocol
 from rasplens.compile import programs
@@ -65,6 +70,49 @@ def test_independence_sees_what_is_left_outside(asked, case):
     nothing = asked.graph.mask_of(["embed->L0H0.q"])
     assert independence(asked, nothing, 199, 0) < 0.01
     assert independence(asked, asked.graph.mask_of(case.varying), 199, 0) > 0.01
+
+
+def test_independence_sees_what_is_left_outside_where_most_answers_are_the_same():
+    """Read at the last position alone: nine pairs of answers of ten are. Once, that passed as independent."""
+    task = task_from_program(programs.detect_pattern("ab"), "abc", 5, causal=True)
+    last = replace(task, loss_positions=(4,), target=lambda ids: task.target(ids)[:, 4:])
+    case = compiled_case(compile_for(last), last)
+    asked = case.problem(Protocol(metric="logit_difference"))
+    (decoy,) = case.decoys
+    idle = asked.graph.mask_of([f"embed->{decoy}.q"])
+    answers = asked.answers((~idle)[None].astype(np.float32))[0, :, 0]
+    assert np.median(pdist(answers)) < 1e-4
+    assert independence(asked, idle, 199, 0) < 0.01
+    assert independence(asked, asked.graph.mask_of(case.varying), 199, 0) > 0.5
+
+
+def test_random_paths_go_from_an_embedding_to_the_logits(asked):
+    graph = asked.graph
+    found = random_paths(graph, 50, 0)
+    assert len(np.unique(found, axis=0)) > 5
+    for path in found:
+        edges = graph.pairs[path]
+        assert graph.from_embeddings[path].sum() == graph.into_logits[path].sum() == 1
+        into = [graph.node_of(graph.receivers[r]) for r, _ in edges]
+        out_of = [graph.senders[s] for _, s in edges]
+        assert sorted(set(into) - {"logits"}) == sorted(set(out_of) - {"embed", "pos_embed"})
+
+
+def test_each_edge_has_a_p_of_its_own_and_the_seed_is_that_of_all_that_is_random(asked, case):
+    circuit = asked.graph.mask_of(case.varying)
+    paths = random_paths(asked.graph, 99, 0)
+    found = minimality(asked, circuit, paths, 0)
+    assert found == minimality(asked, circuit, paths, 0)
+    assert set(found) == case.varying
+    assert max(found.values()) == pytest.approx(0.01, abs=0.005)
+    (decoy,) = case.decoys
+    wide = asked.graph.mask_of([*case.varying, f"embed->{decoy}.v"])
+    assert minimality(asked, wide, paths, 0)[f"embed->{decoy}.v"] == 1.0
+
+
+def test_so_few_draws_that_no_circuit_could_pass_are_refused(asked, case):
+    with pytest.raises(RaspLensError, match=r"With 98 random circuits no p is small enough .* Draw 99 at least"):
+        circuit_tests(asked, case.varying, n_random=98)
 
 
 def test_holm_by_hand():

@@ -10,6 +10,8 @@ from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compile import programs
 from rasplens.compile.rasp import tokens
 from rasplens.errors import RaspLensError
+from rasplens.learned import untrained_like
+from rasplens.model import Config, causal_mask
 from rasplens.tasks import compile_for, task_from_program
 from rasplens.tasks.task import NOT_ASKED
 
@@ -117,3 +119,9 @@ def test_a_model_that_answers_with_numbers_is_measured_by_l2():
     assert discovery_problem(compiled, task, vocabulary=own).protocol.metric == "l2"
     with pytest.raises(RaspLensError, match="needs a logit for each answer; this model answers with numbers"):
         discovery_problem(compiled, task, Protocol(metric="loss"), own)
+
+
+def test_a_model_without_layers_has_no_circuit(case):
+    config = Config(n_layers=0, n_heads=1, d_model=4, d_head=4, n_ctx=5, d_vocab=3, d_vocab_out=case.task.n_logits)
+    with pytest.raises(RaspLensError, match="A model without layers has no circuit to discover"):
+        discovery_problem(untrained_like(config, causal_mask(0, 5), 0), case.task)

@@ -77,9 +77,9 @@ def test_a_model_is_trained_with_nodes_of_one_s_own_choice_and_read_again(task, 
     assert min(model.accuracy.least.values()) > 0.9
     assert set(model.accuracy.interchange) == {"L0H2", "L1 MLP", "L2H3"}
     model.save(tmp_path / "moved.safetensors")
-    assert {"L0H2->L1 MLP", "L1 MLP->L2H3.v"} <= siit_case(
-        compiled, task, path=tmp_path / "moved.safetensors"
-    ).edges
+    case = siit_case(compiled, task, path=tmp_path / "moved.safetensors", marks={})
+    assert {"L0H2->L1 MLP", "L1 MLP->L2H3.v"} <= case.edges
+    assert case.circuit == moved
 
 
 def test_shares_of_one_node_add_up_whatever_their_order():

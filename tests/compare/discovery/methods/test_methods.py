@@ -37,6 +37,16 @@ def test_attribution_of_edges_to_the_logits_is_exact_where_damage_is_linear_in_t
     assert np.abs(found[~to_logits] - exact[~to_logits]).max() > 1e-4  # elsewhere it is an approximation
 
 
+@pytest.mark.parametrize("metric", ["kl", "l2"])
+def test_where_damage_is_least_at_the_clean_input_eap_takes_the_logit_difference(
+    asked, random_model, task, metric
+):
+    """Its own gradient there is zero. Once, so were all scores by the squared distance."""
+    found = eap(discovery_problem(random_model, task, Protocol(n_pairs=8, metric=metric)))
+    np.testing.assert_allclose(found, eap(asked), atol=1e-6)
+    assert np.abs(found).max() > 1e-3
+
+
 @pytest.mark.parametrize("method", [eap, eap_ig_inputs, eap_ig_activations])
 def test_attribution_of_other_edges_goes_with_their_effect(asked, method):
     assert np.corrcoef(exact_edges(asked), method(asked))[0, 1] > 0.9
