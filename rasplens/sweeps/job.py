@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -20,6 +21,9 @@ Row = Mapping[str, Any]
 
 SOURCES = "*.py", "*.rasp", "*.lark", "*.safetensors"
 """What results depend on, of a package."""
+
+LIBRARIES = "jax", "jaxlib", "numpy", "optax", "scikit-learn", "scipy", "torch", "transformer-lens"
+"""What computes them besides, by its versions."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ class Job:
 
     @cached_property
     def key(self) -> str:
-        """A digest of all that the result depends on: function, arguments, files, and the code of RASPLens.
+        """A digest of all that the result depends on: function, arguments, files, code, versions of libraries.
 
         So a result is never taken for that of other code. The code that counts is this package's, the function's
         module, and those that it imports from its own folder; comments, docstrings and layout do not. It is found
@@ -67,7 +71,7 @@ class Job:
             RaspLensError: If there is no such function.
         """
         content = [self.run, dict(sorted(self.arguments.items())), [_digest_of_file(Path(f)) for f in self.files]]
-        code = [_digest_of_package(), _digest_of_module(self.run.partition(":")[0])]
+        code = [_digest_of_package(), _digest_of_module(self.run.partition(":")[0]), _versions()]
         return hashlib.sha256(json.dumps([content, code], sort_keys=True).encode()).hexdigest()[:32]
 
     def function(self) -> Callable[..., Row | Sequence[Row]]:
@@ -108,6 +112,11 @@ def _digest_of_package() -> str:
     for path in package_files():
         digest.update(path.name.encode() + _digest_of_code(path).encode())
     return digest.hexdigest()
+
+
+@cache
+def _versions() -> list[str]:
+    return [f"{name} {version(name)}" for name in LIBRARIES]
 
 
 def package_files() -> list[Path]:

@@ -1,6 +1,5 @@
 """Many jobs, each done once: what is kept is not done again, and everything is a row of one table."""
 
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
@@ -14,7 +13,7 @@ from rasplens.errors import RaspLensError, expect
 from rasplens.model.storage import StorageError
 from rasplens.sweeps.job import Job
 from rasplens.sweeps.store import store_rows, stored_rows, table_of, write_table
-from rasplens.sweeps.workers import Outcome, in_executor, in_processes
+from rasplens.sweeps.workers import Outcome, in_executor, in_processes, processors
 
 TABLE = "table.parquet"
 """In the folder of a sweep."""
@@ -85,7 +84,7 @@ def sweep(
         raise StorageError(f"Cannot write to {folder}: {error.strerror}. Name another folder.") from None
     by_key = {job.key: job for job in asked}
     found: dict[str, Outcome] = {key: kept for key, job in by_key.items() if (kept := stored_rows(folder, job))}
-    n = processes or max(1, (os.cpu_count() or 1) // threads)
+    n = processes or max(1, processors() // threads)
     own = partial(in_processes, n=n, threads=threads)
     doing = own if executor is None else partial(in_executor, executor=executor)
     _do([job for key, job in by_key.items() if key not in found], found, folder, doing, progress)

@@ -19,6 +19,8 @@ from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from rasplens.errors import RaspLensError
 from rasplens.sweeps.job import Job
 
@@ -29,6 +31,11 @@ KILLED = (
     "The process that did this job was killed, also when the job ran alone. It may need more memory; or the "
     'script that calls `sweep` lacks `if __name__ == "__main__":`, so that no process can start.'
 )
+
+
+def processors() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def run_job(job: Job) -> Outcome:
@@ -121,13 +128,11 @@ def _begin(threads: int) -> None:
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NPROC"):  # the last is XLA's
         os.environ[name] = str(threads)
     several = str(threads > 1).lower()
-    os.environ["XLA_FLAGS"] = (
-        f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen={several} "
-        f"intra_op_parallelism_threads={threads}"
-    )
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen={several}"
     import torch
 
     torch.set_num_threads(threads)
+    threadpool_limits(threads)  # of libraries that were there before, such as numpy's
 
 
 def _end_with_parent() -> None:

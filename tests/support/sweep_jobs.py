@@ -69,7 +69,8 @@ def endless(n: int, folder: str) -> dict[str, object]:
         time.sleep(0.1)
 
 
-def threads_of_torch(n: int) -> dict[str, object]:
+def threads_of_all(n: int) -> dict[str, object]:
     import torch
+    from threadpoolctl import threadpool_info
 
-    return {"threads": torch.get_num_threads()}
+    return {"threads": torch.get_num_threads(), "most": max(pool["num_threads"] for pool in threadpool_info())}

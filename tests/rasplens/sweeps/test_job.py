@@ -76,6 +76,15 @@ def test_a_key_depends_on_the_code_of_the_package(monkeypatch):
     assert Job("sweep_jobs:squared", {"n": 1}).key != key
 
 
+def test_a_key_depends_on_the_versions_of_what_computes(monkeypatch):
+    from rasplens.sweeps import job as module
+
+    key = Job("sweep_jobs:squared", {"n": 1}).key
+    assert any(one.startswith("torch 2") for one in module._versions())
+    monkeypatch.setattr(module, "_versions", lambda: ["torch 9"])
+    assert Job("sweep_jobs:squared", {"n": 1}).key != key
+
+
 def test_the_digest_of_the_package_reads_every_act():
     from rasplens.sweeps.job import package_files
 

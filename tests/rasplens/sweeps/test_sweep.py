@@ -157,8 +157,10 @@ def test_processes_give_the_table_of_one(tmp_path):
 
 @pytest.mark.slow
 def test_a_process_has_the_threads_that_it_is_given(tmp_path):
-    found = [sweep(jobs("threads_of_torch", [1]), tmp_path / str(n), processes=1, threads=n) for n in (1, 2)]
+    """Torch, and the pools of all other libraries."""
+    found = [sweep(jobs("threads_of_all", [1]), tmp_path / str(n), processes=1, threads=n) for n in (1, 2)]
     assert [table["threads"].item() for table in found] == [1, 2]
+    assert [table["most"].item() for table in found] == [1, 2]
 
 
 @pytest.mark.slow
