@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from page import table, write
+from page import show, table
 
 from rasplens.compare.discovery.cases import Case, compiled_case
 from rasplens.compare.discovery.methods.catalogue import METHODS
@@ -54,9 +54,7 @@ def main() -> None:
     headings = ["model", "ablation", "method", "published", *CIRCUITS]
     rows = [row for name, task in TASKS.items() for row in scored(name, task)]
     text = table(headings, rows)
-    print(text)
-    if arguments.write is not None:
-        write(arguments.write, "methods-acdc", text)
+    show(text, arguments.write, "methods-acdc")
 
 
 def scored(name: str, task: Task) -> list[list[str]]:

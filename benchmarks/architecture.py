@@ -12,7 +12,7 @@ from pathlib import Path
 
 import grimp
 import networkx as nx
-from page import table, write
+from page import show, table
 
 ROOT = Path(__file__).parents[1]
 
@@ -34,9 +34,7 @@ def main() -> int:
     arguments = parser.parse_args()
     graph = imports()
     text = f"{mermaid(graph)}\n\n{rooms()}"
-    print(text)
-    if arguments.write is not None:
-        write(arguments.write, "rooms", text)
+    show(text, arguments.write, "rooms")
     wrong = [*cycles(graph), *upward(graph)]
     print("\n".join(wrong) or "No cycle, and no arrow upwards.", file=sys.stderr)
     return bool(wrong)

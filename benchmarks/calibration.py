@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
-from page import table, write
+from page import show, table
 from swept import add_arguments, chosen, swept
 
 from rasplens.compare.config import PRESETS, Preset
@@ -82,9 +82,7 @@ def main() -> None:
         raise SystemExit("No circuit has such pairs.")
     draw = siit_tables if arguments.sources == ["siit"] else tables
     text = draw(verdicts, left_out(found), arguments.config, arguments.seed)
-    print(text)
-    if arguments.write is not None:
-        write(arguments.write, _section(set(arguments.sources)), text)
+    show(text, arguments.write, _section(set(arguments.sources)))
 
 
 def _section(sources: set[str]) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from page import table, write
+from page import show, table
 from program_sets import SETS, compiled_task
 from scipy.stats import binomtest
 from swept import add_arguments, chosen, swept
@@ -43,9 +43,7 @@ def main() -> None:
     add_arguments(parser)
     arguments = parser.parse_args()
     text = summary(swept(jobs(arguments), arguments))
-    print(text)
-    if arguments.write is not None:
-        write(arguments.write, "circuit-tests", text)
+    show(text, arguments.write, "circuit-tests")
 
 
 def jobs(arguments: argparse.Namespace) -> Iterator[Job]:

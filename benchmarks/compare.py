@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from page import table, write
+from page import show, table
 
 from rasplens.compare import StudiedModel, as_studied_model, compare
 from rasplens.compare.config import PRESETS
@@ -46,9 +46,7 @@ def main() -> None:
         return
     costs = [cost_table(config, wanted) for config, wanted in (("standard", 30), ("quick", 10))]
     text = "\n\n".join((*costs, edge_table()))
-    print(text)
-    if arguments.write is not None:
-        write(arguments.write, "compare", text)
+    show(text, arguments.write, "compare")
 
 
 def _shipped(name: str) -> tuple[CompiledModel, LearnedModel, Task]:

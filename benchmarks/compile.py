@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tracr_here
-from page import write
+from page import show
 from scipy.stats import gmean
 from tracr_sources import SOURCES
 
@@ -262,9 +262,7 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="the page to put the tables into")
     arguments = parser.parse_args()
     text = "\n\n".join([process_line(), program_table(), growth_table(), cost_table(), verify_table()])
-    print(text)
-    if arguments.write is not None:
-        write(arguments.write, "compile", text)
+    show(text, arguments.write, "compile")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
-from page import table, write
+from page import show, table
 from swept import add_arguments, swept
 
 from rasplens.compile import CompiledModel, compile_program
@@ -71,9 +71,7 @@ def main() -> None:
     add_arguments(parser)
     arguments = parser.parse_args()
     text = every_program(arguments) if arguments.part == "sweep" else measured(arguments)
-    print(text)
-    if arguments.write is not None:
-        write(arguments.write, f"compression-{arguments.part}", text)
+    show(text, arguments.write, f"compression-{arguments.part}")
 
 
 def measured(arguments: argparse.Namespace) -> str:

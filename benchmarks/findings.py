@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from page import table, write
+from page import show, table
 
 from rasplens.compare import Comparison, Ranking, rank, write_report
 from rasplens.compare.verdict.verdict import LEVELS
@@ -44,9 +44,7 @@ def main() -> None:
                     path = arguments.reports / f"{name}_{origin.replace(' ', '_')}_{comparison.program}.html"
                     write_report(comparison, path)
     text = "\n\n".join(parts)
-    print(text)
-    if arguments.write is not None:
-        write(arguments.write, "findings", text)
+    show(text, arguments.write, "findings")
 
 
 def _models(name: str, checkpoints: list[str]) -> list[tuple[str, LearnedModel]]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
-from page import table, write
+from page import show, table
 from swept import add_arguments, chosen, swept
 
 from rasplens.compare import compare
@@ -39,9 +39,7 @@ def main() -> None:
     asked = {"config": arguments.config, "seed": arguments.seed}
     names = chosen(arguments.only, CATALOGUE, "program")
     text = summary(swept([Job("library:rows", {"name": name, **asked}) for name in names], arguments))
-    print(text)
-    if arguments.write is not None:
-        write(arguments.write, "library", text)
+    show(text, arguments.write, "library")
 
 
 def rows(name: str, config: Preset, seed: int, entry: Entry | None = None) -> Iterator[Row]:

@@ -17,7 +17,7 @@ from pathlib import Path
 import pandas as pd
 import plotly.express as px
 from known_circuits import add_model_arguments, by_kind, interval, known_case, left_out, model_jobs
-from page import table, write
+from page import show, table, write
 from swept import swept
 
 from rasplens.compare.discovery.methods.catalogue import METHODS
@@ -84,10 +84,8 @@ def main() -> None:
     )
     is_published = arguments.programs == "interpbench"
     text = tables(found, arguments.seed, is_published)
-    print(text)
     section = arguments.section or ("methods-interpbench" if is_published else "methods")
-    if arguments.write is not None:
-        write(arguments.write, section, text)
+    show(text, arguments.write, section)
     if arguments.each is not None:
         write(arguments.each, f"{section}-each", each_model(found))
     if arguments.figure is not None:

@@ -8,6 +8,13 @@ def table(headings: list[str], rows: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (headings, ["---"] * len(headings), *rows))
 
 
+def show(text: str, path: Path | None, name: str) -> None:
+    """Prints what was measured, and writes it into a page if there is to be one."""
+    print(text)
+    if path is not None:
+        write(path, name, text)
+
+
 def write(path: Path, name: str, text: str) -> None:
     """Replaces what stands between the markers of a name on a page."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"

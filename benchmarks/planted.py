@@ -18,7 +18,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-from page import table, write
+from page import show, table
 
 from rasplens.compare import compare, token_vocabulary
 from rasplens.compare.models.vocabulary import GivenVocabulary
@@ -65,9 +65,7 @@ def main() -> None:
         print(json.dumps(one(arguments.one, arguments.config)))
         return
     text = cost_table(arguments.random, arguments.config)
-    print(text)
-    if arguments.write is not None:
-        write(arguments.write, "planted", text)
+    show(text, arguments.write, "planted")
 
 
 def random_weights(seed: int) -> dict[str, np.ndarray]:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pandas as pd
 import torch
-from page import table, write
+from page import show, table
 from program_sets import SETS, SHAPES, compiled_task, shape_of
 from swept import RESULTS, add_arguments, chosen, swept
 
@@ -59,22 +59,20 @@ def main() -> None:
     if arguments.compare is None:
         folder.mkdir(parents=True, exist_ok=True)
         found = swept(training_jobs(names, folder, arguments), arguments)
-        show("", training_summary(found), arguments)
+        show(training_summary(found), arguments.write, section(arguments))
         names = found["name"][found["nodes"].notna()].tolist()
     if missing := [name for name in names if not (folder / f"{name}.safetensors").is_file()]:
         of_kept = "Their results are kept without them: use another folder of --results"
         why = "Train them" if arguments.compare else of_kept
         raise SystemExit(f"{folder} lacks models of {', '.join(missing)}. {why}, or choose others by --only.")
-    show("-verdicts", verdict_summary(swept(comparison_jobs(names, folder, arguments), arguments)), arguments)
+    said = verdict_summary(swept(comparison_jobs(names, folder, arguments), arguments))
+    show(said, arguments.write, f"{section(arguments)}-verdicts")
 
 
-def show(table_name: str, text: str, arguments: argparse.Namespace) -> None:
-    """Prints a table, and puts it into the page if there is to be one."""
-    print(text)
-    if arguments.write is not None:
-        of_set = "siit" if arguments.programs == "library" else f"siit-{arguments.programs}"
-        of_shape = "" if arguments.shape == SHAPES[0] else f"-{arguments.shape}"
-        write(arguments.write, f"{of_set}{of_shape}{table_name}", text)
+def section(arguments: argparse.Namespace) -> str:
+    """The place of the table of training in its page; that of verdicts is behind it."""
+    of_set = "siit" if arguments.programs == "library" else f"siit-{arguments.programs}"
+    return of_set if arguments.shape == SHAPES[0] else f"{of_set}-{arguments.shape}"
 
 
 def training_jobs(names: Sequence[str], folder: Path, arguments: argparse.Namespace) -> list[Job]:

@@ -8,7 +8,7 @@ import argparse
 from pathlib import Path
 
 import pandas as pd
-from page import table, write
+from page import show, table
 from program_sets import compiled_task
 from swept import add_arguments, chosen, swept
 
@@ -38,9 +38,7 @@ def main() -> None:
         for seed in range(arguments.seeds)
     ]
     text = summary(swept(jobs, arguments))
-    print(text)
-    if arguments.write is not None:
-        write(arguments.write, "siit-sites", text)
+    show(text, arguments.write, "siit-sites")
 
 
 def searched(name: str, seed: int) -> Row:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from page import table, write
+from page import show, table
 
 from rasplens.compare.config import get_config
 from rasplens.compare.evidence.collection import causal_tests
@@ -67,9 +67,7 @@ def main() -> None:
     arguments = parser.parse_args()
     for name in arguments.parts:
         text = PARTS[name](arguments.config)
-        print(text)
-        if arguments.write is not None:
-            write(arguments.write, name, text)
+        show(text, arguments.write, name)
 
 
 def cases(names: tuple[str, ...] = NAMES) -> Iterator[Case]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from page import table, write
+from page import show, table
 
 HERE = Path(__file__).parents[1]
 
@@ -55,9 +55,7 @@ def main() -> None:
     trees = [HERE, *([arguments.against.resolve()] if arguments.against else [])]
     text = table(HEADINGS, list(rows(["fast", "slow"] if arguments.slow else ["fast"], trees, arguments.rounds)))
     text += f"\n\nOn {len(os.sched_getaffinity(0))} cores; minutes and seconds."
-    print(text)
-    if arguments.write is not None:
-        write(arguments.write, "suites", text)
+    show(text, arguments.write, "suites")
 
 
 def rows(suites: list[str], trees: list[Path], rounds: int) -> Iterator[list[str]]:

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pandas as pd
-from page import table, write
+from page import show, table
 
 from rasplens.compare import compare, comparison_table
 from rasplens.model import disguise
@@ -38,9 +38,7 @@ def main() -> None:
     ]
     headings = ["processes", "times as fast", f"{len(jobs)} comparisons", "a thousand", "seconds a job"]
     text = table(headings, cells) + f"\n\n{os.cpu_count()} processors; tasks {', '.join(TASKS)}, `quick`."
-    print(text)
-    if arguments.write is not None:
-        write(arguments.write, "sweeps", text)
+    show(text, arguments.write, "sweeps")
 
 
 def timed(jobs: list[Job], n: int) -> tuple[int, float, str]:

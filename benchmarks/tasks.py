@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from page import table, write
+from page import show, table
 
 from rasplens.compile import verify
 from rasplens.learned import LearnedModel, load_pretrained
@@ -90,9 +90,7 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="the page to put the table into")
     arguments = parser.parse_args()
     text = table(list(HEADINGS), [row(name) for name in TASKS])
-    print(text)
-    if arguments.write is not None:
-        write(arguments.write, "tasks", text)
+    show(text, arguments.write, "tasks")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import torch
-from page import table, write
+from page import show, table
 
 from rasplens.learned import Recipe, get_recipe, untrained, use_all_cores
 from rasplens.learned.training import live_forward as live
@@ -67,17 +67,13 @@ def main() -> None:
     use_all_cores()
     if arguments.parts:
         text = f"{parts_table()}\n\n{load}"
-        print(text)
-        if arguments.write is not None:
-            write(arguments.write, "train-parts", text)
+        show(text, arguments.write, "train-parts")
         return
     sections = [per_step_table(), growth_table()]
     if not arguments.steps_only:
         sections.insert(1, headline_table())
     text = "\n\n".join([*sections, load])
-    print(text)
-    if arguments.write is not None:
-        write(arguments.write, "train", text)
+    show(text, arguments.write, "train")
 
 
 def per_step_table() -> str:

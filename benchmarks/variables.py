@@ -8,7 +8,7 @@ import json
 
 import pandas as pd
 from known_circuits import add_model_arguments, by_kind, known_case, left_out, model_jobs
-from page import write
+from page import show
 from swept import swept
 
 from rasplens.compare.discovery.variables.scoring import variable_board
@@ -27,9 +27,7 @@ def main() -> None:
     add_model_arguments(parser)
     arguments = parser.parse_args()
     text = tables(swept(model_jobs("variables:scored", arguments), arguments), arguments.seed)
-    print(text)
-    if arguments.write is not None:
-        write(arguments.write, "variables", text)
+    show(text, arguments.write, "variables")
 
 
 def scored(programs_of: str, name: str, made: str, seed: int, stored: str | None) -> list[Row]:

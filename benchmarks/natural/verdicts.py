@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.natural.mechanisms import Mechanism, get_mechanism
-from benchmarks.page import table, write
+from benchmarks.page import table
 from benchmarks.swept import add_arguments, swept
 from rasplens.compare.config import PRESETS, Preset, get_config
 from rasplens.compare.evidence.collection import causal_tests
@@ -42,9 +42,7 @@ def main() -> None:
     arguments = parser.parse_args()
     found = swept(jobs({int(seed) for seed in arguments.seeds.split(",")}, arguments.config), arguments)
     text = page(found, arguments.config)
-    print(text)
-    if arguments.write is not None:
-        write(arguments.write, "verdicts", text)
+    show(text, arguments.write, "verdicts")
 
 
 def jobs(seeds: Collection[int], config: Preset) -> Iterator[Job]:
