@@ -4,7 +4,10 @@ import ast
 import hashlib
 import importlib
 import importlib.util
+import itertools
 import json
+import sys
+import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -14,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 import rasplens
-from rasplens.errors import RaspLensError
+from rasplens.errors import RaspLensError, expect
 
 Row = Mapping[str, Any]
 """Columns of a table by name, in JSON values."""
@@ -24,6 +27,10 @@ SOURCES = "*.py", "*.rasp", "*.lark", "*.safetensors"
 
 LIBRARIES = "jax", "jaxlib", "numpy", "optax", "scikit-learn", "scipy", "torch", "transformer-lens"
 """What computes them besides, by its versions."""
+
+
+_IMPORTED: dict[str, str] = {}
+"""By module that this process took a function from, the code that it had then."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,8 @@ class Job:
         files: Paths that the function reads. Their contents are part of the key.
 
     Raises:
-        RaspLensError: If the function's name is none, an argument is no JSON value, or a file is not there.
+        RaspLensError: If the function's name is none, or is that of a script's own; if an argument is no JSON
+            value, or a file is not there.
     """
 
     run: str
@@ -45,7 +53,13 @@ class Job:
     files: Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        expect(self.run, str, 'A job\'s function is named as "module:name"')
         module, _, name = self.run.partition(":")
+        if module == "__main__":
+            raise RaspLensError(
+                f"{self.run} is a function of a script or notebook, which no other process can import. Put it "
+                "into a module, a file beside it."
+            )
         if not module or not name.isidentifier():
             raise RaspLensError(f'A job\'s function is named as "module:name"; got {self.run!r}.')
         for argument, value in self.arguments.items():
@@ -61,32 +75,49 @@ class Job:
 
     @cached_property
     def key(self) -> str:
-        """A digest of all that the result depends on: function, arguments, files, code, versions of libraries.
+        """A digest of all that the result depends on: function, arguments, files and code.
 
-        So a result is never taken for that of other code. The code that counts is this package's, the function's
-        module, and those that it imports from its own folder; comments, docstrings and layout do not. It is found
-        once, when it is first asked for: files that change meanwhile are another job.
+        It is found once, when it is first asked for: files that change meanwhile are another job. A sweep asks
+        anew when it begins.
 
         Raises:
             RaspLensError: If there is no such function.
         """
         content = [self.run, dict(sorted(self.arguments.items())), [_digest_of_file(Path(f)) for f in self.files]]
+        return hashlib.sha256(json.dumps([content, self.code], sort_keys=True).encode()).hexdigest()[:32]
+
+    @cached_property
+    def code(self) -> str:
+        """A digest of the code that counts, found once as well.
+
+        It is this package's, that of the function's module and of all that it imports and that is not installed,
+        and the versions of the libraries that compute. Comments, docstrings and layout do not count.
+
+        Raises:
+            RaspLensError: If there is no such function.
+        """
         code = [_digest_of_package(), _digest_of_module(self.run.partition(":")[0]), _versions()]
-        return hashlib.sha256(json.dumps([content, code], sort_keys=True).encode()).hexdigest()[:32]
+        return hashlib.sha256(json.dumps(code).encode()).hexdigest()
 
     def function(self) -> Callable[..., Row | Sequence[Row]]:
         """The function itself.
 
         Raises:
-            RaspLensError: If it cannot be imported.
+            RaspLensError: If it cannot be imported, or its code has changed since this process imported it.
         """
         module, _, name = self.run.partition(":")
         try:
-            return getattr(importlib.import_module(module), name)
+            found = getattr(importlib.import_module(module), name)
         except (ImportError, AttributeError) as error:
             raise RaspLensError(
                 f"There is no function {self.run}: {error}. A job names a function of an importable module."
             ) from None
+        if _IMPORTED.setdefault(module, self.code) != self.code:
+            raise RaspLensError(
+                f"The code of {module}, or of what it imports, has changed since this process imported it. Do the "
+                "job in a new process."
+            )
+        return found
 
     def __str__(self) -> str:
         return f"{self.run.partition(':')[2]}({', '.join(f'{k}={v!r}' for k, v in self.arguments.items())})"
@@ -140,7 +171,7 @@ def _digest_of_module(name: str) -> str:
 
 
 def _with_imported(module: Path) -> list[Path]:
-    """A module's file and those that it imports from its own folder, and they in turn, in order."""
+    """A module's file and those that it imports, and they in turn, in order; without what is installed."""
     found: set[Path] = set()
     left = [module]
     while left:
@@ -148,13 +179,34 @@ def _with_imported(module: Path) -> list[Path]:
             continue
         found.add(path)
         for node in ast.walk(ast.parse(path.read_bytes())) if path.suffix == ".py" else ():
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
-            if isinstance(node, ast.ImportFrom) and node.module:
-                names.append(node.module)
-            # Of `package.module` either part may be a file of this folder, which may be the package.
-            beside = (path.parent / f"{part}.py" for name in names for part in name.split("."))
-            left += [file for file in beside if file.is_file()]
+            if isinstance(node, ast.Import):
+                left += _files_of([alias.name for alias in node.names], [path.parent, *_own_folders()])
+            if isinstance(node, ast.ImportFrom):
+                # What is imported from a package may be one of its modules.
+                names = [".".join(filter(None, (node.module, alias.name))) for alias in node.names]
+                inside = [path.parents[node.level - 1]] if node.level else [path.parent, *_own_folders()]
+                left += _files_of(names, inside)
     return sorted(found)
+
+
+def _files_of(names: Sequence[str], folders: Sequence[Path]) -> list[Path]:
+    """The files that are read when modules of such dotted names are imported from some folders."""
+    found = []
+    for name, folder in itertools.product(names, folders):
+        parts = name.split(".")
+        if parts[0] == rasplens.__name__:
+            continue
+        for depth, part in enumerate(parts):
+            inside = folder.joinpath(*parts[:depth])
+            found += [file for file in (inside / f"{part}.py", inside / part / "__init__.py") if file.is_file()]
+    return found
+
+
+def _own_folders() -> list[Path]:
+    """Where Python looks for modules, but for the folders of what is installed."""
+    installed = [Path(path).resolve() for path in {*sysconfig.get_paths().values(), sys.prefix, sys.base_prefix}]
+    folders = [Path(entry).resolve() for entry in sys.path]
+    return [folder for folder in folders if folder.is_dir() and not any(map(folder.is_relative_to, installed))]
 
 
 def _digest_of_code(path: Path) -> str:

@@ -56,7 +56,8 @@ def sweep(
         folder: Where results are kept: it is made if need be. Only this process writes there, so that workers on
             other machines need no disk in common with it.
         executor: Who does the jobs: anything that `concurrent.futures` calls so, such as Dask's
-            `Client.get_executor()`. By default processes of this machine.
+            `Client.get_executor()`. By default processes of this machine. Where the code is another one, or has
+            changed since it was imported, jobs fail.
         processes: How many, without an executor; by default as many as processors have room for.
         threads: Of each of these processes.
         progress: Called at the start and after every job.
@@ -77,6 +78,7 @@ def sweep(
         raise RaspLensError(f"A process has at least one thread; got {threads}.")
     for job in asked:
         expect(job, Job, "A sweep takes jobs: Job(...) or comparison_job(...)")
+    asked = [Job(job.run, job.arguments, job.files) for job in asked]  # whose keys are those of the code now
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import threading
 import time
 import traceback
@@ -19,6 +20,7 @@ from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from rasplens.errors import RaspLensError
@@ -38,35 +40,55 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def run_job(job: Job) -> Outcome:
-    """What a job gives; an exception is an outcome as well."""
+def run_job(job: Job, code: str) -> Outcome:
+    """What a job gives; an exception is an outcome as well.
+
+    Args:
+        job: The job.
+        code: `Job.code` where the sweep began: no other may do it.
+    """
     began = time.perf_counter()
     try:
-        given = job.function()(**job.arguments)
-        rows = [given] if isinstance(given, Mapping) else list(given)
-        _check_rows(job, rows)
+        if job.code != code:
+            raise RaspLensError(
+                f"The code of {job.run}, of RASPLens or the version of a library is not what it was where the "
+                "sweep began. Have the same there, and leave it alone meanwhile."
+            )
+        rows = _plain_rows(job, job.function()(**job.arguments))
     except Exception as error:
         at = traceback.extract_tb(error.__traceback__)[-1]
         return {"error": f"{type(error).__name__}: {error} ({Path(at.filename).name}, line {at.lineno})"}
     return {"rows": rows, "seconds": time.perf_counter() - began}
 
 
-def _check_rows(job: Job, rows: list[Any]) -> None:
-    """Raises where what a job gave cannot be kept."""
+def _plain_rows(job: Job, given: Any) -> list[dict[str, Any]]:
+    """What a job gave as rows of JSON values; numpy's numbers become Python's.
+
+    Raises:
+        RaspLensError: If it cannot be kept.
+    """
+    given = [given] if isinstance(given, Mapping) else given
+    if not isinstance(given, Sequence) or not all(isinstance(row, Mapping) for row in given):
+        raise RaspLensError(f"{job.run} gives rows: mappings from columns to JSON values, one or a list of them.")
     try:
-        json.dumps(rows)
+        rows: list[dict[str, Any]] = json.loads(json.dumps([dict(row) for row in given], default=_plain))
     except TypeError as error:
         raise RaspLensError(f"{job.run} gave what is no JSON value: {error}. Convert it, as by float().") from None
-    if not all(isinstance(row, Mapping) for row in rows):
-        raise RaspLensError(f"{job.run} gives rows: mappings from columns to JSON values, one or a list of them.")
     own = job.arguments
     if both := [name for row in rows for name in row if name in own and own[name] != row[name]]:
         raise RaspLensError(f"{job} gives {both[0]!r}, the name of an argument with another value. Rename one.")
+    return rows
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
 
 
 def in_executor(jobs: Sequence[Job], executor: Executor) -> Iterator[tuple[Job, Outcome]]:
     """Jobs with their outcomes, as they come; all are submitted at once."""
-    waiting = {executor.submit(run_job, job): job for job in jobs}
+    waiting = {executor.submit(run_job, job, job.code): job for job in jobs}
     for future in as_completed(waiting):
         yield waiting[future], _outcome(future)
 
@@ -76,7 +98,16 @@ def in_processes(jobs: Sequence[Job], n: int, threads: int = 1) -> Iterator[tupl
 
     No more jobs are handed out than there are processes. So when one is killed, those at work are known: they run
     once more, each alone, and the others go on.
+
+    Raises:
+        RaspLensError: If no process can start, since the script comes from standard input.
     """
+    script = getattr(sys.modules["__main__"], "__file__", None)
+    if script is not None and not Path(script).exists():
+        raise RaspLensError(
+            f"Processes start by reading the script, and {script} is no file. Write the script into one, or give "
+            "`sweep` an executor."
+        )
     left = list(reversed(jobs))
     while left:
         suspects: list[Job] = []
@@ -105,7 +136,7 @@ def in_processes(jobs: Sequence[Job], n: int, threads: int = 1) -> Iterator[tupl
 def _submitted(pool: Executor, job: Job) -> "Future[Outcome]":
     """The future of a job; one that failed already, if the pool's processes were killed."""
     try:
-        return pool.submit(run_job, job)
+        return pool.submit(run_job, job, job.code)
     except BrokenExecutor as error:
         failed: Future[Outcome] = Future()
         failed.set_exception(error)

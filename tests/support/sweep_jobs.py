@@ -5,6 +5,8 @@ import signal
 import time
 from pathlib import Path
 
+import numpy as np
+
 
 def squared(n: int, folder: str | None = None) -> dict[str, object]:
     """A row; and a line in a file for every time that it is computed."""
@@ -25,7 +27,8 @@ def renaming(square: int) -> dict[str, object]:
 
 def giving(kind: str) -> object:
     """What is no row."""
-    return {"array": {"value": {1, 2}}, "number": 3, "numbers": [1, 2]}[kind]
+    numpy = {"real": np.float32(0.5), "whole": np.int64(3)}
+    return {"array": {"value": {1, 2}}, "number": 3, "numbers": [1, 2], "numpy": numpy}[kind]
 
 
 def failing(n: int) -> dict[str, object]:

@@ -33,22 +33,44 @@ def test_a_key_depends_on_the_code_of_its_function(tmp_path, monkeypatch):
     assert Job("own_jobs_of_a_test:f", {}).key != key
 
 
-@pytest.mark.parametrize(
-    "said",
-    ["from {} import A", "import {}", "from . import {}", "from package.{} import A", "from package import {}"],
-)
+@pytest.mark.parametrize("said", ["from helper_of_a_test import A", "import helper_of_a_test"])
 def test_a_key_depends_on_the_code_that_its_function_s_module_imports_from_beside_it(said, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     helper, further = tmp_path / "helper_of_a_test.py", tmp_path / "further_of_a_test.py"
-    (tmp_path / "importing_jobs_of_a_test.py").write_text(
-        f"{said.format('helper_of_a_test')}\ndef f(): return 1\n"
-    )
+    (tmp_path / "importing_jobs_of_a_test.py").write_text(f"{said}\ndef f(): return 1\n")
     keys = set()
     for one, two in ((1, 1), (2, 1), (2, 2)):
         helper.write_text(f"import further_of_a_test, os\nA = {one}\n")
         further.write_text(f"import helper_of_a_test\nB = {two}\n")
         keys.add(Job("importing_jobs_of_a_test:f", {}).key)
     assert len(keys) == 3
+
+
+@pytest.mark.parametrize("said", ["from pack_of_a_test.models import K", "from pack_of_a_test import models"])
+def test_a_key_depends_on_the_code_of_packages_that_are_not_installed(said, tmp_path, monkeypatch):
+    """On a package's own file, its modules, and what these import from it, near and far."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "jobs_with_packages_of_a_test.py").write_text(f"{said}\ndef f(): return 1\n")
+    inner = tmp_path / "pack_of_a_test" / "inner"
+    inner.mkdir(parents=True)
+    files = [inner.parent / "__init__.py", inner.parent / "models.py", inner / "deep.py", inner / "deeper.py"]
+    imports = ["", "from .inner.deep import D", "from . import deeper\nfrom ..models import K", ""]
+    keys = set()
+    for changed in (None, *files):
+        for file, said_there in zip(files, imports, strict=True):
+            file.write_text(f"{said_there}\nA = {2 if file == changed else 1}\n")
+        keys.add(Job("jobs_with_packages_of_a_test:f", {}).key)
+    assert len(keys) == 1 + len(files)
+
+
+def test_code_that_has_changed_since_it_was_imported_is_refused(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = tmp_path / "changing_jobs_of_a_test.py"
+    module.write_text("def f(): return {'a': 1}\n")
+    assert Job("changing_jobs_of_a_test:f", {}).function()() == {"a": 1}
+    module.write_text("def f(): return {'a': 2}\n")
+    with pytest.raises(RaspLensError, match="has changed since this process imported it"):
+        Job("changing_jobs_of_a_test:f", {}).function()
 
 
 def test_a_key_does_not_depend_on_comments_and_docstrings(tmp_path, monkeypatch):
@@ -104,6 +126,8 @@ def test_jobs_travel():
     [
         ("squared", {}, (), "module:name"),
         ("sweep_jobs:", {}, (), "module:name"),
+        (len, {}, (), "module:name"),
+        ("__main__:f", {}, (), "a function of a script or notebook"),
         ("sweep_jobs:squared", {"n": object()}, (), "JSON value"),
         ("sweep_jobs:squared", {"n": (1, 2)}, (), "JSON value"),
         ("sweep_jobs:squared", {"n": float("nan")}, (), "JSON value"),
