@@ -67,8 +67,10 @@ def rng(seed: int, stream: str) -> np.random.Generator:
         stream: What is drawn, one of `STREAMS`.
 
     Raises:
-        RaspLensError: If there is no such stream.
+        RaspLensError: If there is no such stream, or the seed is no whole number from 0 on.
     """
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise RaspLensError(f"A seed is a whole number from 0 on; got {seed!r}.")
     if stream not in STREAMS:
         raise RaspLensError(f"There is no random stream {stream!r}. There are {', '.join(STREAMS)}.")
     return np.random.default_rng([seed, STREAMS[stream]])

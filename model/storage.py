@@ -8,6 +8,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +225,11 @@ def _parse_header(path: Path, text: str) -> dict[str, Any]:
     if not isinstance(header["provenance"], dict):
         raise StorageError(f"{path} has a damaged header: its provenance is {header['provenance']!r}.")
     return header
+
+
+def fingerprint(model: Transformer) -> str:
+    """A short checksum of all that decides what a model computes: its shape, its weights and who sees whom."""
+    return checksum(asdict(model.config), {**model.weights, "mask": model.mask})[:12]
 
 
 def checksum(header: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> str:

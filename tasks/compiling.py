@@ -4,6 +4,7 @@ import numpy as np
 
 from rasplens.compile import CompiledModel, compile_program
 from rasplens.compile.rasp import SOp
+from rasplens.compile.rasp.values import value_key
 from rasplens.errors import RaspLensError
 from rasplens.tasks.catalogue import as_task
 from rasplens.tasks.task import Task
@@ -40,6 +41,32 @@ def compile_for(
     drawn = task.sample(np.random.default_rng(0), N_DOMAIN)
     domain = task.sequences(np.concatenate([task.held_out[:N_DOMAIN], drawn]))
     return compile_program(program, task.vocab, task.n_ctx, mask=task.visible, optimize=optimize, domain=domain)
+
+
+def check_compiled_for(compiled: CompiledModel, task: Task) -> None:
+    """Raises where a compiled model is not of one of a task's programs: its answers would be held against others.
+
+    Raises:
+        RaspLensError: If it is for other tokens, another length or other positions that see each other, or if it
+            answers otherwise.
+    """
+    inputs = compiled.inputs
+    if list(map(value_key, inputs.vocab)) != list(map(value_key, task.vocab)) or inputs.max_len != task.n_ctx:
+        own, its = (", ".join(map(str, vocab)) for vocab in (inputs.vocab, task.vocab))
+        raise RaspLensError(
+            f"{compiled.output!r} is compiled for {inputs.max_len} of the tokens {own}; inputs of {task.name!r} "
+            f"have {task.n_ctx} of {its}, in this order. Compile it with `compile_for`."
+        )
+    if not np.array_equal(inputs.visible, task.visible):
+        raise RaspLensError(
+            f"Other positions see each other in {compiled.output!r} than in {task.name!r}. Compile it with "
+            "`compile_for`."
+        )
+    if (right := task.accuracy(compiled, task.held_out[:N_DOMAIN]).token) < 1:
+        raise RaspLensError(
+            f"{compiled.output!r} gives only {right:.3f} of the answers of {task.name!r}. Give a program that "
+            "solves the task, or the program's own task."
+        )
 
 
 def program_of(task: Task, name: str | None) -> SOp:

@@ -14,11 +14,13 @@ from rasplens.compile import CompiledModel
 from rasplens.errors import RaspLensError
 from rasplens.learned import compress, load_implementation, train_to_implement
 from rasplens.learned.compressor.recipe import get_recipe
+from rasplens.learned.siit.accuracy import PUBLISHED_MARKS
 from rasplens.learned.siit.circuit import Circuit
 from rasplens.model import Transformer, disguise
 from rasplens.model.reparametrise import Reparametrisation
 from rasplens.model.twins import plant_decoy
 from rasplens.tasks import Task
+from rasplens.tasks.compiling import check_compiled_for
 from rasplens.tasks.task import NO_ANSWER, NOT_ASKED, accuracy_of
 
 KEPT = 0.99
@@ -29,9 +31,6 @@ NARROWER = 0.75
 
 COMPRESSION_STEPS = 2_000
 """Of the compressor's training; more than its fast recipe has, since answers are to be kept."""
-
-PUBLISHED_MARKS = MappingProxyType({"behaviour": 0.995, "interchange": 0.99, "strict": 0.99})
-"""The accuracies that InterpBench measures, and what a model has to reach in them for its circuit to be known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +81,12 @@ class Case:
 
 
 def compiled_case(compiled: CompiledModel, task: Task, seed: int = 0) -> Case:
-    """The compiled model itself, beside a decoy."""
+    """The compiled model itself, beside a decoy.
+
+    Raises:
+        RaspLensError: If it is not of one of the task's programs.
+    """
+    check_compiled_for(compiled, task)
     edges, varying = program_edges(compiled), program_edges(compiled, task)
     wide, decoys = _with_decoy(compiled.transformer, compiled.heads)
     return Case(compiled, "compiled", wide, task, vocabulary_of(compiled, task), edges, varying, decoys)

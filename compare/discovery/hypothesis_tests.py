@@ -121,12 +121,15 @@ def circuit_tests(
 
     Raises:
         RaspLensError: If the metric is another, or the circuit is empty, is everything, or names an edge that
-            the model has not; or if there are so few random draws that no circuit could pass.
+            the model has not; or if the level is none, or there are so few random draws that no circuit could
+            pass.
     """
     check_metric(problem)
     own = problem.graph.mask_of(circuit)
     if own.all() or not own.any():
         raise RaspLensError("A circuit that is tested has some of the model's edges, not none and not all.")
+    if not 0 < level < 1:
+        raise RaspLensError(f"A level is between 0 and 1; got {level!r}.")
     if n_random < (enough := math.ceil(len(CRITERIA) / level) - 1):
         raise RaspLensError(
             f"With {n_random} random circuits no p is small enough for a level of {level:g} over {len(CRITERIA)} "

@@ -17,17 +17,30 @@ from rasplens.model.storage import write_atomically
 
 INPUT = "input"
 
+SIZES = "n_layers", "n_heads", "d_model"
+"""What a file says of its model's shape."""
 
-def read_importances(path: str | Path, config: Config) -> dict[str, float]:
+
+def read_importances(path: str | Path, config: Config, model: str | None = None) -> dict[str, float]:
     """Scores by edge of a file; those of `input` count for token and position embeddings alike.
 
+    So they are to be scored with embeddings as one node as well: `Protocol(embeddings="one")`.
+
+    Args:
+        path: The file.
+        config: The model's.
+        model: Its `fingerprint`: a file that has another is refused. Files from elsewhere have none.
+
     Raises:
-        RaspLensError: If there is no such file, it is no such file, or an edge is none of the model's.
+        RaspLensError: If there is no such file, it is no such file or has no scores, an edge is none of the
+            model's, or it is of a model of another shape or of other weights.
     """
     path = Path(path)
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))["edges"]
-        scores = {str(name): float(edge["score"]) for name, edge in found.items()}
+        content = json.loads(path.read_text(encoding="utf-8"))
+        scores = {str(name): float(edge["score"]) for name, edge in content["edges"].items()}
+        sizes, of_model = content.get("cfg", {}), content.get("model")
+        other = [name for name in SIZES if sizes.get(name, getattr(config, name)) != getattr(config, name)]
     except FileNotFoundError:
         raise RaspLensError(f"There is no file {path}.") from None
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -38,11 +51,25 @@ def read_importances(path: str | Path, config: Config) -> dict[str, float]:
     known = set(theirs.values())
     if unknown := [name for name in scores if name not in known]:
         raise RaspLensError(f"{path} has the edge {unknown[0]!r}, which the model has not.")
+    if other:
+        own, its = getattr(config, other[0]), sizes[other[0]]
+        raise RaspLensError(f"{path} is of a model with {other[0]} = {its}; this one has {own}.")
+    if None not in (of_model, model) and of_model != model:
+        raise RaspLensError(
+            f"{path} is of a model with other weights. Give the program, --kind and --seed that it was "
+            "written for."
+        )
+    if not scores:
+        raise RaspLensError(f"{path} has no scores.")
     return {own: scores[name] for own, name in theirs.items() if name in scores}
 
 
 def write_importances(
-    path: str | Path, config: Config, truth: Collection[str], scores: Mapping[str, float] | None = None
+    path: str | Path,
+    config: Config,
+    truth: Collection[str],
+    scores: Mapping[str, float] | None = None,
+    model: str | None = None,
 ) -> None:
     """Writes a circuit, and scores if there are any; without, edges of the circuit score 1 and others 0.
 
@@ -51,6 +78,7 @@ def write_importances(
         config: The model's.
         truth: The edges of the circuit.
         scores: By edge; of the two embeddings' the larger counts.
+        model: Its `fingerprint`, by which a file of other weights is told.
 
     Raises:
         RaspLensError: If an edge is none of the model's.
@@ -72,6 +100,7 @@ def write_importances(
     nodes = {node: {"in_graph": node in used} for name in edges for node in name.partition("<")[0].split("->")}
     sizes = {"n_layers": config.n_layers, "n_heads": config.n_heads, "parallel_attn_mlp": False}
     content = {"cfg": {**sizes, "d_model": config.d_model}, "nodes": nodes, "edges": edges}
+    content |= {} if model is None else {"model": model}
     write_atomically(Path(path), json.dumps(content, indent=1).encode())
 
 

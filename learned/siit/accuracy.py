@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,9 @@ from rasplens.tasks.task import NO_ANSWER, Ids
 
 N_PAIRS = 1_000
 """Of held-out inputs, for each node."""
+
+PUBLISHED_MARKS: Mapping[str, float] = MappingProxyType({"behaviour": 0.995, "interchange": 0.99, "strict": 0.99})
+"""The accuracies that InterpBench measures, and what a model has to reach in them for its circuit to be known."""
 
 
 @dataclass(frozen=True)

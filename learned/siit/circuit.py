@@ -13,6 +13,7 @@ from rasplens.errors import RaspLensError
 from rasplens.learned.architecture import Architecture
 from rasplens.model import Config
 from rasplens.tasks import Task
+from rasplens.tasks.compiling import check_compiled_for
 
 
 def output_point(layer: int, of_heads: bool) -> str:
@@ -151,9 +152,11 @@ def check_trainable(compiled: CompiledModel, task: Task) -> None:
     """Raises where interchange-intervention training makes no sense.
 
     Raises:
-        RaspLensError: If the program computes nothing in a head or an MLP, or answers are no single labels.
+        RaspLensError: If the program computes nothing in a head or an MLP, answers are no single labels, or the
+            compiled model is not of one of the task's programs.
     """
     if task.readout != "label":
         raise RaspLensError(f"SIIT trains on answers that are single labels; those of {task.name!r} are not.")
     if not circuit_of(compiled):
         raise RaspLensError(f"{compiled.output!r} computes nothing in a head or an MLP: there is no circuit.")
+    check_compiled_for(compiled, task)

@@ -22,15 +22,12 @@ from rasplens.learned.siit.recipe import SIITRecipe
 from rasplens.learned.training.loop import Job, Standing
 from rasplens.model import Transformer
 from rasplens.model.random_streams import rng
-from rasplens.model.storage import checksum
+from rasplens.model.storage import fingerprint
 from rasplens.tasks import Task
 from rasplens.tasks.task import Ids
 
 CHUNK = 200
 """Steps between two reports."""
-
-DIGITS = 12
-"""Of a checksum that tells weights from others."""
 
 Weights = dict[str, jax.Array]
 """Of the model, and of what reads variables off its nodes."""
@@ -103,11 +100,11 @@ class SIITTraining(Job[SIITReport]):
         """The task, the program's weights, the untrained model, and all that decides how it is trained."""
         return {
             "task": f"{self.task.name} ({self.task.digest})",
-            "program": f"{self.compiled.output} ({_checksum(self.compiled.transformer)})",
+            "program": f"{self.compiled.output} ({fingerprint(self.compiled.transformer)})",
             "circuit": variables_by_node(self.circuit),
             "recipe": asdict(self.recipe),
             "seed": self.seed,
-            "untrained model": _checksum(self.start),
+            "untrained model": fingerprint(self.start),
             "chunk": CHUNK,
         }
 
@@ -175,11 +172,6 @@ class SIITTraining(Job[SIITReport]):
         asked = self.compiled, self.model(weights), self.circuit, self.task, self.seed, self.pool
         kinds = ["behaviour", "interchange", "strict", *(["within"] if self.recipe.both else [])]
         return implementation_accuracy(*asked).reaches(dict.fromkeys(kinds, self.recipe.enough))
-
-
-def _checksum(model: Transformer) -> str:
-    """Of all that decides what a model computes: its shape, its weights and who sees whom."""
-    return checksum(asdict(model.config), {**model.weights, "mask": model.mask})[:DIGITS]
 
 
 def check_is_finite(losses: Mapping[str, float], step: int, recipe: SIITRecipe) -> None:

@@ -1,7 +1,7 @@
 """`rasplens methods`: methods that look for circuits or variables, on a model in which they are known."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from rasplens.compare.discovery.variables.finders import FINDERS
 from rasplens.compare.discovery.variables.scoring import variable_board
 from rasplens.errors import RaspLensError
 from rasplens.model import save
+from rasplens.model.storage import fingerprint
 from rasplens.progress import progress_bar
 from rasplens.sources import Sizes, task_source
 from rasplens.sources.programs import program_source
@@ -84,18 +85,27 @@ def score_and_show(
         RaspLensError: If there is no such program, kind or method, or a file cannot be read or written.
     """
     _check(names, METHODS, "method")
-    if scores is not None and not scores.is_file():
-        raise RaspLensError(f"There is no file {scores}.")
+    if scores is not None:
+        if not scores.is_file():
+            raise RaspLensError(f"There is no file {scores}.")
+        # In such files they are.
+        protocol = replace(protocol, embeddings="one") if protocol.embeddings == "apart" else protocol
     if export is not None:
         _check_new(export)
     with progress_bar("making the model") as advance:
         case = wanted.case()
+        if not case.truth(protocol):
+            raise RaspLensError(
+                f"{case.program!r} has no circuit on these inputs: nothing that differs between them reaches an "
+                "answer. Try another program, or longer inputs."
+            )
         methods: dict[str, Method] = {name: METHODS[name] for name in names or methods_under(protocol)}
         if scores is not None:
             methods = {str(scores): _stored(scores)} | methods
         found = board([case], methods, {"": protocol}, progress=advance)
     if export is not None:
-        write_importances(export, case.transformer.config, case.truth(protocol))
+        model = case.transformer
+        write_importances(export, model.config, case.truth(protocol), model=fingerprint(model))
         save(case.transformer, export.with_suffix(".safetensors"), _how_to_run(case))
     rows = found.drop(columns=["protocol"]).to_dict("records")
     if json:
@@ -138,7 +148,8 @@ def _stored(path: Path) -> Method:
     """The scores of a file, as a method."""
 
     def scores(problem: Problem) -> Scores:
-        return scores_of(problem, read_importances(path, problem.transformer.config))
+        model = problem.transformer
+        return scores_of(problem, read_importances(path, model.config, fingerprint(model)))
 
     return scores
 
@@ -182,3 +193,5 @@ def _show(case: Case, protocol: Protocol, rows: list[dict[str, object]]) -> None
     title = f"{case.program}, {case.kind}: {len(truth)} of {n_edges} edges; {protocol.ablation} ablation, {metric}"
     terminal.table(title, list(HEADINGS), [[row[name] for name in columns] for row in rows])
     terminal.out.print(KEY)
+    if protocol.embeddings == "one":
+        terminal.out.print("Embeddings are one node, as in the file; its edges into the logits do not count.")

@@ -19,6 +19,7 @@ from rasplens.learned import (
     use_all_cores,
 )
 from rasplens.learned.recipes import default_recipes
+from rasplens.learned.siit.accuracy import PUBLISHED_MARKS
 from rasplens.learned.siit.training import SIITReport
 from rasplens.progress import Advance, progress_bar, training_report
 from rasplens.tasks import Task
@@ -148,3 +149,6 @@ def _show_nodes(model: SIITModel, out: Path) -> None:
         strict = found.least["strict"]
         said += f"; {strict:.4f} where the node outside of the circuit that matters most is resampled"
     terminal.out.print(f"{said}. Model: {out}")
+    if not found.reaches(PUBLISHED_MARKS):
+        marks = ", ".join(f"{kind} {mark:g}" for kind, mark in PUBLISHED_MARKS.items())
+        terminal.out.print(f"Its circuit is not known: that takes {marks} or more. Train it for more steps.")

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from rasplens.errors import RaspLensError
 from rasplens.model.random_streams import STREAMS, rng
 
 
@@ -24,3 +25,9 @@ def test_weights_come_from_the_bare_seed(seed):
 def test_an_unknown_stream_is_refused_with_those_that_there_are():
     with pytest.raises(ValueError, match=r"no random stream 'noise'.*training inputs, .*permutation test"):
         rng(0, "noise")
+
+
+@pytest.mark.parametrize("seed", [-1, True])
+def test_what_is_no_seed_is_refused(seed):
+    with pytest.raises(RaspLensError, match="A seed is a whole number from 0 on"):
+        rng(seed, "disguise")

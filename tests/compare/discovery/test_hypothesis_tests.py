@@ -113,6 +113,9 @@ def test_each_edge_has_a_p_of_its_own_and_the_seed_is_that_of_all_that_is_random
 def test_so_few_draws_that_no_circuit_could_pass_are_refused(asked, case):
     with pytest.raises(RaspLensError, match=r"With 98 random circuits no p is small enough .* Draw 99 at least"):
         circuit_tests(asked, case.varying, n_random=98)
+    for level in (0.0, 1.0, 2.0):
+        with pytest.raises(RaspLensError, match="A level is between 0 and 1"):
+            circuit_tests(asked, case.varying, level)
 
 
 def test_holm_by_hand():

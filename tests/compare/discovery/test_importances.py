@@ -1,5 +1,6 @@
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -45,3 +46,19 @@ def test_files_that_are_none_are_refused(tmp_path):
         read_importances(path, CONFIG)
     with pytest.raises(RaspLensError, match="no edge 'nothing'"):
         write_importances(path, CONFIG, ["nothing"])
+    path.write_text('{"edges": {}}')
+    with pytest.raises(RaspLensError, match="has no scores"):
+        read_importances(path, CONFIG)
+
+
+def test_scores_of_a_model_of_another_shape_or_of_other_weights_are_refused(tmp_path):
+    path = tmp_path / "importances.json"
+    write_importances(path, CONFIG, [], model="a1b2")
+    with pytest.raises(RaspLensError, match="is of a model with d_model = 4; this one has 6"):
+        read_importances(path, replace(CONFIG, d_model=6))
+    with pytest.raises(RaspLensError, match="of a model with other weights"):
+        read_importances(path, CONFIG, "c3d4")
+    known = read_importances(path, CONFIG)
+    assert read_importances(path, CONFIG, "a1b2") == known
+    path.write_text('{"edges": {"input->logits": {"score": 1}}}')  # of another tool, which says neither
+    assert read_importances(path, CONFIG, "c3d4") == {"embed->logits": 1.0, "pos_embed->logits": 1.0}

@@ -1,3 +1,4 @@
+import functools
 import json
 
 import pytest
@@ -6,6 +7,7 @@ from rasplens.compile import programs
 from rasplens.learned import SIITRecipe, train_to_implement
 from rasplens.model import load, load_provenance
 from rasplens.tasks import task_from_program
+from rasplens.workflows import methods
 
 
 def test_methods_are_scored_on_a_program_of_the_library(cli, tmp_path, monkeypatch):
@@ -40,6 +42,26 @@ def test_methods_are_scored_on_a_program_of_the_library(cli, tmp_path, monkeypat
     assert "L0H0->L0 MLP" in found["truth"]
 
 
+def test_what_is_exported_comes_back_as_the_circuit(cli, tmp_path, monkeypatch):
+    """Of a program whose positions matter: in such files they and the tokens are one node."""
+    monkeypatch.chdir(tmp_path)
+    asked = "methods", "induction", "--method", "exact"
+    assert cli(*asked, "--kind", "disguised", "--export", "circuit.json")[0] == 0
+    _, text, _ = cli(*asked, "--kind", "disguised", "--scores", "circuit.json")
+    assert "Embeddings are one node" in text
+    found = json.loads(cli(*asked, "--kind", "disguised", "--scores", "circuit.json", "--json")[1])["methods"]
+    assert {(row["auroc"], row["average_precision"]) for row in found} == {(1.0, 1.0)}
+    code, _, errors = cli(*asked, "--kind", "disguised", "--scores", "circuit.json", "--seed", "1")
+    assert code == 2
+    assert "of a model with other weights" in " ".join(errors.split())
+
+
+def test_a_program_without_a_circuit_is_told(cli):
+    code, _, errors = cli("methods", "length", "--max-len", "3", "--method", "exact")
+    assert code == 2
+    assert "'length' has no circuit on these inputs" in " ".join(errors.split())
+
+
 def test_a_program_without_heads_has_no_decoys_and_json_says_null(cli):
     found = json.loads(cli("methods", "nary_map", "--max-len", "3", "--method", "exact", "--json")[1])
     assert found["decoys"] == []
@@ -47,12 +69,17 @@ def test_a_program_without_heads_has_no_decoys_and_json_says_null(cli):
     assert found["methods"][0]["auroc"] == 1.0
 
 
-def test_a_stored_model_of_the_program_is_scored_on(cli, tmp_path):
+def test_a_stored_model_of_the_program_is_scored_on(cli, tmp_path, monkeypatch):
     task = task_from_program(programs.histogram(), "abc", 4)
     few = SIITRecipe(steps=4, cycles=1, batch_size=8, warmup=1, pool=50)
     path = tmp_path / "model.safetensors"
     train_to_implement("histogram", task, recipe=few).save(path)
     asked = "methods", "histogram", "--max-len", "4", "--model", str(path), "--method", "random"
+    code, _, errors = cli(*asked)
+    assert code == 2
+    assert "does not implement 'histogram' well enough for its circuit to be known" in " ".join(errors.split())
+    any_model = functools.partial(methods.siit_case, marks={})
+    monkeypatch.setattr(methods, "siit_case", any_model)
     code, text, _ = cli(*asked)
     assert code == 0
     assert "histogram, siit: " in text

@@ -166,7 +166,10 @@ def test_a_model_without_other_nodes_has_no_word_on_them(capsys):
     model = SimpleNamespace(accuracy=accuracy, circuit=circuit, task=SimpleNamespace(name="again"))
     train._show_nodes(model, Path("one.safetensors"))
     said = " ".join(capsys.readouterr().out.split())
-    assert said.endswith("0.7500 of the answers right. Model: one.safetensors")
+    assert "0.7500 of the answers right. Model: one.safetensors Its circuit is not known: that takes" in said
+    enough = ImplementationAccuracy(1.0, {"L0H0": 1.0}, {}, {"L0H0": 1.0}, {"L0H0": 1.0})
+    train._show_nodes(SimpleNamespace(**{**vars(model), "accuracy": enough}), Path("one.safetensors"))
+    assert capsys.readouterr().out.rstrip().endswith("Model: one.safetensors")
     assert "L0H0 previous 1.000 1.000 1.000" in said
 
 
