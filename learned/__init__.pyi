@@ -40,6 +40,10 @@ from .recipes import (
     Recipe,
     get_recipe,
 )
+from .siit.circuit import (
+    Node,
+    circuit_of,
+)
 from .siit.implementation import (
     SIITModel,
     load_implementation,
@@ -71,11 +75,13 @@ __all__ = [
     "CompressedModel",
     "CompressionRecipe",
     "LearnedModel",
+    "Node",
     "Recipe",
     "SIITModel",
     "SIITRecipe",
     "TrainConfig",
     "adapt",
+    "circuit_of",
     "compress",
     "compress_many",
     "get_recipe",
