@@ -164,10 +164,11 @@ def siit_case(
     else:
         model = load_implementation(path, compiled, task)
     if not model.accuracy.reaches(marks):
+        least = model.accuracy.least
+        short = [f"{kind} {least[kind]:.3f}, of {mark:g}" for kind, mark in marks.items() if least[kind] < mark]
         raise RaspLensError(
-            f"{path or 'A model'} does not implement {compiled.output!r} well enough for its circuit to be known: "
-            f"{model.accuracy}, where {', '.join(f'{kind} {mark:g}' for kind, mark in marks.items())} are needed. "
-            "Train it for more steps."
+            f"The model does not implement {compiled.output!r} well enough for its circuit to be known "
+            f"({'; '.join(short)}). Train it for more steps{f': {path}' if path else ''}."
         )
     edges, varying = (circuit_edges(compiled, model.circuit, each) for each in (None, task))
     heads = [(node.layer, node.head) for node in model.circuit if node.is_head]

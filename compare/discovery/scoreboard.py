@@ -13,6 +13,7 @@ from rasplens.compare.discovery.cases import Case
 from rasplens.compare.discovery.methods.catalogue import METHODS, Method
 from rasplens.compare.discovery.problem import Protocol, Scores
 from rasplens.compare.discovery.scoring import score_edges
+from rasplens.errors import RaspLensError, expect
 
 Report = Callable[[str, int, int], None]
 """Called with what is done, how many steps are, and of how many."""
@@ -28,6 +29,7 @@ def board(
 
     Protocols that differ in the scoring alone share a method's scores.
     """
+    expect(protocols, Mapping, "Protocols come by name: {'default': Protocol()}")
     known = list(cases)
     rows: list[dict[str, object]] = []
     total = len(known) * len(protocols) * len(methods)
@@ -42,7 +44,10 @@ def board(
                     progress(f"{case.program}, {case.kind}: {name}", len(rows), total)
                 if (name, seen) not in given:
                     began = time.perf_counter()
-                    scores = method(asked)
+                    try:
+                        scores = method(asked)
+                    except RaspLensError as error:
+                        raise RaspLensError(f"{name}, on {case.program}, {case.kind}: {error}") from error
                     given[name, seen] = scores, time.perf_counter() - began
                 scores, seconds = given[name, seen]
                 found = score_edges(problem, scores, case.truth(protocol), case.decoys)

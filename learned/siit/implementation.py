@@ -7,13 +7,15 @@ from typing import Any
 
 from rasplens.compile import CompiledModel
 from rasplens.compile.rasp import SOp
-from rasplens.errors import RaspLensError
+from rasplens.errors import RaspLensError, expect
 from rasplens.learned.architecture import Architecture
 from rasplens.learned.config import DEFAULTS, TrainConfig
 from rasplens.learned.learned_model import LearnedModel, load_learned
 from rasplens.learned.siit.accuracy import ImplementationAccuracy, implementation_accuracy
 from rasplens.learned.siit.circuit import (
     Circuit,
+    Node,
+    Part,
     check_has_nodes,
     check_has_parts,
     check_trainable,
@@ -110,11 +112,16 @@ def train_to_implement(
         TrainingError: If the loss becomes infinite or NaN.
         StorageError: If the state cannot be written, is damaged, or is that of another training.
     """
-    task, recipe = as_task(task), recipe or SIITRecipe()
+    task, recipe = as_task(task), SIITRecipe() if recipe is None else recipe
+    expect(recipe, SIITRecipe, "A recipe is a SIITRecipe(...), or `read_siit_recipe` of a file")
     compiled = compile_for(task, program)
     check_trainable(compiled, task)
-    architecture = architecture or ordinary_architecture(compiled)
+    architecture = ordinary_architecture(compiled) if architecture is None else architecture
+    expect(architecture, Architecture, "An architecture is an Architecture(...), such as `ordinary_architecture`")
     chosen = circuit_of(compiled) if circuit is None else circuit
+    for node, part in chosen.items():
+        expect(node, Node, "A circuit maps nodes to parts, as `circuit_of` does: Node(layer, head)")
+        expect(part, Part, "A circuit maps nodes to parts, those of `circuit_of`")
     check_has_nodes(architecture, chosen)
     if circuit is not None:
         check_has_parts(compiled, chosen)

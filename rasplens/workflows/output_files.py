@@ -1,10 +1,12 @@
 """Where commands write to, and what is there already: nothing is overwritten."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from rasplens.errors import RaspLensError
-from rasplens.learned import LearnedModel, Recipe, load_learned
+from rasplens.learned import Architecture, LearnedModel, Recipe, SIITRecipe, load_learned
 from rasplens.model import StorageError
 from rasplens.tasks import Task
 
@@ -33,6 +35,27 @@ def trained_before(path: Path, task: Task, recipes: Collection[Recipe], seed: in
     """
     if not path.exists():
         return None
+    return _stored_by(path, task, [{"seed": seed, "recipe": recipe.to_dict()} for recipe in recipes])
+
+
+def implemented_before(path: Path, task: Task, recipe: SIITRecipe, shape: Architecture, seed: int) -> bool:
+    """Whether the model of this very training by SIIT is there.
+
+    Raises:
+        RaspLensError: If something else is there.
+    """
+    if not path.exists():
+        return False
+    _stored_by(path, task, [{"seed": seed, "recipe": asdict(recipe), "architecture": asdict(shape)}])
+    return True
+
+
+def _stored_by(path: Path, task: Task, ways: Collection[Mapping[str, Any]]) -> LearnedModel:
+    """The model of a file, which has learned a task in one of some ways.
+
+    Raises:
+        RaspLensError: If it has not, or there is no model.
+    """
     try:
         model = load_learned(path)
     except StorageError:
@@ -40,8 +63,7 @@ def trained_before(path: Path, task: Task, recipes: Collection[Recipe], seed: in
             f"{path} is there already, and no such model. Give another --out, or delete it."
         ) from None
     found = model.provenance
-    is_this = model.task == task.name and found.get("seed") == seed
-    if not is_this or found.get("recipe") not in [recipe.to_dict() for recipe in recipes]:
+    if model.task != task.name or all(_differs(found, way) for way in ways):
         raise RaspLensError(
             f"{path} holds another model, {model.origin} on {model.task}. Give another --out, or delete it."
         )
@@ -50,3 +72,7 @@ def trained_before(path: Path, task: Task, recipes: Collection[Recipe], seed: in
             f"{path} learned a task {task.name!r} with other inputs or answers. Give another --out, or delete it."
         )
     return model
+
+
+def _differs(found: Mapping[str, Any], way: Mapping[str, Any]) -> bool:
+    return any(found.get(name) != value for name, value in way.items())

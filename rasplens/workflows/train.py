@@ -12,6 +12,8 @@ from rasplens.learned import (
     SIITModel,
     SIITRecipe,
     get_recipe,
+    load_implementation,
+    ordinary_architecture,
     read_recipe,
     read_siit_recipe,
     train_many,
@@ -22,8 +24,8 @@ from rasplens.learned.recipes import default_recipes
 from rasplens.learned.siit.accuracy import PUBLISHED_MARKS
 from rasplens.learned.siit.training import SIITReport
 from rasplens.progress import Advance, progress_bar, training_report
-from rasplens.tasks import Task
-from rasplens.workflows.output_files import check_file, trained_before
+from rasplens.tasks import Task, compile_for
+from rasplens.workflows.output_files import check_file, implemented_before, trained_before
 
 LEARNED = 0.99
 """A recipe that gives fewer right answers than this is not the last one to be tried."""
@@ -99,17 +101,22 @@ def _is_file(recipe: str) -> bool:
 def implement_and_show(task: Task, recipe: str | None, seed: int, out: Path, json: bool) -> None:
     """Trains a model to implement a task's first program, stores it, and prints what its nodes compute.
 
-    A training that was interrupted goes on where it was. A recipe is the name of a TOML file.
+    A training that was interrupted goes on where it was; one that is finished is shown again. A recipe is the name
+    of a TOML file.
 
     Raises:
-        RaspLensError: If the task has no program, there is no such recipe, or no place to write to.
+        RaspLensError: If the task has no program, there is no such recipe, no place to write to, or another model
+            is there.
     """
     check_file(out, f"{task.name}.siit.safetensors")
-    if out.exists():
-        raise RaspLensError(f"{out} is there already. Name another file with --out, or remove it.")
     if not task.programs:
         raise RaspLensError(f"Task {task.name!r} has no program that a model could be trained to implement.")
-    how, shape = _siit_recipe(recipe)
+    how, given_shape = _siit_recipe(recipe)
+    compiled = compile_for(task)
+    shape = given_shape or ordinary_architecture(compiled)
+    if implemented_before(out, task, how, shape, seed):
+        _show_implementation(load_implementation(out, compiled, task), out, json, is_new=False)
+        return
     use_all_cores()
     with progress_bar(f"{task.name}: JAX compiles the training step") as advance:
 
@@ -118,14 +125,19 @@ def implement_and_show(task: Task, recipe: str | None, seed: int, out: Path, jso
             advance(f"{task.name}: {losses}", now.step, sum(how.lengths))
 
         state = out.with_suffix(".training.safetensors")
-        program = next(iter(task.programs))
-        model = train_to_implement(program, task, shape, how, seed, progress=report, state_path=state)
+        model = train_to_implement(compiled, task, shape, how, seed, progress=report, state_path=state)
     model.save(out)
     state.unlink()
+    _show_implementation(model, out, json, is_new=True)
+
+
+def _show_implementation(model: SIITModel, out: Path, json: bool, is_new: bool) -> None:
     if json:
-        terminal.as_json({"task": task.name, "path": str(out), **model.provenance})
+        terminal.as_json({"task": model.task.name, "path": str(out), **model.provenance})
         return
     _show_nodes(model, out)
+    if not is_new:
+        terminal.out.print("It was there already: nothing was trained.")
 
 
 def _siit_recipe(recipe: str | None) -> tuple[SIITRecipe, Architecture | None]:

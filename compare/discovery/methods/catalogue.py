@@ -18,7 +18,7 @@ from rasplens.compare.discovery.methods.patching import exact_edges, exact_nodes
 from rasplens.compare.discovery.methods.pruning import edge_pruning
 from rasplens.compare.discovery.methods.transformer_lens import eap_transformer_lens
 from rasplens.compare.discovery.problem import Problem, Protocol, Scores
-from rasplens.errors import RaspLensError
+from rasplens.errors import RaspLensError, expect
 from rasplens.model import Transformer
 
 Method = Callable[[Problem], Scores]
@@ -61,7 +61,9 @@ def own_method(function: Callable[[Transformer, Problem], Mapping[str, float]]) 
     """
 
     def scores(problem: Problem) -> Scores:
-        return scores_of(problem, function(problem.transformer, problem))
+        by_edge = function(problem.transformer, problem)
+        expect(by_edge, Mapping, "A method of your own gives a mapping from edges to scores")
+        return scores_of(problem, by_edge)
 
     return scores
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from rasplens.compare.discovery.cases import KEPT, KINDS, compiled_case, compressed_case, siit_case, where_defined
-from rasplens.compare.discovery.methods.catalogue import METHODS
+from rasplens.compare.discovery.methods.catalogue import METHODS, own_method
 from rasplens.compare.discovery.problem import Protocol
 from rasplens.compare.discovery.scoreboard import board, medians
 from rasplens.compile import programs
@@ -122,6 +122,12 @@ def test_a_compressed_model_keeps_its_circuit(compiled, task):
     unchanged = replace(case, transformer=compiled_case(compiled, task).transformer)
     assert unchanged.accuracy == 1.0
     assert set(KINDS) == {"compiled", "disguised", "compressed", "siit"}
+
+
+def test_what_is_no_method_or_no_protocol_is_told_by_name(case):
+    silent = {"mine": own_method(lambda model, problem: None)}
+    with pytest.raises(RaspLensError, match="mine, on induction, compiled: A method of your own gives a mapping"):
+        board([case], silent, {"few": Protocol(n_pairs=4)})
 
 
 def test_protocols_that_differ_in_the_scoring_alone_share_a_method_s_scores(case):

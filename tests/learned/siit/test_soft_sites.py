@@ -92,6 +92,19 @@ def test_shares_of_one_node_add_up_whatever_their_order():
     np.testing.assert_allclose(other, one)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"circuit": {"L0H0": "previous"}}, "A circuit maps nodes"),
+        ({"recipe": {"steps": 3}}, "A recipe is a SIITRecipe"),
+        ({"architecture": {"n_layers": 2}}, "An architecture is an Architecture"),
+    ],
+)
+def test_what_is_no_circuit_recipe_or_architecture_is_refused(task, compiled, wrong, message):
+    with pytest.raises((RaspLensError, TypeError), match=f"{message}|[Tt]ype-check"):
+        train_to_implement(compiled, task, **wrong)
+
+
 def test_a_circuit_of_another_program_is_refused(task, compiled, parts):
     with pytest.raises(
         RaspLensError, match=r"stands for 'previous' \(L0H0\)\. It has to stand for 'again' \(L1H0\)"

@@ -157,6 +157,12 @@ def test_it_says_what_each_node_computes_and_stores_it(cli, few_siit_steps, own_
     stored = load_learned(folder / "histogram.siit.safetensors")
     assert stored.provenance["circuit"]["L0 MLP"] == ["histogram"]
     assert stored.origin == "trained to implement 'histogram' by SIIT with seed 3"
+    code, text, _ = cli("train", "mine.py:histogram", *SIZES, "--siit", "--seed", "3")
+    assert code == 0
+    assert text.rstrip().endswith("It was there already: nothing was trained.")
+    code, _, errors = cli("train", "mine.py:histogram", *SIZES, "--siit", "--seed", "4")
+    assert code == 2
+    assert "holds another model, trained to implement 'histogram' by SIIT with seed 3" in " ".join(errors.split())
 
 
 def test_a_model_without_other_nodes_has_no_word_on_them(capsys):
@@ -196,7 +202,10 @@ def test_json_has_its_circuit_and_its_accuracies(cli, few_siit_steps, own_progra
         (["--recipe", "fast"], "With --siit, --recipe is a TOML file of SIITRecipe's fields; got 'fast'"),
         (["--recipe", "no.toml"], "The recipe no.toml cannot be read"),
         (["--models", "2"], "--siit trains one model; omit --models"),
-        (["--out", "there.safetensors"], "there.safetensors is there already. Name another file with --out"),
+        (
+            ["--out", "there.safetensors"],
+            "there.safetensors is there already, and no such model. Give another --out",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_refused(cli, own_program, folder, options, message):
