@@ -117,9 +117,9 @@ def compressed_case(compiled: CompiledModel, task: Task, seed: int = 0) -> Case:
     Raises:
         RaspLensError: If it does not keep the answers.
     """
+    plain, asked = compiled_case(compiled, task), where_defined(task)
     width = max(1, round(NARROWER * compiled.transformer.config.d_model))
     found = compress(compiled, width, replace(get_recipe("fast"), steps=COMPRESSION_STEPS), seed)
-    plain, asked = compiled_case(compiled, task), where_defined(task)
     own = plain.vocabulary if plain.vocabulary.columns is None else replace(plain.vocabulary, decode=None)
     wide, decoys = _with_decoy(found.transformer, compiled.heads)
     case = replace(plain, kind="compressed", transformer=wide, task=asked, vocabulary=own, decoys=decoys)
@@ -165,7 +165,11 @@ def siit_case(
         model = load_implementation(path, compiled, task)
     if not model.accuracy.reaches(marks):
         least = model.accuracy.least
-        short = [f"{kind} {least[kind]:.3f}, of {mark:g}" for kind, mark in marks.items() if least[kind] < mark]
+        short = [
+            f"{kind} {least[kind]:.3f}, of {mark:g}"
+            for kind, mark in marks.items()
+            if kind in least and least[kind] < mark
+        ]
         raise RaspLensError(
             f"The model does not implement {compiled.output!r} well enough for its circuit to be known "
             f"({'; '.join(short)}). Train it for more steps{f': {path}' if path else ''}."
