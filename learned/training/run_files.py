@@ -114,7 +114,17 @@ def _read(path: Path) -> tuple[dict[str, Any], list[np.ndarray]]:
 
 
 def _check_same(path: Path, stored: Mapping[str, Any], run: Mapping[str, Any]) -> None:
-    differing = [name for name in run if stored.get(name) != run[name]]
-    if differing:
-        what = "; ".join(f"{name} was {stored.get(name)}, now {run[name]}" for name in differing)
+    if differing := list(_differences(stored, run)):
+        what = "; ".join(f"{name} was {before}, now {now}" for name, before, now in differing)
         raise StorageError(f"{path} is the state of another training: {what}. Go on with that one, or delete it.")
+
+
+def _differences(stored: Mapping[str, Any], run: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """What differs, by name, before and now; of a recipe each field by itself."""
+    for name, now in run.items():
+        before = stored.get(name)
+        if isinstance(now, Mapping) and isinstance(before, Mapping):
+            of_fields = _differences(before, {**dict.fromkeys(before), **now})
+            yield from ((f"{name}.{field}", *both) for field, *both in of_fields)
+        elif before != now:
+            yield name, before, now

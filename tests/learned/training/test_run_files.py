@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 
@@ -25,6 +26,10 @@ def test_another_run_is_refused_with_what_differs(tmp_path):
     save_run(path, ARRAYS, RUN, {})
     with pytest.raises(StorageError, match=r"another training: seeds was \[0, 1\], now \[2\]"):
         load_run(path, ARRAYS, {**RUN, "seeds": [2]})
+    save_run(path, ARRAYS, {**RUN, "recipe": {"steps": 3, "rate": 0.1, "old": 1}}, {})
+    only = re.escape("training: recipe.steps was 3, now 4; recipe.old was 1, now None. Go on")
+    with pytest.raises(StorageError, match=only):
+        load_run(path, ARRAYS, {**RUN, "recipe": {"rate": 0.1, "steps": 4}})
 
 
 def test_other_shapes_and_other_files_are_refused(tmp_path):
