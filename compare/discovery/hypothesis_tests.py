@@ -121,8 +121,8 @@ def circuit_tests(
 
     Raises:
         RaspLensError: If the metric is another, or the circuit is empty, is everything, or names an edge that
-            the model has not; or if the level is none, or there are so few random draws that no circuit could
-            pass.
+            the model has not; or if the level is none, or there are so few random draws, or paths outside of the
+            circuit, that no circuit could pass.
     """
     check_metric(problem)
     own = problem.graph.mask_of(circuit)
@@ -137,7 +137,13 @@ def circuit_tests(
         )
     graph, n = problem.graph, int(own.sum())
     references, outside = (random_circuits(graph, n, n_random, seed, among) for among in (None, ~own))
-    edges = minimality(problem, own, random_paths(graph, n_random, seed), seed)
+    paths = random_paths(graph, n_random, seed)
+    if (leaving := int((paths & ~own).any(axis=1).sum())) < enough:
+        raise RaspLensError(
+            f"Only {leaving} of {n_random} random paths leave the circuit, where {enough} are needed to hold its "
+            "edges against. Draw more, by n_random, or test a smaller circuit."
+        )
+    edges = minimality(problem, own, paths, seed)
     p = {
         EQUIVALENCE: equivalence(problem, own),
         INDEPENDENCE: independence(problem, own, n_random, seed),

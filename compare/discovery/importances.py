@@ -45,7 +45,7 @@ def read_importances(path: str | Path, config: Config, model: str | None = None)
         raise RaspLensError(f"There is no file {path}.") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise RaspLensError(
-            f'{path} holds no importances: {{"edges": {{"input->a0.h0<q>": {{"score": 0.5}}, ...}}}}.'
+            f'{path} holds no importances. They look like {{"edges": {{"input->a0.h0<q>": {{"score": 0.5}}}}}}.'
         ) from None
     theirs = _names(edge_graph(config))
     known = set(theirs.values())

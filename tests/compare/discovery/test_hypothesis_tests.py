@@ -118,6 +118,14 @@ def test_so_few_draws_that_no_circuit_could_pass_are_refused(asked, case):
             circuit_tests(asked, case.varying, level)
 
 
+def test_a_circuit_that_hardly_any_path_leaves_is_refused(asked, case):
+    """Once, it was said that some edge of it matters no more than random ones do, whatever it was."""
+    (decoy,) = case.decoys
+    nearly_all = [edge for edge in asked.graph.edges if edge != f"pos_embed->{decoy}.q"]
+    with pytest.raises(RaspLensError, match=r"Only \d+ of 150 random paths leave the circuit, where 99 are"):
+        circuit_tests(asked, nearly_all, n_random=150)
+
+
 def test_holm_by_hand():
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([0.5, 0.9]) == [1.0, 1.0]
