@@ -22,6 +22,9 @@ PRESENT = 0.5 + 2.0**-6
 """The least share of a value, or of being defined at all, that is taken for it. Half of one value and half of
 another is neither, whichever way it is rounded; no other share of few values lies here."""
 
+KIND = " (kind)"
+"""Behind a variable's name: a step of the compiler's, what its readers tell apart of that variable."""
+
 
 @dataclass(frozen=True, eq=False)
 class Axes:

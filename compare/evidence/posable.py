@@ -2,21 +2,27 @@
 
 Inside a model, an intervention makes states that no input makes. Of what happens then a program says something,
 but a model that was trained on the task alone was never asked. So only such interventions count in which every
-selector selects as many keys as it does on some input, and every answer is one that the task has at its position.
+selector selects as many keys as it does on some input, every variable has a value where it always has one, and
+every answer is one that the task has at its position.
 
 A selector of the best among several keys selects one. But a model that never had to choose between several may
-choose as it likes: whether there was a choice counts as well.
+choose as it likes: whether there was a choice counts as well. And where all selected keys hold the same, on
+every input, it may do with different ones what it likes: the compiled model then has a mixture, and no value.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
 from jaxtyping import Bool, Float, Int
 
+from rasplens.compare.evidence.subspaces.representations import own_variables
 from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.models.studied_model import scores_point
-from rasplens.tasks.task import NOT_ASKED
+from rasplens.compare.models.studied_model import EMBEDDED, scores_point, when
+from rasplens.compile import Variable
+from rasplens.compile.variable import nearest
+from rasplens.tasks.task import NO_ANSWER, NOT_ASKED
 
 APART = 1.0
 """Attention scores of compiled heads are the same, or further apart than this."""
@@ -35,28 +41,84 @@ class Posable:
             them: `[selection]`.
         answers: Which answers occur, `[answer, code]`.
         has_bos: Whether the compiled model has a BOS, which says from which score on a key is selected.
+        pure: The compiled model's variables that something is computed for, with how far each may be off and the
+            relevant positions of the model at which it always has a value.
     """
 
     rows: Mapping[tuple[int, int, int], np.ndarray]
     answers: Bool[np.ndarray, "answer code"]
     has_bos: bool
+    pure: "tuple[Pure, ...]"
+
+    def mixtures(self, behind: str = EMBEDDED) -> "Mixtures":
+        """What tells whether variables are mixed, while hooks edit the compiled model at a point or behind it."""
+        return Mixtures([one for one in self.pure if when(one.variable.written_at) >= when(behind)])
 
     def are_posed(
         self,
         expected: Int[np.ndarray, "pair answer"],
         scores: Mapping[int, np.ndarray],
+        mixed: Bool[np.ndarray, "*pair"],
     ) -> Bool[np.ndarray, " pair"]:
         """Whether answers and selections are such as the task has.
 
         Args:
             expected: The answers, as the task's codes; `NOT_ASKED` where the task asks for none.
             scores: By layer, the attention scores of the compiled model: `[pair, head, ctx, ctx]`.
+            mixed: Whether a variable has no value where it always has one; see `mixtures`.
         """
         known = self.answers[np.arange(len(self.answers)), expected] & (expected >= 0)
-        posed = (known | (expected == NOT_ASKED)).all(axis=1)
+        posed = (known | (expected == NOT_ASKED)).all(axis=1) & ~mixed
         for (layer, head, place), sizes in self.rows.items():
             posed &= sizes[selections(scores[layer][:, head, place], self.has_bos)]
         return np.asarray(posed)
+
+
+@dataclass(frozen=True, eq=False)
+class Pure:
+    """A variable of the compiled model, where it always has a value.
+
+    Attributes:
+        variable: The variable.
+        tolerance: How far it may be off.
+        places: The positions of the model.
+    """
+
+    variable: Variable
+    tolerance: float
+    places: tuple[int, ...]
+
+    def is_mixed(self, stream: Float[np.ndarray, "row ctx d_model"]) -> Bool[np.ndarray, "row place"]:
+        """Where it has none: it lies between its values."""
+        return nearest(self.variable, self.variable.read(stream[:, list(self.places)]))[1] > self.tolerance
+
+
+class Mixtures:
+    """Watches a run of the compiled model for variables that have no value.
+
+    Attributes:
+        hooks: What to run it with, behind those that edit it.
+    """
+
+    def __init__(self, pure: Sequence[Pure]) -> None:
+        self._found: list[list[np.ndarray]] = [[] for _ in pure]
+        self.hooks = [
+            (one.variable.written_at, self._watch(one, found))
+            for one, found in zip(pure, self._found, strict=True)
+        ]
+
+    @property
+    def rows(self) -> Bool[np.ndarray, "*pair"]:
+        """On which inputs there was one, in the order in which they were run; False if none was watched."""
+        return np.asarray(np.logical_or.reduce([np.concatenate(found).any(axis=1) for found in self._found]))
+
+    @staticmethod
+    def _watch(one: Pure, found: list[np.ndarray]) -> Callable[[torch.Tensor, object], torch.Tensor]:
+        def watch(stream: torch.Tensor, hook: object) -> torch.Tensor:
+            found.append(one.is_mixed(stream.numpy()))
+            return stream
+
+        return watch
 
 
 def selections(scores: Float[np.ndarray, "*batch ctx"], has_bos: bool) -> Int[np.ndarray, "*batch"]:
@@ -85,4 +147,16 @@ def posable(pairing: Pairing) -> Posable:
     answers = np.zeros((n_answers, len(pairing.task.outputs)), dtype=bool)
     known = asked >= 0
     answers[np.nonzero(known)[1], asked[known]] = True
-    return Posable(rows, answers, has_bos)
+    return Posable(rows, answers, has_bos, tuple(_pure(pairing)))
+
+
+def _pure(pairing: Pairing) -> Iterator[Pure]:
+    """The variables that are computed, each where it has a value on all inputs that the program has answers on."""
+    reference = pairing.reference
+    answered = (reference.answers() != NO_ANSWER).all(axis=1)
+    for name, variable in own_variables(pairing).items():
+        if variable.written_at != EMBEDDED:
+            places = tuple(reference.at(position) for position in pairing.relevant_positions(name))
+            one = Pure(variable, pairing.compiled.tolerance(variable), places)
+            mixed = one.is_mixed(reference.whole(variable.written_at)[answered])
+            yield replace(one, places=tuple(np.array(places)[~mixed.any(axis=0)].tolist()))

@@ -168,7 +168,7 @@ class StudiedModel:
 
     def whole_residual(self, layer: int) -> Float[np.ndarray, "input ctx d_model"]:
         """The residual stream before a layer, at all of the model's positions."""
-        return self.whole("blocks.0.hook_resid_pre" if layer == 0 else f"blocks.{layer - 1}.hook_resid_post")
+        return self.whole(EMBEDDED if layer == 0 else f"blocks.{layer - 1}.hook_resid_post")
 
     def whole_values(self, layer: int) -> Float[np.ndarray, "input ctx head d_head"]:
         """The values of each head of a layer, at all of the model's positions."""
@@ -437,6 +437,19 @@ def _check_fits(model: Any, task: Task) -> None:
         raise RaspLensError(
             f"The learned model takes {model.cfg.n_ctx} tokens; inputs of {task.name!r} have {task.n_ctx}."
         )
+
+
+EMBEDDED = "blocks.0.hook_resid_pre"
+"""The hook point of what the embedding says, before any layer."""
+
+ORDER = "hook_resid_pre", "attn.hook_z", "hook_attn_out", "hook_resid_mid", "hook_mlp_out", "hook_resid_post"
+"""The hook points of a layer at which variables are looked for, as they come in the forward pass."""
+
+
+def when(point: str) -> tuple[int, int]:
+    """The place of a hook point in the forward pass."""
+    _, layer, *name = point.split(".")
+    return int(layer), ORDER.index(".".join(name))
 
 
 def pattern_point(layer: int) -> str:

@@ -28,9 +28,9 @@ from rasplens.compare.evidence.interchange.joint_pairs import JointPairs, posed_
 from rasplens.compare.evidence.interchange.pairs import InterchangePairs, moves
 from rasplens.compare.evidence.interchange.patching import taken
 from rasplens.compare.evidence.interchange.reference_sites import ReferenceSites
-from rasplens.compare.evidence.interchange.sites import GOOD_ENOUGH, Site, when
+from rasplens.compare.evidence.interchange.sites import GOOD_ENOUGH, Site
 from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.models.studied_model import StudiedModel
+from rasplens.compare.models.studied_model import StudiedModel, when
 from rasplens.compile.rasp.program_graph import program_graph
 from rasplens.model import random_streams
 

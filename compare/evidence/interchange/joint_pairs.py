@@ -14,6 +14,7 @@ from rasplens.compare.evidence.interchange.pairs import (
 )
 from rasplens.compare.evidence.posable import posable
 from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.models.studied_model import when
 from rasplens.tasks.task import NOT_ASKED
 
 TRIED = 8
@@ -132,8 +133,10 @@ def _posed(
     pairing: Pairing, base: Int[np.ndarray, " pair"], first: Setting, second: Setting
 ) -> tuple[JointPairs, Bool[np.ndarray, " pair"]]:
     """The pairs that the task could ask for, and which these are."""
-    expected, scores = counterfactual(pairing, base, first, second)
-    asked, expected = posable(pairing).are_posed(expected, scores), sayable(pairing, expected)
+    posed, variables = posable(pairing), pairing.compiled.variables
+    mixtures = posed.mixtures(min((variables[one.variable].written_at for one in (first, second)), key=when))
+    expected, scores = counterfactual(pairing, base, first, second, watching=mixtures.hooks)
+    asked, expected = posed.are_posed(expected, scores, mixtures.rows), sayable(pairing, expected)
     by_second, by_first = (
         (expected != counterfactual(pairing, base, alone)[0]) & (expected != NOT_ASKED)
         for alone in (first, second)
@@ -141,8 +144,8 @@ def _posed(
     first_set, second_set = (
         Setting(one.variable, one.source[asked], one.intervened[asked]) for one in (first, second)
     )
-    posed = JointPairs(base[asked], (first_set, second_set), expected[asked], by_first[asked], by_second[asked])
-    return posed, asked
+    sets = first_set, second_set
+    return JointPairs(base[asked], sets, expected[asked], by_first[asked], by_second[asked]), asked
 
 
 def _set_everywhere(pairs: InterchangePairs, source: Int[np.ndarray, " pair"]) -> Setting:

@@ -17,13 +17,10 @@ from rasplens.compare.evidence.posable import posable
 from rasplens.compare.evidence.subspaces.representations import determines, own_variables, varies
 from rasplens.compare.models.inputs import balanced
 from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.models.studied_model import FwdHook, layer_of, scores_point
+from rasplens.compare.models.studied_model import EMBEDDED, FwdHook, layer_of, scores_point
 from rasplens.compile.variable import nearest
 from rasplens.model import random_streams
 from rasplens.tasks.task import NOT_ASKED
-
-EMBEDDED = "blocks.0.hook_resid_pre"
-"""Where variables are that the embedding holds."""
 
 OFTEN = 5
 """A variable can be seen to follow from a token only if each token occurs this often, on average."""
@@ -110,6 +107,7 @@ def interchange_pairs(
     config, rng = pairing.config, random_streams.rng(seed, "interchange pairs")
     codes, answers, posed = pairing.codes[variable], pairing.reference.answers(), posable(pairing)
     inputs, n = np.flatnonzero(pairing.agrees), config.interchange_pairs
+    written_at = pairing.compiled.variables[variable].written_at
     found: list[tuple[np.ndarray, ...]] = []
     tried = enough = 0
     while len(inputs) > 1 and len(positions) and tried < config.pairs_tried and enough < n:
@@ -117,8 +115,10 @@ def interchange_pairs(
         intervened = np.zeros((n, codes.shape[1]), dtype=bool)
         intervened[::2, positions] = True
         intervened[np.arange(1, n, 2), rng.choice(positions, len(range(1, n, 2)))] = True
-        expected, scores = counterfactual(pairing, base, Setting(variable, source, intervened))
-        is_posed, expected = posed.are_posed(expected, scores), sayable(pairing, expected)
+        setting, mixtures = Setting(variable, source, intervened), posed.mixtures(behind=written_at)
+        expected, scores = counterfactual(pairing, base, setting, watching=mixtures.hooks)
+        is_posed = posed.are_posed(expected, scores, mixtures.rows)
+        expected = sayable(pairing, expected)
         changes = (expected != answers[base]) & (expected != NOT_ASKED)
         asked = is_posed & changes.any(axis=1)
         found.append(tuple(part[asked] for part in (base, source, intervened, expected, changes)))
@@ -153,12 +153,18 @@ def _is_fixed_by_the_token(pairing: Pairing, variable: str, position: int) -> bo
 
 
 def counterfactual(
-    pairing: Pairing, base: Int[np.ndarray, " pair"], *settings: Setting
+    pairing: Pairing, base: Int[np.ndarray, " pair"], *settings: Setting, watching: Sequence[FwdHook] = ()
 ) -> tuple[Int[np.ndarray, "pair answer"], dict[int, np.ndarray]]:
     """The program's answers on inputs with variables as they are on others, at some positions.
 
     The compiled model gives them, with each variable's own directions taken from its source where it is written;
-    `run(..., set=...)` says the same.
+    `run(..., set=...)` says the same where every variable has a value.
+
+    Args:
+        pairing: Whose inputs.
+        base: The inputs, by their place there.
+        settings: What is taken from others.
+        watching: More hooks, at or behind the first of these.
 
     Returns:
         The answers as the task's codes, and by layer with heads the attention scores then,
@@ -176,7 +182,7 @@ def counterfactual(
         return function
 
     watched = [(scores_point(layer), keep(layer)) for layer in layers if layer >= first]
-    logits = reference.logits([*taken, *watched], base)
+    logits = reference.logits([*taken, *watched, *watching], base)
     return reference.codes(logits, base), scores
 
 

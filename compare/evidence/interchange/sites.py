@@ -13,7 +13,7 @@ from rasplens.compare.evidence.interchange.patching import agreement, alone
 from rasplens.compare.evidence.interchange.stream_axes import stream_axes
 from rasplens.compare.evidence.parallel import in_parallel
 from rasplens.compare.evidence.subspaces.representations import Place, Representation
-from rasplens.compare.models.studied_model import StudiedModel, z_point
+from rasplens.compare.models.studied_model import StudiedModel, when, z_point
 
 GOOD_ENOUGH = 0.95
 """Where a whole component, or the subspaces of the linear map, score this high, DAS is not run."""
@@ -35,9 +35,6 @@ MOST_RESCORED = 24
 
 MOST_GOOD = 5
 """Of the sites that score no worse than the best, so many are kept."""
-
-ORDER = "hook_resid_pre", "attn.hook_z", "hook_attn_out", "hook_resid_mid", "hook_mlp_out", "hook_resid_post"
-"""The hook points of a layer that are sites, in forward order."""
 
 SiteMethod = Literal["component", "linear map", "DAS"]
 
@@ -126,12 +123,6 @@ def _spread(sites: Sequence[Site]) -> tuple[Site, ...]:
     """At most `MOST_GOOD` of them, the first and the last among these."""
     places = np.linspace(0, len(sites) - 1, min(len(sites), MOST_GOOD)).round().astype(int)
     return tuple(sites[place] for place in places.tolist())
-
-
-def when(point: str) -> tuple[int, int]:
-    """The place of a hook point in the forward pass."""
-    _, layer, *name = point.split(".")
-    return int(layer), ORDER.index(".".join(name))
 
 
 def mapped_subspaces(

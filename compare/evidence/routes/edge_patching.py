@@ -11,6 +11,7 @@ Source: path patching (Wang et al. 2022, "Interpretability in the Wild", section
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any, Final, Literal
 from weakref import WeakKeyDictionary
 
@@ -20,6 +21,7 @@ from jaxtyping import Bool, Int
 
 from rasplens.compare.models.studied_model import (
     BATCH,
+    FwdHook,
     StudiedModel,
     pattern_point,
     projection_point,
@@ -54,6 +56,7 @@ def patched(
     source: Int[np.ndarray, " pair"],
     edges: Bool[np.ndarray, "pair query key"],
     part: Part,
+    watching: Sequence[FwdHook] = (),
 ) -> tuple[Int[np.ndarray, "pair answer"], dict[int, np.ndarray]]:
     """A model's answers on inputs with a part of some edges as it is on others.
 
@@ -63,6 +66,7 @@ def patched(
         source: Where the part comes from, one for each.
         edges: Between positions of the task; for queries, any edge of a row stands for the whole row.
         part: What is patched.
+        watching: More hooks, run in batches, behind those that patch.
 
     Returns:
         The answers as the task's codes, and by layer the attention scores then, `[pair, head, ctx, ctx]`.
@@ -70,7 +74,7 @@ def patched(
     answers, scores = [], []
     for start in range(0, len(base), BATCH):
         batch = slice(start, start + BATCH)
-        found, of_batch = _patched(studied, base[batch], source[batch], edges[batch], part)
+        found, of_batch = _patched(studied, base[batch], source[batch], edges[batch], part, watching)
         answers.append(found)
         scores.append(of_batch)
     layers = studied.attending_layers
@@ -78,7 +82,12 @@ def patched(
 
 
 def _patched(
-    studied: StudiedModel, base: np.ndarray, source: np.ndarray, edges: np.ndarray, part: Part
+    studied: StudiedModel,
+    base: np.ndarray,
+    source: np.ndarray,
+    edges: np.ndarray,
+    part: Part,
+    watching: Sequence[FwdHook],
 ) -> tuple[np.ndarray, dict[int, np.ndarray]]:
     where = _on_the_models_positions(studied, edges, studied.tokens.shape[1])[:, None]
     if part == "queries":
@@ -92,7 +101,7 @@ def _patched(
         else:
             hooks.append((scores_point(layer), _take_scores(layer, own, theirs, where, studied)))
         hooks += [(name, _keep(own, name)) for name in (scores_point(layer), pattern_point(layer))]
-    answers = studied.codes(studied.logits(hooks, base), base)
+    answers = studied.codes(studied.logits([*hooks, *watching], base), base)
     return answers, {layer: own[scores_point(layer)].numpy() for layer in studied.attending_layers}
 
 

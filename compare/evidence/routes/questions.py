@@ -143,13 +143,13 @@ def _asked(
         base = balanced(pairing.balance, inputs, n, rng)
         source = _sources(ids, base, rng)
         patch = draw(rng, _rows(edges, base))
-        expected, scores = patched(pairing.reference, inputs[base], inputs[source], patch, part)
+        mixtures = posed.mixtures()
+        pair = inputs[base], inputs[source]
+        expected, scores = patched(pairing.reference, *pair, patch, part, watching=mixtures.hooks)
         own, theirs = answers[base], answers[source]
         changes, at_risk = expected != own, (own != theirs) & (expected == own) & (own != NOT_ASKED)
-        asked = posed.are_posed(expected, scores) & (changes | at_risk).any(axis=1)
-        found.append(
-            tuple(part[asked] for part in (inputs[base], inputs[source], patch, expected, changes, at_risk))
-        )
+        asked = posed.are_posed(expected, scores, mixtures.rows) & (changes | at_risk).any(axis=1)
+        found.append(tuple(part[asked] for part in (*pair, patch, expected, changes, at_risk)))
         drawn += n
         changing = min(n, changing + int(changes[asked].any(axis=1).sum()))
         keeping = min(n, keeping + int(at_risk[asked].any(axis=1).sum()))

@@ -7,6 +7,7 @@ import numpy as np
 from rasplens.compile.ir import UNDEFINED, Domain, FiniteGraph, FiniteNode, LookupNode, PredicateNode
 from rasplens.compile.passes.rewriting import Rewriting, rewrite
 from rasplens.compile.rasp import Encoding
+from rasplens.compile.variable import KIND
 
 
 def quotient_domains(graph: FiniteGraph) -> FiniteGraph:
@@ -51,6 +52,6 @@ def _merged(
         codes[:-1][kind.ravel() == k] = new
     met = np.append(np.ones(len(source.values), dtype=bool), source.is_partial)
     domain = Domain(tuple(range(len(shown))), bool((codes[met] == UNDEFINED).any()))
-    name = f"{source.name} (kind)"
+    name = f"{source.name}{KIND}"
     view = rewriting.add(LookupNode((at,), name, node.expr, Encoding.CATEGORICAL, domain, codes, met))
     return view, np.concatenate([kinds[shown], np.zeros_like(table[-1:])])

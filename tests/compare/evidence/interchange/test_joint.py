@@ -13,8 +13,9 @@ from rasplens.compare.evidence.interchange.joint import _may_follow, _right, joi
 from rasplens.compare.evidence.interchange.joint_pairs import posed_to_tell, posed_together
 from rasplens.compare.evidence.interchange.pairs import draw_pairs
 from rasplens.compare.evidence.interchange.reference_sites import ReferenceSites
-from rasplens.compare.evidence.interchange.sites import Site, when
+from rasplens.compare.evidence.interchange.sites import Site
 from rasplens.compare.evidence.subspaces.representations import representations
+from rasplens.compare.models.studied_model import when
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compare.verdict.calibration.circuits import HARD
 from rasplens.compile import compile_program, run

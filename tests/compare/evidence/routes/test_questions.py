@@ -58,12 +58,13 @@ def test_sources_are_other_inputs_and_both_are_understood(asked, pairing):
 def test_the_compiled_model_says_what_is_expected(asked, pairing):
     for one in asked:
         own, theirs = (pairing.reference.answers()[rows] for rows in (one.base, one.source))
-        said, patterns = patched(pairing.reference, one.base, one.source, one.edges, one.part)
+        mixtures, pair = posable(pairing).mixtures(), (one.base, one.source)
+        said, patterns = patched(pairing.reference, *pair, one.edges, one.part, watching=mixtures.hooks)
         np.testing.assert_array_equal(one.expected, said)
         np.testing.assert_array_equal(one.changes, said != own)
         np.testing.assert_array_equal(one.at_risk, (own != theirs) & (said == own))
         assert (one.changes | one.at_risk).any(axis=1).all()
-        assert posable(pairing).are_posed(one.expected, patterns).all()
+        assert posable(pairing).are_posed(one.expected, patterns, mixtures.rows).all()
 
 
 def test_nothing_changes_along_edges_that_are_not_read(asked):
