@@ -250,7 +250,7 @@ GLOSSARY = (
     ),
     Term(
         "posable question",
-        "An intervention after which selections and answers are such as some input of the task has.",
+        "An intervention after which selections, variables and answers are such as some input of the task has.",
         "evidence.posable",
         ("drawn",),
     ),

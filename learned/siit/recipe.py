@@ -47,7 +47,7 @@ class SIITRecipe:
     """
 
     steps: int = 1_000
-    cycles: int = 4
+    cycles: int = 5
     enough: float = 0.998
     batch_size: int = 128
     learning_rate: float = 3e-3
