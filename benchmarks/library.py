@@ -63,9 +63,10 @@ def rows(name: str, config: Preset, seed: int, entry: Entry | None = None) -> It
 
 def summary(found: pd.DataFrame) -> str:
     """How many are recognised, and all rows."""
+    found = found.reindex(columns=list(dict.fromkeys([*found, "model", "verdict", "tested", "why"])))
     compared = found[found["model"] != "–"]
     right = int((compared["verdict"] == IMPLEMENTS).sum())
-    why = found["why"].fillna(found["error"])
+    why = found["why"].where(found["why"].notna(), found["error"])
     cells = zip(found["name"], found["model"], found["verdict"], found["tested"], why, strict=True)
     shown = [["–" if cell != cell or cell is None else str(cell) for cell in row] for row in cells]
     title = f"### The library against itself (`{found['config'].iloc[0]}`): {right} of {len(compared)} recognised"

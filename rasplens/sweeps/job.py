@@ -39,7 +39,7 @@ class Job:
 
     Attributes:
         run: The function, as `"module:name"`. Whoever does the job must be able to import it. It takes the
-            arguments by name, and gives a mapping of JSON values, a row of the table, or a list of such.
+            arguments by name, and gives a mapping of JSON values, a row of the table, or several, as in a list.
         arguments: JSON values by name.
         files: Paths that the function reads. Their contents are part of the key.
 

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
@@ -67,9 +67,9 @@ def _plain_rows(job: Job, given: Any) -> list[dict[str, Any]]:
     Raises:
         RaspLensError: If it cannot be kept.
     """
-    given = [given] if isinstance(given, Mapping) else given
-    if not isinstance(given, Sequence) or not all(isinstance(row, Mapping) for row in given):
-        raise RaspLensError(f"{job.run} gives rows: mappings from columns to JSON values, one or a list of them.")
+    given = list(given) if isinstance(given, Iterable) and not isinstance(given, Mapping) else [given]
+    if not all(isinstance(row, Mapping) for row in given):
+        raise RaspLensError(f"{job.run} gives rows: mappings from columns to JSON values, one or several.")
     try:
         rows: list[dict[str, Any]] = json.loads(json.dumps([dict(row) for row in given], default=_plain))
     except TypeError as error:

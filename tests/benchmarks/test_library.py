@@ -51,3 +51,4 @@ def test_a_job_that_failed_is_a_row_of_the_table(library):
         ]
     ).assign(config="quick")
     assert "| b | – | – | – | TypeError: no |" in library.summary(found)
+    assert "| b | – | – | – | TypeError: no |" in library.summary(found[1:].dropna(axis=1))

@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,11 @@ def giving(kind: str) -> object:
     """What is no row."""
     numpy = {"real": np.float32(0.5), "whole": np.int64(3)}
     return {"array": {"value": {1, 2}}, "number": 3, "numbers": [1, 2], "numpy": numpy}[kind]
+
+
+def one_by_one(n: int) -> Iterator[dict[str, object]]:
+    """Rows that are not there yet."""
+    yield from ({"square": i * i} for i in range(n))
 
 
 def failing(n: int) -> dict[str, object]:

@@ -76,6 +76,12 @@ def test_what_is_no_row_is_an_error_of_its_job_alone(tmp_path, executor):
     assert found["square"].iloc[3] == 4
 
 
+def test_rows_may_come_one_by_one(tmp_path, executor):
+    """A benchmark's job does, and each was once an error."""
+    found = sweep(jobs("one_by_one", [3]), tmp_path, executor)
+    assert found["square"].tolist() == [0, 1, 4]
+
+
 def test_numbers_of_numpy_are_kept_as_numbers(tmp_path, executor):
     found = sweep([Job("sweep_jobs:giving", {"kind": "numpy"})], tmp_path, executor)
     assert found[["real", "whole"]].to_numpy().tolist() == [[0.5, 3]]
