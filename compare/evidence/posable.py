@@ -41,8 +41,7 @@ class Posable:
             them: `[selection]`.
         answers: Which answers occur, `[answer, code]`.
         has_bos: Whether the compiled model has a BOS, which says from which score on a key is selected.
-        pure: The compiled model's variables that something is computed for, with how far each may be off and the
-            relevant positions of the model at which it always has a value.
+        pure: The variables that the compiled model computes, where they always have a value.
     """
 
     rows: Mapping[tuple[int, int, int], np.ndarray]
@@ -151,7 +150,10 @@ def posable(pairing: Pairing) -> Posable:
 
 
 def _pure(pairing: Pairing) -> Iterator[Pure]:
-    """The variables that are computed, each where it has a value on all inputs that the program has answers on."""
+    """The variables that are computed, each where it has a value on all inputs that the program has answers on.
+
+    A mean that no input has counts as none: the compiled model goes on with the nearest one that some input has.
+    """
     reference = pairing.reference
     answered = (reference.answers() != NO_ANSWER).all(axis=1)
     for name, variable in own_variables(pairing).items():

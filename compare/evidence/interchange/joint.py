@@ -29,6 +29,7 @@ from rasplens.compare.evidence.interchange.pairs import InterchangePairs, moves
 from rasplens.compare.evidence.interchange.patching import taken
 from rasplens.compare.evidence.interchange.reference_sites import ReferenceSites
 from rasplens.compare.evidence.interchange.sites import GOOD_ENOUGH, Site
+from rasplens.compare.evidence.subspaces.kinds import s_op_of
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.models.studied_model import StudiedModel, when
 from rasplens.compile.rasp.program_graph import program_graph
@@ -127,7 +128,8 @@ def _may_follow(pairing: Pairing, first: InterchangePairs, second: InterchangePa
     """
     graph = program_graph(pairing.compiled.program)
     ours, other = (
-        {node for node, label in graph.nodes(data="label") if label == one.variable} for one in (first, second)
+        {node for node, label in graph.nodes(data="label") if label == s_op_of(one.variable)}
+        for one in (first, second)
     )
     behind = set[int]().union(*(nx.descendants(graph, node) for node in ours))
     return not ours or not other or bool(behind & other) or moves(pairing, first, second.variable)

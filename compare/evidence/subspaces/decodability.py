@@ -20,7 +20,7 @@ from rasplens.compare.evidence.subspaces.probes import (
     majority_share,
     number_errors,
 )
-from rasplens.compare.evidence.subspaces.representations import Place, varies
+from rasplens.compare.evidence.subspaces.representations import Place, own_variables, varies
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compile import Variable
 from rasplens.compile.rasp import Encoding
@@ -96,8 +96,11 @@ class _Reading:
 def _readings(pairing: Pairing) -> Iterator[_Reading]:
     fitting = pairing.fitting
     assert fitting is not None
+    own = own_variables(pairing)
     for name, variable in pairing.compiled.variables.items():
-        if variable.is_auxiliary:  # a step of the compiler's own: nothing that a learned model should hold
+        if (
+            variable.is_auxiliary and name not in own
+        ):  # a step of the compiler's own: nothing that a learned model should hold
             continue
         for position in pairing.relevant_positions(name):
             fitted, codes = (part.codes[name][:, position] for part in (fitting, pairing))

@@ -18,12 +18,10 @@ from scipy.linalg import cho_factor, cho_solve, subspace_angles
 from scipy.sparse import csr_array, hstack
 
 from rasplens.compare.evidence.parallel import in_parallel
+from rasplens.compare.evidence.subspaces.kinds import kinds
 from rasplens.compare.models.pairing import Pairing, Side
-from rasplens.compare.models.studied_model import EMBEDDED
 from rasplens.compile import Variable
-from rasplens.compile.rasp import Encoding, SOp
-from rasplens.compile.rasp.interpreter import expressions
-from rasplens.compile.variable import KIND
+from rasplens.compile.rasp import Encoding
 
 RIDGE = 1e-6
 """The ridge penalty, relative to the number of inputs: columns are indicators, or numbers of unit variance."""
@@ -68,16 +66,10 @@ StreamsByPoint = Mapping[str, Sequence[Float[np.ndarray, "_ pos d_model"]]]
 
 
 def own_variables(pairing: Pairing) -> dict[str, Variable]:
-    """The variables with directions of their own: s-ops of the program that are no mere views of others.
-
-    Of an s-op that is computed, but held only as far as those who read it tell its values apart, that is its kind.
-    """
+    """The variables with directions of their own: s-ops that are no mere views of others, and kinds."""
     variables = pairing.compiled.variables
     own = {name: v for name, v in variables.items() if not (v.is_view or v.is_auxiliary)}
-    s_ops = {expr.name for expr in expressions(pairing.compiled.program) if isinstance(expr, SOp)}
-    kinds = {f"{name}{KIND}" for name in s_ops - own.keys()}
-    computed = {name: v for name, v in variables.items() if v.written_at != EMBEDDED and not v.is_view}
-    return own | {name: v for name, v in computed.items() if name in kinds}
+    return own | kinds(pairing.compiled)
 
 
 def varies(codes: np.ndarray) -> bool:

@@ -17,10 +17,10 @@ from rasplens.compare.evidence.interchange.pairs import (
 )
 from rasplens.compare.models.studied_model import scores_point
 from rasplens.compare.verdict.calibration.circuits import CIRCUITS
-from rasplens.compile import UndefinedValue, compile_program, programs, run
+from rasplens.compile import UndefinedValue, compile_program, run
 from rasplens.compile.rasp import Aggregate, Select, SequenceMap, indices, tokens
 from rasplens.compile.rasp.values import value_key
-from rasplens.tasks import compile_for, task_from_program
+from rasplens.tasks import task_from_program
 
 NO_SUCH = -9
 """The interpreter has no answer, or none of the task's."""
@@ -53,22 +53,6 @@ def by_the_interpreter(pairing, variable, base, source, intervened):
 
 def test_only_what_lies_between_input_and_output_is_tested(with_itself):
     assert intermediate_variables(with_itself) == ["previous"]
-
-
-@pytest.mark.parametrize(
-    ("program", "vocab", "n_ctx", "names"),
-    [
-        (programs.sort_unique(), (1, 2, 3, 4, 5), 7, ["target_pos (kind)"]),  # no place is the one behind all
-        (programs.sort_unique(), (1, 2, 3), 4, ["target_pos"]),
-        (programs.count_less_frequent(1), "abc", 4, ["histogram (kind)"]),  # 1, or more
-        (programs.count("a"), "abc", 4, []),  # the kind of a token is in the embedding
-    ],
-)
-def test_what_is_held_only_as_far_as_it_is_read_is_tested_as_that(program, vocab, n_ctx, names):
-    """The compiler keeps of a count whether it is large, and the count was said to be none of the program's."""
-    task = task_from_program(program, vocab, n_ctx)
-    compiled = compile_for(task)
-    assert intermediate_variables(pair(compiled, compiled, task, SMALL, 0)) == names
 
 
 @pytest.mark.parametrize(
