@@ -60,10 +60,8 @@ def _read_in_one_place(compiled: CompiledModel) -> set[str]:
 def _has_one_reader(expr: RASPExpr, values: Sequence[Value], readers: Mapping[int, Sequence[RASPExpr]]) -> bool:
     """Whether an expression of some values, and each that reads it, has one reader, up to what gathers."""
     first, *others = readers.get(id(expr), ()) or (None,)
-    if (
-        isinstance(first, Select) and len(others) == 1 and others[0] is first
-    ):  # by its keys and its queries: one of them may not matter
-        others = [] if _ignores_one_side(first, values) else others
+    if isinstance(first, Select) and len(others) == 1 and others[0] is first and _ignores_one_side(first, values):
+        others = []  # its keys and its queries, of which one does not matter
     while first is not None and not others:
         if isinstance(first, Aggregate | SelectorWidth):
             return True
