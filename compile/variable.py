@@ -76,6 +76,11 @@ class Variable:
     is_view: bool = False
     is_auxiliary: bool = False
 
+    @property
+    def is_own(self) -> bool:
+        """Whether it is one of the program's s-ops, and has directions of its own."""
+        return not (self.is_view or self.is_auxiliary)
+
     def read(self, residual: Float[np.ndarray, "*batch d_model"]) -> Float[np.ndarray, "*batch width"]:
         """Its coordinates in some residual streams."""
         return residual[..., self._rows] @ self.columns[self._rows]

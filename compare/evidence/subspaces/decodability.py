@@ -98,10 +98,8 @@ def _readings(pairing: Pairing) -> Iterator[_Reading]:
     assert fitting is not None
     own = own_variables(pairing)
     for name, variable in pairing.compiled.variables.items():
-        if (
-            variable.is_auxiliary and name not in own
-        ):  # a step of the compiler's own: nothing that a learned model should hold
-            continue
+        if variable.is_auxiliary and name not in own:
+            continue  # a step of the compiler's own: nothing that a learned model should hold
         for position in pairing.relevant_positions(name):
             fitted, codes = (part.codes[name][:, position] for part in (fitting, pairing))
             if not (varies(codes) and varies(fitted)):

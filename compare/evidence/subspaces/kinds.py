@@ -27,7 +27,7 @@ def kinds(compiled: CompiledModel) -> dict[str, Variable]:
         name: one
         for name, one in variables.items()
         if name.endswith(KIND) and not one.is_view and one.written_at != EMBEDDED
-        if not _is_held(variables.get(s_op_of(name)))
+        if not ((s_op := variables.get(s_op_of(name))) and s_op.is_own)
     }
     known = _read_in_one_place(compiled) if found else set()
     return {name: one for name, one in found.items() if s_op_of(name) in known}
@@ -36,10 +36,6 @@ def kinds(compiled: CompiledModel) -> dict[str, Variable]:
 def s_op_of(variable: str) -> str:
     """The name of the s-op that a variable, or its kind, is of."""
     return variable.removesuffix(KIND)
-
-
-def _is_held(variable: Variable | None) -> bool:
-    return variable is not None and not variable.is_view and not variable.is_auxiliary
 
 
 def _read_in_one_place(compiled: CompiledModel) -> set[str]:

@@ -68,7 +68,7 @@ StreamsByPoint = Mapping[str, Sequence[Float[np.ndarray, "_ pos d_model"]]]
 def own_variables(pairing: Pairing) -> dict[str, Variable]:
     """The variables with directions of their own: s-ops that are no mere views of others, and kinds."""
     variables = pairing.compiled.variables
-    own = {name: v for name, v in variables.items() if not (v.is_view or v.is_auxiliary)}
+    own = {name: v for name, v in variables.items() if v.is_own}
     return own | kinds(pairing.compiled)
 
 
