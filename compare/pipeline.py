@@ -11,9 +11,10 @@ from rasplens.compare.evidence import collection
 from rasplens.compare.evidence.ablation.measurement import METHODS
 from rasplens.compare.evidence.ablation.profiles import correlate, critical_overlap
 from rasplens.compare.evidence.behaviour import DistinguishingInputs, discriminate
-from rasplens.compare.evidence.collection import ONE_THREAD, Progress, collect_evidence
+from rasplens.compare.evidence.collection import Progress, collect_evidence
 from rasplens.compare.evidence.descriptions import descriptions
 from rasplens.compare.models.pairing import pair
+from rasplens.compare.models.threads import few_threads
 from rasplens.compare.models.vocabulary import GivenVocabulary
 from rasplens.compare.ranking import Ranking
 from rasplens.compare.report.findings import findings
@@ -29,7 +30,6 @@ STAGES = (*collection.STAGES, "descriptions")
 """What `progress` is called with, in order."""
 
 
-@ONE_THREAD
 def compare(
     reference: CompiledModel | SOp | str,
     learned: Any,
@@ -63,11 +63,12 @@ def compare(
     """
     task = as_task(task)
     compiled = _reference(reference, task)
-    pairing = pair(compiled, learned, task, get_config(config), seed, vocabulary, as_part)
-    found = collect_evidence(pairing, distinguishing or {}, seed, progress)
-    if progress is not None:
-        progress(STAGES[-1])
-    tables = descriptions(pairing, found, seed)
+    with few_threads(compiled, learned):
+        pairing = pair(compiled, learned, task, get_config(config), seed, vocabulary, as_part)
+        found = collect_evidence(pairing, distinguishing or {}, seed, progress)
+        if progress is not None:
+            progress(STAGES[-1])
+        tables = descriptions(pairing, found, seed)
     edges = found.edges["compiled"].table, found.edges["learned"].table
     draws = pairing.config.profile_permutations
     comparison = Comparison(

@@ -677,6 +677,8 @@ def main(arguments: list[str] | None = None) -> None:
     """Runs the command line; what the user can mend is one line on the error stream and exit code 2."""
     started = time.perf_counter()
     warnings.showwarning = _show_warning
+    # Read when OpenMP is loaded, with PyTorch: its threads sleep where they wait, and leave others the processors.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         code = app(arguments, prog_name="rasplens", standalone_mode=False)
     except KeyboardInterrupt:

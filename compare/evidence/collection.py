@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import pandas as pd
-from threadpoolctl import threadpool_limits
 
 from rasplens.compare.evidence.ablation.edges import edge_effects
 from rasplens.compare.evidence.ablation.measurement import Effects
@@ -27,11 +26,9 @@ from rasplens.compare.evidence.routes.attended import Attended, attended
 from rasplens.compare.evidence.subspaces.decodability import Decodability, decodability
 from rasplens.compare.evidence.subspaces.representations import Place, Representation, representations
 from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.models.threads import few_threads
 
 STAGES = ("behaviour", "routes", "interchange", "residual subspaces", "attention", "edge ablations")
-
-ONE_THREAD = threadpool_limits.wrap(limits=1, user_api="blas")
-"""What calls many small matrices' algebra: with several threads each call would wait for all of them."""
 
 Progress = Callable[[str], None]
 """Called with the name of each stage as it begins."""
@@ -79,7 +76,6 @@ class Evidence:
     axes: tuple[Axis, ...]
 
 
-@ONE_THREAD
 def causal_tests(
     pairing: Pairing,
     distinguishing: Mapping[str, DistinguishingInputs],
@@ -95,16 +91,17 @@ def causal_tests(
         progress: Called as each stage begins.
     """
     begin = progress or (lambda stage: None)
-    begin("behaviour")
-    behaved = behaviour(pairing, distinguishing, seed)
-    begin("routes")
-    routes = route_tests(pairing, seed)
-    begin("interchange")
-    drawn, held = draw_pairs(pairing, seed), representations(pairing)
-    reference = ReferenceSites(pairing, seed)
-    interchanged = interchanges(pairing, drawn, held, reference, seed)
-    joint = list(joint_interchanges(pairing, drawn, interchanged, reference, seed))
-    return CausalTests(held, interchanged, joint, routes, list(attended(pairing)), behaved)
+    with few_threads(pairing.reference.model, pairing.learned.model):
+        begin("behaviour")
+        behaved = behaviour(pairing, distinguishing, seed)
+        begin("routes")
+        routes = route_tests(pairing, seed)
+        begin("interchange")
+        drawn, held = draw_pairs(pairing, seed), representations(pairing)
+        reference = ReferenceSites(pairing, seed)
+        interchanged = interchanges(pairing, drawn, held, reference, seed)
+        joint = list(joint_interchanges(pairing, drawn, interchanged, reference, seed))
+        return CausalTests(held, interchanged, joint, routes, list(attended(pairing)), behaved)
 
 
 def collect_evidence(

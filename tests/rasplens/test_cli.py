@@ -206,3 +206,12 @@ def test_a_typo_is_seen_before_anything_heavy_is_imported(arguments):
     done = subprocess.run([sys.executable, "-c", source], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith("rasplens: There is no") or "has no program 'x'" in done.stderr
+
+
+def test_threads_that_wait_sleep_unless_the_user_says_otherwise():
+    told = "import os, sys; from rasplens import cli\ntry: cli.main(['--version'])\nexcept SystemExit: pass\n"
+    told += "assert 'torch' not in sys.modules; print(os.environ['OMP_WAIT_POLICY'])"
+    for given, policy in ({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE"):
+        kept = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+        done = subprocess.run([sys.executable, "-c", told], env=kept | given, capture_output=True, text=True, check=True)
+        assert done.stdout.split()[-1] == policy
