@@ -213,5 +213,6 @@ def test_threads_that_wait_sleep_unless_the_user_says_otherwise():
     told += "assert 'torch' not in sys.modules; print(os.environ['OMP_WAIT_POLICY'])"
     for given, policy in ({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE"):
         kept = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
-        done = subprocess.run([sys.executable, "-c", told], env=kept | given, capture_output=True, text=True, check=True)
+        command = [sys.executable, "-c", told]
+        done = subprocess.run(command, env=kept | given, capture_output=True, text=True, check=True)
         assert done.stdout.split()[-1] == policy
