@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 
+from rasplens.compare.models.live_hooks import check_live
 from rasplens.compare.models.narrowing import narrowed
 from rasplens.compare.models.vocabulary import GivenVocabulary, Vocabulary, task_vocabulary, vocabulary_of
 from rasplens.compile import CompiledModel
@@ -345,7 +346,8 @@ def as_studied_model(
         vocabulary: Its vocabulary for the task, or what gives that for a task; if it is not the task's own.
 
     Raises:
-        RaspLensError: If it is no model, does not fit the task, or lacks a hook point that comparisons need.
+        RaspLensError: If it is no model, does not fit the task, or a hook point that comparisons need is missing
+            or not alive.
     """
     task = as_task(task)
     vocabulary = _known_vocabulary(model, task, vocabulary)
@@ -389,6 +391,8 @@ def as_studied_model(
         raise RaspLensError(
             "The model is in training mode: its dropout makes answers random. Call its eval() first."
         )
+    if not isinstance(model, HookedModel):
+        check_live(model, studied.on(task.held_out[:1]).tokens.to(studied.device), wanted)
     return studied
 
 

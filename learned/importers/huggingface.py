@@ -1,8 +1,11 @@
-"""Models in Hugging Face's folders: config, weights as safetensors, perhaps a tokenizer. Nothing is downloaded."""
+"""Models in Hugging Face's folders: config, weights as safetensors, perhaps a tokenizer.
+
+Nothing is downloaded, no code of a folder is run, and what a bridge computes is compared with the model itself.
+"""
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,15 +13,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rasplens.errors import RaspLensError
+from rasplens.learned.importers.huggingface_weights import complete_model
+from rasplens.model.bridge import PARITY, relative_difference
 
 if TYPE_CHECKING:
+    import torch
     from transformer_lens.model_bridge import TransformerBridge
-
-PARITY = 1e-4
-"""The most that logits of the bridge may differ from the model's own, relative to the largest."""
 
 TOKENIZERS = ("tokenizer.json", "tokenizer_config.json", "tokenizer.model", "vocab.json")
 """Files of which a tokenizer has at least one."""
+
+PROBE_LENGTHS = (1, 2, 7, 32, 512)
+"""Tokens in the inputs on which logits are compared, as far as the model takes them. Windows of attention and
+scaled positions show on long inputs only; logits of longer ones than the last need too much memory."""
+
+PROBES = 2
+"""Inputs of each length."""
+
+CONTEXTS = "max_position_embeddings", "max_seq_len", "seq_length"
+"""What the longest input is called in the configs of transformers."""
+
+ADAPTER = "adapter_config.json"
+"""What the config of an adapter of weights is called."""
 
 
 def is_huggingface(path: str | Path) -> bool:
@@ -30,60 +46,104 @@ def load_huggingface(folder: str | Path) -> "TransformerBridge":
     """The model of a folder as a `TransformerBridge`, which `compare` takes with a `token_vocabulary`.
 
     Tried on GPT-2, GPT-NeoX (Pythia) and Llama architectures, in single precision whatever the file has. Logits
-    are compared with those of the model itself.
+    are compared with those that the model itself gave before the bridge was built around it.
 
     Args:
         folder: With `config.json` and weights as safetensors. Without a tokenizer, tokens are ids.
 
     Raises:
-        RaspLensError: If there is no such model, TransformerLens has no bridge for it, or its logits come out
-            different.
+        RaspLensError: If there is no such model, its weights are not those that its config describes, it brings
+            code of its own, TransformerLens has no bridge for it, or the bridge's logits come out different.
     """
-    folder = Path(folder)
-    _check_folder(folder)
+    folder = Path(folder).absolute()  # a relative name could be that of a model on the hub
+    config = _checked_config(folder)
     import torch
     from transformer_lens.model_bridge import TransformerBridge
-    from transformers import AutoModelForCausalLM
 
-    with _quiet():
-        try:
-            model = AutoModelForCausalLM.from_pretrained(
-                folder, attn_implementation="eager", local_files_only=True, use_safetensors=True, dtype="float32"
-            ).eval()
+    with _quiet(), torch.no_grad():
+        with _refused(f"{folder} cannot be loaded as a language model"):
+            model = complete_model(folder, config)
+            probes = _probes(model.config)
+            own = [model(ids).logits for ids in probes]
+            tokenizer = _tokenizer(folder, model.config.vocab_size)
+        if not all(logits.isfinite().all() for logits in own):
+            raise RaspLensError(f"The logits of {folder} are not finite: its weights, perhaps, are NaN.")
+        with _refused(f"TransformerLens has no bridge for the model of {folder}"):
             bridge = TransformerBridge.boot_transformers(
-                str(folder), hf_model=model, tokenizer=_tokenizer(folder, model.config.vocab_size)
-            )
-        except Exception as error:  # of whatever library: which ones there are nobody says
-            first = str(error).strip().split("\n")[0]
-            raise RaspLensError(f"{folder} cannot be loaded as a language model: {first}") from error
-        n_ctx = min(8, getattr(model.config, "max_position_embeddings", 8))
-        ids = torch.as_tensor(np.random.default_rng(0).integers(model.config.vocab_size, size=(2, n_ctx)))
-        with torch.no_grad():
-            own, bridged = model(ids).logits, bridge(ids)
-    if not own.isfinite().all():
-        raise RaspLensError(f"The logits of {folder} are not finite: its weights, perhaps, are NaN.")
-    difference = float((own - bridged).abs().max() / own.abs().max().clamp_min(1.0))
+                str(folder), hf_model=model, tokenizer=tokenizer, trust_remote_code=False
+            ).eval()
+            bridged = [bridge(ids) for ids in probes]
+    check_parity(str(folder), bridged, own)
+    return bridge
+
+
+def check_parity(what: str, bridged: "Sequence[torch.Tensor]", own: "Sequence[torch.Tensor]") -> None:
+    """Raises where a bridge's logits are not the model's.
+
+    Args:
+        what: The model, for messages.
+        bridged: The bridge's logits, by input.
+        own: The model's.
+
+    Raises:
+        RaspLensError: If they differ by more than rounding.
+    """
+    pairs = zip(bridged, own, strict=True)
+    differences = [relative_difference(its.numpy(), wanted.numpy()) for its, wanted in pairs]
+    difference = float(np.max(differences))  # NaN if one is: Python's max would pass it over
     if not difference <= PARITY:
         raise RaspLensError(
-            f"The bridge of {folder} gives other logits than the model: they differ by {difference:.1e} of the "
-            f"largest; {PARITY} is allowed."
+            f"The bridge of {what} gives other logits than the model: they differ by {difference:.1e} of their "
+            f"spread; {PARITY} is allowed. TransformerLens ignores something that its config.json says."
         )
-    return bridge.eval()
 
 
-def _check_folder(folder: Path) -> None:
+def _probes(config: Any) -> "list[torch.Tensor]":
+    """Random inputs of several lengths, up to the longest that the model takes or that we can afford."""
+    import torch
+
+    longest = min(PROBE_LENGTHS[-1], *(getattr(config, name, None) or PROBE_LENGTHS[-1] for name in CONTEXTS))
+    rng = np.random.default_rng(0)
+    lengths = sorted({min(length, longest) for length in PROBE_LENGTHS})
+    return [torch.as_tensor(rng.integers(config.vocab_size, size=(PROBES, length))) for length in lengths]
+
+
+def _checked_config(folder: Path) -> dict[str, Any]:
+    """Return the config of a folder.
+
+    Raises:
+        RaspLensError: If the folder holds no model, or one that only code of its own could load.
+    """
     if not folder.is_dir():
         raise RaspLensError(f"There is no folder {folder}.")
     if not is_huggingface(folder):
         raise RaspLensError(f"{folder} has no config.json: it is no folder of Hugging Face's.")
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        raise RaspLensError(f"{folder / 'config.json'} holds no JSON.") from None
-    if not isinstance(config, dict) or "model_type" not in config:
+    config = _json_object(folder / "config.json")
+    if "model_type" not in config:
         raise RaspLensError(f"{folder / 'config.json'} does not say its model_type.")
-    if not list(folder.glob("*.safetensors")):
+    if not any(path.is_file() for path in folder.glob("*.safetensors")):
         raise RaspLensError(f"{folder} has no weights as safetensors. Save them with safe_serialization=True.")
+    if (folder / ADAPTER).exists():
+        raise RaspLensError(f"{folder} holds an adapter ({ADAPTER}). Merge it into its model, and save that.")
+    for name in ("config.json", "tokenizer_config.json"):
+        path = folder / name
+        if path.is_file() and "auto_map" in _json_object(path):
+            raise RaspLensError(
+                f"{path} names code of its own (auto_map). RASPLens runs no code of a folder. If a class of "
+                "transformers computes the same, take auto_map out."
+            )
+    return config
+
+
+def _json_object(path: Path) -> dict[str, Any]:
+    """The object in a JSON file."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        raise RaspLensError(f"{path} holds no JSON, or JSON that is too deep.") from None
+    if not isinstance(found, dict):
+        raise RaspLensError(f"{path} holds no JSON object.")
+    return found
 
 
 def _tokenizer(folder: Path, n_tokens: int) -> Any:
@@ -91,7 +151,7 @@ def _tokenizer(folder: Path, n_tokens: int) -> Any:
     from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
     if any((folder / name).is_file() for name in TOKENIZERS):
-        return AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     from tokenizers import Tokenizer
     from tokenizers.models import WordLevel
     from tokenizers.pre_tokenizers import WhitespaceSplit
@@ -99,6 +159,18 @@ def _tokenizer(folder: Path, n_tokens: int) -> Any:
     words = Tokenizer(WordLevel({str(i): i for i in range(n_tokens)}, unk_token="0"))
     words.pre_tokenizer = WhitespaceSplit()
     return PreTrainedTokenizerFast(tokenizer_object=words, pad_token="0", eos_token="0")
+
+
+@contextmanager
+def _refused(what: str) -> Iterator[None]:
+    """Makes one line of whatever a library raises."""
+    try:
+        yield
+    except RaspLensError as error:
+        raise RaspLensError(f"{what}: {error}") from None
+    except Exception as error:  # of whatever library: which ones there are nobody says
+        first = str(error).strip().split("\n")[0]
+        raise RaspLensError(f"{what} ({type(error).__name__}{': ' if first else ''}{first}).") from error
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from rasplens.model import Config, Transformer, bidirectional_mask, to_bridge
+from rasplens.model.bridge import relative_difference
 
 CONFIG = Config(n_layers=2, n_heads=2, d_model=6, d_head=4, n_ctx=5, d_vocab=7, d_vocab_out=3, d_mlp=8)
 
@@ -57,6 +58,13 @@ def test_a_difference_in_the_logits_is_refused(random_transformer, monkeypatch):
     monkeypatch.setattr(bridge, "PARITY", -1.0)
     with pytest.raises(ValueError, match="converted model's logits differ by"):
         to_bridge(without_unembedding_bias(random_transformer(CONFIG, dtype=np.float32)))
+
+
+def test_a_difference_is_relative_to_the_spread_of_logits_and_nan_is_one():
+    expected = np.array([[1000.0, 1002.0], [1001.0, 1001.0]])
+    assert relative_difference(expected + np.array([0, 0.1]), expected) == pytest.approx(0.1)
+    assert relative_difference(expected, expected) == 0
+    assert np.isnan(relative_difference(expected * np.array([1, np.nan]), expected))
 
 
 @pytest.mark.parametrize(
