@@ -26,6 +26,9 @@ FLAG = ""
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
 
+OUTPUTS = "out", "export"
+"""Parameters of commands that name what is written; the others name what is read."""
+
 AFTER = "A training goes on where it was when the same command is run again; anything else starts afresh."
 """What is said after Ctrl-C."""
 
@@ -143,6 +146,12 @@ NoColor = Annotated[
         "--no-color", metavar=FLAG, help="Print without colours, as NO_COLOR=1 does.", callback=_without_colour
     ),
 ]
+Force = Annotated[
+    bool,
+    typer.Option(
+        "--force", metavar=FLAG, help="Replace files that are there already, but for those that are read."
+    ),
+]
 Verbose = Annotated[
     bool, typer.Option("--verbose", metavar=FLAG, help="Print all evidence, not only the verdict.")
 ]
@@ -199,6 +208,7 @@ def _root(
 
 @app.command()
 def run(
+    ctx: typer.Context,
     task: TaskName,
     learned: Learned = None,
     n_heads: Heads = None,
@@ -220,6 +230,7 @@ def run(
     inputs: Inputs = None,
     seed: Seed = 0,
     verbose: Verbose = False,
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
     no_color: NoColor = False,
@@ -235,13 +246,14 @@ def run(
     asked = task_source(task, Sizes(vocab, max_len, causal, output=output))
     from rasplens.workflows.run import run_task
 
-    folder, chosen = out or Path("runs") / asked.name, _compare_config(config, inputs)
+    to, chosen = _to(ctx, out or _named("runs", asked.name)), _compare_config(config, inputs)
     declared = _declared(n_heads, positions, activation, normalization, attn_scale)
-    run_task(asked, learned, declared, expect, program or [], as_part, folder, chosen, seed, verbose, json, began)
+    run_task(asked, learned, declared, expect, program or [], as_part, to, chosen, seed, verbose, json, began)
 
 
 @app.command("compile")
 def compile_(
+    ctx: typer.Context,
     source: Source,
     program: ProgramName = None,
     vocab: Vocab = None,
@@ -255,6 +267,7 @@ def compile_(
     run_on: Annotated[
         str | None, typer.Option("--input", metavar="TOKENS", help="A sequence to run the model on: a,b,a.")
     ] = None,
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
     no_color: NoColor = False,
@@ -266,11 +279,13 @@ def compile_(
     from rasplens.sources import Sizes
     from rasplens.workflows.compile import compile_and_show
 
-    compile_and_show(source, program, Sizes(vocab, max_len, causal, partial.value, output), out, run_on, json)
+    to = None if out is None else _to(ctx, out)
+    compile_and_show(source, program, Sizes(vocab, max_len, causal, partial.value, output), to, run_on, json)
 
 
 @app.command()
 def compress(
+    ctx: typer.Context,
     source: Source,
     d: Annotated[
         list[int],
@@ -296,6 +311,7 @@ def compress(
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the model.")] = Path(
         "compressed.safetensors"
     ),
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
     no_color: NoColor = False,
@@ -316,7 +332,7 @@ def compress(
         d,
         recipe,
         seeds,
-        out,
+        _to(ctx, out),
         json,
     )
 
@@ -365,6 +381,7 @@ class _ListsRecipes(typer.core.TyperCommand):
 
 @app.command(cls=_ListsRecipes)
 def train(
+    ctx: typer.Context,
     task: TaskName,
     recipe: Annotated[
         str | None,
@@ -394,6 +411,7 @@ def train(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where to write the model; TASK.safetensors by default.")
     ] = None,
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
     no_color: NoColor = False,
@@ -410,11 +428,13 @@ def train(
             raise RaspLensError("--siit trains one model; omit --models.")
         from rasplens.workflows.train import implement_and_show
 
-        implement_and_show(asked, recipe, seed, out or Path(f"{asked.name}.siit.safetensors"), json)
+        to = _to(ctx, out or _named(f"{asked.name}.siit.safetensors"))
+        implement_and_show(asked, recipe, seed, to, json)
         return
     from rasplens.workflows.train import train_and_show
 
-    train_and_show(asked, recipe, list(range(seed, seed + models)), out or Path(f"{asked.name}.safetensors"), json)
+    to = _to(ctx, out or _named(f"{asked.name}.safetensors"))
+    train_and_show(asked, recipe, list(range(seed, seed + models)), to, json)
 
 
 class KindName(StrEnum):
@@ -445,6 +465,7 @@ class MetricName(StrEnum):
 
 @app.command()
 def methods(
+    ctx: typer.Context,
     source: Source,
     program: ProgramName = None,
     vocab: Vocab = None,
@@ -491,6 +512,7 @@ def methods(
         typer.Option(metavar="FILE", help="Write the circuit as such a file, and the model beside it."),
     ] = None,
     seed: Seed = 0,
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
     no_color: NoColor = False,
@@ -523,11 +545,13 @@ def methods(
         embeddings="out" if without_embeddings else "apart",
         seed=seed,
     )
-    score_and_show(wanted, method or [], protocol, scores, export, json)
+    to = None if export is None else _to(ctx, export)
+    score_and_show(wanted, method or [], protocol, scores, to, json)
 
 
 @app.command()
 def reproduce(
+    ctx: typer.Context,
     name: Annotated[
         str,
         typer.Argument(
@@ -538,6 +562,7 @@ def reproduce(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to write model and figures to.")] = Path(
         "runs/reproductions"
     ),
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
     no_color: NoColor = False,
@@ -548,7 +573,7 @@ def reproduce(
     """
     from rasplens.workflows.reproduce import reproduce_and_show
 
-    reproduce_and_show(name, out, json)
+    reproduce_and_show(name, _to(ctx, out), json)
 
 
 @app.command()
@@ -611,6 +636,7 @@ def models(json: Json = False) -> None:
 
 @app.command()
 def compare(
+    ctx: typer.Context,
     task: TaskName,
     learned: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="A model to compare; say it again for more.")
@@ -633,6 +659,7 @@ def compare(
     config: Config = Preset.standard,
     inputs: Inputs = None,
     seed: Seed = 0,
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
     no_color: NoColor = False,
@@ -648,8 +675,23 @@ def compare(
     from rasplens.workflows.compare import compare_and_show
 
     declared = _declared(n_heads, positions, activation, normalization, attn_scale)
-    chosen = _compare_config(config, inputs)
-    compare_and_show(asked, learned or [], declared, expect, program, as_part, chosen, seed, out, json)
+    chosen, to = _compare_config(config, inputs), None if out is None else _to(ctx, out)
+    compare_and_show(asked, learned or [], declared, expect, program, as_part, chosen, seed, to, json)
+
+
+def _to(ctx: typer.Context, path: Path) -> Any:
+    """Where a command writes to; whatever else it names is read."""
+    from rasplens.workflows.output_files import Destination, named_files
+
+    read = [value for name, value in ctx.params.items() if name not in OUTPUTS]
+    return Destination(path, named_files(read), force=ctx.params["force"])
+
+
+def _named(*parts: str) -> Path:
+    """The place of an output that is called after a task."""
+    from rasplens.workflows.output_files import file_name
+
+    return Path(*map(file_name, parts))
 
 
 def _declared(
