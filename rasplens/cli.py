@@ -5,6 +5,7 @@ import sys
 import time
 import warnings
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +20,22 @@ app = typer.Typer(
     help="Compile RASP programs to transformers with known circuits, and compare learned models with them.",
     epilog="Exit codes: 0 done, whatever a verdict says; 1 a fault of RASPLens; 2 something to mend; 130 Ctrl-C.",
 )
+
+
+class _SaidOnce(typer.core.TyperCommand):
+    """A command whose options are said once, unless they say that they take several values."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        _, _, said = self.make_parser(ctx).parse_args(list(args))
+        for option in said:
+            is_single = option.param_type_name == "option" and not (option.multiple or option.is_flag)
+            if is_single and said.count(option) > 1 and not ctx.resilient_parsing:
+                several = " `rasplens compare` takes several models." if option.name == "learned" else ""
+                raise RaspLensError(f"{ctx.command_path} takes one {option.opts[0]}; got several.{several}")
+        return super().parse_args(ctx, args)
+
+
+command = partial(app.command, cls=_SaidOnce)
 
 FLAG = ""
 """What stands behind an option that takes no value, in help."""
@@ -206,7 +223,7 @@ def _root(
         raise typer.Exit()
 
 
-@app.command()
+@command()
 def run(
     ctx: typer.Context,
     task: TaskName,
@@ -242,16 +259,17 @@ def run(
     began = time.perf_counter()  # what is imported below counts
     from rasplens.sources import Sizes, check_names, task_source
 
+    declared = _declared(n_heads, positions, activation, normalization, attn_scale)
+    _check_has_model(learned is not None, declared, expect)
     check_names(task, program or [], [learned] if learned else [])
     asked = task_source(task, Sizes(vocab, max_len, causal, output=output))
     from rasplens.workflows.run import run_task
 
     to, chosen = _to(ctx, out or _named("runs", asked.name)), _compare_config(config, inputs)
-    declared = _declared(n_heads, positions, activation, normalization, attn_scale)
     run_task(asked, learned, declared, expect, program or [], as_part, to, chosen, seed, verbose, json, began)
 
 
-@app.command("compile")
+@command("compile")
 def compile_(
     ctx: typer.Context,
     source: Source,
@@ -283,7 +301,7 @@ def compile_(
     compile_and_show(source, program, Sizes(vocab, max_len, causal, partial.value, output), to, run_on, json)
 
 
-@app.command()
+@command()
 def compress(
     ctx: typer.Context,
     source: Source,
@@ -337,7 +355,7 @@ def compress(
     )
 
 
-@app.command()
+@command()
 def verify(
     source: Source,
     program: ProgramName = None,
@@ -364,7 +382,7 @@ def verify(
     verify_and_show(source, program, Sizes(vocab, max_len, causal, partial.value, output), samples, seed, json)
 
 
-class _ListsRecipes(typer.core.TyperCommand):
+class _ListsRecipes(_SaidOnce):
     """A command whose help ends with the recipes; they are imported when the help is asked for."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -463,7 +481,7 @@ class MetricName(StrEnum):
     l2 = "l2"
 
 
-@app.command()
+@command()
 def methods(
     ctx: typer.Context,
     source: Source,
@@ -549,7 +567,7 @@ def methods(
     score_and_show(wanted, method or [], protocol, scores, to, json)
 
 
-@app.command()
+@command()
 def reproduce(
     ctx: typer.Context,
     name: Annotated[
@@ -576,7 +594,7 @@ def reproduce(
     reproduce_and_show(name, _to(ctx, out), json)
 
 
-@app.command()
+@command()
 def inspect(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="A model's file, or a folder of Hugging Face's.")],
     task: Annotated[
@@ -601,7 +619,7 @@ def inspect(
     inspect_and_show(path, [task_source(name) for name in task or []], declared, json)
 
 
-@app.command()
+@command()
 def tasks(json: Json = False) -> None:
     """List the tasks, with what they are.
 
@@ -612,7 +630,7 @@ def tasks(json: Json = False) -> None:
     list_tasks(json)
 
 
-@app.command()
+@command()
 def programs(json: Json = False) -> None:
     """List the programs of the library, with what they do.
 
@@ -623,7 +641,7 @@ def programs(json: Json = False) -> None:
     list_programs(json)
 
 
-@app.command()
+@command()
 def models(json: Json = False) -> None:
     """List the shipped models, with how they were trained and how often they are right.
 
@@ -634,7 +652,7 @@ def models(json: Json = False) -> None:
     list_models(json)
 
 
-@app.command()
+@command()
 def compare(
     ctx: typer.Context,
     task: TaskName,
@@ -670,11 +688,12 @@ def compare(
     """
     from rasplens.sources import Sizes, check_names, task_source
 
+    declared = _declared(n_heads, positions, activation, normalization, attn_scale)
+    _check_has_model(bool(learned), declared, expect)
     check_names(task, program or [], learned or [])
     asked = task_source(task, Sizes(vocab, max_len, causal, output=output))
     from rasplens.workflows.compare import compare_and_show
 
-    declared = _declared(n_heads, positions, activation, normalization, attn_scale)
     chosen, to = _compare_config(config, inputs), None if out is None else _to(ctx, out)
     compare_and_show(asked, learned or [], declared, expect, program, as_part, chosen, seed, to, json)
 
@@ -706,6 +725,17 @@ def _declared(
 
     words = [None if name is None else name.value for name in (positions, activation, normalization)]
     return Declared(n_heads, words[0], words[1], words[2], attn_scale)
+
+
+def _check_has_model(is_given: bool, declared: Any, expected: float | None) -> None:
+    """Raises where something is said of a model of the user's, and there is none."""
+    from rasplens.learned.importers.readings import NOTHING_DECLARED
+
+    if not is_given and (declared != NOTHING_DECLARED or expected is not None):
+        raise RaspLensError(
+            "--n-heads, --positions, --activation, --normalization, --attn-scale and --expect are said of a model "
+            "of yours. Give it by --learned, or omit them."
+        )
 
 
 def _compare_config(preset: Preset, inputs: int | None) -> Any:

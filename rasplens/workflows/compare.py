@@ -10,7 +10,7 @@ from rasplens.progress import comparison_report, progress_bar
 from rasplens.sources import learned_model, reference
 from rasplens.tasks import Task
 from rasplens.workflows.output_files import Destination, file_name
-from rasplens.workflows.summary import show_accuracy
+from rasplens.workflows.summary import show_accuracy, show_agreement
 from rasplens.workflows.verify import verify_for_task
 
 SUMMARY_HEADINGS = (
@@ -48,6 +48,7 @@ def compare_and_show(
         to.check(*files, refreshed=True)
         places = dict(zip(pairs, files, strict=True))
     for compiled in references:
+        show_agreement(compiled, task, as_part, is_shown=not json)
         verify_for_task(compiled, task)
     rankings = {}
     with progress_bar("comparing") as advance:

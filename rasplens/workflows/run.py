@@ -17,7 +17,7 @@ from rasplens.progress import Advance, comparison_report, progress_bar
 from rasplens.sources import Studied, learned_model, reference
 from rasplens.tasks import TASKS, Task, get_task
 from rasplens.workflows.output_files import Destination, file_name
-from rasplens.workflows.summary import show_accuracy, show_evidence, show_models, show_verdict
+from rasplens.workflows.summary import show_accuracy, show_agreement, show_evidence, show_models, show_verdict
 from rasplens.workflows.train import trained
 from rasplens.workflows.verify import verification_values, verify_for_task
 
@@ -47,6 +47,8 @@ def run_task(
         references = [reference(task, program) for program in programs] or [reference(task, None)]
         places = [_places(to.path, "" if not i else one.output) for i, one in enumerate(references)]
         to.check(*chain(*places), refreshed=True)
+        for one in references:
+            show_agreement(one, task, as_part, is_shown=not json)
         checks = [verify_for_task(compiled, task) for compiled in references]
         learned = _studied(task, path, declared, to, advance)
         if path is not None:

@@ -112,3 +112,12 @@ def test_two_programs_of_one_name_have_one_place_and_are_refused(cli, own_progra
     code, _, errors = cli("run", "histogram", *programs)
     assert code == 2
     assert "Two results would be written to runs/histogram/comparison-histogram.json" in " ".join(errors.split())
+
+
+def test_a_program_that_can_never_be_right_is_refused_before_the_comparison(cli, folder, monkeypatch):
+    monkeypatch.setattr(run, "verify_for_task", lambda *given: pytest.fail("the work begins"))
+    text = "from rasplens.compile.rasp import Map, tokens\nwords = Map(str, tokens).named('words')\n"
+    (folder / "mine.py").write_text(text)
+    code, _, errors = cli("run", "sort", "--program", "mine.py:words", *QUICK)
+    assert code == 2
+    assert "'words' has no value that is an answer of 'sort'" in " ".join(errors.split())
