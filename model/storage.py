@@ -144,9 +144,11 @@ def write_atomically(path: Path, content: bytes) -> None:
     """Writes a file by way of a temporary one beside it, so that a reader never sees a part.
 
     Raises:
-        StorageError: If it cannot be written, as into a full or a read-only folder; an older file in the same
-            place is then still there.
+        StorageError: If it cannot be written, as into a full or a read-only folder, or if something else than a
+            file is there, such as a device; an older file in the same place is then still there.
     """
+    if path.exists() and not path.is_file():
+        raise StorageError(f"Cannot write {path}: it is there and no regular file. Name another place.")
     with _writing(path):
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=_temporary_prefix(path))
         try:

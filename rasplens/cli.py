@@ -5,6 +5,7 @@ import sys
 import time
 import warnings
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,11 +21,30 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, whatever a verdict says; 1 a fault of RASPLens; 2 something to mend; 130 Ctrl-C.",
 )
 
+
+class _SaidOnce(typer.core.TyperCommand):
+    """A command whose options are said once, unless they say that they take several values."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        _, _, said = self.make_parser(ctx).parse_args(list(args))
+        for option in said:
+            is_single = option.param_type_name == "option" and not (option.multiple or option.is_flag)
+            if is_single and said.count(option) > 1 and not ctx.resilient_parsing:
+                several = " `rasplens compare` takes several models." if option.name == "learned" else ""
+                raise RaspLensError(f"{ctx.command_path} takes one {option.opts[0]}; got several.{several}")
+        return super().parse_args(ctx, args)
+
+
+command = partial(app.command, cls=_SaidOnce)
+
 FLAG = ""
 """What stands behind an option that takes no value, in help."""
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
+
+OUTPUTS = "out", "export"
+"""Parameters of commands that name what is written; the others name what is read."""
 
 AFTER = "A training goes on where it was when the same command is run again; anything else starts afresh."
 """What is said after Ctrl-C."""
@@ -143,6 +163,12 @@ NoColor = Annotated[
         "--no-color", metavar=FLAG, help="Print without colours, as NO_COLOR=1 does.", callback=_without_colour
     ),
 ]
+Force = Annotated[
+    bool,
+    typer.Option(
+        "--force", metavar=FLAG, help="Replace files that are there already, but for those that are read."
+    ),
+]
 Verbose = Annotated[
     bool, typer.Option("--verbose", metavar=FLAG, help="Print all evidence, not only the verdict.")
 ]
@@ -197,8 +223,9 @@ def _root(
         raise typer.Exit()
 
 
-@app.command()
+@command()
 def run(
+    ctx: typer.Context,
     task: TaskName,
     learned: Learned = None,
     n_heads: Heads = None,
@@ -220,6 +247,7 @@ def run(
     inputs: Inputs = None,
     seed: Seed = 0,
     verbose: Verbose = False,
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
     no_color: NoColor = False,
@@ -231,17 +259,19 @@ def run(
     began = time.perf_counter()  # what is imported below counts
     from rasplens.sources import Sizes, check_names, task_source
 
+    declared = _declared(n_heads, positions, activation, normalization, attn_scale)
+    _check_has_model(learned is not None, declared, expect)
     check_names(task, program or [], [learned] if learned else [])
     asked = task_source(task, Sizes(vocab, max_len, causal, output=output))
     from rasplens.workflows.run import run_task
 
-    folder, chosen = out or Path("runs") / asked.name, _compare_config(config, inputs)
-    declared = _declared(n_heads, positions, activation, normalization, attn_scale)
-    run_task(asked, learned, declared, expect, program or [], as_part, folder, chosen, seed, verbose, json, began)
+    to, chosen = _to(ctx, out or _named("runs", asked.name)), _compare_config(config, inputs)
+    run_task(asked, learned, declared, expect, program or [], as_part, to, chosen, seed, verbose, json, began)
 
 
-@app.command("compile")
+@command("compile")
 def compile_(
+    ctx: typer.Context,
     source: Source,
     program: ProgramName = None,
     vocab: Vocab = None,
@@ -255,6 +285,7 @@ def compile_(
     run_on: Annotated[
         str | None, typer.Option("--input", metavar="TOKENS", help="A sequence to run the model on: a,b,a.")
     ] = None,
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
     no_color: NoColor = False,
@@ -266,11 +297,13 @@ def compile_(
     from rasplens.sources import Sizes
     from rasplens.workflows.compile import compile_and_show
 
-    compile_and_show(source, program, Sizes(vocab, max_len, causal, partial.value, output), out, run_on, json)
+    to = None if out is None else _to(ctx, out)
+    compile_and_show(source, program, Sizes(vocab, max_len, causal, partial.value, output), to, run_on, json)
 
 
-@app.command()
+@command()
 def compress(
+    ctx: typer.Context,
     source: Source,
     d: Annotated[
         list[int],
@@ -296,6 +329,7 @@ def compress(
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the model.")] = Path(
         "compressed.safetensors"
     ),
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
     no_color: NoColor = False,
@@ -316,12 +350,12 @@ def compress(
         d,
         recipe,
         seeds,
-        out,
+        _to(ctx, out),
         json,
     )
 
 
-@app.command()
+@command()
 def verify(
     source: Source,
     program: ProgramName = None,
@@ -348,7 +382,7 @@ def verify(
     verify_and_show(source, program, Sizes(vocab, max_len, causal, partial.value, output), samples, seed, json)
 
 
-class _ListsRecipes(typer.core.TyperCommand):
+class _ListsRecipes(_SaidOnce):
     """A command whose help ends with the recipes; they are imported when the help is asked for."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -365,6 +399,7 @@ class _ListsRecipes(typer.core.TyperCommand):
 
 @app.command(cls=_ListsRecipes)
 def train(
+    ctx: typer.Context,
     task: TaskName,
     recipe: Annotated[
         str | None,
@@ -394,6 +429,7 @@ def train(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where to write the model; TASK.safetensors by default.")
     ] = None,
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
     no_color: NoColor = False,
@@ -410,11 +446,13 @@ def train(
             raise RaspLensError("--siit trains one model; omit --models.")
         from rasplens.workflows.train import implement_and_show
 
-        implement_and_show(asked, recipe, seed, out or Path(f"{asked.name}.siit.safetensors"), json)
+        to = _to(ctx, out or _named(f"{asked.name}.siit.safetensors"))
+        implement_and_show(asked, recipe, seed, to, json)
         return
     from rasplens.workflows.train import train_and_show
 
-    train_and_show(asked, recipe, list(range(seed, seed + models)), out or Path(f"{asked.name}.safetensors"), json)
+    to = _to(ctx, out or _named(f"{asked.name}.safetensors"))
+    train_and_show(asked, recipe, list(range(seed, seed + models)), to, json)
 
 
 class KindName(StrEnum):
@@ -443,8 +481,9 @@ class MetricName(StrEnum):
     l2 = "l2"
 
 
-@app.command()
+@command()
 def methods(
+    ctx: typer.Context,
     source: Source,
     program: ProgramName = None,
     vocab: Vocab = None,
@@ -491,6 +530,7 @@ def methods(
         typer.Option(metavar="FILE", help="Write the circuit as such a file, and the model beside it."),
     ] = None,
     seed: Seed = 0,
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
     no_color: NoColor = False,
@@ -523,11 +563,13 @@ def methods(
         embeddings="out" if without_embeddings else "apart",
         seed=seed,
     )
-    score_and_show(wanted, method or [], protocol, scores, export, json)
+    to = None if export is None else _to(ctx, export)
+    score_and_show(wanted, method or [], protocol, scores, to, json)
 
 
-@app.command()
+@command()
 def reproduce(
+    ctx: typer.Context,
     name: Annotated[
         str,
         typer.Argument(
@@ -538,6 +580,7 @@ def reproduce(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to write model and figures to.")] = Path(
         "runs/reproductions"
     ),
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
     no_color: NoColor = False,
@@ -548,10 +591,10 @@ def reproduce(
     """
     from rasplens.workflows.reproduce import reproduce_and_show
 
-    reproduce_and_show(name, out, json)
+    reproduce_and_show(name, _to(ctx, out), json)
 
 
-@app.command()
+@command()
 def inspect(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="A model's file, or a folder of Hugging Face's.")],
     task: Annotated[
@@ -576,7 +619,7 @@ def inspect(
     inspect_and_show(path, [task_source(name) for name in task or []], declared, json)
 
 
-@app.command()
+@command()
 def tasks(json: Json = False) -> None:
     """List the tasks, with what they are.
 
@@ -587,7 +630,7 @@ def tasks(json: Json = False) -> None:
     list_tasks(json)
 
 
-@app.command()
+@command()
 def programs(json: Json = False) -> None:
     """List the programs of the library, with what they do.
 
@@ -598,7 +641,7 @@ def programs(json: Json = False) -> None:
     list_programs(json)
 
 
-@app.command()
+@command()
 def models(json: Json = False) -> None:
     """List the shipped models, with how they were trained and how often they are right.
 
@@ -609,8 +652,9 @@ def models(json: Json = False) -> None:
     list_models(json)
 
 
-@app.command()
+@command()
 def compare(
+    ctx: typer.Context,
     task: TaskName,
     learned: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="A model to compare; say it again for more.")
@@ -633,6 +677,7 @@ def compare(
     config: Config = Preset.standard,
     inputs: Inputs = None,
     seed: Seed = 0,
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
     no_color: NoColor = False,
@@ -643,13 +688,29 @@ def compare(
     """
     from rasplens.sources import Sizes, check_names, task_source
 
+    declared = _declared(n_heads, positions, activation, normalization, attn_scale)
+    _check_has_model(bool(learned), declared, expect)
     check_names(task, program or [], learned or [])
     asked = task_source(task, Sizes(vocab, max_len, causal, output=output))
     from rasplens.workflows.compare import compare_and_show
 
-    declared = _declared(n_heads, positions, activation, normalization, attn_scale)
-    chosen = _compare_config(config, inputs)
-    compare_and_show(asked, learned or [], declared, expect, program, as_part, chosen, seed, out, json)
+    chosen, to = _compare_config(config, inputs), None if out is None else _to(ctx, out)
+    compare_and_show(asked, learned or [], declared, expect, program, as_part, chosen, seed, to, json)
+
+
+def _to(ctx: typer.Context, path: Path) -> Any:
+    """Where a command writes to; whatever else it names is read."""
+    from rasplens.workflows.output_files import Destination, named_files
+
+    read = [value for name, value in ctx.params.items() if name not in OUTPUTS]
+    return Destination(path, named_files(read), force=ctx.params["force"])
+
+
+def _named(*parts: str) -> Path:
+    """The place of an output that is called after a task."""
+    from rasplens.workflows.output_files import file_name
+
+    return Path(*map(file_name, parts))
 
 
 def _declared(
@@ -664,6 +725,17 @@ def _declared(
 
     words = [None if name is None else name.value for name in (positions, activation, normalization)]
     return Declared(n_heads, words[0], words[1], words[2], attn_scale)
+
+
+def _check_has_model(is_given: bool, declared: Any, expected: float | None) -> None:
+    """Raises where something is said of a model of the user's, and there is none."""
+    from rasplens.learned.importers.readings import NOTHING_DECLARED
+
+    if not is_given and (declared != NOTHING_DECLARED or expected is not None):
+        raise RaspLensError(
+            "--n-heads, --positions, --activation, --normalization, --attn-scale and --expect are said of a model "
+            "of yours. Give it by --learned, or omit them."
+        )
 
 
 def _compare_config(preset: Preset, inputs: int | None) -> Any:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
@@ -11,6 +10,9 @@ from rasplens.compare import StudiedModel, as_studied_model
 from rasplens.learned import LearnedModel, Recipe, train
 from rasplens.model import Transformer
 from rasplens.tasks import Task, get_task
+
+GENERATOR = '<meta name="generator" content="RASPLens">'
+"""Says in the head of a page who wrote it."""
 
 
 @dataclass(frozen=True)
@@ -72,14 +74,13 @@ class Reproduction:
         """The published figures beside those of a model."""
         return self.findings(get_task(self.task), learned.transformer)
 
-    def write_figures(self, learned: LearnedModel, folder: Path) -> list[Path]:
-        """Draws the figures, each as one page that opens offline."""
-        paths = []
+    def pages(self, learned: LearnedModel) -> dict[str, str]:
+        """The figures by file name, each as one page that opens offline and says who wrote it."""
+        found = {}
         for name, figure in self.figures(get_task(self.task), learned.transformer).items():
-            path = folder / f"{self.name}_{name}.html"
-            figure.write_html(path, include_plotlyjs=True)
-            paths.append(path)
-        return paths
+            page = figure.to_html(include_plotlyjs=True)
+            found[f"{self.name}_{name}.html"] = page.replace("<head>", f"<head>{GENERATOR}", 1)
+        return found
 
 
 def at_least(measure: str, theirs: str, ours: float, floor: float) -> Finding:

@@ -5,7 +5,7 @@ from rasplens.compile.rasp import SOp
 from rasplens.compile.rasp.programs.catalogue import CATALOGUE, Entry
 from rasplens.errors import RaspLensError
 from rasplens.sources.files import file_source, found_in, program_in
-from rasplens.sources.vocabularies import Sizes, parse_vocab
+from rasplens.sources.vocabularies import GIVEN, Sizes, parse_vocab
 from rasplens.tasks import TASKS, Task, compile_for, get_task
 from rasplens.tasks.compiling import program_of
 
@@ -19,7 +19,7 @@ def compile_source(source: str, program: str | None, sizes: Sizes, optimize: boo
     """
     if source in TASKS:
         if sizes.are_given:
-            raise RaspLensError(f"Task {source!r} brings its own --vocab, --max-len and --causal; omit them.")
+            raise RaspLensError(f"Task {source!r} brings its own {GIVEN}; omit them.")
         return reference(get_task(source), program, optimize)
     file = file_source(source)
     if file is None and source not in CATALOGUE:
@@ -65,6 +65,7 @@ def _no_choice(source: str, program: str | None) -> None:
 
 def _from_catalogue(entry: Entry, sizes: Sizes, optimize: bool) -> CompiledModel:
     """A program of the library, on its own small inputs unless others are given."""
+    sizes.take_no_output()
     vocab = entry.vocab if sizes.vocab is None else parse_vocab(sizes.vocab)
     options = dict(entry.options)
     if sizes.causal:

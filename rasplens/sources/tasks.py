@@ -7,7 +7,7 @@ from rasplens.compile.rasp import SOp
 from rasplens.compile.rasp.programs.catalogue import CATALOGUE
 from rasplens.errors import RaspLensError
 from rasplens.sources.files import file_source, found_in
-from rasplens.sources.vocabularies import Sizes
+from rasplens.sources.vocabularies import GIVEN, Sizes
 from rasplens.tasks import TASKS, Task, get_task, task_from_data, task_from_program
 from rasplens.tasks.own.data_files import ENDINGS
 
@@ -61,6 +61,7 @@ def task_source(source: str, sizes: Sizes = Sizes()) -> Task:  # noqa: B008 - it
 
 
 def _from_catalogue(source: str, sizes: Sizes) -> Task:
+    sizes.take_no_output()
     entry = CATALOGUE[source]
     causal = sizes.causal or dict(entry.options).get("causal", False)
     tokens = entry.vocab if sizes.vocab is None else sizes.tokens(source, False)
@@ -69,4 +70,4 @@ def _from_catalogue(source: str, sizes: Sizes) -> Task:
 
 def _take_no_sizes(source: str, sizes: Sizes) -> None:
     if sizes.are_given:
-        raise RaspLensError(f"Task {source!r} brings its own --vocab, --max-len and --causal; omit them.")
+        raise RaspLensError(f"Task {source!r} brings its own {GIVEN}; omit them.")

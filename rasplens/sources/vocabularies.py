@@ -6,6 +6,9 @@ from rasplens.compile.frontend.undefined_inputs import Partial
 from rasplens.compile.rasp import Value
 from rasplens.errors import RaspLensError
 
+GIVEN = "--vocab, --max-len, --causal, --partial and --output"
+"""The options that a task or a data file leaves nothing to say."""
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -29,6 +32,15 @@ class Sizes:
     def are_given(self) -> bool:
         """Whether any was said."""
         return self != Sizes()
+
+    def take_no_output(self) -> None:
+        """Raises where an s-op of a file is named, and there is no file.
+
+        Raises:
+            RaspLensError: If so.
+        """
+        if self.output is not None:
+            raise RaspLensError("--output is for files in the RASP language; omit it.")
 
     def tokens(self, source: str, are_words: bool) -> list[Value]:
         """The vocabulary; strings throughout where tokens are words, as in the RASP language.

@@ -1,5 +1,6 @@
 """`rasplens compare`: which of the programs each model implements."""
 
+from functools import partial
 from pathlib import Path
 
 from rasplens import terminal
@@ -8,7 +9,8 @@ from rasplens.learned.importers.readings import Declared
 from rasplens.progress import comparison_report, progress_bar
 from rasplens.sources import learned_model, reference
 from rasplens.tasks import Task
-from rasplens.workflows.summary import show_accuracy
+from rasplens.workflows.output_files import Destination, file_name
+from rasplens.workflows.summary import show_accuracy, show_agreement
 from rasplens.workflows.verify import verify_for_task
 
 SUMMARY_HEADINGS = (
@@ -27,7 +29,7 @@ def compare_and_show(
     as_part: bool,
     config: CompareConfig,
     seed: int,
-    out: Path | None,
+    to: Destination | None,
     json: bool,
 ) -> None:
     """Compares every model (the shipped one, if none is given) with every program, and ranks the programs."""
@@ -37,7 +39,16 @@ def compare_and_show(
     for name, model in models if paths else ():
         show_accuracy(name, model, task, expected, is_shown=not json)
     references = [reference(task, program) for program in programs or task.programs]
+    places: dict[tuple[str, str], Path] = {}
+    if to is not None:
+        to.make_folder()
+        stems = _stems([name for name, _ in models])
+        pairs = [(name, compiled.output) for name, _ in models for compiled in references]
+        files = [to.path / f"{stems[name]}_{file_name(program)}.html" for name, program in pairs]
+        to.check(*files, refreshed=True)
+        places = dict(zip(pairs, files, strict=True))
     for compiled in references:
+        show_agreement(compiled, task, as_part, is_shown=not json)
         verify_for_task(compiled, task)
     rankings = {}
     with progress_bar("comparing") as advance:
@@ -53,12 +64,11 @@ def compare_and_show(
                 as_part=as_part,
                 progress=report,
             )
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        stems = _stems(list(rankings))
+    if to is not None:
         for name, ranking in rankings.items():
             for comparison in ranking.comparisons:
-                write_report(comparison, out / f"{stems[name]}_{comparison.program}.html")
+                place = places[name, comparison.program]
+                to.write(place, partial(write_report, comparison), refreshed=True)
     if json:
         values = [
             {"model": name, "verdict": ranking.verdict, **comparison.to_dict()}
@@ -82,8 +92,8 @@ def compare_and_show(
         for sentence in ranking.not_told_apart:
             terminal.out.print(sentence)
     terminal.out.print(SUMMARY_KEY)
-    if out is not None:
-        terminal.out.print(f"Reports: {out}")
+    if to is not None:
+        terminal.out.print(f"Reports: {to.path}")
 
 
 def _stems(names: list[str]) -> dict[str, str]:

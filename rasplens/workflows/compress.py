@@ -1,5 +1,6 @@
 """`rasplens compress`: a compiled program in fewer directions, and what it kept."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from rasplens.learned.compressor.examples import examples
 from rasplens.learned.compressor.recipe import get_recipe
 from rasplens.progress import Rate, progress_bar
 from rasplens.sources import Sizes, compile_source
-from rasplens.workflows.output_files import check_file
+from rasplens.workflows.output_files import Destination, check_state
 
 HEADINGS = ["", "answers right", "inputs right", "loss", "layers' cosine", "layers' loss"]
 
@@ -24,7 +25,7 @@ def compress_and_show(
     widths: list[int],
     recipe: str,
     seeds: list[int],
-    out: Path,
+    to: Destination,
     json: bool,
 ) -> None:
     """Compresses a program, stores the models, and shows what they kept; an interrupted run goes on.
@@ -33,9 +34,13 @@ def compress_and_show(
         RaspLensError: If there is no such program or recipe, or no place to write to.
     """
     get_recipe(recipe)
-    check_file(out, "compressed.safetensors")
+    paths = model_paths(to.path, widths, seeds)
+    if len(paths) == 1:
+        to.check_file("compressed.safetensors")
+    to.check(*paths)
+    state = to.path.with_suffix(".compression.safetensors")
+    check_state(to, state)
     compiled = compile_source(source, program, sizes, optimize)
-    state = out.with_suffix(".compression.safetensors")
     rates: dict[tuple[int, int], Rate] = {}
     with progress_bar("trying first maps") as advance:
 
@@ -50,9 +55,8 @@ def compress_and_show(
         for model in models:
             advance(f"judging d={model.d}", len(found), len(models))
             found.append((model, evaluate(model, on), evaluate(baseline(model, on), on)))
-    paths = [model_path(out, model, alone=len(models) == 1) for model in models]
     for model, path in zip(models, paths, strict=True):
-        model.save(path)
+        to.write(path, model.save)
     for left in (state, state.with_suffix(".jsonl")):  # the models have their histories
         left.unlink(missing_ok=True)
     if json:
@@ -72,9 +76,12 @@ def compress_and_show(
     terminal.out.print(f"Models: {', '.join(map(str, paths))}")
 
 
-def model_path(out: Path, model: CompressedModel, alone: bool) -> Path:
-    """Where a model goes: several of them get their width and seed into the name."""
-    return out if alone else out.with_stem(f"{out.stem}_d{model.d}_seed{model.seed}")
+def model_paths(out: Path, widths: Sequence[int], seeds: Sequence[int]) -> list[Path]:
+    """Where the models go: several of them get their width and seed into the name."""
+    members = [(d, seed) for d in widths for seed in seeds]
+    if len(members) == 1:
+        return [out]
+    return [out.with_stem(f"{out.stem}_d{d}_seed{seed}") for d, seed in members]
 
 
 def _cells(found: Evaluation) -> list[float]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from rasplens.progress import progress_bar
 from rasplens.sources import Sizes, task_source
 from rasplens.sources.programs import program_source
 from rasplens.tasks import compile_for
-from rasplens.workflows.output_files import check_file
+from rasplens.workflows.output_files import Destination
 
 HEADINGS = ("method", "AUROC", "average\nprecision", "CPR", "CMD", "decoys\nbelow", "seconds")
 KEY = """\
@@ -76,7 +77,7 @@ def score_and_show(
     names: Collection[str],
     protocol: Protocol,
     scores: Path | None,
-    export: Path | None,
+    export: Destination | None,
     json: bool,
 ) -> None:
     """Makes a model whose circuit is known, and prints how methods do on it.
@@ -91,7 +92,7 @@ def score_and_show(
         # In such files they are.
         protocol = replace(protocol, embeddings="one") if protocol.embeddings == "apart" else protocol
     if export is not None:
-        _check_new(export)
+        _check_export(export)
     with progress_bar("making the model") as advance:
         case = wanted.case()
         if not case.truth(protocol):
@@ -105,8 +106,10 @@ def score_and_show(
         found = board([case], methods, {"": protocol}, progress=advance)
     if export is not None:
         model = case.transformer
-        write_importances(export, model.config, case.truth(protocol), model=fingerprint(model))
-        save(case.transformer, export.with_suffix(".safetensors"), _how_to_run(case))
+        known = {"config": model.config, "truth": case.truth(protocol), "model": fingerprint(model)}
+        circuit = partial(write_importances, **known)
+        export.write(export.path, circuit)
+        export.write(_beside(export), lambda path: save(model, path, _how_to_run(case)))
     rows = found.drop(columns=["protocol"]).to_dict("records")
     if json:
         plain = [{name: None if value != value else value for name, value in row.items()} for row in rows]
@@ -114,7 +117,7 @@ def score_and_show(
         return
     _show(case, protocol, rows)
     if export is not None:
-        terminal.out.print(f"Model and circuit: {export.with_suffix('.safetensors')}, {export}")
+        terminal.out.print(f"Model and circuit: {_beside(export)}, {export.path}")
 
 
 def find_variables_and_show(wanted: Wanted, names: Collection[str], json: bool) -> None:
@@ -154,14 +157,17 @@ def _stored(path: Path) -> Method:
     return scores
 
 
-def _check_new(export: Path) -> None:
-    """Raises where a circuit and its model cannot be written, or would overwrite anything."""
-    check_file(export, "circuit.json")
-    if export.suffix != ".json":
-        raise RaspLensError(f"{export} should end in .json; the model is written beside it as .safetensors.")
-    for path in (export, export.with_suffix(".safetensors")):
-        if path.exists():
-            raise RaspLensError(f"{path} is there already. Name another file, or remove it.")
+def _beside(export: Destination) -> Path:
+    """Where the model of an exported circuit goes."""
+    return export.path.with_suffix(".safetensors")
+
+
+def _check_export(export: Destination) -> None:
+    """Raises where a circuit and its model cannot be written."""
+    export.check_file("circuit.json")
+    if export.path.suffix != ".json":
+        raise RaspLensError(f"{export.path} should end in .json; the model is written beside it as .safetensors.")
+    export.check(_beside(export))
 
 
 def _how_to_run(case: Case) -> dict[str, Any]:

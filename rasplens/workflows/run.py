@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Sequence
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,8 @@ from rasplens.learned.importers.readings import Declared
 from rasplens.progress import Advance, comparison_report, progress_bar
 from rasplens.sources import Studied, learned_model, reference
 from rasplens.tasks import TASKS, Task, get_task
-from rasplens.workflows.summary import show_accuracy, show_evidence, show_models, show_verdict
+from rasplens.workflows.output_files import Destination, file_name
+from rasplens.workflows.summary import show_accuracy, show_agreement, show_evidence, show_models, show_verdict
 from rasplens.workflows.train import trained
 from rasplens.workflows.verify import verification_values, verify_for_task
 
@@ -26,7 +29,7 @@ def run_task(
     expected: float | None,
     programs: Sequence[str],
     as_part: bool,
-    out: Path,
+    to: Destination,
     config: CompareConfig,
     seed: int,
     verbose: bool,
@@ -39,16 +42,20 @@ def run_task(
     about, others are alternatives. The time that is stated is that since the command began, on the clock of
     `time.perf_counter`.
     """
-    out.mkdir(parents=True, exist_ok=True)
+    to.make_folder()
     with progress_bar("compiling") as advance:
         references = [reference(task, program) for program in programs] or [reference(task, None)]
+        places = [_places(to.path, "" if not i else one.output) for i, one in enumerate(references)]
+        to.check(*chain(*places), refreshed=True)
+        for one in references:
+            show_agreement(one, task, as_part, is_shown=not json)
         checks = [verify_for_task(compiled, task) for compiled in references]
-        learned = _studied(task, path, declared, out, advance)
+        learned = _studied(task, path, declared, to, advance)
         if path is not None:
             show_accuracy(str(path), learned, task, expected, is_shown=not json)
         comparisons = _compared(references, learned, task, as_part, config, seed, advance)
         advance("report", len(STAGES), len(STAGES))
-        files = [_write(comparison, out, is_first=not i) for i, comparison in enumerate(comparisons)]
+        files = [_write(*both, to) for both in zip(comparisons, places, strict=True)]
     seconds = time.perf_counter() - began
     if json:
         values = [_values(*both) for both in zip(comparisons, checks, strict=True)]
@@ -62,18 +69,17 @@ def run_task(
         show_verdict(comparison)
     more_said = "" if verbose else " All evidence here: --verbose."
     reports = "Report" if len(files) == 1 else "Reports"
-    terminal.say(
-        f"{reports}: {', '.join(map(str, files))} ({seconds:.0f} s). Data: {out / 'comparison.json'}.{more_said}"
-    )
+    terminal.say(f"{reports}: {', '.join(map(str, files))} ({seconds:.0f} s). Data: {places[0][0]}.{more_said}")
 
 
-def _studied(task: Task, path: Path | None, declared: Declared, out: Path, advance: Advance) -> Studied:
+def _studied(task: Task, path: Path | None, declared: Declared, to: Destination, advance: Advance) -> Studied:
     """The model that is given, the shipped one, or one that is trained now, and kept in the folder."""
     is_shipped = task.name in set(TASKS) & set(pretrained_names()) and get_task(task.name).digest == task.digest
     if path is not None or is_shipped:
         return learned_model(task, path, declared)
-    trained(task, None, [0], [out / "model.safetensors"], advance)
-    return learned_model(task, out / "model.safetensors")
+    own = to.path / "model.safetensors"
+    trained(task, None, [0], to, [own], advance)
+    return learned_model(task, own)
 
 
 def _compared(
@@ -100,12 +106,17 @@ def _compared(
     return [found[compiled.output] for compiled in references]
 
 
-def _write(comparison: Comparison, out: Path, is_first: bool) -> Path:
+def _places(folder: Path, program: str) -> tuple[Path, Path]:
+    """Where the data and the report of a comparison go; no program stands for the first."""
+    stem = f"-{file_name(program)}" if program else ""
+    return folder / f"comparison{stem}.json", folder / f"report{stem}.html"
+
+
+def _write(comparison: Comparison, places: tuple[Path, Path], to: Destination) -> Path:
     """Writes data and report, and returns the report's place."""
-    stem = "" if is_first else f"-{comparison.program}"
-    comparison.save(out / f"comparison{stem}.json")
-    write_report(comparison, out / f"report{stem}.html")
-    return out / f"report{stem}.html"
+    data, report = places
+    to.write(data, comparison.save, refreshed=True)
+    return to.write(report, partial(write_report, comparison), refreshed=True)
 
 
 def _values(comparison: Comparison, checks: dict[str, Verification]) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 import re
 
+import numpy as np
+
 from rasplens import terminal
 from rasplens.compare import Comparison
 from rasplens.compare.evidence.subspaces.decodability import best_points
@@ -10,9 +12,15 @@ from rasplens.compile import CompiledModel, Verification
 from rasplens.errors import RaspLensError
 from rasplens.sources import Studied
 from rasplens.tasks import Task
+from rasplens.tasks.answers import compiled_codes
+from rasplens.tasks.task import NO_ANSWER, NOT_ASKED
 
 DOUBTFUL = 0.9
 """Below this share of right answers it is said that an import may be at fault."""
+
+
+AGREED_INPUTS = 300
+"""Inputs on which a program's answers are held against the task's."""
 
 
 def show_accuracy(name: str, studied: Studied, task: Task, expected: float | None, is_shown: bool = True) -> None:
@@ -35,6 +43,45 @@ def show_accuracy(name: str, studied: Studied, task: Task, expected: float | Non
         generated = studied.generated(task)
         own = "" if generated is None else f", {generated:.3f} where it reads its own answers"
         line = f"{name}: {right:.3f} of the answers of {task.name!r} right{own}.{doubt}"
+        terminal.err.print(line, soft_wrap=not terminal.err.is_terminal)
+
+
+def show_agreement(compiled: CompiledModel, task: Task, as_part: bool, is_shown: bool = True) -> None:
+    """Says how often a program gives a task's answers, if it does not always, before a model is held against it.
+
+    Args:
+        compiled: The program.
+        task: The task.
+        as_part: Whether only answers that the program has are asked for.
+        is_shown: Whether to say so.
+
+    Raises:
+        RaspLensError: If none of the program's values is an answer of the task: it can never be right.
+    """
+    ids = task.held_out[:AGREED_INPUTS]
+    values = (*compiled.variables[compiled.output].values, None)
+    codes = compiled_codes(compiled, task.sequences(ids), task.loss_positions)
+    answers, targets = task.codes_of(compiled)[codes], task.target(ids)
+    wrong = (targets != NOT_ASKED) & (answers != targets)
+    asked = targets != NOT_ASKED
+    if as_part:
+        asked, wrong = asked & (answers != NO_ANSWER), wrong & (answers != NO_ANSWER)
+    if not wrong.any():
+        return
+    row, place = np.argwhere(wrong)[0]
+    tokens, position = task.sequences(ids[row : row + 1])[0], task.positions[task.loss_positions[place]]
+    example = (
+        f"on {','.join(map(str, tokens))} at position {position} it says {values[codes[row, place]]!r}, "
+        f"the task {task.answer_name(targets[row, place])}"
+    )
+    if (task.codes_of(compiled)[:-1] == NO_ANSWER).all():
+        raise RaspLensError(
+            f"{compiled.output!r} has no value that is an answer of {task.name!r}, so no model of it can do what "
+            f"the program does: {example}. Give another --program, or its own task."
+        )
+    if is_shown and not terminal.err.quiet:
+        share = 1 - wrong.sum() / asked.sum()
+        line = f"{compiled.output!r} gives {share:.3f} of the answers of {task.name!r}: {example}."
         terminal.err.print(line, soft_wrap=not terminal.err.is_terminal)
 
 

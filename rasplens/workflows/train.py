@@ -25,13 +25,13 @@ from rasplens.learned.siit.accuracy import PUBLISHED_MARKS
 from rasplens.learned.siit.training import SIITReport
 from rasplens.progress import Advance, progress_bar, training_report
 from rasplens.tasks import Task, compile_for
-from rasplens.workflows.output_files import check_file, implemented_before, trained_before
+from rasplens.workflows.output_files import Destination, check_state, implemented_before, trained_before
 
 LEARNED = 0.99
 """A recipe that gives fewer right answers than this is not the last one to be tried."""
 
 
-def train_and_show(task: Task, recipe: str | None, seeds: list[int], out: Path, json: bool) -> None:
+def train_and_show(task: Task, recipe: str | None, seeds: list[int], to: Destination, json: bool) -> None:
     """Trains a model for each seed and stores it; a training that was interrupted goes on where it was.
 
     One that is finished is shown again.
@@ -39,10 +39,12 @@ def train_and_show(task: Task, recipe: str | None, seeds: list[int], out: Path, 
     Raises:
         RaspLensError: If there is no place to write to, or another model is there.
     """
-    check_file(out, f"{task.name}.safetensors")
+    out = to.path
     paths = [out] if len(seeds) == 1 else [out.with_stem(f"{out.stem}-{seed}") for seed in seeds]
+    if out.is_dir():
+        to.check_file(f"{task.name}.safetensors")
     with progress_bar(f"{task.name}: JAX compiles the training step") as advance:
-        models, is_new = trained(task, recipe, seeds, paths, advance)
+        models, is_new = trained(task, recipe, seeds, to, paths, advance)
     if json:
         values = [
             {"task": task.name, "path": str(path), **model.provenance}
@@ -69,36 +71,51 @@ def _generated(model: LearnedModel) -> str:
 
 
 def trained(
-    task: Task, recipe: str | None, seeds: Sequence[int], paths: Sequence[Path], advance: Advance
+    task: Task,
+    recipe: str | None,
+    seeds: Sequence[int],
+    to: Destination,
+    paths: Sequence[Path],
+    advance: Advance,
 ) -> tuple[list[LearnedModel], bool]:
-    """The models of a task, stored at some paths, and whether they are new.
+    """The models of a task, stored at some paths of a destination, and whether any is new.
 
-    Without a recipe those of the task are tried one after the other, attention-only first, until one learns it.
+    Those that are there are not trained again. Without a recipe those of the task are tried one after the other,
+    attention-only first, until one learns it.
     """
     names = default_recipes(task.name) if recipe is None else (recipe,)
     recipes = {name: read_recipe(name) if _is_file(name) else get_recipe(task.name, name) for name in names}
-    before = [trained_before(path, task, recipes.values(), seed) for path, seed in zip(paths, seeds, strict=True)]
-    if all(before):
-        return [model for model in before if model is not None], False
+    places = dict(zip(seeds, paths, strict=True))
+    found = {seed: trained_before(to, path, task, recipes.values(), seed) for seed, path in places.items()}
+    models = {seed: model for seed, model in found.items() if model is not None}
+    missing = [seed for seed in seeds if seed not in models]
+    if not missing:
+        return list(models.values()), False
+    states = {
+        name: paths[0].with_suffix(f"{f'.{name}' if len(recipes) > 1 else ''}.training.safetensors")
+        for name in recipes
+    }
+    for state in states.values():
+        check_state(to, state)
     use_all_cores()
     for name, chosen in recipes.items():
-        state = paths[0].with_suffix(f"{f'.{name}' if len(recipes) > 1 else ''}.training.safetensors")
-        report = training_report(advance, chosen.steps, len(seeds))
+        report = training_report(advance, chosen.steps, len(missing))
         given = chosen if _is_file(name) else name
-        models = train_many(task, given, seeds, progress=report, state_path=state)
-        state.unlink()
-        if min(model.provenance["accuracy"]["token"] for model in models) >= LEARNED:
+        new = train_many(task, given, missing, progress=report, state_path=states[name])
+        states[name].unlink()
+        if min(model.provenance["accuracy"]["token"] for model in new) >= LEARNED:
             break
-    for model, path in zip(models, paths, strict=True):
-        model.save(path)
-    return models, True
+    for seed, model in zip(missing, new, strict=True):
+        to.write(places[seed], model.save)
+    models |= dict(zip(missing, new, strict=True))
+    return [models[seed] for seed in seeds], True
 
 
 def _is_file(recipe: str) -> bool:
     return recipe.endswith(".toml")
 
 
-def implement_and_show(task: Task, recipe: str | None, seed: int, out: Path, json: bool) -> None:
+def implement_and_show(task: Task, recipe: str | None, seed: int, to: Destination, json: bool) -> None:
     """Trains a model to implement a task's first program, stores it, and prints what its nodes compute.
 
     A training that was interrupted goes on where it was; one that is finished is shown again. A recipe is the name
@@ -108,15 +125,19 @@ def implement_and_show(task: Task, recipe: str | None, seed: int, out: Path, jso
         RaspLensError: If the task has no program, there is no such recipe, no place to write to, or another model
             is there.
     """
-    check_file(out, f"{task.name}.siit.safetensors")
+    out = to.path
+    if out.is_dir():
+        to.check_file(f"{task.name}.siit.safetensors")
     if not task.programs:
         raise RaspLensError(f"Task {task.name!r} has no program that a model could be trained to implement.")
     how, given_shape = _siit_recipe(recipe)
     compiled = compile_for(task)
     shape = given_shape or ordinary_architecture(compiled)
-    if implemented_before(out, task, how, shape, seed):
+    if implemented_before(to, task, how, shape, seed):
         _show_implementation(load_implementation(out, compiled, task), out, json, is_new=False)
         return
+    state = out.with_suffix(".training.safetensors")
+    check_state(to, state)
     use_all_cores()
     with progress_bar(f"{task.name}: JAX compiles the training step") as advance:
 
@@ -124,9 +145,8 @@ def implement_and_show(task: Task, recipe: str | None, seed: int, out: Path, jso
             losses = "  ".join(f"{name} {value:.4f}" for name, value in now.losses.items())
             advance(f"{task.name}: {losses}", now.step, sum(how.lengths))
 
-        state = out.with_suffix(".training.safetensors")
         model = train_to_implement(compiled, task, shape, how, seed, progress=report, state_path=state)
-    model.save(out)
+    to.write(out, model.save)
     state.unlink()
     _show_implementation(model, out, json, is_new=True)
 

@@ -1,4 +1,5 @@
 import json
+import os
 import struct
 
 import numpy as np
@@ -6,6 +7,7 @@ import pytest
 import safetensors.numpy
 
 from rasplens.model import Config, StorageError, load, load_provenance, save
+from rasplens.model.storage import write_atomically
 
 CONFIG = Config(n_layers=1, n_heads=2, d_model=6, d_head=4, n_ctx=5, d_vocab=7, d_vocab_out=3, d_mlp=4)
 
@@ -118,3 +120,11 @@ def test_other_dtypes_and_shapes_of_the_same_bytes_are_noticed(tmp_path, random_
     path.write_bytes(content.replace(was, becomes))
     with pytest.raises(StorageError, match="was changed after it was written"):
         load(path)
+
+
+def test_what_is_no_file_is_never_replaced(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    for path in (tmp_path / "fifo", tmp_path):
+        with pytest.raises(StorageError, match="it is there and no regular file"):
+            write_atomically(path, b"")
+    assert (tmp_path / "fifo").is_fifo()

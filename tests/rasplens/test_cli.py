@@ -104,6 +104,22 @@ FAULTS = {
     "no s-op": (("compile", "mine.py:number", "--vocab", "a", "--max-len", "3"), "no s-op or task 'number'"),
     "no such source": (("compile", "other.py:x", "--vocab", "a", "--max-len", "3"), "no file other.py"),
     "no such source, and no vocabulary": (("verify", "other.py:x"), "no file other.py"),
+    "several models": (
+        ("run", "sort", "--learned", "a", "--learned", "b"),
+        "run takes one --learned; got several. `rasplens compare` takes several models.",
+    ),
+    "several lengths": (
+        ("compile", "copy", "--max-len", "3", "--max-len", "4"),
+        "takes one --max-len; got several",
+    ),
+    "heads of no model": (("run", "sort", "--n-heads", "3"), "--n-heads, --positions"),
+    "expected of no model": (
+        ("compare", "sort", "--expect", "0.5"),
+        "are said of a model of yours. Give it by --",
+    ),
+    "s-op of no file": (("compile", "histogram", "--output", "x"), "--output is for files in the RASP language"),
+    "s-op of no file, as a task": (("run", "histogram", "--output", "x"), "--output is for files in the RASP"),
+    "partial task": (("compile", "copy", "--partial", "allow"), "--causal, --partial and --output; omit them"),
     "weights nowhere": (("compile", "copy", "--out", "a/b.safetensors"), "the folder a does not exist"),
 }
 

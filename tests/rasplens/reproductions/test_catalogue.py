@@ -49,13 +49,12 @@ def test_completions_go_on_to_the_full_length():
         assert len(prompt) + len(completion(task, model, prompt)) == task.n_ctx
 
 
-def test_figures_are_pages_of_their_own(tmp_path):
+def test_figures_are_pages_of_their_own():
     for name, n in (("sort", 2), ("compression", 1), ("copy_smeared", 1)):
         entry = REPRODUCTIONS[name]
-        paths = entry.write_figures(load_pretrained(entry.task), tmp_path)
-        assert len(paths) == n
-        for path in paths:
-            text = path.read_text()
+        pages = entry.pages(load_pretrained(entry.task))
+        assert len(pages) == n
+        for text in pages.values():
             assert "plotly" in text
             assert "<script src=" not in text
 

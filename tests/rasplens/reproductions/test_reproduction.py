@@ -2,7 +2,7 @@ import plotly.graph_objects as go
 import pytest
 
 from rasplens.learned import LearnedModel, get_recipe, untrained
-from rasplens.reproductions.reproduction import Finding, Reproduction, at_least, on_held_out
+from rasplens.reproductions.reproduction import GENERATOR, Finding, Reproduction, at_least, on_held_out
 from rasplens.tasks import get_task
 
 
@@ -32,11 +32,11 @@ def test_a_floor_holds_from_itself_on(ours, holds):
     assert (found.theirs, found.ours, found.holds) == ("0.9", f"{ours:.4f}", holds)
 
 
-def test_findings_and_figures_are_those_of_the_task_and_of_the_model_that_is_given(entry, learned, tmp_path):
+def test_findings_and_figures_are_those_of_the_task_and_of_the_model_that_is_given(entry, learned):
     assert entry.check(learned) == [Finding("copy", "1", "1", None)]
-    paths = entry.write_figures(learned, tmp_path)
-    assert [path.name for path in paths] == ["mine_first.html", "mine_second.html"]
-    assert all("plotly" in path.read_text() for path in paths)
+    pages = entry.pages(learned)
+    assert list(pages) == ["mine_first.html", "mine_second.html"]
+    assert all("plotly" in page and GENERATOR in page[:100] for page in pages.values())
 
 
 def test_it_is_trained_as_it_says_unless_told_otherwise(entry, monkeypatch):

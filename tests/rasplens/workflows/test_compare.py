@@ -38,3 +38,16 @@ def test_reports_of_models_of_one_name_are_told_apart():
     assert len(set(stems.values())) == 4
     assert stems["other.pt"] == "other"
     assert stems["b/model.pt"] == "b_model"
+
+
+def test_models_whose_reports_would_have_one_name_and_foreign_reports_are_refused(cli, folder, small_copy):
+    for name in ("a.one", "a.two"):
+        copy(folder / small_copy, folder / name)
+    programs = "--program", "offset", "--out", "reports"
+    code, _, errors = cli("compare", "copy", "--learned", "a.one", "--learned", "a.two", *QUICK, *programs)
+    assert code == 2
+    assert "Two results would be written to reports/a_offset.html" in " ".join(errors.split())
+    (folder / "reports/a_offset.html").write_text("mine")
+    code, _, errors = cli("compare", "copy", "--learned", "a.one", *QUICK, *programs)
+    assert code == 2
+    assert "reports/a_offset.html is there already" in " ".join(errors.split())

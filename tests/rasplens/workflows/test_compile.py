@@ -3,19 +3,53 @@
 import json
 import re
 
+import pytest
+
 from rasplens.model import load
+
+OWN = "mine.py:histogram", "--vocab", "a,b,c", "--max-len", "5"
 
 
 def test_compile_shows_the_anatomy(cli, own_program, folder):
-    own = "mine.py:histogram", "--vocab", "a,b,c", "--max-len", "5"
-    code, text, _ = cli("compile", *own, "--out", "h.safetensors")
+    code, text, _ = cli("compile", *OWN, "--out", "h.safetensors")
     assert code == 0
     assert re.search(r"histogram +categorical +5 +4-8 +L0 neurons 0-8", text)
     assert load(folder / "h.safetensors").config.n_ctx == 6
-    code, text, _ = cli("compile", *own, "--input", "b,a,b")
+    code, text, _ = cli("compile", *OWN, "--input", "b,a,b")
     assert "b,a,b -> 2,1,2" in text
     code, text, _ = cli("compile", "sort", "--json")
     values = json.loads(text)
     assert values["program"] == "successor"
     assert values["bos"] is True
     assert values["variables"][0]["variable"] == "tokens"
+
+
+@pytest.mark.parametrize("out", ["mine.py", "linked.py", "/dev/null"])
+def test_its_own_source_and_devices_are_never_written_over(cli, own_program, folder, out):
+    (folder / "linked.py").hardlink_to(own_program)
+    before = own_program.read_text()
+    for force in ([], ["--force"]):
+        code, text, errors = cli("compile", *OWN, "--out", out, *force)
+        assert (code, text, errors.count("\n")) == (2, "", 1)
+        assert f"{out} is " in errors
+    assert own_program.read_text() == before
+
+
+def test_a_module_that_the_source_imports_is_never_written_over(cli, own_program, folder, monkeypatch):
+    monkeypatch.syspath_prepend(folder)
+    (folder / "imported_by_mine.py").write_text("x = 1\n")
+    own_program.write_text("import imported_by_mine\n" + own_program.read_text())
+    code, _, errors = cli("compile", *OWN, "--out", "imported_by_mine.py", "--force")
+    assert code == 2
+    assert "is read by this command" in errors
+    assert (folder / "imported_by_mine.py").read_text() == "x = 1\n"
+
+
+def test_weights_are_replaced_with_force_alone(cli, own_program, folder):
+    (folder / "h.safetensors").write_text("mine")
+    code, _, errors = cli("compile", *OWN, "--out", "h.safetensors")
+    assert code == 2
+    assert "h.safetensors is there already" in errors
+    assert (folder / "h.safetensors").read_text() == "mine"
+    assert cli("compile", *OWN, "--out", "h.safetensors", "--force")[0] == 0
+    assert load(folder / "h.safetensors").config.n_ctx == 6

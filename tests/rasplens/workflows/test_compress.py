@@ -111,3 +111,16 @@ def test_a_mistake_is_one_line_and_leaves_nothing(cli, folder, arguments, messag
     assert message in errors
     assert errors.count("\n") == 1
     assert list(folder.iterdir()) == []
+
+
+def test_nothing_that_is_there_is_written_over(cli, folder):
+    (folder / "x_d2_seed0.safetensors").write_text("mine")
+    sizes = "length", "--vocab", "a,b", "--max-len", "3"
+    code, _, errors = cli("compress", *sizes, "--d", "2", "--d", "3", "--out", "x.safetensors")
+    assert code == 2
+    assert "x_d2_seed0.safetensors is there already" in errors
+    (folder / "x.compression.jsonl").write_text('{"tokens": ["a"]}')
+    code, _, errors = cli("compress", *sizes, "--d", "2", "--out", "x.safetensors")
+    assert code == 2
+    assert "x.compression.jsonl is there already" in errors
+    assert (folder / "x_d2_seed0.safetensors").read_text() == "mine"

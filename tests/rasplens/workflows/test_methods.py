@@ -24,6 +24,17 @@ def test_methods_are_scored_on_a_program_of_the_library(cli, tmp_path, monkeypat
     again = cli("methods", "histogram", "--method", "exact", "--export", "circuit.json")
     assert again[0] == 2
     assert "circuit.json is there already" in again[2]
+    (tmp_path / "circuit.json").rename(tmp_path / "other.json")
+    (tmp_path / "other.safetensors").write_text("mine")
+    again = cli("methods", "histogram", "--method", "exact", "--export", "other.json", "--scores", "other.json")
+    assert again[0] == 2
+    again = cli("methods", "histogram", "--method", "exact", "--export", "new.json", "--force")
+    assert again[0] == 0
+    (tmp_path / "new.json").unlink()
+    again = cli("methods", "histogram", "--method", "exact", "--export", "new.json")
+    assert again[0] == 2
+    assert "new.safetensors is there already" in again[2]
+    (tmp_path / "other.json").rename(tmp_path / "circuit.json")
     edges = json.loads((tmp_path / "circuit.json").read_text())["edges"]
     assert edges["a0.h0->m0"] == {"score": 1.0, "in_graph": True}
     command = (

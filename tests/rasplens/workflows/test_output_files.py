@@ -1,5 +1,6 @@
 """Where commands write to. What was trained before is found again, anything else is left alone."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,9 +9,17 @@ import pytest
 from rasplens.learned import LearnedModel, get_recipe, untrained
 from rasplens.model import save
 from rasplens.tasks import get_task
-from rasplens.workflows.output_files import check_file, trained_before
+from rasplens.workflows.output_files import (
+    Destination,
+    check_state,
+    file_name,
+    is_own,
+    named_files,
+    trained_before,
+)
 
 RECIPE = get_recipe("copy", "fast")
+HERE = Destination(Path())
 
 
 @pytest.fixture
@@ -23,11 +32,11 @@ def path(tmp_path):
 
 
 def test_where_nothing_is_nothing_was_trained(tmp_path):
-    assert trained_before(tmp_path / "none.safetensors", get_task("copy"), [RECIPE], 3) is None
+    assert trained_before(HERE, tmp_path / "none.safetensors", get_task("copy"), [RECIPE], 3) is None
 
 
 def test_the_same_training_is_found_again(path):
-    assert trained_before(path, get_task("copy"), [RECIPE], 3).origin == "trained here"
+    assert trained_before(HERE, path, get_task("copy"), [RECIPE], 3).origin == "trained here"
 
 
 @pytest.mark.parametrize(
@@ -37,7 +46,7 @@ def test_the_same_training_is_found_again(path):
 def test_another_model_is_named_and_left_alone(path, task, recipe, seed):
     written = path.read_bytes()
     with pytest.raises(ValueError, match="holds another model, trained here on copy") as caught:
-        trained_before(path, get_task(task), [recipe], seed)
+        trained_before(HERE, path, get_task(task), [recipe], seed)
     assert "\n" not in str(caught.value)
     assert path.read_bytes() == written
 
@@ -46,7 +55,7 @@ def test_a_file_that_is_no_learned_model_is_left_alone(tmp_path):
     path = tmp_path / "own.safetensors"
     save(untrained(RECIPE.architecture, get_task("copy"), 0), path)
     with pytest.raises(ValueError, match="is there already, and no such model"):
-        trained_before(path, get_task("copy"), [RECIPE], 0)
+        trained_before(HERE, path, get_task("copy"), [RECIPE], 0)
 
 
 def test_a_task_of_that_name_with_other_answers_is_another(path):
@@ -55,24 +64,171 @@ def test_a_task_of_that_name_with_other_answers_is_another(path):
     assert other.digest != task.digest
     provenance = {"origin": "trained here", "recipe": RECIPE.to_dict(), "seed": 3, "task_digest": task.digest}
     LearnedModel(untrained(RECIPE.architecture, task, 3), "copy", provenance).save(path)
-    assert trained_before(path, task, [RECIPE], 3) is not None
+    assert trained_before(HERE, path, task, [RECIPE], 3) is not None
     with pytest.raises(ValueError, match="other inputs or answers"):
-        trained_before(path, other, [RECIPE], 3)
+        trained_before(HERE, path, other, [RECIPE], 3)
+
+
+def test_with_force_another_model_is_replaced_and_the_same_is_found(path):
+    forced = Destination(path, force=True)
+    assert trained_before(forced, path, get_task("copy"), [RECIPE], 3).origin == "trained here"
+    assert trained_before(forced, path, get_task("copy"), [RECIPE], 4) is None
 
 
 def test_a_folder_is_no_file_and_the_message_says_what_one_could_be_called(folder):
     with pytest.raises(ValueError, match=r"\. is a folder\. Name a file in it, such as sort\.safetensors"):
-        check_file(Path(), "sort.safetensors")
+        HERE.check_file("sort.safetensors")
 
 
 def test_a_folder_that_is_not_there_is_named(folder):
     with pytest.raises(ValueError, match=r"Cannot write a/b/x: the folder a/b does not exist\. Create it first"):
-        check_file(Path("a/b/x"), "y")
+        Destination(Path("a/b/x")).check_file("y")
 
 
-@pytest.mark.parametrize("out", ["x", "sub/x", "sub/../x", "there"])
-def test_a_file_may_be_new_or_written_over(folder, out):
+@pytest.mark.parametrize("out", ["x", "sub/x", "sub/../x"])
+def test_a_file_may_be_new(folder, out):
     (folder / "sub").mkdir()
-    (folder / "there").write_text("")
-    check_file(Path(out), "y")
-    assert sorted(path.name for path in folder.iterdir()) == ["sub", "there"]  # nothing is written
+    Destination(Path(out)).check_file("y")
+    assert [path.name for path in folder.iterdir()] == ["sub"]  # nothing is written
+
+
+def test_what_is_there_is_replaced_with_force_alone(folder):
+    there = folder / "there"
+    there.write_text("mine")
+    with pytest.raises(ValueError, match=r"there is there already\. Give another --out, or .*--force"):
+        Destination(there).check_file("y")
+    Destination(there, force=True).write(there, lambda path: path.write_text("new"))
+    assert there.read_text() == "new"
+
+
+def test_what_appeared_since_the_check_is_not_replaced(folder):
+    to = Destination(folder / "late")
+    to.check_file("y")
+    to.path.write_text("another's")
+    with pytest.raises(ValueError, match="late is there already"):
+        to.write(to.path, lambda path: path.write_text("new"))
+    assert to.path.read_text() == "another's"
+
+
+def same(folder):
+    return folder / "in"
+
+
+def hard_link(folder):
+    (folder / "other").hardlink_to(folder / "in")
+    return folder / "other"
+
+
+def in_a_folder_under_another_name(folder):
+    (folder / "sub").symlink_to(folder)
+    return folder / "sub" / "in"
+
+
+@pytest.mark.parametrize("name", [same, hard_link, in_a_folder_under_another_name])
+@pytest.mark.parametrize("given", ["in", "."])
+def test_an_input_is_never_replaced_under_whatever_name(folder, name, given):
+    (folder / "in").write_text("read")
+    to = Destination(name(folder), (Path(given),), force=True)
+    with pytest.raises(ValueError, match="is read by this command: it is never replaced"):
+        to.check_file("y")
+    with pytest.raises(ValueError, match="is read by this command"):
+        check_state(replace(to, path=folder), to.path)
+
+
+def test_what_lies_beside_a_model_and_what_was_imported_are_read_too(folder):
+    (folder / "model").touch()
+    (folder / "tokens.json").write_text("{}")
+    to = Destination(folder / "x", (folder / "model",), force=True)
+    with pytest.raises(ValueError, match="is read by this command"):
+        to.check(folder / "tokens.json")
+    with pytest.raises(ValueError, match="is read by this command"):
+        to.check(Path(pytest.__file__))
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_link_is_neither_followed_nor_replaced(folder, force):
+    (folder / "to").write_text("kept")
+    (folder / "link").symlink_to("to")
+    (folder / "dangling").symlink_to("nowhere")
+    for name in ("link", "dangling"):
+        with pytest.raises(ValueError, match="is a link: neither it nor what it points to is replaced"):
+            Destination(folder / name, force=force).check_file("y")
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_what_is_no_regular_file_is_not_replaced(folder, force):
+    os.mkfifo(folder / "fifo")
+    for path in (folder / "fifo", Path(os.devnull)):
+        with pytest.raises(ValueError, match="is no regular file"):
+            Destination(path, force=force).check_file("y")
+        with pytest.raises(ValueError, match="is no regular file"):
+            trained_before(Destination(path, force=force), path, get_task("copy"), [RECIPE], 0)
+
+
+def test_a_folder_that_takes_nothing_is_told_beforehand(folder, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(ValueError, match=r"nothing can be written into \."):
+        Destination(Path("x")).check_file("y")
+
+
+def test_a_file_is_no_folder(folder):
+    (folder / "taken").touch()
+    with pytest.raises(ValueError, match=r"taken is no folder\. Give another --out"):
+        Destination(folder / "taken").make_folder()
+
+
+def test_two_results_have_two_places(folder):
+    with pytest.raises(ValueError, match="Two results would be written to"):
+        HERE.check(folder / "a", folder / ".." / folder.name / "a")
+
+
+OWN = {
+    "report.html": '<!DOCTYPE html>\n<meta name="generator" content="RASPLens">',
+    "comparison.json": '{\n "rasplens": "1"}',
+    "x.training.jsonl": '{"seed": 0, "step": 100}',
+    "empty.jsonl": "",
+}
+FOREIGN = {
+    "report.html": "<p>RASPLens, as I see it",
+    "comparison.json": '{"mine": {"rasplens": "1"}}',
+    "x.training.jsonl": '{"tokens": ["a"], "answers": ["a"]}',
+    "x.safetensors": "",
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_reports_comparisons_and_histories_are_refreshed(folder, name):
+    path = folder / name
+    path.write_text(OWN[name])
+    assert is_own(path)
+    Destination(folder).check(path, refreshed=True)
+    with pytest.raises(ValueError, match="is there already"):
+        Destination(path).check_file("y")  # a file that the user names is not
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_foreign_files_of_the_same_names_are_not(folder, name):
+    path = folder / name
+    path.write_text(FOREIGN[name])
+    with pytest.raises(ValueError, match="is there already"):
+        Destination(folder).check(path, refreshed=True)
+
+
+def test_a_history_that_is_none_is_kept(folder):
+    (folder / "words.training.jsonl").write_text(FOREIGN["x.training.jsonl"])
+    with pytest.raises(ValueError, match=r"words\.training\.jsonl is there already"):
+        check_state(Destination(folder / "words"), folder / "words.training.safetensors")
+
+
+def test_the_files_that_options_name(folder):
+    for name in ("a.py", "b.rasp", "model", "sort"):
+        (folder / name).touch()
+    values = ["a.py:program", ["b.rasp", "c.rasp"], Path("model"), Path("no"), "sort", 3, None]
+    assert named_files(values) == (Path("a.py"), Path("b.rasp"), Path("model"))
+
+
+@pytest.mark.parametrize(
+    ("name", "file"), [("sort", "sort"), ("../../etc/x", "_.._etc_x"), ("..", "_"), ("a/b", "a_b")]
+)
+def test_the_name_of_a_task_leads_into_no_other_folder(name, file):
+    assert file_name(name) == file

@@ -8,6 +8,8 @@ import pytest
 
 from rasplens.cli import main
 from rasplens.learned import load_pretrained
+from rasplens.workflows import run
+from rasplens.workflows.output_files import is_own
 
 QUICK = ("--config", "quick", "--inputs", "50")
 
@@ -78,3 +80,44 @@ def test_a_report_that_cannot_be_written_fails_before_the_work(cli, folder):
     assert code == 2
     assert "taken" in errors
     assert (folder / "taken").read_text() == "a file"
+
+
+def test_what_it_writes_is_its_own_so_that_it_may_be_run_again(copy_run):
+    _, out = copy_run
+    assert is_own(out / "comparison.json")
+    assert is_own(out / "report.html")
+
+
+@pytest.mark.parametrize("name", ["report.html", "comparison.json"])
+def test_a_foreign_file_in_its_folder_is_kept(cli, folder, monkeypatch, name):
+    monkeypatch.setattr(run, "verify_for_task", lambda *given: pytest.fail("the work begins"))
+    (folder / "runs/copy").mkdir(parents=True)
+    (folder / "runs/copy" / name).write_text("mine")
+    code, _, errors = cli("run", "copy", *QUICK)
+    assert (code, errors.count("\n")) == (2, 1)
+    assert f"runs/copy/{name} is there already" in errors
+    assert (folder / "runs/copy" / name).read_text() == "mine"
+
+
+def test_two_programs_of_one_name_have_one_place_and_are_refused(cli, own_program, folder):
+    (folder / "other.py").write_text(own_program.read_text())
+    programs = (
+        "--program",
+        "mine.py:histogram",
+        "--program",
+        "mine.py:histogram",
+        "--program",
+        "other.py:histogram",
+    )
+    code, _, errors = cli("run", "histogram", *programs)
+    assert code == 2
+    assert "Two results would be written to runs/histogram/comparison-histogram.json" in " ".join(errors.split())
+
+
+def test_a_program_that_can_never_be_right_is_refused_before_the_comparison(cli, folder, monkeypatch):
+    monkeypatch.setattr(run, "verify_for_task", lambda *given: pytest.fail("the work begins"))
+    text = "from rasplens.compile.rasp import Map, tokens\nwords = Map(str, tokens).named('words')\n"
+    (folder / "mine.py").write_text(text)
+    code, _, errors = cli("run", "sort", "--program", "mine.py:words", *QUICK)
+    assert code == 2
+    assert "'words' has no value that is an answer of 'sort'" in " ".join(errors.split())

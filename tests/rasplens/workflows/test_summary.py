@@ -1,5 +1,7 @@
 """What is shown of a comparison, on tables of a row or two: whole comparisons are shown in test_run.py."""
 
+import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pandas as pd
@@ -9,7 +11,10 @@ from rasplens.compare.evidence.axes import Axis
 from rasplens.compare.evidence.subspaces.decodability import COLUMNS
 from rasplens.compare.verdict.claims import Claim, untestable
 from rasplens.compare.verdict.verdict import Verdict
-from rasplens.workflows.summary import show_evidence, show_verdict
+from rasplens.compile import rasp
+from rasplens.errors import RaspLensError
+from rasplens.tasks import compile_for, task_from_program
+from rasplens.workflows.summary import show_agreement, show_evidence, show_verdict
 
 NAN = float("nan")
 
@@ -111,3 +116,51 @@ def test_the_verdict_is_a_line_its_levels_and_why(comparison, capsys):
         "Not testable: routes (no hook point).",
         "",
     ]
+
+
+@pytest.fixture(scope="module")
+def counting():
+    """A task whose answers are numbers."""
+    same = rasp.Select(rasp.tokens, rasp.tokens, rasp.Comparison.EQ)
+    task = task_from_program(rasp.SelectorWidth(same).named("histogram"), ["a", "b", "c"], 4)
+    return replace(task, outputs=task.outputs[:-1])  # without None, which it never gives
+
+
+def test_a_program_that_gives_the_answers_is_not_spoken_of(counting, capsys):
+    show_agreement(compile_for(counting), counting, as_part=False)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_program_that_gives_some_of_the_answers_is_told_with_an_example(counting, capsys):
+    program = compile_for(counting, (rasp.indices + 1).named("place"))
+    show_agreement(program, counting, as_part=False)
+    said = " ".join(capsys.readouterr().err.split())
+    share = counting.accuracy(program).token
+    assert 0 < share < 1
+    assert f"'place' gives {share:.3f} of the answers of 'histogram': on " in said
+    tokens, position, value, answer = re.search(
+        r"on (\S+) at position (\d) it says (\d), the task (\d)", said
+    ).groups()
+    word = tokens.split(",")
+    assert int(value) == int(position) + 1
+    assert int(answer) == word.count(word[int(position)]) != int(value)
+    show_agreement(program, counting, as_part=False, is_shown=False)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_program_of_other_values_can_never_be_right_and_is_refused(counting):
+    program = compile_for(counting, rasp.tokens)
+    with pytest.raises(
+        RaspLensError, match=r"'tokens' has no value that is an answer of 'histogram'.*it says '[abc]'"
+    ):
+        show_agreement(program, counting, as_part=False)
+
+
+def test_a_part_is_right_where_it_says_something(counting, capsys):
+    same = rasp.Select(rasp.tokens, rasp.tokens, rasp.Comparison.EQ)
+    only_ones = rasp.Map(lambda n: n if n == 1 else None, rasp.SelectorWidth(same)).named("ones")
+    program = compile_for(counting, only_ones)
+    show_agreement(program, counting, as_part=True)
+    assert capsys.readouterr().err == ""
+    show_agreement(program, counting, as_part=False)
+    assert "'ones' gives 0." in capsys.readouterr().err

@@ -11,6 +11,7 @@ from rasplens.learned import RECIPES, SIITRecipe, import_checkpoint, load_learne
 from rasplens.learned.siit.accuracy import ImplementationAccuracy
 from rasplens.tasks import get_task, task_from_inputs
 from rasplens.workflows import train
+from rasplens.workflows.output_files import Destination
 
 ORIGIN = "trained by recipe 'fast' with seed 4"
 
@@ -61,6 +62,37 @@ def test_another_model_is_not_overwritten(cli, folder):
     assert code == 2
     assert "other.safetensors is there already, and no such model" in " ".join(errors.split())
     assert (folder / "copy.safetensors").read_bytes() == written
+
+
+@pytest.mark.parametrize("name", ["words.training.jsonl", "r.toml"])
+def test_its_data_and_its_recipe_are_never_written_over(cli, folder, name):
+    """The history of a training would have the first one's name."""
+    words = [json.dumps({"tokens": [a, b], "answers": [a, b]}) for a in "abcdefgh" for b in "abcdefgh"]
+    (folder / "words.training.jsonl").write_text("\n".join(words))
+    (folder / "r.toml").write_text(RECIPE)
+    before = (folder / name).read_text()
+    out = "words.safetensors" if name.startswith("words") else name
+    command = "train", "words.training.jsonl", "--recipe", "r.toml", "--out", out
+    for force in ([], ["--force"]):
+        code, _, errors = cli(*command, *force)
+        assert code == 2
+        assert f"{name} is " in errors
+    assert (folder / name).read_text() == before
+
+
+def test_another_model_is_replaced_with_force(cli, folder):
+    cli("train", "copy", "--seed", "4")
+    assert cli("train", "copy", "--seed", "5", "--force")[0] == 0
+    assert load_learned(folder / "copy.safetensors").provenance["seed"] == 5
+
+
+def test_of_several_models_those_that_are_there_are_not_written_again(cli, folder):
+    cli("train", "copy", "--seed", "4", "--out", "some-4.safetensors")
+    before = (folder / "some-4.safetensors").stat()
+    assert cli("train", "copy", "--models", "2", "--seed", "4", "--out", "some.safetensors")[0] == 0
+    after = (folder / "some-4.safetensors").stat()
+    assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+    assert load_learned(folder / "some-5.safetensors").provenance["seed"] == 5
 
 
 RECIPE = """
@@ -220,4 +252,4 @@ def test_a_task_without_a_program_is_refused(folder):
     words = [(a, b) for a in "abcd" for b in "abcd"]
     task = task_from_inputs("words", words, [list(word) for word in words])
     with pytest.raises(ValueError, match="Task 'words' has no program that a model could be trained to implement"):
-        train.implement_and_show(task, None, 0, folder / "x.safetensors", json=False)
+        train.implement_and_show(task, None, 0, Destination(folder / "x.safetensors"), json=False)
