@@ -216,8 +216,12 @@ def _known_by_layout(variables: Sequence[VariableNode]) -> list[np.ndarray] | No
 @_analyse.register
 def _(op: ir.Linear, node: LoweredVariable, analysis: _Analysis) -> FiniteNode:
     fst, snd = analysis.variables(node.inputs)
-    _check_combinations(node, (fst, snd), analysis.limits)
     factors = [_factor(node, factor) for factor in (op.fst_fac, op.snd_fac)]
+    if fst is snd:
+        sums = {sum(factors) * exact(held_number(fst, value)) for value in fst.values}
+        domain = analysis.domain(node, sums, fst.is_partial)
+        return LinearNode(*_facts(node), domain, op.fst_fac, op.snd_fac)
+    _check_combinations(node, (fst, snd), analysis.limits)
     terms = [
         {factor * exact(held_number(source, value)) for value in source.values}
         for factor, source in zip(factors, (fst, snd), strict=True)

@@ -61,10 +61,7 @@ class Layout:
 
     def can_read(self, variable: int) -> bool:
         """Whether the residual stream holds a variable, as such or as a view."""
-        if variable in self.slices or variable in self.maps:
-            return True
-        node = self.graph.variable(variable)
-        return variable not in self.written and all(self.can_read(source) for source in node.inputs)
+        return variable in self.slices or variable in self.maps or variable in self._linear_forms
 
     def reading(self, variable: int) -> Columns:
         """Reads a variable in the coordinates of its encoding; zeros where it is undefined, and at the BOS."""
@@ -78,10 +75,23 @@ class Layout:
             if encodings[-1].any():
                 columns = columns + (self.position() - self.defined(source)) @ encodings[-1:]
             return columns
-        if not isinstance(node, LinearNode):
+        if variable not in self._linear_forms:
             raise RaspLensError(f"The residual stream does not hold {node.name!r}.")
-        fst, snd = (self.number(source) for source in node.inputs)
-        return float(exact(node.fst_fac)) * fst + float(exact(node.snd_fac)) * snd
+        return self._linear_forms[variable].copy()
+
+    @cached_property
+    def _linear_forms(self) -> dict[int, Columns]:
+        """Reads each linear form that is a view: in the order of the graph, as forms may share forms."""
+        found: dict[int, Columns] = {}
+        held = self.slices.keys() | self.maps.keys()
+        for i in self.graph.variables:
+            node = self.graph.variable(i)
+            if not isinstance(node, LinearNode) or i in held or i in self.written:
+                continue
+            if all(source in found or source in held for source in node.inputs):
+                fst, snd = (found[j] if j in found else self.number(j) for j in node.inputs)
+                found[i] = float(exact(node.fst_fac)) * fst + float(exact(node.snd_fac)) * snd
+        return found
 
     def onehot(self, variable: int) -> Columns:
         """Reads a categorical variable: one column per value."""
@@ -277,9 +287,13 @@ def _derived(graph: FiniteGraph) -> dict[int, tuple[int, np.ndarray]]:
 def _read(graph: FiniteGraph, bases: Iterable[int]) -> set[int]:
     """The variables whose directions heads, neurons or the unembedding read."""
     waiting = [source for base in bases for source in graph.nodes[base].inputs] + [graph.output]
+    visited: set[int] = set()
     read: set[int] = set()
     while waiting:
         i = waiting.pop()
+        if i in visited:
+            continue
+        visited.add(i)
         node = graph.nodes[i]
         if isinstance(node, PredicateNode) and not isinstance(node, SelectBestNode):
             waiting += [

@@ -20,6 +20,7 @@ from rasplens.compile.frontend.selector_formula import (
     conjuncts,
     holds,
     negation,
+    ordered,
     sources,
     together,
 )
@@ -310,15 +311,16 @@ def _conjunction(formula: Formula, expr: rasp.Selector, builder: _Builder) -> in
 
 def _match(formula: Formula, expr: rasp.Selector, builder: _Builder) -> int:
     """One predicate of one key and one query variable; of several at once, through their combinations."""
-    keys, queries = (list(dict.fromkeys(side)) for side in zip(*sources(formula), strict=True))
+    parts = ordered(formula)
+    keys, queries = (list(dict.fromkeys(side)) for side in zip(*sources(parts), strict=True))
     key, query = _combination(keys, expr, builder), _combination(queries, expr, builder)
     if isinstance(formula, Atom):
         return builder.selector(ir.Select(formula.predicate), (key, query), expr)
 
     def predicate(key_value: Value, query_value: Value) -> bool:
-        found = dict(zip(keys, _parts(key_value, keys), strict=True))
-        asked = dict(zip(queries, _parts(query_value, queries), strict=True))
-        return holds(formula, found, asked)
+        found = dict(zip(keys, _components(key_value, keys), strict=True))
+        asked = dict(zip(queries, _components(query_value, queries), strict=True))
+        return holds(parts, found, asked)
 
     return builder.selector(ir.Select(predicate, takes_none=True), (key, query), expr)
 
@@ -338,7 +340,7 @@ def _combination(parts: list[int], expr: rasp.Selector, builder: _Builder) -> in
     return whole
 
 
-def _parts(value: Value, sources: list[int]) -> tuple[Value, ...]:
+def _components(value: Value, sources: list[int]) -> tuple[Value, ...]:
     return (value,) if len(sources) == 1 else value
 
 

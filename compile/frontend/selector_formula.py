@@ -38,8 +38,8 @@ def negation(formula: Formula) -> Formula:
 
 
 def conjunction(formulas: Iterable[Formula]) -> And:
-    """What all formulas select; a conjunction of conjunctions is one of their parts."""
-    return And(tuple(part for formula in formulas for part in conjuncts(formula)))
+    """What all formulas select; a conjunction of conjunctions is one of their parts, each of them once."""
+    return And(tuple(dict.fromkeys(part for formula in formulas for part in conjuncts(formula))))
 
 
 def conjuncts(formula: Formula) -> Sequence[Formula]:
@@ -51,25 +51,52 @@ def together(formulas: Sequence[Formula]) -> list[Formula]:
     """The formulas, those about the same variables joined into one."""
     groups: dict[tuple[frozenset[int], frozenset[int]], list[Formula]] = {}
     for formula in formulas:
-        keys, queries = (frozenset(side) for side in zip(*sources(formula), strict=True))
+        keys, queries = (frozenset(side) for side in zip(*sources(ordered(formula)), strict=True))
         groups.setdefault((keys, queries), []).append(formula)
     return [group[0] if len(group) == 1 else And(tuple(group)) for group in groups.values()]
 
 
-def sources(formula: Formula) -> list[tuple[int, int]]:
-    """The key and query variables of every predicate, in order."""
+def ordered(formula: Formula) -> list[Formula]:
+    """A formula and all that it is made of, each once and after its parts: shared parts are many times fewer."""
+    found: dict[Formula, None] = {}
+    waiting = [(formula, False)]
+    while waiting:  # no recursion: formulas may be deeper than Python's stack
+        part, parts_are_done = waiting.pop()
+        if parts_are_done:
+            found[part] = None
+        elif part not in found:
+            waiting.append((part, True))
+            waiting += [(inner, False) for inner in reversed(_parts(part))]
+    return list(found)
+
+
+def _parts(formula: Formula) -> tuple[Formula, ...]:
     if isinstance(formula, Atom):
-        return [(formula.keys, formula.queries)]
-    parts = (formula.inner,) if isinstance(formula, Not) else formula.parts
-    return [pair for part in parts for pair in sources(part)]
+        return ()
+    return (formula.inner,) if isinstance(formula, Not) else formula.parts
 
 
-def holds(formula: Formula, keys: Mapping[int, Value], queries: Mapping[int, Value]) -> bool:
-    """Whether a formula holds of the values of its variables; every predicate is asked, as one may raise."""
-    if isinstance(formula, Not):
-        return not holds(formula.inner, keys, queries)
-    if isinstance(formula, And):
-        truths = [holds(part, keys, queries) for part in formula.parts]
-        return all(truths)
-    key, query = keys[formula.keys], queries[formula.queries]
-    return key is not None and query is not None and bool(formula.predicate(key, query))
+def sources(parts: Iterable[Formula]) -> list[tuple[int, int]]:
+    """The key and query variables of every predicate among some formulas, in order."""
+    return [(part.keys, part.queries) for part in parts if isinstance(part, Atom)]
+
+
+def holds(parts: Sequence[Formula], keys: Mapping[int, Value], queries: Mapping[int, Value]) -> bool:
+    """Whether the last of some formulas holds of the values of its variables.
+
+    Every predicate is asked, as one may raise.
+
+    Args:
+        parts: The formula and all that it is made of, as `ordered` gives them.
+        keys: By variable, its value at the key.
+        queries: By variable, its value at the query.
+    """
+    truths: dict[Formula, bool] = {}
+    for part in parts:
+        if isinstance(part, Atom):
+            key, query = keys[part.keys], queries[part.queries]
+            truths[part] = key is not None and query is not None and bool(part.predicate(key, query))
+        else:
+            truth = all(truths[inner] for inner in _parts(part))
+            truths[part] = truth is not isinstance(part, Not)
+    return truths[parts[-1]]

@@ -238,3 +238,11 @@ def test_many_inputs_are_not_run(monkeypatch):
     monkeypatch.setattr(module, "MANY", -1)
     program = SequenceMap(lambda x, y: x + y, tokens, indices)
     compile_program(program, range(3), 3, limits=CompileLimits(executed_inputs=10))
+
+
+def test_a_linear_form_of_one_variable_meets_equal_values_alone():
+    """As pairs of independent values they would be 2,049 after twelve steps."""
+    total = numerical(tokens)
+    for _ in range(12):
+        total = numerical(LinearSequenceMap(total, total, 1, 1))
+    assert domain(total, (0, 1)).values == (0, 2**12)

@@ -10,6 +10,7 @@ from rasplens.compile.rasp import (
     Aggregate,
     Comparison,
     Encoding,
+    LinearSequenceMap,
     Map,
     Select,
     SelectorWidth,
@@ -100,3 +101,18 @@ def test_what_is_read_of_a_variable_is_written_in_its_place_if_it_is_no_wider():
     wider = SelectorWidth(Select(parts[0], parts[1], Comparison.EQ) & Select(parts[1], parts[1], Comparison.EQ))
     finite = reachable_values(build_graph(wider), input_space(["a", "b", "c"], 2))
     assert lay_out(finite, has_bos=True, fold=True).written[0] == (0,)
+
+
+@pytest.mark.parametrize("fold", [True, False])
+def test_linear_forms_that_share_forms_are_read_once(fold):
+    """Sixty forms of two uses each have 2⁶⁰ paths."""
+    form = numerical(tokens)
+    for _ in range(60):
+        form = numerical(LinearSequenceMap(form, form, 0.25, 0.75))
+    finite = reachable_values(build_graph(form), input_space([0, 3], 2))
+    layout = lay_out(finite, has_bos=False, fold=fold)
+    assert layout.can_read(finite.output)
+    assert layout.reading(finite.output).shape == (layout.d_model, 1)
+    read = layout.reading(finite.output)
+    read[:] = 0
+    assert layout.reading(finite.output).any()

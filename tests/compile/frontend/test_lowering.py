@@ -135,3 +135,23 @@ def test_what_no_head_can_do_is_refused_with_the_expression():
     with pytest.raises(CompileError, match="cannot be compiled") as caught:
         build_graph(rasp.SOp())
     assert isinstance(caught.value.node, rasp.RASPExpr)
+
+
+def test_predicates_of_a_shared_selector_are_called_once_for_each_pair():
+    """Forty steps of two uses each: once a predicate was called for every path through them."""
+    asked = []
+    selector = Select(tokens, tokens, lambda key, query: asked.append((key, query)) or key <= query)
+    for _ in range(40):
+        selector = (selector & EQUAL) | ~selector
+    graph = build_graph(SelectorWidth(selector))
+    match = next(node.op for node in graph.nodes if isinstance(node.op, ops.Select))
+    assert match.predicate(1, 2) in (True, False)
+    assert asked == [(1, 2)]
+
+
+def test_a_shared_selector_of_several_variables_reads_each_once():
+    selector = EQUAL
+    for _ in range(40):
+        selector = (selector & BACK) | ~selector
+    pairs = [node.name for node in build_graph(SelectorWidth(selector)).nodes if "×" in node.name]
+    assert pairs == ["tokens × indices"]

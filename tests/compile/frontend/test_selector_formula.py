@@ -10,6 +10,7 @@ from rasplens.compile.frontend.selector_formula import (
     conjuncts,
     holds,
     negation,
+    ordered,
     sources,
     together,
 )
@@ -34,19 +35,19 @@ def test_the_conjuncts_together_are_the_formula(formula):
     parts = together(conjuncts(formula))
     for values in itertools.product((None, 1, 2), repeat=4):
         keys, queries = {0: values[0], 1: values[1]}, {0: values[2], 2: values[3]}
-        assert holds(formula, keys, queries) == all(holds(part, keys, queries) for part in parts)
+        assert holds(ordered(formula), keys, queries) == all(holds(ordered(part), keys, queries) for part in parts)
 
 
 def test_undefined_values_satisfy_no_predicate_but_its_negation():
     anything = Atom(0, 0, lambda key, query: True)
-    assert not holds(anything, {0: None}, {0: 1})
-    assert holds(Not(anything), {0: None}, {0: 1})
-    assert holds(anything, {0: 1}, {0: 1})
+    assert not holds(ordered(anything), {0: None}, {0: 1})
+    assert holds(ordered(Not(anything)), {0: None}, {0: 1})
+    assert holds(ordered(anything), {0: 1}, {0: 1})
 
 
 def test_formulas_about_the_same_variables_are_joined():
     assert len(together([EQUAL, OTHER, LARGER])) == 2
-    assert sources(together([EQUAL, LARGER])[0]) == [(0, 0), (0, 0)]
+    assert sources(ordered(together([EQUAL, LARGER])[0])) == [(0, 0), (0, 0)]
 
 
 def test_two_negations_cancel():
@@ -58,5 +59,33 @@ def test_two_negations_cancel():
 def test_every_predicate_is_asked_since_any_may_raise():
     asked = []
     never = Atom(0, 0, lambda key, query: asked.append((key, query)))
-    assert not holds(And((Not(EQUAL), never)), {0: 1}, {0: 1})
+    assert not holds(ordered(And((Not(EQUAL), never))), {0: 1}, {0: 1})
     assert asked == [(1, 1)]
+
+
+def test_shared_formulas_are_visited_once():
+    """Twenty steps of two uses each are a million paths."""
+    asked = []
+    formula = Atom(0, 0, lambda key, query: bool(asked.append(0)))
+    for _ in range(20):
+        formula = negation(conjunction([formula, negation(formula)]))
+    parts = ordered(formula)
+    assert len(parts) <= 1 + 3 * 20
+    assert sources(parts) == [(0, 0)]
+    assert holds(parts, {0: 1}, {0: 1})
+    assert len(asked) == 1
+
+
+def test_a_conjunction_names_each_formula_once():
+    formula = EQUAL
+    for _ in range(40):
+        formula = conjunction([formula, formula])
+    assert formula.parts == (EQUAL,)
+
+
+def test_depth_is_no_limit():
+    formula = EQUAL
+    for _ in range(5_000):
+        formula = Not(And((formula, LARGER)))
+    assert len(ordered(formula)) == 2 + 2 * 5_000
+    assert together([formula]) == [formula]
