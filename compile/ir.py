@@ -98,12 +98,25 @@ class SelectBest:
 
 
 @dataclass(frozen=True)
+class SelectBestMatch:
+    """Of (keys, queries), a selector of the keys that satisfy the predicate and score best for the query.
+
+    Attributes:
+        predicate: Of (key, query).
+        score: Of (key, query), called where the predicate holds; None is no score.
+    """
+
+    predicate: Predicate
+    score: Callable[[Value, Value], Value]
+
+
+@dataclass(frozen=True)
 class Conjunction:
     """Of several selectors by predicate, the selector of what all of them select."""
 
 
 VariableOp = Tokens | Indices | Apply | Linear | Where | Aggregate | BosAttention
-SelectorOp = Select | SelectBest | Conjunction
+SelectorOp = Select | SelectBest | SelectBestMatch | Conjunction
 
 
 @dataclass(frozen=True, eq=False)
@@ -337,7 +350,21 @@ class EqualityNode(PredicateNode):
 
 
 @dataclass(frozen=True, eq=False)
-class SelectBestNode(PredicateNode):
+class BestNode(PredicateNode):
+    """A selector of the best of the keys that satisfy the predicate; its subclasses say which those are."""
+
+
+@dataclass(frozen=True, eq=False)
+class BestMatchNode(BestNode):
+    """Of (keys, queries), a selector of the keys that score best for the query.
+
+    Its table has whole numbers: 0 where a key cannot be selected, else the place of its score, from 1, among those
+    that the query gives.
+    """
+
+
+@dataclass(frozen=True, eq=False)
+class SelectBestNode(BestNode):
     """Of (keys, queries, score), a selector of the best-scoring keys that satisfy the predicate."""
 
     @property

@@ -25,6 +25,8 @@ from rasplens.compile.errors import CompileError
 from rasplens.compile.ir import (
     UNDEFINED,
     AggregateNode,
+    BestMatchNode,
+    BestNode,
     BosAttentionNode,
     ConjunctionNode,
     Domain,
@@ -298,9 +300,39 @@ def _(op: ir.Select, node: LoweredSelector, analysis: _Analysis) -> FiniteNode:
 def _(op: ir.SelectBest, node: LoweredSelector, analysis: _Analysis) -> FiniteNode:
     table, raises = _predicate_table(op.predicate, False, node, analysis)
     (score,) = analysis.variables(node.inputs[2:])
-    _check_order(node, score)
+    _in_order(node, score.values)
     found = SelectBestNode(node.inputs, node.name, node.expr, True, table, raises)
     return found if score.is_partial else _predicate(found, analysis)
+
+
+@_analyse.register
+def _(op: ir.SelectBestMatch, node: LoweredSelector, analysis: _Analysis) -> FiniteNode:
+    holds, raises = _predicate_table(op.predicate, False, node, analysis)
+    places, scoring_raises = _score_places(op.score, holds, node, analysis)
+    raises = {**raises, **scoring_raises}
+    return _predicate(BestMatchNode(node.inputs, node.name, node.expr, True, places, raises), analysis)
+
+
+def _score_places(
+    score: Callable[[Value, Value], Value], holds: np.ndarray, node: LoweredSelector, analysis: _Analysis
+) -> tuple[np.ndarray, dict[tuple[int, ...], Exception]]:
+    """The place of each key's score among those for a query, from 1, 0 where it has none; and where it raises."""
+    keys, queries = analysis.variables(node.inputs)
+    places = np.zeros(holds.shape, dtype=int)
+    raises: dict[tuple[int, ...], Exception] = {}
+    for query, value in enumerate(queries.values):
+        scores: dict[int, Value] = {}
+        for key in np.flatnonzero(holds[:, query]).tolist():
+            try:
+                scores[key] = _call(node, score, keys.values[key], value)
+            except CompileError:
+                raise
+            except Exception as error:
+                raises[key, query] = error
+        given = {key: found for key, found in scores.items() if found is not None}
+        ascending = {found: place for place, found in enumerate(_in_order(node, set(given.values())), start=1)}
+        places[list(given), query] = [ascending[found] for found in given.values()]
+    return places, raises
 
 
 @_analyse.register
@@ -359,7 +391,8 @@ def _conjunct(predicate: PredicateNode, analysis: _Analysis) -> Conjunct:
         positions = keys.by_layout, queries.by_layout
     occur = tuple(slice(len(source.values) + source.is_partial) for source in (keys, queries))
     is_same = predicate.keys == predicate.queries
-    return Conjunct(predicate.table, predicate.table[occur], is_same, positions)
+    holds = predicate.table.astype(bool)
+    return Conjunct(holds, holds[occur], is_same, positions)
 
 
 def _widths_by_layout(selector: int, analysis: _Analysis) -> np.ndarray | None:
@@ -371,7 +404,7 @@ def _widths_by_layout(selector: int, analysis: _Analysis) -> np.ndarray | None:
             keys.is_partial or queries.is_partial
         ):
             continue
-        if isinstance(part, SelectBestNode) or keys.by_layout is None or queries.by_layout is None:
+        if isinstance(part, BestNode) or keys.by_layout is None or queries.by_layout is None:
             return None
         tables.append((part.table, keys.by_layout, queries.by_layout))
     if not tables:
@@ -395,9 +428,9 @@ def _check_combinations(node: Node, inputs: Sequence[VariableNode], limits: Comp
         )
 
 
-def _check_order(node: Node, score: VariableNode) -> None:
+def _in_order(node: Node, scores: Iterable[Value]) -> list[Value]:
     try:
-        sorted(score.values)
+        return sorted(scores)
     except TypeError as error:
         raise CompileError(f"The scores of {node.name!r} cannot be put in order: {error}.", node.expr) from None
 

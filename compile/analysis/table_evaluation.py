@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from functools import singledispatch
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Int, Shaped
 
 from rasplens.compile.analysis.domains import coder
 from rasplens.compile.ir import (
     UNDEFINED,
     AggregateNode,
+    BestMatchNode,
     BosAttentionNode,
     ConjunctionNode,
     FiniteGraph,
@@ -165,12 +166,18 @@ def _(node: SelectBestNode, i: int, graph: FiniteGraph, found: Trace) -> np.ndar
 
 
 @_select.register
+def _(node: BestMatchNode, i: int, graph: FiniteGraph, found: Trace) -> np.ndarray:
+    places = np.where(found.visible, _satisfies(i, node, found), 0)
+    return (places == places.max(axis=-1, keepdims=True)) & (places > 0)
+
+
+@_select.register
 def _(node: ConjunctionNode, i: int, graph: FiniteGraph, found: Trace) -> np.ndarray:
     return np.logical_and.reduce([found.selected[part] for part in node.inputs])
 
 
-def _satisfies(i: int, node: PredicateNode, found: Trace) -> Bool[np.ndarray, "batch query key"]:
-    """Where the predicate of a selector holds."""
+def _satisfies(i: int, node: PredicateNode, found: Trace) -> Shaped[np.ndarray, "batch query key"]:
+    """What the table of a selector says of every key and query."""
     keys, queries = found.codes[node.keys], found.codes[node.queries]
     at = tuple(np.broadcast_arrays(keys[:, None, :], queries[:, :, None]))
     _note_errors(i, node, at, found)

@@ -16,7 +16,14 @@ from jaxtyping import Float
 from rasplens.compile.analysis.rounding import LEAK
 from rasplens.compile.analysis.table_evaluation import ranking, recode
 from rasplens.compile.backend.residual_layout import Columns, Layout, sides_read
-from rasplens.compile.ir import AggregateNode, AttentionNode, EqualityNode, PredicateNode, SelectBestNode
+from rasplens.compile.ir import (
+    AggregateNode,
+    AttentionNode,
+    BestMatchNode,
+    EqualityNode,
+    PredicateNode,
+    SelectBestNode,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +72,7 @@ def _scores(selector: int, layout: Layout, counts: bool) -> tuple[Columns, Colum
         ranks = np.zeros((layout.d_model, 1))
         if layout.bos is not None or layout.pad is not None:  # what keys have in common makes no other difference
             ranks = ranks - sum(_excess(part, layout) for part in parts if isinstance(part, EqualityNode))
-        highest = 2 * len(parts)
+        highest = 2 * sum(_n_levels(part) for part in parts)
     if layout.pad is not None:  # below every key of the sequence, whatever the position that it stands at
         ranks = ranks - (highest + 2) * layout.is_pad()
     if layout.bos is not None:
@@ -88,6 +95,11 @@ def _best_scores(node: SelectBestNode, layout: Layout) -> tuple[list[tuple[Colum
     return [_predicate(node, layout, weight)], weight + 1, layout.onehot(node.score) @ ranks[:, None]
 
 
+def _n_levels(node: PredicateNode) -> int:
+    """How far up the keys of a predicate may stand: on one level, or on one a score."""
+    return max(1, int(node.table.max())) if isinstance(node, BestMatchNode) else 1
+
+
 def _excess(node: EqualityNode, layout: Layout) -> Columns:
     """By how much keys with the code of a query lie above the level of 2: all bits agree."""
     has_code = node.key_codes.any(axis=1, keepdims=True)
@@ -97,7 +109,8 @@ def _excess(node: EqualityNode, layout: Layout) -> Columns:
 def _predicate(node: PredicateNode, layout: Layout, weight: int) -> tuple[Columns, Columns]:
     """Columns whose product is `weight` where the predicate holds; the number of bits where it compares codes.
 
-    A side that makes no difference is read as the mere presence of a position.
+    Of keys that are scored for each query, it is `weight` times the place of the score. A side that makes no
+    difference is read as the mere presence of a position.
     """
     keys, queries = node.keys, node.queries
     if isinstance(node, EqualityNode):

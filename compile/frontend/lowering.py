@@ -6,7 +6,7 @@ value and the variable is a number, a lookup in between makes it categorical. Nu
 apart are categorical themselves.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
 
@@ -294,8 +294,10 @@ def _(expr: rasp.Aggregate, builder: _Builder) -> int:
 
 @_lower.register
 def _(expr: rasp.SelectBest, builder: _Builder) -> int:
-    inputs = tuple(builder.categorical(part) for part in (expr.keys, expr.queries, expr.score))
-    return builder.selector(ir.SelectBest(expr.predicate), inputs, expr)
+    matched = builder.categorical(expr.keys), builder.categorical(expr.queries)
+    if isinstance(expr.score, rasp.SOp):
+        return builder.selector(ir.SelectBest(expr.predicate), (*matched, builder.categorical(expr.score)), expr)
+    return builder.selector(ir.SelectBestMatch(expr.predicate, expr.score), matched, expr)
 
 
 @_lower.register
@@ -361,12 +363,39 @@ def _(expr: rasp.SelectBest, builder: _Builder) -> Formula:
     A head can select those directly, but not count or restrict them: then the best score is gathered
     first, and compared.
     """
+    if not isinstance(expr.score, rasp.SOp):
+        return _as_good_as_the_best(expr, expr.score, builder)
     ranked = rasp.Map(canonical, expr.score).named(f"{expr.score.name} (as a score)")
     scores = builder.categorical(ranked)
     best = rasp.Aggregate(expr, ranked).named(f"{expr.score.name} of {expr.name}")
     highest = builder.variable(ir.Aggregate(None), (builder.lower(expr), scores), best)
     predicate = Atom(builder.categorical(expr.keys), builder.categorical(expr.queries), expr.predicate)
     return And((predicate, Atom(scores, highest, rasp.Comparison.EQ)))
+
+
+def _as_good_as_the_best(
+    expr: rasp.SelectBest, score: Callable[[Value, Value], Value], builder: _Builder
+) -> Formula:
+    """The keys that score as high for the query as one best key does, which is gathered first.
+
+    Where keys of several values are best, those of one value are gathered: the last by its `repr`.
+    """
+
+    def ranked(key: Value, query: Value) -> Value:
+        found = score(key, query)
+        return None if found is None else (found, repr(key))
+
+    def is_best(key: Value, asked: tuple[Value, Value]) -> bool:
+        query, best = asked
+        if not (expr.predicate(key, query) and expr.predicate(best, query)):
+            return False
+        found = score(key, query)
+        return found is not None and bool(found == score(best, query))
+
+    one = rasp.SelectBest(expr.keys, expr.queries, expr.predicate, ranked)
+    best = rasp.Aggregate(one, expr.keys).named(f"{expr.keys.name} of {expr.name}")
+    asked = rasp.SequenceMap(lambda query, key: (query, key), expr.queries, best)
+    return Atom(builder.categorical(expr.keys), builder.categorical(asked), is_best)
 
 
 @_formula.register

@@ -5,11 +5,11 @@ import numpy as np
 from rasplens.compile.analysis.views import is_view
 from rasplens.compile.ir import (
     AggregateNode,
+    BestNode,
     ConjunctionNode,
     FiniteGraph,
     FiniteNode,
     PredicateNode,
-    SelectBestNode,
     WhereNode,
 )
 from rasplens.compile.passes.rewriting import Rewriting, rewrite
@@ -48,7 +48,7 @@ def _is_convertible(graph: FiniteGraph, choice: int, uses: np.ndarray) -> bool:
         len(aggregates) == 2
         and all(uses[i] == 1 for i in node.inputs[1:])
         and all(branch.fallbacks in ((), (None,)) for branch in aggregates)
-        and not any(isinstance(graph.nodes[branch.inputs[0]], SelectBestNode) for branch in aggregates)
+        and not any(isinstance(graph.nodes[branch.inputs[0]], BestNode) for branch in aggregates)
         and all(branch.encoding is node.encoding for branch in aggregates)
         and not condition.is_partial
         and is_view(graph, node.inputs[0])

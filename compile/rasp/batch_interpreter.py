@@ -69,6 +69,7 @@ class BatchInterpreter:
         self._ordered = expressions(program)
         self._values = {id(expr): _Values() for expr in self._ordered}
         self._tables = {id(expr): _Table() for expr in self._ordered}
+        self._score_tables = {id(expr): _Table() for expr in self._ordered if isinstance(expr, rasp.SelectBest)}
         self._vocab = tuple(vocab)
 
     @property
@@ -201,23 +202,42 @@ class BatchInterpreter:
 
     @_evaluate.register
     def _(self, expr: rasp.SelectBest, batch: _Batch) -> Matrices:
-        scores = batch.found[id(expr.score)]
-        candidates = self._matches(expr, batch) & batch.visible & (scores != UNDEFINED)[:, None, :]
-        known = self._values[id(expr.score)].known
+        scores, known = self._scores(expr, batch)
+        candidates = self._matches(expr, batch) & batch.visible & (scores != UNDEFINED)
         places = _places([known[code] for code in np.unique(scores) if code != UNDEFINED])
         if places is None:
-            return self._best_of_each(expr, candidates, scores, batch)
-        ranks = np.array([places.get(value_key(value), -1) for value in known])[scores][:, None, :]
+            return self._best_of_each(expr, candidates, scores, known, batch)
+        ranks = np.array([places.get(value_key(value), -1) for value in known])[scores]
         ranks = np.where(candidates, ranks, -1)
         return candidates & (ranks == ranks.max(axis=2, keepdims=True))
 
-    def _best_of_each(self, expr: rasp.SelectBest, candidates: Matrices, scores: Codes, batch: _Batch) -> Matrices:
+    def _scores(
+        self, expr: rasp.SelectBest, batch: _Batch
+    ) -> tuple[Int[np.ndarray, "#batch #pos pos"], list[Value]]:
+        """The codes of scores, `[batch, query, key]`, and the scores by code."""
+        score = expr.score
+        if isinstance(score, rasp.SOp):
+            return batch.found[id(score)][:, None, :], self._values[id(score)].known
+
+        def scored(key: Value, query: Value) -> int:
+            return self._code(expr, plain(score(key, query))) if expr.predicate(key, query) else UNDEFINED
+
+        return self._of_pairs(expr, self._score_tables[id(expr)], scored, batch), self._values[id(expr)].known
+
+    def _best_of_each(
+        self,
+        expr: rasp.SelectBest,
+        candidates: Matrices,
+        scores: Int[np.ndarray, "#batch #pos pos"],
+        known: list[Value],
+        batch: _Batch,
+    ) -> Matrices:
         """Where not all scores can be compared with each other: row by row."""
-        known, best = self._values[id(expr.score)].known, np.zeros_like(candidates)
-        scores = np.broadcast_to(scores, batch.ids.shape)
+        candidates = np.broadcast_to(candidates, (len(batch.ids), *candidates.shape[1:]))
+        scores, best = np.broadcast_to(scores, candidates.shape), np.zeros_like(candidates)
         for i, query in np.ndindex(candidates.shape[:2]):
             keys = np.flatnonzero(candidates[i, query])
-            mine = [known[scores[i, key]] for key in keys]
+            mine = [known[scores[i, query, key]] for key in keys]
             try:
                 highest = best_score(expr, mine)
             except UndefinedValue:
@@ -239,20 +259,31 @@ class BatchInterpreter:
         return ~batch.found[id(expr.inner)]
 
     def _matches(self, expr: rasp.Select | rasp.SelectBest, batch: _Batch) -> Matrices:
-        parts = expr.keys, expr.queries
-        keys, queries = (self._values[id(part)].known for part in parts)
+        def holds(key: Value, query: Value) -> int:
+            return bool(expr.predicate(key, query))
 
-        def holds(key: int, query: int) -> int:
+        return self._of_pairs(expr, self._tables[id(expr)], holds, batch).astype(bool)
+
+    def _of_pairs(
+        self,
+        expr: rasp.Select | rasp.SelectBest,
+        table: "_Table",
+        function: Callable[[Value, Value], int],
+        batch: _Batch,
+    ) -> Int[np.ndarray, "#batch pos pos"]:
+        """A code for every key and query, `[batch, query, key]`; undefined where one of them is."""
+        keys, queries = (self._values[id(part)].known for part in (expr.keys, expr.queries))
+
+        def result(key: int, query: int) -> int:
             if UNDEFINED in (key, query):
-                return False
+                return UNDEFINED
             try:
-                return bool(expr.predicate(keys[key], queries[query]))
+                return function(keys[key], queries[query])
             except Exception:
                 return FAILS
 
         given = [batch.found[id(expr.keys)][:, None, :], batch.found[id(expr.queries)][:, :, None]]
-        found = self._tables[id(expr)].of(given, [len(keys), len(queries)], holds)
-        return batch.noting_failures(found).astype(bool)
+        return batch.noting_failures(table.of(given, [len(keys), len(queries)], result))
 
 
 class _Values:

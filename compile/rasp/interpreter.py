@@ -7,7 +7,7 @@ be fast. Every expression is evaluated once per call, however often it is shared
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import singledispatch
+from functools import partial, singledispatch
 from typing import Any
 
 import numpy as np
@@ -260,13 +260,26 @@ def _(expr: rasp.Select, run: _Evaluation) -> Matrix:
 
 @_evaluate.register
 def _(expr: rasp.SelectBest, run: _Evaluation) -> Matrix:
-    scores = run.of(expr.score)
     rows = []
-    for row, visible in zip(_matches(expr, run), run.visible, strict=True):
-        candidates = [m and v and s is not None for m, v, s in zip(row, visible, scores, strict=True)]
+    for scores, visible in zip(_scores(expr, run), run.visible, strict=True):
+        candidates = [v and s is not None for s, v in zip(scores, visible, strict=True)]
         best = best_score(expr, [s for s, c in zip(scores, candidates, strict=True) if c])
         rows.append([bool(c and s == best) for s, c in zip(scores, candidates, strict=True)])
     return rows
+
+
+def _scores(expr: rasp.SelectBest, run: _Evaluation) -> list[list[Value]]:
+    """The score of each key for each query, `[query][key]`; None where the predicate does not hold."""
+    matches = _matches(expr, run)
+    if isinstance(expr.score, rasp.SOp):
+        scores = run.of(expr.score)
+        return [[s if m else None for m, s in zip(row, scores, strict=True)] for row in matches]
+    score = partial(_called, expr, "score", expr.score, run)
+    pairs = [[(key, query) for key in run.of(expr.keys)] for query in run.of(expr.queries)]
+    return [
+        [score(*pair) if m else None for m, pair in zip(row, of_row, strict=True)]
+        for row, of_row in zip(matches, pairs, strict=True)
+    ]
 
 
 def best_score(expr: rasp.SelectBest, scores: list[Value]) -> Value:
@@ -305,19 +318,27 @@ def _(expr: rasp.SelectorNot, run: _Evaluation) -> Matrix:
 
 
 def _matches(expr: rasp.Select | rasp.SelectBest, run: _Evaluation) -> Matrix:
+    def predicate(key: Value, query: Value) -> bool:
+        return bool(expr.predicate(key, query))
+
     def holds(key: Value, query: Value) -> bool:
-        if key is None or query is None:
-            return False
-        try:
-            return bool(expr.predicate(key, query))
-        except Exception as error:
-            raise UndefinedValue(
-                f"{expr.name!r} is undefined on {run.tokens}: its predicate raised {type(error).__name__} "
-                f"on key {key!r} and query {query!r} ({error})."
-            ) from error
+        return key is not None and query is not None and _called(expr, "predicate", predicate, run, key, query)
 
     keys, queries = run.of(expr.keys), run.of(expr.queries)
     return [[holds(key, query) for key in keys] for query in queries]
+
+
+def _called(
+    expr: rasp.Selector, role: str, function: Callable[..., Any], run: _Evaluation, key: Value, query: Value
+) -> Any:
+    """A selector's function of key and query."""
+    try:
+        return plain(function(key, query))
+    except Exception as error:
+        raise UndefinedValue(
+            f"{expr.name!r} is undefined on {run.tokens}: its {role} raised {type(error).__name__} "
+            f"on key {key!r} and query {query!r} ({error})."
+        ) from error
 
 
 def _constant(expr: rasp.ConstantSOp | rasp.ConstantSelector, run: _Evaluation, missing: Any) -> list[Any]:

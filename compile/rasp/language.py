@@ -159,13 +159,11 @@ class _WithConstant:
 
 def formula(function: Callable[..., Value], reads: Sequence[str]) -> str | None:
     """How a person would have written a map that an operator built; None for other functions."""
-    if function is operator.not_:
-        return f"~{reads[0]}"
     if isinstance(function, _WithConstant):
         reads = [repr(function.constant), *reads] if function.is_left else [*reads, repr(function.constant)]
         function = function.function
-    symbol = next((symbol for built, symbol in _SYMBOLS if built is function), None)
-    return f"({reads[0]} {symbol} {reads[1]})" if symbol is not None else None
+    written = next((written for built, written in _WRITTEN if built is function), None)
+    return written.format(*reads) if written is not None else None
 
 
 def _operator(function: Callable[[Value, Value], Value], symbol: str) -> Callable[..., "SOp"]:
@@ -209,10 +207,12 @@ def _or(x: Value, y: Value) -> Value:
     return x or y
 
 
-_SYMBOLS = (
-    (operator.add, "+"), (operator.sub, "-"), (operator.mul, "*"), (operator.truediv, "/"), (_and, "&"),
-    (_or, "|"), (operator.lt, "<"), (operator.le, "<="), (operator.gt, ">"), (operator.ge, ">="),
-    (operator.eq, "=="), (operator.ne, "!="),
+_WRITTEN = (
+    (operator.add, "({} + {})"), (operator.sub, "({} - {})"), (operator.mul, "({} * {})"),
+    (operator.truediv, "({} / {})"), (operator.floordiv, "({} // {})"), (operator.mod, "({} % {})"),
+    (_and, "({} & {})"), (_or, "({} | {})"), (operator.lt, "({} < {})"), (operator.le, "({} <= {})"),
+    (operator.gt, "({} > {})"), (operator.ge, "({} >= {})"), (operator.eq, "({} == {})"),
+    (operator.ne, "({} != {})"), (operator.not_, "~{}"), (operator.neg, "-{}"), (abs, "abs({})"),
 )  # fmt: skip
 """The functions that operators build maps of, each as it is written."""
 
@@ -227,6 +227,8 @@ class SOp(RASPExpr):
     __sub__, __rsub__ = _operator(operator.sub, "-"), _reflected(operator.sub, "-")
     __mul__, __rmul__ = _operator(operator.mul, "*"), _reflected(operator.mul, "*")
     __truediv__, __rtruediv__ = _operator(operator.truediv, "/"), _reflected(operator.truediv, "/")
+    __floordiv__, __rfloordiv__ = _operator(operator.floordiv, "//"), _reflected(operator.floordiv, "//")
+    __mod__, __rmod__ = _operator(operator.mod, "%"), _reflected(operator.mod, "%")
     __and__, __rand__ = _operator(_and, "and"), _reflected(_and, "and")
     __or__, __ror__ = _operator(_or, "or"), _reflected(_or, "or")
     __lt__, __le__ = _operator(operator.lt, "<"), _operator(operator.le, "<=")
@@ -236,6 +238,12 @@ class SOp(RASPExpr):
 
     def __invert__(self) -> "SOp":
         return Map(operator.not_, self, annotations={"name": f"(not {self.name})"})
+
+    def __neg__(self) -> "SOp":
+        return Map(operator.neg, self, annotations={"name": f"(-{self.name})"})
+
+    def __abs__(self) -> "SOp":
+        return Map(abs, self, annotations={"name": f"(abs {self.name})"})
 
     def __bool__(self) -> bool:
         """Refused: `x == y` builds an s-op, which is neither true nor false.
@@ -304,12 +312,19 @@ class LinearSequenceMap(SOp):
 class Where(SOp):
     """`then` where the condition holds, `otherwise` where it does not (an addition to Tracr's RASP).
 
-    It is undefined where the condition is, or where the branch that it takes is; the other may be.
+    It is undefined where the condition is, or where the branch that it takes is; the other may be. A constant
+    branch becomes `Full` of it.
     """
 
     condition: SOp
     then: SOp
     otherwise: SOp
+
+    def __post_init__(self) -> None:
+        for branch in ("then", "otherwise"):
+            if isinstance(getattr(self, branch), bool | int | float | str | tuple):
+                object.__setattr__(self, branch, Full(getattr(self, branch)))
+        super().__post_init__()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -358,15 +373,23 @@ class Select(Selector):
 class SelectBest(Selector):
     """Selects, of the keys for which the predicate holds, those whose `score` is highest.
 
-    `score` is evaluated at the key; keys that tie are all selected, and keys without a score never.
-    An addition to Tracr's RASP: with it, "the latest earlier occurrence" and "the smallest larger
-    value" are one attention head, as they are in trained models.
+    `score` is an s-op, evaluated at the key, or a function of (key, query), called where the predicate holds.
+    Keys that tie are all selected, and keys without a score never; scores that are tuples rank by their first
+    parts, then by their second ones. An addition to Tracr's RASP: with it, "the latest earlier occurrence", "the
+    smallest larger value" and "the nearest match" are one attention head, as they are in trained models.
     """
 
     keys: SOp
     queries: SOp
     predicate: Predicate
-    score: SOp
+    score: SOp | Callable[[Value, Value], Value]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.score, SOp) and (isinstance(self.score, RASPExpr) or not callable(self.score)):
+            raise TypeError(
+                f"`score` of SelectBest must be an s-op or a Python function of (key, query); got {self.score!r}."
+            )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

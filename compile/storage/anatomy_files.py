@@ -234,7 +234,11 @@ def _(expr: rasp.Select | rasp.SelectBest, values: Values) -> Json:
     predicate = expr.predicate
     is_table = isinstance(predicate, Lookup)
     function = predicate if is_table else lambda key, query: bool(predicate(key, query))
-    return {"table": _table(function, (expr.keys, expr.queries), values)}
+    inputs = expr.keys, expr.queries
+    found = {"table": _table(function, inputs, values)}
+    if isinstance(expr, rasp.Select) or isinstance(expr.score, rasp.SOp):
+        return found
+    return {**found, "scores": _table(expr.score, inputs, values)}
 
 
 @_content.register
@@ -292,7 +296,8 @@ def _expression(node: Json, reads: list[Any], annotations: Json) -> rasp.RASPExp
     if kind is rasp.Select:
         return rasp.Select(reads[0], reads[1], _lookup(node), annotations=annotations)
     if kind is rasp.SelectBest:
-        keys, queries, score = reads
+        keys, queries = reads[:2]
+        score = _lookup(node, "scores") if "scores" in node else reads[2]
         return rasp.SelectBest(keys, queries, _lookup(node), score, annotations=annotations)
     if kind is rasp.LinearSequenceMap:
         return rasp.LinearSequenceMap(*reads, *node["factors"], annotations=annotations)
@@ -313,8 +318,8 @@ def _kind(name: str) -> Any:
     return kind
 
 
-def _lookup(node: Json) -> Lookup:
-    return Lookup(tuple(tuple(_from_json(value) for value in row) for row in node["table"]))
+def _lookup(node: Json, table: str = "table") -> Lookup:
+    return Lookup(tuple(tuple(_from_json(value) for value in row) for row in node[table]))
 
 
 def _to_json(value: Value) -> Any:

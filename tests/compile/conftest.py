@@ -43,6 +43,14 @@ class Case:
     name: str = ""
 
 
+PLACED = SequenceMap(lambda token, index: (token, index), tokens, indices).named("placed")
+
+
+def scored(key: str, query: int) -> int:
+    """By a table, as programs do that are learned by gradient."""
+    return {"a": (0, 2, 1, 1), "b": (3, 2, 0, 1), "c": (1, 0, 5, 1)}[key][query]
+
+
 def frac_prevs(sop: SOp) -> SOp:
     return numerical(Aggregate(Select(indices, indices, Comparison.LEQ), numerical(sop), default=0))
 
@@ -129,6 +137,40 @@ CASES: dict[str, Callable[[], Case]] = {
     "select best with undefined scores": lambda: Case(
         Aggregate(SelectBest(tokens, tokens, Comparison.TRUE, Aggregate(PREVIOUS, indices)), indices)
     ),
+    "select best of key and query": lambda: Case(
+        numerical(
+            Aggregate(
+                SelectBest(tokens, tokens, Comparison.NEQ, lambda k, q: -abs(k - q)),
+                numerical(indices * 1),
+                default=9,
+            )
+        ),
+        vocab=(0, 1, 3),
+    ),
+    "select the nearest match": lambda: Case(
+        Aggregate(
+            SelectBest(
+                PLACED, PLACED, lambda k, q: k[0] == q[0] and k != q, lambda k, q: (-abs(k[1] - q[1]), -k[1])
+            ),
+            indices,
+            default="none",
+        ),
+        vocab=("a", "b"),
+    ),
+    "select best of key and query with ties": lambda: Case(
+        numerical(Aggregate(SelectBest(tokens, indices, Comparison.TRUE, scored), numerical(indices * 1)))
+    ),
+    "select best of key and query, unscored": lambda: Case(
+        Aggregate(SelectBest(tokens, tokens, Comparison.TRUE, lambda k, q: ord(k) if k < q else None), tokens),
+        options={"causal": True},
+    ),
+    "counts of the best of key and query": lambda: Case(
+        SelectorWidth(~SelectBest(tokens, indices, Comparison.TRUE, scored) & BACK), max_len=3
+    ),
+    "remainders and quotients": lambda: Case(7 % (indices + 1) + -indices % 3 + indices // 2 + 5 // (HIST + 1)),
+    "numbers without a sign": lambda: Case(numerical(abs(indices - HIST))),
+    "where with a constant": lambda: Case(Where(tokens == "a", "z", tokens)),
+    "where with a constant number": lambda: Case(numerical(Where(HIST == 1, numerical(HIST), 0.5))),
     "induction": lambda: Case(
         Aggregate(SelectBest(SHIFTED, tokens, Comparison.EQ, indices), tokens), options={"causal": True}
     ),

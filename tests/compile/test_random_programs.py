@@ -44,7 +44,7 @@ predicates = table(2, st.booleans())
 def selects(sops):
     """Selectors, and any boolean combination of up to three of them."""
     plain = st.builds(Select, sops, sops, predicates)
-    best = st.builds(SelectBest, sops, sops, predicates, sops)
+    best = st.builds(SelectBest, sops, sops, predicates, st.one_of(sops, pair_maps))
     leaf = st.one_of(plain, plain, best)
     return st.recursive(
         leaf,

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from rasplens.compile.ir import ConjunctionNode, FiniteGraph, FiniteNode, PredicateNode, SelectBestNode
+from rasplens.compile.ir import BestNode, ConjunctionNode, FiniteGraph, FiniteNode, PredicateNode
 from rasplens.compile.passes.rewriting import Rewriting, rewrite
 
 
@@ -25,7 +25,7 @@ def remove_trivial_predicates(graph: FiniteGraph) -> FiniteGraph:
 
 def _always_holds(node: PredicateNode, rewriting: Rewriting) -> bool:
     """Whether a predicate is true wherever its keys and queries can be; a best key is a choice even then."""
-    if isinstance(node, SelectBestNode):
+    if isinstance(node, BestNode):
         return False
     keys, queries = (rewriting.variable(i) for i in node.inputs)
     return bool(node.table[: len(keys.values) + keys.is_partial, : len(queries.values) + queries.is_partial].all())

@@ -188,6 +188,14 @@ def test_rows_that_see_nothing_fall_back_on_the_default():
             lambda: Aggregate(SelectBest(tokens, tokens, EQ, Map(lambda t: [1, "x", 2][t], tokens)), tokens),
             "scores of .* cannot be put in order",
         ),
+        (
+            lambda: Aggregate(SelectBest(tokens, tokens, Comparison.TRUE, lambda k, q: "x" if k else q), tokens),
+            "scores of .* cannot be put in order",
+        ),
+        (
+            lambda: Aggregate(SelectBest(tokens, tokens, Comparison.TRUE, lambda k, q: float("nan")), tokens),
+            "'select_best' returned nan",
+        ),
     ],
 )
 def test_programs_without_a_finite_meaning_are_refused(build, message):

@@ -131,6 +131,13 @@ def test_a_best_key_is_counted_by_comparing_with_the_best_score():
     assert "SelectBest" in kinds(Aggregate(latest & EQUAL, tokens))
 
 
+def test_a_best_match_is_one_head_and_counted_through_one_of_the_best_keys():
+    nearest = SelectBest(tokens, tokens, Comparison.NEQ, lambda key, query: -abs(key - query))
+    assert kinds(Aggregate(nearest, tokens)).count("SelectBestMatch") == 1
+    found = kinds(SelectorWidth(nearest))
+    assert found.count("SelectBestMatch") == found.count("Aggregate") == 1
+
+
 def test_what_no_head_can_do_is_refused_with_the_expression():
     with pytest.raises(CompileError, match="cannot be compiled") as caught:
         build_graph(rasp.SOp())

@@ -119,6 +119,27 @@ EDGES = {
     "best where scores are undefined": Aggregate(
         SelectBest(tokens, tokens, Comparison.TRUE, Map(lambda t: None if t else 1, tokens)), tokens, "none"
     ),
+    "best by a score of key and query": Aggregate(
+        SelectBest(tokens, tokens, Comparison.TRUE, lambda k, q: -abs(k - q)), indices
+    ),
+    "nearest by a score of two positions": Aggregate(
+        SelectBest(indices, indices, Comparison.NEQ, lambda k, q: (-abs(k - q), k)), tokens, "none"
+    ),
+    "best where scores of key and query are undefined": Aggregate(
+        SelectBest(tokens, indices, Comparison.NEQ, lambda k, q: None if k == 1 else k - q), tokens, "none"
+    ),
+    "best by a score that raises": Aggregate(
+        SelectBest(tokens, tokens, Comparison.TRUE, lambda k, q: 1 / (k + q)), indices
+    ),
+    "best by a score that raises only where the predicate fails": Aggregate(
+        SelectBest(tokens, tokens, lambda k, q: k + q > 0, lambda k, q: 1 / (k + q)), indices
+    ),
+    "best by scores of key and query that cannot be compared": Aggregate(
+        SelectBest(tokens, tokens, Comparison.TRUE, lambda k, q: ("x", 1, 2)[k] if q else k), tokens
+    ),
+    "best by a score of key and query that is nan": Aggregate(
+        SelectBest(tokens, tokens, Comparison.TRUE, lambda k, q: math.nan if k > q else k), tokens
+    ),
     "negations": SelectorWidth(~SAME & ~Select(indices, indices, Comparison.LT)),
     "values that cannot be hashed": Map(len, Map(lambda t: [t] * t, tokens)),
     "large numbers": Map(lambda t: 10**18 + t, tokens),

@@ -130,6 +130,26 @@ def test_select_best_selects_all_that_tie_and_nothing_unscored():
     assert run(SelectBest(tokens, tokens, Comparison.FALSE, tokens), [1, 2]) == [[False, False]] * 2
 
 
+def test_select_best_takes_a_score_of_key_and_query():
+    nearest = SelectBest(tokens, tokens, Comparison.NEQ, lambda key, query: -abs(key - query))
+    assert run(nearest, [1, 5, 4, 3]) == [
+        [False, False, False, True], [False, False, True, False], [False, True, False, True],
+        [False, False, True, False],
+    ]  # fmt: skip
+    assert run(nearest, [5, 4, 3], causal=True) == [[False] * 3, [True, False, False], [False, True, False]]
+    first = SelectBest(tokens, indices, Comparison.TRUE, lambda key, query: None if key == "a" else (key, query))
+    assert run(first, "abc") == [[False, False, True]] * 3
+    assert run(first, "aa") == [[False, False]] * 2
+
+
+def test_a_score_that_raises_is_named_with_its_key_and_query():
+    inverse = SelectBest(tokens, tokens, Comparison.TRUE, lambda key, query: 1 / (key - query)).named("inverse")
+    with pytest.raises(
+        UndefinedValue, match=r"'inverse' .*: its score raised ZeroDivisionError on key 1 and query 1"
+    ):
+        run(inverse, [1, 2])
+
+
 def test_where_needs_only_the_branch_that_it_takes():
     assert run(Where(indices == 0, tokens, SHIFTED), "ab") == ["a", "a"]
     assert run(Where(indices == 1, tokens, SHIFTED), "ab") == [None, "b"]

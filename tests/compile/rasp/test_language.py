@@ -48,6 +48,15 @@ from rasplens.compile.rasp import (
         ((tokens > 1) & (tokens < 3), [False, True, False]),
         ((tokens < 2) | (tokens > 2), [True, False, True]),
         (~(tokens == 2), [True, False, True]),
+        (tokens // 2, [0, 1, 1]),
+        (7 // tokens, [7, 3, 2]),
+        (indices // tokens, [0, 0, 0]),
+        (tokens % 2, [1, 0, 1]),
+        (5 % tokens, [0, 1, 2]),
+        ((tokens * 5) % (indices + 2), [1, 1, 3]),
+        (-tokens, [-1, -2, -3]),
+        (abs(tokens - 2), [1, 0, 1]),
+        (-tokens % 2, [1, 0, 1]),
         (True & (tokens == 3), [False, False, True]),
         (False | (tokens == 3), [False, False, True]),
     ],
@@ -67,6 +76,8 @@ def test_operators_give_readable_names():
     assert (tokens == "x").name == "(tokens == 'x')"
     assert (1 - indices).name == "(1 - indices)"
     assert (~tokens).name == "(not tokens)"
+    assert (-tokens % 2).name == "((-tokens) % 2)"
+    assert abs(3 // tokens).name == "(abs (3 // tokens))"
     too_long = (tokens + indices) * (tokens - indices)
     assert too_long.name == "sequence_map"
 
@@ -135,6 +146,16 @@ def test_the_repr_shows_one_level_however_deep_the_program():
     assert repr(tokens) == "<TokensType>"
 
 
+def test_a_constant_branch_stands_at_every_position():
+    assert Where(tokens == 1, "one", tokens)([1, 2]) == ["one", 2]
+    assert Where(tokens == 1, tokens, (0, 0.5))([1, 2]) == [1, (0, 0.5)]
+    assert Where(tokens == 1, True, False)([1, 2]) == [True, False]
+    assert [child.name for child in Where(tokens, 1, 2).children] == ["tokens", "full", "full"]
+
+
+SELECTOR = Select(tokens, tokens, Comparison.EQ)
+
+
 @pytest.mark.parametrize(
     ("build", "message"),
     [
@@ -148,7 +169,13 @@ def test_the_repr_shows_one_level_however_deep_the_program():
         (lambda: Select(tokens, 0, Comparison.EQ), "`queries` of Select must be an s-op"),
         (lambda: Select(tokens, tokens, True), "Select needs a Python function"),
         (lambda: SelectBest(tokens, tokens, True, tokens), "SelectBest needs a Python function"),
-        (lambda: SelectBest(tokens, tokens, Comparison.EQ, 1), "`score` of SelectBest must be an s-op"),
+        (
+            lambda: SelectBest(tokens, tokens, Comparison.EQ, 1),
+            "`score` of SelectBest must be an s-op or a Python",
+        ),
+        (lambda: SelectBest(tokens, tokens, Comparison.EQ, SELECTOR), "`score` of SelectBest must be an s-op"),
+        (lambda: Where(tokens, None, tokens), r"`then` of Where must be an s-op; got None"),
+        (lambda: Where(tokens, tokens, [1]), r"`otherwise` of Where must be an s-op; got \[1\]"),
         (lambda: SelectorWidth(tokens), "`selector` of SelectorWidth must be a selector; got <TokensType>"),
         (lambda: Aggregate(tokens, tokens), "`selector` of Aggregate must be a selector"),
         (lambda: Aggregate(Select(tokens, tokens, Comparison.EQ), 1), "`sop` of Aggregate must be an s-op"),
