@@ -90,7 +90,7 @@ def test_attribution_of_a_node_is_the_gradient_at_what_it_writes(random_model, t
 def test_transformer_lens_takes_the_gradient_at_the_other_input(random_model, task, metric, monkeypatch):
     asked = discovery_problem(random_model, task, Protocol(n_pairs=3, metric=metric))
     found = eap_transformer_lens(asked)
-    monkeypatch.setattr(attribution, "_shares", lambda: [1.0])
+    monkeypatch.setattr(attribution, "_shares", lambda points: [1.0])
     np.testing.assert_allclose(found, eap_ig_inputs(asked), atol=1e-6)
     assert np.abs(found - eap(asked)).max() > 1e-3
 
@@ -102,7 +102,7 @@ def test_transformer_lens_is_asked_about_models_without_mlps_as_well(task, kind,
         normalization=kind,
     )  # fmt: skip
     asked = discovery_problem(untrained_like(config, causal_mask(2, 5), 0), task, Protocol(n_pairs=3))
-    monkeypatch.setattr(attribution, "_shares", lambda: [1.0])
+    monkeypatch.setattr(attribution, "_shares", lambda points: [1.0])
     np.testing.assert_allclose(eap_transformer_lens(asked), eap_ig_inputs(asked), atol=1e-6)
 
 
