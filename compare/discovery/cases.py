@@ -78,7 +78,9 @@ class Case:
         input, it changes no answer. So of ablation by other inputs it is known that all its other edges are outside.
         """
         graph = edge_graph(self.transformer.config)
-        there = {edge for edge, is_there in zip(graph.edges, graph.touching(self.untested), strict=True) if is_there}
+        there = {
+            edge for edge, is_there in zip(graph.edges, graph.touching(self.untested), strict=True) if is_there
+        }
         return frozenset(there if _counts_constants(protocol) else there & self.varying)
 
     @property

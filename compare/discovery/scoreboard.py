@@ -51,9 +51,7 @@ def board(
                         raise RaspLensError(f"{name}, on {case.program}, {case.kind}: {error}") from error
                     given[name, seen] = scores, time.perf_counter() - began
                 scores, seconds = given[name, seen]
-                found = score_edges(
-                    problem, scores, case.truth(protocol), case.decoys, case.unknown(protocol)
-                )
+                found = score_edges(problem, scores, case.truth(protocol), case.decoys, case.unknown(protocol))
                 rows.append(
                     {
                         "program": case.program,

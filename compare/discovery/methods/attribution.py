@@ -101,9 +101,7 @@ def _of_nodes(problem: Problem, of_edges: Callable[[Problem], Scores]) -> Scores
     return lesser_of_ends(graph, by_node)
 
 
-def _warn_if_incomplete(
-    problem: Problem, name: str, ways: Bool[np.ndarray, "way edge"], found: Scores
-) -> None:
+def _warn_if_incomplete(problem: Problem, name: str, ways: Bool[np.ndarray, "way edge"], found: Scores) -> None:
     """Warns if what edges are given does not add up to the damage of ablating all that change on one way."""
     damages = effects(problem, ways.astype(np.float32))
     missed, total = np.abs(ways @ found - damages).sum(), np.abs(damages).sum()

@@ -71,7 +71,8 @@ def test_the_order_of_edges_that_tie_favours_no_circuit(asked, case):
     equal = score_edges(asked, np.zeros(n), case.varying)
     exact = score_edges(asked, exact_edges(asked), case.varying)
     assert equal.cpr < 0.8 * exact.cpr
-    assert score_edges(asked, np.zeros(n), case.varying) == equal
+    again = score_edges(asked, np.zeros(n), case.varying)
+    assert (again.cpr, again.cmd) == (equal.cpr, equal.cmd)
     assert equal.average_precision == pytest.approx(equal.base_rate)
 
 
