@@ -74,8 +74,8 @@ class Case:
     def unknown(self, protocol: Protocol) -> frozenset[str]:
         """The edges that are not scored: at a node that could not be tested, nothing says what is in the circuit.
 
-        Such a node gives the same on all inputs, or its answers do not depend on what it gives: taken from another
-        input, it changes no answer. So of ablation by other inputs it is known that all its other edges are outside.
+        Taken from another input, such a node changes no answer of the program, nor of the model. So where edges
+        carry other inputs, those that pass the same on all of them are known to be outside.
         """
         graph = edge_graph(self.transformer.config)
         there = {
@@ -177,7 +177,7 @@ def siit_case(
 
     Raises:
         RaspLensError: If the stored model implements another program, or is for other inputs; or if the model
-            does not implement the program well enough for its circuit to be known, or none of its nodes can be tested.
+            does not implement the program well enough for its circuit to be known, or no node can be tested.
     """
     if path is None:
         model = train_to_implement(compiled, task, seed=seed)

@@ -143,7 +143,7 @@ def faithfulness(problem: Problem, ranked: Scores) -> tuple[float, float]:
 
 
 def _places_in_random_orders(ranked: Scores, seed: int) -> Int[np.ndarray, "order edge"]:
-    """Each edge's place behind those with larger scores; edges that tie are in a random order, `N_ORDERS` times."""
+    """Each edge's place behind those with larger scores, with ties in `N_ORDERS` random orders."""
     random, n = rng(seed, "orders of ties"), len(ranked)
     orders = [np.lexsort((random.permutation(n), -ranked)) for _ in range(N_ORDERS)]
     return np.stack([np.argsort(order) for order in orders])

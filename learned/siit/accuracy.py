@@ -59,7 +59,7 @@ class ImplementationAccuracy:
 
     @property
     def untested(self) -> tuple[str, ...]:
-        """The nodes of which no interchange changes an answer, such as of a constant: what they compute is not known."""
+        """The nodes of which no interchange changes an answer, such as of constants: nothing was measured."""
         return tuple(node for node, share in self.changed.items() if math.isnan(share))
 
     @property

@@ -165,8 +165,8 @@ def _show_nodes(model: SIITModel, out: Path) -> None:
     terminal.out.print(f"{said}. Model: {out}")
     if found.untested:
         terminal.out.print(
-            f"{len(found.untested)} of {len(rows)} nodes are not tested: no interchange of them changes an answer. "
-            "What they compute is not known."
+            f"{len(found.untested)} of {len(rows)} nodes are not tested: no interchange of them changes an "
+            "answer. What they compute is not known."
         )
     if not found.reaches(PUBLISHED_MARKS):
         marks = ", ".join(f"{kind} {mark:g}" for kind, mark in PUBLISHED_MARKS.items())

@@ -146,7 +146,7 @@ def test_controls_look_at_no_input(case, name):
 
 
 def test_weights_that_have_no_direction_in_common_have_no_product(case):
-    """Of a compiled model these are all edges that the program has not, but for the decoy's, which reads as well."""
+    """Of a compiled model: edges that the program has not, but for the decoy's, which reads as its model does."""
     asked = case.problem(Protocol(n_pairs=4))
     scores = METHODS["weights"](asked)
     assert (scores[asked.graph.mask_of(case.edges)] > 1e-3).all()
