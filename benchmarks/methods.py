@@ -31,6 +31,9 @@ DEFAULT = "default"
 SIZE = 900, 400
 """Of the picture, in pixels."""
 
+GRADIENTS = ["eap", "eap-transformer-lens", "eap-ig-inputs", "eap-ig-activations", "ap-nodes", "ap-ig-nodes"]
+"""Methods that approximate patching by gradients."""
+
 PROTOCOLS = {
     "zero ablation": Protocol(ablation="zero"),
     "mean ablation": Protocol(ablation="mean"),
@@ -46,9 +49,15 @@ PROTOCOLS = {
 }
 """What is changed of the default, one thing at a time, but for what is added to the loss."""
 
-ITS_EDGES = Protocol(embeddings="one", heads="whole", circuit="program", n_pairs=32)
-"""Those of InterpBench's public code: tokens and positions are one node, each head is one, and the circuit is all
-of the program's."""
+FLOORS = {f"floor {floor:g}": Protocol(floor=floor) for floor in (0.0, 1e-9, 1e-6, 1e-3)}
+"""From which share of the largest score on scores are told apart."""
+
+TOLD_APART = ["exact", *GRADIENTS]
+"""Methods whose ranks are shown under every floor."""
+
+ITS_EDGES = Protocol(embeddings="one", heads="whole", circuit="program", floor=0.0, n_pairs=32)
+"""Those of InterpBench's public code: tokens and positions are one node, each head is one, the circuit is all of
+the program's, and scores have no floor."""
 
 INTERPBENCH = {
     "its edges": ITS_EDGES,
@@ -59,6 +68,9 @@ INTERPBENCH = {
 
 VARIED = ["exact", "eap", "eap-ig-inputs"]
 """Methods that are tried under every protocol."""
+
+OF_CURVE = "stairs"
+"""In the name of a protocol that changes the ROC curve alone: its average precision is another's."""
 
 OF_ONE_NODE = 2
 """Edges of a circuit of one node: from the input, and into the logits."""
@@ -114,7 +126,10 @@ def asked(programs_of: str, has_logits: bool) -> list[tuple[Collection[str], Map
     """Which methods are run under which protocols."""
     if programs_of == "library":
         of_numbers = {each: protocol for each, protocol in PROTOCOLS.items() if protocol.metric == "kl"}
-        return [(METHODS, {DEFAULT: Protocol()}), (VARIED, PROTOCOLS if has_logits else of_numbers)]
+        default = {DEFAULT: Protocol()}
+        controls = [name for name in METHODS if name not in TOLD_APART]
+        varied = PROTOCOLS if has_logits else of_numbers
+        return [(TOLD_APART, default | FLOORS), (controls, default), (VARIED, varied)]
     default = {DEFAULT: Protocol(n_pairs=32)}
     # Its methods by gradients take those of the loss, summed over an input's answers.
     of_loss = {each: replace(one, metric="loss", answers="sum") for each, one in INTERPBENCH.items()}
@@ -132,9 +147,10 @@ def tables(found: pd.DataFrame, seed: int, is_published: bool) -> str:
     default = done[done["protocol"] == DEFAULT]
     parts = [
         f"### {default['program'].nunique()} programs, {len(default.groupby(['program', 'kind']))} models",
-        by_kind(default, "auroc", seed),
-        "### Average precision",
+        "Average precision:",
         by_kind(default, "average_precision", seed),
+        "### AUROC",
+        by_kind(default, "auroc", seed),
         "### Other measures, medians over all models",
         _measures(default),
     ]
@@ -147,7 +163,11 @@ def tables(found: pd.DataFrame, seed: int, is_published: bool) -> str:
             heading = f"### Beside published figures: median AUROC, {some['program'].nunique()} programs{of_which}"
             parts += [heading, _published(some, seed)]
     else:
-        parts += ["### Other protocols: median AUROC over all models", _protocols(done, seed)]
+        parts += ["### By the floor: median average precision and AUROC over all models", _floors(done, seed)]
+        of_ranks = done[~done["protocol"].str.contains(OF_CURVE)]
+        parts += ["### Other protocols: median average precision over all models"]
+        parts += [_protocols(of_ranks, "average_precision", seed)]
+        parts += ["### Other protocols: median AUROC over all models", _protocols(done, "auroc", seed)]
     return "\n\n".join([*parts, *left_out(found)])
 
 
@@ -156,7 +176,7 @@ def each_model(found: pd.DataFrame) -> str:
     default = found[found["protocol"] == DEFAULT]
     methods = list(dict.fromkeys(default["method"]))
     parts = []
-    for measure, title in (("auroc", "AUROC"), ("average_precision", "Average precision")):
+    for measure, title in (("average_precision", "Average precision"), ("auroc", "AUROC")):
         rows = []
         for names, of_model in default.groupby(["name", "kind"], sort=False):
             cells = of_model.set_index("method").loc[methods]
@@ -186,11 +206,25 @@ def _measures(default: pd.DataFrame) -> str:
     return table(["method", *names.values()], rows)
 
 
-def _protocols(done: pd.DataFrame, seed: int) -> str:
-    found = medians(done, "auroc", ["protocol", "method"], seed).set_index(["protocol", "method"])
+def _floors(done: pd.DataFrame, seed: int) -> str:
+    """By method, medians under each floor: of average precision, then of AUROC."""
+    keys = ["protocol", "method"]
+    measures = "average_precision", "auroc"
+    precision, area = (medians(done, measure, keys, seed).set_index(keys)["median"] for measure in measures)
+    rows = [
+        [f"`{method}`", *(f"{precision[key]:.3f}, {area[key]:.3f}" for key in ((each, method) for each in FLOORS))]
+        for method in TOLD_APART
+        if (next(iter(FLOORS)), method) in area.index
+    ]
+    return table(["method", *FLOORS], rows)
+
+
+def _protocols(done: pd.DataFrame, measure: str, seed: int) -> str:
+    found = medians(done, measure, ["protocol", "method"], seed).set_index(["protocol", "method"])
     rows = [
         [name, *(interval(found.loc[(name, method)]) for method in VARIED)]
         for name in dict.fromkeys(done["protocol"])
+        if name not in FLOORS
     ]
     return table(["protocol", *(f"`{method}`" for method in VARIED)], rows)
 

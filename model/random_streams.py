@@ -52,6 +52,7 @@ STREAMS: Mapping[str, int] = MappingProxyType(
         "joint interchange sites": 33,
         "intervals of areas": 34,
         "joint interchange told": 35,
+        "orders of ties": 36,
         "twins": 40,
         "random programs": 41,
     }

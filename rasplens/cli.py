@@ -518,6 +518,9 @@ def methods(
     without_embeddings: Annotated[
         bool, typer.Option("--without-embeddings", metavar=FLAG, help="Leave out edges from embeddings.")
     ] = False,
+    points: Annotated[
+        int | None, typer.Option(metavar="N", help="Points of integrated gradients; 100 by default.")
+    ] = None,
     variables: Annotated[
         bool,
         typer.Option("--variables", metavar=FLAG, help="Score methods that look for variables, not for circuits."),
@@ -539,7 +542,7 @@ def methods(
 
     Example: rasplens methods sort --kind disguised --method eap --method acdc
     """
-    from rasplens.compare.discovery.problem import Protocol
+    from rasplens.compare.discovery.problem import POINTS, Protocol
     from rasplens.sources import Sizes
     from rasplens.workflows.methods import Wanted, find_variables_and_show, score_and_show
 
@@ -547,11 +550,11 @@ def methods(
         raise RaspLensError("--model has a model, --kind makes one; omit one of them.")
     wanted = Wanted(source, program, Sizes(vocab, max_len, causal, output=output), kind.value, seed, model)
     if variables:
-        is_default = ablation is AblationName.resample and metric is MetricName.kl
+        is_default = ablation is AblationName.resample and metric is MetricName.kl and points is None
         if scores or export or signed or one_token or without_embeddings or not is_default:
             raise RaspLensError(
                 "--variables looks for no edges; omit --ablation, --metric, --one-token, --signed, "
-                "--without-embeddings, --scores and --export."
+                "--without-embeddings, --points, --scores and --export."
             )
         find_variables_and_show(wanted, method or [], json)
         return
@@ -561,6 +564,7 @@ def methods(
         corruption="one_token" if one_token else "task",
         absolute=not signed,
         embeddings="out" if without_embeddings else "apart",
+        points=POINTS if points is None else points,
         seed=seed,
     )
     to = None if export is None else _to(ctx, export)

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from rasplens.compare.discovery.edge_graph import edge_graph
 from rasplens.compare.discovery.problem import Problem, Protocol, discovery_problem
 from rasplens.compare.discovery.truth import circuit_edges, program_edges, renamed_edges
 from rasplens.compare.models.vocabulary import Vocabulary, task_vocabulary, vocabulary_of
@@ -47,6 +48,7 @@ class Case:
         varying: Those along which something passes that differs between inputs: the truth for other ablations.
         decoys: Nodes that are in no circuit, and look as if they were.
         circuit: Where its nodes are not those of the compiled model: which of them stand for which parts.
+        untested: Nodes of which it is not known whether they compute what they stand for.
     """
 
     compiled: CompiledModel
@@ -58,6 +60,7 @@ class Case:
     varying: frozenset[str]
     decoys: tuple[str, ...]
     circuit: Circuit | None = None
+    untested: tuple[str, ...] = ()
 
     @property
     def program(self) -> str:
@@ -66,7 +69,19 @@ class Case:
 
     def truth(self, protocol: Protocol) -> frozenset[str]:
         """The edges of the circuit: the program's, or those of them whose ablation can be seen."""
-        return self.edges if protocol.circuit == "program" or protocol.ablation == "zero" else self.varying
+        return self.edges if _counts_constants(protocol) else self.varying
+
+    def unknown(self, protocol: Protocol) -> frozenset[str]:
+        """The edges that are not scored: at a node that could not be tested, nothing says what is in the circuit.
+
+        Taken from another input, such a node changes no answer of the program, nor of the model. So where edges
+        carry other inputs, those that pass the same on all of them are known to be outside.
+        """
+        graph = edge_graph(self.transformer.config)
+        there = {
+            edge for edge, is_there in zip(graph.edges, graph.touching(self.untested), strict=True) if is_there
+        }
+        return frozenset(there if _counts_constants(protocol) else there & self.varying)
 
     @property
     def accuracy(self) -> float:
@@ -78,6 +93,11 @@ class Case:
     def problem(self, protocol: Protocol) -> Problem:
         """What methods are given."""
         return discovery_problem(self, self.task, protocol, self.vocabulary)
+
+
+def _counts_constants(protocol: Protocol) -> bool:
+    """Whether edges that pass the same on all inputs are in the circuit."""
+    return protocol.circuit == "program" or protocol.ablation == "zero"
 
 
 def compiled_case(compiled: CompiledModel, task: Task, seed: int = 0) -> Case:
@@ -157,7 +177,7 @@ def siit_case(
 
     Raises:
         RaspLensError: If the stored model implements another program, or is for other inputs; or if the model
-            does not implement the program well enough for its circuit to be known.
+            does not implement the program well enough for its circuit to be known, or no node can be tested.
     """
     if path is None:
         model = train_to_implement(compiled, task, seed=seed)
@@ -174,11 +194,17 @@ def siit_case(
             f"The model does not implement {compiled.output!r} well enough for its circuit to be known "
             f"({'; '.join(short)}). Train it for more steps{f': {path}' if path else ''}."
         )
+    untested = model.accuracy.untested
+    if len(untested) == len(model.circuit):
+        raise RaspLensError(
+            f"No node of the model of {compiled.output!r} can be tested: none of the answers depends on what its "
+            "nodes give. Its circuit is not known. Try another program, or longer inputs."
+        )
     edges, varying = (circuit_edges(compiled, model.circuit, each) for each in (None, task))
     heads = [(node.layer, node.head) for node in model.circuit if node.is_head]
     wide, decoys = _with_decoy(model.transformer, heads)
     own = task_vocabulary(task, model.prefix)
-    return Case(compiled, "siit", wide, task, own, edges, varying, decoys, model.circuit)
+    return Case(compiled, "siit", wide, task, own, edges, varying, decoys, model.circuit, untested)
 
 
 KINDS: Mapping[str, Callable[..., Case]] = MappingProxyType(

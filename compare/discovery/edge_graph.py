@@ -56,6 +56,11 @@ class EdgeGraph:
             )
         return np.array([edge in wanted for edge in self.edges], dtype=bool)
 
+    def touching(self, nodes: Collection[str]) -> Bool[np.ndarray, " edge"]:
+        """Which edges have one of some nodes at an end."""
+        ends = [(self.senders[s], self.node_of(self.receivers[r])) for r, s in self.pairs]
+        return np.array([sender in nodes or receiver in nodes for sender, receiver in ends], dtype=bool)
+
     @property
     def from_embeddings(self) -> Bool[np.ndarray, " edge"]:
         """Which edges come from an embedding."""

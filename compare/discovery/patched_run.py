@@ -5,6 +5,8 @@ optimises its mixtures.
 """
 
 from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -20,12 +22,29 @@ Run = Callable[..., tuple[jax.Array, jax.Array]]
 d_model]`, the logits `[batch, ctx, logit]` and what each sender wrote."""
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def in_float64(function: Callable[P, T]) -> Callable[P, T]:
+    """The function, with JAX in float64 while it runs: in float32 small effects drown in rounding."""
+
+    @wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        with jax.enable_x64(True):
+            return function(*args, **kwargs)
+
+    return run
+
+
+@in_float64
 def patched_run(model: Transformer) -> Run:
-    """The forward pass of a model with its edges open, float32 in JAX."""
+    """The forward pass of a model with its edges open, float64 in JAX."""
     graph = edge_graph(model.config)
-    weights = {name: jnp.asarray(array, jnp.float32) for name, array in model.weights.items()}
+    weights = {name: jnp.asarray(array, jnp.float64) for name, array in model.weights.items()}
     mask, order = jnp.asarray(model.mask), {name: i for i, name in enumerate(graph.receivers)}
 
+    @in_float64
     def run(
         tokens: jax.Array,
         patched: jax.Array | None = None,

@@ -13,13 +13,16 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from rasplens.compare.discovery.edge_graph import EdgeGraph, edge_graph
-from rasplens.compare.discovery.patched_run import Run, patched_of, patched_run
+from rasplens.compare.discovery.patched_run import Run, in_float64, patched_of, patched_run
 from rasplens.compare.models.vocabulary import GivenVocabulary, Vocabulary, task_vocabulary
 from rasplens.errors import RaspLensError
 from rasplens.model import HasTransformer, Transformer
 from rasplens.model.random_streams import rng
 from rasplens.tasks import Task
 from rasplens.tasks.task import Ids
+
+POINTS = 100
+"""Of integrated gradients. With the 5 that were published, they give heads of hard attention nothing."""
 
 CHOICES = {
     "ablation": ("zero", "mean", "resample"),
@@ -34,7 +37,7 @@ CHOICES = {
 }
 """What a protocol has to choose from."""
 
-SCORING_ALONE = "embeddings", "logits", "heads", "circuit", "curve", "unscored"
+SCORING_ALONE = "embeddings", "logits", "heads", "circuit", "curve", "unscored", "floor"
 """What no method sees of a protocol: only how its scores are counted depends on it."""
 
 NEED_LOGITS = "loss", "logit_difference"
@@ -44,6 +47,9 @@ NUMBERS = 'The metric {!r} needs a logit for each answer; this model answers wit
 
 AT_ONCE = 16
 """Sets of patched edges that are run side by side."""
+
+FLOOR = 1e-6
+"""Of the largest score. The difference of two damages in float32, which many methods work in, is as rough."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,9 @@ class Protocol:
         curve: The ROC curve through the circuits at all thresholds (`"whole"`), or stairs below those at some
             thresholds that were fixed before (`"stairs"`), see `scoring.STAIRS`.
         unscored: Edges that a method gives no score come last (`"last"`), or are left out (`"out"`).
+        points: How many points of integrated gradients there are between two inputs, or two activations.
+        floor: The share of the largest score below which scores count as zero, and tie: such differences are
+            rounding, or gradients of attention that is saturated. 0 ranks all of them.
         n_pairs: Pairs of inputs.
         seed: Of pairs and methods.
     """
@@ -84,6 +93,8 @@ class Protocol:
     circuit: str = "seen"
     curve: str = "whole"
     unscored: str = "last"
+    points: int = POINTS
+    floor: float = FLOOR
     n_pairs: int = 64
     seed: int = 0
 
@@ -101,6 +112,10 @@ class Protocol:
                 )
         if self.n_pairs < 2:
             raise RaspLensError(f"A Protocol has at least 2 pairs; got {self.n_pairs}.")
+        if self.points < 1:
+            raise RaspLensError(f"A Protocol has at least 1 point of integrated gradients; got {self.points}.")
+        if not 0 <= self.floor < 1:
+            raise RaspLensError(f"floor of a Protocol is a share of the largest score, below 1; got {self.floor}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +134,7 @@ class Problem:
             None if answers are numbers.
         wrong: The logit of the other input's answer; of the right one, where there is none.
         run: The forward pass with edges open; see `patched_run`.
+        read: From tokens, `AT_ONCE` sets of patched edges and what these carry, the logits of the answers.
         clean: Without any patch, the logits and what each sender writes.
         instead: What an ablated edge carries: `[sender, pair, ctx, d_model]`.
     """
@@ -133,6 +149,7 @@ class Problem:
     right: Int[np.ndarray, "pair answer"] | None
     wrong: Int[np.ndarray, "pair answer"] | None
     run: Run
+    read: Callable[[jax.Array, jax.Array, jax.Array], jax.Array]
     clean: tuple[jax.Array, jax.Array]
     instead: jax.Array
 
@@ -141,31 +158,34 @@ class Problem:
         """The edges of the model."""
         return edge_graph(self.transformer.config)
 
+    def scored_by(self, protocol: Protocol) -> "Problem":
+        """The same problem, with scores counted by a protocol that methods cannot tell from its own."""
+        return replace(self, protocol=replace(protocol, metric=self.protocol.metric))
+
+    @in_float64
     def damage(self, patched: jax.Array, added: jax.Array | None = None) -> jax.Array:
         """The mean damage over pairs, with shares of edges patched: `[receiver, sender]`."""
         logits, _ = self.run(jnp.asarray(self.tokens), patched, self.instead, added)
         return self.damages_of(logits[:, jnp.asarray(self.places)]).mean()
 
+    @in_float64
     def damages(self, patched: Float[np.ndarray, "patch edge"]) -> Float[np.ndarray, "patch pair"]:
         """The damage to each pair, with several sets of edges patched."""
         return np.stack([np.asarray(self.damages_of(jnp.asarray(each))) for each in self.answers(patched)])
 
+    @in_float64
     def answers(self, patched: Float[np.ndarray, "patch edge"]) -> Float[np.ndarray, "patch pair answer logit"]:
         """The logits of the answers, with several sets of edges patched, some at a time."""
         whole = -len(patched) % AT_ONCE
         padded = np.concatenate([patched, np.zeros((whole, patched.shape[1]), dtype=patched.dtype)])
+        tokens = jnp.asarray(self.tokens)
         parts = [
-            np.asarray(self._read(self.matrix(padded[first : first + AT_ONCE])))
+            np.asarray(self.read(tokens, self.matrix(padded[first : first + AT_ONCE]), self.instead))
             for first in range(0, len(padded), AT_ONCE)
         ]
         return np.concatenate(parts)[: len(patched)]
 
-    @cached_property
-    def _read(self) -> Callable[[jax.Array], jax.Array]:
-        """From `AT_ONCE` matrices of patched edges to the logits of the answers; compiled once."""
-        tokens, places = jnp.asarray(self.tokens), jnp.asarray(self.places)
-        return jax.jit(jax.vmap(lambda patched: self.run(tokens, patched, self.instead)[0][:, places]))
-
+    @in_float64
     def damages_of(self, own: jax.Array) -> jax.Array:
         """Of each pair the damage over what counts, from logits `[pair, answer, logit]`; 0 if nothing does."""
         counts = jnp.asarray(self.counts)
@@ -213,6 +233,7 @@ class Problem:
         return jnp.asarray(patched_of(self.graph, np.asarray(patched, dtype=np.float32)))
 
 
+@in_float64
 def discovery_problem(
     model: HasTransformer, task: Task, protocol: Protocol = Protocol(), vocabulary: GivenVocabulary | None = None
 ) -> Problem:
@@ -248,10 +269,20 @@ def discovery_problem(
     places = tuple(own.positions[position] for position in task.loss_positions)
     run, tokens = patched_run(transformer), own.tokens(ids)
     clean, other = (jax.jit(run)(jnp.asarray(each)) for each in (tokens, own.tokens(others)))
-    instead = _instead(protocol.ablation, clean[1], other[1])
+    instead, read = _instead(protocol.ablation, clean[1], other[1]), _reader(run, places)
     return Problem(
-        transformer, task, protocol, tokens, own.tokens(others), places, asked, right, wrong, run, clean, instead
-    )
+        transformer, task, protocol, tokens, own.tokens(others), places, asked, right, wrong, run, read, clean,
+        instead,
+    )  # fmt: skip
+
+
+def _reader(run: Run, places: tuple[int, ...]) -> Callable[[jax.Array, jax.Array, jax.Array], jax.Array]:
+    """From tokens, sets of patched edges and what these carry, the logits of the answers; compiled once."""
+
+    def read(tokens: jax.Array, patched: jax.Array, instead: jax.Array) -> jax.Array:
+        return run(tokens, patched, instead)[0][:, np.array(places)]
+
+    return jax.jit(jax.vmap(read, in_axes=(None, 0, None)))
 
 
 def _with_answers(task: Task, protocol: Protocol, own: Vocabulary) -> Ids:

@@ -34,11 +34,12 @@ def board(
     rows: list[dict[str, object]] = []
     total = len(known) * len(protocols) * len(methods)
     for case in known:
-        problem_under = cache(case.problem)
+        asked_under = cache(case.problem)
         given: dict[tuple[str, Protocol], tuple[Scores, float]] = {}
         for protocol_name, protocol in protocols.items():
             seen = protocol.seen_by_methods
-            problem, asked = problem_under(protocol), problem_under(seen)
+            asked = asked_under(seen)
+            problem = asked.scored_by(protocol)
             for name, method in methods.items():
                 if progress is not None:
                     progress(f"{case.program}, {case.kind}: {name}", len(rows), total)
@@ -50,7 +51,7 @@ def board(
                         raise RaspLensError(f"{name}, on {case.program}, {case.kind}: {error}") from error
                     given[name, seen] = scores, time.perf_counter() - began
                 scores, seconds = given[name, seen]
-                found = score_edges(problem, scores, case.truth(protocol), case.decoys)
+                found = score_edges(problem, scores, case.truth(protocol), case.decoys, case.unknown(protocol))
                 rows.append(
                     {
                         "program": case.program,

@@ -7,14 +7,18 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 
 from rasplens.compare.discovery.areas import precision_area, roc_area, stairs_area, with_interval
 from rasplens.compare.discovery.problem import Problem, Scores
 from rasplens.errors import RaspLensError
+from rasplens.model.random_streams import rng
 
 SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Of edges kept, at which faithfulness is measured; as in MIB (Mueller et al. 2025, arXiv 2504.13151)."""
+
+N_ORDERS = 10
+"""Random orders of edges whose scores tie, over which faithfulness is averaged."""
 
 
 @dataclass(frozen=True)
@@ -52,27 +56,34 @@ class MethodScore:
 
 
 def score_edges(
-    problem: Problem, scores: Scores, truth: Collection[str], decoys: Collection[str] = ()
+    problem: Problem,
+    scores: Scores,
+    truth: Collection[str],
+    decoys: Collection[str] = (),
+    unknown: Collection[str] = (),
 ) -> MethodScore:
-    """How scores do.
+    """How scores do. Those below the protocol's floor count as zero; no order among ties helps or harms.
 
     Args:
         problem: The model, and what counts as damage.
         scores: For each edge, NaN for those without a score.
         truth: The edges of the circuit.
         decoys: Nodes that are copies of ones in the circuit and that nothing reads.
+        unknown: Edges of which it is not known whether they are in the circuit. They are not scored.
 
     Raises:
-        RaspLensError: If there is not one score for each edge, or the truth names another edge.
+        RaspLensError: If there is not one score for each edge, the truth names another edge, or none is left to
+            be scored.
     """
     graph, protocol = problem.graph, problem.protocol
     if np.shape(scores) != (len(graph.edges),):
         raise RaspLensError(
             f"A method gives one score for each of the model's {len(graph.edges)} edges; got {np.shape(scores)}."
         )
-    ranked = np.abs(scores) if protocol.absolute else np.asarray(scores, dtype=float)
+    above = _above_floor(np.asarray(scores, dtype=float), protocol.floor)
+    ranked = np.abs(above) if protocol.absolute else above
     in_circuit, is_scored = graph.mask_of(truth), ~np.isnan(ranked)
-    counted = np.ones(len(ranked), dtype=bool)
+    counted = ~graph.mask_of(unknown)
     if protocol.embeddings == "out":
         counted &= ~graph.from_embeddings
     if protocol.embeddings == "one":
@@ -85,9 +96,11 @@ def score_edges(
     groups = [np.flatnonzero(counted & (merged == one)) for one in np.unique(merged[counted])]
     if protocol.unscored == "out":
         groups = [group for group in groups if is_scored[group].any()]
+    if not groups:
+        raise RaspLensError("No edge is left to be scored: of none is it known whether it is in the circuit.")
     own, labels, at_decoys = (
         np.array([values[group].max() for group in groups], dtype=values.dtype)
-        for values in (filled, in_circuit, _touches(problem, decoys))
+        for values in (filled, in_circuit, graph.touching(decoys))
     )
     area = roc_area if protocol.curve == "whole" else stairs_area
     (auroc, auroc_low, auroc_high), (precision, precision_low, precision_high) = (
@@ -110,32 +123,36 @@ def score_edges(
 
 
 def faithfulness(problem: Problem, ranked: Scores) -> tuple[float, float]:
-    """CPR and CMD of the circuits of the edges with the largest scores.
+    """CPR and CMD of the circuits of the edges with the largest scores, the mean over random orders of ties.
 
     With m the damage of ablating all edges but those of a circuit, its faithfulness is
     `(m(none) - m(circuit)) / (m(none) - m(all))`.
     """
     n = len(ranked)
-    order = np.argsort(-ranked, kind="stable")
-    rank = np.empty(n, dtype=int)
-    rank[order] = np.arange(n)
-    kept = [round(share * n) for share in SHARES]
-    patches = np.stack([rank >= k for k in (0, *kept)]).astype(np.float32)
-    found = problem.damages(patches).mean(axis=1)
-    nothing, everything = float(found[0]), float(found[-1])
+    kept = np.array([0, *(round(share * n) for share in SHARES)])
+    places = _places_in_random_orders(ranked, problem.protocol.seed)
+    is_ablated = places[:, None, :] >= kept[:, None]
+    distinct, which = np.unique(is_ablated.reshape(-1, n), axis=0, return_inverse=True)
+    found = problem.damages(distinct.astype(np.float32)).mean(axis=1)[which].reshape(len(places), len(kept))
+    nothing, everything = float(found[0, 0]), float(found[0, -1])
     if not abs(nothing - everything) > 1e-9:
         return float("nan"), float("nan")
-    faithful = (nothing - found[1:]) / (nothing - everything)
-    return float(np.trapezoid(faithful, SHARES)), float(np.trapezoid(np.abs(1 - faithful), SHARES))
+    faithful = (nothing - found[:, 1:]) / (nothing - everything)
+    cpr, cmd = (np.trapezoid(values, SHARES, axis=1).mean() for values in (faithful, np.abs(1 - faithful)))
+    return float(cpr), float(cmd)
 
 
-def _touches(problem: Problem, nodes: Collection[str]) -> Bool[np.ndarray, " edge"]:
-    """Which edges have one of some nodes at an end."""
-    graph = problem.graph
-    return np.array(
-        [graph.senders[s] in nodes or graph.node_of(graph.receivers[r]) in nodes for r, s in graph.pairs],
-        dtype=bool,
-    )
+def _places_in_random_orders(ranked: Scores, seed: int) -> Int[np.ndarray, "order edge"]:
+    """Each edge's place behind those with larger scores, with ties in `N_ORDERS` random orders."""
+    random, n = rng(seed, "orders of ties"), len(ranked)
+    orders = [np.lexsort((random.permutation(n), -ranked)) for _ in range(N_ORDERS)]
+    return np.stack([np.argsort(order) for order in orders])
+
+
+def _above_floor(scores: Scores, floor: float) -> Scores:
+    """Scores, with zero for those that are less than a share of the largest, by size."""
+    sizes = np.abs(scores)
+    return np.where(sizes < floor * np.nanmax(sizes, initial=0.0), 0.0, scores)
 
 
 def _decoys_below(

@@ -38,7 +38,7 @@ def program_edges(compiled: CompiledModel, task: Task | None = None) -> frozense
     model = compiled.transformer
     graph = edge_graph(model.config)
     if task is None:
-        written = {name: _written(model, name) for name in graph.senders}
+        written = {name: directions_written(model, name) for name in graph.senders}
     else:
         written = _differences(compiled, task)
     read = {name: directions_read(model, name) for name in graph.receivers}
@@ -104,7 +104,7 @@ def _renamed(edge: str, places: Mapping[str, list[str]]) -> list[str]:
     return [f"{s}->{r}{dot}{letter}" for s in places.get(sender, [sender]) for r in places.get(node, [node])]
 
 
-def _written(model: Transformer, sender: str) -> Float[np.ndarray, "row d_model"]:
+def directions_written(model: Transformer, sender: str) -> Float[np.ndarray, "row d_model"]:
     """The directions that a part writes."""
     weights = model.weights
     if sender == EMBED:

@@ -5,7 +5,7 @@ numpy, patched at the parts that stand for the node, with the same inputs.
 
 Source: Gupta et al. 2024, "InterpBench" (arXiv 2407.14494): interchange-intervention accuracy and strict accuracy.
 Theirs count all answers. Where a program's answers hardly depend on a variable, that is near 1 for any model. So
-the answers that change are counted alone as well.
+the answers that change are counted alone as well. A node of which no interchange changes an answer is not tested.
 """
 
 import math
@@ -44,7 +44,8 @@ class ImplementationAccuracy:
         behaviour: Without any intervention.
         interchange: With one node of the circuit taken from another input; by node.
         strict: With one node outside of the circuit taken from another input: answers that stay right; by node.
-        changed: As `interchange`, of the answers that the program changes; NaN where it changes none.
+        changed: As `interchange`, of the answers that the program changes; NaN where it changes none: the node is
+            not tested, whatever `interchange` is.
         within: As `changed`, with all nodes outside of the circuit held at what they give on the input itself.
             Where this is lower, it is they that pass the interchange on: a dormant path beside the circuit, which
             the others do not see.
@@ -55,6 +56,11 @@ class ImplementationAccuracy:
     strict: Mapping[str, float]
     changed: Mapping[str, float]
     within: Mapping[str, float]
+
+    @property
+    def untested(self) -> tuple[str, ...]:
+        """The nodes of which no interchange changes an answer, such as of constants: nothing was measured."""
+        return tuple(node for node, share in self.changed.items() if math.isnan(share))
 
     @property
     def least(self) -> dict[str, float]:
@@ -71,7 +77,8 @@ class ImplementationAccuracy:
         return all(least[kind] >= mark for kind, mark in marks.items() if kind in least)
 
     def __str__(self) -> str:
-        return ", ".join(f"{name} {value:.4f}" for name, value in self.least.items())
+        shares = ", ".join(f"{name} {value:.4f}" for name, value in self.least.items())
+        return f"{shares}; not tested: {', '.join(self.untested)}" if self.untested else shares
 
 
 def implementation_accuracy(

@@ -141,6 +141,7 @@ def train_to_implement(
         "recipe": asdict(recipe),
         "circuit": variables_by_node(circuit),
         "implementation": accuracy.least,
+        "untested": list(accuracy.untested),
         "prefix": [start.config.d_vocab - 1] if compiled.has_bos else [],
     }
     return SIITModel(transformer, compiled, circuit, task, accuracy, provenance)

@@ -24,9 +24,9 @@ from rasplens.sources.programs import program_source
 from rasplens.tasks import compile_for
 from rasplens.workflows.output_files import Destination
 
-HEADINGS = ("method", "AUROC", "average\nprecision", "CPR", "CMD", "decoys\nbelow", "seconds")
+HEADINGS = ("method", "average\nprecision", "AUROC", "CPR", "CMD", "decoys\nbelow", "seconds")
 KEY = """\
-AUROC, average precision  of edges; a random method gets 0.5, and the share of edges in the circuit
+average precision, AUROC  of edges; a random method gets the share of edges in the circuit, and 0.5
 CPR           area under the faithfulness of circuits of more and more edges: more is better
 CMD           area under its distance from 1: less is better
 decoys below  of a decoy's edges, the share ranked below nine tenths of the circuit's"""
@@ -95,7 +95,7 @@ def score_and_show(
         _check_export(export)
     with progress_bar("making the model") as advance:
         case = wanted.case()
-        if not case.truth(protocol):
+        if not case.truth(protocol) - case.unknown(protocol):
             raise RaspLensError(
                 f"{case.program!r} has no circuit on these inputs: nothing that differs between them reaches an "
                 "answer. Try another program, or longer inputs."
@@ -113,7 +113,9 @@ def score_and_show(
     rows = found.drop(columns=["protocol"]).to_dict("records")
     if json:
         plain = [{name: None if value != value else value for name, value in row.items()} for row in rows]
-        terminal.as_json({"truth": sorted(case.truth(protocol)), "decoys": case.decoys, "methods": plain})
+        unknown = sorted(case.unknown(protocol))
+        truth = sorted(case.truth(protocol))
+        terminal.as_json({"truth": truth, "unknown": unknown, "decoys": case.decoys, "methods": plain})
         return
     _show(case, protocol, rows)
     if export is not None:
@@ -193,11 +195,14 @@ def _check(names: Collection[str], known: Collection[str], what: str) -> None:
 
 
 def _show(case: Case, protocol: Protocol, rows: list[dict[str, object]]) -> None:
-    columns = ("method", "auroc", "average_precision", "cpr", "cmd", "decoys", "method_seconds")
+    columns = ("method", "average_precision", "auroc", "cpr", "cmd", "decoys", "method_seconds")
     metric, truth = rows[0]["metric"], case.truth(protocol)
     n_edges = len(edge_graph(case.transformer.config).edges)
     title = f"{case.program}, {case.kind}: {len(truth)} of {n_edges} edges; {protocol.ablation} ablation, {metric}"
     terminal.table(title, list(HEADINGS), [[row[name] for name in columns] for row in rows])
     terminal.out.print(KEY)
+    if n_unknown := len(case.unknown(protocol)):
+        nodes = ", ".join(case.untested)
+        terminal.out.print(f"{n_unknown} edges are not scored: their nodes could not be tested ({nodes}).")
     if protocol.embeddings == "one":
         terminal.out.print("Embeddings are one node, as in the file; its edges into the logits do not count.")

@@ -173,7 +173,9 @@ def _show_nodes(model: SIITModel, out: Path) -> None:
     found, rows = model.accuracy, []
     shares = found.interchange, found.changed, found.within
     for node, part in model.circuit.items():
-        rows.append([str(node), ", ".join(part.variables), *(share[str(node)] for share in shares)])
+        measured = [share[str(node)] for share in shares]
+        said = measured if str(node) not in found.untested else [measured[0], *["not tested"] * 2]
+        rows.append([str(node), ", ".join(part.variables), *said])
     headings = ["node", "variables", "interchange\naccuracy", "of answers\nthat change", "within the\ncircuit"]
     terminal.table(f"What the nodes of the model compute, on held-out inputs of {model.task.name}", headings, rows)
     said = f"{found.behaviour:.4f} of the answers right"
@@ -181,6 +183,11 @@ def _show_nodes(model: SIITModel, out: Path) -> None:
         strict = found.least["strict"]
         said += f"; {strict:.4f} where the node outside of the circuit that matters most is resampled"
     terminal.out.print(f"{said}. Model: {out}")
+    if found.untested:
+        terminal.out.print(
+            f"{len(found.untested)} of {len(rows)} nodes are not tested: no interchange of them changes an "
+            "answer. What they compute is not known."
+        )
     if not found.reaches(PUBLISHED_MARKS):
         marks = ", ".join(f"{kind} {mark:g}" for kind, mark in PUBLISHED_MARKS.items())
         terminal.out.print(f"Its circuit is not known: that takes {marks} or more. Train it for more steps.")

@@ -47,7 +47,8 @@ def test_the_board_s_tables(load):
     ]
     rows.append({"name": "slots", "made": "compressed", "method": None, "error": None, "left_out": "Too narrow"})
     text = methods.tables(pd.DataFrame(rows), 0, is_published=False)
-    assert "### 2 programs, 4 models" in text
+    assert "### 2 programs, 4 models\n\nAverage precision:" in text
+    assert text.index("| `eap` | 0.500 [0.50, 0.50]") < text.index("### AUROC") < text.index("| `eap` | 0.700 [")
     assert "| `eap` | 0.700 [0.70, 0.70] | 0.700 [0.70, 0.70] |" in text
     assert "0.959" not in text
     beside = methods.tables(pd.DataFrame(rows), 0, is_published=True)
@@ -62,6 +63,26 @@ def test_the_board_s_tables(load):
     assert {trace.name for trace in figure.data} == {"by size", "with its sign"}
 
 
+def test_the_board_shows_what_a_floor_does(load):
+    """A method whose scores are rounding falls with the floor; of curves alone there is no average precision."""
+    methods = load("methods")
+    names = dict.fromkeys([*methods.FLOORS, "default", "loss", "loss, stairs"])
+    rows = [
+        row(method, "compiled", protocol, 1.0 if method == "exact" or protocol == "floor 0" else 0.6, program)
+        for method in methods.TOLD_APART
+        for protocol in names
+        for program in ("sort", "count")
+    ]
+    text = methods.tables(pd.DataFrame(rows), 0, is_published=False)
+    assert "| method | floor 0 | floor 1e-09 | floor 1e-06 | floor 0.001 |" in text
+    assert "| `eap` | 0.500, 1.000 | 0.500, 0.600 | 0.500, 0.600 | 0.500, 0.600 |" in text
+    assert "| `exact` | 0.500, 1.000 | 0.500, 1.000 |" in text
+    precision, _, area = text.partition("### Other protocols: median AUROC over all models")
+    assert "| loss, stairs |" in area
+    assert "| loss, stairs |" not in precision
+    assert "| floor 0 | " not in area
+
+
 def test_each_model_has_a_row_and_its_intervals(load):
     ends = {f"{measure}_{end}": np.nan for measure in ("auroc", "average_precision") for end in ("low", "high")}
     rows = [
@@ -72,9 +93,9 @@ def test_each_model_has_a_row_and_its_intervals(load):
         row("eap", "siit", program="count") | ends,
     ]
     text = load("methods").each_model(pd.DataFrame(rows))
-    assert text.startswith("### AUROC\n\n| program | kind | `exact` | `eap` |")
+    assert text.startswith("### Average precision\n\n| program | kind | `exact` | `eap` |")
     assert "| sort | siit | 0.90 | 0.70 [0.61, 0.84] |\n| count | siit | – | 0.90 |" in text
-    assert "### Average precision" in text
+    assert "### AUROC" in text
     assert "| sort | siit | 0.50 | 0.50 |" in text
 
 
@@ -112,17 +133,21 @@ def test_error_rates_have_exact_intervals(load):
 
 def test_siit_s_table_of_training(load):
     base = {"nodes": 2, "behaviour": 1.0, "interchange": 0.98, "strict": 1.0, "changed": np.nan, "error": None}
-    base |= {"within": 0.5, "threads": 2}
+    base |= {"within": 0.5, "threads": 2, "tested": 2}
     rows = [
         {"name": "a", **base, "training": 90.0},
         {"name": "b", **base, "interchange": 0.995, "training": 80.0},
         {"name": "e", **base, "interchange": 0.995, "within": 1.0, "changed": 0.9, "training": 70.0},
+        {"name": "f", **base, "interchange": 1.0, "within": np.nan, "tested": 0, "training": 60.0},
+        {"name": "g", **base, "interchange": 1.0, "within": 1.0, "tested": 1, "training": 60.0},
         {"name": "c", "left_out": "No answers", "error": None},
         {"name": "d", "error": "KeyError: 1"},
     ]
     text = load("siit").training_summary(pd.DataFrame(rows))
-    assert text.startswith("1 of 3 programs reach all marks; median 80 s a model (threads of each: 2)")
-    assert "| a | 2 | **1.0000** | 0.9800 | **1.0000** | 0.5000 | – | 90 |" in text
+    assert text.startswith("2 of 5 programs reach all marks; median 70 s a model (threads of each: 2)")
+    assert "| f | 0 of 2 | **1.0000** | – | **1.0000** | – | – | 60 |" in text
+    assert "| g | 1 of 2 | **1.0000** | **1.0000** |" in text
+    assert "| a | 2 of 2 | **1.0000** | 0.9800 | **1.0000** | 0.5000 | – | 90 |" in text
     assert "`c` is left out: No answers." in text
     assert "`d` is left out: KeyError: 1." in text
 

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from rasplens.compare.discovery.patched_run import in_float64
 from rasplens.compare.discovery.problem import Problem, Scores
 
 THRESHOLDS = 16
@@ -18,6 +19,7 @@ SMALLEST = 1e-5
 """Of the damage of ablating everything; what is smaller is rounding."""
 
 
+@in_float64
 def acdc(problem: Problem) -> Scores:
     """For each edge the largest threshold at which ACDC keeps it; 0 if none does."""
     graph = problem.graph

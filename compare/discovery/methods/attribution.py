@@ -7,21 +7,28 @@ Source: Syed et al. 2023, "Attribution Patching Outperforms Automated Circuit Di
 clean input. Hanna et al. 2024, "Have Faith in Faithfulness" (arXiv 2403.17806): averaged on the way between the
 two, of inputs or of activations. The gradient of KL is zero at the clean input, where the damage is least;
 there, EAP takes that of the logit difference.
+
+On the whole way, what the edges of a sender are given adds up to what ablating them all does: the axiom of
+completeness of integrated gradients (Sundararajan et al. 2017, arXiv 1703.01365). With few points it may be missed
+by far, where attention is nearly hard: its gradient is large on a short part of the way, which no point may hit.
 """
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Bool
 
 from rasplens.compare.discovery.edge_graph import EMBED, POS_EMBED
-from rasplens.compare.discovery.methods.patching import lesser_of_ends
+from rasplens.compare.discovery.methods.patching import edges_by_sender, effects, lesser_of_ends
+from rasplens.compare.discovery.patched_run import in_float64
 from rasplens.compare.discovery.problem import Problem, Scores
 
-STEPS = 5
-"""Points on the way between two inputs at which gradients are taken; as published."""
+MISSED = 0.1
+"""The share of what ablation does by which integrated gradients may miss it before they are said to."""
 
 LEAST_AT_CLEAN = "kl", "l2"
 """Metrics that are least at the clean input, where their gradient is zero."""
@@ -39,14 +46,26 @@ def eap(problem: Problem) -> Scores:
 
 
 def eap_ig_inputs(problem: Problem) -> Scores:
-    """EAP with gradients on the way from the other to the clean embeddings."""
-    return _attributed(problem, _shares())
+    """EAP with gradients on the way from the other to the clean embeddings.
+
+    Warns:
+        UserWarning: If what the edges from the embeddings are given does not add up.
+    """
+    found = _attributed(problem, _shares(problem.protocol.points))
+    embeddings = problem.graph.from_embeddings
+    _warn_if_incomplete(problem, "eap-ig-inputs", np.stack([embeddings]), found)
+    return found
 
 
+@in_float64
 def eap_ig_activations(problem: Problem) -> Scores:
-    """EAP with gradients on the way from the other to the clean activation of the edge's sender."""
+    """EAP with gradients on the way from the other to the clean activation of the edge's sender.
+
+    Warns:
+        UserWarning: If what the edges of each sender are given does not add up.
+    """
     graph, change = problem.graph, problem.instead - problem.clean[1]
-    shares = jnp.asarray(_shares())
+    shares = jnp.asarray(_shares(problem.protocol.points))
     gradient = _gradient(problem)
 
     @jax.jit
@@ -55,8 +74,10 @@ def eap_ig_activations(problem: Problem) -> Scores:
         mean = jax.lax.map(lambda share: gradient(share * patched), shares).mean(axis=0)
         return jnp.einsum("rbpd,bpd->r", mean, change[sender])
 
-    found = np.stack([np.asarray(of_sender(jnp.asarray(s))) for s in range(len(graph.senders))], axis=1)
-    return found[graph.pairs[:, 0], graph.pairs[:, 1]].astype(float)
+    by_sender = np.stack([np.asarray(of_sender(jnp.asarray(s))) for s in range(len(graph.senders))], axis=1)
+    found = by_sender[graph.pairs[:, 0], graph.pairs[:, 1]].astype(float)
+    _warn_if_incomplete(problem, "eap-ig-activations", edges_by_sender(graph), found)
+    return found
 
 
 def attribution_of_nodes(problem: Problem) -> Scores:
@@ -80,15 +101,28 @@ def _of_nodes(problem: Problem, of_edges: Callable[[Problem], Scores]) -> Scores
     return lesser_of_ends(graph, by_node)
 
 
-def _shares() -> list[float]:
-    """How far from the clean to the other input each point is."""
-    return [(step + 0.5) / STEPS for step in range(STEPS)]
+def _warn_if_incomplete(problem: Problem, name: str, ways: Bool[np.ndarray, "way edge"], found: Scores) -> None:
+    """Warns if what edges are given does not add up to the damage of ablating all that change on one way."""
+    damages = effects(problem, ways.astype(np.float32))
+    missed, total = np.abs(ways @ found - damages).sum(), np.abs(damages).sum()
+    if missed > MISSED * total:
+        warnings.warn(
+            f"{name} with {problem.protocol.points} points misses {missed:.2g} of the damage that ablation does, "
+            f"{total:.2g}: its scores are rough. Give it more points, by Protocol(points=...) or --points.",
+            stacklevel=3,
+        )
 
 
+def _shares(points: int) -> list[float]:
+    """How far from the clean to the other input each point is: in the middle of equal parts."""
+    return [(point + 0.5) / points for point in range(points)]
+
+
+@in_float64
 def _attributed(problem: Problem, shares: list[float]) -> Scores:
     """Scores with gradients averaged over inputs whose embeddings are patched by some shares."""
     graph, change = problem.graph, problem.instead - problem.clean[1]
-    embeds = jnp.asarray([name in (EMBED, POS_EMBED) for name in graph.senders], dtype=jnp.float32)
+    embeds = jnp.asarray([name in (EMBED, POS_EMBED) for name in graph.senders], dtype=float)
     everywhere = jnp.broadcast_to(embeds, (len(graph.receivers), len(graph.senders)))
     gradient = jax.jit(_gradient(problem))
     total = sum(gradient(share * everywhere) for share in shares)

@@ -14,7 +14,8 @@ from rasplens.compare.discovery.methods.attribution import (
     eap_ig_activations,
     eap_ig_inputs,
 )
-from rasplens.compare.discovery.methods.patching import exact_edges, exact_nodes, random_edges
+from rasplens.compare.discovery.methods.controls import products_of_weights, random_edges
+from rasplens.compare.discovery.methods.patching import exact_edges, exact_nodes
 from rasplens.compare.discovery.methods.pruning import edge_pruning
 from rasplens.compare.discovery.methods.transformer_lens import eap_transformer_lens
 from rasplens.compare.discovery.problem import Problem, Protocol, Scores
@@ -36,10 +37,11 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "exact-nodes": exact_nodes,
         "ap-nodes": attribution_of_nodes,
         "ap-ig-nodes": attribution_of_nodes_ig,
+        "weights": products_of_weights,
         "random": random_edges,
     }
 )
-"""By name; `exact` is the oracle that approximations are tested against, `random` what all have to beat."""
+"""By name; `exact` is the oracle that approximations are tested against. The last two are controls."""
 
 
 BY_OTHER_INPUTS = frozenset({"eap-transformer-lens"})

@@ -1,16 +1,15 @@
 """Exact patching, the oracle that approximations are tested against: every edge or node ablated by itself."""
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from rasplens.compare.discovery.edge_graph import LOGITS, EdgeGraph
 from rasplens.compare.discovery.problem import Problem, Scores
-from rasplens.model.random_streams import rng
 
 
 def exact_edges(problem: Problem) -> Scores:
     """The damage that ablating each edge does, less that of none."""
-    return _effects(problem, np.eye(len(problem.graph.edges), dtype=np.float32))
+    return effects(problem, np.eye(len(problem.graph.edges), dtype=np.float32))
 
 
 def exact_nodes(problem: Problem) -> Scores:
@@ -18,9 +17,13 @@ def exact_nodes(problem: Problem) -> Scores:
 
     So it is what a circuit of nodes says of edges: all between two nodes that matter.
     """
-    graph, (_, sender) = problem.graph, problem.graph.pairs.T
-    by_node = np.stack([sender == s for s in range(len(graph.senders))]).astype(np.float32)
-    return lesser_of_ends(graph, _effects(problem, by_node))
+    graph = problem.graph
+    return lesser_of_ends(graph, effects(problem, edges_by_sender(graph).astype(np.float32)))
+
+
+def edges_by_sender(graph: EdgeGraph) -> Bool[np.ndarray, "sender edge"]:
+    """Which edges come from each sender."""
+    return np.stack([graph.pairs[:, 1] == sender for sender in range(len(graph.senders))])
 
 
 def lesser_of_ends(graph: EdgeGraph, effects: Float[np.ndarray, " sender"]) -> Scores:
@@ -31,12 +34,7 @@ def lesser_of_ends(graph: EdgeGraph, effects: Float[np.ndarray, " sender"]) -> S
     return np.array([min(both, key=abs) for both in ends])
 
 
-def random_edges(problem: Problem) -> Scores:
-    """A random score for each edge: what any method has to beat."""
-    return rng(problem.protocol.seed, "circuit discovery controls").random(len(problem.graph.edges))
-
-
-def _effects(problem: Problem, patches: np.ndarray) -> np.ndarray:
+def effects(problem: Problem, patches: Float[np.ndarray, "patch edge"]) -> Float[np.ndarray, " patch"]:
     """The damage of each of several sets of patched edges, less that of none."""
     found = problem.damages(np.concatenate([np.zeros((1, patches.shape[1])), patches])).mean(axis=1)
     return (found[1:] - found[0]).astype(float)

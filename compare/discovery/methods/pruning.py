@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from rasplens.compare.discovery.patched_run import in_float64
 from rasplens.compare.discovery.problem import Problem, Scores
 from rasplens.model.random_streams import rng
 
@@ -29,6 +30,7 @@ FIRST = 2.0
 """The log odds that masks start at: kept, mostly."""
 
 
+@in_float64
 def edge_pruning(problem: Problem) -> Scores:
     """For each edge the probability that it is kept."""
     n, pairs = len(problem.graph.edges), jnp.asarray(problem.graph.pairs)

@@ -18,6 +18,7 @@ from transformer_lens import HookedRootModule
 from transformer_lens.hook_points import HookPoint
 from transformer_lens.tools.analysis.attribution_patching import EdgeAttributionConfig, Node, attribution_patch
 
+from rasplens.compare.discovery.patched_run import in_float64
 from rasplens.compare.discovery.problem import Problem, Scores
 from rasplens.errors import RaspLensError
 from rasplens.model import Transformer
@@ -77,13 +78,14 @@ class _Damage(torch.autograd.Function):
     """The damage of a problem, which JAX computes and differentiates, as a function in torch."""
 
     @staticmethod
+    @in_float64
     def forward(ctx: Any, logits: torch.Tensor, problem: Problem) -> torch.Tensor:
         def damage(logits: jax.Array) -> jax.Array:
             return problem.damages_of(logits[:, jnp.asarray(problem.places)]).mean()
 
         value, gradient = jax.value_and_grad(damage)(jnp.asarray(logits.detach().numpy()))
         ctx.save_for_backward(torch.tensor(np.asarray(gradient)))
-        return torch.tensor(float(value))
+        return torch.tensor(float(value), dtype=torch.float64)
 
     @staticmethod
     def backward(ctx: Any, *outer: torch.Tensor) -> tuple[torch.Tensor, None]:
@@ -100,7 +102,7 @@ class _Bridge(HookedRootModule):
     def __init__(self, transformer: Transformer) -> None:
         super().__init__()
         self.transformer_config, self.mask = transformer.config, torch.tensor(transformer.mask)
-        self.weights = {name: torch.tensor(array).float() for name, array in transformer.weights.items()}
+        self.weights = {name: torch.tensor(array).double() for name, array in transformer.weights.items()}
         n_layers = transformer.config.n_layers
         flags = {"use_attn_result": True, "use_split_qkv_input": True, "use_hook_mlp_in": True}
         self.cfg = SimpleNamespace(n_layers=n_layers, n_heads=transformer.config.n_heads, **flags)

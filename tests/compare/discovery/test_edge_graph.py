@@ -28,6 +28,13 @@ def test_an_mlp_reads_the_heads_of_its_layer_and_positions_beside_the_stream_sen
     assert graph.from_embeddings.tolist() == [True, True, True, True, False, True, False, False]
 
 
+def test_edges_touch_the_nodes_at_their_ends():
+    graph = edge_graph(config(d_mlp=4, positions="rotary"))
+    touching = [edge for edge, is_there in zip(graph.edges, graph.touching(["L0 MLP"]), strict=True) if is_there]
+    assert touching == ["embed->L0 MLP", "L0H0->L0 MLP", "L0 MLP->logits"]
+    assert not graph.touching([]).any()
+
+
 def test_edges_that_are_none_are_refused():
     with pytest.raises(
         RaspLensError, match=re.escape("has no edge 'L5H0->logits'. Its edges are called 'embed->")

@@ -26,11 +26,31 @@ from rasplens.tasks.task import NOT_ASKED
         ({"embeddings": "in"}, "embeddings of a Protocol is one of apart, one, out; got 'in'"),
         ({"circuit": "true"}, "circuit of a Protocol is one of seen, program; got 'true'"),
         ({"n_pairs": 1}, "at least 2 pairs; got 1"),
+        ({"points": 0}, "at least 1 point of integrated gradients; got 0"),
+        ({"floor": 1.0}, "floor of a Protocol is a share of the largest score, below 1; got 1.0"),
+        ({"floor": -1e-9}, "floor of a Protocol is a share of the largest score, below 1; got -1e-09"),
+        ({"floor": float("nan")}, "floor of a Protocol is a share of the largest score, below 1; got nan"),
     ],
 )
 def test_protocols_that_make_no_sense_are_refused(fields, message):
     with pytest.raises(RaspLensError, match=re.escape(message)):
         Protocol(**fields)
+
+
+def test_damage_is_in_float64_also_where_jax_is_not(case):
+    asked = case.problem(Protocol(n_pairs=4))
+    assert asked.damages(np.eye(len(asked.graph.edges), dtype=np.float32)).dtype == np.float64
+    assert {part.dtype for part in (*asked.clean, asked.instead)} == {np.dtype("float64")}
+    assert jnp.asarray(1.5).dtype == np.float32
+
+
+def test_a_problem_whose_scores_are_counted_otherwise_is_the_same_for_methods(case):
+    own, other = Protocol(n_pairs=4), Protocol(n_pairs=4, embeddings="out", floor=0.0)
+    assert other.seen_by_methods == own
+    counted, anew = case.problem(own).scored_by(other), case.problem(other)
+    assert counted.protocol == anew.protocol == other
+    patched = np.eye(len(anew.graph.edges), dtype=np.float32)[:3]
+    np.testing.assert_array_equal(counted.damages(patched), anew.damages(patched))
 
 
 @pytest.mark.parametrize("metric", ["kl", "loss", "logit_difference", "l2"])

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from rasplens.compare.discovery.methods.patching import exact_edges, random_edges
-from rasplens.compare.discovery.problem import Protocol
-from rasplens.compare.discovery.scoring import score_edges
+from rasplens.compare.discovery.methods.controls import random_edges
+from rasplens.compare.discovery.methods.patching import exact_edges
+from rasplens.compare.discovery.problem import FLOOR, Protocol
+from rasplens.compare.discovery.scoring import _places_in_random_orders, score_edges
 from rasplens.errors import RaspLensError
 
 
@@ -39,6 +40,52 @@ def test_an_area_has_an_interval_over_edges(asked, case):
     one = score_edges(asked, noise, sorted(case.varying)[:1])
     assert 0 <= one.auroc <= 1
     assert np.isnan([one.auroc_low, one.average_precision_high]).all()
+
+
+def test_scores_below_the_floor_are_zero_and_tie(asked, case):
+    """Rounding that knows the circuit: far below the one score that is large."""
+    own = labels(asked, case)
+    scores = np.where(own, 2e-9, 1e-9)
+    scores[np.flatnonzero(own)[0]] = 1.0
+    zero, usual = (case.problem(Protocol(n_pairs=4, floor=floor)) for floor in (0.0, FLOOR))
+    assert score_edges(zero, scores, case.varying).auroc == 1.0
+    first = 1 / own.sum()
+    assert score_edges(usual, scores, case.varying).auroc == pytest.approx(first + (1 - first) / 2)
+    assert score_edges(usual, scores * 1e-12, case.varying).auroc == pytest.approx(first + (1 - first) / 2)
+    assert score_edges(usual, np.where(own, 2e-6, 1e-6), case.varying).auroc == 1.0  # all are as small
+    signed = case.problem(Protocol(n_pairs=4, absolute=False))
+    scores[~own] = -1e-9
+    assert score_edges(signed, scores, case.varying).auroc == pytest.approx(first + (1 - first) / 2)
+    scores[~own] = -1e-3
+    assert score_edges(signed, scores, case.varying).auroc == 1.0
+
+
+def test_the_order_of_edges_that_tie_favours_no_circuit(asked, case):
+    """Once, the first edges of the model were taken first: those from the embeddings."""
+    own = labels(asked, case)
+    n, last = len(own), np.flatnonzero(own)[-1]
+    orders = _places_in_random_orders(np.where(np.arange(n) == last, 1.0, 0.0), 0)
+    assert (np.sort(orders, axis=1) == np.arange(n)).all()
+    assert (orders[:, last] == 0).all()
+    assert orders[:, 0].std() > 0
+    equal = score_edges(asked, np.zeros(n), case.varying)
+    exact = score_edges(asked, exact_edges(asked), case.varying)
+    assert equal.cpr < 0.8 * exact.cpr
+    again = score_edges(asked, np.zeros(n), case.varying)
+    assert (again.cpr, again.cmd) == (equal.cpr, equal.cmd)
+    assert equal.average_precision == pytest.approx(equal.base_rate)
+
+
+def test_edges_of_which_nothing_is_known_are_not_scored(asked, case):
+    own = labels(asked, case)
+    unknown = [asked.graph.edges[i] for i in (np.flatnonzero(own)[0], np.flatnonzero(~own)[0])]
+    scores = own.astype(float)
+    scores[asked.graph.mask_of(unknown)] = 0.5
+    found = score_edges(asked, scores, case.varying, unknown=unknown)
+    assert (found.auroc, found.n_edges) == (1.0, len(own) - 2)
+    assert found.base_rate == pytest.approx((own.sum() - 1) / (len(own) - 2))
+    with pytest.raises(RaspLensError, match="No edge is left to be scored"):
+        score_edges(asked, scores, case.varying, unknown=asked.graph.edges)
 
 
 def test_absolute_scores_see_size_and_signed_ones_do_not(case):

@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from rasplens.compile import programs
 from rasplens.learned import untrained_like
 from rasplens.learned.siit.accuracy import ImplementationAccuracy, implementation_accuracy
 from rasplens.learned.siit.circuit import Node, circuit_of
+from rasplens.tasks import compile_for, task_from_program
 
 
 def test_the_compiled_model_implements_itself(task, compiled, exact):
@@ -61,7 +63,18 @@ def test_nodes_without_a_share_are_left_out_of_the_least():
     some = {"L0H0": float("nan"), "L1H0": 0.7}
     found = ImplementationAccuracy(0.9, {"L0H0": 1.0, "L1H0": 0.8}, {}, some, {"L0H0": float("nan")})
     assert found.least == {"behaviour": 0.9, "interchange": 0.8, "changed": 0.7}
-    assert str(found) == "behaviour 0.9000, interchange 0.8000, changed 0.7000"
+    assert str(found) == "behaviour 0.9000, interchange 0.8000, changed 0.7000; not tested: L0H0"
+    assert found.untested == ("L0H0",)
+
+
+def test_a_node_that_computes_a_constant_is_not_tested():
+    """In `reverse` of inputs of one length, nodes compute the length and where to look: the same on all inputs."""
+    task = task_from_program(programs.reverse(), "abc", 4)
+    compiled = compile_for(task)
+    model = compiled.transformer
+    found = implementation_accuracy(compiled, model, circuit_of(compiled), task)
+    assert 0 < len(found.untested) < len(found.changed)
+    assert all(found.interchange[node] == 1.0 for node in found.untested)
 
 
 def test_a_mark_is_for_the_worst_node_and_for_what_was_measured():
