@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import Literal, get_args, overload
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -15,6 +15,9 @@ from rasplens.errors import RaspLensError
 from rasplens.tasks import Task
 from rasplens.tasks.answers import behind
 from rasplens.tasks.task import Ids
+
+Padding = Literal["token", "masked", "left out"]
+"""How a model takes padding: as a token like any other; hidden by a mask; or hidden, and not counted by positions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +32,15 @@ class Vocabulary:
             answers with a number or with several labels instead.
         decode: From logits `[..., logit]`, the codes of the task's answers, -1 for none; by default the answer is
             that with the largest logit.
+        padding: How the model takes the task's padding. None: left out where the model's config names that token as
+            padding, else as a token.
     """
 
     tokens: Callable[[Ids], Int[np.ndarray, "input ctx"]]
     positions: tuple[int, ...]
     columns: Int[np.ndarray, " answer"] | None
     decode: Callable[[Float[np.ndarray, "... logit"]], Int[np.ndarray, "..."]] | None = None
+    padding: Padding | None = None
 
     def codes(self, logits: Float[np.ndarray, "... logit"]) -> Int[np.ndarray, "..."]:
         """The codes of the task's answers that logits stand for; -1 for none."""
@@ -136,6 +142,7 @@ def token_vocabulary(
     *,
     prefix: Sequence[int] = (),
     positions: Sequence[int] | None = None,
+    padding: Padding | None = None,
 ) -> Vocabulary:
     """That of a model with a vocabulary of its own, such as a language model.
 
@@ -146,11 +153,15 @@ def token_vocabulary(
         prefix: Ids that stand before every input, such as a BOS.
         positions: The model's position of each of the task's positions, if they do not follow the prefix one
             by one; only positions in ascending order keep a causal model causal.
+        padding: How it takes the task's padding: seen like any "token", "masked", or "left out", so that positions
+            skip it too. By default left out where its config names that token as padding, else a token.
 
     Raises:
         RaspLensError: If a token or an answer is missing, be it the None of an undefined value that the task asks
             for; two have the same id, or one has none that could be; or the positions are not one for each.
     """
+    if padding not in (None, *get_args(Padding)):
+        raise RaspLensError(f"padding is one of {', '.join(get_args(Padding))}; got {padding!r}.")
     answers = tokens if answers is None else answers
     _check_ids("token", {token: tokens[token] for token in task.vocab if token in tokens})
     _check_ids("answer", {answer: answers[answer] for answer in task.outputs if answer in answers})
@@ -182,4 +193,4 @@ def token_vocabulary(
         rows[:, list(places)] = ids_of[ids]
         return rows
 
-    return Vocabulary(encode, places, columns)
+    return Vocabulary(encode, places, columns, padding=padding)
