@@ -86,7 +86,7 @@ def warn_of_other_ways(taken: Padding, right: Callable[[Padding], float]) -> Non
     best = max(shares, key=lambda way: shares[way])
     if shares[best] > shares[taken] + TELLING:
         warnings.warn(
-            f"The model gives {shares[taken]:.3f} of its answers right with padding {taken}, as its config has it, "
+            f"The model gives {shares[taken]:.3f} of its answers right with padding {taken}, as its config says, "
             f"and {shares[best]:.3f} with padding {best}. Say how it learned: "
             f'token_vocabulary(..., padding="{best}").',
             stacklevel=4,

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from rasplens.compile import CompiledModel
 from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.rasp.values import value_key
+from rasplens.compile.tracr_import import TracrModel
 from rasplens.compile.variable import nearest
 from rasplens.errors import RaspLensError
 from rasplens.tasks import Task
@@ -17,7 +18,7 @@ from rasplens.tasks.answers import behind
 from rasplens.tasks.task import Ids
 
 Padding = Literal["token", "masked", "left out"]
-"""How a model takes padding: as a token like any other; hidden by a mask; or hidden, and not counted by positions."""
+"""How a model takes padding: as a token like any other; hidden by a mask; or hidden, and skipped by positions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +33,8 @@ class Vocabulary:
             answers with a number or with several labels instead.
         decode: From logits `[..., logit]`, the codes of the task's answers, -1 for none; by default the answer is
             that with the largest logit.
-        padding: How the model takes the task's padding. None: left out where the model's config names that token as
-            padding, else as a token.
+        padding: How the model takes the task's padding. None: left out where the model's config names that token,
+            else as a token.
     """
 
     tokens: Callable[[Ids], Int[np.ndarray, "input ctx"]]
@@ -75,25 +76,32 @@ GivenVocabulary = Vocabulary | Callable[[Task], Vocabulary]
 
 
 @overload
-def vocabulary_of(compiled: CompiledModel) -> Callable[[Task], Vocabulary]: ...
+def vocabulary_of(compiled: CompiledModel | TracrModel) -> Callable[[Task], Vocabulary]: ...
 
 
 @overload
-def vocabulary_of(compiled: CompiledModel, task: Task) -> Vocabulary: ...
+def vocabulary_of(compiled: CompiledModel | TracrModel, task: Task) -> Vocabulary: ...
 
 
-def vocabulary_of(compiled: CompiledModel, task: Task | None = None) -> GivenVocabulary:
+def vocabulary_of(compiled: CompiledModel | TracrModel, task: Task | None = None) -> GivenVocabulary:
     """That of a compiled model, and of every disguise of its weights.
 
     Args:
-        compiled: The model.
+        compiled: The model, or one of Tracr's.
         task: What it is for; without one, `compare` asks for it when it knows the task.
 
     Raises:
-        RaspLensError: If the model was compiled for shorter inputs, or for other tokens.
+        RaspLensError: If the model was compiled for shorter inputs, or for other tokens, or is no compiled one.
     """
+    if not isinstance(compiled, CompiledModel | TracrModel):
+        raise RaspLensError(
+            f"vocabulary_of takes a compiled model, or one of from_tracr; got {type(compiled).__name__}. Other "
+            "models have a token_vocabulary, or that of their task."
+        )
     if task is None:
         return lambda task: vocabulary_of(compiled, task)
+    if isinstance(compiled, TracrModel):
+        return _vocabulary_of_tracr(compiled, task)
     if compiled.inputs.max_len < task.n_ctx:
         raise RaspLensError(
             f"The reference was compiled for max_len={compiled.inputs.max_len}; inputs of {task.name!r} have "
@@ -119,6 +127,16 @@ def vocabulary_of(compiled: CompiledModel, task: Task | None = None) -> GivenVoc
         columns=columns,
         decode=lambda logits: translation[nearest(output, logits)[0]],
     )
+
+
+def _vocabulary_of_tracr(model: TracrModel, task: Task) -> Vocabulary:
+    """That of a model of Tracr's, in which its BOS stands before every input."""
+    if model.output_values is None:
+        raise RaspLensError(
+            "The model of Tracr's answers with one number, and labels are asked for. Take a categorical program."
+        )
+    answers = {value: code for code, value in enumerate(model.output_values)}
+    return token_vocabulary(task, model.input_ids, answers, prefix=[model.input_ids[model.bos]])
 
 
 def _check_ids(what: str, ids: Mapping[Value, int]) -> None:

@@ -1,4 +1,4 @@
-"""Padding of a language model: what its config names is hidden, and positions skip it, unless something else is said."""
+"""Padding of a language model: what its config names is hidden, and positions skip it."""
 
 import warnings
 
@@ -115,7 +115,7 @@ def test_activations_are_read_behind_the_same_mask(skipping, left):
 def test_a_model_that_learned_otherwise_is_warned_about(last, way):
     model = trained(last, way)
     with pytest.warns(
-        UserWarning, match=r'0\.\d+ of .* with padding left out, as its .* padding="(token|masked)"'
+        UserWarning, match=r'0\.\d+ of .* with padding left out, as its config .* padding="(token|masked)"'
     ):
         right(model, last)
     with warnings.catch_warnings():
