@@ -6,6 +6,7 @@ of the graph files of Hanna et al. 2024. There, embeddings are one node, `input`
 """
 
 import json
+import math
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ def read_importances(path: str | Path, config: Config, model: str | None = None)
 
     Raises:
         RaspLensError: If there is no such file, it is no such file or has no scores, an edge is none of the
-            model's, or it is of a model of another shape or of other weights.
+            model's, a score is no finite number, or it is of a model of another shape or of other weights.
     """
     path = Path(path)
     try:
@@ -43,7 +44,9 @@ def read_importances(path: str | Path, config: Config, model: str | None = None)
         other = [name for name in SIZES if sizes.get(name, getattr(config, name)) != getattr(config, name)]
     except FileNotFoundError:
         raise RaspLensError(f"There is no file {path}.") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except OSError as error:
+        raise RaspLensError(f"{path} cannot be read: {error.strerror}.") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise RaspLensError(
             f'{path} holds no importances. They look like {{"edges": {{"input->a0.h0<q>": {{"score": 0.5}}}}}}.'
         ) from None
@@ -61,6 +64,10 @@ def read_importances(path: str | Path, config: Config, model: str | None = None)
         )
     if not scores:
         raise RaspLensError(f"{path} has no scores.")
+    if odd := [name for name, score in scores.items() if not math.isfinite(score)]:
+        raise RaspLensError(
+            f"{path} gives the edge {odd[0]!r} the score {scores[odd[0]]}: scores are finite numbers."
+        )
     return {own: scores[name] for own, name in theirs.items() if name in scores}
 
 

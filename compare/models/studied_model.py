@@ -1,5 +1,6 @@
 """A model under comparison: hooked, with its positions and answers joined to the task's."""
 
+import inspect
 import itertools
 import reprlib
 from collections.abc import Callable, Iterable, Sequence
@@ -13,7 +14,14 @@ from jaxtyping import Bool, Float, Int
 
 from rasplens.compare.models.live_hooks import check_live
 from rasplens.compare.models.narrowing import narrowed
-from rasplens.compare.models.vocabulary import GivenVocabulary, Vocabulary, task_vocabulary, vocabulary_of
+from rasplens.compare.models.padding import arguments, check_left_out, is_own, padding_of, warn_of_other_ways
+from rasplens.compare.models.vocabulary import (
+    GivenVocabulary,
+    Padding,
+    Vocabulary,
+    task_vocabulary,
+    vocabulary_of,
+)
 from rasplens.compile import CompiledModel
 from rasplens.errors import RaspLensError
 from rasplens.learned import CompressedModel
@@ -28,6 +36,9 @@ BATCH = 512
 
 FEW = 4
 """Of inputs that are fewer than one in so many, an activation is computed without that of the others."""
+
+TRIED = 100
+"""Held-out inputs on which it is tried how a model takes padding."""
 
 FwdHook = tuple[str, Callable[..., torch.Tensor]]
 Head = tuple[int, int]
@@ -52,6 +63,7 @@ class StudiedModel:
         ids: The inputs, as the task's ids.
         vocabulary: The model's vocabulary for the task.
         heads: The heads that compute something; a compiled model may have unused ones.
+        padding: How the model takes the task's padding.
     """
 
     model: Any
@@ -59,11 +71,24 @@ class StudiedModel:
     ids: Ids
     vocabulary: Vocabulary
     heads: tuple[Head, ...]
+    padding: Padding = "token"
 
     @cached_property
     def tokens(self) -> torch.Tensor:
         """The inputs as the model takes them: `[input, ctx]`."""
         return torch.as_tensor(self.vocabulary.tokens(self.ids))
+
+    @cached_property
+    def seen(self) -> Int[torch.Tensor, "input ctx"]:
+        """1 for the model's positions that are no padding of the task's."""
+        seen = torch.ones(self.tokens.shape, dtype=torch.long)
+        seen[:, self.places] = torch.as_tensor(is_own(self.task, self.ids)).long()
+        return seen
+
+    def arguments(self, rows: Rows = ALL) -> dict[str, torch.Tensor]:
+        """What the model is called with beside tokens, on some inputs: where padding is hidden, the mask."""
+        beside = arguments(self.padding, self.seen[rows]) if self.padding != "token" else {}
+        return {name: value.to(self.device) for name, value in beside.items()}
 
     @cached_property
     def targets(self) -> Int[np.ndarray, "input answer"]:
@@ -197,7 +222,7 @@ class StudiedModel:
         """
         whole = [part for hook in hooks for part in self._whole(hook)]
         if not isinstance(self.model, HookedModel):
-            return self._pass(self.tokens[rows], whole)[:, self.answer_places]
+            return self._pass(self.tokens[rows], whole, **self.arguments(rows))[:, self.answer_places]
         start, residual, rest = self._start(whole, rows)
         if residual is None:
             return self._pass(self.tokens[rows], rest)[:, self.answer_places]
@@ -219,7 +244,7 @@ class StudiedModel:
         """Where the model is. All else stays on the processor: inputs go to the model, and logits come back."""
         return next(self.model.parameters()).device
 
-    def _pass(self, inputs: torch.Tensor, hooks: Sequence[FwdHook] = (), **options: int) -> torch.Tensor:
+    def _pass(self, inputs: torch.Tensor, hooks: Sequence[FwdHook] = (), **options: Any) -> torch.Tensor:
         """Logits while hooks edit activations, which come to them from where the model is, and go back."""
 
         def brought(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
@@ -326,8 +351,9 @@ class StudiedModel:
         wanted = list(points)
         parts: dict[str, list[np.ndarray]] = {name: [] for name in wanted}
         with torch.no_grad():
-            for batch in self.tokens.split(BATCH):
-                _, cache = self.model.run_with_cache(batch.to(self.device), names_filter=wanted)
+            for rows in self._batches:
+                batch = self.tokens[rows].to(self.device)
+                _, cache = self.model.run_with_cache(batch, names_filter=wanted, **self.arguments(rows))
                 for name in wanted:
                     parts[name].append(cache[name].cpu().numpy())
         return {name: np.concatenate(arrays) for name, arrays in parts.items()}
@@ -393,7 +419,28 @@ def as_studied_model(
         )
     if not isinstance(model, HookedModel):
         check_live(model, studied.on(task.held_out[:1]).tokens.to(studied.device), wanted)
-    return studied
+    return _with_padding(studied)
+
+
+def _with_padding(studied: StudiedModel) -> StudiedModel:
+    """Return a model that takes padding as it learned to.
+
+    Raises:
+        RaspLensError: If it takes no mask where padding is hidden, or positions that do not skip what is hidden.
+    """
+    padding = padding_of(studied.model, studied.task, studied.vocabulary)
+    if padding == "token":
+        return studied
+    if "attention_mask" not in inspect.signature(studied.model.forward).parameters:
+        raise RaspLensError(f'The model takes no mask: its padding cannot be {padding}. Give padding="token".')
+    few = replace(studied, padding=padding).on(studied.task.held_out[:TRIED])
+    is_before = (few.seen.diff(dim=1) > 0).any(dim=1)  # a token stands behind padding
+    if padding == "left out" and is_before.any():
+        row = is_before.nonzero()[:1, 0]
+        check_left_out(few._pass, few.tokens[row], few.seen[row])
+    if studied.vocabulary.padding is None:
+        warn_of_other_ways(padding, lambda way: float(replace(few, padding=way).right().mean()))
+    return replace(studied, padding=padding)
 
 
 def _known_vocabulary(model: Any, task: Task, given: GivenVocabulary | None) -> Vocabulary | None:

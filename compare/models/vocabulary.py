@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import Literal, get_args, overload
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -10,11 +10,15 @@ from jaxtyping import Float, Int
 from rasplens.compile import CompiledModel
 from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.rasp.values import value_key
+from rasplens.compile.tracr_import import TracrModel
 from rasplens.compile.variable import nearest
 from rasplens.errors import RaspLensError
 from rasplens.tasks import Task
 from rasplens.tasks.answers import behind
 from rasplens.tasks.task import Ids
+
+Padding = Literal["token", "masked", "left out"]
+"""How a model takes padding: as a token like any other; hidden by a mask; or hidden, and skipped by positions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +33,15 @@ class Vocabulary:
             answers with a number or with several labels instead.
         decode: From logits `[..., logit]`, the codes of the task's answers, -1 for none; by default the answer is
             that with the largest logit.
+        padding: How the model takes the task's padding. None: left out where the model's config names that token,
+            else as a token.
     """
 
     tokens: Callable[[Ids], Int[np.ndarray, "input ctx"]]
     positions: tuple[int, ...]
     columns: Int[np.ndarray, " answer"] | None
     decode: Callable[[Float[np.ndarray, "... logit"]], Int[np.ndarray, "..."]] | None = None
+    padding: Padding | None = None
 
     def codes(self, logits: Float[np.ndarray, "... logit"]) -> Int[np.ndarray, "..."]:
         """The codes of the task's answers that logits stand for; -1 for none."""
@@ -69,25 +76,32 @@ GivenVocabulary = Vocabulary | Callable[[Task], Vocabulary]
 
 
 @overload
-def vocabulary_of(compiled: CompiledModel) -> Callable[[Task], Vocabulary]: ...
+def vocabulary_of(compiled: CompiledModel | TracrModel) -> Callable[[Task], Vocabulary]: ...
 
 
 @overload
-def vocabulary_of(compiled: CompiledModel, task: Task) -> Vocabulary: ...
+def vocabulary_of(compiled: CompiledModel | TracrModel, task: Task) -> Vocabulary: ...
 
 
-def vocabulary_of(compiled: CompiledModel, task: Task | None = None) -> GivenVocabulary:
+def vocabulary_of(compiled: CompiledModel | TracrModel, task: Task | None = None) -> GivenVocabulary:
     """That of a compiled model, and of every disguise of its weights.
 
     Args:
-        compiled: The model.
+        compiled: The model, or one of Tracr's.
         task: What it is for; without one, `compare` asks for it when it knows the task.
 
     Raises:
-        RaspLensError: If the model was compiled for shorter inputs, or for other tokens.
+        RaspLensError: If the model was compiled for shorter inputs, or for other tokens, or is no compiled one.
     """
+    if not isinstance(compiled, CompiledModel | TracrModel):
+        raise RaspLensError(
+            f"vocabulary_of takes a compiled model, or one of from_tracr; got {type(compiled).__name__}. Other "
+            "models have a token_vocabulary, or that of their task."
+        )
     if task is None:
         return lambda task: vocabulary_of(compiled, task)
+    if isinstance(compiled, TracrModel):
+        return _vocabulary_of_tracr(compiled, task)
     if compiled.inputs.max_len < task.n_ctx:
         raise RaspLensError(
             f"The reference was compiled for max_len={compiled.inputs.max_len}; inputs of {task.name!r} have "
@@ -115,6 +129,16 @@ def vocabulary_of(compiled: CompiledModel, task: Task | None = None) -> GivenVoc
     )
 
 
+def _vocabulary_of_tracr(model: TracrModel, task: Task) -> Vocabulary:
+    """That of a model of Tracr's, in which its BOS stands before every input."""
+    if model.output_values is None:
+        raise RaspLensError(
+            "The model of Tracr's answers with one number, and labels are asked for. Take a categorical program."
+        )
+    answers = {value: code for code, value in enumerate(model.output_values)}
+    return token_vocabulary(task, model.input_ids, answers, prefix=[model.input_ids[model.bos]])
+
+
 def _check_ids(what: str, ids: Mapping[Value, int]) -> None:
     """Raises unless every token or answer has an id of its own."""
     first: dict[int, Value] = {}
@@ -136,6 +160,7 @@ def token_vocabulary(
     *,
     prefix: Sequence[int] = (),
     positions: Sequence[int] | None = None,
+    padding: Padding | None = None,
 ) -> Vocabulary:
     """That of a model with a vocabulary of its own, such as a language model.
 
@@ -146,11 +171,15 @@ def token_vocabulary(
         prefix: Ids that stand before every input, such as a BOS.
         positions: The model's position of each of the task's positions, if they do not follow the prefix one
             by one; only positions in ascending order keep a causal model causal.
+        padding: How it takes the task's padding: seen like any "token", "masked", or "left out", so that positions
+            skip it too. By default left out where its config names that token as padding, else a token.
 
     Raises:
         RaspLensError: If a token or an answer is missing, be it the None of an undefined value that the task asks
             for; two have the same id, or one has none that could be; or the positions are not one for each.
     """
+    if padding not in (None, *get_args(Padding)):
+        raise RaspLensError(f"padding is one of {', '.join(get_args(Padding))}; got {padding!r}.")
     answers = tokens if answers is None else answers
     _check_ids("token", {token: tokens[token] for token in task.vocab if token in tokens})
     _check_ids("answer", {answer: answers[answer] for answer in task.outputs if answer in answers})
@@ -182,4 +211,4 @@ def token_vocabulary(
         rows[:, list(places)] = ids_of[ids]
         return rows
 
-    return Vocabulary(encode, places, columns)
+    return Vocabulary(encode, places, columns, padding=padding)

@@ -9,6 +9,7 @@ A wrapper's prefix (`module.`, `_orig_mod.`, `model.`) is dropped.
 """
 
 import re
+import warnings
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ from rasplens.model import StorageError
 from rasplens.model.forward import ROTARY_BASE, rotary_angles
 
 Weights = dict[str, np.ndarray]
+
+EMBEDDINGS = "embed.W_E", "embed.weight"
+"""What the embedding of tokens is called: models have it, and other mappings of tensors have not."""
 
 MOST_UNPACKED = 100
 """A file that unpacks to more than so many times its size is not read."""
@@ -42,33 +46,83 @@ _BRIDGE_NAMES = {
 def read_state_dict(path: Path) -> Weights:
     """The tensors of a `torch.save`d state dict, or of a dictionary that holds one; no code in it runs.
 
+    Warns:
+        UserWarning: If it is of torch's format before 1.6, which has no checksums.
+
     Raises:
-        StorageError: If it is no such file.
+        StorageError: If it is no such file, is damaged, or holds several state dicts.
     """
     import torch
 
     try:
-        _check_unpacked(path)
+        _check_archive(path)
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
         reason = str(error).partition("\n")[0].partition(". ")[0] or type(error).__name__
         raise StorageError(
             f"{path} is neither a RASPLens model nor a state dict that torch can load safely ({reason})."
         ) from None
-    for state in (content, *(content.values() if isinstance(content, Mapping) else ())):
-        if isinstance(state, Mapping) and state and all(_is_entry(item) for item in state.items()):
-            return {_PREFIX.sub("", name): _array(path, name, tensor) for name, tensor in state.items()}
-    raise StorageError(f"{path} holds no state dict (a mapping from names to tensors).")
-
-
-def _check_unpacked(path: Path) -> None:
-    """Raises where a file would unpack to far more than it is: torch stores tensors as they are."""
     if not zipfile.is_zipfile(path):
+        warnings.warn(
+            f"{path} has torch's format before 1.6, without checksums: damage to it cannot be noticed.",
+            stacklevel=2,
+        )
+    return _without_prefixes(path, _state_dict(path, content))
+
+
+def _state_dict(path: Path, content: Any) -> Mapping[str, Any]:
+    """The only state dict of a file: what it holds, or what stands there under a name.
+
+    Raises:
+        StorageError: If there is none, or there are several.
+    """
+    if _is_state_dict(content):
+        return content  # type: ignore[no-any-return]
+    named = content if isinstance(content, Mapping) else {}
+    found = {name: state for name, state in named.items() if _is_state_dict(state)}
+    models = {name: state for name, state in found.items() if any(key.endswith(EMBEDDINGS) for key in state)}
+    found = models or found
+    if not found:
+        raise StorageError(f"{path} holds no state dict (a mapping from names to tensors).")
+    if len(found) > 1:
+        first, *_ = found
+        raise StorageError(
+            f"{path} holds several state dicts: {', '.join(map(repr, found))}. Save one of them alone, such as "
+            f"torch.save(torch.load({path.name!r})[{first!r}], 'one.pt')."
+        )
+    return found.popitem()[1]
+
+
+def _without_prefixes(path: Path, state: Mapping[str, Any]) -> Weights:
+    """The arrays of a state dict by their names without a wrapper's prefix."""
+    found: Weights = {}
+    for name, tensor in state.items():
+        if (short := _PREFIX.sub("", name)) in found:
+            raise StorageError(f"{path} holds {short!r} twice, under different prefixes. Save one model alone.")
+        found[short] = _array(path, name, tensor)
+    return found
+
+
+def _is_state_dict(value: Any) -> bool:
+    return isinstance(value, Mapping) and bool(value) and all(_is_entry(item) for item in value.items())
+
+
+def _check_archive(path: Path) -> None:
+    """Raises where a file's checksums do not match, or it would unpack to far more than it is.
+
+    torch checks neither, and stores tensors as they are.
+    """
+    if not zipfile.is_zipfile(path):
+        with path.open("rb") as file:
+            if file.read(2) == b"PK":
+                raise RaspLensError("it is damaged: its archive has no end")
         return
     with zipfile.ZipFile(path) as archive:
         unpacked = sum(entry.file_size for entry in archive.infolist())
-    if unpacked > MOST_UNPACKED * path.stat().st_size:
-        raise RaspLensError(f"it would unpack to {unpacked:,} bytes")
+        if unpacked > MOST_UNPACKED * path.stat().st_size:
+            raise RaspLensError(f"it would unpack to {unpacked:,} bytes")
+        if (damaged := archive.testzip()) is not None:
+            raise RaspLensError(f"it is damaged: the checksum of its {damaged!r} does not match")
 
 
 def _is_entry(item: tuple[Any, Any]) -> bool:

@@ -140,7 +140,7 @@ def _told_tokens(task: Task, folder: Path) -> dict[Value, int]:
     path = folder / TOKEN_MAP
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError):
+    except (ValueError, RecursionError):  # also where numbers are too long, or it is too deep
         raise RaspLensError(f"{path} holds no JSON. It is an object from tokens to ids.") from None
     if not isinstance(known, dict) or not all(type(i) is int and i >= 0 for i in known.values()):
         raise RaspLensError(f"{path} is an object from tokens to ids: whole numbers.")

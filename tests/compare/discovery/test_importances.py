@@ -37,7 +37,8 @@ def test_files_that_are_none_are_refused(tmp_path):
     path = tmp_path / "importances.json"
     with pytest.raises(RaspLensError, match="There is no file"):
         read_importances(path, CONFIG)
-    for text in ("{", "[]", '{"edges": {"a": {}}}', '{"edges": {"a": {"score": "x"}}}'):
+    deep = "[" * 100_000
+    for text in ("{", "[]", deep, '{"edges": {"a": {}}}', '{"edges": {"a": {"score": "x"}}}'):
         path.write_text(text)
         with pytest.raises(RaspLensError, match="holds no importances"):
             read_importances(path, CONFIG)
@@ -46,6 +47,12 @@ def test_files_that_are_none_are_refused(tmp_path):
         read_importances(path, CONFIG)
     with pytest.raises(RaspLensError, match="no edge 'nothing'"):
         write_importances(path, CONFIG, ["nothing"])
+    for score in ("NaN", "Infinity", "-1e999", '"nan"'):
+        path.write_text('{"edges": {"a0.h0->logits": {"score": 1}, "input->a0.h0<q>": {"score": ' + score + "}}}")
+        with pytest.raises(RaspLensError, match=r"the edge 'input->a0\.h0<q>' the score -?(nan|inf): .* finite"):
+            read_importances(path, CONFIG)
+    with pytest.raises(RaspLensError, match="cannot be read: Is a directory"):
+        read_importances(tmp_path, CONFIG)
     path.write_text('{"edges": {}}')
     with pytest.raises(RaspLensError, match="has no scores"):
         read_importances(path, CONFIG)

@@ -7,11 +7,12 @@ import pytest
 
 from rasplens.compare import Vocabulary, as_studied_model, token_vocabulary
 from rasplens.compare.models.vocabulary import task_vocabulary, vocabulary_of
-from rasplens.compile import compile_program
+from rasplens.compile import compile_program, programs
 from rasplens.compile.rasp import Aggregate, Map, Select, indices, numerical, tokens
+from rasplens.compile.tracr_import import TracrModel
 from rasplens.errors import RaspLensError
 from rasplens.model import HookedModel, Transformer, disguise
-from rasplens.tasks import get_task
+from rasplens.tasks import get_task, task_from_program
 
 WIDE = 30
 """Logits of a model with a vocabulary of its own."""
@@ -271,3 +272,43 @@ def test_a_token_has_one_id_wherever_it_stands(foreign, task, ids_of):
 
     with pytest.raises(RaspLensError, match="must give a token the same id"):
         as_studied_model(foreign, task, task.held_out[:40], replace(vocabulary, tokens=by_first))
+
+
+@pytest.fixture
+def of_tracr():
+    """A model of Tracr's for sorting letters: its vocabulary is its own, and its answers come in another order."""
+    compiled = compile_program(programs.sort(), SORTED, 4, bos=True, optimize=False)
+    transformer, bos = compiled.transformer, compiled.encode([[1]])[0][0]
+    output = compiled.variables[compiled.output]
+    weights = {
+        **transformer.weights,
+        "unembed.W_U": np.eye(transformer.config.d_model)[:, list(output.directions)],
+    }
+    config = replace(transformer.config, d_vocab_out=len(output.values))
+    ids = {letter: int(compiled.encode([[letter]])[0][1]) for letter in SORTED}
+    mask = transformer.mask
+    read = Transformer(config, {name: np.float32(array) for name, array in weights.items()}, mask)
+    return TracrModel(read, {**ids, "BOS": int(bos)}, "BOS", output.values, ())
+
+
+SORTED = (1, 2, 3)
+
+
+def test_a_model_of_tracrs_stands_behind_its_bos(of_tracr):
+    task = task_from_program(programs.sort(), SORTED, 4)
+    for vocabulary in (vocabulary_of(of_tracr, task), vocabulary_of(of_tracr)):
+        studied = as_studied_model(of_tracr, task, task.held_out[:40], vocabulary)
+        assert studied.vocabulary.positions == (1, 2, 3, 4)
+        assert studied.right().all()
+
+
+def test_a_model_of_tracrs_that_answers_with_a_number_has_no_labels(of_tracr):
+    task = task_from_program(programs.sort(), SORTED, 4)
+    with pytest.raises(RaspLensError, match=r"Tracr's answers with one number"):
+        vocabulary_of(replace(of_tracr, output_values=None), task)
+
+
+@pytest.mark.parametrize("task_is_known", [True, False])
+def test_other_models_have_no_compiled_vocabulary(noise, task, task_is_known):
+    with pytest.raises(RaspLensError, match=r"vocabulary_of takes a compiled model.*; got Transformer"):
+        vocabulary_of(noise, *[task][:task_is_known])

@@ -41,9 +41,24 @@ def test_only_halves_are_widened(tmp_path, tensor, kind):
     assert (found == 1).all()
 
 
-def test_the_first_state_dict_of_a_checkpoint_counts(tmp_path):
-    content = {"step": 3, "state_dict": {"a": torch.zeros(1)}, "average": {"b": torch.zeros(1)}}
+def test_the_only_state_dict_of_a_checkpoint_is_found(tmp_path):
+    content = {"step": 3, "state_dict": {"a": torch.zeros(1)}}
     assert list(read_state_dict(saved(tmp_path, content))) == ["a"]
+    generators = {"rng": {"cpu": torch.zeros(1)}, "model": {"module.embed.W_E": torch.zeros(1)}}
+    assert list(read_state_dict(saved(tmp_path, generators))) == ["embed.W_E"]
+
+
+def test_several_state_dicts_are_not_told_apart(tmp_path):
+    averages, model = ({"embed.W_E": torch.full((1,), number)} for number in (1.0, 2.0))
+    for content in ({"ema": averages, "model": model}, {"model": model, "ema": averages}):
+        with pytest.raises(StorageError, match=r"several state dicts: '(ema|model)', '(ema|model)'\. Save one"):
+            read_state_dict(saved(tmp_path, content))
+
+
+def test_names_that_differ_by_a_prefix_are_not_told_apart(tmp_path):
+    content = {"embed.W_E": torch.zeros(1), "module.embed.W_E": torch.ones(1)}
+    with pytest.raises(StorageError, match=r"holds 'embed\.W_E' twice"):
+        read_state_dict(saved(tmp_path, content))
 
 
 def test_what_holds_none_is_refused(tmp_path):
@@ -141,3 +156,46 @@ def test_a_damaged_file_is_read_or_refused(tmp_path, n):
         except StorageError:
             refused += 1
     assert refused > 0.3 * n
+
+
+def test_a_flipped_bit_changes_nothing_that_is_read(tmp_path):
+    """Torch reads it all: the archive's checksums tell."""
+    tensors = {"embed.W_E": torch.arange(600.0).reshape(20, 30), "unembed.b_U": torch.ones(30)}
+    path = saved(tmp_path, tensors)
+    content, rng, refused, passed_by_torch = path.read_bytes(), np.random.default_rng(0), 0, 0
+    for _ in range(120):
+        at, bit = int(rng.integers(len(content))), int(rng.integers(8))
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1 << bit]) + content[at + 1 :])
+        try:
+            found = read_state_dict(path)
+        except StorageError:
+            refused += 1
+            passed_by_torch += is_read_by_torch(path)
+            continue
+        assert set(found) == set(tensors)
+        for name, tensor in tensors.items():
+            np.testing.assert_array_equal(found[name], tensor.numpy())
+    assert refused > 60
+    assert passed_by_torch > 40  # the control: without the checksums these would have been read
+
+
+def is_read_by_torch(path):
+    try:
+        torch.load(path, weights_only=True)
+    except Exception:
+        return False
+    return True
+
+
+def test_an_archive_without_its_end_is_damaged(tmp_path):
+    path = saved(tmp_path, {"embed.W_E": torch.ones(2)})
+    path.write_bytes(path.read_bytes()[:-8])
+    with pytest.raises(StorageError, match="it is damaged: its archive has no end"):
+        read_state_dict(path)
+
+
+def test_an_old_format_has_no_checksums(tmp_path):
+    path = tmp_path / "old.pt"
+    torch.save({"embed.W_E": torch.ones(2)}, path, _use_new_zipfile_serialization=False)
+    with pytest.warns(UserWarning, match=r"old\.pt has torch's format before 1\.6, without checksums"):
+        assert list(read_state_dict(path)) == ["embed.W_E"]
