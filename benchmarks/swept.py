@@ -19,6 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--results", type=Path, help="folder of results; what it has is not measured again")
     parser.add_argument("--processes", type=int, help="how many jobs at a time; one a processor by default")
     parser.add_argument("--threads", type=int, default=1, help="of each of them")
+    parser.add_argument("--timeout", type=float, help="seconds after which a job is ended; never by default")
 
 
 def swept(jobs: Iterable[Job], arguments: argparse.Namespace) -> pd.DataFrame:
@@ -26,7 +27,7 @@ def swept(jobs: Iterable[Job], arguments: argparse.Namespace) -> pd.DataFrame:
     name = Path(sys.argv[0]).stem
     with progress_bar(name) as advance:
         folder = arguments.results or RESULTS / name
-        n = {"processes": arguments.processes, "threads": arguments.threads}
+        n = {"processes": arguments.processes, "threads": arguments.threads, "timeout": arguments.timeout}
         return sweep(jobs, folder, **n, progress=sweep_report(advance))
 
 

@@ -74,6 +74,11 @@ class Job:
         return Job, (self.run, dict(self.arguments), self.files)
 
     @cached_property
+    def contents(self) -> tuple[str, ...]:
+        """A digest of each file, found once as well."""
+        return tuple(_digest_of_file(Path(file)) for file in self.files)
+
+    @cached_property
     def key(self) -> str:
         """A digest of all that the result depends on: function, arguments, files and code.
 
@@ -83,7 +88,7 @@ class Job:
         Raises:
             RaspLensError: If there is no such function.
         """
-        content = [self.run, dict(sorted(self.arguments.items())), [_digest_of_file(Path(f)) for f in self.files]]
+        content = [self.run, dict(sorted(self.arguments.items())), list(self.contents)]
         return hashlib.sha256(json.dumps([content, self.code], sort_keys=True).encode()).hexdigest()[:32]
 
     @cached_property
@@ -96,8 +101,7 @@ class Job:
         Raises:
             RaspLensError: If there is no such function.
         """
-        code = [_digest_of_package(), _digest_of_module(self.run.partition(":")[0]), _versions()]
-        return hashlib.sha256(json.dumps(code).encode()).hexdigest()
+        return _code_of(self.run.partition(":")[0])
 
     def function(self) -> Callable[..., Row | Sequence[Row]]:
         """The function itself.
@@ -123,17 +127,43 @@ class Job:
         return f"{self.run.partition(':')[2]}({', '.join(f'{k}={v!r}' for k, v in self.arguments.items())})"
 
 
+def as_of_now(jobs: Sequence[Job]) -> list[Job]:
+    """The jobs anew, whose keys are those of the code and the files that there are now; each is read once."""
+    code_of, digest_of = cache(_code_of), cache(_digest_of_file)
+    found = [Job(job.run, job.arguments, job.files) for job in jobs]
+    for job in found:  # what `cached_property` would find by itself, once for every job
+        own = {
+            "code": code_of(job.run.partition(":")[0]),
+            "contents": tuple(digest_of(Path(file)) for file in job.files),
+        }
+        vars(job).update(own)
+    return found
+
+
+def _code_of(module: str) -> str:
+    """A digest of all the code that the results of a module's functions depend on."""
+    code = [_digest_of_package(), _digest_of_module(module), _versions()]
+    return hashlib.sha256(json.dumps(code).encode()).hexdigest()
+
+
 def _check_json(name: str, value: Any) -> None:
     """Raises where an argument does not come back from JSON as it was."""
     try:
         is_plain = json.loads(json.dumps(value)) == value
     except (TypeError, ValueError):
         is_plain = False
+    if is_plain and is_too_large(value):
+        raise RaspLensError(f"{name!r} of a job is {value}: no table holds more than 64 bits. Give it as text.")
     if not is_plain:
         raise RaspLensError(
             f"{name!r} of a job must be a JSON value (text, numbers, lists, and mappings by text), so that other "
             f"machines can read it; got {value!r}."
         )
+
+
+def is_too_large(value: Any) -> bool:
+    """Whether it is a whole number that no column of a table holds: one of more than 64 bits."""
+    return isinstance(value, int) and not -(2**63) <= value < 2**63
 
 
 @cache

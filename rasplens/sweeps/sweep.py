@@ -1,5 +1,6 @@
 """Many jobs, each done once: what is kept is not done again, and everything is a row of one table."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
@@ -11,8 +12,9 @@ import pandas as pd
 
 from rasplens.errors import RaspLensError, expect
 from rasplens.model.storage import StorageError
-from rasplens.sweeps.job import Job
-from rasplens.sweeps.store import store_rows, stored_rows, table_of, write_table
+from rasplens.sweeps.claims import Claims
+from rasplens.sweeps.job import Job, as_of_now
+from rasplens.sweeps.store import stored_rows, table_of, write_table
 from rasplens.sweeps.workers import Outcome, in_executor, in_processes, processors
 
 TABLE = "table.parquet"
@@ -43,13 +45,16 @@ def sweep(
     *,
     processes: int | None = None,
     threads: int = 1,
+    timeout: float | None = None,
     progress: Callable[[Standing], None] | None = None,
 ) -> pd.DataFrame:
     """Does jobs, keeps what each gives in a folder, and gives one table, also written as Parquet.
 
     A sweep that was interrupted goes on where it was: a job whose result is in the folder is not done again, as
     long as its function, arguments, files and the code of RASPLens are the same. A job that fails is a row with
-    its error, and is tried again by the next sweep. Jobs that are the same are done once.
+    its error, and is tried again by the next sweep. Jobs that are the same are done once, also where several
+    sweeps have one folder: each job is done by the sweep that comes to it first, and the others wait for it. A
+    result that was changed or is another job's is warned of, and done again.
 
     Args:
         jobs: What is to be done.
@@ -60,13 +65,16 @@ def sweep(
             changed since it was imported, jobs fail.
         processes: How many, without an executor; by default as many as processors have room for.
         threads: Of each of these processes.
+        timeout: Seconds after which a job is ended, and is a row with that as its error; None for none. Only for
+            processes of this machine: an executor has its own means.
         progress: Called at the start and after every job.
 
     Returns:
         In the order of the jobs: `job`, the arguments, what the job gave, `seconds`, `error`.
 
     Raises:
-        RaspLensError: If there are no jobs, one is none, or a job's function cannot be found.
+        RaspLensError: If there are no jobs, one is none, a job's function cannot be found, or a number makes no
+            sense.
         StorageError: If the folder cannot be written to.
     """
     asked = list(jobs)
@@ -76,9 +84,13 @@ def sweep(
         raise RaspLensError(f"A sweep has at least one process; got {processes}.")
     if threads < 1:
         raise RaspLensError(f"A process has at least one thread; got {threads}.")
+    if timeout is not None and not 0 < timeout < math.inf:
+        raise RaspLensError(f"A timeout is a positive number of seconds, or None; got {timeout}.")
+    if timeout is not None and executor is not None:
+        raise RaspLensError("timeout= ends processes of this machine; with an executor, omit it.")
     for job in asked:
         expect(job, Job, "A sweep takes jobs: Job(...) or comparison_job(...)")
-    asked = [Job(job.run, job.arguments, job.files) for job in asked]  # whose keys are those of the code now
+    asked = as_of_now(asked)
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -87,7 +99,7 @@ def sweep(
     by_key = {job.key: job for job in asked}
     found: dict[str, Outcome] = {key: kept for key, job in by_key.items() if (kept := stored_rows(folder, job))}
     n = processes or max(1, processors() // threads)
-    own = partial(in_processes, n=n, threads=threads)
+    own = partial(in_processes, n=n, threads=threads, timeout=timeout)
     doing = own if executor is None else partial(in_executor, executor=executor)
     _do([job for key, job in by_key.items() if key not in found], found, folder, doing, progress)
     frame = table_of([(job, found[key]) for key, job in by_key.items()])
@@ -99,21 +111,17 @@ def _do(
     todo: list[Job],
     found: dict[str, Outcome],
     folder: Path,
-    doing: Callable[[list[Job]], Iterator[tuple[Job, Outcome]]],
+    doing: Callable[[Iterator[Job]], Iterator[tuple[Job, Outcome]]],
     progress: Callable[[Standing], None] | None,
 ) -> None:
     """Adds to what was found, and keeps what did not fail."""
     began, kept, failed = time.perf_counter(), len(found), 0
     report = progress or (lambda standing: None)
     report(Standing(kept, 0, kept + len(todo), float("nan")))
-    if not todo:
-        return
-    for job, outcome in doing(todo):
-        if "error" in outcome:
-            failed += 1
-        else:
-            store_rows(folder, job, outcome["rows"], outcome["seconds"])
-        found[job.key] = outcome
-        done = len(found) - kept
-        left = (time.perf_counter() - began) / done * (len(todo) - done)
-        report(Standing(len(found), failed, kept + len(todo), left))
+    with Claims(folder) as claims:
+        for job, outcome in claims.done(todo, doing):
+            failed += "error" in outcome
+            found[job.key] = outcome
+            done = len(found) - kept
+            left = (time.perf_counter() - began) / done * (len(todo) - done)
+            report(Standing(len(found), failed, kept + len(todo), left))

@@ -1,21 +1,23 @@
 """Jobs handed out: to processes of this machine, or to any executor."""
 
+import faulthandler
 import json
 import os
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
     Executor,
     Future,
     ProcessPoolExecutor,
-    as_completed,
     wait,
 )
+from dataclasses import dataclass
+from itertools import islice
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from rasplens.errors import RaspLensError
-from rasplens.sweeps.job import Job
+from rasplens.sweeps.job import Job, is_too_large
 
 Outcome = dict[str, Any]
 """`{"rows": ..., "seconds": ...}`, or `{"error": ...}`."""
@@ -40,13 +42,27 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def run_job(job: Job, code: str) -> Outcome:
+AT_ONCE = 200
+"""Jobs that an executor has at a time: a lock is open for each of them, and a process opens few files."""
+
+OVERDUE = "The job did not end within {timeout:g} seconds, and was ended."
+
+
+def run_job(job: Job, code: str, timeout: float | None = None) -> Outcome:
     """What a job gives; an exception is an outcome as well.
 
     Args:
         job: The job.
         code: `Job.code` where the sweep began: no other may do it.
+        timeout: Seconds after which this process ends, whatever holds it up.
     """
+    if timeout is not None:
+        with Path(os.devnull).open("w") as nowhere:
+            faulthandler.dump_traceback_later(timeout, exit=True, file=nowhere)  # needs no Python to run
+            try:
+                return run_job(job, code)
+            finally:
+                faulthandler.cancel_dump_traceback_later()
     began = time.perf_counter()
     try:
         if job.code != code:
@@ -72,8 +88,11 @@ def _plain_rows(job: Job, given: Any) -> list[dict[str, Any]]:
         raise RaspLensError(f"{job.run} gives rows: mappings from columns to JSON values, one or several.")
     try:
         rows: list[dict[str, Any]] = json.loads(json.dumps([dict(row) for row in given], default=_plain))
-    except TypeError as error:
+        json.dumps(rows, ensure_ascii=False).encode()
+    except (TypeError, UnicodeEncodeError) as error:
         raise RaspLensError(f"{job.run} gave what is no JSON value: {error}. Convert it, as by float().") from None
+    if large := [value for row in rows for value in row.values() if is_too_large(value)]:
+        raise RaspLensError(f"{job.run} gave {large[0]}: no table holds more than 64 bits. Give it as text.")
     own = job.arguments
     if both := [name for row in rows for name in row if name in own and own[name] != row[name]]:
         raise RaspLensError(f"{job} gives {both[0]!r}, the name of an argument with another value. Rename one.")
@@ -86,18 +105,39 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
 
 
-def in_executor(jobs: Sequence[Job], executor: Executor) -> Iterator[tuple[Job, Outcome]]:
-    """Jobs with their outcomes, as they come; all are submitted at once."""
-    waiting = {executor.submit(run_job, job, job.code): job for job in jobs}
-    for future in as_completed(waiting):
-        yield waiting[future], _outcome(future)
+def in_executor(jobs: Iterator[Job], executor: Executor) -> Iterator[tuple[Job, Outcome]]:
+    """Jobs with their outcomes, as they come; up to `AT_ONCE` are submitted at once."""
+    waiting: dict[Future[Outcome], Job] = {}
+    while True:
+        waiting |= {executor.submit(run_job, job, job.code): job for job in islice(jobs, AT_ONCE - len(waiting))}
+        if not waiting:
+            return
+        for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+            yield waiting.pop(future), _outcome(future)
 
 
-def in_processes(jobs: Sequence[Job], n: int, threads: int = 1) -> Iterator[tuple[Job, Outcome]]:
+@dataclass(frozen=True)
+class _AtWork:
+    """A job that a process is at.
+
+    Attributes:
+        job: The job.
+        pool: The process, as a pool of one: if it is killed, no other job is lost.
+        began: When the job was handed out.
+    """
+
+    job: Job
+    pool: ProcessPoolExecutor
+    began: float
+
+
+def in_processes(
+    jobs: Iterator[Job], n: int, threads: int = 1, timeout: float | None = None
+) -> Iterator[tuple[Job, Outcome]]:
     """Jobs with their outcomes, as they come, from at most `n` processes.
 
-    No more jobs are handed out than there are processes. So when one is killed, those at work are known: they run
-    once more, each alone, and the others go on.
+    A job whose process is killed runs once more when the others are done, alone; one that takes longer than
+    `timeout` seconds does not.
 
     Raises:
         RaspLensError: If no process can start, since the script comes from standard input.
@@ -108,35 +148,45 @@ def in_processes(jobs: Sequence[Job], n: int, threads: int = 1) -> Iterator[tupl
             f"Processes start by reading the script, and {script} is no file. Write the script into one, or give "
             "`sweep` an executor."
         )
-    left = list(reversed(jobs))
-    while left:
-        suspects: list[Job] = []
-        with _pool(min(n, len(jobs)), threads) as pool:
-            at_work: dict[Future[Outcome], Job] = {}
-            while (left or at_work) and not suspects:
-                while left and len(at_work) < n:
-                    job = left.pop()
-                    at_work[_submitted(pool, job)] = job
-                for future in wait(at_work, return_when=FIRST_COMPLETED).done:
-                    job = at_work.pop(future)
-                    if isinstance(future.exception(), BrokenExecutor):
-                        suspects.append(job)
-                    else:
-                        yield job, _outcome(future)
-            suspects += at_work.values()
-        for job in suspects:
-            with _pool(1, threads) as pool:
-                future = _submitted(pool, job)
-                yield (
-                    job,
-                    {"error": KILLED} if isinstance(future.exception(), BrokenExecutor) else _outcome(future),
-                )
+    killed: list[Job] = []
+    for job, outcome in _from_pools(jobs, n, threads, timeout):
+        if outcome is None:
+            killed.append(job)
+        else:
+            yield job, outcome
+    for job, outcome in _from_pools(iter(killed), 1, threads, timeout):
+        yield job, {"error": KILLED} if outcome is None else outcome
 
 
-def _submitted(pool: Executor, job: Job) -> "Future[Outcome]":
-    """The future of a job; one that failed already, if the pool's processes were killed."""
+def _from_pools(
+    jobs: Iterator[Job], n: int, threads: int, timeout: float | None
+) -> Iterator[tuple[Job, Outcome | None]]:
+    """Jobs with their outcomes, as they come; None where the process was killed."""
+    free, at_work = [_pool(threads) for _ in range(n)], dict[Future[Outcome], _AtWork]()
     try:
-        return pool.submit(run_job, job, job.code)
+        while True:
+            while free and (job := next(jobs, None)) is not None:
+                pool = free.pop()
+                at_work[_submitted(pool, job, timeout)] = _AtWork(job, pool, time.monotonic())
+            if not at_work:
+                return
+            for future in wait(at_work, return_when=FIRST_COMPLETED).done:
+                done = at_work.pop(future)
+                is_killed = isinstance(future.exception(), BrokenExecutor)
+                free.append(_pool(threads) if is_killed else done.pool)
+                if is_killed and timeout is not None and time.monotonic() - done.began >= timeout:
+                    yield done.job, {"error": OVERDUE.format(timeout=timeout)}
+                else:
+                    yield done.job, None if is_killed else _outcome(future)
+    finally:
+        for pool in (*free, *(one.pool for one in at_work.values())):
+            pool.shutdown()
+
+
+def _submitted(pool: Executor, job: Job, timeout: float | None) -> "Future[Outcome]":
+    """The future of a job; one that failed already, if the pool's process was killed."""
+    try:
+        return pool.submit(run_job, job, job.code, timeout)
     except BrokenExecutor as error:
         failed: Future[Outcome] = Future()
         failed.set_exception(error)
@@ -148,8 +198,8 @@ def _outcome(future: "Future[Outcome]") -> Outcome:
     return {"error": f"{type(error).__name__}: {error}"} if error is not None else future.result()
 
 
-def _pool(n: int, threads: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(n, get_context("spawn"), initializer=_begin, initargs=(threads,))
+def _pool(threads: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(1, get_context("spawn"), initializer=_begin, initargs=(threads,))
 
 
 def _begin(threads: int) -> None:

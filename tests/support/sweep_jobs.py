@@ -1,6 +1,7 @@
 """Functions for jobs of sweeps: importable by other processes, whose path has this folder."""
 
 import os
+import re
 import signal
 import time
 from collections.abc import Iterator
@@ -29,7 +30,26 @@ def renaming(square: int) -> dict[str, object]:
 def giving(kind: str) -> object:
     """What is no row."""
     numpy = {"real": np.float32(0.5), "whole": np.int64(3)}
-    return {"array": {"value": {1, 2}}, "number": 3, "numbers": [1, 2], "numpy": numpy}[kind]
+    return {
+        "array": {"value": {1, 2}},
+        "number": 3,
+        "numbers": [1, 2],
+        "numpy": numpy,
+        "large": {"value": -(2**63) - 1},
+        "surrogate": {"value": "\ud800"},
+    }[kind]
+
+
+def long(n: int) -> dict[str, object]:
+    """Numbers that floats do not hold, beside nothing and beside a fraction."""
+    return [{"alone": 2**60 + 1, "mixed": 2**60 + 1}, {"mixed": 0.5}, {"mixed": None}][n]
+
+
+def hanging(n: int) -> dict[str, object]:
+    """One that never ends, and lets no other Python run."""
+    if n == 2:
+        re.match(r"(a*)*b", "a" * 60)
+    return {"square": n * n}
 
 
 def one_by_one(n: int) -> Iterator[dict[str, object]]:

@@ -7,7 +7,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Thread
+from threading import Thread, Timer
 
 import pandas as pd
 import pytest
@@ -15,8 +15,8 @@ import pytest
 from rasplens import RaspLensError
 from rasplens.compare import compare
 from rasplens.learned import load_pretrained
-from rasplens.model.storage import StorageError
-from rasplens.sweeps import TABLE, Job, comparison_job, stored_rows, sweep
+from rasplens.model.storage import StorageError, checksum
+from rasplens.sweeps import TABLE, Job, claims, comparison_job, job, stored_rows, sweep, workers
 from rasplens.sweeps.workers import run_job
 
 
@@ -120,12 +120,130 @@ def test_jobs_may_give_several_rows_and_lists(tmp_path, executor):
     assert json.loads(found["of"].iloc[1]) == [1, 2]
 
 
-def test_damaged_results_are_done_again(tmp_path, executor):
-    own = jobs("squared", [1], folder=str(tmp_path))
+@pytest.fixture
+def kept(tmp_path, executor):
+    """A job that is done, and the file of its result."""
+    (own,) = jobs("squared", [3], folder=str(tmp_path))
+    sweep([own], tmp_path / "kept", executor)
+    return own, tmp_path / "kept" / f"{own.key}.json"
+
+
+DAMAGES = {
+    "cut": lambda text: text[: len(text) // 2],
+    "another figure": lambda text: text.replace('"square": 9', '"square": 8'),
+    "another time": lambda text: text.replace('"seconds": ', '"seconds": 1'),
+    "another row": lambda text: text.replace('"rows": [', '"rows": [{"square": 1},'),
+    "no object": lambda text: "[]",
+    "too deep": lambda text: "[" * 100_000,
+    "no text": lambda text: "\ud800",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_results_are_done_again_and_that_is_said(tmp_path, executor, kept, damage):
+    own, path = kept
+    path.write_bytes(DAMAGES[damage](path.read_text()).encode(errors="surrogatepass"))
+    with pytest.warns(UserWarning, match=rf"{own.key}\.json is not taken: .*, is done again"):
+        assert list(sweep([own], tmp_path / "kept", executor)["square"]) == [9]
+    assert counts(tmp_path) == {3: 2}
+    assert stored_rows(tmp_path / "kept", own)["rows"] == [{"square": 9, "even": False}]
+
+
+def test_the_file_of_another_job_is_not_taken(tmp_path, executor, kept):
+    _, path = kept
+    other = jobs("squared", [4], folder=str(tmp_path))[0]
+    path.rename(path.with_stem(other.key))
+    with pytest.warns(UserWarning, match="is of another job, whose key is"):
+        assert list(sweep([other], tmp_path / "kept", executor)["square"]) == [16]
+    values = json.loads((tmp_path / "kept" / f"{other.key}.json").read_text())
+    forged = {**{k: v for k, v in values.items() if k != "checksum"}, "arguments": {"n": 5}}
+    path.with_stem(other.key).write_text(json.dumps({**forged, "checksum": checksum(forged, {})}))
+    with pytest.warns(UserWarning, match="is of another job, whose arguments is"):
+        assert stored_rows(tmp_path / "kept", other) is None
+
+
+def test_two_sweeps_of_one_folder_do_each_job_once(tmp_path):
+    own = jobs("slow", range(6), folder=str(tmp_path))
+    tables = []
+
+    def one():
+        with ThreadPoolExecutor(1) as worker:
+            tables.append(sweep(own, tmp_path / "kept", worker))
+
+    both = [Thread(target=one) for _ in range(2)]
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join()
+    assert counts(tmp_path) == dict.fromkeys(range(6), 1)
+    assert [list(table["square"]) for table in tables] == [[n * n for n in range(6)]] * 2
+    assert not list((tmp_path / "kept").glob(".*.lock"))
+
+
+def test_a_job_that_another_sweep_has_is_done_when_that_fails(tmp_path, executor, monkeypatch):
+    """Its lock goes with it, and nothing is kept."""
+    monkeypatch.setattr(claims, "POLL", 0.01)
+    (own,) = jobs("squared", [3])
+    other = claims.Claims(tmp_path)
+    assert other._take(own)
+    Timer(0.2, other._release, [own.key]).start()
+    assert list(sweep([own], tmp_path, executor)["square"]) == [9]
+
+
+def test_where_there_can_be_no_lock_that_is_said(tmp_path, executor, monkeypatch):
+    def fails(self, **options):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(claims.FileLock, "acquire", fails)
+    with pytest.raises(StorageError, match=r"Cannot write to .*: Permission denied. Name another folder"):
+        sweep(jobs("squared", [1]), tmp_path, executor)
+
+
+def test_more_jobs_than_an_executor_has_at_once_are_all_done(tmp_path, executor, monkeypatch):
+    monkeypatch.setattr(workers, "AT_ONCE", 2)
+    assert list(sweep(jobs("squared", range(7)), tmp_path, executor)["square"]) == [n * n for n in range(7)]
+
+
+def test_finished_jobs_are_read_again_without_reading_the_code_for_each(tmp_path, executor, monkeypatch):
+    file = tmp_path / "data"
+    file.write_text("data")
+    own = [Job("sweep_jobs:squared", {"n": n}, [str(file)]) for n in range(20)]
     sweep(own, tmp_path / "kept", executor)
-    (tmp_path / "kept" / f"{own[0].key}.json").write_text('{"rows": [{"squ')
-    assert list(sweep(own, tmp_path / "kept", executor)["square"]) == [1]
-    assert counts(tmp_path) == {1: 2}
+    read = []
+    for name in ("_digest_of_module", "_digest_of_file"):
+        digest = getattr(job, name)
+        monkeypatch.setattr(job, name, lambda path, digest=digest: (read.append(path), digest(path))[1])
+    assert list(sweep(own, tmp_path / "kept", executor)["square"]) == [n * n for n in range(20)]
+    assert len(read) == 2
+    file.write_text("other")
+    assert (
+        len({one.key for one in job.as_of_now(own)} & {path.stem for path in (tmp_path / "kept").iterdir()}) == 0
+    )
+
+
+def test_numbers_of_64_bits_are_kept_to_the_last_digit(tmp_path, executor):
+    found = sweep(jobs("long", range(3)), tmp_path, executor)
+    for table in (found, pd.read_parquet(tmp_path / TABLE)):
+        assert table["alone"].iloc[0] == 2**60 + 1
+        assert table["alone"].isna().tolist() == [False, True, True]
+        assert table["mixed"].iloc[:2].tolist() == [str(2**60 + 1), "0.5"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"), [("large", "no table holds more than 64 bits"), ("surrogate", "no JSON")]
+)
+def test_what_no_table_holds_is_the_error_of_its_job_and_the_others_are_kept(tmp_path, executor, kind, message):
+    found = sweep([Job("sweep_jobs:giving", {"kind": kind}), *jobs("squared", [2])], tmp_path, executor)
+    assert message in found["error"].iloc[0]
+    assert pd.read_parquet(tmp_path / TABLE)["square"].iloc[1] == 4
+
+
+@pytest.mark.slow
+def test_a_job_that_hangs_is_ended_and_is_a_row(tmp_path):
+    found = sweep(jobs("hanging", range(5)), tmp_path, processes=2, timeout=20)
+    assert found["error"].iloc[2] == "The job did not end within 20 seconds, and was ended."
+    assert found["square"].dropna().tolist() == [0, 1, 9, 16]
+    assert found["error"].notna().sum() == 1
 
 
 def test_progress_tells_what_is_done_failed_and_left(tmp_path, executor):
@@ -145,6 +263,13 @@ def test_mistakes_have_their_line(tmp_path, executor):
         sweep(jobs("squared", [1]), tmp_path, processes=0)
     with pytest.raises(RaspLensError, match="at least one thread; got 0"):
         sweep(jobs("squared", [1]), tmp_path, threads=0)
+    for timeout in (0, -1, float("inf"), float("nan")):
+        with pytest.raises(RaspLensError, match="A timeout is a positive number of seconds"):
+            sweep(jobs("squared", [1]), tmp_path, timeout=timeout)
+    with pytest.raises(RaspLensError, match="with an executor, omit it"):
+        sweep(jobs("squared", [1]), tmp_path, executor, timeout=1)
+    with pytest.raises(RaspLensError, match=r"'n' of a job is 1000000.*no table holds more than 64 bits"):
+        jobs("squared", [10**30])
     with pytest.raises(RaspLensError, match="A sweep takes jobs"):
         sweep([{"n": 1}], tmp_path)
     (tmp_path / "file").write_text("")
