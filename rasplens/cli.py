@@ -519,7 +519,7 @@ def methods(
         bool, typer.Option("--without-embeddings", metavar=FLAG, help="Leave out edges from embeddings.")
     ] = False,
     points: Annotated[
-        int | None, typer.Option(metavar="N", help="Points of integrated gradients; 100 by default.")
+        int | None, typer.Option(metavar="N", help="Points of integrated gradients; 50 by default.")
     ] = None,
     variables: Annotated[
         bool,

@@ -21,7 +21,7 @@ from rasplens.model.random_streams import rng
 from rasplens.tasks import Task
 from rasplens.tasks.task import Ids
 
-POINTS = 100
+POINTS = 50
 """Of integrated gradients. With the 5 that were published, they give heads of hard attention nothing."""
 
 CHOICES = {
