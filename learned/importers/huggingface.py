@@ -33,6 +33,9 @@ PROBES = 2
 CONTEXTS = "max_position_embeddings", "max_seq_len", "seq_length"
 """What the longest input is called in the configs of transformers."""
 
+MOST_SAID = 200
+"""Letters of a library's reason that are handed on."""
+
 ADAPTER = "adapter_config.json"
 """What the config of an adapter of weights is called."""
 
@@ -169,8 +172,8 @@ def _refused(what: str) -> Iterator[None]:
     except RaspLensError as error:
         raise RaspLensError(f"{what}: {error}") from None
     except Exception as error:  # of whatever library: which ones there are nobody says
-        first = str(error).strip().split("\n")[0]
-        raise RaspLensError(f"{what} ({type(error).__name__}{': ' if first else ''}{first}).") from error
+        reason = " ".join(str(error).split())[:MOST_SAID]
+        raise RaspLensError(f"{what} ({type(error).__name__}{': ' if reason else ''}{reason}).") from error
 
 
 @contextmanager

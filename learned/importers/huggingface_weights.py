@@ -39,7 +39,7 @@ def complete_model(folder: Path, described: Mapping[str, Any]) -> Any:
         raise RaspLensError(f"its config.json describes {n_layers:,} layers; its files hold {n_tensors} tensors.")
     config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     _check_room(config, n_numbers)
-    model, report = AutoModelForCausalLM.from_pretrained(
+    loaded: Any = AutoModelForCausalLM.from_pretrained(
         folder,
         config=config,
         dtype="float32",
@@ -49,6 +49,7 @@ def complete_model(folder: Path, described: Mapping[str, Any]) -> Any:
         ignore_mismatched_sizes=True,  # which the report names
         output_loading_info=True,
     )
+    model, report = loaded
     _check_complete(report)
     return model.eval()
 

@@ -21,6 +21,7 @@ import numpy as np
 from rasplens.errors import RaspLensError
 from rasplens.model import StorageError
 from rasplens.model.forward import ROTARY_BASE, rotary_angles
+from rasplens.model.storage import check_size
 
 Weights = dict[str, np.ndarray]
 
@@ -54,6 +55,7 @@ def read_state_dict(path: Path) -> Weights:
     """
     import torch
 
+    check_size(path)
     try:
         _check_archive(path)
         content = torch.load(path, map_location="cpu", weights_only=True)
@@ -77,7 +79,7 @@ def _state_dict(path: Path, content: Any) -> Mapping[str, Any]:
         StorageError: If there is none, or there are several.
     """
     if _is_state_dict(content):
-        return content  # type: ignore[no-any-return]
+        return content
     named = content if isinstance(content, Mapping) else {}
     found = {name: state for name, state in named.items() if _is_state_dict(state)}
     models = {name: state for name, state in found.items() if any(key.endswith(EMBEDDINGS) for key in state)}

@@ -68,6 +68,22 @@ def test_a_flipped_bit_in_the_weights_is_noticed(stored):
         load(path)
 
 
+def test_a_flipped_bit_anywhere_changes_nothing_that_is_read(stored):
+    model, path = stored
+    content, rng, refused = path.read_bytes(), np.random.default_rng(0), 0
+    for _ in range(200):
+        at, bit = int(rng.integers(len(content))), int(rng.integers(8))
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1 << bit]) + content[at + 1 :])
+        try:
+            found = load(path)
+        except StorageError:
+            refused += 1
+            continue
+        assert found.config == model.config
+        assert all((found.weights[name] == array).all() for name, array in model.weights.items())
+    assert refused > 150
+
+
 def test_an_edited_config_is_noticed(stored):
     _, path = stored
     edit_header(path, lambda header: header["config"].update(attn_scale=1.0))

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import torch
 
 from rasplens.compile import CompileError
 from rasplens.compile.rasp.programs.catalogue import CATALOGUE
@@ -183,3 +184,12 @@ def test_what_is_undefined_may_be_allowed(own):
         compile_source(f"{own}/own.py:word", None, Sizes("a,b", 2))
     compiled = compile_source(f"{own}/own.py:word", None, Sizes("a,b", 2, partial="allow"))
     assert compiled("aa") == ["a", "a"]
+
+
+@pytest.mark.parametrize("text", ["{", "", "[" * 100_000, '{"a": 1' + "0" * 10_000 + "}"])
+def test_a_token_map_that_is_no_json(tmp_path, text):
+    torch.save({"embed.W_E": torch.ones(2, 2)}, tmp_path / "mine.pt")
+    (tmp_path / "tokens.json").write_text(text)
+    with pytest.raises(RaspLensError, match=r"tokens\.json holds no JSON") as refused:
+        learned_model(get_task("sort"), tmp_path / "mine.pt")
+    assert "\n" not in str(refused.value)

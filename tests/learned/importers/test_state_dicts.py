@@ -1,5 +1,6 @@
 """Names and axes on state dicts of a few tensors; whole models are imported in test_checkpoint.py."""
 
+import os
 import zipfile
 
 import numpy as np
@@ -199,3 +200,15 @@ def test_an_old_format_has_no_checksums(tmp_path):
     torch.save({"embed.W_E": torch.ones(2)}, path, _use_new_zipfile_serialization=False)
     with pytest.warns(UserWarning, match=r"old\.pt has torch's format before 1\.6, without checksums"):
         assert list(read_state_dict(path)) == ["embed.W_E"]
+
+
+def test_what_is_no_file_is_not_read(tmp_path):
+    """A pipe would be waited for."""
+    os.mkfifo(tmp_path / "pipe.pt")
+    (tmp_path / "link.pt").symlink_to(tmp_path / "none.pt")
+    for path in (tmp_path / "pipe.pt", tmp_path / "link.pt", tmp_path):
+        with pytest.raises(StorageError, match="There is no file"):
+            read_state_dict(path)
+    (tmp_path / "empty.pt").touch()
+    with pytest.raises(StorageError, match=r"neither a RASPLens model nor a state dict"):
+        read_state_dict(tmp_path / "empty.pt")
