@@ -1,5 +1,7 @@
 import numpy as np
+import pytest
 
+from rasplens.errors import RaspLensError
 from rasplens.learned import Architecture, get_recipe, untrained, untrained_like
 from rasplens.tasks import get_task
 
@@ -31,3 +33,12 @@ def test_the_control_has_the_shape_and_the_mask_of_the_model_it_stands_beside():
     assert control.config == model.config
     np.testing.assert_array_equal(control.mask, model.mask)
     assert not np.array_equal(control.W_E, model.W_E)
+
+
+@pytest.mark.parametrize(
+    "sizes", [{"d_model": 10**10}, {"d_head": 10**12}, {"d_mlp": 10**11}, {"n_heads": 10**10}]
+)
+def test_a_model_that_no_memory_holds_is_refused_with_its_size(sizes):
+    architecture = Architecture(**{"n_layers": 1, "n_heads": 1, "d_model": 8, "d_head": 8, **sizes})
+    with pytest.raises(RaspLensError, match=r"weights: [\d,]+ GiB, and this machine has \d"):
+        untrained(architecture, get_task("copy"), 0)
