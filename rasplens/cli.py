@@ -1,5 +1,6 @@
 """The command line."""
 
+import io
 import os
 import sys
 import time
@@ -147,7 +148,7 @@ Normalization = Annotated[
 ]
 Scale = Annotated[
     float | None,
-    typer.Option("--attn-scale", min=0, metavar="X", help="What scores are divided by; √d_head by default."),
+    typer.Option("--attn-scale", min=0, metavar="X", help="Divides the scores; by default the root of d_head."),
 ]
 Expected = Annotated[
     float | None,
@@ -749,6 +750,9 @@ def main(arguments: list[str] | None = None) -> None:
     """Runs the command line; what the user can mend is one line on the error stream and exit code 2."""
     started = time.perf_counter()
     warnings.showwarning = _show_warning
+    for stream in (sys.stdout, sys.stderr):  # a character that a terminal does not have is shown by its number
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = app(arguments, prog_name="rasplens", standalone_mode=False)
     except KeyboardInterrupt:
