@@ -78,6 +78,7 @@ def compile_program(
     if isinstance(program, rasp.Selector):
         raise CompileError(f"A program is an s-op; got {program!r}. Aggregate over a selector first.", program)
     expect(program, rasp.SOp, "compile_program takes an s-op first: compile_program(program, vocab, max_len)")
+    expect(limits, CompileLimits, "limits takes CompileLimits(...)")
     max_len = _whole_number(max_len)
     check_length(max_len, limits)
     inputs = input_space(vocab, max_len, causal, mask)

@@ -2,6 +2,7 @@
 
 from dataclasses import asdict, dataclass
 
+from rasplens.learned.intervals import COUNT, NOT_NEGATIVE, check_intervals
 from rasplens.model import Config
 from rasplens.tasks import Task
 
@@ -12,6 +13,9 @@ class Architecture:
 
     Attributes:
         bias: Whether biases are trained.
+
+    Raises:
+        RaspLensError: If a size makes no sense, or there are no such positions, normalization or activation.
     """
 
     n_layers: int
@@ -26,6 +30,11 @@ class Architecture:
     activation: str = "relu"
     d_mlp: int = 0
     bias: bool = False
+
+    def __post_init__(self) -> None:
+        sizes = dict.fromkeys(("n_layers", "d_mlp"), NOT_NEGATIVE)
+        check_intervals(self, **sizes, **dict.fromkeys(("n_heads", "d_model", "d_head"), COUNT))
+        self._config(n_ctx=1, d_vocab=1, d_vocab_out=1)  # which refuses words that there are not
 
     def __str__(self) -> str:
         parts = [f"{self.n_layers}L{self.n_heads}H", f"d_model={self.d_model}"]
@@ -43,5 +52,8 @@ class Architecture:
 
     def config(self, task: Task) -> Config:
         """The config of this architecture for a task."""
+        return self._config(n_ctx=task.n_ctx, d_vocab=len(task.vocab), d_vocab_out=task.n_logits)
+
+    def _config(self, **sizes: int) -> Config:
         fields = {name: value for name, value in asdict(self).items() if name != "bias"}
-        return Config(n_ctx=task.n_ctx, d_vocab=len(task.vocab), d_vocab_out=task.n_logits, **fields)
+        return Config(**sizes, **fields)

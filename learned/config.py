@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rasplens.errors import RaspLensError
+from rasplens.learned.intervals import COUNT, NOT_NEGATIVE, check_intervals
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,11 @@ class TrainConfig:
     most_numbers: int = 50_000_000
 
     def __post_init__(self) -> None:
-        for name in ("chunk", "map_chunk", "n_monitored", "most_devices", "pool", "most_numbers"):
-            if getattr(self, name) < 1:
-                raise RaspLensError(f"{name} must be at least 1; got {getattr(self, name)}.")
-        for name in ("save_every", "worth_sharing"):
-            if getattr(self, name) < 0:
-                raise RaspLensError(f"{name} must not be negative; got {getattr(self, name)}.")
+        check_intervals(
+            self,
+            **dict.fromkeys(("chunk", "map_chunk", "n_monitored", "most_devices", "pool", "most_numbers"), COUNT),
+            **dict.fromkeys(("save_every", "worth_sharing"), NOT_NEGATIVE),
+        )
 
 
 DEFAULTS = TrainConfig()

@@ -19,6 +19,7 @@ import optax
 from jaxtyping import Int
 
 from rasplens.compile import CompiledModel
+from rasplens.errors import RaspLensError
 from rasplens.learned.initialisation import untrained_like
 from rasplens.model import Config, Transformer, bias_shapes, disguise, hook_names
 from rasplens.model.forward import forward
@@ -67,7 +68,12 @@ def distill(
         tokens: Inputs to train on.
         seed: Of the rotation, the weights, the inputs' order and the interventions.
         steps: Of Adam, with a rate that rises and then falls to zero.
+
+    Raises:
+        RaspLensError: If there are no steps, or no inputs.
     """
+    if not isinstance(steps, int) or steps < 1 or not len(tokens):
+        raise RaspLensError(f"A distillation has a step and an input at least; got {steps} and {len(tokens)}.")
     teacher = disguise(compiled, seed, kinds=("residual",))
     student = _untrained(teacher.transformer, seed)
     errors = jax.jit(partial(_errors, teacher, _observer(student), jnp.asarray(tokens)))

@@ -1,10 +1,15 @@
 """Untrained models: where training starts, and the floor that comparisons measure against."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 
+from rasplens.errors import RaspLensError
 from rasplens.learned.architecture import Architecture
 from rasplens.model import Config, Transformer, bias_shapes, weight_shapes
 from rasplens.model.random_streams import rng
+from rasplens.model.storage import machine_memory
 from rasplens.tasks import Task
 
 INIT_SCALE = 0.8
@@ -13,6 +18,14 @@ INIT_SCALE = 0.8
 Source: HookedTransformer's default (`initializer_range`), with which the published models were trained; other
 libraries use 0.02, which trains these models differently.
 """
+
+
+BYTES = 16
+"""Of memory for each weight that is trained: itself, its gradient and its two moments, four each."""
+
+
+SIZES = "n_layers", "n_heads", "d_model", "d_head", "d_mlp"
+"""Of an architecture, in the message."""
 
 
 def untrained(architecture: Architecture, task: Task, seed: int) -> Transformer:
@@ -29,13 +42,35 @@ def with_biases(model: Transformer) -> Transformer:
 
 
 def untrained_like(config: Config, mask: np.ndarray, seed: int) -> Transformer:
-    """A randomly initialised model of a config: no biases, keys smeared half and half."""
+    """A randomly initialised model of a config: no biases, keys smeared half and half.
+
+    Raises:
+        RaspLensError: If the machine's memory does not hold it.
+    """
+    _check_memory(config)
     generator = rng(seed, "initial weights")
     weights = {}
     for name, shape in weight_shapes(config).items():
         drawn = generator.normal(0, INIT_SCALE / np.sqrt(config.d_model), shape)
         weights[name] = _start(config, name, shape, drawn).astype(np.float32)
     return Transformer(config, weights, mask)
+
+
+def _check_memory(config: Config) -> None:
+    """Raises where a model is larger than the machine; nothing has been made of it yet."""
+    none, one = (_n_weights(replace(config, n_layers=n_layers)) for n_layers in (0, 1))
+    n_weights = none + config.n_layers * (one - none)
+    needed, there = n_weights * BYTES, machine_memory()
+    if needed > there:
+        sizes = ", ".join(f"{name}={getattr(config, name):,}" for name in SIZES)
+        raise RaspLensError(
+            f"A model with {sizes} has {n_weights:,} weights: to train it takes {needed / 2**30:,.0f} GiB, and "
+            f"this machine has {there / 2**30:,.0f}. Make it smaller."
+        )
+
+
+def _n_weights(config: Config) -> int:
+    return sum(math.prod(shape) for shape in weight_shapes(config).values())
 
 
 def _start(config: Config, name: str, shape: tuple[int, ...], drawn: np.ndarray) -> np.ndarray:

@@ -54,6 +54,8 @@ def _read(path: str | Path) -> tuple[dict[str, Any], Architecture | None]:
         raise RaspLensError(f"The recipe {path} cannot be read: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RaspLensError(f"{path} is no TOML: {error}.") from None
+    except RecursionError:
+        raise RaspLensError(f"{path} is no recipe: its tables or lists are nested too deep.") from None
     table = values.pop("architecture", None)
     if table is None:
         return values, None

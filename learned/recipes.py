@@ -10,6 +10,7 @@ from typing import Any
 
 from rasplens.errors import RaspLensError
 from rasplens.learned.architecture import Architecture
+from rasplens.learned.intervals import COUNT, DECAY, NOT_NEGATIVE, POSITIVE, check_intervals
 from rasplens.tasks import Task
 
 
@@ -30,6 +31,9 @@ class Recipe:
             out; above 1 it never does.
         every_position: Whether the loss is the next token's at every position, instead of the answer's where
             the task determines one.
+
+    Raises:
+        RaspLensError: If a number makes no sense.
     """
 
     architecture: Architecture
@@ -44,12 +48,18 @@ class Recipe:
     every_position: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("batch_size", "steps"):
-            if getattr(self, name) < 1:
-                raise RaspLensError(f"A recipe needs {name} of at least 1; got {getattr(self, name)}.")
-        if self.learning_rate <= 0:
-            raise RaspLensError(f"A recipe needs a positive learning_rate; got {self.learning_rate:g}.")
-        if not 0 <= self.warmup < self.steps:
+        check_intervals(
+            self,
+            batch_size=COUNT,
+            steps=COUNT,
+            learning_rate=POSITIVE,
+            weight_decay=NOT_NEGATIVE,
+            b2=DECAY,
+            warmup=NOT_NEGATIVE,
+            clip=NOT_NEGATIVE,
+            stop_at=POSITIVE,
+        )
+        if not self.warmup < self.steps:
             raise RaspLensError(f"The warm-up must be shorter than the {self.steps} steps; got {self.warmup}.")
 
     def to_dict(self) -> dict[str, Any]:

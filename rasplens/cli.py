@@ -1,5 +1,6 @@
 """The command line."""
 
+import io
 import os
 import sys
 import time
@@ -147,7 +148,7 @@ Normalization = Annotated[
 ]
 Scale = Annotated[
     float | None,
-    typer.Option("--attn-scale", min=0, metavar="X", help="What scores are divided by; √d_head by default."),
+    typer.Option("--attn-scale", min=0, metavar="X", help="Divides the scores; by default the root of d_head."),
 ]
 Expected = Annotated[
     float | None,
@@ -755,6 +756,9 @@ def main(arguments: list[str] | None = None) -> None:
     warnings.showwarning = _show_warning
     # Read when OpenMP is loaded, with PyTorch: its threads sleep where they wait, and leave others the processors.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    for stream in (sys.stdout, sys.stderr):  # a character that a terminal does not have is shown by its number
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = app(arguments, prog_name="rasplens", standalone_mode=False)
     except KeyboardInterrupt:

@@ -12,12 +12,12 @@ class RaspLensError(ValueError):
     """
 
 
-def expect(value: Any, kind: type, what: str) -> None:
+def expect(value: Any, kind: Any, what: str) -> None:
     """Raises unless an argument is of a kind: arguments in another order, mostly.
 
     Args:
         value: The argument.
-        kind: What it has to be.
+        kind: What it has to be, as `isinstance` takes it.
         what: What it should be and how one comes by it, a sentence without its point.
 
     Raises:

@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from markupsafe import Markup
 from rasplens.compile import CompiledModel
 from rasplens.compile.rasp import SOp, Value
 from rasplens.compile.rasp.values import VALUES, is_number, is_value, plain, value_key
-from rasplens.errors import RaspLensError
+from rasplens.errors import RaspLensError, expect
 from rasplens.tasks.answers import compiled_codes, logits, program_values
 from rasplens.tasks.readout import Readout, answer_codes, logit_table, ordered_labels
 
@@ -96,6 +96,8 @@ class Task:
     readout: Readout = "label"
 
     def __post_init__(self) -> None:
+        for name in ("vocab", "outputs"):
+            expect(getattr(self, name), Iterable, f"{name} of a task is a tuple of values, such as ('a', 'b')")
         object.__setattr__(self, "vocab", tuple(map(plain, self.vocab)))
         object.__setattr__(self, "outputs", tuple(map(plain, self.outputs)))
         if strange := [value for value in (*self.vocab, *self.outputs) if not (value is None or is_value(value))]:

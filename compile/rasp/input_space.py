@@ -11,7 +11,7 @@ import numpy as np
 from rasplens.compile.rasp.interpreter import visibility
 from rasplens.compile.rasp.language import Value
 from rasplens.compile.rasp.values import is_value, plain, value_key
-from rasplens.errors import RaspLensError
+from rasplens.errors import RaspLensError, expect
 
 BATCH = 2_048
 """Sequences that are worked on at once."""
@@ -41,7 +41,10 @@ class InputSpace:
         if None in self.vocab:
             raise RaspLensError("None cannot be a token: it is RASP's undefined value.")
         if unknown := [token for token in self.vocab if not is_value(token)]:
-            raise RaspLensError(f"A token is a bool, int, float, str or a tuple of those; got {unknown[0]!r}.")
+            raise RaspLensError(
+                f"A token is a bool, int, float, str or a tuple of those; got {unknown[0]!r}. Neither nan nor "
+                "half of a surrogate pair is one."
+            )
         if len({value_key(token) for token in self.vocab}) < len(self.vocab):
             twice = next(t for i, t in enumerate(self.vocab) if t in self.vocab[:i])
             raise RaspLensError(f"vocab must not repeat a token; {twice!r} stands there twice.")
@@ -102,6 +105,8 @@ def input_space(
     mask: np.ndarray | None = None,
 ) -> InputSpace:
     """The input space over a vocabulary; see `InputSpace`."""
+    expect(vocab, Iterable, "vocab is a sequence or a set of tokens, such as ['a', 'b']")
+    expect(max_len, int | np.integer, "max_len is a whole number, that of the longest sequence")
     if max_len < 1:
         raise RaspLensError(f"max_len must be at least 1; got {max_len}.")
     if mask is not None:

@@ -47,13 +47,18 @@ def exact(number: float | Fraction) -> Fraction:
 
 
 def is_value(value: object) -> bool:
-    """Whether something is a value of RASP: a bool, int, str, float but nan, or a tuple of those."""
+    """Whether something is a value of RASP: a bool, int, str, float but nan, or a tuple of those.
+
+    A str with half of a surrogate pair is none: no file, page or terminal takes it.
+    """
     if isinstance(value, tuple):
         return all(part is None or is_value(part) for part in value)
-    return isinstance(value, bool | int | float | str) and value == value
+    if isinstance(value, str):
+        return not any("\ud800" <= character <= "\udfff" for character in value)
+    return isinstance(value, bool | int | float) and value == value
 
 
-VALUES = "those are strings, numbers other than nan, booleans, and tuples of them"
+VALUES = "those are strings without lone surrogates, numbers other than nan, booleans, and tuples of them"
 """What is said where something is no value."""
 
 

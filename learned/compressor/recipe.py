@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from rasplens.errors import RaspLensError
+from rasplens.learned.intervals import COUNT, DECAY, NOT_NEGATIVE, POSITIVE, check_intervals, is_within
 
 OutputLoss = Literal["cross_entropy", "squared_error"]
 """The loss of the answers: of classes, or of numbers."""
@@ -58,33 +59,33 @@ class CompressionRecipe:
     output_loss: OutputLoss | None = None
 
     def __post_init__(self) -> None:
-        if self.steps < 1 or self.batch_size < 1 or not 0 <= self.warmup < self.steps:
-            raise RaspLensError(
-                f"steps and batch_size must be at least 1, and warmup less than steps; got {self.steps}, "
-                f"{self.batch_size} and {self.warmup}."
-            )
-        if not 0 < self.final_learning_rate <= self.learning_rate or not 0 < self.decay <= 1:
-            raise RaspLensError(
-                f"The learning rate must fall to a positive one, within a share of the steps in (0, 1]; got "
-                f"{self.learning_rate} to {self.final_learning_rate} within {self.decay}."
-            )
-        if self.starts < 1 or (self.starts > 1 and not 1 <= self.trial <= self.steps):
-            raise RaspLensError(
-                f"starts must be at least 1, and trial from 1 to steps={self.steps}; "
-                f"got {self.starts} and {self.trial}."
-            )
-        if not 0 <= self.fitted <= self.starts:
-            raise RaspLensError(f"fitted must be from 0 to starts={self.starts}; got {self.fitted}.")
-        if not 1 <= len(self.rates) <= self.starts or not all(0 < rate <= 1 for rate in self.rates):
-            raise RaspLensError(
-                f"rates must be at most as many as starts={self.starts}, each above 0 and at most 1; "
-                f"got {self.rates}."
-            )
-        if self.weight_decay < 0 or self.layer_weight < 0:
-            raise RaspLensError("weight_decay and layer_weight must not be negative.")
         if self.output_loss not in (None, CROSS_ENTROPY, SQUARED_ERROR):
             raise RaspLensError(
                 f'output_loss must be "{CROSS_ENTROPY}" or "{SQUARED_ERROR}"; got {self.output_loss!r}.'
+            )
+        check_intervals(
+            self,
+            **dict.fromkeys(("steps", "batch_size", "starts", "trial"), COUNT),
+            **dict.fromkeys(("learning_rate", "final_learning_rate"), POSITIVE),
+            **dict.fromkeys(("warmup", "fitted", "weight_decay", "layer_weight"), NOT_NEGATIVE),
+            **dict.fromkeys(("b1", "b2"), DECAY),
+            decay="(0, 1]",
+        )
+        if not self.warmup < self.steps:
+            raise RaspLensError(f"warmup must be less than steps={self.steps}; got {self.warmup}.")
+        if not self.final_learning_rate <= self.learning_rate:
+            raise RaspLensError(
+                f"The learning rate must not rise in the end; got {self.learning_rate} to "
+                f"{self.final_learning_rate}."
+            )
+        if self.starts > 1 and not self.trial <= self.steps:
+            raise RaspLensError(f"trial must be from 1 to steps={self.steps}; got {self.trial}.")
+        if not self.fitted <= self.starts:
+            raise RaspLensError(f"fitted must be from 0 to starts={self.starts}; got {self.fitted}.")
+        if not 1 <= len(self.rates) <= self.starts or not all(is_within(rate, "(0, 1]") for rate in self.rates):
+            raise RaspLensError(
+                f"rates must be at most as many as starts={self.starts}, each above 0 and at most 1; "
+                f"got {self.rates}."
             )
 
     @classmethod

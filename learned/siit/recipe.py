@@ -1,16 +1,14 @@
 """How strict interchange-intervention training goes."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from rasplens.compile import CompiledModel
 from rasplens.errors import RaspLensError
 from rasplens.learned.architecture import Architecture
+from rasplens.learned.intervals import COUNT, DECAY, NOT_NEGATIVE, POSITIVE, SHARE, check_intervals
 
 LEAST_LAYERS, LEAST_HEADS = 2, 4
 """As in InterpBench: no smaller, whatever the program needs."""
-
-SHARES = "enough", "b2", "both"
-"""Fields of a recipe that are at most 1."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +61,15 @@ class SIITRecipe:
     pool: int = 20_000
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value, least = getattr(self, field.name), 1 if field.type is int and field.name != "warmup" else 0
-            if not value >= least:
-                raise RaspLensError(f"{field.name} of a SIITRecipe must be at least {least}; got {value!r}.")
-            if field.name in SHARES and not value <= 1:
-                raise RaspLensError(f"{field.name} of a SIITRecipe is a share, at most 1; got {value!r}.")
+        check_intervals(
+            self,
+            **dict.fromkeys(("steps", "cycles", "batch_size", "pool"), COUNT),
+            **dict.fromkeys(("warmup", "weight_decay"), NOT_NEGATIVE),
+            **dict.fromkeys(("behaviour", "interchange", "strict", "readout"), NOT_NEGATIVE),
+            **dict.fromkeys(("enough", "both"), SHARE),
+            **dict.fromkeys(("learning_rate", "clip"), POSITIVE),
+            b2=DECAY,
+        )
         if not self.warmup < self.steps:
             raise RaspLensError(f"The warm-up must be shorter than the {self.steps} steps; got {self.warmup}.")
 

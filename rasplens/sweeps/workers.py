@@ -16,6 +16,7 @@ from concurrent.futures import (
     ProcessPoolExecutor,
     wait,
 )
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from multiprocessing import get_context, parent_process
@@ -54,15 +55,8 @@ def run_job(job: Job, code: str, timeout: float | None = None) -> Outcome:
     Args:
         job: The job.
         code: `Job.code` where the sweep began: no other may do it.
-        timeout: Seconds after which this process ends, whatever holds it up.
+        timeout: Seconds of the function after which this process ends.
     """
-    if timeout is not None:
-        with Path(os.devnull).open("w") as nowhere:
-            faulthandler.dump_traceback_later(timeout, exit=True, file=nowhere)  # needs no Python to run
-            try:
-                return run_job(job, code)
-            finally:
-                faulthandler.cancel_dump_traceback_later()
     began = time.perf_counter()
     try:
         if job.code != code:
@@ -70,11 +64,27 @@ def run_job(job: Job, code: str, timeout: float | None = None) -> Outcome:
                 f"The code of {job.run}, of RASPLens or the version of a library is not what it was where the "
                 "sweep began. Have the same there, and leave it alone meanwhile."
             )
-        rows = _plain_rows(job, job.function()(**job.arguments))
+        function = job.function()
+        with _ended_after(timeout):
+            rows = _plain_rows(job, function(**job.arguments))
     except Exception as error:
         at = traceback.extract_tb(error.__traceback__)[-1]
         return {"error": f"{type(error).__name__}: {error} ({Path(at.filename).name}, line {at.lineno})"}
     return {"rows": rows, "seconds": time.perf_counter() - began}
+
+
+@contextmanager
+def _ended_after(timeout: float | None) -> Iterator[None]:
+    """Ends this process after some seconds, also where it is held up outside of Python."""
+    if timeout is None:
+        yield
+        return
+    with Path(os.devnull).open("w") as nowhere:
+        faulthandler.dump_traceback_later(timeout, exit=True, file=nowhere)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
 
 
 def _plain_rows(job: Job, given: Any) -> list[dict[str, Any]]:

@@ -13,3 +13,8 @@ def test_they_are_passed_to_the_compiler():
 def test_none_is_negative():
     with pytest.raises(ValueError, match="executed_inputs must be 0 or more; got -1"):
         CompileLimits(executed_inputs=-1)
+
+
+def test_a_number_is_no_limits():
+    with pytest.raises(ValueError, match=r"limits takes CompileLimits\(\.\.\.\); got int 5"):
+        compile_program(tokens, ["a"], 2, limits=5)

@@ -67,3 +67,11 @@ def test_without_training_it_does_not():
     tokens = all_tokens(compiled)
     student = distill(compiled, tokens, seed=0, steps=1).transformer
     assert (student(tokens).argmax(-1) == compiled.transformer(tokens).argmax(-1))[:, 1:].mean() < 0.9
+
+
+def test_without_a_step_or_an_input_nothing_is_distilled():
+    compiled = compiled_shift()
+    tokens = all_tokens(compiled)
+    for given, steps in ((tokens, 0), (tokens[:0], 10)):
+        with pytest.raises(ValueError, match="a step and an input at least"):
+            distill(compiled, given, steps=steps)

@@ -1,5 +1,7 @@
 import numpy as np
+import pytest
 
+from rasplens.errors import RaspLensError
 from rasplens.learned import Architecture, get_recipe, untrained, untrained_like
 from rasplens.tasks import get_task
 
@@ -31,3 +33,11 @@ def test_the_control_has_the_shape_and_the_mask_of_the_model_it_stands_beside():
     assert control.config == model.config
     np.testing.assert_array_equal(control.mask, model.mask)
     assert not np.array_equal(control.W_E, model.W_E)
+
+
+@pytest.mark.parametrize("name", ["n_layers", "n_heads", "d_model", "d_head", "d_mlp"])
+def test_a_model_that_no_memory_holds_is_refused_with_its_size(name):
+    architecture = Architecture(**{"n_layers": 1, "n_heads": 1, "d_model": 8, "d_head": 8, name: 10**11})
+    message = rf"{name}=100,000,000,000.* weights: to train it takes [\d,]+ GiB, and this machine has \d"
+    with pytest.raises(RaspLensError, match=message):
+        untrained(architecture, get_task("copy"), 0)

@@ -34,7 +34,7 @@ def test_a_file_is_the_recipe_that_it_says(tmp_path):
         (("steps = 10", "stepps = 10"), "there is no field 'stepps'. There are architecture, batch_size, steps"),
         (("steps = 10", 'steps = "ten"'), "'steps' must be of type int; got 'ten'"),
         (("steps = 10", "steps = true"), "'steps' must be of type int; got True"),
-        (("steps = 10", "steps = 0"), "needs steps of at least 1"),
+        (("steps = 10", "steps = 0"), "steps must be a whole number"),
         (("d_head = 4", ""), r"\[architecture\]: the field 'd_head' is missing"),
         (("[architecture]", "[shape]"), "there is no field 'shape'. There are architecture, batch_size, steps"),
         ((WHOLE[WHOLE.index("[architecture]") :], ""), "the field 'architecture' is missing"),
@@ -60,10 +60,16 @@ def test_a_recipe_of_siit_has_its_own_fields_and_a_shape_if_it_says_one(tmp_path
     with pytest.raises(ValueError, match=r"there is no field 'every_position'\. There are steps, cycles"):
         read_siit_recipe(path)
     path.write_text("both = 2\n")
-    with pytest.raises(ValueError, match="both of a SIITRecipe is a share, at most 1"):
+    with pytest.raises(ValueError, match=r"SIITRecipe\.both must be a number in"):
         read_siit_recipe(path)
 
 
 def test_a_missing_file_is_one_line(tmp_path):
     with pytest.raises(ValueError, match=r"no\.toml cannot be read: No such file"):
         read_recipe(tmp_path / "no.toml")
+
+
+def test_what_is_nested_too_deep_is_no_recipe(tmp_path):
+    (tmp_path / "deep.toml").write_text(f"steps = {'[' * 100_000}{']' * 100_000}")
+    with pytest.raises(ValueError, match="nested too deep"):
+        read_recipe(tmp_path / "deep.toml")

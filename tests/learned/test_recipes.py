@@ -48,9 +48,18 @@ def test_an_unknown_recipe_is_refused_with_the_known_ones():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"steps": 0}, "steps of at least 1; got 0"),
-        ({"batch_size": 0}, "batch_size of at least 1; got 0"),
-        ({"learning_rate": 0.0}, "a positive learning_rate; got 0"),
+        ({"steps": 0}, r"Recipe.steps must be a whole number in \[1, inf\); got 0"),
+        ({"batch_size": 0}, "Recipe.batch_size must be"),
+        ({"learning_rate": 0.0}, r"Recipe.learning_rate must be a number in \(0, inf\); got 0"),
+        ({"weight_decay": -5}, r"Recipe.weight_decay must be a number in \[0, inf\); got -5"),
+        ({"clip": -1.0}, "Recipe.clip must be"),
+        ({"stop_at": float("nan")}, "Recipe.stop_at must be .* got nan"),
+        ({"learning_rate": float("inf")}, "Recipe.learning_rate must be .* got inf"),
+        ({"b2": 1.0}, r"Recipe.b2 must be a number in \[0, 1\)"),
+        ({"steps": 2.5}, "Recipe.steps must be a whole number"),
+        ({"batch_size": True}, "Recipe.batch_size must be a whole number"),
+        ({"clip": "1"}, "Recipe.clip must be a number"),
+        ({"warmup": -1}, "Recipe.warmup must be"),
         ({"warmup": 10_000}, r"warm-up must be shorter than the 10000 steps; got 10000"),
     ],
 )

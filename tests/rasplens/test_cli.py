@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from io import BytesIO, TextIOWrapper
 
 import pytest
 import torch
@@ -232,3 +233,22 @@ def test_threads_that_wait_sleep_unless_the_user_says_otherwise():
         command = [sys.executable, "-c", told]
         done = subprocess.run(command, env=kept | given, capture_output=True, text=True, check=True)
         assert done.stdout.split()[-1] == policy
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_no_output_fails_on_a_terminal_with_few_characters(cli, own_program, monkeypatch, encoding):
+    command = "compile", "mine.py:histogram", "--vocab", "√,→,b", "--max-len", "2"
+    for arguments in (("run", "--help"), ("train", "--help"), command, ("compile", "√.py:x"), ("run", "→")):
+        streams = {name: TextIOWrapper(BytesIO(), encoding=encoding) for name in ("stdout", "stderr")}
+        for name, stream in streams.items():
+            monkeypatch.setattr(sys, name, stream)
+        with pytest.raises(SystemExit):
+            main(list(arguments))
+        said = ""
+        for stream in streams.values():
+            stream.flush()
+            # Where a terminal is said to have ASCII alone, click takes it for a wrong setting and writes UTF-8.
+            said += stream.buffer.getvalue().decode("utf-8" if encoding == "ascii" else encoding)
+        assert said
+        if encoding != "ascii" and "--help" not in arguments:
+            assert r"\u221a" in said or r"\u2192" in said

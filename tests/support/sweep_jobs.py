@@ -48,7 +48,7 @@ def long(n: int) -> dict[str, object]:
 def hanging(n: int) -> dict[str, object]:
     """One that never ends, and lets no other Python run."""
     if n == 2:
-        re.match(r"(a*)*b", "a" * 60)
+        re.match(r"(a|a)*b", "a" * 60)
     return {"square": n * n}
 
 

@@ -92,3 +92,11 @@ def test_a_notebook_shows_the_layout_and_three_inputs_with_their_answers():
     answers = "".join(f"<td>{task.outputs[code]}</td>" for code in task.target(task.held_out[:1])[0])
     assert answers in shown
     assert "8 positions, 8 tokens, 6 answers at 3 positions" in repr(task)
+
+
+@pytest.mark.parametrize("name", ["vocab", "outputs"])
+def test_tokens_and_answers_are_values_in_a_sequence(task, name):
+    with pytest.raises(ValueError, match=f"{name} of a task is a tuple of values, such as .*; got int 5"):
+        replace(task, **{name: 5})
+    with pytest.raises(ValueError, match=r"is no token or answer of 'sort'.*without lone surrogates"):
+        replace(task, **{name: ("\ud800", *getattr(task, name)[1:])})

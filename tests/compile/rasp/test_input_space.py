@@ -24,6 +24,10 @@ def test_sets_are_put_in_order():
     [
         (["a"], 0, "max_len must be at least 1; got 0"),
         ([], 1, "vocab must have at least one token"),
+        (["a", "\ud800"], 1, r"got '\\ud800'\. Neither nan nor half of a surrogate pair is one"),
+        ([("a", "b\udfff")], 1, "half of a surrogate pair"),
+        (5, 1, "vocab is a sequence or a set of tokens, such as .*; got int 5"),
+        (["a"], "3", "max_len is a whole number, that of the longest sequence; got str '3'"),
         (["a", None], 1, "None cannot be a token"),
         (["a", "b", "a"], 1, "vocab must not repeat a token; 'a' stands there twice"),
     ],

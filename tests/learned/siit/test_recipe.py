@@ -9,12 +9,12 @@ from rasplens.learned import SIITRecipe, ordinary_architecture
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"steps": 0}, "steps of a SIITRecipe must be at least 1; got 0"),
-        ({"batch_size": -1}, "batch_size of a SIITRecipe must be at least 1; got -1"),
-        ({"strict": -0.5}, "strict of a SIITRecipe must be at least 0; got -0.5"),
-        ({"learning_rate": float("nan")}, "learning_rate of a SIITRecipe must be at least 0; got nan"),
-        ({"enough": 1.1}, "enough of a SIITRecipe is a share, at most 1; got 1.1"),
-        ({"both": 50.0}, "both of a SIITRecipe is a share, at most 1; got 50.0"),
+        ({"steps": 0}, "SIITRecipe.steps must be a whole number in [1, inf); got 0"),
+        ({"batch_size": -1}, "SIITRecipe.batch_size must be a whole number in [1, inf); got -1"),
+        ({"strict": -0.5}, "SIITRecipe.strict must be a number in [0, inf); got -0.5"),
+        ({"learning_rate": float("nan")}, "SIITRecipe.learning_rate must be a number in (0, inf); got nan"),
+        ({"enough": 1.1}, "SIITRecipe.enough must be a number in [0, 1]; got 1.1"),
+        ({"both": 50.0}, "SIITRecipe.both must be a number in [0, 1]; got 50.0"),
         ({"steps": 10, "warmup": 10}, "The warm-up must be shorter than the 10 steps; got 10"),
     ],
 )
