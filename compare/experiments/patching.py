@@ -175,7 +175,7 @@ def _studied(
 def _along(studied: StudiedModel, mask: Bool[np.ndarray, "query key"], part: Part, seed: int) -> Patched:
     if why := why_not_patchable(studied):
         raise RaspLensError(f"The model's edges cannot be patched: {why}.")
-    if not (mask := mask & reaching_edges(studied, part)).any():
+    if not (mask := mask & reaching_edges(studied, part).any(axis=0)).any():
         raise RaspLensError(f"No answer can depend on the {part} of these edges: nothing that is read sees them.")
     if not (mask & varying_edges(studied, part)).any():
         raise RaspLensError(f"The {part} of these edges are the same on all inputs: patching changes nothing.")

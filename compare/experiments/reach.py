@@ -1,4 +1,4 @@
-"""What can reach an answer, by what a model's heads see and what varies. Elsewhere an intervention asks nothing."""
+"""What can reach an answer, by what heads see and what varies. Elsewhere an intervention asks nothing."""
 
 import numpy as np
 from jaxtyping import Bool
@@ -30,16 +30,16 @@ def reaching(studied: StudiedModel, point: str) -> Bool[np.ndarray, " pos"]:
     return found[studied.places]
 
 
-def reaching_edges(studied: StudiedModel, part: Part) -> Bool[np.ndarray, "query key"]:
-    """The edges of the task's positions along which a part can reach an answer, in some layer.
+def reaching_edges(studied: StudiedModel, part: Part) -> Bool[np.ndarray, "layer query key"]:
+    """The edges of the task's positions along which a part can reach an answer, by layer.
 
     In a row of a single key all attention is there, whatever queries and keys are: only its value counts.
     """
     seen = _seen(studied)
     has_choice = (seen.sum(axis=2, keepdims=True) > 1) | (part == "values")
     read = np.stack([_behind(studied, seen, layer + 1) for layer in range(len(seen))])
-    found = (seen & has_choice & read[..., None])[studied.attending_layers].any(axis=0)
-    return found[studied.places][:, studied.places]
+    attends = np.isin(np.arange(len(seen)), studied.attending_layers)[:, None, None]
+    return (seen & has_choice & read[..., None] & attends)[:, studied.places][:, :, studied.places]
 
 
 def seen_edges(studied: StudiedModel) -> Bool[np.ndarray, "query key"]:
