@@ -5,10 +5,10 @@ python benchmarks/circuit_tests.py --write docs/methods.md
 
 Null circuits, for each criterion: the true circuit with random edges beside it (equivalence, independence), an
 edge that passes nothing added to it (minimality), random circuits of its size (sufficiency), and such that have
-no edge of it (partial necessity). Power: the true circuit; for equivalence that circuit without one of its edges, and
-for independence without the edges of one of its paths, from an embedding to the logits. What is left outside is this
-path alone. Not all paths tell anything of the answers by themselves: then the null hypothesis holds, and
-its being kept counts as an error here.
+no edge of it (partial necessity). Power: the true circuit; for equivalence that circuit without one of its edges;
+for independence without the edges of one of its paths, from an embedding to the logits. With the rest ablated,
+such a path alone tells something of the answers, or nothing at all. Where it tells nothing, the null hypothesis
+holds, and that it is kept counts as an error here: the power is not overestimated.
 """
 
 import argparse

@@ -157,8 +157,8 @@ def _stored(path: Path) -> Method:
         found = read_importances(path, model.config, fingerprint(model))
         if len(found) < LEAST_SCORED * n_edges:
             raise RaspLensError(
-                f"{path} scores {len(found)} of the model's {n_edges} edges. Give each edge a score, 0 to those that "
-                "do not matter."
+                f"{path} scores {len(found)} of the model's {n_edges} edges. Give each edge a score, 0 to those "
+                "that do not matter."
             )
         return scores_of(problem, found)
 
