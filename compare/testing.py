@@ -29,6 +29,7 @@ from rasplens.compare.evidence.ablation.edges import edge_effects
 from rasplens.compare.evidence.ablation.measurement import METHODS
 from rasplens.compare.evidence.axes import Axis, above
 from rasplens.compare.evidence.subspaces.decodability import CONTROLS, best_points, decodability
+from rasplens.compare.experiments.reach import reaching_edges
 from rasplens.compare.models.pairing import pair
 from rasplens.compare.models.studied_model import StudiedModel, as_studied_model
 from rasplens.compare.models.vocabulary import GivenVocabulary
@@ -305,6 +306,11 @@ def _without_edge(
     if not task.visible[at, to]:
         raise RaspLensError(
             f"Position {task.positions[at]} does not see {task.positions[to]}: there is no such edge."
+        )
+    if not reaching_edges(studied, "values")[layer, at, to]:
+        raise RaspLensError(
+            f"No answer can depend on the edge {_edge_name(task, layer, at, to)}: no head of the layer computes "
+            f"anything, or nothing reads {task.positions[at]} behind it. It claims nothing."
         )
     # As many inputs as were asked for, whatever the number of answers.
     table = edge_effects(

@@ -261,19 +261,28 @@ def random_circuits(
     return found
 
 
-def random_paths(graph: EdgeGraph, n: int, seed: int) -> Circuits:
-    """The edges of random paths from an embedding to the logits, each by itself."""
-    random, by_receiver = rng(seed, "circuit tests"), _edges_into(graph)
+def random_paths(graph: EdgeGraph, n: int, seed: int, among: Bool[np.ndarray, " edge"] | None = None) -> Circuits:
+    """The edges of random paths from an embedding to the logits, each by itself.
+
+    Args:
+        graph: The model's edges.
+        n: How many paths.
+        seed: Of the paths.
+        among: The edges that they take, some of which lead into each node that one leads from; all by default.
+    """
+    random, by_receiver = rng(seed, "circuit tests"), _edges_into(graph, among)
     found = np.zeros((n, len(graph.edges)), dtype=bool)
     for path in found:
         path[_path(graph, by_receiver, random)] = True
     return found
 
 
-def _edges_into(graph: EdgeGraph) -> dict[str, list[int]]:
-    """The edges into each node."""
+def _edges_into(graph: EdgeGraph, among: Bool[np.ndarray, " edge"] | None = None) -> dict[str, list[int]]:
+    """The edges into each node, of some or of all."""
     found: dict[str, list[int]] = {}
     for i, (r, _) in enumerate(graph.pairs):
+        if among is not None and not among[i]:
+            continue
         found.setdefault(graph.node_of(graph.receivers[r]), []).append(i)
     return found
 

@@ -40,6 +40,7 @@ class MethodScore:
         decoys: The share of edges to and from decoys that are ranked below all edges of the circuit but for a
             tenth; NaN without decoys.
         n_edges: Edges that were scored.
+        n_unscored: Edges that the method gives no score: they come last among these, or are left out of them.
     """
 
     auroc: float
@@ -53,6 +54,7 @@ class MethodScore:
     cmd: float
     decoys: float
     n_edges: int
+    n_unscored: int
 
 
 def score_edges(
@@ -94,6 +96,7 @@ def score_edges(
     filled = np.where(is_scored, ranked, lowest)
     merged = graph.merged(heads=protocol.heads == "whole", embeddings=protocol.embeddings == "one")
     groups = [np.flatnonzero(counted & (merged == one)) for one in np.unique(merged[counted])]
+    n_unscored = sum(not is_scored[group].any() for group in groups)
     if protocol.unscored == "out":
         groups = [group for group in groups if is_scored[group].any()]
     if not groups:
@@ -119,6 +122,7 @@ def score_edges(
         cmd=cmd,
         decoys=_decoys_below(own, labels, at_decoys),
         n_edges=len(own),
+        n_unscored=n_unscored,
     )
 
 

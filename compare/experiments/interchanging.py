@@ -22,6 +22,7 @@ from rasplens.compare.evidence.interchange.patching import agreement
 from rasplens.compare.evidence.interchange.sites import mapped_subspaces
 from rasplens.compare.evidence.interchange.stream_axes import stream_axes
 from rasplens.compare.evidence.subspaces.representations import representations
+from rasplens.compare.experiments.reach import reaching
 from rasplens.compare.experiments.setup import CONFIG, width_of
 from rasplens.compare.models.pairing import Pairing, pair
 from rasplens.compare.models.vocabulary import GivenVocabulary
@@ -88,13 +89,18 @@ def interchange(
             found; by default the whole activation.
 
     Raises:
-        RaspLensError: If the variable cannot be interchanged, or there is no such hook point.
+        RaspLensError: If the variable cannot be interchanged, there is no such hook point, no answer can depend on
+            it, or a subspace has no directions or is at a position where the variable is never interchanged.
     """
     pairing = _paired(program, model, task, config, seed, vocabulary)
     width = width_of(pairing.learned, point)
     given = None if subspaces is None else _given(subspaces, width)
     pairs = _interchange_pairs(pairing, variable, seed)
-    return _interchanged(pairing, pairs, point, given or dict.fromkeys(pairs.positions, whole(width)), seed)
+    _check_reaches(pairing, pairs, point)
+    if given is not None:
+        _check_interchanged(pairing, pairs, given)
+    found = dict.fromkeys(pairs.positions, whole(width)) if given is None else given
+    return _interchanged(pairing, pairs, point, found, seed)
 
 
 def find_subspaces(
@@ -123,8 +129,8 @@ def find_subspaces(
         rank: Of the subspaces; by default that of the linear map, or 8 where it finds nothing.
 
     Raises:
-        RaspLensError: If the variable cannot be interchanged, there is no such hook point, or the model answers by
-            numbers.
+        RaspLensError: If the variable cannot be interchanged, there is no such hook point or no answer can depend
+            on it, the activation has no such rank, or the model answers by numbers.
     """
     pairing = _paired(program, model, task, config, seed, vocabulary)
     assert pairing.fitting is not None
@@ -133,16 +139,59 @@ def find_subspaces(
     if fitted.vocabulary.columns is None:
         raise RaspLensError("The model answers by numbers: a search by gradients needs logits.")
     chosen, scored = (_interchange_pairs(part, variable, seed) for part in (pairing.fitting, pairing))
-    start = mapped_subspaces(fitted, representations(pairing), variable, point)
+    _check_reaches(pairing, chosen, point)
+    mapped, axes = mapped_subspaces(fitted, representations(pairing), variable, point), stream_axes(fitted, point)
+    start = {at: mapped[at] for at in chosen.positions if at in mapped}
+    if not any(axes[at].n_axes for at in chosen.positions):
+        raise RaspLensError(f"{point} does not vary at any position at which {variable!r} is interchanged.")
     if rank is not None:
-        axes = stream_axes(fitted, point)
-        drawn = {at: axes[at].random(rank, np.random.default_rng(seed)) for at in chosen.positions}
+        _check_rank(pairing, point, rank, {at: axes[at].n_axes for at in chosen.positions if axes[at].n_axes})
+        drawn = {
+            at: axes[at].random(rank, np.random.default_rng(seed)) for at in chosen.positions if axes[at].n_axes
+        }
         start = {
             at: start[at].first(rank) if at in start and start[at].rank >= rank else drawn[at] for at in drawn
         }
     steps = pairing.config.das_steps
     found = distributed_alignment_search(fitted, chosen, point, start, seed, steps).subspaces
     return _interchanged(pairing, scored, point, found, seed)
+
+
+def _check_rank(pairing: Pairing, point: str, rank: int, n_axes: Mapping[int, int]) -> None:
+    """Raises where an activation has fewer directions than a search is to find, or that is to find none."""
+    at = min(n_axes, key=lambda position: n_axes[position])
+    if not 1 <= rank <= n_axes[at]:
+        raise RaspLensError(
+            f"rank is between 1 and {n_axes[at]}, the directions along which {point} varies at "
+            f"{pairing.task.positions[at]}; got {rank}."
+        )
+
+
+def _check_reaches(pairing: Pairing, pairs: InterchangePairs, point: str) -> None:
+    """Raises where no answer can depend on an activation at the positions of a variable."""
+    if not reaching(pairing.learned, point)[pairs.positions].any():
+        named = ", ".join(pairing.task.positions[place] for place in pairs.positions)
+        raise RaspLensError(
+            f"{pairs.variable!r} is interchanged at {named}; no answer can depend on {point} there. Give an "
+            "earlier hook point."
+        )
+
+
+def _check_interchanged(pairing: Pairing, pairs: InterchangePairs, subspaces: Subspaces) -> None:
+    """Raises where a subspace would never be taken from another input, or has nothing to be taken."""
+    names = pairing.task.positions
+    named = ", ".join(f"{place} ({names[place]})" for place in pairs.positions)
+    if not subspaces:
+        raise RaspLensError(f"subspaces is empty: nothing is interchanged. Give one for each of {named}.")
+    if other := [position for position in subspaces if position not in pairs.positions]:
+        raise RaspLensError(
+            f"There is a subspace at position {other[0]}, where {pairs.variable!r} is never interchanged; it is "
+            f"at {named}."
+        )
+    if empty := [position for position, one in subspaces.items() if not one.rank]:
+        raise RaspLensError(
+            f"The subspace at position {empty[0]} has no directions: nothing is interchanged there."
+        )
 
 
 def _paired(

@@ -4,7 +4,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -13,6 +13,7 @@ from rasplens.compare.config import CompareConfig, Preset, get_config
 from rasplens.compare.evidence.interchange.coordinates import Subspace, whole
 from rasplens.compare.evidence.interchange.patching import taken
 from rasplens.compare.evidence.routes.edge_patching import Part, patched, why_not_patchable
+from rasplens.compare.experiments.reach import reaching, reaching_edges, seen_edges, varying, varying_edges
 from rasplens.compare.experiments.setup import CONFIG, width_of
 from rasplens.compare.models.studied_model import StudiedModel, as_studied_model
 from rasplens.compare.models.vocabulary import GivenVocabulary
@@ -89,12 +90,14 @@ def patch(
         heads: Which heads, at `hook_q`, `hook_k`, `hook_v` or `hook_z`; by default all.
 
     Raises:
-        RaspLensError: If the model has no such hook point, head or position.
+        RaspLensError: If the model has no such hook point, head or position; or if no answer can depend on what
+            stands there, or it is the same on all inputs.
     """
     studied = _studied(model, as_task(task), config, seed, vocabulary)
     width = width_of(studied, point)
     subspace = whole(width) if heads is None else _of_heads(studied, point, list(heads), width)
     asked = _places(studied.task, positions)
+    _check_asks(studied, point, asked)
     base, source = _pairs(studied, seed)
     intervened = np.zeros((len(base), studied.n_pos), dtype=bool)
     intervened[:, asked] = True
@@ -121,10 +124,15 @@ def patch_edges(
         part: What is taken from the source: "values", "keys" or "queries"; "attention" takes the edge away.
 
     Raises:
-        RaspLensError: If the model has no such position, or its edges cannot be patched.
+        RaspLensError: If there is no such part, the model has no such position or does not see it, its edges
+            cannot be patched; or if no answer can depend on any of them, or all carry the same on all inputs.
     """
+    if part not in get_args(Part):
+        raise RaspLensError(f"part is one of {', '.join(get_args(Part))}; got {part!r}.")
     studied = _studied(model, as_task(task), config, seed, vocabulary)
-    return _along(studied, _mask(studied.task, edges), part, seed)
+    if not edges:
+        raise RaspLensError("edges is empty: nothing is patched. Give pairs of a query's position and a key's.")
+    return _along(studied, _mask(studied, edges), part, seed)
 
 
 def scrub(
@@ -147,10 +155,11 @@ def scrub(
         edges: Those that are kept: pairs of a query's position and a key's.
 
     Raises:
-        RaspLensError: If the model has no such position, or its edges cannot be patched.
+        RaspLensError: If the model has no such position or does not see it, or its edges cannot be patched; or if
+            no answer can depend on the others.
     """
     studied = _studied(model, as_task(task), config, seed, vocabulary)
-    others = ~_mask(studied.task, edges) & ~np.eye(studied.n_pos, dtype=bool)
+    others = ~_mask(studied, edges) & ~np.eye(studied.n_pos, dtype=bool)
     return _along(studied, others, "values", seed)
 
 
@@ -166,9 +175,27 @@ def _studied(
 def _along(studied: StudiedModel, mask: Bool[np.ndarray, "query key"], part: Part, seed: int) -> Patched:
     if why := why_not_patchable(studied):
         raise RaspLensError(f"The model's edges cannot be patched: {why}.")
+    if not (mask := mask & reaching_edges(studied, part).any(axis=0)).any():
+        raise RaspLensError(f"No answer can depend on the {part} of these edges: nothing that is read sees them.")
+    if not (mask & varying_edges(studied, part)).any():
+        raise RaspLensError(f"The {part} of these edges are the same on all inputs: patching changes nothing.")
     base, source = _pairs(studied, seed)
     after, _ = patched(studied, base, source, np.broadcast_to(mask, (len(base), *mask.shape)), part)
     return _outcome(studied, base, source, after)
+
+
+def _check_asks(studied: StudiedModel, point: str, places: list[int]) -> None:
+    """Raises where no answer can depend on what stands at a hook point, or that is the same on all inputs."""
+    named = ", ".join(studied.task.positions[place] for place in places)
+    if not places:
+        raise RaspLensError("positions is empty: nothing is patched. Give some, or omit it for all of them.")
+    if not reaching(studied, point)[places].any():
+        raise RaspLensError(
+            f"No answer can depend on {point} at {named}: nothing behind it reads it there. Give another "
+            "position, or an earlier hook point."
+        )
+    if not varying(studied, point)[places].any():
+        raise RaspLensError(f"{point} is the same on all inputs at {named}: patching it changes nothing.")
 
 
 def _pairs(studied: StudiedModel, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -191,6 +218,8 @@ def _of_heads(studied: StudiedModel, point: str, heads: list[int], width: int) -
     n_heads = studied.model.cfg.n_heads
     if not point.endswith(("hook_q", "hook_k", "hook_v", "hook_z")):
         raise RaspLensError(f"{point} has no heads: give a hook point of heads, such as blocks.0.attn.hook_z.")
+    if not heads:
+        raise RaspLensError("heads is empty: nothing is patched. Give some, or omit it for all of them.")
     if wrong := [head for head in heads if not 0 <= head < n_heads]:
         raise RaspLensError(f"There is no head {wrong[0]}: a layer has {n_heads}, counted from 0.")
     size = width // n_heads
@@ -202,8 +231,20 @@ def _places(task: Task, positions: Sequence[Position] | None) -> list[int]:
     return list(range(task.n_ctx)) if positions is None else [task.place(position) for position in positions]
 
 
-def _mask(task: Task, edges: Sequence[Edge]) -> Bool[np.ndarray, "query key"]:
+def _mask(studied: StudiedModel, edges: Sequence[Edge]) -> Bool[np.ndarray, "query key"]:
+    """Which edges are among some.
+
+    Raises:
+        RaspLensError: If a query does not see its key.
+    """
+    task, seen = studied.task, seen_edges(studied)
     mask = np.zeros((task.n_ctx, task.n_ctx), dtype=bool)
     for query, key in edges:
-        mask[task.place(query), task.place(key)] = True
+        at, to = task.place(query), task.place(key)
+        if not seen[at, to]:
+            raise RaspLensError(
+                f"Position {task.positions[at]} does not see {task.positions[to]}: there is no such edge. An edge "
+                "is a pair of a query's position and a key's, in this order."
+            )
+        mask[at, to] = True
     return mask

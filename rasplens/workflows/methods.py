@@ -31,6 +31,9 @@ CPR           area under the faithfulness of circuits of more and more edges: mo
 CMD           area under its distance from 1: less is better
 decoys below  of a decoy's edges, the share ranked below nine tenths of the circuit's"""
 
+LEAST_SCORED = 0.5
+"""The share of a model's edges that a file of scores has to have: fewer are no ranking of its edges."""
+
 VARIABLE_HEADINGS = ("variable", "method", "interchanged", "where used", "sites", "rank", "seconds")
 VARIABLE_KEY = """\
 interchanged  agreement with the program when what a method found is interchanged at the site it is surest of
@@ -153,8 +156,14 @@ def _stored(path: Path) -> Method:
     """The scores of a file, as a method."""
 
     def scores(problem: Problem) -> Scores:
-        model = problem.transformer
-        return scores_of(problem, read_importances(path, model.config, fingerprint(model)))
+        model, n_edges = problem.transformer, len(problem.graph.edges)
+        found = read_importances(path, model.config, fingerprint(model))
+        if len(found) < LEAST_SCORED * n_edges:
+            raise RaspLensError(
+                f"{path} scores {len(found)} of the model's {n_edges} edges. Give each edge a score, 0 to those "
+                "that do not matter."
+            )
+        return scores_of(problem, found)
 
     return scores
 
@@ -201,6 +210,9 @@ def _show(case: Case, protocol: Protocol, rows: list[dict[str, object]]) -> None
     title = f"{case.program}, {case.kind}: {len(truth)} of {n_edges} edges; {protocol.ablation} ablation, {metric}"
     terminal.table(title, list(HEADINGS), [[row[name] for name in columns] for row in rows])
     terminal.out.print(KEY)
+    for row in rows:
+        if row["n_unscored"]:
+            terminal.out.print(f"{row['method']} gives {row['n_unscored']} of {row['n_edges']} edges no score.")
     if n_unknown := len(case.unknown(protocol)):
         nodes = ", ".join(case.untested)
         terminal.out.print(f"{n_unknown} edges are not scored: their nodes could not be tested ({nodes}).")

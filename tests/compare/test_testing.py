@@ -214,6 +214,7 @@ BAD = {
     "dead": (lambda m, p, t: assert_variable_encoded(m, p, "previous", t, position=8), "There are 1, 2, 3, 4"),
     "layer": (lambda m, p, t: assert_edge_critical(m, 2, 1, 0, t), "no layer 2; its layers are 0 to 1"),
     "edge": (lambda m, p, t: assert_edge_critical(m, 0, "1", "2", t), "Position 1 does not see 2"),
+    "unread": (lambda m, p, t: assert_edge_not_critical(m, 1, 1, 0, t), "No answer can depend on the edge L1 1→0"),
     "key": (
         lambda m, p, t: assert_edge_not_critical(m, 0, 1, -1, t),
         "no position -1; it has 0 to 8, by name '0'",

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rasplens.compare.discovery import cases
 from rasplens.compare.discovery.cases import KEPT, KINDS, compiled_case, compressed_case, siit_case, where_defined
 from rasplens.compare.discovery.methods.catalogue import METHODS, own_method
 from rasplens.compare.discovery.problem import Protocol
@@ -93,6 +94,60 @@ def test_a_model_with_layer_norm_is_a_case_without_a_decoy(compiled, task, tmp_p
     found = board([case], {"random": METHODS["random"]}, {"few": Protocol(n_pairs=4)})
     assert found["auroc"].notna().all()
     assert found["decoys"].isna().all()
+
+
+@pytest.fixture
+def with_untested(monkeypatch):
+    """Says of some nodes of every model that they could not be tested."""
+
+    def untested(*nodes):
+        measured = cases.load_implementation
+
+        def load(*given):
+            model = measured(*given)
+            found = model.accuracy
+            changed = {node: float("nan") if node in nodes else 1.0 for node in found.changed}
+            return replace(model, accuracy=replace(found, changed=changed))
+
+        monkeypatch.setattr(cases, "load_implementation", load)
+
+    return untested
+
+
+@pytest.fixture(scope="module")
+def stored(compiled, task, tmp_path_factory):
+    few = SIITRecipe(steps=4, cycles=1, batch_size=8, warmup=1, pool=50)
+    path = tmp_path_factory.mktemp("siit") / "model.safetensors"
+    train_to_implement(compiled, task, recipe=few).save(path)
+    return path
+
+
+def test_edges_at_a_node_that_cannot_be_tested_are_no_known_truth(compiled, task, stored, with_untested):
+    with_untested("L0H0")
+    case = siit_case(compiled, task, path=stored, marks={})
+    assert case.untested == ("L0H0",)
+    zero, program, resampled = (
+        case.unknown(Protocol(**fields)) for fields in ({"ablation": "zero"}, {"circuit": "program"}, {})
+    )
+    assert zero == program
+    assert {"embed->L0H0.v", "L0H0->L1H0.k", "L0H0->logits"} <= zero
+    assert all("L0H0" in edge for edge in zero)
+    assert resampled == zero & case.varying != zero
+    protocol = Protocol(ablation="zero", n_pairs=4)
+    found = board([case], {"random": METHODS["random"]}, {"zero": protocol}).iloc[0]
+    n_edges = len(case.problem(protocol).graph.edges)
+    assert found["n_edges"] == n_edges - len(zero)
+    assert found["base_rate"] == pytest.approx(len(case.edges - zero) / (n_edges - len(zero)))
+
+
+def test_of_a_compiled_model_all_edges_are_known(case):
+    assert case.unknown(Protocol(ablation="zero")) == case.unknown(Protocol()) == frozenset()
+
+
+def test_a_model_of_which_no_node_can_be_tested_is_no_case(compiled, task, stored, with_untested):
+    with_untested("L0H0", "L1H0")
+    with pytest.raises(RaspLensError, match="No node of the model of 'induction' can be tested"):
+        siit_case(compiled, task, path=stored, marks={})
 
 
 def test_a_model_that_loses_its_answers_in_compression_is_no_case(compiled, task, monkeypatch):

@@ -86,6 +86,17 @@ def test_independence_sees_what_is_left_outside_where_most_answers_are_the_same(
     assert independence(asked, asked.graph.mask_of(case.varying), 199, 0) > 0.5
 
 
+def test_random_paths_of_a_circuit_stay_in_it(asked, case):
+    graph = asked.graph
+    own = graph.mask_of(case.varying)
+    paths = random_paths(graph, 50, 0, own)
+    assert not (paths & ~own).any()
+    assert (paths & graph.into_logits).any(axis=1).all()
+    assert (paths & graph.from_embeddings).any(axis=1).all()
+    assert len(np.unique(paths, axis=0)) > 1
+    assert (random_paths(graph, 50, 0) & ~own).any()
+
+
 def test_random_paths_go_from_an_embedding_to_the_logits(asked):
     graph = asked.graph
     found = random_paths(graph, 50, 0)

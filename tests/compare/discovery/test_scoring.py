@@ -104,6 +104,9 @@ def test_edges_without_a_score_come_last_or_are_left_out(case):
     assert score_edges(last, scores, case.varying).auroc == pytest.approx(1 - 1 / own.sum())
     assert score_edges(out, scores, case.varying).auroc == 1.0
     assert score_edges(out, scores, case.varying).n_edges == len(own) - 1
+    assert score_edges(out, scores, case.varying).n_unscored == 1
+    assert score_edges(last, scores, case.varying).n_unscored == 1
+    assert score_edges(last, own.astype(float), case.varying).n_unscored == 0
 
 
 def test_edges_from_embeddings_may_be_left_out(case):

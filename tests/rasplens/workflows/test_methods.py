@@ -67,6 +67,24 @@ def test_what_is_exported_comes_back_as_the_circuit(cli, tmp_path, monkeypatch):
     assert "of a model with other weights" in " ".join(errors.split())
 
 
+def test_edges_that_a_file_gives_no_score_are_counted_and_a_file_of_few_is_refused(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked = "methods", "histogram", "--max-len", "4", "--method", "random"
+    assert cli(*asked, "--export", "circuit.json")[0] == 0
+    whole = json.loads((tmp_path / "circuit.json").read_text())
+    lacking = {name: edge for name, edge in whole["edges"].items() if not name.startswith("a0.h1->")}
+    missing = len(whole["edges"]) - len(lacking)
+    (tmp_path / "mine.json").write_text(json.dumps({**whole, "edges": lacking}))
+    _, text, _ = cli(*asked, "--scores", "mine.json")
+    assert f"mine.json gives {missing} of" in " ".join(text.split())
+    assert "circuit.json gives" not in " ".join(cli(*asked, "--scores", "circuit.json")[1].split())
+    one = dict([next(iter(whole["edges"].items()))])
+    (tmp_path / "one.json").write_text(json.dumps({**whole, "edges": one}))
+    code, _, errors = cli(*asked, "--scores", "one.json")
+    assert code == 2
+    assert "of the model's 13 edges. Give each edge a score" in " ".join(errors.split())
+
+
 def test_a_program_without_a_circuit_is_told(cli):
     code, _, errors = cli("methods", "length", "--max-len", "3", "--method", "exact")
     assert code == 2

@@ -211,6 +211,18 @@ def test_a_model_without_other_nodes_has_no_word_on_them(capsys):
     assert "L0H0 previous 1.000 1.000 1.000" in said
 
 
+def test_nodes_of_which_nothing_was_measured_are_not_tested(capsys):
+    nothing = float("nan")
+    changed = {"L0H0": 1.0, "L0 MLP": nothing}
+    accuracy = ImplementationAccuracy(1.0, {"L0H0": 1.0, "L0 MLP": 1.0}, {}, changed, changed)
+    circuit = {node: SimpleNamespace(variables=(name,)) for node, name in (("L0H0", "before"), ("L0 MLP", "two"))}
+    model = SimpleNamespace(accuracy=accuracy, circuit=circuit, task=SimpleNamespace(name="again"))
+    train._show_nodes(model, Path("one.safetensors"))
+    said = " ".join(capsys.readouterr().out.split())
+    assert "L0 MLP two 1.000 not tested not tested" in said
+    assert "1 of 2 nodes are not tested: no interchange of them changes an answer" in said
+
+
 def test_siit_takes_recipe_and_shape_from_a_file(cli, own_program, folder):
     shape = "n_layers = 2\nn_heads = 4\nd_model = 24\nd_head = 16\nactivation = 'gelu'\nd_mlp = 32\nbias = true\n"
     few = "steps = 3\ncycles = 1\nwarmup = 1\nbatch_size = 8\npool = 40\n"
