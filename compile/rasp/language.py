@@ -158,22 +158,33 @@ class _WithConstant:
 
 
 def formula(function: Callable[..., Value], reads: Sequence[str]) -> str | None:
-    """How a person would have written a map that an operator built; None for other functions."""
+    """How a person would have written a map that an operator built; None for other functions.
+
+    A function that is no operator of Python says it by an attribute `written`.
+    """
     if isinstance(function, _WithConstant):
         reads = [repr(function.constant), *reads] if function.is_left else [*reads, repr(function.constant)]
         function = function.function
-    written = next((written for built, written in _WRITTEN if built is function), None)
-    return written.format(*reads) if written is not None else None
+    by_itself = getattr(function, "written", None)
+    written = next((written for built, written in _WRITTEN if built is function), by_itself)
+    return written.format(*reads) if isinstance(written, str) else None
+
+
+def elementwise(function: Callable[[Value, Value], Value], symbol: str, left: Value, right: Value) -> "SOp":
+    """A function of two s-ops, or of an s-op and a constant, at every position; its name has the symbol."""
+    name = _operator_name(left, symbol, right)
+    if isinstance(left, SOp) and isinstance(right, SOp):
+        return SequenceMap(function, left, right, annotations=name)
+    if isinstance(left, SOp):
+        return Map(_WithConstant(function, right, is_left=False), left, annotations=name)
+    return Map(_WithConstant(function, left, is_left=True), right, annotations=name)
 
 
 def _operator(function: Callable[[Value, Value], Value], symbol: str) -> Callable[..., "SOp"]:
     """The method for `s-op <symbol> other`, where other is an s-op or a constant."""
 
     def method(self: "SOp", other: Value) -> "SOp":
-        name = _operator_name(self, symbol, other)
-        if isinstance(other, SOp):
-            return SequenceMap(function, self, other, annotations=name)
-        return Map(_WithConstant(function, other, is_left=False), self, annotations=name)
+        return elementwise(function, symbol, self, other)
 
     return method
 
@@ -182,9 +193,7 @@ def _reflected(function: Callable[[Value, Value], Value], symbol: str) -> Callab
     """The method for `constant <symbol> s-op`."""
 
     def method(self: "SOp", other: Value) -> "SOp":
-        return Map(
-            _WithConstant(function, other, is_left=True), self, annotations=_operator_name(other, symbol, self)
-        )
+        return elementwise(function, symbol, other, self)
 
     return method
 

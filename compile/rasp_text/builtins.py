@@ -1,14 +1,15 @@
 """What the RASP language offers by itself: operations on constants, s-ops and selectors alike."""
 
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from rasplens.compile import rasp
 from rasplens.compile.rasp import Comparison
+from rasplens.compile.rasp.language import elementwise
+from rasplens.compile.rasp_text.bounds import MOST_ITEMS, bounded, check_items
+from rasplens.compile.rasp_text.kinds import is_atom, is_static, kind_of
 from rasplens.errors import RaspLensError
-
-MOST_ITEMS = 10_000
-"""The longest list that `range` makes."""
 
 COMPARISONS: Mapping[str, Comparison] = {
     "==": Comparison.EQ,
@@ -19,35 +20,16 @@ COMPARISONS: Mapping[str, Comparison] = {
     ">=": Comparison.GEQ,
 }
 
-BY_PYTHON = frozenset({"+", "-", "*", "/", "==", "!=", "<", "<=", ">", ">="})
-"""The operators that s-ops have themselves."""
 
-
-def is_static(value: Any) -> bool:
-    """Whether a value is known before there is an input."""
-    return not isinstance(value, rasp.RASPExpr)
-
-
-def elementwise(function: Callable[..., Any], symbol: str, *parts: Any) -> Any:
-    """A function of constants, or of s-ops position by position.
+def mapped(function: Callable[[Any], Any], word: str, value: Any) -> Any:
+    """A function of a constant, or of an s-op position by position.
 
     Raises:
-        RaspLensError: If a part is a selector.
+        RaspLensError: If the value is a selector.
     """
-    if any(isinstance(part, rasp.Selector) for part in parts):
-        raise RaspLensError(f"{symbol!r} works on numbers, strings and s-ops, not on a selector.")
-    if all(map(is_static, parts)):
-        return function(*parts)
-    if symbol in BY_PYTHON and len(parts) == 2:
-        return function(*parts)
-    if len(parts) == 1:
-        return rasp.Map(function, parts[0])
-    left, right = parts
-    if is_static(left):
-        return rasp.Map(lambda value: function(left, value), right)
-    if is_static(right):
-        return rasp.Map(lambda value: function(value, right), left)
-    return rasp.SequenceMap(function, left, right)
+    if isinstance(value, rasp.Selector):
+        raise RaspLensError(f"{word!r} works on numbers, strings and s-ops, not on a selector.")
+    return function(value) if is_static(value) else rasp.Map(function, value)
 
 
 def sequence(value: Any) -> rasp.SOp:
@@ -58,9 +40,9 @@ def sequence(value: Any) -> rasp.SOp:
     """
     if isinstance(value, rasp.SOp):
         return value
-    if isinstance(value, (bool, int, float, str)):
+    if is_atom(value):
         return rasp.Full(value)
-    raise RaspLensError(f"An s-op or a constant is needed here; got {_kind(value)}.")
+    raise RaspLensError(f"An s-op or a constant is needed here; got {kind_of(value)}.")
 
 
 def selector(value: Any) -> rasp.Selector:
@@ -70,7 +52,7 @@ def selector(value: Any) -> rasp.Selector:
         RaspLensError: If it is none.
     """
     if not isinstance(value, rasp.Selector):
-        raise RaspLensError(f"A selector is needed here; got {_kind(value)}.")
+        raise RaspLensError(f"A selector is needed here; got {kind_of(value)}.")
     return value
 
 
@@ -81,8 +63,8 @@ def select(keys: Any, queries: Any, symbol: str) -> rasp.Selector:
 
 def aggregate(of: Any, values: Any, default: Any = 0) -> rasp.SOp:
     """The mean of the selected values; the default, 0 unless given, where nothing is selected."""
-    if not isinstance(default, (bool, int, float, str)):
-        raise RaspLensError(f"The default of aggregate is a constant; got {_kind(default)}.")
+    if not is_atom(default):
+        raise RaspLensError(f"The default of aggregate is a constant; got {kind_of(default)}.")
     return rasp.Aggregate(selector(of), sequence(values), default=default)
 
 
@@ -96,6 +78,23 @@ def negation(value: Any) -> Any:
     return (not value) if is_static(value) else ~value
 
 
+def contained(value: Any, container: Any) -> Any:
+    """Whether a value is in a list, a dict or a string of constants; or whether an s-op has it at any position.
+
+    Raises:
+        RaspLensError: If it is not known beforehand what is in there.
+    """
+    if isinstance(container, rasp.SOp):
+        if not is_atom(value):
+            raise RaspLensError(f"`in` asks whether a constant is in an s-op; got {kind_of(value)}.")
+        return elementwise(operator.gt, ">", selector_width(select(container, value, "==")), 0)
+    if not isinstance(container, (list, dict, str, tuple)) or not all(map(is_static, container)):
+        raise RaspLensError(
+            "`in` asks whether something is in an s-op, or in a list, a dict or a string of constants."
+        )
+    return mapped(lambda one: one in container, "in", value)
+
+
 def selector_width(of: Any) -> rasp.SOp:
     """How many keys are selected."""
     return rasp.SelectorWidth(selector(of))
@@ -103,35 +102,36 @@ def selector_width(of: Any) -> rasp.SOp:
 
 def indicator(value: Any) -> Any:
     """1 where something holds, 0 where not."""
-    return elementwise(_one_if, "indicator", value)
+    return mapped(_one_if, "indicator", value)
 
 
 def rounded(value: Any) -> Any:
     """The nearest whole number."""
-    return elementwise(round, "round", value)
+    return mapped(round, "round", value)
 
 
 def ranged(*numbers: Any) -> list[int]:
     """The list of whole numbers of Python's `range`."""
-    if not 1 <= len(numbers) <= 3 or not all(type(number) is int for number in numbers):
+    if not 1 <= len(numbers) <= 3 or not all(isinstance(number, int) for number in numbers):
         raise RaspLensError("range takes one to three whole numbers.")
-    found = range(*numbers)
-    if len(found) > MOST_ITEMS:
-        raise RaspLensError(f"A range of {len(found):,} is too long; at most {MOST_ITEMS:,}.")
+    found = range(*map(bounded, numbers))
+    check_items(len(found[: MOST_ITEMS + 1]))
     return list(found)
 
 
 def zipped(*lists: Any) -> list[list[Any]]:
     """Lists side by side: the first items, the second ones, and so on."""
-    if not all(isinstance(one, (list, tuple, str)) for one in lists):
+    if not lists or not all(isinstance(one, (list, tuple, str)) for one in lists):
         raise RaspLensError("zip takes lists.")
-    return [list(items) for items in zip(*lists, strict=False)]
+    if len({len(one) for one in lists}) > 1:
+        raise RaspLensError(f"zip takes lists of one length; got {', '.join(str(len(one)) for one in lists)}.")
+    return [list(items) for items in zip(*lists, strict=True)]
 
 
 def length_of(value: Any) -> int:
     """How many items a list, a dict or a string has."""
     if not isinstance(value, (list, dict, str, tuple)):
-        raise RaspLensError(f"len takes a list, a dict or a string; got {_kind(value)}.")
+        raise RaspLensError(f"len takes a list, a dict or a string; got {kind_of(value)}.")
     return len(value)
 
 
@@ -139,19 +139,15 @@ def _one_if(value: Any) -> int:
     return 1 if value else 0
 
 
-def _kind(value: Any) -> str:
-    kinds = (rasp.Selector, "a selector"), (rasp.SOp, "an s-op"), (list, "a list"), (dict, "a dict")
-    return next((name for kind, name in kinds if isinstance(value, kind)), repr(value))
-
-
 BUILTINS: Mapping[str, Any] = {
     "True": True,
     "False": False,
     "tokens": rasp.tokens,
-    "tokens_str": rasp.tokens,
+    "tokens_asis": rasp.tokens,
+    "tokens_str": rasp.Map(str, rasp.tokens).named("tokens_str"),
     "tokens_int": rasp.Map(int, rasp.tokens).named("tokens_int"),
     "tokens_float": rasp.Map(float, rasp.tokens).named("tokens_float"),
-    "tokens_bool": rasp.Map(lambda token: token in (True, "True"), rasp.tokens).named("tokens_bool"),
+    "tokens_bool": rasp.Map(bool, rasp.tokens).named("tokens_bool"),
     "indices": rasp.indices,
     "length": rasp.length,
     "aggregate": aggregate,

@@ -7,82 +7,33 @@ becomes an s-op or a selector. Source: Weiss et al. 2021, "Thinking Like Transfo
 from __future__ import annotations
 
 import difflib
+import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from lark import Tree
 
 from rasplens.compile import rasp
 from rasplens.compile.errors import RaspTextError
-from rasplens.compile.rasp_text.builtins import elementwise, is_static, negation, select, where
+from rasplens.compile.rasp_text.bounds import Steps, bounded, check_bits
+from rasplens.compile.rasp_text.builtins import COMPARISONS, contained, mapped, negation, select, where
+from rasplens.compile.rasp_text.kinds import is_atom, is_static, kind_of
+from rasplens.compile.rasp_text.names import RESERVED, Function, Names
+from rasplens.compile.rasp_text.operators import joined
 from rasplens.compile.rasp_text.parser import Source
 from rasplens.errors import RaspLensError
 
 Branch = Tree[Any]
 
+LONGEST_NAME = 40
+"""The characters of an unknown name by which one that may be meant is looked for."""
+
 DEEPEST = 100
 """Calls within calls: a function that calls itself would not end."""
 
-BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "%": operator.mod,
-    "^": operator.pow,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-
 Load = Callable[[str, Source, Branch], Mapping[str, Any]]
 """From the name of a file, who loads it and where, the values of that file's public names."""
-
-
-@dataclass(frozen=True, eq=False)
-class Function:
-    """A function of the program.
-
-    Attributes:
-        name: Its name.
-        parameters: The names of its parameters.
-        body: Its statements.
-        result: The tree of what it returns.
-        names: The names around it.
-        source: The text that it stands in.
-    """
-
-    name: str
-    parameters: tuple[str, ...]
-    body: tuple[Branch, ...]
-    result: Branch
-    names: Names
-    source: Source
-
-
-@dataclass(eq=False)
-class Names:
-    """Names and their values; what is not known here is looked for around."""
-
-    around: Names | None = None
-    own: dict[str, Any] = field(default_factory=dict)
-
-    def find(self, name: str) -> Any:
-        """The value of a name; KeyError if there is none."""
-        if name in self.own:
-            return self.own[name]
-        if self.around is None:
-            raise KeyError(name)
-        return self.around.find(name)
-
-    def known(self) -> set[str]:
-        """All names."""
-        return {*self.own, *(self.around.known() if self.around else ())}
 
 
 class Evaluation:
@@ -92,18 +43,22 @@ class Evaluation:
         source: The text.
         names: What is known so far; assignments go there.
         load: Reads another file.
+        steps: The steps that are left.
         depth: How many calls this one is in.
     """
 
-    def __init__(self, source: Source, names: Names, load: Load, depth: int = 0) -> None:
-        self.source, self.names, self.load, self.depth = source, names, load, depth
+    def __init__(self, source: Source, names: Names, load: Load, steps: Steps, depth: int = 0) -> None:
+        self.source, self.names, self.load, self.steps, self.depth = source, names, load, steps, depth
 
     def visit(self, tree: Branch) -> Any:
         """The value of a tree; what goes wrong in it is an error that points there."""
         try:
+            self.steps.take()
             return getattr(self, f"_on_{tree.data}")(tree)
         except RaspTextError:
             raise
+        except RecursionError:
+            raise self.source.error("this is nested too deeply.", tree.meta) from None
         except (RaspLensError, TypeError, ValueError, ArithmeticError, LookupError) as error:
             raise self.source.error(f"{error}", tree.meta) from None
 
@@ -114,7 +69,11 @@ class Evaluation:
             self.visit(statement)
 
     def _on_evaluated(self, tree: Branch) -> None:
-        self.visit(tree.children[0])
+        expression = tree.children[0]
+        if expression.data == "called" and not is_static(self.visit(expression.children[0])):
+            self._check_example(self._values(expression.children[1]) if expression.children[1] else [])
+            return
+        self.visit(expression)
 
     def _on_assigned(self, tree: Branch) -> None:
         names, values = self._names(tree.children[0]), self._values(tree.children[1])
@@ -123,6 +82,9 @@ class Evaluation:
     def _on_function(self, tree: Branch) -> None:
         name, parameters, *body, result = tree.children
         listed = tuple(self._names(parameters)) if parameters else ()
+        for parameter in RESERVED.intersection(listed):
+            raise RaspLensError(f"{parameter!r} is built in and keeps its meaning. Choose another name.")
+        self.names.check_settable(str(name))
         self.names.own[str(name)] = Function(str(name), listed, tuple(body), result, self.names, self.source)
 
     def _on_loop(self, tree: Branch) -> None:
@@ -136,7 +98,15 @@ class Evaluation:
         self.names.own.update(self.load(_text(str(tree.children[0])), self.source, tree))
 
     def _on_example(self, tree: Branch) -> None:
-        self.names.own["set example"] = self.visit(tree.children[-1])
+        example = self.visit(tree.children[-1])
+        self._check_example([example])
+        self.names.own["set example"] = example
+
+    def _on_drawn(self, tree: Branch) -> None:
+        of, *example = (self.visit(child) for child in tree.children if child is not None)
+        if not isinstance(of, rasp.SOp):
+            raise RaspLensError(f"draw takes an s-op; got {kind_of(of)}.")
+        self._check_example(example or [""])
 
     def _on_shown(self, tree: Branch) -> None:
         """Asks the original's console to print; here the command line and the report show."""
@@ -148,15 +118,24 @@ class Evaluation:
         try:
             return self.names.find(name)
         except KeyError:
-            close = difflib.get_close_matches(name, self.names.known(), n=1)
+            if name == "out":
+                raise RaspLensError(
+                    "`out`, the console's last result, is not kept. Give what it is a name."
+                ) from None
+            close = difflib.get_close_matches(name[:LONGEST_NAME], self.names.known(), n=1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
             raise self.source.error(f"there is no name {name!r}.{hint}", tree.meta) from None
 
     def _on_int(self, tree: Branch) -> int:
-        return int(str(tree.children[0]))
+        digits = str(tree.children[0])
+        check_bits(len(digits))  # there are more bits than digits, and Python reads no more than some thousands
+        return int(bounded(int(digits)))
 
     def _on_float(self, tree: Branch) -> float:
-        return float(str(tree.children[0]))
+        value = float(str(tree.children[0]))
+        if math.isinf(value):
+            raise RaspLensError("This number is larger than any float.")
+        return value
 
     def _on_string(self, tree: Branch) -> str:
         return _text(str(tree.children[0]))
@@ -178,27 +157,21 @@ class Evaluation:
 
     def _on_binary(self, tree: Branch) -> Any:
         left, symbol, right = self.visit(tree.children[0]), str(tree.children[1]), self.visit(tree.children[2])
-        if symbol in BINARY:
-            return elementwise(BINARY[symbol], symbol, left, right)
-        selectors = [isinstance(part, rasp.Selector) for part in (left, right)]
-        if any(selectors) and not all(selectors):
-            raise RaspLensError(f"{symbol!r} joins two selectors, or two s-ops; not one of each.")
-        if is_static(left) and is_static(right):
-            return (left and right) if symbol == "and" else (left or right)
-        return left & right if symbol == "and" else left | right
+        if symbol in COMPARISONS:
+            self.steps.take_through(left, right)
+        return self._sized(joined(symbol, left, right))
 
     def _on_negated(self, tree: Branch) -> Any:
         return negation(self.visit(tree.children[0]))
 
     def _on_signed(self, tree: Branch) -> Any:
-        value = self.visit(tree.children[1])
-        return elementwise(operator.neg if tree.children[0] == "-" else operator.pos, str(tree.children[0]), value)
+        sign, value = str(tree.children[0]), self.visit(tree.children[1])
+        return mapped(operator.neg if sign == "-" else operator.pos, sign, value)
 
     def _on_contained(self, tree: Branch) -> Any:
         value, container = self.visit(tree.children[0]), self.visit(tree.children[1])
-        if not isinstance(container, (list, dict, str, tuple)) or not all(map(is_static, container)):
-            raise RaspLensError("`in` asks whether something is in a list, a dict or a string of constants.")
-        return elementwise(lambda one: one in container, "in", value)
+        self.steps.take_through(value, container)
+        return contained(value, container)
 
     def _on_chosen(self, tree: Branch) -> Any:
         then, condition, otherwise = tree.children
@@ -219,19 +192,36 @@ class Evaluation:
             position: Any = index if index >= 0 else rasp.length + index
             return rasp.Aggregate(select(rasp.indices, position, "=="), of, default=0)
         if not isinstance(of, (list, dict, str, tuple)):
-            raise RaspLensError(f"{_shown(of)} cannot be indexed; lists, dicts, strings and s-ops can.")
-        return elementwise(lambda one: _item(of, one), "index", index)
+            raise RaspLensError(f"{kind_of(of)} cannot be indexed; lists, dicts, strings and s-ops can.")
+        return mapped(lambda one: _item(of, one), "index", index)
 
     def _on_called(self, tree: Branch) -> Any:
         function = self.visit(tree.children[0])
         values = self._values(tree.children[1]) if tree.children[1] else []
         if isinstance(function, Function):
-            return self._call(function, values, tree)
-        if not callable(function) or isinstance(function, rasp.RASPExpr):
-            raise RaspLensError(f"{_shown(function)} is no function.")
-        return function(*values)
+            return self._sized(self._call(function, values, tree))
+        if isinstance(function, rasp.RASPExpr):
+            raise RaspLensError(
+                f"{kind_of(function)} is applied to an input as a statement of its own, to be shown."
+            )
+        if not callable(function):
+            raise RaspLensError(f"{kind_of(function)} is no function.")
+        return self._sized(function(*values))
 
     # Parts
+
+    def _sized(self, value: Any) -> Any:
+        """The value; its items are steps."""
+        if isinstance(value, (list, dict, str)):
+            self.steps.take(len(value))
+        return value
+
+    def _check_example(self, examples: list[Any]) -> None:
+        """Raises where inputs to be shown are not one string or list."""
+        if len(examples) != 1 or not isinstance(examples[0], (str, list)):
+            raise RaspLensError(
+                f"An input is one string or list; got {', '.join(map(kind_of, examples)) or 'none'}."
+            )
 
     def _call(self, function: Function, values: list[Any], tree: Branch) -> Any:
         if len(values) != len(function.parameters):
@@ -242,7 +232,7 @@ class Evaluation:
         if self.depth >= DEEPEST:
             raise self.source.error(f"{function.name!r} is called within itself without end.", tree.meta)
         names = Names(function.names, dict(zip(function.parameters, values, strict=True)))
-        inner = Evaluation(function.source, names, self.load, self.depth + 1)
+        inner = Evaluation(function.source, names, self.load, self.steps, self.depth + 1)
         for statement in function.body:
             inner.visit(statement)
         results = inner._values(function.result)
@@ -259,12 +249,13 @@ class Evaluation:
             self._assign(names[0], value)
             return
         if not isinstance(value, (list, tuple, str)) or len(value) != len(names):
-            found = f"{len(value)} values" if isinstance(value, (list, tuple, str)) else _shown(value)
+            found = f"{len(value)} values" if isinstance(value, (list, tuple, str)) else kind_of(value)
             raise RaspLensError(f"There are {len(names)} names ({', '.join(names)}) for {found}.")
         for name, one in zip(names, value, strict=True):
             self._assign(name, one)
 
     def _assign(self, name: str, value: Any) -> None:
+        self.names.check_settable(name)
         self.names.own.pop(name, None)  # names stand in the order of their last assignment
         self.names.own[name] = self._titled(value, name)
 
@@ -278,20 +269,20 @@ class Evaluation:
     def _items(self, tree: Branch) -> list[Any]:
         over = self.visit(tree)
         if not isinstance(over, (list, dict, str, tuple)):
-            raise self.source.error(f"a loop runs over a list or a dict; this is {_shown(over)}.", tree.meta)
+            raise self.source.error(f"a loop runs over a list or a dict; this is {kind_of(over)}.", tree.meta)
         return list(over)
 
     def _each(self, names: Branch, over: Branch) -> Iterator[Evaluation]:
         for value in self._items(over):
-            inner = Evaluation(self.source, Names(self.names), self.load, self.depth + 1)
+            inner = Evaluation(self.source, Names(self.names), self.load, self.steps, self.depth + 1)
             inner._set(self._names(names), value)
             yield inner
 
     def _key(self, tree: Branch) -> Any:
         key = self.visit(tree)
-        if not isinstance(key, (bool, int, float, str)):
+        if not is_atom(key):
             raise self.source.error(
-                f"a key is a number, a string or a truth value; this is {_shown(key)}.", tree.meta
+                f"a key is a number, a string or a truth value; this is {kind_of(key)}.", tree.meta
             )
         return key
 
@@ -303,16 +294,8 @@ def _text(token: str) -> str:
 def _item(of: Any, index: Any) -> Any:
     if isinstance(of, dict):
         if index not in of:
-            raise RaspLensError(f"The dict has no key {index!r}; it has {', '.join(map(repr, of))}.")
+            raise RaspLensError(f"The dict has no key {index!r}; it has {', '.join(map(kind_of, of))}.")
         return of[index]
     if not isinstance(index, int) or not -len(of) <= index < len(of):
         raise RaspLensError(f"There is no item {index!r} among {len(of)}.")
     return of[index]
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, rasp.Selector):
-        return "a selector"
-    if isinstance(value, rasp.SOp):
-        return "an s-op"
-    return "a function" if isinstance(value, Function) or callable(value) else repr(value)

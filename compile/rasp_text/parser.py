@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rasplens.compile.errors import RaspTextError
+from rasplens.compile.rasp_text.bounds import LONGEST_TEXT
 
 if TYPE_CHECKING:
     from lark import Lark, Tree
@@ -25,9 +26,21 @@ SPELLED = {
     "TIMES": "'*', '/'",
     "POWER": "'^'",
     "REMAINDER": "'%'",
+    "_EXIT": "'exit'",
+    "_S_OP": "'s-op'",
+    "_SELECTOR": "'selector'",
+    "_FULL_SEQ_DISPLAY": "'full seq display'",
     "$END": "the end",
 }
 """How kinds of tokens are called in messages; others are spelled as they are written."""
+
+
+WIDEST = 200
+"""Characters of a line that an error shows."""
+
+
+LONGEST_MESSAGE = 600
+"""Characters of an error's message; what it says of a text may be as long as the text."""
 
 
 @dataclass(frozen=True)
@@ -45,17 +58,21 @@ class Source:
     def error(self, message: str, at: Any) -> RaspTextError:
         """An error that points to a place: whatever has `line` and `column`, both from 1."""
         line, column = max(1, getattr(at, "line", 1)), max(1, getattr(at, "column", 1))
-        lines = self.text.splitlines() or [""]
-        shown = lines[min(line, len(lines)) - 1].expandtabs(1)
-        return RaspTextError(f"{self.name}:{line}:{column}: {message}\n  {shown}\n  {' ' * (column - 1)}^")
+        lines = self.text.split("\n")
+        first = max(0, column - WIDEST // 2)
+        shown = lines[min(line, len(lines)) - 1].expandtabs(1)[first : first + WIDEST].rstrip()
+        message = message if len(message) <= LONGEST_MESSAGE else f"{message[:LONGEST_MESSAGE]}…"
+        return RaspTextError(f"{self.name}:{line}:{column}: {message}\n  {shown}\n  {' ' * (column - 1 - first)}^")
 
 
 def parse(source: Source) -> Tree[Any]:
     """The syntax tree of a program.
 
     Raises:
-        RaspTextError: If it is none, with file, line, column, and what was expected.
+        RaspTextError: If it is none, with file, line, column, and what was expected; or if it is too long.
     """
+    if len(source.text) > LONGEST_TEXT:
+        raise source.error(f"the text has {len(source.text):,} characters; at most {LONGEST_TEXT:,}.", None)
     from lark import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
 
     try:

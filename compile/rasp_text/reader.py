@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from rasplens.compile import rasp
+from rasplens.compile.rasp_text.bounds import LONGEST_TEXT, Steps
 from rasplens.compile.rasp_text.builtins import BUILTINS
+from rasplens.compile.rasp_text.names import Names
 from rasplens.compile.rasp_text.parser import Source, parse
 from rasplens.errors import RaspLensError
 
@@ -54,7 +56,7 @@ def read_rasp(path: str | Path) -> RaspFile:
         RaspTextError: If it is no program, with file, line and column.
         RaspLensError: If the file cannot be read.
     """
-    return _defined(_source(Path(path)), Path(path), ())
+    return _defined(_source(Path(path)), Path(path))
 
 
 def parse_rasp(text: str, name: str = "<text>") -> RaspFile:
@@ -63,11 +65,11 @@ def parse_rasp(text: str, name: str = "<text>") -> RaspFile:
     Raises:
         RaspTextError: If it is no program, with line and column.
     """
-    return _defined(Source(name, text), Path(name), ())
+    return _defined(Source(name, text), Path(name))
 
 
-def _defined(source: Source, path: Path, loading: tuple[Path, ...]) -> RaspFile:
-    found = _values(source, path, loading, {**BUILTINS, **_library()})
+def _defined(source: Source, path: Path) -> RaspFile:
+    found = _values(source, path, (), {**BUILTINS, **_library()}, Steps())
     public = {name: value for name, value in found.items() if not name.startswith("_")}
     return RaspFile(
         source.name,
@@ -77,9 +79,11 @@ def _defined(source: Source, path: Path, loading: tuple[Path, ...]) -> RaspFile:
     )
 
 
-def _values(source: Source, path: Path, loading: tuple[Path, ...], known: Mapping[str, Any]) -> dict[str, Any]:
+def _values(
+    source: Source, path: Path, loading: tuple[Path, ...], known: Mapping[str, Any], steps: Steps
+) -> dict[str, Any]:
     """The values of all names that a text assigns, in the order of their last assignment."""
-    from rasplens.compile.rasp_text.evaluation import Evaluation, Names
+    from rasplens.compile.rasp_text.evaluation import Evaluation
 
     def load(file: str, by: Source, tree: Any) -> Mapping[str, Any]:
         wanted = (path.parent / file) if file.endswith(".rasp") else path.parent / f"{file}.rasp"
@@ -89,26 +93,25 @@ def _values(source: Source, path: Path, loading: tuple[Path, ...], known: Mappin
             other = _source(wanted)
         except RaspLensError as error:
             raise by.error(str(error), tree.meta) from None
-        found = _values(other, wanted, (*loading, path.resolve()), known)
+        found = _values(other, wanted, (*loading, path.resolve()), known, steps)
         return {name: value for name, value in found.items() if not name.startswith("_")}
 
     names = Names(Names(own=dict(known)))
-    try:
-        Evaluation(source, names, load).visit(parse(source))
-    except RecursionError:
-        raise RaspLensError(f"{source.name} is nested too deeply to be read.") from None
+    Evaluation(source, names, load, steps).visit(parse(source))
     return names.own
 
 
 @cache
 def _library() -> Mapping[str, Any]:
-    return _values(_source(LIBRARY), LIBRARY, (), BUILTINS)
+    return _values(_source(LIBRARY), LIBRARY, (), BUILTINS, Steps())
 
 
 def _source(path: Path) -> Source:
     try:
+        if not path.is_file():
+            raise RaspLensError(f"There is no file {path}.")
+        if path.stat().st_size > LONGEST_TEXT:
+            raise RaspLensError(f"{path} has {path.stat().st_size:,} bytes; a text has at most {LONGEST_TEXT:,}.")
         return Source(str(path), path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise RaspLensError(f"There is no file {path}.") from None
     except (OSError, UnicodeDecodeError) as error:
         raise RaspLensError(f"{path} cannot be read as text: {type(error).__name__}.") from None
