@@ -31,6 +31,7 @@ SIZES = "n_layers", "n_heads", "d_model", "d_head", "d_mlp"
 def untrained(architecture: Architecture, task: Task, seed: int) -> Transformer:
     """A randomly initialised model of an architecture for a task, with biases of zero if it has any."""
     config = architecture.config(task)
+    _check_memory(config)  # before the mask, which has all layers
     model = untrained_like(config, task.mask(config.n_layers), seed)
     return with_biases(model) if architecture.bias else model
 
