@@ -332,6 +332,11 @@ def _score_places(
         given = {key: found for key, found in scores.items() if found is not None}
         ascending = {found: place for place, found in enumerate(_in_order(node, set(given.values())), start=1)}
         places[list(given), query] = [ascending[found] for found in given.values()]
+    if raises and len(raises) == holds.sum():
+        failure = next(iter(raises.values()))
+        raise CompileError(
+            f"The score of {node.name!r} always fails: {type(failure).__name__}: {failure}.", node.expr
+        )
     return places, raises
 
 

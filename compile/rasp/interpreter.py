@@ -119,8 +119,8 @@ def expressions(program: rasp.RASPExpr, leaves: Container[int] = ()) -> list[ras
 def mean(values: Sequence[Value]) -> Value:
     """The mean of at least one value: the value itself where all are equal, else of numbers.
 
-    Means are computed exactly and rounded once, so they do not depend on the order of the values; one
-    that comes out whole is an int.
+    Means are computed exactly from what `exact` takes numbers for, and rounded once, so they do not depend on
+    the order of the values; one that comes out whole is an int.
 
     Raises:
         UndefinedValue: If different values are not all numbers.
@@ -222,7 +222,7 @@ def _(expr: rasp.LinearSequenceMap, run: _Evaluation) -> list[Value]:
 
 
 def linear_form(expr: rasp.LinearSequenceMap) -> Callable[[Value, Value], Value]:
-    """The linear form of two numbers, computed exactly and rounded once."""
+    """The linear form of two numbers, computed exactly from what `exact` takes them for, and rounded once."""
     fst_fac, snd_fac = exact(expr.fst_fac), exact(expr.snd_fac)
     return lambda x, y: as_number(fst_fac * exact(x) + snd_fac * exact(y))
 

@@ -30,10 +30,11 @@ def value_key(value: Value) -> tuple[Any, ...]:
 
 
 def exact(number: float | Fraction) -> Fraction:
-    """The rational that a number stands for: a float is the simplest fraction that rounds to it.
+    """The rational that a number stands for: a float is the nearest simple fraction, if that rounds to it.
 
     So 1 / 3 is a third, and what is added up exactly from thirds and tenths comes out exactly. Floats
-    that no denominator up to `LARGEST_DENOMINATOR` rounds to stand for themselves.
+    that no fraction with a denominator up to `LARGEST_DENOMINATOR` rounds to stand for themselves, and so
+    3 / 1234567 is not quite thrice 1 / 1234567.
 
     Raises:
         RaspLensError: If it is infinite or no number.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable
 from typing import Any
 
 from rasplens.compile import rasp
@@ -11,7 +10,7 @@ from rasplens.compile.rasp_text.names import Function
 
 KINDS = (
     (rasp.Selector, "a selector"), (rasp.SOp, "an s-op"), (list, "a list"), (dict, "a dict"),
-    (Function, "a function"), (Callable, "a function"),
+    (Function, "a function"),
 )  # fmt: skip
 """How kinds of values are called in messages."""
 
@@ -29,4 +28,4 @@ def is_atom(value: Any) -> bool:
 def kind_of(value: Any) -> str:
     """A value in the words of a message: constants as they are written, cut where they are long."""
     named = next((name for kind, name in KINDS if isinstance(value, kind)), None)
-    return named or reprlib.repr(value)
+    return named or ("a function" if callable(value) else reprlib.repr(value))

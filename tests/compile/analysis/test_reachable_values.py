@@ -196,6 +196,10 @@ def test_rows_that_see_nothing_fall_back_on_the_default():
             lambda: Aggregate(SelectBest(tokens, tokens, Comparison.TRUE, lambda k, q: float("nan")), tokens),
             "'select_best' returned nan",
         ),
+        (
+            lambda: Aggregate(SelectBest(tokens, tokens, Comparison.EQ, lambda k: k), tokens),
+            "score of 'select_best' always fails: TypeError",
+        ),
     ],
 )
 def test_programs_without_a_finite_meaning_are_refused(build, message):
