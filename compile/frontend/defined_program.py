@@ -141,7 +141,7 @@ def _check_constants(program: rasp.SOp, space: InputSpace) -> None:
     for expr in expressions(program):
         if not isinstance(expr, rasp.ConstantSOp | rasp.ConstantSelector) or not expr.check_length:
             continue
-        if (len(expr.value), space.max_len) != (1, 1):
+        if space.lengths != {len(expr.value)}:
             raise CompileError(
                 f"{expr.name!r} is a constant of length {len(expr.value)}, and has no value on sequences of other "
                 f"lengths from 1 to {space.max_len}. Give it check_length=False to cut or fill it.",

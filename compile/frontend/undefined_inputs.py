@@ -81,7 +81,7 @@ def average_of_classes(
                 continue
             remedy = (
                 "The domain that was given contains this input: correct the one or the other."
-                if on.within
+                if on.within or space.domain is not None
                 else 'Compile with partial="allow" (or --partial allow) to have the model refuse to answer there.'
             )
             raise CompileError(f"{error} {remedy}", node.expr) from None
