@@ -43,6 +43,7 @@ def compile_program(
     optimize: bool | Collection[str] = True,
     partial: Partial = "forbid",
     domain: Iterable[Sequence[Value]] | None = None,
+    defined_on: Iterable[Sequence[Value]] = (),
     pad: bool = False,
     limits: CompileLimits = DEFAULT_LIMITS,
 ) -> CompiledModel:
@@ -60,8 +61,10 @@ def compile_program(
             has directions, and heads or neurons, of its own.
         partial: What to do about inputs on which the program is undefined: `"forbid"` them, or `"allow"`
             them, and the model refuses to answer there.
-        domain: Sequences on which the program has to be defined; elsewhere it need not be, and the model refuses
-            to answer there. By default all.
+        domain: The sequences that the model is for: on others it refuses to answer, and what only they reach is
+            left out. By default all.
+        defined_on: Sequences on which the program has to be defined; elsewhere it need not be, and the model
+            refuses to answer there.
         pad: Whether the transformer is to know a padding token, so that sequences of several lengths can
             stand in one batch.
         limits: How much to enumerate before a program is refused or its inputs are sampled.
@@ -82,6 +85,7 @@ def compile_program(
     max_len = _whole_number(max_len)
     check_length(max_len, limits)
     inputs = input_space(vocab, max_len, causal, mask)
+    inputs = inputs if domain is None else inputs.within(domain)
     passes = _passes(optimize)
     if bos is False:
         passes = [name for name in passes if name != IF_CONVERSION]  # heads that choose may select nothing
@@ -91,7 +95,7 @@ def compile_program(
         raise RaspLensError(
             "With a mask of its own, a position may see nothing but padding. Compile without `pad`."
         )
-    on = DefinedOn(partial, _domain_ids(domain, inputs))
+    on = DefinedOn(partial, _as_ids(defined_on, inputs))
     lowered, whole, graph = _optimised(program, inputs, on, passes, limits)
     if causal and mask is None and not program.annotations.get("causal"):
         warn_where_causality_matters(program, whole, inputs, limits)
@@ -160,18 +164,13 @@ def _has_to_notice(whole: FiniteGraph, inputs: InputSpace, on: DefinedOn, limits
     return may_raise_unseen(whole, inputs, limits) or (not on.is_all and may_be_undefined(whole))
 
 
-def _domain_ids(domain: Iterable[Sequence[Value]] | None, inputs: InputSpace) -> list[np.ndarray]:
-    """The sequences of a domain as ids, in batches of one length each, the short first.
+def _as_ids(sequences: Iterable[Sequence[Value]], inputs: InputSpace) -> list[np.ndarray]:
+    """Sequences as ids, in batches of one length each, the short first.
 
     Raises:
-        RaspLensError: If there is none, or one does not fit the model.
+        RaspLensError: If one does not fit the model.
     """
-    if domain is None:
-        return []
-    given = sorted((inputs.ids(tuple(tokens)) for tokens in domain), key=len)
-    if not given:
-        raise RaspLensError("The domain holds no sequence. Give some, or leave it out for all.")
-    return [np.array(batch) for batch in batches(given)]
+    return [np.array(batch) for batch in batches(sorted((inputs.ids(tuple(one)) for one in sequences), key=len))]
 
 
 def _whole_number(max_len: Any) -> int:

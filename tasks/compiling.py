@@ -39,8 +39,8 @@ def compile_for(
             f"({', '.join(task.programs) or 'none'}); got {program!r}."
         )
     drawn = task.sample(np.random.default_rng(0), N_DOMAIN)
-    domain = task.sequences(np.concatenate([task.held_out[:N_DOMAIN], drawn]))
-    return compile_program(program, task.vocab, task.n_ctx, mask=task.visible, optimize=optimize, domain=domain)
+    asked = task.sequences(np.concatenate([task.held_out[:N_DOMAIN], drawn]))
+    return compile_program(program, task.vocab, task.n_ctx, mask=task.visible, optimize=optimize, defined_on=asked)
 
 
 def check_compiled_for(compiled: CompiledModel, task: Task) -> None:

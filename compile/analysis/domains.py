@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -14,18 +15,59 @@ LARGEST = 1e30
 """The most that a number may be: slopes of neurons are ratios of such numbers."""
 
 
+class ValuesError(CompileError):
+    """Values that an operation can be, or can meet, are too many, or none that it can be."""
+
+
+class NotANumberError(ValuesError):
+    """What is read as a number can be something else.
+
+    Attributes:
+        value: What it can be.
+    """
+
+    def __init__(self, message: str, node: HeldNode, value: Value) -> None:
+        super().__init__(message, node.expr)
+        self.value = value
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """What a number is made of.
+
+    Attributes:
+        values: All that the s-ops can be of which it is made.
+        read: What of it is read: selected, or chosen.
+    """
+
+    values: tuple[Value, ...]
+    read: tuple[Value, ...]
+
+
+class ReadsNumbersError(CompileError):
+    """A number is made of what can be no number elsewhere: it has to be read as a number first.
+
+    Attributes:
+        averaged: What it is made of.
+    """
+
+    def __init__(self, node: HeldNode, averaged: Averaged) -> None:
+        super().__init__(f"{node.name!r} reads values that are no numbers.", node.expr)
+        self.averaged = averaged
+
+
 def make_domain(node: HeldNode, values: Iterable[Value], is_partial: bool, max_values: float = math.inf) -> Domain:
     """The domain of some values, in the order of the node's encoding; equal ones are one, exactly.
 
     Raises:
-        CompileError: If there are none or too many, or as numbers they cannot be held.
+        CompileError: If there are none or too many, or as numbers they cannot be held (mostly a ValuesError).
     """
     by_key: dict[tuple[Any, ...], Value] = {}
     for value in values:
         held = held_number(node, value) if node.encoding is Encoding.NUMERICAL else value
         by_key.setdefault(value_key(held), held)
         if len(by_key) > max_values:
-            raise CompileError(
+            raise ValuesError(
                 f"{node.name!r} can take more than {max_values:,} values. Reduce the vocabulary or "
                 "max_len, round the values, or raise max_values of CompileLimits.",
                 node.expr,
@@ -41,15 +83,15 @@ def held_number(node: HeldNode, value: Value) -> Value:
     """The number that a value is held as.
 
     Raises:
-        CompileError: If it is none.
+        NotANumberError: If it is none.
         PrecisionError: If it is too large for any weight.
     """
     if not isinstance(value, bool | int | float | Fraction):
-        raise CompileError(
+        message = (
             f"{node.name.removesuffix(' as numerical')!r} is held as a number, by numerical(...), but can be "
-            f"{value!r}. Leave numerical(...) out there, or write categorical(...) in its place.",
-            node.expr,
+            f"{value!r}. Leave numerical(...) out there, or write categorical(...) in its place."
         )
+        raise NotANumberError(message, node, value)
     number = as_number(value)
     try:
         is_finite = abs(float(number)) <= LARGEST

@@ -19,6 +19,7 @@ from rasplens.compile.ir import (
     BosAttentionNode,
     ConjunctionNode,
     FiniteGraph,
+    FiniteNode,
     IndicesNode,
     LinearNode,
     LookupNode,
@@ -28,6 +29,7 @@ from rasplens.compile.ir import (
     TokensNode,
     VariableNode,
     WhereNode,
+    variable_at,
 )
 from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.values import value_key
@@ -40,6 +42,7 @@ class Trace:
     """What a program does on a batch of sequences of one length.
 
     Attributes:
+        ids: The sequences, as codes of the tokens.
         visible: What positions see: boolean `[query, key]`.
         codes: By node id, the codes of every variable.
         selected: By node id, what every selector selects: boolean `[batch, query, key]`.
@@ -47,6 +50,7 @@ class Trace:
             or an error in a function or predicate.
     """
 
+    ids: Codes
     visible: Bool[np.ndarray, "query key"]
     codes: dict[int, Codes] = field(default_factory=dict)
     selected: dict[int, Bool[np.ndarray, "batch query key"]] = field(default_factory=dict)
@@ -54,64 +58,78 @@ class Trace:
 
     def fails(self) -> Bool[np.ndarray, " batch"]:
         """The sequences on which the program has no value somewhere."""
-        first = next(iter(self.codes.values()))
-        return np.logical_or.reduce([np.zeros(len(first), dtype=bool), *self.failures.values()])
+        return np.logical_or.reduce([np.zeros(len(self.ids), dtype=bool), *self.failures.values()])
+
+    def where(self, kept: Bool[np.ndarray, " batch"]) -> "Trace":
+        """The trace of some of the sequences."""
+        parts = (
+            {i: found[kept] for i, found in part.items()} for part in (self.codes, self.selected, self.failures)
+        )
+        return Trace(self.ids[kept], self.visible, *parts)
 
 
 def trace(graph: FiniteGraph, ids: Codes, visible: np.ndarray) -> Trace:
     """The variables and selectors of a graph on sequences of one length, given as codes of the tokens."""
-    found = Trace(visible[: ids.shape[1], : ids.shape[1]])
-    for i, node in enumerate(graph.nodes):
-        if isinstance(node, TokensNode):
-            found.codes[i] = ids
-        elif isinstance(node, SelectorNode):
-            found.selected[i] = _select(node, i, graph, found) & found.visible
-        else:
-            found.codes[i] = _compute(node, i, graph, found)
+    found = Trace(ids, visible[: ids.shape[1], : ids.shape[1]])
+    for i in range(len(graph.nodes)):
+        trace_node(i, graph.nodes, found)
     return found
 
 
+def trace_node(i: int, nodes: Sequence[FiniteNode], found: Trace) -> None:
+    """Adds to a trace what one node is, of which all that it reads is there."""
+    node = nodes[i]
+    if isinstance(node, SelectorNode):
+        found.selected[i] = _select(node, i, nodes, found) & found.visible
+    else:
+        found.codes[i] = _compute(node, i, nodes, found)
+
+
 @singledispatch
-def _compute(node: VariableNode, i: int, graph: FiniteGraph, found: Trace) -> Codes:
+def _compute(node: VariableNode, i: int, nodes: Sequence[FiniteNode], found: Trace) -> Codes:
     raise AssertionError(f"no trace of {node}")
 
 
 @_compute.register
-def _(node: IndicesNode, i: int, graph: FiniteGraph, found: Trace) -> Codes:
-    batch, n = found.codes[0].shape
-    return np.broadcast_to(np.arange(n), (batch, n))
+def _(node: TokensNode, i: int, nodes: Sequence[FiniteNode], found: Trace) -> Codes:
+    return found.ids
 
 
 @_compute.register
-def _(node: LookupNode, i: int, graph: FiniteGraph, found: Trace) -> Codes:
+def _(node: IndicesNode, i: int, nodes: Sequence[FiniteNode], found: Trace) -> Codes:
+    return np.broadcast_to(np.arange(found.ids.shape[1]), found.ids.shape)
+
+
+@_compute.register
+def _(node: LookupNode, i: int, nodes: Sequence[FiniteNode], found: Trace) -> Codes:
     at = tuple(found.codes[source] for source in node.inputs)
     _note_errors(i, node, at, found)
     return node.table[at]
 
 
 @_compute.register
-def _(node: LinearNode, i: int, graph: FiniteGraph, found: Trace) -> Codes:
-    fst, snd = (numbers(graph.variable(source)) for source in node.inputs)
+def _(node: LinearNode, i: int, nodes: Sequence[FiniteNode], found: Trace) -> Codes:
+    fst, snd = (numbers(variable_at(nodes, source)) for source in node.inputs)
     x, y = (found.codes[source] for source in node.inputs)
     total = float(node.fst_fac) * fst[x] + float(node.snd_fac) * snd[y]
     return np.where((x == UNDEFINED) | (y == UNDEFINED), UNDEFINED, nearest_codes(node, total))
 
 
 @_compute.register
-def _(node: WhereNode, i: int, graph: FiniteGraph, found: Trace) -> Codes:
-    inputs = [graph.variable(source) for source in node.inputs]
+def _(node: WhereNode, i: int, nodes: Sequence[FiniteNode], found: Trace) -> Codes:
+    inputs = [variable_at(nodes, source) for source in node.inputs]
     return chosen_codes(node, inputs, [found.codes[source] for source in node.inputs])
 
 
 @_compute.register
-def _(node: AggregateNode, i: int, graph: FiniteGraph, found: Trace) -> Codes:
-    result = np.full(found.codes[0].shape, UNDEFINED)
+def _(node: AggregateNode, i: int, nodes: Sequence[FiniteNode], found: Trace) -> Codes:
+    result = np.full(found.ids.shape, UNDEFINED)
     is_empty = np.ones(result.shape, dtype=bool)
     for selector, source in node.pairs:
         selected, codes = found.selected[selector], found.codes[source]
         count = selected.sum(axis=-1)
         read = _average if node.is_numerical else _gather
-        result = np.where(count > 0, read(i, node, graph.variable(source), selected, codes, found), result)
+        result = np.where(count > 0, read(i, node, variable_at(nodes, source), selected, codes, found), result)
         is_empty &= count == 0
     fallback = node.fallbacks[0] if node.fallbacks else None
     code = UNDEFINED if fallback is None else coder(node, node.domain)(fallback)
@@ -119,7 +137,7 @@ def _(node: AggregateNode, i: int, graph: FiniteGraph, found: Trace) -> Codes:
 
 
 @_compute.register
-def _(node: BosAttentionNode, i: int, graph: FiniteGraph, found: Trace) -> Codes:
+def _(node: BosAttentionNode, i: int, nodes: Sequence[FiniteNode], found: Trace) -> Codes:
     width = found.selected[node.inputs[0]].sum(axis=-1)
     return nearest_codes(node, 1 / (1 + width))
 
@@ -149,30 +167,30 @@ def _average(
 
 
 @singledispatch
-def _select(node: SelectorNode, i: int, graph: FiniteGraph, found: Trace) -> np.ndarray:
+def _select(node: SelectorNode, i: int, nodes: Sequence[FiniteNode], found: Trace) -> np.ndarray:
     raise AssertionError(f"no trace of {node}")
 
 
 @_select.register
-def _(node: PredicateNode, i: int, graph: FiniteGraph, found: Trace) -> np.ndarray:
+def _(node: PredicateNode, i: int, nodes: Sequence[FiniteNode], found: Trace) -> np.ndarray:
     return _satisfies(i, node, found)
 
 
 @_select.register
-def _(node: SelectBestNode, i: int, graph: FiniteGraph, found: Trace) -> np.ndarray:
-    ranks = np.append(ranking(graph.variable(node.score).values), UNDEFINED)[found.codes[node.score]]
+def _(node: SelectBestNode, i: int, nodes: Sequence[FiniteNode], found: Trace) -> np.ndarray:
+    ranks = np.append(ranking(variable_at(nodes, node.score).values), UNDEFINED)[found.codes[node.score]]
     candidates = np.where(_satisfies(i, node, found) & found.visible, ranks[:, None, :], UNDEFINED)
     return (candidates == candidates.max(axis=-1, keepdims=True)) & (candidates != UNDEFINED)
 
 
 @_select.register
-def _(node: BestMatchNode, i: int, graph: FiniteGraph, found: Trace) -> np.ndarray:
+def _(node: BestMatchNode, i: int, nodes: Sequence[FiniteNode], found: Trace) -> np.ndarray:
     places = np.where(found.visible, _satisfies(i, node, found), 0)
     return (places == places.max(axis=-1, keepdims=True)) & (places > 0)
 
 
 @_select.register
-def _(node: ConjunctionNode, i: int, graph: FiniteGraph, found: Trace) -> np.ndarray:
+def _(node: ConjunctionNode, i: int, nodes: Sequence[FiniteNode], found: Trace) -> np.ndarray:
     return np.logical_and.reduce([found.selected[part] for part in node.inputs])
 
 

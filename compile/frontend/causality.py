@@ -1,6 +1,7 @@
 """Where seeing the past only changes what a program says."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from rasplens.compile.frontend.defined_program import defined_program
 from rasplens.compile.frontend.undefined_inputs import DefinedOn, searched
 from rasplens.compile.ir import FiniteGraph
 from rasplens.compile.limits import CompileLimits
-from rasplens.compile.rasp.input_space import InputSpace, input_space
+from rasplens.compile.rasp.input_space import InputSpace
 from rasplens.compile.rasp.values import value_key
 
 
@@ -19,7 +20,7 @@ def warn_where_causality_matters(
     program: rasp.SOp, graph: FiniteGraph, inputs: InputSpace, limits: CompileLimits
 ) -> None:
     """Warns with the smallest input on which seeing the whole sequence changes what a program says."""
-    everything = input_space(inputs.vocab, inputs.max_len)
+    everything = replace(inputs, visible=np.ones_like(inputs.visible))
     try:
         _, whole = defined_program(program, everything, DefinedOn("allow"), limits)
     except CompileError:

@@ -6,12 +6,20 @@ value and the variable is a number, a lookup in between makes it categorical. Nu
 apart are categorical themselves.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
+from types import MappingProxyType
 
 from rasplens.compile import ir, rasp
+from rasplens.compile.analysis.domains import Averaged
 from rasplens.compile.errors import CompileError
+from rasplens.compile.frontend.means import (
+    is_mean_alone,
+    mean_in_parts,
+    mean_of_numbers,
+    number_or,
+)
 from rasplens.compile.frontend.selector_formula import (
     And,
     Atom,
@@ -30,18 +38,21 @@ from rasplens.compile.rasp.interpreter import expressions, linear_form
 from rasplens.compile.rasp.values import as_number, canonical, plain
 
 
-def build_graph(program: rasp.SOp, averaged: Collection[int] = (), apart: Collection[int] = ()) -> Graph:
+def build_graph(
+    program: rasp.SOp, made_of: Mapping[int, Averaged] = MappingProxyType({}), apart: Collection[int] = ()
+) -> Graph:
     """The graph of a program; shared expressions become one node.
 
     Args:
         program: The s-op to compute.
-        averaged: Ids of aggregates that average numbers although they are held as classes.
+        made_of: By id, the aggregates that average numbers although they are held as classes, and the numbers that
+            read what elsewhere can be something else: what each of them is made of.
         apart: Ids of numerical s-ops that are held with one direction a value.
 
     Raises:
         CompileError: If an expression is of no kind that can be compiled.
     """
-    builder = _Builder(averaged, set(apart) - set(averaged))
+    builder = _Builder(made_of, set(apart) - set(made_of))
     for expr in (rasp.tokens, *expressions(program)):  # no recursion: programs may be deeper than Python's stack
         if isinstance(expr, rasp.SOp):
             builder.lower(expr)
@@ -53,12 +64,13 @@ def build_graph(program: rasp.SOp, averaged: Collection[int] = (), apart: Collec
 class _Builder:
     """The nodes so far, and which expressions they stand for."""
 
-    averaged: Collection[int]
+    made_of: Mapping[int, Averaged]
     apart: Collection[int]
     nodes: list[LoweredVariable | LoweredSelector] = field(default_factory=list)
     lowered: dict[int, int] = field(default_factory=dict)
     casts: dict[tuple[int, Encoding], int] = field(default_factory=dict)
     number_classes: dict[int, int] = field(default_factory=dict)
+    numbers: dict[int, int] = field(default_factory=dict)
     pairs: dict[tuple[int, int], int] = field(default_factory=dict)
     formulas: dict[int, Formula] = field(default_factory=dict)
     used_names: dict[str, int] = field(default_factory=dict)
@@ -122,6 +134,17 @@ class _Builder:
             cast = LoweredVariable((source,), name, expr, Encoding.CATEGORICAL, Apply(as_number))
             self.number_classes[source] = self.append(cast)
         return self.number_classes[source]
+
+    def read_as_numbers(self, expr: rasp.SOp) -> int:
+        """The node of an expression as a number, 0 where it is something else."""
+        source = self.lower(expr)
+        if self.encoding(source) is Encoding.NUMERICAL:
+            return source
+        if source not in self.numbers:
+            name = self.unique(f"{self.nodes[source].name} as numbers or 0")
+            cast = LoweredVariable((source,), name, expr, Encoding.NUMERICAL, Apply(number_or(0)))
+            self.numbers[source] = self.append(cast)
+        return self.numbers[source]
 
     def append(self, node: LoweredVariable | LoweredSelector) -> int:
         self.nodes.append(node)
@@ -198,13 +221,15 @@ def _(expr: rasp.LinearSequenceMap, builder: _Builder) -> int:
     if expr.encoding is Encoding.CATEGORICAL:
         inputs = builder.categorical(expr.fst), builder.categorical(expr.snd)
         return builder.variable(Apply(expr.f), inputs, expr)
-    inputs = builder.lower(expr.fst), builder.lower(expr.snd)
+    read = builder.read_as_numbers if id(expr) in builder.made_of else builder.lower
+    inputs = read(expr.fst), read(expr.snd)
     return builder.variable(ir.Linear(expr.fst_fac, expr.snd_fac), inputs, expr)
 
 
 @_lower.register
 def _(expr: rasp.Where, builder: _Builder) -> int:
-    branch = builder.categorical if expr.encoding is Encoding.CATEGORICAL else builder.lower
+    branch = builder.read_as_numbers if id(expr) in builder.made_of else builder.lower
+    branch = builder.categorical if expr.encoding is Encoding.CATEGORICAL else branch
     inputs = builder.categorical(expr.condition), branch(expr.then), branch(expr.otherwise)
     return builder.variable(ir.Where(), inputs, expr)
 
@@ -229,26 +254,19 @@ def _width_of_attention(on_bos: float) -> int:
 @_lower.register
 def _(expr: rasp.Aggregate, builder: _Builder) -> int:
     selector, values = builder.lower(expr.selector), builder.lower(expr.sop)
-    mixes = builder.encoding(values) is Encoding.NUMERICAL or id(expr) in builder.averaged
-    if mixes and expr.encoding is Encoding.CATEGORICAL:
-        _check_default_of_mean(expr)
-        mean = rasp.numerical(expr).named(f"{expr.name} (mean)")
-        return builder.cast(
-            builder.variable(ir.Aggregate(expr.default), (selector, values), mean), Encoding.CATEGORICAL
-        )
-    return builder.variable(ir.Aggregate(expr.default), (selector, values), expr)
-
-
-def _check_default_of_mean(expr: rasp.Aggregate) -> None:
-    """Refuses a default whose type would be lost: a mean is held as a number before it becomes a class."""
-    default = expr.default
-    is_plain = default is None or (type(default) is float and not default.is_integer()) or type(default) is int
-    if not is_plain:
-        raise CompileError(
-            f"{expr.name!r} averages numbers and is held as classes; its default must be None, an int or a "
-            f"fraction, and is {default!r}. Make it numerical(...), or choose another default.",
-            expr,
-        )
+    averaged = builder.made_of.get(id(expr))
+    if expr.encoding is Encoding.NUMERICAL and averaged is not None:
+        return builder.lower(mean_of_numbers(expr, averaged))
+    mixes = builder.encoding(values) is Encoding.NUMERICAL or averaged is not None
+    if not mixes or expr.encoding is Encoding.NUMERICAL:
+        return builder.variable(ir.Aggregate(expr.default), (selector, values), expr)
+    averaged = averaged or Averaged((), ())
+    if not is_mean_alone(averaged, expr.default):
+        return builder.lower(mean_in_parts(expr, averaged))
+    mean = rasp.numerical(expr).named(f"{expr.name} (mean)")
+    return builder.cast(
+        builder.variable(ir.Aggregate(expr.default), (selector, values), mean), Encoding.CATEGORICAL
+    )
 
 
 @singledispatch

@@ -12,15 +12,14 @@ from typing import Literal
 import numpy as np
 
 from rasplens.compile import rasp
+from rasplens.compile.analysis.selection_size import most_selected
 from rasplens.compile.analysis.table_evaluation import trace
 from rasplens.compile.errors import CompileError, UndefinedValue
 from rasplens.compile.ir import (
-    UNDEFINED,
     AggregateNode,
     FiniteGraph,
     LookupNode,
     PredicateNode,
-    VariableNode,
 )
 from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
 from rasplens.compile.rasp import Value
@@ -82,19 +81,12 @@ def average_of_classes(
                 continue
             remedy = (
                 "The domain that was given contains this input: correct the one or the other."
-                if on.within
+                if on.within or space.domain is not None
                 else 'Compile with partial="allow" (or --partial allow) to have the model refuse to answer there.'
             )
             raise CompileError(f"{error} {remedy}", node.expr) from None
         if not isinstance(node, AggregateNode):
             raise AssertionError(f"the trace finds no value for {node.name!r} where the interpreter does")
-        values = finite.variable(node.inputs[1]).values
-        if any(isinstance(value, bool) or (isinstance(value, float) and value.is_integer()) for value in values):
-            raise CompileError(
-                f"{node.name!r} averages values of different types on {list(undefined.tokens)}. Make it "
-                "numerical(...).",
-                node.expr,
-            )
         return node
     return None
 
@@ -150,19 +142,4 @@ def _is_risky(i: int, finite: FiniteGraph) -> bool:
         return False
     source = finite.variable(node.inputs[1])
     is_uniform = len(source.values) + source.is_partial == 1 or (node.is_numerical and not source.is_partial)
-    return not is_uniform and not _selects_one_at_most(node.inputs[0], finite)
-
-
-def _selects_one_at_most(selector: int, finite: FiniteGraph) -> bool:
-    """Whether a selector picks keys by one value of a variable that is another one at every position."""
-    return any(
-        _differs_everywhere(finite.variable(part.keys)) and bool((part.table.sum(axis=0) <= 1).all())
-        for part in finite.predicates(selector)
-    )
-
-
-def _differs_everywhere(node: VariableNode) -> bool:
-    """Whether a variable is known never to have a value twice in a sequence, and always to have one."""
-    if node.by_layout is None:
-        return False
-    return all(len(set(row[:n].tolist()) - {UNDEFINED}) == n for n, row in enumerate(node.by_layout, start=1))
+    return not is_uniform and most_selected(finite.nodes, node.inputs[0], 2) > 1

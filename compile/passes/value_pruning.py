@@ -66,6 +66,9 @@ def _execute(graph: FiniteGraph, space: InputSpace) -> _Seen:
             codes[i][of_variable] = True
         for i, places in met.items():
             places[tuple(found.codes[source] for source in graph.nodes[i].inputs)] = True
+    for i in graph.variables:
+        if not graph.nodes[i].inputs:  # every token and every position has a row of its embedding
+            codes[i][:-1] = True
     return _Seen(codes, met, is_empty)
 
 

@@ -68,6 +68,11 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def is_real(value: object) -> bool:
+    """Whether a value can be averaged: an int, a float or a bool."""
+    return isinstance(value, bool | int | float)
+
+
 def is_exact(value: Value) -> bool:
     """Whether a value is a number that a float holds exactly, so that numpy compares it as Python does."""
     return isinstance(value, float) or (isinstance(value, int) and abs(value) <= LARGEST_WHOLE)

@@ -52,6 +52,7 @@ def anatomy_to_json(anatomy: Anatomy) -> Json:
     return {
         "vocab": [_to_json(token) for token in space.vocab],
         "visible": space.visible.astype(int).tolist(),
+        "domain": None if space.domain is None else [ids.tolist() for ids in space.domain],
         "has_bos": anatomy.has_bos,
         "has_pad": anatomy.has_pad,
         "is_partial": anatomy.partial is not None,
@@ -85,7 +86,9 @@ def anatomy_from_json(found: Json, transformer: Transformer) -> Anatomy:
     """
     visible = np.array(found["visible"], dtype=bool)
     visible.flags.writeable = False
-    space = InputSpace(tuple(_from_json(token) for token in found["vocab"]), len(visible), visible)
+    domain = found.get("domain")  # files from before domains have none
+    domain = None if domain is None else tuple(np.array(ids, dtype=int) for ids in domain)
+    space = InputSpace(tuple(_from_json(token) for token in found["vocab"]), len(visible), visible, domain)
     variables = [_variable_from_json(variable, transformer.config.d_model) for variable in found["variables"]]
     program = _program_from_json(found["program"])
     anatomy = Anatomy(

@@ -12,6 +12,7 @@ import numpy as np
 from rasplens.compile import rasp
 from rasplens.compile.anatomy import Anatomy
 from rasplens.compile.rasp import Encoding
+from rasplens.compile.rasp.input_space import InputSpace
 from rasplens.compile.rasp.values import is_value, value_key
 from rasplens.compile.variable import Axes, Variable
 from rasplens.errors import RaspLensError
@@ -38,8 +39,16 @@ def _of_inputs(anatomy: Anatomy) -> Iterator[str]:
         yield f"its longest sequence has {space.max_len} tokens, that of its transformer {config.n_ctx}"
     if space.visible.shape != (space.max_len, space.max_len):
         yield f"its mask has the shape {space.visible.shape}"
+    if not all(_are_sequences(ids, space) for ids in space.domain or ()):
+        yield "its domain holds sequences that are none"
     if not isinstance(anatomy.program, rasp.SOp):
         yield f"its program is {anatomy.program!r}"
+
+
+def _are_sequences(ids: np.ndarray, space: InputSpace) -> bool:
+    """Whether token ids are sequences of a space, of one length."""
+    has_length = ids.ndim == 2 and 1 <= ids.shape[1] <= space.max_len
+    return has_length and bool(((ids >= 0) & (ids < len(space.vocab))).all())
 
 
 def _of_variables(anatomy: Anatomy) -> Iterator[str]:

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from rasplens.compile import CompileError, compile_program, rasp, verify
-from rasplens.compile.analysis import reachable_values
+from rasplens.compile.analysis import independent_values
 from rasplens.compile.passes.pipeline import ALL_PASSES
 from rasplens.compile.rasp import (
     Aggregate,
@@ -111,7 +111,7 @@ def test_random_programs_compile_to_what_they_mean(program, causal, optimize):
 
 def test_tables_of_what_occurs_say_the_same(monkeypatch):
     """As large programs have them."""
-    monkeypatch.setattr(reachable_values, "MANY", -1)
+    monkeypatch.setattr(independent_values, "MANY", -1)
 
     @settings(max_examples=50, derandomize=True, **RELAXED)
     @given(programs, st.booleans(), optimizations)

@@ -3,7 +3,7 @@ import pytest
 from rasp_examples import EQUAL, EVERYTHING, PREVIOUS
 
 from rasplens.compile import CompileError, CompileLimits, compile_program, verify
-from rasplens.compile.analysis import reachable_values as module
+from rasplens.compile.analysis import independent_values as module
 from rasplens.compile.analysis.reachable_values import reachable_values
 from rasplens.compile.frontend.lowering import build_graph
 from rasplens.compile.ir import Domain, FiniteGraph, PredicateNode, SelectorNode
@@ -163,7 +163,10 @@ def test_rows_that_see_nothing_fall_back_on_the_default():
             lambda: numerical(Aggregate(EQUAL, Map(str, tokens))),
             r"is held as a number, by numerical\(\.\.\.\), but can be '0'",
         ),
-        (lambda: numerical(LinearSequenceMap(Map(str, tokens), tokens, 1, 1)), "is held as a number"),
+        (
+            lambda: numerical(LinearSequenceMap(Map(str, tokens), tokens, 1, 1)),
+            "adds up numbers, but 'map' can be '0'",
+        ),
         (lambda: Map(lambda t: None, tokens).named("never"), "'never' is undefined whatever the input"),
         (lambda: Map(lambda t: [t], tokens).named("list"), r"function of 'list' returned \[0\], of type list"),
         (lambda: Map(lambda t: t.upper(), tokens).named("up"), "function of 'up' always fails: AttributeError"),
