@@ -27,7 +27,8 @@ class _SaidOnce(typer.core.TyperCommand):
     """A command whose options are said once, unless they say that they take several values."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        _, _, said = self.make_parser(ctx).parse_args(list(args))
+        parsed: Any = self.make_parser(ctx).parse_args(list(args))
+        said: list[Any] = parsed[2]
         for option in said:
             is_single = option.param_type_name == "option" and not (option.multiple or option.is_flag)
             if is_single and said.count(option) > 1 and not ctx.resilient_parsing:

@@ -109,7 +109,11 @@ def score_and_show(
         found = board([case], methods, {"": protocol}, progress=advance)
     if export is not None:
         model = case.transformer
-        known = {"config": model.config, "truth": case.truth(protocol), "model": fingerprint(model)}
+        known: dict[str, Any] = {
+            "config": model.config,
+            "truth": case.truth(protocol),
+            "model": fingerprint(model),
+        }
         circuit = partial(write_importances, **known)
         export.write(export.path, circuit)
         export.write(_beside(export), lambda path: save(model, path, _how_to_run(case)))
