@@ -244,4 +244,6 @@ def test_claims_hold_for_other_tasks_with_positions_of_their_own_names():
     compiled = compile_program(task.programs["slots"], task.vocab, task.n_ctx, mask=task.visible)
     query, key = task.positions[2], task.positions[0]
     assert_edge_critical(compiled, 0, query, key, task, at_least=0.4)
-    assert_edge_not_critical(compiled, 1, query, key, task)
+    assert_edge_not_critical(compiled, 0, "o2", query, task)
+    with pytest.raises(RaspLensError, match="No answer can depend on the edge L1 SEP→d1"):
+        assert_edge_not_critical(compiled, 1, query, key, task)
