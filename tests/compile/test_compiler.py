@@ -294,6 +294,13 @@ def test_a_default_keeps_its_type_and_is_a_value():
         Aggregate(PREVIOUS, tokens, default=[1])
 
 
+@pytest.mark.parametrize("default", [float("nan"), (1, float("nan"))])
+def test_a_default_is_no_nan(default):
+    """Once, a model with such a default was saved and could not be loaded."""
+    with pytest.raises(ValueError, match=r"`default` of Aggregate must be a value; got .*nan"):
+        Aggregate(PREVIOUS, tokens, default=default)
+
+
 def test_scores_that_are_equal_are_one_whatever_their_type():
     best = rasp.SelectBest(tokens, tokens, Comparison.TRUE, Map(lambda t: (t,), tokens))
     assert verify(compile_program(SelectorWidth(best), [True, 1], 2)).ok
