@@ -132,7 +132,7 @@ def _total(node: BosAttentionNode, split: _Split, rewriting: Rewriting) -> int:
     parts = selector(split.first, split.tied, "ties"), selector(split.second, split.selected, "second parts")
     tied = rewriting.add(ConjunctionNode(parts, f"ties of {node.name}", node.expr, True))
     counts = [_count(node, selected, rewriting) for selected in (decided, tied)]
-    domain = rewriting.variable(counts[0]).domain
+    domain = Domain(tuple(range(max(_counted(node)) + 1)), False)
     return rewriting.add(
         LinearNode(tuple(counts), f"total of {node.name}", node.expr, Encoding.NUMERICAL, domain, 1, 1)
     )
