@@ -233,7 +233,9 @@ def _shrink(compiled: CompiledModel, tables: BatchInterpreter, found: _Outcome, 
     _check_deterministic(compiled, found.tokens(row))
     while smaller is not None:
         found, smaller = smaller, None
-        for candidate in filter(compiled.inputs.holds, _simpler(found.ids[row])):
+        for candidate in _simpler(found.ids[row]):
+            if not compiled.inputs.holds(candidate.tolist()):
+                continue
             outcome = _check(compiled, tables, candidate[None])
             if outcome.is_wrong.any():
                 smaller, row = outcome, 0

@@ -1,6 +1,7 @@
 """The shape of a learned transformer, but for what the task decides."""
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from rasplens.learned.intervals import COUNT, NOT_NEGATIVE, check_intervals
 from rasplens.model import Config
@@ -55,5 +56,5 @@ class Architecture:
         return self._config(n_ctx=task.n_ctx, d_vocab=len(task.vocab), d_vocab_out=task.n_logits)
 
     def _config(self, **sizes: int) -> Config:
-        fields = {name: value for name, value in asdict(self).items() if name != "bias"}
-        return Config(**sizes, **fields)
+        fields: dict[str, Any] = {name: value for name, value in asdict(self).items() if name != "bias"}
+        return Config(**fields, **sizes)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool
 
-from rasplens.compile.ir import FiniteNode, LookupNode, variable_at
+from rasplens.compile.ir import UNDEFINED, FiniteNode, LookupNode, variable_at
 
 Possible = Bool[np.ndarray, " code"]
 """Which codes a variable may have, undefined last."""
@@ -41,7 +41,7 @@ def _origins(nodes: Sequence[FiniteNode], known: int, among: Possible) -> dict[i
         node = nodes[i]
         if i not in found or not isinstance(node, LookupNode):
             continue
-        leads = node.met & found[i][node.table]
+        leads = _places(nodes, node) & found[i][node.table]
         for axis, source in enumerate(node.inputs):
             others = tuple(other for other in range(leads.ndim) if other != axis)
             may = found.get(source, occurring_codes(nodes, source))
@@ -58,9 +58,20 @@ def _followed(nodes: Sequence[FiniteNode], variable: int, possible: dict[int, Po
             continue
         at = np.ix_(*(found.get(source, occurring_codes(nodes, source)) for source in node.inputs))
         may = np.zeros(len(node.values) + 1, dtype=bool)
-        may[node.table[at][node.met[at]]] = True
+        may[node.table[at][_places(nodes, node)[at]]] = True
         found[i] = may & found.get(i, occurring_codes(nodes, i))
     return found.get(variable, occurring_codes(nodes, variable))
+
+
+def _places(nodes: Sequence[FiniteNode], node: LookupNode) -> Bool[np.ndarray, "..."]:
+    """Which places of a table may be met, those of undefined inputs among them: a function is not asked there."""
+    places = np.array(node.met)
+    for axis, source in enumerate(node.inputs):
+        places[(slice(None),) * axis + (UNDEFINED,)] = variable_at(nodes, source).is_partial
+    for axis, source in enumerate(node.inputs):
+        may = occurring_codes(nodes, source)
+        places &= may.reshape([-1 if axis == other else 1 for other in range(places.ndim)])
+    return places
 
 
 def _computed_from(nodes: Sequence[FiniteNode], variable: int) -> set[int]:

@@ -95,6 +95,30 @@ def reachable_values(
     return FiniteGraph(tuple(nodes), graph.output, names)
 
 
+def values_read(
+    finite: FiniteGraph, reads: Sequence[tuple[int, int]], inputs: InputSpace, limits: CompileLimits, is_run: bool
+) -> list[Averaged]:
+    """What selectors read of variables in a whole graph: of each, all that it can be and what is selected.
+
+    Args:
+        finite: The graph.
+        reads: The ids of selectors and variables.
+        inputs: As for `reachable_values`.
+        limits: As for `reachable_values`.
+        is_run: As for `reachable_values`.
+    """
+    nodes: list[FiniteNode] = []
+    meeting = ObservedValues.of(inputs, limits, nodes) if is_run else IndependentValues(inputs, limits, nodes)
+    for i, node in enumerate(finite.nodes):
+        nodes.append(node)
+        meeting.add(i)
+    values = [finite.variable(source).values for _, source in reads]
+    return [
+        Averaged(known, tuple(itertools.compress(known, meeting.selected(*read))))
+        for known, read in zip(values, reads, strict=True)
+    ]
+
+
 @dataclass(frozen=True, eq=False)
 class _Analysis:
     """What has been found before a node."""
@@ -190,15 +214,18 @@ def _(op: ir.Linear, node: LoweredVariable, analysis: _Analysis) -> FiniteNode:
     fst, snd = analysis.variables(node.inputs)
     fst_fac, snd_fac = (_factor(node, factor) for factor in (op.fst_fac, op.snd_fac))
     met = analysis.meeting.together(node)
-    terms = []
-    for axis, (source, factor) in enumerate(((fst, fst_fac), (snd, snd_fac))):
-        read = tuple(itertools.compress(source.values, np.asarray(met[:-1, :-1].any(axis=1 - axis))))
-        for value in itertools.filterfalse(is_real, read):
-            message = f"{node.name!r} adds up numbers, but {source.name!r} can be {value!r}. Map it to a number."
-            raise NotANumberError(message, node, value)
-        if not all(map(is_real, source.values)):
-            raise ReadsNumbersError(node, Averaged(source.values, read))
-        terms.append([factor * exact(held_number(source, value)) for value in source.values])
+    for axis, source in enumerate((fst, snd)):
+        for value in itertools.compress(source.values, np.asarray(met[:-1, :-1].any(axis=1 - axis))):
+            if not is_real(value):
+                message = (
+                    f"{node.name!r} adds up numbers, but {source.name!r} can be {value!r}. Map it to a number."
+                )
+                raise NotANumberError(message, node, value)
+    _check_sources(node, (fst, snd))
+    terms = [
+        [factor * exact(held_number(source, value)) for value in source.values]
+        for source, factor in ((fst, fst_fac), (snd, snd_fac))
+    ]
     if met[:-1, :-1].all():
         sums = {x + y for x in set(terms[0]) for y in set(terms[1])}
     else:
@@ -207,17 +234,15 @@ def _(op: ir.Linear, node: LoweredVariable, analysis: _Analysis) -> FiniteNode:
     return LinearNode(*_facts(node), domain, op.fst_fac, op.snd_fac)
 
 
-def _check_numbers(node: LoweredVariable, values: Sequence[Value], read: Sequence[Value]) -> None:
-    """Looks whether what a number is made of can be held as numbers.
+def _check_sources(node: LoweredVariable, sources: Sequence[VariableNode]) -> None:
+    """Looks whether all that a number is made of are numbers, once it is known that what is read of it is.
 
     Raises:
-        NotANumberError: If something that is read is no number.
-        ReadsNumbersError: If something is none that is not read.
+        ReadsNumbersError: If something is none, which is not read.
     """
-    for value in read:
-        held_number(node, value)
+    values = tuple(value for source in sources for value in source.values)
     if not all(map(is_real, values)):
-        raise ReadsNumbersError(node, Averaged(tuple(values), tuple(read)))
+        raise ReadsNumbersError(node, Averaged(values, tuple(filter(is_real, values))))
 
 
 def _factor(node: LoweredVariable, factor: Any) -> Fraction:
@@ -238,8 +263,9 @@ def _(op: ir.Where, node: LoweredVariable, analysis: _Analysis) -> FiniteNode:
     chosen = analysis.meeting.chosen(node, np.array([*truths, False]))
     taken = [list(itertools.compress(branch.values, may)) for branch, may in zip(branches, chosen, strict=True)]
     if node.is_numerical:
-        for branch, values in zip(branches, taken, strict=True):
-            _check_numbers(node, branch.values, values)
+        for value in itertools.chain.from_iterable(taken):
+            held_number(node, value)
+        _check_sources(node, branches)
     known = {value_key(value) for values in taken for value in values}
     reached = [value for branch in branches for value in branch.values if value_key(value) in known]
     is_partial = analysis.variables([condition])[0].is_partial or any(bool(may[-1]) for may in chosen)

@@ -1,18 +1,18 @@
 """From an expression to a graph over finitely many values, checked for inputs on which it is undefined."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
 
 from rasplens.compile import rasp
 from rasplens.compile.analysis.domains import Averaged, NotANumberError, ReadsNumbersError, ValuesError
-from rasplens.compile.analysis.reachable_values import reachable_values
+from rasplens.compile.analysis.reachable_values import reachable_values, values_read
 from rasplens.compile.analysis.rounding import check_precision
 from rasplens.compile.errors import CompileError, PrecisionError
 from rasplens.compile.frontend.lowering import build_graph
 from rasplens.compile.frontend.undefined_inputs import DefinedOn, average_of_classes
-from rasplens.compile.ir import AggregateNode, FiniteGraph, Graph
+from rasplens.compile.ir import FiniteGraph, Graph
 from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
 from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.batch_interpreter import BatchInterpreter
@@ -59,6 +59,7 @@ def defined_program(
     """
     _check_circles(program)
     _check_constants(program, space)
+    averages: dict[int, rasp.Aggregate] = {}
     made_of: dict[int, Averaged] = {}
     held_apart = set(apart)
     is_run = False
@@ -68,7 +69,9 @@ def defined_program(
             finite = reachable_values(graph, space, limits, is_run)
             check_precision(finite)
         except ReadsNumbersError as found:
-            _note(made_of, found.node, found.averaged, program)
+            if id(found.node) in made_of or id(found.node) not in map(id, expressions(program)):
+                raise AssertionError(f"{found.node.name!r} reads numbers already") from None
+            made_of[id(found.node)] = found.averaged
             continue
         except CompileError as error:
             if not is_run and space.size <= limits.executed_inputs:
@@ -80,9 +83,27 @@ def defined_program(
             held_apart.add(id(error.node))
             continue
         mean = average_of_classes(program, finite, space, on, limits)
-        if mean is None:
+        if mean is not None:
+            if id(mean.expr) in averages or not isinstance(mean.expr, rasp.Aggregate):
+                raise AssertionError(f"the trace finds no value for {mean.name!r} where the interpreter does")
+            averages[id(mean.expr)] = mean.expr
+        reads = [(graph.node_of[id(one.selector)], graph.node_of[id(one.sop)]) for one in averages.values()]
+        found_read = dict(zip(averages, values_read(finite, reads, space, limits, is_run), strict=True))
+        known = {i: _joined(made_of.get(i), now) for i, now in found_read.items()}
+        if all(made_of.get(i) == now for i, now in known.items()):
             return graph, finite
-        _note(made_of, mean.expr, _averaged(mean, finite), program)
+        made_of = known  # means that were not known may have hidden what others read
+
+
+def _joined(before: Averaged | None, now: Averaged) -> Averaged:
+    """What a number is made of, as found before and now."""
+    if before is None:
+        return now
+    return Averaged(_union(before.values, now.values), _union(before.read, now.read))
+
+
+def _union(first: Sequence[Value], second: Sequence[Value]) -> tuple[Value, ...]:
+    return tuple({value_key(value): value for value in (*first, *second)}.values())
 
 
 def _explained(error: CompileError, space: InputSpace, is_run: bool) -> CompileError:
@@ -109,19 +130,6 @@ def _example(error: NotANumberError, space: InputSpace) -> list[Value] | None:
         if shown.any():
             return [space.vocab[token] for token in ids[shown.argmax()]]
     return None
-
-
-def _note(made_of: dict[int, Averaged], expr: rasp.RASPExpr, averaged: Averaged, program: rasp.SOp) -> None:
-    if id(expr) in made_of or id(expr) not in map(id, expressions(program)):
-        raise AssertionError(f"{expr.name!r} is a mean already")
-    made_of[id(expr)] = averaged
-
-
-def _averaged(mean: AggregateNode, finite: FiniteGraph) -> Averaged:
-    """What an aggregate of classes averages: of what its s-op can be, what it selects."""
-    values = finite.variable(mean.inputs[1]).values
-    own = {value_key(value) for value in mean.values}
-    return Averaged(values, tuple(value for value in values if value_key(value) in own))
 
 
 def numbers_of(program: rasp.SOp) -> set[int]:

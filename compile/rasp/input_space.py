@@ -170,10 +170,19 @@ def input_space(
         if mask.dtype != bool:
             raise RaspLensError(f"mask must be boolean; got {mask.dtype}.")
     if isinstance(vocab, set | frozenset):
-        vocab = sorted(vocab, key=lambda token: (type(token).__name__, token))
+        vocab = sorted(vocab, key=lambda token: (type(token).__name__, _rank(token)))
     visible = visibility(max_len, causal, mask)
     visible.flags.writeable = False
     return InputSpace(tuple(plain(token) for token in vocab), max_len, visible)
+
+
+def _rank(value: Value) -> tuple[Any, ...]:
+    """What puts values in order, None and values of several types inside tuples too."""
+    if isinstance(value, tuple):
+        return (3, tuple(map(_rank, value)))
+    if value is None or isinstance(value, str):
+        return (0, "") if value is None else (2, value)
+    return (1, value)
 
 
 def batches(sequences: Iterable[Sequence[Value]]) -> Iterator[list[Sequence[Value]]]:

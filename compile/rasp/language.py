@@ -459,6 +459,14 @@ class Aggregate(SOp):
         if not isinstance(self.default, bool | int | float | str | tuple | None):
             kind = type(self.default).__name__
             raise TypeError(f"`default` of Aggregate must be None, bool, int, float, str or a tuple; got {kind}.")
+        if _has_nan(self.default):
+            raise ValueError(
+                f"`default` of Aggregate must be a value; got {self.default!r}. Take None for undefined."
+            )
+
+
+def _has_nan(value: Value) -> bool:
+    return any(map(_has_nan, value)) if isinstance(value, tuple) else bool(value != value)
 
 
 tokens = TokensType()

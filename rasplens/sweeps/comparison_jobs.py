@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rasplens.compare.config import PRESETS
+from rasplens.compare.config import PRESETS, Preset
 from rasplens.errors import RaspLensError
 from rasplens.sources.files import file_source
 from rasplens.sweeps.job import Job
@@ -17,7 +17,7 @@ def comparison_job(
     recipe: str | None = None,
     model: str | None = None,
     seed: int = 0,
-    config: str = "quick",
+    config: Preset = "quick",
 ) -> Job:
     """A comparison as plain data.
 
@@ -52,7 +52,7 @@ def comparison_job(
 
 
 def compared(
-    task: str, program: str | None, recipe: str | None, model: str | None, seed: int, config: str
+    task: str, program: str | None, recipe: str | None, model: str | None, seed: int, config: Preset
 ) -> Mapping[str, Any]:
     """The row of one comparison: the verdict, its levels, what counts for them, and accuracies."""
     from rasplens.compare import compare, comparison_table

@@ -174,8 +174,8 @@ def _show_nodes(model: SIITModel, out: Path) -> None:
     shares = found.interchange, found.changed, found.within
     for node, part in model.circuit.items():
         measured = [share[str(node)] for share in shares]
-        said = measured if str(node) not in found.untested else [measured[0], *["not tested"] * 2]
-        rows.append([str(node), ", ".join(part.variables), *said])
+        cells = measured if str(node) not in found.untested else [measured[0], *["not tested"] * 2]
+        rows.append([str(node), ", ".join(part.variables), *cells])
     headings = ["node", "variables", "interchange\naccuracy", "of answers\nthat change", "within the\ncircuit"]
     terminal.table(f"What the nodes of the model compute, on held-out inputs of {model.task.name}", headings, rows)
     said = f"{found.behaviour:.4f} of the answers right"

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from rasplens.compile.analysis.domains import coder, make_domain
+from rasplens.compile.analysis.selection_size import most_selected
 from rasplens.compile.ir import (
     UNDEFINED,
     BosAttentionNode,
@@ -131,7 +132,7 @@ def _total(node: BosAttentionNode, split: _Split, rewriting: Rewriting) -> int:
     parts = selector(split.first, split.tied, "ties"), selector(split.second, split.selected, "second parts")
     tied = rewriting.add(ConjunctionNode(parts, f"ties of {node.name}", node.expr, True))
     counts = [_count(node, selected, rewriting) for selected in (decided, tied)]
-    domain = rewriting.variable(counts[0]).domain
+    domain = Domain(tuple(range(max(_counted(node)) + 1)), False)
     return rewriting.add(
         LinearNode(tuple(counts), f"total of {node.name}", node.expr, Encoding.NUMERICAL, domain, 1, 1)
     )
@@ -139,7 +140,7 @@ def _total(node: BosAttentionNode, split: _Split, rewriting: Rewriting) -> int:
 
 def _count(node: BosAttentionNode, selector: int, rewriting: Rewriting) -> int:
     """How many keys are selected, as a number: any that the whole count can be, or fewer."""
-    most = max(_counted(node))
+    most = most_selected(rewriting.nodes, selector, max(_counted(node)))
     name, counts = rewriting.nodes[selector].name, list(range(most + 1))
     attended = replace(node, inputs=(selector,), name=f"attention on BOS of {name}")
     shares = make_domain(attended, [Fraction(1, 1 + count) for count in counts], False)

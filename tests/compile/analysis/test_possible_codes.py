@@ -37,3 +37,15 @@ def test_a_function_of_two_is_followed_to_both_and_forwards():
 
 def test_what_attention_gathers_follows_from_nothing_at_its_own_position():
     assert possible(PAIR, "before", "tokens", {1}) == {True, False, None}
+
+
+def test_what_is_undefined_is_followed_too():
+    """Once, a function that is not asked of undefined values was taken never to meet them."""
+    halves = Map(lambda token: None if token == 1 else token, tokens).named("halves")
+    program = Map(lambda value: value, halves).named("same")
+    assert possible(program, "same", "tokens", {1}) == {None}
+    assert possible(program, "same", "tokens", {1, 2}) == {None, 2}
+    assert possible(program, "tokens", "same", {None}) == {1}
+    two = SequenceMap(lambda token, half: half, tokens, halves).named("two")
+    assert possible(two, "two", "tokens", {1, "BOS"}) == {None, "BOS"}
+    assert possible(two, "tokens", "two", {None}) == {1}

@@ -116,6 +116,23 @@ def test_what_no_input_reaches_refuses_nothing():
     assert verify(compile_program(program, [0, 1, 2], 3, limits=CompileLimits(executed_inputs=39))).ok
 
 
+def test_every_branch_is_looked_at_before_any_is_read_as_numbers():
+    """Once, what the first branch does not read was taken for what no branch does, and "BOS" became 0."""
+    both = numerical(Where(tokens == 1, tokens, tokens))
+    total = numerical(LinearSequenceMap(Map(lambda t: None if t == "BOS" else t, tokens), tokens, 1, 1))
+    with pytest.raises(CompileError, match=r"'where' is held as a number.* can be 'BOS'.* It is so on"):
+        compile_program(both, VOCAB, 2)
+    assert verify(compile_program(total, VOCAB, 2)).ok
+
+
+@pytest.mark.parametrize("limits", [CompileLimits(), CompileLimits(executed_inputs=0)])
+def test_means_of_means_know_all_that_those_come_to(limits):
+    """True is told by a mean of 1 among True and 0, but not beside 1.5, which is a mean itself."""
+    share = Aggregate(EVERYTHING, Map(lambda t: 3 * (t == "a"), tokens))
+    mixed = Where(indices == 0, tokens == "a", share)
+    assert verify(compile_program(Aggregate(EVERYTHING, mixed), ["a", "b"], 4, limits=limits)).ok
+
+
 @pytest.mark.parametrize(
     ("value", "plain"), [(1, True), (0.5, True), (True, False), (1.0, False), (-0.0, False), ("a", False)]
 )

@@ -17,6 +17,28 @@ def test_ids_are_places_in_the_vocabulary_by_type():
 def test_sets_are_put_in_order():
     assert input_space({"b", "a", "c"}, 1).vocab == ("a", "b", "c")
     assert input_space(frozenset({2, "a", 1}), 1).vocab == (1, 2, "a")
+    assert input_space({(1, None), (None, 1), ("a",), (2,), (1.5,)}, 1).vocab == (
+        (None, 1), (1, None), (1.5,), (2,), ("a",),
+    )  # fmt: skip
+
+
+def test_a_domain_holds_its_own_sequences_alone():
+    space = input_space("ab", 3).within(["ba", "a", "bbb", "ba", "ab"])
+    assert ["".join(tokens) for tokens in space] == ["a", "ab", "ba", "bbb"]
+    assert space.size == 4
+    assert space.lengths == {1, 2, 3}
+    assert [ids.tolist() for ids in space.all_ids()] == [[[0]], [[0, 1], [1, 0]], [[1, 1, 1]]]
+    drawn = [tuple(row) for ids in space.sampled_ids(200, seed=0) for row in ids.tolist()]
+    assert len(drawn) == 200
+    assert set(drawn) == {(0,), (0, 1), (1, 0), (1, 1, 1)}
+    assert drawn == sorted(drawn, key=len)
+    assert space.ids("ab") == [0, 1]
+    assert space.holds([1, 0])
+    assert not space.holds([1, 1])
+    with pytest.raises(ValueError, match=r"\['b', 'b'\] is none of the 4 sequences of the domain"):
+        space.ids("bb")
+    with pytest.raises(ValueError, match="domain holds no sequence"):
+        input_space("ab", 3).within([])
 
 
 @pytest.mark.parametrize(

@@ -40,3 +40,9 @@ def test_floats_stand_for_fractions_up_to_a_large_denominator():
     assert 0 < abs(3 * exact(1 / 1_234_567) - exact(3 / 1_234_567)) < 1e-21
     with pytest.raises(ValueError, match="no finite number"):
         exact(float("inf"))
+
+
+def test_a_float_of_a_large_denominator_stands_for_itself():
+    assert exact(1 / 999_983) == Fraction(1, 999_983)
+    assert exact(1 / 1_234_567) == Fraction(1 / 1_234_567)
+    assert 0 < abs(3 * exact(1 / 1_234_567) - exact(3 / 1_234_567)) < 1e-21

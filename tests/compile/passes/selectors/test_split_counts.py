@@ -3,7 +3,7 @@
 import pytest
 from model_sizes import size
 
-from rasplens.compile import compile_program, programs, verify
+from rasplens.compile import CompileLimits, compile_program, programs, verify
 from rasplens.compile.passes.pipeline import ALL_PASSES
 from rasplens.compile.rasp import (
     Aggregate,
@@ -89,3 +89,11 @@ def test_a_count_that_is_read_as_a_number_stays():
     smaller = SelectorWidth(Select(keys, keys, Comparison.LT))
     program = numerical(Map(lambda n: n / 2, smaller)).named("half")
     assert verify(compile_program(program, range(5), 5)).ok
+
+
+def test_parts_that_count_fewer_keys_than_the_whole():
+    """One key by position, and any number by token."""
+    before = Select(indices, indices, lambda key, query: key == max(query - 1, 0))
+    program = SelectorWidth(before | Select(tokens, tokens, Comparison.EQ))
+    limits = CompileLimits(executed_inputs=0)
+    assert verify(compile_program(program, "abc", 4, limits=limits)).ok
