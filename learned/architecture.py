@@ -55,6 +55,6 @@ class Architecture:
         """The config of this architecture for a task."""
         return self._config(n_ctx=task.n_ctx, d_vocab=len(task.vocab), d_vocab_out=task.n_logits)
 
-    def _config(self, **sizes: int) -> Config:
-        fields: dict[str, Any] = {name: value for name, value in asdict(self).items() if name != "bias"}
-        return Config(**fields, **sizes)
+    def _config(self, **sizes: Any) -> Config:
+        fields = {name: value for name, value in asdict(self).items() if name != "bias"}
+        return Config(**sizes, **fields)
