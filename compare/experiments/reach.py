@@ -44,7 +44,7 @@ def reaching_edges(studied: StudiedModel, part: Part) -> Bool[np.ndarray, "layer
 
 def seen_edges(studied: StudiedModel) -> Bool[np.ndarray, "query key"]:
     """The edges of the task's positions that a mask leaves, in some layer."""
-    return _seen(studied)[:, studied.places][:, :, studied.places].any(axis=0)
+    return np.asarray(_seen(studied)[:, studied.places][:, :, studied.places].any(axis=0))
 
 
 def varying(studied: StudiedModel, point: str) -> Bool[np.ndarray, " pos"]:
