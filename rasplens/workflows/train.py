@@ -173,9 +173,10 @@ def _show_nodes(model: SIITModel, out: Path) -> None:
     found, rows = model.accuracy, []
     shares = found.interchange, found.changed, found.within
     for node, part in model.circuit.items():
-        measured = [share[str(node)] for share in shares]
-        cells = measured if str(node) not in found.untested else [measured[0], *["not tested"] * 2]
-        rows.append([str(node), ", ".join(part.variables), *cells])
+        of_all, *of_changes = (share[str(node)] for share in shares)
+        is_tested = str(node) not in found.untested
+        tested = of_changes if is_tested else ["not tested" for _ in of_changes]
+        rows.append([str(node), ", ".join(part.variables), of_all, *tested])
     headings = ["node", "variables", "interchange\naccuracy", "of answers\nthat change", "within the\ncircuit"]
     terminal.table(f"What the nodes of the model compute, on held-out inputs of {model.task.name}", headings, rows)
     said = f"{found.behaviour:.4f} of the answers right"
