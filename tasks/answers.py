@@ -35,6 +35,30 @@ def program_values(
     return tables.values, np.where(fails[:, None], UNDEFINED, codes)
 
 
+def program_answers(
+    program: SOp,
+    vocab: Sequence[Value],
+    ids: Int[np.ndarray, "batch pos"],
+    visible: Bool[np.ndarray, "query key"],
+    positions: Sequence[int],
+) -> tuple[list[Value], Int[np.ndarray, "batch answer"]]:
+    """The values of a program, the first of them None, and which one it has at some positions of each input.
+
+    It need not be defined where these read nothing. Where it is not defined, that is None.
+
+    Args:
+        program: The program.
+        vocab: The tokens.
+        ids: The inputs.
+        visible: What selectors may see.
+        positions: Where answers are read.
+    """
+    tables = BatchInterpreter(program, vocab, visible)
+    codes, is_defined = tables.where_defined(ids)
+    at = list(positions)
+    return tables.values, np.where(is_defined[:, at], codes[:, at], UNDEFINED)
+
+
 def compiled_codes(
     compiled: CompiledModel, sequences: Sequence[Sequence[Value]], positions: Sequence[int]
 ) -> Int[np.ndarray, "batch answer"]:

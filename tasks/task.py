@@ -15,7 +15,7 @@ from rasplens.compile import CompiledModel
 from rasplens.compile.rasp import SOp, Value
 from rasplens.compile.rasp.values import VALUES, is_number, is_value, plain, value_key
 from rasplens.errors import RaspLensError, expect
-from rasplens.tasks.answers import compiled_codes, logits, program_values
+from rasplens.tasks.answers import compiled_codes, logits, program_answers
 from rasplens.tasks.readout import Readout, answer_codes, logit_table, ordered_labels
 
 Ids = Int[np.ndarray, "batch pos"]
@@ -250,9 +250,8 @@ class Task:
             RaspLensError: If the model's vocabulary does not fit the task.
         """
         if isinstance(model, SOp):
-            values, codes = program_values(model, self.vocab, ids, self.visible)
-            places = np.array([self.answer_code(value) for value in values])
-            return places[codes[:, list(self.loss_positions)]]
+            values, codes = program_answers(model, self.vocab, ids, self.visible, self.loss_positions)
+            return np.array([self.answer_code(value) for value in values])[codes]
         if isinstance(model, CompiledModel):
             return self.codes_of(model)[compiled_codes(model, self.sequences(ids), self.loss_positions)]
         scores = logits(model, ids, self.loss_positions)

@@ -27,6 +27,9 @@ UNKNOWN, FAILS = -2, -1
 MOST_ENTRIES = 2**22
 """Of a table for all pairs of values; a larger one keeps the pairs that are met."""
 
+PAIRS = 3
+"""Axes of what is found for every query and key of every sequence."""
+
 MOST_CELLS = 2**22
 """Of a selector's matrices that are worked on at once."""
 
@@ -35,11 +38,19 @@ Matrices = Bool[np.ndarray, "#batch pos pos"]
 
 
 class _Batch:
-    """Sequences of one length, what has been found of each expression on them, and where one failed."""
+    """Sequences of one length, what has been found of each expression on them, and where one failed.
+
+    Attributes:
+        fails: On which sequences some expression failed somewhere.
+        failing: The positions at which the expression at hand fails, of a selector the queries.
+        reads_failures: By expression, the positions at which it fails, or reads what fails.
+    """
 
     def __init__(self, ids: Int[np.ndarray, "batch pos"], visible: Bool[np.ndarray, "pos pos"]) -> None:
         self.ids, self.visible = ids, visible
         self.fails = np.zeros(len(ids), dtype=bool)
+        self.failing = np.zeros(ids.shape, dtype=bool)
+        self.reads_failures: dict[int, Bool[np.ndarray, "batch pos"]] = {}
         self.found: dict[int, Any] = {}
 
     def seen(self, selector: rasp.RASPExpr) -> Matrices:
@@ -47,12 +58,35 @@ class _Batch:
         return np.broadcast_to(self.found[id(selector)] & self.visible, (len(self.ids), *self.visible.shape))
 
     def noting_failures(self, found: Int[np.ndarray, "#batch ..."]) -> Int[np.ndarray, "#batch ..."]:
-        """The same without failures, which are noted for the whole sequence."""
+        """The same without failures, which are noted; those of pairs that are not seen for the sequence alone."""
         fails = found == FAILS
         if fails.any():
             self.fails |= fails.reshape(len(found), -1).any(axis=1)
+            self.failing |= (fails & self.visible).any(axis=2) if fails.ndim == PAIRS else fails
             found = np.where(fails, UNDEFINED, found)
         return found
+
+    def note_what_reads_failures(self, expr: rasp.RASPExpr) -> None:
+        """Notes where an expression fails, or reads what fails; to be called behind its evaluation."""
+        noted = self.failing
+        for part in expr.children:
+            of_part = self.reads_failures[id(part)]
+            if of_part.any():
+                noted = noted | self._reaching(expr, part, of_part)
+        self.reads_failures[id(expr)] = noted
+        self.failing = np.zeros(self.ids.shape, dtype=bool)
+
+    def _reaching(
+        self, expr: rasp.RASPExpr, part: rasp.RASPExpr, failing: Bool[np.ndarray, "batch pos"]
+    ) -> Bool[np.ndarray, "batch pos"]:
+        """The positions at which an expression reads a part of it where that fails."""
+        if isinstance(expr, rasp.Aggregate) and part is not expr.selector:
+            return (self.seen(expr.selector) & failing[:, None, :]).any(axis=2)
+        if isinstance(expr, rasp.Select | rasp.SelectBest):
+            at_queries = failing & (part is expr.queries)
+            is_elsewhere = part is not expr.queries or part is expr.keys  # a part may be both
+            return at_queries | (self.visible & failing[:, None, :] & is_elsewhere).any(axis=2)
+        return failing
 
 
 class BatchInterpreter:
@@ -87,6 +121,14 @@ class BatchInterpreter:
         codes, fails = zip(*parts, strict=True)
         return np.concatenate(codes), np.concatenate(fails)
 
+    def where_defined(self, ids: Int[np.ndarray, "batch pos"]) -> tuple[Codes, Bool[np.ndarray, "batch pos"]]:
+        """The codes of the program's values, and at which positions it has one or is None by its own meaning.
+
+        Also on sequences on which it is undefined as a whole: a position has its value if nothing that it reads fails.
+        """
+        batch = self._evaluated(ids)
+        return np.broadcast_to(batch.found[id(self.program)], ids.shape), ~batch.reads_failures[id(self.program)]
+
     def selections(
         self, ids: Int[np.ndarray, "batch pos"]
     ) -> tuple[list[tuple[rasp.Aggregate | rasp.SelectorWidth, Matrices]], Bool[np.ndarray, " batch"]]:
@@ -106,6 +148,7 @@ class BatchInterpreter:
         batch = _Batch(ids, self.visible[: ids.shape[1], : ids.shape[1]])
         for expr in self._ordered:
             batch.found[id(expr)] = self._evaluate(expr, batch)
+            batch.note_what_reads_failures(expr)
         return batch
 
     def _code(self, expr: rasp.RASPExpr, value: Value) -> int:
@@ -136,7 +179,7 @@ class BatchInterpreter:
         try:
             found = of_length(expr, batch.ids.shape[1])
         except UndefinedValue:
-            batch.fails[:] = True
+            batch.fails[:], batch.failing[:] = True, True
             found = [None] * batch.ids.shape[1]
         if isinstance(expr, rasp.Selector):
             return np.array(found, dtype=bool).reshape(1, *batch.visible.shape)
@@ -241,7 +284,7 @@ class BatchInterpreter:
             try:
                 highest = best_score(expr, mine)
             except UndefinedValue:
-                batch.fails[i] = True
+                batch.fails[i], batch.failing[i, query] = True, True
                 continue
             best[i, query, keys] = [score == highest for score in mine]
         return best

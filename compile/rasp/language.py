@@ -16,6 +16,8 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, TypeVar, get_origin
 
+from rasplens.errors import RaspLensError
+
 Value = Any
 """None (undefined), bool, int, float, str or a tuple of those."""
 
@@ -138,10 +140,16 @@ def annotate(expr: ExprT, **annotations: Any) -> ExprT:
     """A copy of an expression with annotations added; what is built on the original keeps the original.
 
     Raises:
-        TypeError: If `encoding` is no `Encoding`.
+        TypeError: If `encoding` is no `Encoding`, or `name` no text.
+        RaspLensError: If no file or terminal could hold the name.
     """
     if not isinstance(annotations.get("encoding", Encoding.CATEGORICAL), Encoding):
         raise TypeError(f"`encoding` must be an Encoding; got {annotations['encoding']!r}. Use numerical(...).")
+    name = annotations.get("name", "")
+    if not isinstance(name, str):
+        raise TypeError(f"A name is text; got {name!r}.")
+    if any("\ud800" <= character <= "\udfff" for character in name):
+        raise RaspLensError(f"A name holds no half of a surrogate pair; got {name!r}. Name it otherwise.")
     return replace(expr, annotations={**expr.annotations, **annotations})
 
 

@@ -205,3 +205,57 @@ def test_functions_are_called_once_for_each_value():
     for _ in range(3):
         tables(np.zeros((5, 3), dtype=int))
     assert called == ["a"]
+
+
+def fails_on_x(token):
+    if token == "x":
+        raise ValueError(token)
+    return token
+
+
+NO_X = Map(fails_on_x, tokens)
+BEFORE = Select(indices, indices, lambda key, query: key == query - 1)
+
+
+@pytest.mark.parametrize(
+    ("program", "sequence", "defined"),
+    [
+        (NO_X, "axb", [True, False, True]),
+        (Aggregate(BEFORE, NO_X), "axb", [True, True, False]),
+        (Aggregate(BEFORE, Aggregate(BEFORE, NO_X)), "xab", [True, True, False]),
+        (SequenceMap(lambda x, y: x + y, NO_X, Aggregate(BEFORE, NO_X)), "abx", [True, True, False]),
+        (Aggregate(Select(tokens, indices, lambda key, query: query < 2), tokens), "aab", [True, True, True]),
+        (Aggregate(Select(tokens, indices, lambda key, query: query < 2), tokens), "abb", [True, False, True]),
+        (SelectorWidth(Select(tokens, indices, lambda key, query: 1 // query > 0)), "ab", [False, True]),
+        (SelectorWidth(Select(indices, tokens, lambda key, query: 1 // (key - 1) > 0)), "ab", [True, False]),
+        (SelectorWidth(Select(NO_X, tokens, Comparison.EQ)), "axa", [True, False, False]),
+        (SelectorWidth(Select(tokens, NO_X, Comparison.EQ)), "axa", [True, False, True]),
+        (SelectorWidth(Select(NO_X, NO_X, Comparison.EQ)), "axa", [True, False, False]),
+        (Aggregate(SelectBest(tokens, tokens, Comparison.TRUE, NO_X), indices), "axa", [True, False, False]),
+        (SelectorWidth(~(BEFORE & Select(tokens, NO_X, Comparison.EQ))), "axa", [True, False, True]),
+        (Where(indices == 0, NO_X, tokens), "xa", [False, True]),
+    ],
+)
+def test_a_position_has_a_value_if_nothing_that_it_reads_fails(program, sequence, defined):
+    vocab = ["a", "b", "x"]
+    causal = np.tri(len(sequence), dtype=bool)
+    tables = BatchInterpreter(program, vocab, causal)
+    ids = np.array([[vocab.index(token) for token in sequence]])
+    assert tables(ids)[1].tolist() == [not all(defined)]
+    codes, found = tables.where_defined(ids)
+    assert found.tolist() == [defined]
+    # By the plain interpreter: what stands before a position alone decides it, so that sequences can be cut there.
+    for length in range(1, len(sequence) + 1):
+        if (said := plainly(program, sequence[:length], causal[:length, :length])) is not None:
+            assert said == [value_key(tables.values[code]) for code in codes[0, :length]]
+            assert all(defined[:length])
+
+
+@pytest.mark.parametrize("name", [name for name in LIBRARY if name != "latest"])
+def test_where_a_program_is_defined_on_the_whole_sequence_it_is_at_every_position(name):
+    program, vocab = LIBRARY[name]
+    tables = BatchInterpreter(program, vocab, np.ones((4, 4), dtype=bool))
+    ids = some_ids(len(vocab), 4)
+    codes, fails = tables(ids)
+    np.testing.assert_array_equal(tables.where_defined(ids)[0], codes)
+    assert tables.where_defined(ids)[1][~fails].all()

@@ -187,3 +187,12 @@ SELECTOR = Select(tokens, tokens, Comparison.EQ)
 def test_expressions_of_the_wrong_kind_are_refused_where_they_are_built(build, message):
     with pytest.raises(TypeError, match=message):
         build()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "message"),
+    [("a\ud800", ValueError, "half of a surrogate pair"), (3, TypeError, "A name is text; got 3")],
+)
+def test_names_that_no_file_could_hold_are_refused(unchecked, name, kind, message):
+    with pytest.raises(kind, match=message):
+        tokens.named(name)
