@@ -122,9 +122,9 @@ class BatchInterpreter:
         return np.concatenate(codes), np.concatenate(fails)
 
     def where_defined(self, ids: Int[np.ndarray, "batch pos"]) -> tuple[Codes, Bool[np.ndarray, "batch pos"]]:
-        """The codes of the program's values, and at which positions it has one or is None by its own meaning.
+        """The codes of the program's values, and at which positions nothing fails that these read.
 
-        Also on sequences on which it is undefined as a whole: a position has its value if nothing that it reads fails.
+        Also on sequences on which the program is undefined as a whole.
         """
         batch = self._evaluated(ids)
         return np.broadcast_to(batch.found[id(self.program)], ids.shape), ~batch.reads_failures[id(self.program)]

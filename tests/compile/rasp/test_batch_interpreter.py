@@ -245,10 +245,10 @@ def test_a_position_has_a_value_if_nothing_that_it_reads_fails(program, sequence
     codes, found = tables.where_defined(ids)
     assert found.tolist() == [defined]
     # By the plain interpreter: what stands before a position alone decides it, so that sequences can be cut there.
-    for length in range(1, len(sequence) + 1):
-        if (said := plainly(program, sequence[:length], causal[:length, :length])) is not None:
-            assert said == [value_key(tables.values[code]) for code in codes[0, :length]]
-            assert all(defined[:length])
+    for n in range(1, len(sequence) + 1):
+        if (said := plainly(program, sequence[:n], causal[:n, :n])) is not None:
+            assert said == [value_key(tables.values[code]) for code in codes[0, :n]]
+            assert all(defined[:n])
 
 
 @pytest.mark.parametrize("name", [name for name in LIBRARY if name != "latest"])
