@@ -38,7 +38,7 @@ def edge_pruning(problem: Problem) -> Scores:
     none = float(jax.jit(problem.damage)(problem.matrix(np.zeros(n))))
     scale = max(everything - none, 1e-6)
     optimiser = optax.adam(LEARNING_RATE)
-    empty = problem.matrix(np.zeros(n))
+    empty = problem.matrix(np.zeros(n)).astype(float)
 
     def loss(odds: jax.Array, key: jax.Array, cost: jax.Array) -> jax.Array:
         uniform = jax.random.uniform(key, (n,), minval=1e-6, maxval=1 - 1e-6)
