@@ -72,7 +72,7 @@ def show_agreement(compiled: CompiledModel, task: Task, as_part: bool, is_shown:
     tokens, position = task.sequences(ids[row : row + 1])[0], task.positions[task.loss_positions[place]]
     example = (
         f"on {','.join(map(str, tokens))} at position {position} it says {values[codes[row, place]]!r}, "
-        f"the task {task.answer_name(targets[row, place])}"
+        f"the task {task.answer_name(int(targets[row, place]))}"
     )
     if (task.codes_of(compiled)[:-1] == NO_ANSWER).all():
         raise RaspLensError(

@@ -163,6 +163,7 @@ def test_a_search_finds_a_variable_in_a_disguise_and_not_before_it_is_there(indu
         (lambda m, t: find_subspaces("nothing", m, t, "x", "hook_embed"), "has no program 'nothing'"),
     ],
 )
+@pytest.mark.usefixtures("unchecked")
 def test_what_makes_no_experiment(offset, task, call, message):
     with pytest.raises(RaspLensError) as error:
         call(offset, task)

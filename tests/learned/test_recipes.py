@@ -63,6 +63,7 @@ def test_an_unknown_recipe_is_refused_with_the_known_ones():
         ({"warmup": 10_000}, r"warm-up must be shorter than the 10000 steps; got 10000"),
     ],
 )
+@pytest.mark.usefixtures("unchecked")
 def test_what_cannot_be_trained_is_refused(change, message):
     with pytest.raises(ValueError, match=message):
         replace(get_recipe("sort", "published"), **change)

@@ -95,6 +95,7 @@ def test_a_notebook_shows_the_layout_and_three_inputs_with_their_answers():
 
 
 @pytest.mark.parametrize("name", ["vocab", "outputs"])
+@pytest.mark.usefixtures("unchecked")
 def test_tokens_and_answers_are_values_in_a_sequence(task, name):
     with pytest.raises(ValueError, match=f"{name} of a task is a tuple of values, such as .*; got int 5"):
         replace(task, **{name: 5})

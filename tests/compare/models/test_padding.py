@@ -165,6 +165,7 @@ def test_a_model_without_a_mask_cannot_hide_padding(left):
     assert 0 <= right(model, left) <= 1
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_ways_that_there_are_not(left):
     with pytest.raises(RaspLensError, match=r"padding is one of token, masked, left out; got 'left'"):
         token_vocabulary(left, ids_of(left), padding="left")

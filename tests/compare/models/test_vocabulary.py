@@ -309,6 +309,7 @@ def test_a_model_of_tracrs_that_answers_with_a_number_has_no_labels(of_tracr):
 
 
 @pytest.mark.parametrize("task_is_known", [True, False])
+@pytest.mark.usefixtures("unchecked")
 def test_other_models_have_no_compiled_vocabulary(noise, task, task_is_known):
     with pytest.raises(RaspLensError, match=r"vocabulary_of takes a compiled model.*; got Transformer"):
         vocabulary_of(noise, *[task][:task_is_known])

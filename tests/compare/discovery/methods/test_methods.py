@@ -87,23 +87,21 @@ def test_attribution_of_a_node_is_the_gradient_at_what_it_writes(random_model, t
 @pytest.mark.parametrize(
     "metric", ["kl", *(pytest.param(name, marks=pytest.mark.slow) for name in ("loss", "logit_difference", "l2"))]
 )
-def test_transformer_lens_takes_the_gradient_at_the_other_input(random_model, task, metric, monkeypatch):
+def test_transformer_lens_takes_the_gradient_at_the_other_input(random_model, task, metric):
     asked = discovery_problem(random_model, task, Protocol(n_pairs=3, metric=metric))
     found = eap_transformer_lens(asked)
-    monkeypatch.setattr(attribution, "_shares", lambda points: [1.0])
-    np.testing.assert_allclose(found, eap_ig_inputs(asked), atol=1e-6)
+    np.testing.assert_allclose(found, attribution._attributed(asked, [1.0]), atol=1e-6)
     assert np.abs(found - eap(asked)).max() > 1e-3
 
 
 @pytest.mark.parametrize("kind", ["LN", "none"])
-def test_transformer_lens_is_asked_about_models_without_mlps_as_well(task, kind, monkeypatch):
+def test_transformer_lens_is_asked_about_models_without_mlps_as_well(task, kind):
     config = Config(
         n_layers=2, n_heads=2, d_model=12, d_head=6, n_ctx=5, d_vocab=3, d_vocab_out=task.n_logits,
         normalization=kind,
     )  # fmt: skip
     asked = discovery_problem(untrained_like(config, causal_mask(2, 5), 0), task, Protocol(n_pairs=3))
-    monkeypatch.setattr(attribution, "_shares", lambda points: [1.0])
-    np.testing.assert_allclose(eap_transformer_lens(asked), eap_ig_inputs(asked), atol=1e-6)
+    np.testing.assert_allclose(eap_transformer_lens(asked), attribution._attributed(asked, [1.0]), atol=1e-6)
 
 
 def test_transformer_lens_attributes_to_other_inputs_alone(case):

@@ -171,7 +171,7 @@ def test_a_search_stops_by_pairs_that_it_does_not_learn_on(with_itself, pairs):
     """What it returns is the step that does best on these, however long it goes on."""
     studied = with_itself.fitting.learned
     few = pairs.of(np.arange(len(pairs.base)) < 60)
-    third = few.of(np.arange(60) % 3 == 2)
+    third, others = few.of(np.arange(60) % 3 == 2), few.of(np.arange(60) % 3 < 2)
     searches = [
         distributed_alignment_search(studied, few, POINT, {}, seed=0, steps=steps) for steps in (0, 20, 60, 400)
     ]
@@ -180,5 +180,7 @@ def test_a_search_stops_by_pairs_that_it_does_not_learn_on(with_itself, pairs):
     assert scores[-1] > scores[0]
     for found in searches:
         assert agreement(studied, third, POINT, found.subspaces).score == found.score
-    assert searches[-1].fitted > searches[1].fitted + 0.05  # it goes on learning,
-    assert scores[-1] == scores[1]  # to no avail
+    longest = searches[-1]
+    assert longest.fitted > searches[1].fitted + 0.05  # it goes on learning,
+    # and does not return where that ends. How soon it stops getting better depends on the processor's rounding.
+    assert agreement(studied, others, POINT, longest.subspaces).score < longest.fitted
