@@ -6,6 +6,7 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from rasplens.compile.rasp.values import LARGEST_WHOLE
 from rasplens.errors import RaspLensError
 from rasplens.learned.architecture import Architecture
 from rasplens.learned.recipes import Recipe
@@ -54,6 +55,8 @@ def _read(path: str | Path) -> tuple[dict[str, Any], Architecture | None]:
         raise RaspLensError(f"The recipe {path} cannot be read: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RaspLensError(f"{path} is no TOML: {error}.") from None
+    except ValueError:  # of Python itself, which reads no number of so many digits
+        raise RaspLensError(f"{path} is no recipe: one of its numbers has too many digits.") from None
     except RecursionError:
         raise RaspLensError(f"{path} is no recipe: its tables or lists are nested too deep.") from None
     table = values.pop("architecture", None)
@@ -75,6 +78,8 @@ def _checked(values: Mapping[str, Any], kind: type[Any], where: str) -> dict[str
                 raise RaspLensError(f"{where}: the field {field.name!r} is missing.")
             continue
         value, wanted = found[field.name], types[field.name]
+        if type(value) is int and abs(value) > LARGEST_WHOLE:
+            raise RaspLensError(f"{where}: {field.name!r} is larger than any number that a recipe needs.")
         if wanted is float and type(value) is int:
             found[field.name] = float(value)
         elif type(value) is not wanted:

@@ -42,6 +42,12 @@ command = partial(app.command, cls=_SaidOnce)
 FLAG = ""
 """What stands behind an option that takes no value, in help."""
 
+LARGEST = 2**63 - 1
+"""What a seed may be: results keep it as a number of 64 bits."""
+
+MOST, MOST_MODELS = 10_000_000, 10_000
+"""Inputs and models that a command takes at most; more would fill the memory before anything is said."""
+
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
 
@@ -174,11 +180,13 @@ Force = Annotated[
 Verbose = Annotated[
     bool, typer.Option("--verbose", metavar=FLAG, help="Print all evidence, not only the verdict.")
 ]
-Seed = Annotated[int, typer.Option(metavar="N", help="Of everything random.")]
+Seed = Annotated[int, typer.Option(min=0, max=LARGEST, metavar="N", help="Of everything random.")]
 Config = Annotated[Preset, typer.Option(help="How much a comparison looks at: less time, or more precision.")]
 Inputs = Annotated[
     int | None,
-    typer.Option(min=50, metavar="N", help="How many held-out inputs to compare on, if not the config's."),
+    typer.Option(
+        min=50, max=MOST, metavar="N", help="How many held-out inputs to compare on, if not the config's."
+    ),
 ]
 Vocab = Annotated[
     str | None, typer.Option(metavar="TOKENS", help="For your own program: its tokens, such as a,b,c or 0..9.")
@@ -326,7 +334,10 @@ def compress(
     recipe: Annotated[str, typer.Option(metavar="NAME", help="fast, or paper with its 300,000 steps.")] = "fast",
     seed: Seed = 0,
     models: Annotated[
-        int, typer.Option(min=1, metavar="N", help="How many models per width, with seeds from --seed on.")
+        int,
+        typer.Option(
+            min=1, max=MOST_MODELS, metavar="N", help="How many models per width, with seeds from --seed on."
+        ),
     ] = 1,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the model.")] = Path(
         "compressed.safetensors"
@@ -367,7 +378,7 @@ def verify(
     partial: Undefined = PartialName.forbid,
     output: Output = None,
     samples: Annotated[
-        int, typer.Option(min=1, metavar="N", help="How many inputs, where there are too many for all.")
+        int, typer.Option(min=1, max=MOST, metavar="N", help="How many inputs, where there are too many for all.")
     ] = 2_000,
     seed: Seed = 0,
     json: Json = False,
@@ -418,7 +429,7 @@ def train(
     output: Output = None,
     seed: Seed = 0,
     models: Annotated[
-        int, typer.Option(min=1, metavar="N", help="How many models, with seeds from --seed on.")
+        int, typer.Option(min=1, max=MOST_MODELS, metavar="N", help="How many models, with seeds from --seed on.")
     ] = 1,
     siit: Annotated[
         bool,
@@ -783,7 +794,7 @@ def _show_warning(message: Warning | str, *where: Any, **more: Any) -> None:
 def _message(error: Any) -> str | None:
     """One line for an error that the user can do something about; None for a fault of our own."""
     if hasattr(error, "format_message"):  # a usage error of the command line itself
-        return f"{error.format_message()} Try --help."
+        return f"{error.format_message().rstrip('.')}. Try --help."
     if isinstance(error, RaspLensError):
         return str(error) if "\n" in str(error) and "^" in str(error) else " ".join(str(error).split())
     if isinstance(error, OSError) and error.strerror:

@@ -1,16 +1,13 @@
 """A program, compiled for a task: over its tokens and positions, defined on its inputs."""
 
-from typing import Any
-
 import numpy as np
 
 from rasplens.compile import CompiledModel, compile_program
 from rasplens.compile.rasp import SOp
-from rasplens.compile.rasp.batch_interpreter import BatchInterpreter
 from rasplens.compile.rasp.values import value_key
 from rasplens.errors import RaspLensError
 from rasplens.tasks.catalogue import as_task
-from rasplens.tasks.task import Ids, Task
+from rasplens.tasks.task import Task
 
 N_DOMAIN = 500
 """So many held-out inputs, and as many others, stand for a task's domain."""
@@ -20,8 +17,6 @@ def compile_for(
     task: Task | str, program: SOp | CompiledModel | str | None = None, *, optimize: bool = True
 ) -> CompiledModel:
     """A program, compiled for a task's inputs. It need not be defined on others, and refuses to answer there.
-
-    Nor need it be defined at positions that no answer reads.
 
     Args:
         task: The task, or its name.
@@ -43,19 +38,9 @@ def compile_for(
             f"A program is an s-op, a CompiledModel, or the name of one of the programs of {task.name!r} "
             f"({', '.join(task.programs) or 'none'}); got {program!r}."
         )
-    ids = np.concatenate([task.held_out[:N_DOMAIN], task.sample(np.random.default_rng(0), N_DOMAIN)])
-    how: dict[str, Any] = {"defined_on": task.sequences(ids)}
-    if _is_undefined_unread(program, task, ids):
-        how = {"partial": "allow"}
-    return compile_program(program, task.vocab, task.n_ctx, mask=task.visible, optimize=optimize, **how)
-
-
-def _is_undefined_unread(program: SOp, task: Task, ids: Ids) -> bool:
-    """Whether a program has a value wherever a task asks for one, but on some inputs none elsewhere."""
-    tables = BatchInterpreter(program, task.vocab, task.visible)
-    _, fails = tables(ids)
-    _, is_defined = tables.where_defined(ids)
-    return bool(fails.any() and is_defined[:, list(task.loss_positions)][task.is_asked(ids)].all())
+    drawn = task.sample(np.random.default_rng(0), N_DOMAIN)
+    asked = task.sequences(np.concatenate([task.held_out[:N_DOMAIN], drawn]))
+    return compile_program(program, task.vocab, task.n_ctx, mask=task.visible, optimize=optimize, defined_on=asked)
 
 
 def check_compiled_for(compiled: CompiledModel, task: Task) -> None:

@@ -75,7 +75,7 @@ class IndependentValues:
         pair, few_inputs = _function_of_two(node), self.space.size <= self.limits.executed_inputs
         if pair is not None and few_inputs and met.sum() > MANY:
             with contextlib.suppress(KeyError):  # a value that is found later, such as an average of classes
-                return _occurring(pair, inputs, sizes, self.space)
+                met[:UNDEFINED, :UNDEFINED] = _occurring(pair, inputs, sizes, self.space)[:UNDEFINED, :UNDEFINED]
         return met
 
     def chosen(self, node: LoweredVariable, truth: Possible) -> tuple[Possible, Possible]:

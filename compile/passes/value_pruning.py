@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rasplens.compile.analysis.domains import coder
 from rasplens.compile.analysis.empty_selection import some_position_sees_nothing
 from rasplens.compile.analysis.table_evaluation import trace
 from rasplens.compile.ir import (
@@ -19,6 +20,7 @@ from rasplens.compile.ir import (
 )
 from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
 from rasplens.compile.passes.rewriting import Rewriting, rewrite
+from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.input_space import InputSpace
 
 
@@ -96,10 +98,25 @@ def _restricted(graph: FiniteGraph, space: InputSpace, seen: _Seen) -> FiniteGra
             node = replace(node, table=new_code[node.table[at]], met=seen.met[i][at], raises={})
         elif isinstance(node, AggregateNode):
             is_empty = any(rewriting.selector(selector).may_be_empty for selector, _ in node.pairs)
-            node = replace(node, fallbacks=node.fallbacks if is_empty or may_be_silent else ())
+            fallbacks = _reached(node, domain) if is_empty or may_be_silent else ()
+            node = replace(node, fallbacks=fallbacks)
         return rewriting.add(replace(node, domain=domain, by_layout=None))
 
     return rewrite(graph, change)
+
+
+def _reached(node: AggregateNode, domain: Domain) -> tuple[Value, ...]:
+    """The defaults of an aggregate that some input comes to: those that are left among its values."""
+    known = coder(node, domain)
+
+    def is_left(fallback: Value) -> bool:
+        try:
+            known(fallback)
+        except KeyError:
+            return False
+        return True
+
+    return tuple(fallback for fallback in node.fallbacks if fallback is None or is_left(fallback))
 
 
 def _kept(seen: np.ndarray) -> np.ndarray:

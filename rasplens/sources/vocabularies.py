@@ -10,6 +10,13 @@ GIVEN = "--vocab, --max-len, --causal, --partial and --output"
 """The options that a task or a data file leaves nothing to say."""
 
 
+MOST_TOKENS = 1_000_000
+"""Of a range; it is listed before anything is compiled."""
+
+MOST_DIGITS = 4_300
+"""Of a number: what Python reads as one."""
+
+
 @dataclass(frozen=True)
 class Sizes:
     """What a program from a file needs beside itself; a task's programs bring theirs.
@@ -96,8 +103,14 @@ def shown(tokens: list[Value] | tuple[Value, ...]) -> str:
 def _range(first: int, last: int, part: str, turned: str) -> range:
     if first > last:
         raise RaspLensError(f"The range {part} of --vocab is empty; write {turned}.")
+    if last - first >= MOST_TOKENS:
+        raise RaspLensError(
+            f"The range {part} of --vocab has more than {MOST_TOKENS:,} tokens. Write a shorter one."
+        )
     return range(first, last + 1)
 
 
 def _is_integer(text: str) -> bool:
-    return text.removeprefix("-").isdecimal()
+    """Whether a token is a whole number; one of more digits than Python reads is a word."""
+    digits = text.removeprefix("-")
+    return digits.isdecimal() and len(digits) <= MOST_DIGITS

@@ -371,3 +371,23 @@ def test_numpy_scalars_are_taken_as_what_they_are():
         compiled([[1]])
     with pytest.raises(ValueError, match="There is no sequence to encode"):
         compiled.encode([])
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+def test_what_is_undefined_stays_so_in_functions_of_many_pairs(optimize):
+    """Of many pairs, those that occur are found by running the inputs; undefined ones are kept as well."""
+    pair = rasp.SequenceMap(lambda x, y: (x + y) % 2, Aggregate(PREVIOUS, tokens), tokens)
+    for program in (rasp.numerical(pair), SelectorWidth(rasp.Select(pair, pair, rasp.Comparison.EQ))):
+        assert verify(compile_program(program, list(range(100)), 2, optimize=optimize)).ok
+    mixed = Aggregate(EVERYTHING, rasp.numerical(pair))
+    with pytest.raises(CompileError, match="None"):
+        compile_program(mixed, list(range(120)), 2, optimize=optimize)
+
+
+def test_a_default_that_no_input_of_a_domain_comes_to_is_pruned():
+    mask = np.array([[True, False], [False, False]])
+    program = Aggregate(EVERYTHING, tokens, "none")
+    for domain in (["a", "b"], ["a", "ab"], None):
+        compiled = compile_program(program, ["a", "b"], 2, mask=mask, domain=domain)
+        assert verify(compiled).ok
+        assert compiled("a") == ["a"]

@@ -73,3 +73,13 @@ def test_what_is_nested_too_deep_is_no_recipe(tmp_path):
     (tmp_path / "deep.toml").write_text(f"steps = {'[' * 100_000}{']' * 100_000}")
     with pytest.raises(ValueError, match="nested too deep"):
         read_recipe(tmp_path / "deep.toml")
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [("9" * 5000, "one of its numbers has too many digits"), ("9" * 400, "'batch_size' is larger")],
+)
+def test_numbers_that_nothing_holds_are_refused(tmp_path, number, message):
+    (tmp_path / "large.toml").write_text(f"batch_size = {number}\nsteps = 5\n")
+    with pytest.raises(ValueError, match=message):
+        read_siit_recipe(tmp_path / "large.toml")

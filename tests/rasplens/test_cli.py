@@ -252,3 +252,20 @@ def test_no_output_fails_on_a_terminal_with_few_characters(cli, own_program, mon
         assert said
         if encoding != "ascii" and "--help" not in arguments:
             assert r"\u221a" in said or r"\u2192" in said
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("verify", "histogram", "--seed", "-1"),
+        ("verify", "histogram", "--samples", "99999999999"),
+        ("train", "sort", "--models", "99999999999999999999"),
+        ("compare", "copy", "--inputs", "99999999999999"),
+        ("compress", "histogram", "--d", "3", "--seed", "99999999999999999999999"),
+    ],
+)
+def test_numbers_out_of_range_are_refused_before_any_work(cli, arguments):
+    code, out, error = cli(*arguments)
+    assert (code, out) == (2, "")
+    assert "Input should be" in error
+    assert error.endswith(". Try --help.\n")

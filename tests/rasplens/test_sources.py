@@ -193,3 +193,12 @@ def test_a_token_map_that_is_no_json(tmp_path, text):
     with pytest.raises(RaspLensError, match=r"tokens\.json holds no JSON") as refused:
         learned_model(get_task("sort"), tmp_path / "mine.pt")
     assert "\n" not in str(refused.value)
+
+
+def test_a_range_that_no_memory_holds_is_refused_before_it_is_listed():
+    with pytest.raises(ValueError, match=r"The range 0\.\.99999999999 of --vocab has more than 1,000,000 tokens"):
+        parse_vocab("0..99999999999")
+
+
+def test_digits_that_are_no_number_to_python_are_a_word():
+    assert parse_vocab("9" * 5000) == ["9" * 5000]
