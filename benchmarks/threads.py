@@ -2,7 +2,6 @@
 
     python benchmarks/threads.py                        of this checkout
     python benchmarks/threads.py --against FOLDER       and of another one, taking turns
-    python benchmarks/threads.py --write docs/comparison-speed.md
 
 Threads that wait by spinning take the processors from other work. So the seconds of all
 processors together are measured beside those of the clock. The other work is one busy process a processor.
@@ -20,7 +19,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
 
-from page import show, table
+from page import table
 
 HERE = Path(__file__).parents[1]
 COMMAND = ["run", "induction", "--config", "quick"]
@@ -31,7 +30,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--against", type=Path, help="another checkout")
     parser.add_argument("--rounds", type=int, default=3, help="how often; the median counts")
-    parser.add_argument("--write", type=Path, help="the page to put the table into")
     arguments = parser.parse_args()
     trees = [HERE, *([arguments.against.resolve()] if arguments.against else [])]
     processors = len(os.sched_getaffinity(0))
@@ -47,7 +45,7 @@ def main() -> None:
         times = [f"{seconds:.1f} s" for seconds in (*here, *(other[0] if other else ()))]
         rows.append([beside, ratio, *times, *["–"] * (len(HEADINGS) - 2 - len(times))])
     text = f"`rasplens {' '.join(COMMAND)}` on {processors} processors, median of {arguments.rounds}.\n\n"
-    show(text + table(HEADINGS, rows), arguments.write, "threads")
+    print(text + table(HEADINGS, rows))
 
 
 @contextmanager
