@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from rasplens.compile import rasp
-from rasplens.compile.ir import FiniteGraph
+from rasplens.compile.ir import UNDEFINED, FiniteGraph
 from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.rasp.input_space import InputSpace
-from rasplens.compile.variable import TOLERANCE, Variable
+from rasplens.compile.variable import TOLERANCE, Variable, nearest
 from rasplens.errors import RaspLensError
 from rasplens.model import Transformer
 
@@ -103,20 +103,30 @@ class Anatomy:
         return list(dict.fromkeys(variable.written_at for variable in self.variables.values()))
 
     def decoded(
-        self, streams: Mapping[str, Float[np.ndarray, "batch pos d_model"]]
+        self,
+        streams: Mapping[str, Float[np.ndarray, "batch pos d_model"]],
+        is_undefined: Bool[np.ndarray, " batch"] | None = None,
     ) -> dict[str, Int[np.ndarray, "batch pos"]]:
         """The codes of every variable at every position.
 
         Args:
             streams: The residual stream at `written_points`, whatever ran the weights; without that of a BOS.
+            is_undefined: On which inputs the program has no value somewhere: there a mixture is undefined. By
+                default on none.
 
         Raises:
-            UndefinedValue: If a variable holds a mixture.
+            UndefinedValue: If a variable holds a mixture elsewhere.
         """
-        return {
-            name: variable.decode(variable.read(streams[variable.written_at]), self.tolerance(variable))
-            for name, variable in self.variables.items()
-        }
+        found = {}
+        for name, variable in self.variables.items():
+            coordinates, tolerance = variable.read(streams[variable.written_at]), self.tolerance(variable)
+            if is_undefined is None or not is_undefined.any():
+                found[name] = variable.decode(coordinates, tolerance)
+                continue
+            codes, errors = nearest(variable, coordinates)
+            found[name] = np.where(errors > tolerance, UNDEFINED, codes)
+            found[name][~is_undefined] = variable.decode(coordinates[~is_undefined], tolerance)
+        return found
 
     def __repr__(self) -> str:
         bos = "with" if self.has_bos else "without"

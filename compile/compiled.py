@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 
 from rasplens.compile.analysis.rounding import LEAK
 from rasplens.compile.analysis.table_evaluation import trace
@@ -111,11 +111,18 @@ class CompiledModel(Anatomy):
         values = (*self.variables[self.output].values, None)
         return [[values[code] for code in row] for row in codes]
 
-    def _refuse_undefined(self, ids: Int[np.ndarray, "batch pos"]) -> None:
-        """Notices inputs on which a function of the program raises, of which the weights know nothing."""
+    def is_undefined(self, ids: Int[np.ndarray, "batch pos"]) -> Bool[np.ndarray, " batch"]:
+        """The inputs on which the program has no value at some position, of which the weights know nothing.
+
+        Args:
+            ids: Token ids of the vocabulary, without a BOS.
+        """
         if self.partial is None:
-            return
-        failing = np.flatnonzero(trace(self.partial, ids, self.inputs.visible).fails())
+            return np.zeros(len(ids), dtype=bool)
+        return trace(self.partial, ids, self.inputs.visible).fails()
+
+    def _refuse_undefined(self, ids: Int[np.ndarray, "batch pos"]) -> None:
+        failing = np.flatnonzero(self.is_undefined(ids))
         if len(failing):
             tokens = [self.inputs.vocab[token] for token in ids[failing[0]]]
             raise UndefinedValue(f"The program has no value on {tokens}.")

@@ -44,6 +44,7 @@ def compile_program(
     partial: Partial = "forbid",
     domain: Iterable[Sequence[Value]] | None = None,
     defined_on: Iterable[Sequence[Value]] = (),
+    defined_at: Sequence[int] | None = None,
     pad: bool = False,
     limits: CompileLimits = DEFAULT_LIMITS,
 ) -> CompiledModel:
@@ -65,6 +66,7 @@ def compile_program(
             left out. By default all.
         defined_on: Sequences on which the program has to be defined; elsewhere it need not be, and the model
             refuses to answer there.
+        defined_at: The positions at which it has to be defined on those; all by default.
         pad: Whether the transformer is to know a padding token, so that sequences of several lengths can
             stand in one batch.
         limits: How much to enumerate before a program is refused or its inputs are sampled.
@@ -95,7 +97,7 @@ def compile_program(
         raise RaspLensError(
             "With a mask of its own, a position may see nothing but padding. Compile without `pad`."
         )
-    on = DefinedOn(partial, _as_ids(defined_on, inputs))
+    on = DefinedOn(partial, _as_ids(defined_on, inputs), defined_at)
     lowered, whole, graph = _optimised(program, inputs, on, passes, limits)
     if causal and mask is None and not program.annotations.get("causal"):
         warn_where_causality_matters(program, whole, inputs, limits)

@@ -49,7 +49,9 @@ class Verification:
         checked: The number of sequences on which model and program were compared.
         total: The number of sequences that there are.
         exhaustive: Whether every one of them was checked, so that `ok` is a proof.
-        undefined: On how many of the checked ones the program itself is undefined (they cannot be wrong).
+        undefined: On how many of the checked ones the program itself is undefined at some position: there the
+            model cannot be wrong.
+        answers: How many answers were compared: one at each position at which the program has one.
         margin: The smallest decision margin: half the distance between two answers is 0.5, the ideal; at
             0, another answer would have been as near.
         counterexample: A smallest input on which the model is wrong; None if there is none.
@@ -59,18 +61,19 @@ class Verification:
     total: int
     exhaustive: bool
     undefined: int
+    answers: int
     margin: float
     counterexample: Counterexample | None
 
     @property
     def ok(self) -> bool:
         """Whether the model was right throughout, and there was something to be right about."""
-        return self.counterexample is None and self.undefined < self.checked
+        return self.counterexample is None and self.answers > 0
 
     def __str__(self) -> str:
         extent = "all" if self.exhaustive else f"{self.checked:,} of"
         outside = f", {self.undefined:,} of them outside the program's domain" if self.undefined else ""
-        if self.counterexample is None and self.undefined == self.checked:
+        if self.counterexample is None and self.answers == 0:
             return f"NOTHING TO COMPARE: the program has no value on {extent} {_count(self.total)} inputs"
         verdict = "equal" if self.ok else f"WRONG: {self.counterexample}"
         return f"{verdict} on {extent} {_count(self.total)} inputs{outside}; smallest margin {self.margin:.3f}"
@@ -112,21 +115,22 @@ def verify(
         raise RaspLensError("There is no sequence to check: give some inputs, or at least one sample.")
     tables = BatchInterpreter(compiled.program, space.vocab, space.visible)
     plainly = np.random.default_rng(seed).choice(to_check, min(PLAINLY, to_check), replace=False)
-    checked, undefined, margin, counterexample = 0, 0, 0.5, None
+    checked, undefined, answers, margin, counterexample = 0, 0, 0, 0.5, None
     for ids in batches_of_ids:
         outcome = _check(compiled, tables, ids)
         for row in plainly[(checked <= plainly) & (plainly < checked + len(ids))] - checked:
             outcome.expected(row)
         checked += len(ids)
         undefined += int(outcome.is_undefined.sum())
-        margin = min([margin, *outcome.margins[~outcome.is_undefined]])
+        answers += int(outcome.is_known.sum())
+        margin = min([margin, *outcome.margins])
         if progress is not None:
             progress(checked, to_check)
         if outcome.is_wrong.any():
             counterexample = _shrink(compiled, tables, outcome, int(outcome.is_wrong.argmax()))
             break
     exhaustive = exhaustive and counterexample is None
-    return Verification(checked, space.size, exhaustive, undefined, float(margin), counterexample)
+    return Verification(checked, space.size, exhaustive, undefined, answers, float(margin), counterexample)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,15 +141,17 @@ class _Outcome:
         compiled: The model.
         ids: The sequences.
         wanted: What the program says, as codes of the model's result; `NO_CODE` for what that cannot say.
-        is_undefined: On which sequences the program is undefined.
+        is_undefined: On which sequences the program is undefined at some position.
+        is_known: The positions at which nothing is undefined that the result reads.
         codes: What the model says.
-        margins: Its smallest decision margins.
+        margins: Its smallest decision margins, there.
     """
 
     compiled: CompiledModel
     ids: Int[np.ndarray, "batch pos"]
     wanted: Int[np.ndarray, "batch pos"]
     is_undefined: Bool[np.ndarray, " batch"]
+    is_known: Bool[np.ndarray, "batch pos"]
     codes: Int[np.ndarray, "batch pos"]
     margins: Float[np.ndarray, " batch"]
 
@@ -153,8 +159,8 @@ class _Outcome:
     def is_wrong(self) -> Bool[np.ndarray, " batch"]:
         """Where the program is defined and the model says another value, or a mixture of several."""
         tolerance = self.compiled.tolerance(self.compiled.variables[self.compiled.output])
-        differs = (self.wanted != self.codes).any(axis=1)
-        return (differs | (self.margins < 0.5 - tolerance)) & ~self.is_undefined
+        differs = ((self.wanted != self.codes) & self.is_known).any(axis=1)
+        return differs | (self.margins < 0.5 - tolerance)
 
     def tokens(self, row: int) -> tuple[Value, ...]:
         """One of the sequences."""
@@ -163,7 +169,7 @@ class _Outcome:
     def answers(self, codes: Int[np.ndarray, " pos"]) -> list[Value]:
         """The values of codes."""
         values = (*self.compiled.variables[self.compiled.output].values, None)
-        return [values[code] for code in codes]
+        return [None if code == NO_CODE else values[code] for code in codes]
 
     def expected(self, row: int) -> list[Value] | None:
         """What the program says on one of the sequences, by the plain interpreter; None where it is undefined.
@@ -221,10 +227,14 @@ def _codes_of(output: Variable, values: Sequence[Value]) -> Int[np.ndarray, " va
 
 def _check(compiled: CompiledModel, tables: BatchInterpreter, ids: Int[np.ndarray, "batch pos"]) -> _Outcome:
     output = compiled.variables[compiled.output]
-    wanted, is_undefined = tables(ids)
+    said, is_undefined = tables(ids)
+    is_known = np.ones(ids.shape, dtype=bool)
+    if is_undefined.any():
+        said, is_known = tables.where_defined(ids)
     codes, errors = nearest(output, compiled.transformer(compiled.with_bos(ids))[:, compiled.offset :])
-    wanted = _codes_of(output, tables.values)[wanted]
-    return _Outcome(compiled, ids, wanted, is_undefined, codes, 0.5 - errors.max(axis=-1))
+    margins = 0.5 - np.where(is_known, errors, 0).max(axis=-1)
+    wanted = _codes_of(output, tables.values)[said]
+    return _Outcome(compiled, ids, wanted, is_undefined, is_known, codes, margins)
 
 
 def _shrink(compiled: CompiledModel, tables: BatchInterpreter, found: _Outcome, row: int) -> Counterexample:
@@ -240,7 +250,8 @@ def _shrink(compiled: CompiledModel, tables: BatchInterpreter, found: _Outcome, 
             if outcome.is_wrong.any():
                 smaller, row = outcome, 0
                 break
-    return Counterexample(found.tokens(row), found.expected(row) or [], found.answers(found.codes[row]))
+    expected = found.expected(row) or found.answers(np.where(found.is_known[row], found.wanted[row], -1))
+    return Counterexample(found.tokens(row), expected, found.answers(found.codes[row]))
 
 
 def _simpler(ids: Int[np.ndarray, " pos"]) -> Iterator[Int[np.ndarray, " pos"]]:

@@ -17,24 +17,6 @@ BATCH = 1_024
 """Inputs that run at once."""
 
 
-def program_values(
-    program: SOp, vocab: Sequence[Value], ids: Int[np.ndarray, "batch pos"], visible: Bool[np.ndarray, "query key"]
-) -> tuple[list[Value], Int[np.ndarray, "batch pos"]]:
-    """The values of a program, the first of them None, and which one it has at each position of each input.
-
-    Where it is undefined as a whole, that is None everywhere.
-
-    Args:
-        program: The program.
-        vocab: The tokens.
-        ids: The inputs.
-        visible: What selectors may see.
-    """
-    tables = BatchInterpreter(program, vocab, visible)
-    codes, fails = tables(ids)
-    return tables.values, np.where(fails[:, None], UNDEFINED, codes)
-
-
 def program_answers(
     program: SOp,
     vocab: Sequence[Value],

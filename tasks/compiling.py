@@ -18,6 +18,8 @@ def compile_for(
 ) -> CompiledModel:
     """A program, compiled for a task's inputs. It need not be defined on others, and refuses to answer there.
 
+    Nor need it be defined at positions at which no answer is read.
+
     Args:
         task: The task, or its name.
         program: An s-op, or the name of one of the task's programs, the first by default. What is compiled already
@@ -40,7 +42,15 @@ def compile_for(
         )
     drawn = task.sample(np.random.default_rng(0), N_DOMAIN)
     asked = task.sequences(np.concatenate([task.held_out[:N_DOMAIN], drawn]))
-    return compile_program(program, task.vocab, task.n_ctx, mask=task.visible, optimize=optimize, defined_on=asked)
+    return compile_program(
+        program,
+        task.vocab,
+        task.n_ctx,
+        mask=task.visible,
+        optimize=optimize,
+        defined_on=asked,
+        defined_at=task.loss_positions,
+    )
 
 
 def check_compiled_for(compiled: CompiledModel, task: Task) -> None:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 
+import jax
 import jaxtyping
 import numpy as np
 import pytest
@@ -34,6 +35,18 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
         settings = ONE_CORE if config.option.markexpr == "slow" else ONE_CORE | QUICK_TO_COMPILE
         os.environ.update({name: os.environ.get(name, value) for name, value in settings.items()})
     return workers
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_once(tmp_path_factory):
+    """What JAX compiles is compiled once for the whole session: most of the time of trainings goes there."""
+    workers_share = tmp_path_factory.getbasetemp().parent if os.environ.get("PYTEST_XDIST_WORKER") else None
+    cache = tmp_path_factory.mktemp("jax") if workers_share is None else workers_share / "jax"
+    jax.config.update("jax_compilation_cache_dir", str(cache))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    yield
+    jax.config.update("jax_compilation_cache_dir", None)
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ from rasplens.errors import RaspLensError
 from rasplens.learned import untrained_like
 from rasplens.model.hooked import HookedModel
 from rasplens.tasks import Accuracy, Task
-from rasplens.tasks.answers import program_values
+from rasplens.tasks.answers import program_answers
 from rasplens.tasks.completion import generated_accuracy, is_generated
 from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
 from rasplens.tasks.partial import partial_task
@@ -74,7 +74,8 @@ class Pairing:
         """By variable, its code at every position (-1: undefined), read from the compiled model."""
         streams = self.reference.cache(self.compiled.written_points)
         places = self.reference.places
-        return self.compiled.decoded({point: stream[:, places] for point, stream in streams.items()})
+        is_undefined = self.compiled.is_undefined(self.ids)
+        return self.compiled.decoded({point: stream[:, places] for point, stream in streams.items()}, is_undefined)
 
     @cached_property
     def relevant_rows(self) -> dict[Head, list[int]]:
@@ -188,7 +189,7 @@ def pair(
 
 def _defined(compiled: CompiledModel, task: Task, ids: np.ndarray) -> np.ndarray:
     """The inputs on which the program is defined; held-out ones in their place if there are hardly any."""
-    _, codes = program_values(compiled.program, task.vocab, ids, task.visible)
+    _, codes = program_answers(compiled.program, task.vocab, ids, task.visible, task.loss_positions)
     kept = ids[(codes != UNDEFINED).any(axis=1)]
     return kept if len(kept) >= LEAST_DEFINED else task.held_out[: len(ids)]
 

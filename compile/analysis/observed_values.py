@@ -32,7 +32,7 @@ Codes = Int[np.ndarray, "batch query key"]
 class ObservedValues:
     """What happens in a graph on the inputs of a small space.
 
-    A sequence on which an operation has no value is followed no further.
+    What an operation is where it has no value, and whatever reads that, is left out.
 
     Attributes:
         limits: How large tables may be.
@@ -52,17 +52,15 @@ class ObservedValues:
 
     def add(self, i: int) -> None:
         """Runs a further node."""
-        for place, found in enumerate(self.traces):
+        for found in self.traces:
             trace_node(i, self.nodes, found)
-            fails = found.failures.get(i)
-            if fails is not None and fails.any():
-                self.traces[place] = found.where(~fails)
 
     def together(self, node: LoweredVariable) -> Bool[np.ndarray, "..."]:
         """Which codes of a node's inputs come together at a position, undefined last on every axis."""
         met = self._table(node, node.inputs)
         for found in self.traces:
-            met[tuple(found.codes[i] for i in node.inputs)] = True
+            is_known = found.is_known(*node.inputs)
+            met[tuple(found.codes[i][is_known] for i in node.inputs)] = True
         return met
 
     def chosen(self, node: LoweredVariable, truth: Possible) -> tuple[Possible, Possible]:
@@ -76,8 +74,9 @@ class ObservedValues:
         is_defined = np.arange(len(truth)) < len(truth) - 1
         taken = [np.zeros(len(variable_at(self.nodes, i).values) + 1, dtype=bool) for i in branches]
         for found in self.traces:
+            is_known = found.is_known(*node.inputs)
             for branch, codes, wanted in zip(branches, taken, (truth, ~truth & is_defined), strict=True):
-                codes[found.codes[branch][wanted[found.codes[condition]]]] = True
+                codes[found.codes[branch][is_known & wanted[found.codes[condition]]]] = True
         return taken[0], taken[1]
 
     def key_and_query(self, node: Node) -> Bool[np.ndarray, "key query"]:
@@ -85,7 +84,10 @@ class ObservedValues:
         met = self._table(node, node.inputs[:2])
         for found in self.traces:
             keys, queries = (found.codes[i] for i in node.inputs[:2])
-            met[keys[:, None, :], queries[:, :, None]] = True
+            of_keys, of_queries = (found.is_known(i) for i in node.inputs[:2])
+            every = np.broadcast_arrays(keys[:, None, :], queries[:, :, None])
+            are_known = of_keys[:, None, :] & of_queries[:, :, None]
+            met[tuple(one[are_known] for one in every)] = True
         return met
 
     def selected(self, selector: int, source: int) -> Possible:
@@ -131,22 +133,26 @@ class ObservedValues:
 
     def widths(self, selector: int, may_be_empty: bool) -> Sequence[int]:
         """How many keys a selector selects."""
-        counts = [np.unique(found.selected[selector].sum(axis=-1)) for found in self.traces]
+        counts = [
+            np.unique(found.selected[selector].sum(axis=-1)[found.is_known(selector)]) for found in self.traces
+        ]
         return np.unique(np.concatenate(counts)).tolist() or [0]
 
     def may_be_empty(self, selector: int) -> bool:
         """Whether a selector selects nothing where a position sees something."""
         return any(
-            bool((~found.selected[selector].any(axis=-1) & found.visible.any(axis=1)).any())
+            bool((~found.selected[selector].any(axis=-1) & found.visible.any(axis=1) & found.is_known(selector)).any())
             for found in self.traces
         )
 
     def _rows(
         self, selector: int, source: int
     ) -> Iterator[tuple[Bool[np.ndarray, "batch query key"], Int[np.ndarray, "batch query key"]]]:
-        """What a selector selects, and the codes at each key, as arrays of one shape."""
+        """What a selector selects, and the codes at each key, as arrays of one shape; nothing of what fails."""
         for found in self.traces:
             selected = found.selected[selector]
+            is_unknown = ~found.is_known(selector) | (selected & ~found.is_known(source)[:, None, :]).any(axis=-1)
+            selected = selected & ~is_unknown[:, :, None]
             yield selected, np.broadcast_to(found.codes[source][:, None, :], selected.shape)
 
     def _table(self, node: Node, inputs: Iterable[int]) -> np.ndarray:

@@ -48,6 +48,8 @@ class Trace:
         selected: By node id, what every selector selects: boolean `[batch, query, key]`.
         failures: By node id, on which sequences it is undefined because of an average of what cannot be averaged,
             or an error in a function or predicate.
+        unknown: By node id, the positions (of a selector the queries) at which it fails, or reads what fails. What
+            fails nowhere has no entry.
     """
 
     ids: Codes
@@ -55,17 +57,16 @@ class Trace:
     codes: dict[int, Codes] = field(default_factory=dict)
     selected: dict[int, Bool[np.ndarray, "batch query key"]] = field(default_factory=dict)
     failures: dict[int, Bool[np.ndarray, " batch"]] = field(default_factory=dict)
+    unknown: dict[int, Bool[np.ndarray, "batch pos"]] = field(default_factory=dict)
 
     def fails(self) -> Bool[np.ndarray, " batch"]:
         """The sequences on which the program has no value somewhere."""
         return np.logical_or.reduce([np.zeros(len(self.ids), dtype=bool), *self.failures.values()])
 
-    def where(self, kept: Bool[np.ndarray, " batch"]) -> "Trace":
-        """The trace of some of the sequences."""
-        parts = (
-            {i: found[kept] for i, found in part.items()} for part in (self.codes, self.selected, self.failures)
-        )
-        return Trace(self.ids[kept], self.visible, *parts)
+    def is_known(self, *nodes: int) -> Bool[np.ndarray, "batch pos"]:
+        """The positions at which some nodes neither fail nor read what fails."""
+        unknown = (self.unknown[i] for i in nodes if i in self.unknown)
+        return ~np.logical_or.reduce([np.zeros(self.ids.shape, dtype=bool), *unknown])
 
 
 def trace(graph: FiniteGraph, ids: Codes, visible: np.ndarray) -> Trace:
@@ -83,6 +84,8 @@ def trace_node(i: int, nodes: Sequence[FiniteNode], found: Trace) -> None:
         found.selected[i] = _select(node, i, nodes, found) & found.visible
     else:
         found.codes[i] = _compute(node, i, nodes, found)
+    if found.unknown:
+        _note_what_reads_failures(i, node, found)
 
 
 @singledispatch
@@ -150,7 +153,7 @@ def _gather(
     most, unset = len(source.values), len(source.values) + 1
     highest = np.where(selected, np.where(of_keys == UNDEFINED, most, of_keys), -1).max(axis=-1)
     lowest = np.where(selected, np.where(of_keys == UNDEFINED, most, of_keys), unset).min(axis=-1)
-    _note_failure(i, ((highest != lowest) & (highest >= 0)).any(axis=-1), found)
+    _note_failure(i, (highest != lowest) & (highest >= 0), found)
     at = np.where(highest == most, UNDEFINED, np.maximum(lowest, 0) % unset)
     return np.append(recode(source, node), UNDEFINED)[at]
 
@@ -162,7 +165,7 @@ def _average(
     is_defined = (codes != UNDEFINED)[:, None, :] & selected
     count, selected_count = is_defined.sum(axis=-1), selected.sum(axis=-1)
     total = np.einsum("bqk,bk->bq", is_defined, numbers(source)[codes])
-    _note_failure(i, ((count > 0) & (count < selected_count)).any(axis=-1), found)
+    _note_failure(i, (count > 0) & (count < selected_count), found)
     return np.where(count == 0, UNDEFINED, nearest_codes(node, total / np.maximum(count, 1)))
 
 
@@ -245,9 +248,29 @@ def _note_errors(i: int, node: LookupNode | PredicateNode, at: tuple[np.ndarray,
     failing = np.zeros(node.table.shape, dtype=bool)
     for place in node.raises:
         failing[place] = True
-    met = failing[at]
-    _note_failure(i, met.reshape(len(met), -1).any(axis=-1), found)
+    _note_failure(i, failing[at], found)
 
 
-def _note_failure(i: int, failing: np.ndarray, found: Trace) -> None:
-    found.failures[i] = found.failures.get(i, np.zeros_like(failing)) | failing
+def _note_failure(i: int, failing: Bool[np.ndarray, "batch pos *key"], found: Trace) -> None:
+    """Notes where a node fails; for keys that a query does not see on the sequence alone."""
+    of_sequence = failing.reshape(len(failing), -1).any(axis=1)
+    found.failures[i] = found.failures.get(i, np.zeros_like(of_sequence)) | of_sequence
+    if of_sequence.any():
+        at = failing if failing.ndim == found.ids.ndim else (failing & found.visible).any(axis=-1)
+        found.unknown[i] = ~found.is_known(i) | at
+
+
+def _note_what_reads_failures(i: int, node: FiniteNode, found: Trace) -> None:
+    """Notes where a node reads what fails: an aggregate where it selects that, a selector among all keys."""
+    is_known = found.is_known(i)
+    if isinstance(node, AggregateNode):
+        for selector, source in node.pairs:
+            gathered = found.selected[selector] & ~found.is_known(source)[:, None, :]
+            is_known &= found.is_known(selector) & ~gathered.any(axis=-1)
+    elif isinstance(node, PredicateNode):
+        seen = found.visible & ~found.is_known(node.keys, *node.inputs[2:])[:, None, :]  # a score is of keys too
+        is_known &= found.is_known(node.queries) & ~seen.any(axis=-1)
+    else:
+        is_known &= found.is_known(*node.inputs)
+    if not is_known.all():
+        found.unknown[i] = ~is_known

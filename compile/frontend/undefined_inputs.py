@@ -35,11 +35,11 @@ class UndefinedInput:
     """A smallest input on which a program is undefined, as far as the search went.
 
     Attributes:
-        node: The id of the first operation without a value.
+        nodes: The ids of the operations without a value, the first in front.
         tokens: The input.
     """
 
-    node: int
+    nodes: tuple[int, ...]
     tokens: tuple[Value, ...]
 
 
@@ -51,10 +51,12 @@ class DefinedOn:
         partial: What is to be done about inputs on which it is undefined.
         within: Token ids, in batches `[batch, pos]` of one length each, on which it has to be defined in any case;
             on others it need not be.
+        at: The positions at which it has to be on those; all by default.
     """
 
     partial: Partial
     within: Sequence[np.ndarray] = ()
+    at: Sequence[int] | None = None
 
     @property
     def is_all(self) -> bool:
@@ -70,25 +72,37 @@ def average_of_classes(
     Raises:
         CompileError: If the program is undefined on some input where it may not be, with a smallest example.
     """
-    within = ((one, False) for one in _undefined_among(on.within, finite, space, limits))
+    within = ((one, False) for one in _undefined_among(on.within, finite, space, limits, on.at))
     anywhere = ((one, not on.is_all) for one in undefined_inputs(finite, space, limits))
     for undefined, is_allowed in itertools.chain(within, anywhere):
-        node = finite.nodes[undefined.node]
+        nodes = [finite.nodes[i] for i in undefined.nodes]
+        for node in nodes:
+            if not _is_undefined(node.expr, undefined.tokens, space):
+                if not isinstance(node, AggregateNode):
+                    raise AssertionError(f"the trace finds no value for {node.name!r} where the interpreter does")
+                return node
+        if is_allowed:
+            continue
         try:
             run(program, undefined.tokens, mask=space.visible)
         except UndefinedValue as error:
-            if is_allowed:
-                continue
             remedy = (
                 "The domain that was given contains this input: correct the one or the other."
                 if on.within or space.domain is not None
                 else 'Compile with partial="allow" (or --partial allow) to have the model refuse to answer there.'
             )
-            raise CompileError(f"{error} {remedy}", node.expr) from None
-        if not isinstance(node, AggregateNode):
-            raise AssertionError(f"the trace finds no value for {node.name!r} where the interpreter does")
-        return node
+            raise CompileError(f"{error} {remedy}", nodes[0].expr) from None
+        raise AssertionError(f"the interpreter finds a value for {program.name!r}, of which a part has none")
     return None
+
+
+def _is_undefined(expr: rasp.RASPExpr, tokens: Sequence[Value], space: InputSpace) -> bool:
+    """Whether the interpreter finds no value for an expression on an input."""
+    try:
+        run(expr, tokens, mask=space.visible)
+    except UndefinedValue:
+        return True
+    return False
 
 
 def undefined_inputs(
@@ -99,18 +113,29 @@ def undefined_inputs(
 
 
 def _undefined_among(
-    batches: Iterable[np.ndarray], finite: FiniteGraph, space: InputSpace, limits: CompileLimits
+    batches: Iterable[np.ndarray],
+    finite: FiniteGraph,
+    space: InputSpace,
+    limits: CompileLimits,
+    at: Sequence[int] | None = None,
 ) -> Iterator[UndefinedInput]:
+    """Inputs on which some variable is undefined, or on which the result reads such a one at some positions."""
     if not may_be_undefined(finite):
         return
     left = dict.fromkeys(range(len(finite.nodes)), limits.undefined_examples)
     for ids in batches:
         found = trace(finite, ids, space.visible)
-        for row in np.flatnonzero(found.fails()).tolist():
-            node = next(i for i, where in sorted(found.failures.items()) if where[row])
-            if left[node]:
-                left[node] -= 1
-                yield UndefinedInput(node, tuple(space.vocab[token] for token in ids[row].tolist()))
+        fails = found.fails() if at is None else ~found.is_known(finite.output)[:, _within(at, ids)].all(axis=1)
+        for row in np.flatnonzero(fails).tolist():
+            nodes = tuple(i for i, where in sorted(found.failures.items()) if where[row])
+            if left[nodes[0]]:
+                left[nodes[0]] -= 1
+                yield UndefinedInput(nodes, tuple(space.vocab[token] for token in ids[row].tolist()))
+
+
+def _within(positions: Sequence[int], ids: np.ndarray) -> list[int]:
+    """The positions that sequences have."""
+    return [position for position in positions if position < ids.shape[1]]
 
 
 def may_be_undefined(finite: FiniteGraph) -> bool:

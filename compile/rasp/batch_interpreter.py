@@ -84,7 +84,8 @@ class _Batch:
             return (self.seen(expr.selector) & failing[:, None, :]).any(axis=2)
         if isinstance(expr, rasp.Select | rasp.SelectBest):
             at_queries = failing & (part is expr.queries)
-            is_elsewhere = part is not expr.queries or part is expr.keys  # a part may be both
+            of_keys = expr.keys, expr.score if isinstance(expr, rasp.SelectBest) else expr.keys
+            is_elsewhere = any(part is one for one in of_keys)  # and perhaps the queries as well
             return at_queries | (self.visible & failing[:, None, :] & is_elsewhere).any(axis=2)
         return failing
 
@@ -116,18 +117,27 @@ class BatchInterpreter:
 
         Where it is, the codes mean nothing.
         """
-        at_once = max(1, MOST_CELLS // ids.shape[1] ** 2)
-        parts = [self._run(ids[start : start + at_once]) for start in range(0, max(1, len(ids)), at_once)]
-        codes, fails = zip(*parts, strict=True)
-        return np.concatenate(codes), np.concatenate(fails)
+        codes, fails, _ = self._in_parts(ids)
+        return codes, fails
 
     def where_defined(self, ids: Int[np.ndarray, "batch pos"]) -> tuple[Codes, Bool[np.ndarray, "batch pos"]]:
         """The codes of the program's values, and at which positions nothing fails that these read.
 
         Also on sequences on which the program is undefined as a whole.
         """
-        batch = self._evaluated(ids)
-        return np.broadcast_to(batch.found[id(self.program)], ids.shape), ~batch.reads_failures[id(self.program)]
+        codes, _, is_defined = self._in_parts(ids)
+        return codes, is_defined
+
+    def _in_parts(
+        self, ids: Int[np.ndarray, "batch pos"]
+    ) -> tuple[Codes, Bool[np.ndarray, " batch"], Bool[np.ndarray, "batch pos"]]:
+        """The codes, on which sequences anything fails, and at which positions nothing does that is read."""
+        at_once = max(1, MOST_CELLS // ids.shape[1] ** 2)
+        batches = [self._evaluated(ids[start : start + at_once]) for start in range(0, max(1, len(ids)), at_once)]
+        result = id(self.program)
+        codes = [np.broadcast_to(batch.found[result], batch.ids.shape) for batch in batches]
+        is_defined = [~batch.reads_failures[result] for batch in batches]
+        return np.concatenate(codes), np.concatenate([b.fails for b in batches]), np.concatenate(is_defined)
 
     def selections(
         self, ids: Int[np.ndarray, "batch pos"]
@@ -139,10 +149,6 @@ class BatchInterpreter:
         batch = self._evaluated(ids)
         reading = (one for one in self._ordered if isinstance(one, rasp.Aggregate | rasp.SelectorWidth))
         return [(expr, batch.seen(expr.selector)) for expr in reading], batch.fails
-
-    def _run(self, ids: Int[np.ndarray, "batch pos"]) -> tuple[Codes, Bool[np.ndarray, " batch"]]:
-        batch = self._evaluated(ids)
-        return np.broadcast_to(batch.found[id(self.program)], ids.shape), batch.fails
 
     def _evaluated(self, ids: Int[np.ndarray, "batch pos"]) -> _Batch:
         batch = _Batch(ids, self.visible[: ids.shape[1], : ids.shape[1]])

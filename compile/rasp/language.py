@@ -210,8 +210,16 @@ LONGEST_OPERATOR_NAME = 40
 """Expressions built by operators are named by their formula up to this many characters."""
 
 
+def _constant_name(value: Value) -> str:
+    """A constant as text. Python writes no whole number of more than some thousand digits."""
+    try:
+        return repr(value)
+    except ValueError:
+        return f"<{type(value).__name__} of many digits>"
+
+
 def _operator_name(left: Value, symbol: str, right: Value) -> Mapping[str, str]:
-    first, second = (part.name if isinstance(part, SOp) else repr(part) for part in (left, right))
+    first, second = (part.name if isinstance(part, SOp) else _constant_name(part) for part in (left, right))
     formula = f"({first} {symbol} {second})"
     return {"name": formula} if len(formula) <= LONGEST_OPERATOR_NAME else {}
 

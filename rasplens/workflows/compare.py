@@ -41,11 +41,10 @@ def compare_and_show(
     references = [reference(task, program) for program in programs or task.programs]
     places: dict[tuple[str, str], Path] = {}
     if to is not None:
-        to.make_folder()
         stems = _stems([name for name, _ in models])
         pairs = [(name, compiled.output) for name, _ in models for compiled in references]
         files = [to.path / f"{stems[name]}_{file_name(program)}.html" for name, program in pairs]
-        to.check(*files, refreshed=True)
+        to.check_folder(*files)
         places = dict(zip(pairs, files, strict=True))
     for compiled in references:
         show_agreement(compiled, task, as_part, is_shown=not json)
@@ -65,6 +64,7 @@ def compare_and_show(
                 progress=report,
             )
     if to is not None:
+        to.make_folder()
         for name, ranking in rankings.items():
             for comparison in ranking.comparisons:
                 place = places[name, comparison.program]
@@ -100,9 +100,15 @@ def _stems(names: list[str]) -> dict[str, str]:
     """A file name for each model: what its path ends in, as far up as tells it from the others."""
     stems = {}
     for name in names:
-        parts = Path(name).with_suffix("").parts
-        others = [Path(other).with_suffix("").parts for other in names if other != name]
+        parts = _parts(name)
+        others = [_parts(other) for other in names if other != name]
         tells = (n for n in range(1, len(parts)) if all(other[-n:] != parts[-n:] for other in others))
         n = next(tells, len(parts))
         stems[name] = "_".join(part for part in parts[-n:] if part not in ("/", "..", "."))
     return stems
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    """Of a path, without the ending; of one that ends in no name, such as `.`, that of where it leads."""
+    path = Path(name)
+    return (path if path.name.strip(".") else path.resolve()).with_suffix("").parts

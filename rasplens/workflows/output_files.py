@@ -60,11 +60,27 @@ class Destination:
         """Makes a folder of `path`, if there is none.
 
         Raises:
-            RaspLensError: If something else is there.
+            RaspLensError: If something else is there, or it cannot be made.
         """
-        if self.path.exists() and not self.path.is_dir():
-            raise RaspLensError(f"{self.path} is no folder. Give another --out.")
+        self.check_folder()
         self.path.mkdir(parents=True, exist_ok=True)
+
+    def check_folder(self, *files: Path) -> None:
+        """Raises where `path` is no folder and cannot be made one, or files in it must not be replaced.
+
+        Args:
+            files: The files. Those that RASPLens wrote are replaced without being asked.
+
+        Raises:
+            RaspLensError: If so.
+        """
+        there = next(path for path in (self.path, *self.path.absolute().parents) if path.exists())
+        if not there.is_dir():
+            raise RaspLensError(f"{there} is no folder. Give another --out.")
+        if self.path.is_dir():
+            self.check(*files, refreshed=True)
+        elif not os.access(there, os.W_OK):
+            raise RaspLensError(f"Cannot make {self.path}: nothing can be written into {there}. Give another --out.")
 
     def check(self, *files: Path, refreshed: bool = False) -> None:
         """Raises where a file cannot be written, or must not be replaced: before the work, not after.
@@ -124,6 +140,8 @@ class Destination:
 def _check_place(file: Path) -> None:
     """Raises where no regular file is or could be."""
     folder = file.parent
+    if folder.exists() and not folder.is_dir():
+        raise RaspLensError(f"Cannot write {file}: {folder} is no folder. Give another --out.")
     if not folder.is_dir():
         raise RaspLensError(f"Cannot write {file}: the folder {folder} does not exist. Create it first.")
     if not os.access(folder, os.W_OK):

@@ -4,12 +4,17 @@ All s-ops take the values 0 to 2 or None, so that any function fits on any of th
 numbers only, and turned back into classes; a class is gathered from one position at most.
 """
 
+import itertools
+import re
+
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from rasplens.compile import CompileError, compile_program, rasp, verify
 from rasplens.compile.analysis import independent_values
+from rasplens.compile.frontend import defined_program
 from rasplens.compile.passes.pipeline import ALL_PASSES
 from rasplens.compile.rasp import (
     Aggregate,
@@ -25,6 +30,7 @@ from rasplens.compile.rasp import (
     numerical,
     tokens,
 )
+from rasplens.compile.rasp.batch_interpreter import BatchInterpreter
 
 VALUES = (0, 1, 2)
 
@@ -79,6 +85,46 @@ def grow(sops):
 programs = st.recursive(st.sampled_from([tokens, Map(lambda i: i % 3, indices)]), grow, max_leaves=12)
 
 
+class Refused(Exception):
+    """What functions raise that have no value."""
+
+
+def failing(n_arguments: int):
+    """A function of values 0 to 2 that raises on some of them."""
+
+    def raising(function):
+        def called(*arguments):
+            result = function(*arguments)
+            if result == "none":
+                raise Refused
+            return result
+
+        return called
+
+    return table(n_arguments, st.sampled_from([*VALUES, *VALUES, None, "none"])).map(raising)
+
+
+def grow_failing(sops):
+    """As `grow`, with functions that raise and averages of words."""
+    words = sops.map(lambda sop: Map(lambda v: "abc"[v], sop))
+    mixing = st.builds(Aggregate, st.builds(Select, sops, sops, predicates), words, st.sampled_from("abc"))
+    return st.one_of(
+        grow(sops),
+        st.builds(Map, failing(1), sops),
+        st.builds(SequenceMap, failing(2), sops, sops),
+        st.builds(lambda p, words: Aggregate(Select(words, words, lambda k, q: k <= q), p), sops, words),
+        mixing.map(lambda word: Map("abc".index, word)),
+    )
+
+
+places_mod_3 = Map(lambda i: i % 3, indices)
+failing_programs = st.recursive(
+    st.one_of(st.sampled_from([tokens, places_mod_3]), st.builds(Map, failing(1), st.just(places_mod_3))),
+    grow_failing,
+    max_leaves=6,
+)
+places = st.sampled_from([None, [0], [1], [2], [0, 2]])
+
 optimizations = st.sampled_from([True, False, [name for name in ALL_PASSES if name != "value-pruning"]])
 
 
@@ -98,6 +144,26 @@ def check(program: SOp, causal: bool, optimize: bool | list[str]) -> None:
     assert found.margin > 0.45
 
 
+def check_where_defined(program: SOp, causal: bool, optimize: bool | list[str], at: list[int] | None) -> bool:
+    """What is defined at some positions of all inputs is right there, whatever fails elsewhere."""
+    program, inputs = rasp.causal(program), list(itertools.product([0, 1], repeat=3))
+    visible = np.tri(3, dtype=bool) if causal else np.ones((3, 3), dtype=bool)
+    tables = BatchInterpreter(program, [0, 1], visible)
+    fails, is_defined = tables(np.array(inputs))[1], tables.where_defined(np.array(inputs))[1]
+    is_wanted = not fails.any() if at is None else bool(is_defined[:, at].all())
+    try:
+        compiled = compile_program(
+            program, [0, 1], 3, causal=causal, optimize=optimize, defined_on=inputs, defined_at=at
+        )
+    except CompileError as error:
+        assert not is_wanted or re.search("undefined whatever|always fails", str(error))
+        return False
+    found = verify(compiled)
+    assert found.counterexample is None, str(found)
+    assert found.margin > 0.45
+    return bool(fails.any())
+
+
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 
 RELAXED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
@@ -107,6 +173,25 @@ RELAXED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, Hea
 @given(programs, st.booleans(), optimizations)
 def test_random_programs_compile_to_what_they_mean(program, causal, optimize):
     check(program, causal, optimize)
+
+
+@pytest.mark.parametrize("is_run", [False, True])
+def test_random_programs_are_right_where_nothing_fails_that_is_read(is_run, monkeypatch):
+    """From their tables, and with inputs that are run."""
+    partly = []
+    if is_run:
+        analysed = defined_program.reachable_values
+        monkeypatch.setattr(
+            defined_program, "reachable_values", lambda graph, space, limits, _: analysed(graph, space, limits, True)
+        )
+
+    @settings(max_examples=60, derandomize=True, **RELAXED)
+    @given(failing_programs, st.booleans(), optimizations, places)
+    def check_each(program, causal, optimize, at):
+        partly.append(check_where_defined(program, causal, optimize, at))
+
+    check_each()
+    assert sum(partly) > 5  # compiled, though they fail somewhere
 
 
 def test_tables_of_what_occurs_say_the_same(monkeypatch):

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rasplens.compile import CompileError, programs
+from rasplens.compare import compare
+from rasplens.compile import CompileError, UndefinedValue, programs, verify
 from rasplens.compile.rasp import Aggregate, Select, indices, tokens
 from rasplens.errors import RaspLensError
 from rasplens.tasks import build_task, compile_for, task_from_program
@@ -57,11 +58,14 @@ def read_at(read, answer):
 
 
 def test_a_program_is_right_that_is_undefined_where_no_answer_reads_it():
-    """Compiled it is not: what happens on an input on which it fails is not followed to its other positions."""
     task = read_at("last", lambda x: x[2])
     assert task.accuracy(MIXED_AT_FIRST) == (1, 1)
-    with pytest.raises(CompileError, match="mixed_at_first"):
-        compile_for(task)
+    compiled = compile_for(task)
+    assert task.accuracy(compiled) == (1, 1)
+    assert verify(compiled).ok
+    with pytest.raises(UndefinedValue, match="no value on"):
+        compiled("abca")
+    assert compare(compiled, compiled, task=task, config="quick").verdict.answer == "implements"
 
 
 def test_a_program_that_is_undefined_where_an_answer_is_read_is_refused():

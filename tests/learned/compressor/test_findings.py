@@ -74,19 +74,17 @@ def test_tokens_that_do_not_matter_are_not_told_apart_and_is_x_is_where_x_is():
     assert features.loc["frac_prevs", "kept"] > 0.9
 
 
-def test_sort_unique_answers_right_with_a_target_that_became_a_number():
-    """From random first maps, as in the paper: fitted ones keep more of it."""
+def test_sort_unique_answers_right_with_a_target_along_one_line():
+    """From random first maps, as in the paper. How far the target keeps its directions differs from start to start."""
     recipe = replace(get_recipe("fast"), fitted=0, rates=(1.0,))
-    model = compress(compiled("sort_unique", optimize=False), 8, recipe)
-    found = evaluate(model)
-    assert found.token > 0.99
-    variables = found.variables.set_index("variable")
-    target = variables.loc["target_pos"]
-    assert target["cosine"] < 0.7
-    assert target["one_direction"] > 0.8
-    assert target["ordered"] > 0.9
-    assert variables.drop(index="target_pos")["cosine"].min() > 0.9
-    assert found.cosine < 0.9
+    for model in compress_many(compiled("sort_unique", optimize=False), [8], (0, 1), recipe):
+        found = evaluate(model)
+        assert found.token > 0.98
+        variables = found.variables.set_index("variable")
+        assert variables.loc["target_pos", "one_direction"] > 0.7
+        line = variables["one_direction"]
+        assert line["sort_unique"] < line["target_pos"]  # the control: it has room for its values
+        assert variables.drop(index="target_pos")["cosine"].min() > 0.85
 
 
 @pytest.mark.parametrize("name", ["count", "histogram", "length", "most_frequent"])

@@ -175,7 +175,7 @@ SIZES = "--vocab", "a,b,c", "--max-len", "4"
 
 @pytest.fixture
 def few_siit_steps(monkeypatch):
-    few = SIITRecipe(steps=3, batch_size=8, warmup=1, pool=40)
+    few = SIITRecipe(steps=3, cycles=1, batch_size=8, warmup=1, pool=40)
     monkeypatch.setattr(train, "SIITRecipe", lambda: few)
 
 

@@ -173,7 +173,7 @@ def test_a_search_stops_by_pairs_that_it_does_not_learn_on(with_itself, pairs):
     few = pairs.of(np.arange(len(pairs.base)) < 60)
     third, others = few.of(np.arange(60) % 3 == 2), few.of(np.arange(60) % 3 < 2)
     searches = [
-        distributed_alignment_search(studied, few, POINT, {}, seed=0, steps=steps) for steps in (0, 20, 60, 400)
+        distributed_alignment_search(studied, few, POINT, {}, seed=0, steps=steps) for steps in (0, 20, 100)
     ]
     scores = [found.score for found in searches]
     assert scores == sorted(scores)
