@@ -15,12 +15,11 @@ from rasplens.compare.models.relevance import relevant_positions, relevant_rows
 from rasplens.compare.models.studied_model import Head, StudiedModel, as_studied_model
 from rasplens.compare.models.vocabulary import GivenVocabulary
 from rasplens.compile import CompiledModel
-from rasplens.compile.rasp.batch_interpreter import UNDEFINED
+from rasplens.compile.rasp.batch_interpreter import UNDEFINED, BatchInterpreter
 from rasplens.errors import RaspLensError
 from rasplens.learned import untrained_like
 from rasplens.model.hooked import HookedModel
 from rasplens.tasks import Accuracy, Task
-from rasplens.tasks.answers import program_answers
 from rasplens.tasks.completion import generated_accuracy, is_generated
 from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
 from rasplens.tasks.partial import partial_task
@@ -188,9 +187,10 @@ def pair(
 
 
 def _defined(compiled: CompiledModel, task: Task, ids: np.ndarray) -> np.ndarray:
-    """The inputs on which the program is defined; held-out ones in their place if there are hardly any."""
-    _, codes = program_answers(compiled.program, task.vocab, ids, task.visible, task.loss_positions)
-    kept = ids[(codes != UNDEFINED).any(axis=1)]
+    """The inputs on which the program is defined where it answers, or held-out ones if there are hardly any."""
+    codes, is_known = BatchInterpreter(compiled.program, task.vocab, task.visible).where_defined(ids)
+    answers_fail = ~is_known[:, list(task.loss_positions)].all(axis=1)
+    kept = ids[~answers_fail & (codes != UNDEFINED).any(axis=1)]
     return kept if len(kept) >= LEAST_DEFINED else task.held_out[: len(ids)]
 
 

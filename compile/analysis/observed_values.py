@@ -140,10 +140,11 @@ class ObservedValues:
 
     def may_be_empty(self, selector: int) -> bool:
         """Whether a selector selects nothing where a position sees something."""
-        return any(
-            bool((~found.selected[selector].any(axis=-1) & found.visible.any(axis=1) & found.is_known(selector)).any())
-            for found in self.traces
-        )
+        for found in self.traces:
+            is_asked = found.visible.any(axis=1) & found.is_known(selector)
+            if (is_asked & ~found.selected[selector].any(axis=-1)).any():
+                return True
+        return False
 
     def _rows(
         self, selector: int, source: int

@@ -80,7 +80,7 @@ class Destination:
         if self.path.is_dir():
             self.check(*files, refreshed=True)
         elif not os.access(there, os.W_OK):
-            raise RaspLensError(f"Cannot make {self.path}: nothing can be written into {there}. Give another --out.")
+            raise RaspLensError(f"Cannot make {self.path}: nothing can be written into {there}.")
 
     def check(self, *files: Path, refreshed: bool = False) -> None:
         """Raises where a file cannot be written, or must not be replaced: before the work, not after.

@@ -79,11 +79,10 @@ def _json_lines(path: Path, text: str) -> list[Row]:
             continue
         try:
             found = json.loads(line, parse_constant=_refused)
-        except RecursionError:
-            raise RaspLensError(f"{path}, line {number}: lists in lists are too deep. Write them flat.") from None
-        except ValueError as error:
-            is_long = not isinstance(error, json.JSONDecodeError) and "integer string conversion" in str(error)
-            why = "a number has too many digits" if is_long else getattr(error, "msg", None) or str(error)
+        except (ValueError, RecursionError) as error:
+            why = "it is too deep" if isinstance(error, RecursionError) else getattr(error, "msg", str(error))
+            if "integer string conversion" in why:
+                why = "a number has too many digits"
             raise RaspLensError(f"{path}, line {number}: no JSON ({why}).") from None
         if not isinstance(found, dict) or not {"tokens", "answers"} <= set(found):
             raise RaspLensError(f"{path}, line {number}: an input is an object with `tokens` and `answers`.")

@@ -18,7 +18,7 @@ def first(program, vocab=("a", "b"), max_len=4) -> UndefinedInput | None:
 def test_the_first_and_shortest_input_is_given():
     found = first(Aggregate(EVERYTHING, tokens))
     assert found.tokens == ("a", "b")
-    assert found.node == 2
+    assert found.nodes == (2,)
     assert first(Map(lambda t: {"a": 1}[t], tokens)).tokens == ("b",)
 
 

@@ -144,7 +144,8 @@ def test_line_ends_and_marks_of_other_systems_are_read(tmp_path, mark):
         ('{"tokens": [Infinity], "answers": ["a"]}', "Infinity is no value"),
         ('{"tokens": ["a"], "answers": [{"a": 1}]}', "is no answer"),
         ('{"tokens": ["a"], "answers": {"a": 1}}', "is no answer"),
-        ("[" * 100_000, "line 1: no JSON"),
+        ("[" * 100_000, "line 1: no JSON .it is too deep"),
+        ('{"tokens": ["a"], "answers": [' + "1" * 5_000 + "]}", "line 1: no JSON .a number has too many digits"),
     ],
 )
 def test_strange_lines_are_refused(tmp_path, line, why):
