@@ -77,6 +77,7 @@ class Destination:
         there = next(path for path in (self.path, *self.path.absolute().parents) if path.exists())
         if not there.is_dir():
             raise RaspLensError(f"{there} is no folder. Give another --out.")
+        _check_apart(files)
         if self.path.is_dir():
             self.check(*files, refreshed=True)
         elif not os.access(there, os.W_OK):
@@ -109,9 +110,7 @@ class Destination:
         """
         for file in files:
             _check_place(file)
-        places = [file.resolve() for file in files]
-        if twice := [file for file, place in zip(files, places, strict=True) if places.count(place) > 1]:
-            raise RaspLensError(f"Two results would be written to {twice[0]}. Give their sources other names.")
+        _check_apart(files)
 
     def check_unread(self, file: Path) -> None:
         """Raises where a file that is there is one that the command reads, under whatever name.
@@ -135,6 +134,13 @@ class Destination:
             yield from (path for path in (given, given.parent / TOKEN_MAP) if path.is_file())
         modules = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
         yield from (path for name in modules if name is not None and (path := Path(name)).is_file())
+
+
+def _check_apart(files: Collection[Path]) -> None:
+    """Raises where two files are the same."""
+    places = [file.resolve() for file in files]
+    if twice := [file for file, place in zip(files, places, strict=True) if places.count(place) > 1]:
+        raise RaspLensError(f"Two results would be written to {twice[0]}. Give their sources other names.")
 
 
 def _check_place(file: Path) -> None:

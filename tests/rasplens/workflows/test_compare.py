@@ -6,6 +6,8 @@ from shutil import copy
 
 import pytest
 
+from rasplens.errors import RaspLensError
+from rasplens.workflows import compare as module
 from rasplens.workflows.compare import _stems
 
 QUICK = ("--config", "quick", "--inputs", "50")
@@ -40,6 +42,22 @@ def test_reports_of_models_of_one_name_are_told_apart():
     assert stems["b/model.pt"] == "b_model"
 
 
+def test_a_model_in_the_working_directory_has_its_name(folder):
+    assert _stems(["."]) == {".": folder.name}
+    assert _stems(["../.."]) == {"../..": folder.parent.parent.name}
+
+
+def test_no_folder_is_left_where_nothing_is_compared(cli, folder, small_copy, monkeypatch):
+    def refused(*_, **__):
+        raise RaspLensError("The learned model's logits are NaN.")
+
+    monkeypatch.setattr(module, "rank", refused)
+    code, _, errors = cli("compare", "copy", "--learned", small_copy, "--program", "offset", "--out", "reports/a")
+    assert code == 2
+    assert errors.endswith("rasplens: The learned model's logits are NaN.\n")
+    assert [path.name for path in folder.iterdir()] == [small_copy]
+
+
 def test_models_whose_reports_would_have_one_name_and_foreign_reports_are_refused(cli, folder, small_copy):
     for name in ("a.one", "a.two"):
         copy(folder / small_copy, folder / name)
@@ -47,6 +65,7 @@ def test_models_whose_reports_would_have_one_name_and_foreign_reports_are_refuse
     code, _, errors = cli("compare", "copy", "--learned", "a.one", "--learned", "a.two", *QUICK, *programs)
     assert code == 2
     assert "Two results would be written to reports/a_offset.html" in " ".join(errors.split())
+    (folder / "reports").mkdir()  # it was not made
     (folder / "reports/a_offset.html").write_text("mine")
     code, _, errors = cli("compare", "copy", "--learned", "a.one", *QUICK, *programs)
     assert code == 2

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rasplens.errors import RaspLensError
 from rasplens.learned import LearnedModel, get_recipe, untrained
 from rasplens.model import save
 from rasplens.tasks import get_task
@@ -232,3 +233,20 @@ def test_the_files_that_options_name(folder):
 )
 def test_the_name_of_a_task_leads_into_no_other_folder(name, file):
     assert file_name(name) == file
+
+
+@pytest.mark.parametrize("out", ["precious", "precious/deep", "precious/deep/deeper"])
+def test_no_folder_is_made_in_a_file(folder, out):
+    (folder / "precious").write_text("mine")
+    with pytest.raises(RaspLensError, match=r"precious is no folder\. Give another --out"):
+        Destination(Path(out)).make_folder()
+    with pytest.raises(RaspLensError, match=r"no folder|does not exist"):
+        Destination(Path(out) / "file.html").check_file("file.html")
+
+
+def test_a_folder_is_checked_before_it_is_made(folder):
+    to = Destination(Path("new/deep"))
+    to.check_folder(Path("new/deep/one.html"))
+    assert not list(folder.iterdir())
+    to.make_folder()
+    assert (folder / "new" / "deep").is_dir()
