@@ -69,7 +69,7 @@ def check_size(path: Path) -> None:
         StorageError: In either case.
     """
     if not path.is_file():
-        raise StorageError(f"There is no file {path}.")
+        raise StorageError(f"{path} is no regular file." if path.exists() else f"There is no file {path}.")
     size, most = path.stat().st_size, MOST_OF_MEMORY * machine_memory()
     if size > most:
         raise StorageError(f"{path} has {size / 2**30:.0f} GiB, more than fits into memory: it is no such file.")

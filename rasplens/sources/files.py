@@ -47,6 +47,8 @@ def file_source(source: str) -> FileSource | None:
         raise RaspLensError(f"Say which program or task of {source}: {source}:NAME.")
     if not colon and not source.endswith(".rasp"):
         return None
+    if colon and not (file and name):
+        raise RaspLensError(f"{source!r} names no program or task. Say FILE.py:NAME or FILE.rasp:NAME.")
     found = FileSource(Path(file), name) if colon else FileSource(Path(source), None)
     if not found.path.is_file():
         raise RaspLensError(f"There is no file {found.path}.")

@@ -123,6 +123,8 @@ def test_a_missing_file_and_a_missing_folder_are_named(stored, tmp_path):
     model, _ = stored
     with pytest.raises(StorageError, match="There is no file"):
         load(tmp_path / "nowhere.safetensors")
+    with pytest.raises(StorageError, match="null is no regular file"):
+        load("/dev/null")
     with pytest.raises(StorageError, match=r"the folder .*absent does not exist"):
         save(model, tmp_path / "absent" / "model.safetensors")
 

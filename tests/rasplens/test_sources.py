@@ -7,6 +7,7 @@ from rasplens.compile.rasp.programs.catalogue import CATALOGUE
 from rasplens.errors import RaspLensError
 from rasplens.learned.compressor.compressed_model import compressed_by
 from rasplens.sources import Sizes, compile_source, learned_model, parse_vocab, reference, task_source
+from rasplens.sources.files import file_source
 from rasplens.sources.vocabularies import shown
 from rasplens.tasks import get_task
 
@@ -164,11 +165,18 @@ def test_tasks_come_from_data(own):
         ("own.py:nothing", Sizes(), "It defines histogram, word, task"),
         ("own.rasp:nothing", Sizes("a,b", 3), "defines no s-op 'nothing'"),
         ("none.rasp", Sizes(), "There is no file"),
+        ("own.rasp:", Sizes(), "names no program or task. Say"),
     ],
 )
 def test_what_is_no_task(own, source, sizes, said):
     with pytest.raises(RaspLensError, match=said):
         task_source(f"{own}/{source}", sizes)
+
+
+@pytest.mark.parametrize("source", [":", ":histogram", "own.py:"])
+def test_a_colon_has_a_file_before_it_and_a_name_behind_it(source):
+    with pytest.raises(RaspLensError, match=r"names no program or task\. Say FILE\.py:NAME or FILE\.rasp:NAME\."):
+        file_source(source)
 
 
 def test_programs_of_a_comparison_come_from_files(own):
