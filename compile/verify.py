@@ -72,7 +72,7 @@ class Verification:
 
     def __str__(self) -> str:
         extent = "all" if self.exhaustive else f"{self.checked:,} of"
-        outside = f", {self.undefined:,} of them outside the program's domain" if self.undefined else ""
+        outside = f", undefined at some position of {self.undefined:,} of them" if self.undefined else ""
         if self.counterexample is None and self.answers == 0:
             return f"NOTHING TO COMPARE: the program has no value on {extent} {_count(self.total)} inputs"
         verdict = "equal" if self.ok else f"WRONG: {self.counterexample}"

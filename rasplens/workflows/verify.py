@@ -60,6 +60,7 @@ def verification_values(check: Verification) -> dict[str, Any]:
         "total": check.total,
         "exhaustive": check.exhaustive,
         "undefined": check.undefined,
+        "answers": check.answers,
         "margin": check.margin,
         "counterexample": None if check.counterexample is None else str(check.counterexample),
     }

@@ -4,8 +4,8 @@ from dataclasses import replace
 import pytest
 from rasp_examples import EVERYTHING, HIST
 
-from rasplens.compile import compile_program, verify
-from rasplens.compile.rasp import Aggregate, Map, indices, numerical, tokens
+from rasplens.compile import CompileError, compile_program, verify
+from rasplens.compile.rasp import Aggregate, Map, SequenceMap, indices, numerical, tokens
 from rasplens.errors import RaspLensError
 from rasplens.model import Transformer
 
@@ -79,9 +79,21 @@ def test_inputs_without_a_value_are_counted_and_cannot_be_wrong():
     found = verify(compile_program(Aggregate(EVERYTHING, tokens), ["a", "b"], 2, partial="allow"))
     assert found.ok
     assert (found.checked, found.undefined) == (6, 2)
-    assert "2 of them outside the program's domain" in str(found)
+    assert "undefined at some position of 2 of them" in str(found)
     failing = verify(compile_program(Map(lambda t: 1 / t, tokens), [0, 1], 1, partial="allow"))
     assert (failing.checked, failing.undefined) == (2, 1)
+
+
+def test_answers_are_compared_beside_a_position_that_has_none():
+    place = SequenceMap(lambda token, place: token * (6 // place), tokens, indices)
+    compiled = compile_program(place, [1, 2], 2, defined_on=[[1, 2], [2, 2]], defined_at=[1])
+    found = verify(compiled)
+    assert found.ok
+    assert (found.checked, found.undefined, found.answers) == (6, 6, 4)
+    wrong = verify(replace(compiled, program=SequenceMap(lambda token, place: 6 // place, tokens, indices)))
+    assert wrong.counterexample.expected[1] != wrong.counterexample.got[1]
+    with pytest.raises(CompileError, match="place"):
+        compile_program(place.named("place"), [1, 2], 2, defined_on=[[1, 2]], defined_at=[0])
 
 
 def test_progress_is_reported():
