@@ -7,10 +7,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from rasplens.compile import rasp
-from rasplens.compile.ir import UNDEFINED, FiniteGraph
+from rasplens.compile.ir import FiniteGraph
 from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.rasp.input_space import InputSpace
-from rasplens.compile.variable import TOLERANCE, Variable, nearest
+from rasplens.compile.variable import TOLERANCE, Variable
 from rasplens.errors import RaspLensError
 from rasplens.model import Transformer
 
@@ -117,16 +117,11 @@ class Anatomy:
         Raises:
             UndefinedValue: If a variable holds a mixture elsewhere.
         """
-        found = {}
-        for name, variable in self.variables.items():
-            coordinates, tolerance = variable.read(streams[variable.written_at]), self.tolerance(variable)
-            if is_undefined is None or not is_undefined.any():
-                found[name] = variable.decode(coordinates, tolerance)
-                continue
-            codes, errors = nearest(variable, coordinates)
-            found[name] = np.where(errors > tolerance, UNDEFINED, codes)
-            found[name][~is_undefined] = variable.decode(coordinates[~is_undefined], tolerance)
-        return found
+        may_mix = False if is_undefined is None else is_undefined[:, None]
+        return {
+            name: variable.decode(variable.read(streams[variable.written_at]), self.tolerance(variable), may_mix)
+            for name, variable in self.variables.items()
+        }
 
     def __repr__(self) -> str:
         bos = "with" if self.has_bos else "without"

@@ -97,7 +97,9 @@ def compile_program(
         raise RaspLensError(
             "With a mask of its own, a position may see nothing but padding. Compile without `pad`."
         )
-    on = DefinedOn(partial, _as_ids(defined_on, inputs), defined_at)
+    on = DefinedOn(partial, _as_ids(defined_on, inputs), _positions(defined_at, max_len))
+    if on.at is not None and not on.within:
+        raise RaspLensError("defined_at says at which positions of defined_on: give these sequences as well.")
     lowered, whole, graph = _optimised(program, inputs, on, passes, limits)
     if causal and mask is None and not program.annotations.get("causal"):
         warn_where_causality_matters(program, whole, inputs, limits)
@@ -173,6 +175,20 @@ def _as_ids(sequences: Iterable[Sequence[Value]], inputs: InputSpace) -> list[np
         RaspLensError: If one does not fit the model.
     """
     return [np.array(batch) for batch in batches(sorted((inputs.ids(tuple(one)) for one in sequences), key=len))]
+
+
+def _positions(given: Sequence[int] | None, max_len: int) -> list[int] | None:
+    """Positions of sequences.
+
+    Raises:
+        RaspLensError: If there is none, or one is no position.
+    """
+    if given is None:
+        return None
+    positions = list(given)
+    if not positions or any(isinstance(at, bool) or at not in range(max_len) for at in positions):
+        raise RaspLensError(f"defined_at is positions from 0 to {max_len - 1}, one at least; got {given!r}.")
+    return positions
 
 
 def _whole_number(max_len: Any) -> int:

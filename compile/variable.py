@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from rasplens.compile.errors import UndefinedValue
 from rasplens.compile.rasp import Encoding, Value
@@ -138,25 +138,30 @@ class Variable:
         return {value_key(value): code for code, value in enumerate(self.values)}
 
     def decode(
-        self, coordinates: Float[np.ndarray, "*batch width"], tolerance: float = TOLERANCE
+        self,
+        coordinates: Float[np.ndarray, "*batch width"],
+        tolerance: float = TOLERANCE,
+        may_mix: Bool[np.ndarray, "*#batch"] | bool = False,
     ) -> Int[np.ndarray, "*batch"]:
         """The codes that coordinates stand for; -1 where undefined.
 
         Args:
             coordinates: What `read` gives.
             tolerance: How far they may be off a value, in the units of `nearest`.
+            may_mix: Where a mixture is undefined, and no error.
 
         Raises:
-            UndefinedValue: If some coordinates are a mixture, no value.
+            UndefinedValue: If some other coordinates are a mixture, no value.
         """
         codes, errors = nearest(self, coordinates)
-        if (errors > tolerance).any():
-            worst = coordinates[np.unravel_index(np.argmax(errors), errors.shape)]
+        is_mixture = errors > tolerance
+        if (is_refused := is_mixture & ~np.asarray(may_mix)).any():
+            worst = coordinates[np.unravel_index(np.argmax(np.where(is_refused, errors, 0)), errors.shape)]
             raise UndefinedValue(
                 f"{self.name!r} holds no single value but a mixture ({_describe(self, worst)}): an aggregate met "
                 "different values on this input. To average numbers, make the aggregate numerical(...)."
             )
-        return codes
+        return np.where(is_mixture, -1, codes)
 
 
 def nearest(

@@ -11,7 +11,7 @@ from rasplens.compile.analysis.reachable_values import reachable_values, values_
 from rasplens.compile.analysis.rounding import check_precision
 from rasplens.compile.errors import CompileError, PrecisionError
 from rasplens.compile.frontend.lowering import build_graph
-from rasplens.compile.frontend.undefined_inputs import DefinedOn, average_of_classes
+from rasplens.compile.frontend.undefined_inputs import DefinedOn, average_of_classes, check_defined_within
 from rasplens.compile.ir import FiniteGraph, Graph
 from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
 from rasplens.compile.rasp import Value
@@ -91,6 +91,7 @@ def defined_program(
         found_read = dict(zip(averages, values_read(finite, reads, space, limits, is_run), strict=True))
         known = {i: _joined(made_of.get(i), now) for i, now in found_read.items()}
         if all(made_of.get(i) == now for i, now in known.items()):
+            check_defined_within(program, space, on)
             return graph, finite
         made_of = known  # means that were not known may have hidden what others read
 

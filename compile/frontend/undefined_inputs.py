@@ -23,6 +23,7 @@ from rasplens.compile.ir import (
 )
 from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
 from rasplens.compile.rasp import Value
+from rasplens.compile.rasp.batch_interpreter import BatchInterpreter
 from rasplens.compile.rasp.input_space import InputSpace
 from rasplens.compile.rasp.interpreter import run
 
@@ -72,28 +73,45 @@ def average_of_classes(
     Raises:
         CompileError: If the program is undefined on some input where it may not be, with a smallest example.
     """
-    within = ((one, False) for one in _undefined_among(on.within, finite, space, limits, on.at))
-    anywhere = ((one, not on.is_all) for one in undefined_inputs(finite, space, limits))
-    for undefined, is_allowed in itertools.chain(within, anywhere):
+    within = _undefined_among(on.within, finite, space, limits)
+    for undefined in itertools.chain(within, undefined_inputs(finite, space, limits)):
         nodes = [finite.nodes[i] for i in undefined.nodes]
         for node in nodes:
             if not _is_undefined(node.expr, undefined.tokens, space):
                 if not isinstance(node, AggregateNode):
                     raise AssertionError(f"the trace finds no value for {node.name!r} where the interpreter does")
                 return node
-        if is_allowed:
-            continue
-        try:
-            run(program, undefined.tokens, mask=space.visible)
-        except UndefinedValue as error:
-            remedy = (
-                "The domain that was given contains this input: correct the one or the other."
-                if on.within or space.domain is not None
-                else 'Compile with partial="allow" (or --partial allow) to have the model refuse to answer there.'
-            )
-            raise CompileError(f"{error} {remedy}", nodes[0].expr) from None
-        raise AssertionError(f"the interpreter finds a value for {program.name!r}, of which a part has none")
+        if on.is_all:
+            raise _refusal(program, undefined.tokens, space, on)
     return None
+
+
+def check_defined_within(program: rasp.SOp, space: InputSpace, on: DefinedOn) -> None:
+    """Raises where a program has no value on inputs, and at positions, at which it has to have one.
+
+    Raises:
+        CompileError: With a shortest such input.
+    """
+    tables = BatchInterpreter(program, space.vocab, space.visible)
+    for ids in on.within:
+        if on.at is None:
+            _, fails = tables(ids)
+        else:
+            fails = ~tables.where_defined(ids)[1][:, [at for at in on.at if at < ids.shape[1]]].all(axis=1)
+        if fails.any():
+            raise _refusal(program, [space.vocab[token] for token in ids[fails.argmax()]], space, on)
+
+
+def _refusal(program: rasp.SOp, tokens: Sequence[Value], space: InputSpace, on: DefinedOn) -> CompileError:
+    """What is said of an input on which a program has no value."""
+    remedy = 'Compile with partial="allow" (or --partial allow) to have the model refuse to answer there.'
+    if on.within or space.domain is not None:
+        remedy = "The domain that was given contains this input: correct the one or the other."
+    try:
+        run(program, tokens, mask=space.visible)
+    except UndefinedValue as error:
+        return CompileError(f"{error} {remedy}", program)
+    raise AssertionError(f"the plain interpreter finds a value for {program.name!r} on {list(tokens)}")
 
 
 def _is_undefined(expr: rasp.RASPExpr, tokens: Sequence[Value], space: InputSpace) -> bool:
@@ -117,25 +135,17 @@ def _undefined_among(
     finite: FiniteGraph,
     space: InputSpace,
     limits: CompileLimits,
-    at: Sequence[int] | None = None,
 ) -> Iterator[UndefinedInput]:
-    """Inputs on which some variable is undefined, or on which the result reads such a one at some positions."""
     if not may_be_undefined(finite):
         return
     left = dict.fromkeys(range(len(finite.nodes)), limits.undefined_examples)
     for ids in batches:
         found = trace(finite, ids, space.visible)
-        fails = found.fails() if at is None else ~found.is_known(finite.output)[:, _within(at, ids)].all(axis=1)
-        for row in np.flatnonzero(fails).tolist():
+        for row in np.flatnonzero(found.fails()).tolist():
             nodes = tuple(i for i, where in sorted(found.failures.items()) if where[row])
             if left[nodes[0]]:
                 left[nodes[0]] -= 1
                 yield UndefinedInput(nodes, tuple(space.vocab[token] for token in ids[row].tolist()))
-
-
-def _within(positions: Sequence[int], ids: np.ndarray) -> list[int]:
-    """The positions that sequences have."""
-    return [position for position in positions if position < ids.shape[1]]
 
 
 def may_be_undefined(finite: FiniteGraph) -> bool:

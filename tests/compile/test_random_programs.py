@@ -160,6 +160,7 @@ def check_where_defined(program: SOp, causal: bool, optimize: bool | list[str], 
         if is_wanted and not is_never:
             raise
         return False
+    assert is_wanted  # else it is refused
     found = verify(compiled)
     assert found.counterexample is None, str(found)
     assert found.margin > 0.45

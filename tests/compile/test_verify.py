@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 from rasp_examples import EVERYTHING, HIST
 
-from rasplens.compile import CompileError, compile_program, verify
+from rasplens.compile import CompileError, compile_program, rasp, verify
 from rasplens.compile.rasp import Aggregate, Map, SequenceMap, indices, numerical, tokens
 from rasplens.errors import RaspLensError
 from rasplens.model import Transformer
@@ -94,6 +94,29 @@ def test_answers_are_compared_beside_a_position_that_has_none():
     assert wrong.counterexample.expected[1] != wrong.counterexample.got[1]
     with pytest.raises(CompileError, match="place"):
         compile_program(place.named("place"), [1, 2], 2, defined_on=[[1, 2]], defined_at=[0])
+
+
+def test_a_branch_that_is_never_taken_is_read_too():
+    """The graph drops it, and once the model was compiled though the program has no value."""
+    program = rasp.Where(Map(lambda _: True, tokens), tokens, Map(lambda token: 1 // token, tokens))
+    with pytest.raises(CompileError, match="undefined"):
+        compile_program(program, [0, 1], 2, defined_on=[[0, 1]], defined_at=[0])
+    assert verify(compile_program(program, [0, 1], 2, defined_on=[[0, 1]], defined_at=[1])).ok
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"defined_at": [0]}, "give these sequences as well"),
+        ({"defined_at": [], "defined_on": ["ab"]}, "one at least"),
+        ({"defined_at": [2], "defined_on": ["ab"]}, "positions from 0 to 1"),
+        ({"defined_at": [-1], "defined_on": ["ab"]}, "positions from 0 to 1"),
+        ({"defined_at": "01", "defined_on": ["ab"]}, "positions from 0 to 1"),
+    ],
+)
+def test_positions_that_ask_nothing_are_refused(given, why):
+    with pytest.raises(RaspLensError, match=why):
+        compile_program(tokens, "ab", 2, **given)
 
 
 def test_progress_is_reported():
