@@ -1,6 +1,7 @@
-"""What compression keeps of programs, in three parts, each with a place of its own on the page.
+"""What compression keeps of programs, in four parts, each with a place of its own on the page.
 
 python benchmarks/compression.py fast --write docs/compression.md                        # the published findings
+python benchmarks/compression.py starts --write docs/compression.md                      # one finding, six seeds
 python benchmarks/compression.py paper --write docs/compression.md                       # by the paper's recipe
 python benchmarks/compression.py sweep --write docs/compression.md --figure sweep.html   # every program
 """
@@ -19,7 +20,7 @@ from swept import add_arguments, swept
 
 from rasplens.compile import CompiledModel, compile_program
 from rasplens.compile.rasp.programs.catalogue import CATALOGUE
-from rasplens.learned import compress
+from rasplens.learned import compress, compress_many
 from rasplens.learned.compressor import CompressedModel
 from rasplens.learned.compressor.evaluation import Evaluation, baseline, evaluate
 from rasplens.learned.compressor.figures import draw_sweep
@@ -37,6 +38,9 @@ AS_PUBLISHED = {"causal": False, "optimize": False, "bos": True}
 
 DETAILS_OF = {"frac_prevs": (6, 4), "sort_unique": (8,)}
 """Widths of which more is shown; the first ones are those of the paper."""
+
+SEEDS = range(6)
+"""Random first maps from which the target of `sort_unique` is looked at."""
 
 RANDOM = replace(get_recipe("fast"), fitted=0, rates=(1.0,))
 """First maps as in the paper."""
@@ -65,12 +69,13 @@ JOBS: dict[str, list[Setting]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=["fast", "paper", "sweep"])
+    parser.add_argument("part", choices=["fast", "starts", "paper", "sweep"])
     parser.add_argument("--write", type=Path, help="the page to put the tables into")
     parser.add_argument("--figure", type=Path, help="where to draw the sweep")
     add_arguments(parser)
     arguments = parser.parse_args()
-    text = every_program(arguments) if arguments.part == "sweep" else measured(arguments)
+    parts = {"starts": starts, "sweep": every_program}
+    text = parts.get(arguments.part, measured)(arguments)
     show(text, arguments.write, f"compression-{arguments.part}")
 
 
@@ -80,6 +85,36 @@ def measured(arguments: argparse.Namespace) -> str:
     jobs = [Job("compression:finding", {"part": part, "number": i}) for i in range(len(JOBS[part]))]
     found = swept(jobs, arguments)
     return "\n\n".join(found["text"].fillna(found["error"]) if "text" in found else found["error"])
+
+
+def starts(arguments: argparse.Namespace) -> str:
+    """What becomes of the target of `sort_unique` from one random first map and from another."""
+    job = Job("compression:started", {"seeds": list(SEEDS), "d": DETAILS_OF["sort_unique"][0]})
+    frame = swept([job], arguments)
+    rows = [
+        [f"{row.seed:.0f}", f"{row.token:.4f}", f"{row.layers:.3f}", f"{row.cosine:.3f}",
+         _number(row.one_direction), _number(row.ordered)]
+        for row in frame.itertuples()
+    ]  # fmt: skip
+    headings = [
+        "seed",
+        "answers right",
+        "layers' cosine",
+        "target_pos: cosine",
+        "in one direction",
+        "in order along it",
+    ]
+    return f"### sort_unique (optimize=False; random first maps only): d = 8, by seed\n\n{table(headings, rows)}"
+
+
+def started(seeds: Sequence[int], d: int) -> list[Row]:
+    """`sort_unique` from random first maps: a row a seed."""
+    rows: list[Row] = []
+    for model in compress_many(compiled_entry("sort_unique", UNOPTIMISED), [d], seeds, RANDOM):
+        found = evaluate(model)
+        target = found.variables.set_index("variable").loc["target_pos", ["cosine", "one_direction", "ordered"]]
+        rows.append({"seed": model.seed, "token": found.token, "layers": found.cosine, **target.astype(float)})
+    return rows
 
 
 def every_program(arguments: argparse.Namespace) -> str:
