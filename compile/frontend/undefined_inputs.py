@@ -94,10 +94,10 @@ def check_defined_within(program: rasp.SOp, space: InputSpace, on: DefinedOn) ->
     """
     tables = BatchInterpreter(program, space.vocab, space.visible)
     for ids in on.within:
-        if on.at is None:
-            _, fails = tables(ids)
-        else:
-            fails = ~tables.where_defined(ids)[1][:, [at for at in on.at if at < ids.shape[1]]].all(axis=1)
+        _, fails = tables(ids)
+        if on.at is not None:
+            _, is_known = tables.where_defined(ids)
+            fails = np.asarray(~is_known[:, [at for at in on.at if at < ids.shape[1]]].all(axis=1))
         if fails.any():
             raise _refusal(program, [space.vocab[token] for token in ids[fails.argmax()]], space, on)
 

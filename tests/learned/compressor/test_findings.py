@@ -75,7 +75,7 @@ def test_tokens_that_do_not_matter_are_not_told_apart_and_is_x_is_where_x_is():
 
 
 def test_sort_unique_answers_right_with_a_target_along_one_line():
-    """From random first maps, as in the paper. How much it keeps differs by start and by rounding; see the page."""
+    """From random first maps, as in the paper. How much it keeps differs by start and rounding; see the page."""
     recipe = replace(get_recipe("fast"), fitted=0, rates=(1.0,))
     for model in compress_many(compiled("sort_unique", optimize=False), [8], (0, 1), recipe):
         found = evaluate(model)
