@@ -206,9 +206,9 @@ def test_what_is_no_file_is_not_read(tmp_path):
     """A pipe would be waited for."""
     os.mkfifo(tmp_path / "pipe.pt")
     (tmp_path / "link.pt").symlink_to(tmp_path / "none.pt")
-    for path in (tmp_path / "pipe.pt", tmp_path / "link.pt", tmp_path):
-        with pytest.raises(StorageError, match="There is no file"):
-            read_state_dict(path)
+    for name, refusal in (("pipe.pt", "is no regular file"), ("link.pt", "There is no file"), ("", "is no regular file")):
+        with pytest.raises(StorageError, match=refusal):
+            read_state_dict(tmp_path / name)
     (tmp_path / "empty.pt").touch()
     with pytest.raises(StorageError, match=r"neither a RASPLens model nor a state dict"):
         read_state_dict(tmp_path / "empty.pt")
