@@ -171,19 +171,30 @@ class Problem:
     @in_float64
     def damages(self, patched: Float[np.ndarray, "patch edge"]) -> Float[np.ndarray, "patch pair"]:
         """The damage to each pair, with several sets of edges patched."""
-        return np.stack([np.asarray(self.damages_of(jnp.asarray(each))) for each in self.answers(patched)])
+        return self._by_parts(patched, self._damages_of_sets)
 
     @in_float64
     def answers(self, patched: Float[np.ndarray, "patch edge"]) -> Float[np.ndarray, "patch pair answer logit"]:
-        """The logits of the answers, with several sets of edges patched, some at a time."""
+        """The logits of the answers, with several sets of edges patched."""
+        return self._by_parts(patched, lambda logits: logits)
+
+    def _by_parts(
+        self, patched: Float[np.ndarray, "patch edge"], measured: Callable[[jax.Array], jax.Array]
+    ) -> np.ndarray:
+        """What is measured of the answers' logits with each set of edges patched, `AT_ONCE` sets at a time."""
         whole = -len(patched) % AT_ONCE
         padded = np.concatenate([patched, np.zeros((whole, patched.shape[1]), dtype=patched.dtype)])
         tokens = jnp.asarray(self.tokens)
         parts = [
-            np.asarray(self.read(tokens, self.matrix(padded[first : first + AT_ONCE]), self.instead))
+            np.asarray(measured(self.read(tokens, self.matrix(padded[first : first + AT_ONCE]), self.instead)))
             for first in range(0, len(padded), AT_ONCE)
         ]
         return np.concatenate(parts)[: len(patched)]
+
+    @cached_property
+    def _damages_of_sets(self) -> Callable[[jax.Array], jax.Array]:
+        """`damages_of`, of several sets of patched edges."""
+        return jax.jit(jax.vmap(self.damages_of))
 
     @in_float64
     def damages_of(self, own: jax.Array) -> jax.Array:

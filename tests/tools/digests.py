@@ -68,7 +68,7 @@ def of_model(transformer: object) -> str:
 
 
 def entries(prefix: str) -> Iterator[tuple[str, str]]:
-    for kind in (compiled, trained, compressed, compared):
+    for kind in (compiled, trained, compressed, implementing, compared):
         if kind.__name__.startswith(prefix.partition(" ")[0]) or prefix.startswith(kind.__name__):
             yield from ((name, digest) for name, digest in kind() if name.startswith(prefix))
 
@@ -128,6 +128,20 @@ def compressed() -> Iterator[tuple[str, str]]:
     for width in (6, 8):
         model = compress(made, width, recipe, 1)
         yield f"compressed histogram {width}", of_arrays(model.projection, *(np.array(model.history).T))
+
+
+def implementing() -> Iterator[tuple[str, str]]:
+    from rasplens.compile import programs as library
+    from rasplens.learned import SIITRecipe, ordinary_architecture, train_to_implement
+    from rasplens.tasks import compile_for, task_from_program
+
+    for name in ("induction", "histogram"):
+        task = task_from_program(getattr(library, name)(), "abc", 5, causal=name == "induction")
+        compiled = compile_for(task)
+        recipe = SIITRecipe(steps=120, cycles=1, warmup=20)
+        model = train_to_implement(compiled, task, ordinary_architecture(compiled, d_model=16), recipe, 2)
+        accuracy = [model.accuracy.behaviour, model.accuracy.least_interchange, model.accuracy.least_strict]
+        yield f"implementing {name}", of_model(model.transformer) + of_arrays(np.array(accuracy))
 
 
 def compared() -> Iterator[tuple[str, str]]:
