@@ -14,8 +14,8 @@ from page import show, table
 from swept import add_arguments, chosen, swept
 
 from rasplens.compare import compare
+from rasplens.compare.claims.claim import UNTESTABLE
 from rasplens.compare.config import PRESETS, Preset
-from rasplens.compare.verdict.claims import UNTESTABLE
 from rasplens.compare.verdict.verdict import IMPLEMENTS
 from rasplens.compile.rasp.programs.catalogue import CATALOGUE, Entry
 from rasplens.errors import RaspLensError

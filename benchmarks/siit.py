@@ -23,9 +23,9 @@ from program_sets import SETS, SHAPES, compiled_task, shape_of
 from swept import RESULTS, add_arguments, chosen, swept
 
 from rasplens.compare import compare
+from rasplens.compare.claims.claim import UNTESTABLE
 from rasplens.compare.config import PRESETS, Preset
 from rasplens.compare.verdict.calibration.labelled_pairs import SIIT_REACHES
-from rasplens.compare.verdict.claims import UNTESTABLE
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT
 from rasplens.errors import RaspLensError
 from rasplens.learned import SIITRecipe, load_learned, train_to_implement

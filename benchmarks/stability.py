@@ -14,15 +14,13 @@ import numpy as np
 import pandas as pd
 from page import show, table
 
+from rasplens.compare.claims.claim import UNTESTABLE, Claim, share
+from rasplens.compare.claims.edges.agreement import route_tests
 from rasplens.compare.config import get_config
-from rasplens.compare.evidence.collection import causal_tests
-from rasplens.compare.evidence.routes.agreement import route_tests
 from rasplens.compare.models.pairing import pair
 from rasplens.compare.models.vocabulary import Vocabulary, vocabulary_of
 from rasplens.compare.verdict.calibration.circuits import CIRCUITS, HARD
-from rasplens.compare.verdict.claims import UNTESTABLE, Claim, share
-from rasplens.compare.verdict.program_claims import program_claims
-from rasplens.compare.verdict.verdict import UNKNOWN, Verdict, verdict
+from rasplens.compare.verdict.verdict import UNKNOWN, Verdict
 from rasplens.compile import CompiledModel, compile_program
 from rasplens.model import HasTransformer, disguise
 from rasplens.tasks import Task
@@ -56,7 +54,7 @@ class Case:
     def verdict(self, config: str, seed: int = 0) -> Verdict:
         """The verdict, by the tests of the claims alone."""
         pairing = pair(self.compiled, self.model, self.task, get_config(config), seed, self.vocabulary)
-        return verdict(program_claims(pairing, causal_tests(pairing, {}, seed), seed))
+        return judge(pairing, seed)
 
 
 def main() -> None:
@@ -88,11 +86,11 @@ def symmetries(config: str) -> str:
     """Every claim on models in other weights, beside the same on the model itself."""
     changed, total, furthest = [], 0, 0.0
     for case in cases():
-        plain = _by_claim(case.verdict(config))
+        plain = _by_subject(case.verdict(config))
         for seed, (basis, condition) in enumerate(BASES):
             weights = case.model.transformer
             twin = disguise(weights, seed, basis=basis, condition=condition, extra_width=2)
-            claims = _by_claim(replace(case, model=twin).verdict(config))
+            claims = _by_subject(replace(case, model=twin).verdict(config))
             for claim in {**plain, **claims}:
                 ours, theirs = plain.get(claim), claims.get(claim)
                 total += 1
@@ -101,7 +99,7 @@ def symmetries(config: str) -> str:
                 said = [UNTESTABLE if one is None else one.status for one in (ours, theirs)]
                 if said[0] != said[1]:
                     kind = basis if basis == "orthogonal" else f"{basis} by {condition:g}"
-                    changed.append([case.name, kind, claim, *said])
+                    changed.append([case.name, kind, str(claim), *said])
         print(case.name, len(changed), furthest, file=sys.stderr, flush=True)
     rows = [
         ["claims compared", f"{total:,}", ""],
@@ -112,9 +110,12 @@ def symmetries(config: str) -> str:
     return f"### Exact symmetries (`{config}`)\n\n{table(['', 'measured', 'to reach'], rows)}\n\n{listed}".rstrip()
 
 
-def _by_claim(found: Verdict) -> dict[str, Claim]:
-    """The claims by what they say, without the names of heads: a disguise permutes them."""
-    return {claim.claim.partition(" attends ")[2] or claim.claim: claim for claim in found.all_claims}
+def _by_subject(found: Verdict) -> dict[Subject, Claim]:
+    """The claims by what they are about, without the model's heads: a disguise permutes them."""
+    return {
+        replace(claim.subject, heads=()) if isinstance(claim.subject, AttendsLike) else claim.subject: claim
+        for claim in found.all_claims
+    }
 
 
 def seeds(config: str) -> str:
@@ -168,7 +169,7 @@ def coverage(config: str) -> str:
             for one in tests:
                 for part in ("changed", "kept"):
                     if len(trials := getattr(one, part)):
-                        found.setdefault(f"{one.questions.claim}, {part}", []).append(trials)
+                        found.setdefault(f"{one.questions.subject}, {part}", []).append(trials)
         for claim, draws in found.items():
             everywhere = float(np.concatenate(draws).mean())
             if not 0.02 < everywhere < 0.98:  # nothing is left to chance

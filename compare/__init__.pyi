@@ -7,7 +7,7 @@ from .config import (
     PRESETS,
     CompareConfig,
 )
-from .evidence.behaviour import (
+from .models.distinguishing import (
     discriminate,
 )
 from .models.pairing import (

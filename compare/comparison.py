@@ -11,17 +11,17 @@ import pandas as pd
 from markupsafe import Markup
 
 from rasplens import __version__
+from rasplens.compare.axes import Axis
+from rasplens.compare.claims.claim import UNTESTABLE
 from rasplens.compare.evidence.ablation.profiles import Correlation, Overlap
-from rasplens.compare.evidence.axes import Axis
 from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.verdict.claims import UNTESTABLE
 from rasplens.compare.verdict.headline import headline
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN, Verdict
 from rasplens.errors import RaspLensError
 from rasplens.model.storage import StorageError, checksum, reading, write_atomically
 from rasplens.tasks import Accuracy
 
-FORMAT = 6
+FORMAT = 7
 """Of stored comparisons: another number for every change of what the tables hold."""
 
 
@@ -39,7 +39,7 @@ class Comparison:
         seed: Of inputs and controls.
         accuracies: Of `program`, `compiled`, `learned` and `untrained`, on those inputs. Where answers are next
             tokens, also `generated`: of the learned model that reads its own.
-        axes: The evidence, see `rasplens.compare.evidence.axes`.
+        axes: The evidence, see `rasplens.compare.axes`.
         verdict: What it says.
         tables: Tidy frames by name; see the function that makes each: examples, behaviour, interchange, attention,
             shared_heads, decodability, representations, overlaps, similarity, matched_profiles, and

@@ -5,20 +5,19 @@ from dataclasses import replace
 from itertools import combinations, permutations
 from typing import Any
 
+from rasplens.compare.claims.catalogue import CLAIMS, Progress, examine
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.config import CompareConfig, Preset, get_config
-from rasplens.compare.evidence import collection
+from rasplens.compare.descriptions import STAGES as DESCRIBED
+from rasplens.compare.descriptions import descriptions
 from rasplens.compare.evidence.ablation.measurement import METHODS
 from rasplens.compare.evidence.ablation.profiles import correlate, critical_overlap
-from rasplens.compare.evidence.behaviour import DistinguishingInputs, discriminate
-from rasplens.compare.evidence.collection import Progress, collect_evidence
-from rasplens.compare.evidence.descriptions import descriptions
+from rasplens.compare.models.distinguishing import DistinguishingInputs, discriminate
 from rasplens.compare.models.pairing import pair
 from rasplens.compare.models.threads import few_threads
 from rasplens.compare.models.vocabulary import GivenVocabulary
 from rasplens.compare.ranking import Ranking
 from rasplens.compare.report.findings import findings
-from rasplens.compare.verdict.program_claims import program_claims
 from rasplens.compare.verdict.verdict import IMPLEMENTS, verdict
 from rasplens.compile import CompiledModel, program_text
 from rasplens.compile.rasp import SOp
@@ -26,7 +25,7 @@ from rasplens.errors import RaspLensError
 from rasplens.model import transformer_of
 from rasplens.tasks import Task, as_task, compile_for
 
-STAGES = (*collection.STAGES, "descriptions")
+STAGES = (*(kind.name for kind in CLAIMS), *DESCRIBED)
 """What `progress` is called with, in order."""
 
 
@@ -63,12 +62,11 @@ def compare(
     """
     task = as_task(task)
     compiled = _reference(reference, task)
+    begin = progress or (lambda stage: None)
     with few_threads(compiled, learned):
-        pairing = pair(compiled, learned, task, get_config(config), seed, vocabulary, as_part)
-        found = collect_evidence(pairing, distinguishing or {}, seed, progress)
-        if progress is not None:
-            progress(STAGES[-1])
-        tables = descriptions(pairing, found, seed)
+        pairing = pair(compiled, learned, task, get_config(config), seed, vocabulary, as_part, distinguishing)
+        claims, evidence = examine(pairing, seed, begin)
+        found = descriptions(pairing, evidence, seed, begin)
     edges = found.edges["compiled"].table, found.edges["learned"].table
     draws = pairing.config.profile_permutations
     comparison = Comparison(
@@ -81,8 +79,8 @@ def compare(
         seed=seed,
         accuracies=pairing.accuracies(),
         axes=found.axes,
-        verdict=verdict(program_claims(pairing, found.causal, seed)),
-        tables={name: table for name, table in tables.items() if len(table) or name in Comparison.ALWAYS},
+        verdict=verdict(claims),
+        tables={name: table for name, table in found.tables.items() if len(table) or name in Comparison.ALWAYS},
         correlations={method: correlate(*edges, method, seed, draws) for method in METHODS},
         overlaps={method: critical_overlap(*edges, method) for method in METHODS},
         pairing=pairing,

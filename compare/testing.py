@@ -24,10 +24,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool
 
+from rasplens.compare.axes import Axis, above
 from rasplens.compare.config import CompareConfig
 from rasplens.compare.evidence.ablation.edges import edge_effects
 from rasplens.compare.evidence.ablation.measurement import METHODS
-from rasplens.compare.evidence.axes import Axis, above
 from rasplens.compare.evidence.subspaces.decodability import CONTROLS, best_points, decodability
 from rasplens.compare.experiments.reach import reaching_edges
 from rasplens.compare.models.pairing import pair

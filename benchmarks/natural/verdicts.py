@@ -16,10 +16,8 @@ from benchmarks.natural.mechanisms import Mechanism, get_mechanism
 from benchmarks.page import table
 from benchmarks.swept import add_arguments, swept
 from rasplens.compare.config import PRESETS, Preset, get_config
-from rasplens.compare.evidence.collection import causal_tests
 from rasplens.compare.models.pairing import pair
-from rasplens.compare.verdict.program_claims import program_claims
-from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, UNKNOWN, verdict
+from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, UNKNOWN, judge
 from rasplens.compile import CompiledModel
 from rasplens.model import load
 from rasplens.sweeps import Job
@@ -60,7 +58,7 @@ def compared(mechanism: str, program: str, path: str, config: Preset, **labels: 
     if compiled.transformer.config.n_layers > MOST_LAYERS:
         return {"left_out": "a rival that no model here has room for"}
     pairing = pair(compiled, load(path), _mechanism(mechanism).task, get_config(config), 0)
-    said = verdict(program_claims(pairing, causal_tests(pairing, {}, 0), 0))
+    said = judge(pairing, 0)
     return {"verdict": said.answer, **said.levels, "reasons": " ".join(said.reasons[:2])}
 
 

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from rasplens.compare.config import CompareConfig, Preset, get_config
-from rasplens.compare.evidence.interchange.coordinates import Subspace, Subspaces, whole
-from rasplens.compare.evidence.interchange.das import distributed_alignment_search
-from rasplens.compare.evidence.interchange.pairs import (
+from rasplens.compare.claims.interchange.coordinates import Subspace, Subspaces, whole
+from rasplens.compare.claims.interchange.das import distributed_alignment_search
+from rasplens.compare.claims.interchange.pairs import (
     InterchangePairs,
     interchange_pairs,
     interchangeable_positions,
     why_not_interchangeable,
 )
-from rasplens.compare.evidence.interchange.patching import agreement
-from rasplens.compare.evidence.interchange.sites import mapped_subspaces
-from rasplens.compare.evidence.interchange.stream_axes import stream_axes
+from rasplens.compare.claims.interchange.patching import agreement
+from rasplens.compare.claims.interchange.sites import mapped_subspaces
+from rasplens.compare.claims.interchange.stream_axes import stream_axes
+from rasplens.compare.config import CompareConfig, Preset, get_config
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.experiments.reach import reaching
 from rasplens.compare.experiments.setup import CONFIG, width_of

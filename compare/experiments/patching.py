@@ -9,10 +9,10 @@ from typing import Any, get_args
 import numpy as np
 from jaxtyping import Bool, Int
 
+from rasplens.compare.claims.edges.edge_patching import Part, patched, why_not_patchable
+from rasplens.compare.claims.interchange.coordinates import Subspace, whole
+from rasplens.compare.claims.interchange.patching import taken
 from rasplens.compare.config import CompareConfig, Preset, get_config
-from rasplens.compare.evidence.interchange.coordinates import Subspace, whole
-from rasplens.compare.evidence.interchange.patching import taken
-from rasplens.compare.evidence.routes.edge_patching import Part, patched, why_not_patchable
 from rasplens.compare.experiments.reach import reaching, reaching_edges, seen_edges, varying, varying_edges
 from rasplens.compare.experiments.setup import CONFIG, width_of
 from rasplens.compare.models.studied_model import StudiedModel, as_studied_model

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Bool
 
-from rasplens.compare.evidence.routes.edge_patching import HIDDEN, LETTERS, ROUNDING, Part
+from rasplens.compare.claims.edges.edge_patching import HIDDEN, LETTERS, ROUNDING, Part
 from rasplens.compare.models.studied_model import StudiedModel, projection_point, scores_point
 
 READ_BY_OTHERS = "k", "v"

@@ -1,7 +1,8 @@
 """The two models on the same inputs, position by position and answer by answer."""
 
 import copy
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -10,6 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 
 from rasplens.compare.config import CompareConfig
+from rasplens.compare.models.distinguishing import DistinguishingInputs
 from rasplens.compare.models.inputs import balance, fitting_inputs, scored_inputs
 from rasplens.compare.models.relevance import relevant_positions, relevant_rows
 from rasplens.compare.models.studied_model import Head, StudiedModel, as_studied_model
@@ -49,6 +51,7 @@ class Pairing:
             and chosen there, and scored here. None for that pairing itself.
         out_of_distribution: The same models on inputs whose tokens are drawn independently: on the task's own,
             variables may go together that nothing but their meaning tells apart.
+        distinguishing: By the name of an alternative program, inputs that tell it from the reference.
     """
 
     task: Task
@@ -62,6 +65,7 @@ class Pairing:
     as_part: bool = False
     fitting: "Pairing | None" = None
     out_of_distribution: "Pairing | None" = None
+    distinguishing: Mapping[str, DistinguishingInputs] = field(default_factory=dict)
 
     @property
     def n_inputs(self) -> int:
@@ -138,6 +142,7 @@ def pair(
     seed: int,
     vocabulary: GivenVocabulary | None = None,
     as_part: bool = False,
+    distinguishing: Mapping[str, DistinguishingInputs] | None = None,
 ) -> Pairing:
     """A compiled and a learned model on the same held-out inputs of a task, chosen by the seed.
 
@@ -151,6 +156,7 @@ def pair(
         vocabulary: The learned model's vocabulary for the task, if it is not the task's own.
         as_part: Whether only the answers that the program has are asked for, and nothing is said of what else the
             model reads for them.
+        distinguishing: By the name of an alternative program, inputs that tell it from the reference.
 
     Raises:
         RaspLensError: If the learned side is no model or does not fit the task, or the inputs are too few.
@@ -176,6 +182,7 @@ def pair(
         untrained=replace(studied, model=untrained_control(studied.model, control)),
         config=config,
         as_part=as_part,
+        distinguishing=distinguishing or {},
     )
     fitting = fitting_inputs(task, compiled.program, config.n_fitting, rng)
     others = out_of_distribution_inputs(task, rng, config.n_fitting)

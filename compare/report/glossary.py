@@ -1,29 +1,7 @@
 """The terms of a comparison, each in one sentence: what the report and docs/glossary.md show."""
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Term:
-    """A term and its meaning.
-
-    Attributes:
-        name: The term.
-        meaning: One sentence.
-        module: Where it is made, below `rasplens.compare`.
-        columns: The columns of tables, axes and answers that it explains.
-    """
-
-    name: str
-    meaning: str
-    module: str
-    columns: tuple[str, ...] = ()
-
-    @property
-    def where(self) -> str:
-        """The module, and the columns in parentheses."""
-        columns = ", ".join(f"`{column}`" for column in self.columns)
-        return f"`{self.module}`" + (f" ({columns})" if columns else "")
+from rasplens.compare.claims.catalogue import CLAIMS
+from rasplens.compare.term import Term
 
 
 def _with_methods(*ends: str) -> tuple[str, ...]:
@@ -93,7 +71,7 @@ GLOSSARY = (
     Term("neuron", "A unit of an MLP, after its non-linearity.", "evidence.ablation.effects", ("neuron",)),
     Term(
         "causally relevant",
-        "Zeroing the activation at this position changes an answer's logits.",
+        "An activation that is exchanged for that of another input or position changes an answer's logits there.",
         "models.relevance",
     ),
     Term(
@@ -103,35 +81,26 @@ GLOSSARY = (
         ("n", "inputs"),
     ),
     Term(
-        "distinguishing inputs",
-        "Inputs on which alternative programs differ in their answers, or in what they read.",
-        "evidence.behaviour",
-    ),
-    Term(
         "alternative program",
         "Another program for the same task, which the learned model might implement instead.",
         "ranking",
     ),
-    Term(
-        "out-of-distribution inputs",
-        "Inputs in the task's layout whose tokens are drawn independently.",
-        "evidence.behaviour",
-    ),
+    *(term for kind in CLAIMS for term in kind.terms),
     Term(
         "axis",
         "One kind of evidence that describes, from its best control (0) to the compiled model itself (1).",
-        "evidence.axes",
+        "axes",
         ("name", "score", "note"),
     ),
     Term(
         "has no score",
         "An axis without a score could not be measured on these inputs; its note says why.",
-        "evidence.axes",
+        "axes",
     ),
     Term(
         "interval",
         "The 95 % bootstrap interval over inputs; models and sites stay as they are.",
-        "evidence.axes",
+        "axes",
         ("low", "high"),
     ),
     Term(
@@ -139,132 +108,6 @@ GLOSSARY = (
         "The share of permutations that reach the observed score.",
         "evidence.ablation.profiles",
         ("p",),
-    ),
-    Term(
-        "behaviour",
-        "The axis of answers: the share on which model and program agree.",
-        "evidence.behaviour",
-        ("behaviour", "agreement"),
-    ),
-    Term(
-        "exhaustive",
-        "Whether the inputs asked are all that there are of that kind: then nothing is left to chance.",
-        "evidence.behaviour",
-        ("exhaustive",),
-    ),
-    Term(
-        "undefined",
-        "The share of the answers asked for that the program does not have: a model that has one does not agree.",
-        "evidence.behaviour",
-        ("undefined",),
-    ),
-    Term("right", "The share of answers that are the task's own target.", "evidence.behaviour", ("right",)),
-    Term(
-        "interchange",
-        "The axis of interchange interventions: a variable's subspace is patched from another input.",
-        "evidence.interchange.accuracy",
-        ("interchange",),
-    ),
-    Term(
-        "interchange pairs",
-        "Pairs of a base and a source input between which one variable of the program is interchanged.",
-        "evidence.interchange.pairs",
-        ("pairs",),
-    ),
-    Term(
-        "intervention mask",
-        "The positions of each interchange pair at which the variable is taken from the source.",
-        "evidence.interchange.pairs",
-    ),
-    Term(
-        "IIA",
-        "Interchange-intervention accuracy: of the answers that must change, the share that are the program's.",
-        "evidence.interchange.accuracy",
-        ("iia",),
-    ),
-    Term(
-        "specificity",
-        "Of the answers that must not change, the share that stay the program's.",
-        "evidence.interchange.accuracy",
-        ("specificity",),
-    ),
-    Term(
-        "site",
-        "The hook point, the method (component, linear map or DAS) and the subspace of an interchange.",
-        "evidence.interchange.sites",
-        ("method", "rank", "linear map"),
-    ),
-    Term(
-        "component",
-        "All of what a head gathers, or of what a layer's heads or MLP write: interchanged whole, without a map.",
-        "evidence.interchange.sites",
-        ("component",),
-    ),
-    Term(
-        "ceiling",
-        "What the same search reaches in the compiled model itself, where the variable is known to be.",
-        "evidence.interchange.accuracy",
-        ("ceiling",),
-    ),
-    Term(
-        "DAS",
-        "Distributed alignment search: a subspace learned by gradient descent on interchange pairs.",
-        "evidence.interchange.das",
-        ("DAS",),
-    ),
-    Term(
-        "full-stream patching",
-        "A control of interchange: the whole residual stream is taken from the source.",
-        "evidence.interchange.accuracy",
-        ("full_stream",),
-    ),
-    Term(
-        "random subspaces",
-        "A control of interchange: subspaces of the same rank among the directions that the stream varies along.",
-        "evidence.interchange.accuracy",
-        ("random",),
-    ),
-    Term(
-        "active and dormant part",
-        "Of what an interchange changes and the model reads: the part that moves with the variable, and the rest.",
-        "evidence.interchange.active_directions",
-        ("active", "dormant"),
-    ),
-    Term(
-        "mean-ablated subspace",
-        "The accuracy drop when a variable's subspace, or a random one, is held at its mean over inputs.",
-        "evidence.interchange.accuracy",
-        ("ablated", "ablated_random"),
-    ),
-    Term(
-        "edge patching",
-        "In all layers and heads at once, values, keys or queries along some edges are taken from another input.",
-        "evidence.routes.edge_patching",
-        ("part", "edges"),
-    ),
-    Term(
-        "route",
-        "Which attention edges information takes between positions, and what decides: keys, queries or a count.",
-        "evidence.routes.agreement",
-        ("routes",),
-    ),
-    Term(
-        "posable question",
-        "An intervention after which selections, variables and answers are such as some input of the task has.",
-        "evidence.posable",
-        ("drawn",),
-    ),
-    Term(
-        "changed and kept answers",
-        "Of those that an edge patch should change (or should not), the share that come out as the program says.",
-        "evidence.routes.agreement",
-        ("changed", "n_changed", "kept", "n_kept"),
-    ),
-    Term(
-        "controls of edge patching",
-        "The answers expected of other pairs, and what stays when all edges between positions are patched.",
-        "evidence.routes.agreement",
-        ("control_changed", "control_kept"),
     ),
     Term(
         "attention",
@@ -401,13 +244,13 @@ GLOSSARY = (
     Term(
         "claim",
         "What a program says of a model that implements it, tested by independent trials.",
-        "verdict.claims",
+        "claims.claim",
         ("claim", "control", "substantial", "reason"),
     ),
     Term(
         "status of a claim",
         "It holds, fails, is open (cannot tell), or is not testable on these inputs or in this model.",
-        "verdict.claims",
+        "claims.claim",
         ("status", "holds", "fails", "not testable"),
     ),
     Term(
@@ -419,7 +262,7 @@ GLOSSARY = (
     Term(
         "interval of a claim",
         "The 95 % interval of a share of trials (Wilson 1927), over all programs that are compared (Bonferroni).",
-        "verdict.claims",
+        "claims.claim",
     ),
     Term(
         "labelled calibration set",

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from rasplens.compare.axes import AxisName
 from rasplens.compare.comparison import Comparison
-from rasplens.compare.evidence.axes import AxisName
 
 CLEARLY = 0.1
 """How far a score must stand above its best control to be called clearly above it."""

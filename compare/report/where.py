@@ -4,10 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rasplens.compare.claims.attention import AttendsLike
+from rasplens.compare.claims.claim import UNTESTABLE, Claim, Status, Subject
+from rasplens.compare.claims.edges.questions import GatheredEdges
+from rasplens.compare.claims.joint import TwoVariables
+from rasplens.compare.claims.variables import OneVariable
 from rasplens.compare.comparison import Comparison
+from rasplens.compare.models.studied_model import Head
 from rasplens.compare.report.attention_view import best_matches, head_name
 from rasplens.compare.report.sentences import table
-from rasplens.compare.verdict.claims import UNTESTABLE, Claim, Status
 
 SCORES = {
     "iia": "IIA",
@@ -45,12 +50,12 @@ def variables_found(comparison: Comparison) -> list[Found]:
     sites = {row["variable"]: row for row in table(comparison, "interchange").to_dict(orient="records")}
     found = []
     for claim in comparison.verdict.all_claims:
-        if claim.kind == "variables":
-            name = claim.claim.removeprefix("variable ").removeprefix("variables ")
-            site = sites.get(name)
+        if isinstance(claim.subject, OneVariable | TwoVariables):
+            names = claim.subject.names
+            site = sites.get(names[0]) if len(names) == 1 else None
             where = f"{site['point']} ({site['method']}, rank {site['rank']:.0f})" if site else "–"
             evidence = f"{claim.reason[0].upper()}{claim.reason[1:]}." + (f" {_scores(site)}." if site else "")
-            found.append(Found(name, where, claim.status, score_text(claim), evidence))
+            found.append(Found(" and ".join(names), where, claim.status, score_text(claim), evidence))
     return found
 
 
@@ -60,23 +65,32 @@ def _scores(site: Mapping[str, Any]) -> str:
 
 
 def heads_found(comparison: Comparison) -> list[Found]:
-    """Each compiled head, the learned head that attends most like it, and whether its edges are gathered along."""
+    """Each compiled head, the learned head that attends most like it, and the claims on what it gathers.
+
+    Where several are about a head, the status is that of the first that could be tested.
+    """
     found = table(comparison, "attention")
-    claims = {claim.claim: claim for claim in comparison.verdict.all_claims if claim.kind == "routes"}
     heads = []
     for compiled, learned in best_matches(comparison).items():
         is_row = (found[["compiled_layer", "compiled_head", "layer", "head"]] == [*compiled, *learned]).all(axis=1)
         row = found[is_row].iloc[0]
-        claim = claims.get(f"{row['variable']} gathers along its selector's edges")
         evidence = f"Similarity {row['similarity']:.2f}, with another input's rows {row['shuffled']:.2f}"
         if row["concordance"] == row["concordance"]:
             evidence += f", concordance {row['concordance']:.2f}"
-        if claim is not None:
-            evidence += f". {claim.claim}: {score_text(claim)}; {claim.reason}"
-        status = UNTESTABLE if claim is None else claim.status
+        claims = [claim for claim in comparison.verdict.all_claims if _is_about(claim.subject, compiled)]
+        for claim in claims:
+            evidence += f". {claim.words}: {score_text(claim)}; {claim.reason}"
+        status: Status = next((claim.status for claim in claims if claim.status != UNTESTABLE), UNTESTABLE)
         what = f"{head_name(compiled)}, {row['variable']}"
         heads.append(Found(what, head_name(learned), status, f"{row['similarity']:.2f}", f"{evidence}."))
     return heads
+
+
+def _is_about(subject: Subject, compiled: Head) -> bool:
+    """Whether a claim is about what a compiled head gathers, or where it attends."""
+    if isinstance(subject, GatheredEdges):
+        return compiled in subject.heads
+    return isinstance(subject, AttendsLike) and subject.compiled == compiled
 
 
 def score_text(claim: Claim) -> str:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rasplens.compare.verdict.claims import FAILS, HOLDS, OPEN, UNTESTABLE, Claim
+from rasplens.compare.claims.claim import FAILS, HOLDS, OPEN, UNTESTABLE, Claim
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN, LevelAnswer, Verdict
 
 SAID = {
@@ -52,7 +52,7 @@ class Headline:
 def headline(program: str, verdict: Verdict) -> Headline:
     """The verdict on a program, its levels and why."""
     lines = tuple(
-        LevelLine(level, answer, _counts([claim for claim in verdict.all_claims if claim.kind == level]))
+        LevelLine(level, answer, _counts([claim for claim in verdict.all_claims if claim.level == level]))
         for level, answer in verdict.levels.items()
     )
     return Headline(SAID[verdict.answer].format(repr(program)), lines, tuple(_reasons(verdict)))
@@ -78,14 +78,14 @@ def _reasons(verdict: Verdict) -> list[str]:
         for status in (FAILS, OPEN)
         for claim in sorted(verdict.of_status(status), key=lambda claim: claim.score)
     ]
-    sentences = [f"{_status(claim)}: {claim.claim}, {_interval(claim)}." for claim in decisive]
+    sentences = [f"{_status(claim)}: {claim.words}, {_interval(claim)}." for claim in decisive]
     held = verdict.of_status(HOLDS)
     if not decisive and held:
         least = min(held, key=lambda claim: claim.low)
-        sentences.append(f"The claim that holds least clearly: {least.claim}, {_interval(least)}.")
+        sentences.append(f"The claim that holds least clearly: {least.words}, {_interval(least)}.")
     untested = verdict.of_status(UNTESTABLE)
-    with_why = [f"{claim.claim} ({claim.reason})" for claim in untested]
-    names = with_why if len(untested) <= MOST_EXPLAINED else [claim.claim for claim in untested]
+    with_why = [f"{claim.words} ({claim.reason})" for claim in untested]
+    names = with_why if len(untested) <= MOST_EXPLAINED else [claim.words for claim in untested]
     last = [f"Not testable: {', '.join(names)}."] if untested else []
     room = MOST - len(last)
     if len(sentences) > room:

@@ -10,7 +10,10 @@ from typing import Any, Final, Literal, get_args
 
 import pandas as pd
 
-from rasplens.compare.verdict.claims import FAILS, HOLDS, OPEN, UNTESTABLE, Claim, Level, claims_table
+from rasplens.compare.claims.catalogue import SUBJECTS, examine
+from rasplens.compare.claims.claim import FAILS, HOLDS, OPEN, UNTESTABLE, Claim, Level, claims_table
+from rasplens.compare.claims.variables import OneVariable
+from rasplens.compare.models.pairing import Pairing
 from rasplens.errors import RaspLensError
 
 Answer = Literal["implements", "partly", "does not", "cannot tell"]
@@ -49,9 +52,8 @@ class Verdict:
     @property
     def variables(self) -> dict[str, str]:
         """The status of each variable between input and output, by its name."""
-        prefix = "variable "
-        found = [one for one in self.all_claims if one.kind == "variables" and one.claim.startswith(prefix)]
-        return {one.claim.removeprefix(prefix): one.status for one in found}
+        found = [(one.subject, one.status) for one in self.all_claims]
+        return {subject.name: status for subject, status in found if isinstance(subject, OneVariable)}
 
     def of_status(self, status: str) -> list[Claim]:
         """The claims of one status."""
@@ -62,10 +64,7 @@ class Verdict:
         return {
             "answer": self.answer,
             "levels": dict(self.levels),
-            "claims": [
-                {name: None if value != value else value for name, value in vars(claim).items()}
-                for claim in self.all_claims
-            ],
+            "claims": [claim.to_dict() for claim in self.all_claims],
             "reasons": list(self.reasons),
         }
 
@@ -76,12 +75,7 @@ class Verdict:
         Raises:
             RaspLensError: If it does not follow from its claims.
         """
-        numbers = "score", "low", "high", "control"
-        found: list[dict[str, Any]] = [
-            {name: float("nan") if name in numbers and value is None else value for name, value in claim.items()}
-            for claim in values["claims"]
-        ]
-        again = verdict([Claim(**claim) for claim in found])
+        again = verdict([Claim.from_dict(claim, SUBJECTS) for claim in values["claims"]])
         if any(again.to_dict()[name] != values[name] for name in ("answer", "levels", "reasons")):
             raise RaspLensError("its verdict does not follow from its claims")
         return again
@@ -90,9 +84,20 @@ class Verdict:
         return f"{self.answer} ({', '.join(f'{level}: {answer}' for level, answer in self.levels.items())})"
 
 
+def judge(pairing: Pairing, seed: int) -> Verdict:
+    """The verdict on two models, by the tests of the program's claims and nothing else.
+
+    Args:
+        pairing: The models on the same inputs.
+        seed: Of pairs and controls.
+    """
+    claims, _ = examine(pairing, seed)
+    return verdict(claims)
+
+
 def verdict(claims: Sequence[Claim]) -> Verdict:
     """What claims come to."""
-    levels = {level: level_answer([claim for claim in claims if claim.kind == level]) for level in LEVELS}
+    levels = {level: level_answer([claim for claim in claims if claim.level == level]) for level in LEVELS}
     answer = _together(levels)
     return Verdict(answer, levels, tuple(claims), tuple(_reasons(answer, levels, claims)))
 
@@ -107,7 +112,7 @@ def level_answer(claims: Sequence[Claim]) -> LevelAnswer:
     if not any(claim.status == FAILS for claim in found):
         return UNKNOWN
     # That something has no effect holds of many programs: only what changes an answer counts for a part of one.
-    if found[0].kind == "answers":
+    if found[0].level == "answers":
         asked = [claim for claim in found if claim.substantial]  # not whether each single answer is given
         above = [claim for claim in asked if claim.low > claim.control + PART * (1 - claim.control)]
         return PARTLY if len(above) == len(asked) else NOT
@@ -140,7 +145,7 @@ def _reasons(answer: Answer, levels: Mapping[Level, LevelAnswer], claims: Sequen
     for status in (FAILS, OPEN):
         worst = sorted((claim for claim in claims if claim.status == status), key=lambda claim: claim.score)
         sentences += [
-            f"{claim.kind}: {claim.claim}: {status} ({claim.score:.2f}, {claim.low:.2f} to {claim.high:.2f}; "
+            f"{claim.level}: {claim.words}: {status} ({claim.score:.2f}, {claim.low:.2f} to {claim.high:.2f}; "
             f"{claim.reason})."
             for claim in worst
         ]
@@ -148,7 +153,7 @@ def _reasons(answer: Answer, levels: Mapping[Level, LevelAnswer], claims: Sequen
         n = sum(claim.status == HOLDS for claim in claims)
         sentences.append(f"All {n} claims that can be tested hold.")
     sentences += [
-        f"{claim.kind}: {claim.claim}: not testable ({claim.reason})."
+        f"{claim.level}: {claim.words}: not testable ({claim.reason})."
         for claim in claims
         if claim.status == UNTESTABLE
     ]

@@ -7,13 +7,13 @@ import transformers
 from transformer_lens.model_bridge.sources import build_bridge_from_module
 
 from rasplens.compare import CompareConfig, as_studied_model, compare, pair, token_vocabulary
+from rasplens.compare.claims.edges.edge_patching import why_not_patchable
+from rasplens.compare.claims.interchange.accuracy import interchanges
+from rasplens.compare.claims.interchange.pairs import draw_pairs, interchange_pairs, interchangeable_positions
+from rasplens.compare.claims.interchange.patching import agreement
+from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
 from rasplens.compare.evidence.ablation.edges import edge_effects
 from rasplens.compare.evidence.ablation.effects import head_effects, head_position_effects, neuron_effects
-from rasplens.compare.evidence.interchange.accuracy import interchanges
-from rasplens.compare.evidence.interchange.pairs import draw_pairs, interchange_pairs, interchangeable_positions
-from rasplens.compare.evidence.interchange.patching import agreement
-from rasplens.compare.evidence.interchange.reference_sites import ReferenceSites
-from rasplens.compare.evidence.routes.edge_patching import why_not_patchable
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.models.pairing import untrained_control
 from rasplens.compare.models.studied_model import pattern_point, z_point

@@ -8,8 +8,8 @@ from mutations import damaged, forged
 
 from rasplens import __version__
 from rasplens.compare import Comparison, write_report
+from rasplens.compare.axes import AXES
 from rasplens.compare.comparison import plain
-from rasplens.compare.evidence.axes import AXES
 from rasplens.compare.verdict.headline import headline
 from rasplens.model.storage import StorageError, checksum
 
@@ -83,7 +83,7 @@ def test_other_files_are_refused(tmp_path, text):
 
 def test_a_comparison_with_other_tables_is_refused_when_it_is_read(comparison):
     older = {**comparison.to_dict(), "format": 1}
-    with pytest.raises(ValueError, match="its format is 1, not 6: compare again"):
+    with pytest.raises(ValueError, match="its format is 1, not 7: compare again"):
         Comparison.from_dict(older)
 
 
@@ -122,7 +122,7 @@ def test_it_is_shown_with_its_verdict_and_its_claims(comparison):
     assert all(f"<li>{escape(reason)}</li>" in shown for reason in found.reasons)
     assert comparison.verdict.all_claims
     for claim in comparison.verdict.all_claims:
-        assert f"<td>{claim.claim}</td>" in shown
+        assert f"<td>{claim.words}</td>" in shown
         assert f"<td>{claim.status}</td>" in shown
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from rasplens.compare import Comparison, Ranking, compare, pair, rank
+from rasplens.compare.axes import attention_axis, behaviour_axis
+from rasplens.compare.claims.answers import behaviour
 from rasplens.compare.evidence.attention.heads import head_similarities
-from rasplens.compare.evidence.axes import attention_axis, behaviour_axis
-from rasplens.compare.evidence.behaviour import behaviour
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compare.pipeline import STAGES
 from rasplens.compare.report.page import render
@@ -146,7 +146,7 @@ def test_the_same_evidence_for_a_model_that_is_only_half_right(induction, task, 
     def evidence(one):
         pairing = pair(induction, one, task, quick, 0, vocabulary_of(induction, task))
         return (
-            behaviour_axis(behaviour(pairing, {}, 0), 0, 200),
+            behaviour_axis(behaviour(pairing, 0), 0, 200),
             attention_axis(pairing, head_similarities(pairing, 0), 0),
         )
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from rasplens.compare.evidence.interchange.accuracy import Interchange
-from rasplens.compare.evidence.interchange.coordinates import whole
-from rasplens.compare.evidence.interchange.pairs import InterchangePairs
-from rasplens.compare.evidence.interchange.patching import Agreement
-from rasplens.compare.evidence.interchange.sites import Site, SiteMethod
+from rasplens.compare.claims.interchange.accuracy import Interchange
+from rasplens.compare.claims.interchange.coordinates import whole
+from rasplens.compare.claims.interchange.pairs import InterchangePairs
+from rasplens.compare.claims.interchange.patching import Agreement
+from rasplens.compare.claims.interchange.sites import Site, SiteMethod
 
 
 def known_interchange(

@@ -7,13 +7,13 @@ from types import MappingProxyType
 import numpy as np
 from jaxtyping import Float, Int
 
+from rasplens.compare.claims.interchange.coordinates import Subspace, Subspaces, whole
+from rasplens.compare.claims.interchange.das import distributed_alignment_search
+from rasplens.compare.claims.interchange.patching import agreement
+from rasplens.compare.claims.interchange.sites import mapped_subspaces
+from rasplens.compare.claims.interchange.stream_axes import stream_axes
 from rasplens.compare.discovery.variables.boundless_das import boundless_alignment_search
 from rasplens.compare.discovery.variables.problem import VariableProblem
-from rasplens.compare.evidence.interchange.coordinates import Subspace, Subspaces, whole
-from rasplens.compare.evidence.interchange.das import distributed_alignment_search
-from rasplens.compare.evidence.interchange.patching import agreement
-from rasplens.compare.evidence.interchange.sites import mapped_subspaces
-from rasplens.compare.evidence.interchange.stream_axes import stream_axes
 from rasplens.compare.evidence.subspaces.decodability import CHOICE_SHARE
 from rasplens.compare.evidence.subspaces.probes import fit_discriminant, majority_share
 from rasplens.model.random_streams import rng

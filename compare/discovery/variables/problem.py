@@ -13,11 +13,11 @@ from typing import Literal
 
 import numpy as np
 
+from rasplens.compare.claims.interchange.pairs import InterchangePairs, draw_pairs
 from rasplens.compare.config import CompareConfig
 from rasplens.compare.discovery.cases import Case
 from rasplens.compare.discovery.edge_graph import LOGITS, edge_graph, place_of
 from rasplens.compare.discovery.truth import ROUNDING, directions_read, nodes_standing_for
-from rasplens.compare.evidence.interchange.pairs import InterchangePairs, draw_pairs
 from rasplens.compare.evidence.subspaces.representations import Place, Representation, representations
 from rasplens.compare.models.pairing import Pairing, pair
 from rasplens.compare.models.studied_model import layer_of

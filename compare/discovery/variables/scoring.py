@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_auc_score
 
+from rasplens.compare.claims.interchange.patching import agreement
 from rasplens.compare.config import CompareConfig
 from rasplens.compare.discovery.cases import Case
 from rasplens.compare.discovery.scoreboard import Report
 from rasplens.compare.discovery.variables.finders import FINDERS, Finder, Found
 from rasplens.compare.discovery.variables.problem import CONFIG, VariableProblem, variable_problems
-from rasplens.compare.evidence.interchange.patching import agreement
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from textwrap import wrap
 
 import plotly.graph_objects as go
 
+from rasplens.compare.claims.claim import AT_LEAST, AT_MOST, FAILS, HOLDS, OPEN, UNTESTABLE, Claim
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.report.figures.panels import GREY, LAYOUT, LEGEND, escape
-from rasplens.compare.verdict.claims import AT_LEAST, AT_MOST, FAILS, HOLDS, OPEN, UNTESTABLE, Claim
 
 COLOURS = {HOLDS: "#1a7f5a", OPEN: "#b7791f", FAILS: "#b3261e", UNTESTABLE: GREY}
 """By status, dark enough to be read and told apart without colour by their symbols."""
@@ -71,7 +71,7 @@ def _points(status: str, symbol: str, found: list[tuple[int, Claim]]) -> go.Scat
         },
         name=status,
         text=[
-            f"{escape(claim.claim)}<br>{claim.score:.2f} ({claim.low:.2f} to {claim.high:.2f}), {claim.n:,} trials"
+            f"{escape(claim.words)}<br>{claim.score:.2f} ({claim.low:.2f} to {claim.high:.2f}), {claim.n:,} trials"
             for claim in claims
         ],
         hovertemplate="%{text}<extra></extra>",
@@ -82,5 +82,5 @@ def _points(status: str, symbol: str, found: list[tuple[int, Claim]]) -> go.Scat
 
 def _label(claim: Claim) -> str:
     """A claim in lines short enough for a phone."""
-    lines = wrap(claim.claim, LINE, max_lines=LINES, placeholder=" …")
+    lines = wrap(claim.words, LINE, max_lines=LINES, placeholder=" …")
     return "<br>".join(map(escape, lines))

@@ -5,9 +5,9 @@ from functools import partial
 
 import plotly.graph_objects as go
 
+from rasplens.compare.axes import AXES
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.evidence.ablation.measurement import METHODS
-from rasplens.compare.evidence.axes import AXES
 from rasplens.compare.report.figures.ablation import edge_figure, head_figure, head_position_figure
 from rasplens.compare.report.figures.claims import claims_figure
 from rasplens.compare.report.figures.models import ov_figure, program_figure, qk_figure, residual_stream_figure

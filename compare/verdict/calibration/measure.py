@@ -6,15 +6,13 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
+from rasplens.compare.claims.claim import UNTESTABLE
 from rasplens.compare.config import CompareConfig, Preset, get_config
-from rasplens.compare.evidence.behaviour import discriminate
-from rasplens.compare.evidence.collection import causal_tests
+from rasplens.compare.models.distinguishing import discriminate
 from rasplens.compare.models.pairing import pair
 from rasplens.compare.verdict.calibration.circuits import CIRCUITS, NOT_TOLD_APART, Circuit
 from rasplens.compare.verdict.calibration.labelled_pairs import ALTERNATIVE, SIIT, LabelledPair, labelled_pairs
-from rasplens.compare.verdict.claims import UNTESTABLE
-from rasplens.compare.verdict.program_claims import program_claims
-from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, UNKNOWN, verdict
+from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, UNKNOWN, judge
 
 Progress = Callable[[str, int], None]
 """Called with what is compared, and how many pairs are done."""
@@ -29,15 +27,19 @@ def observe(
         circuit, program, model, same, verdict, its levels, the claim of variables or routes that holds least
         (empty if none could be tested) and its score, reasons, and all claims as JSON values.
     """
+    reference, task = labelled.reference, labelled.task
+    apart = discriminate(reference.program, labelled.alternative.program, task, seed=seed)
     pairing = pair(
-        labelled.reference, labelled.model, labelled.task, get_config(config), seed, labelled.vocabulary
+        reference,
+        labelled.model,
+        task,
+        get_config(config),
+        seed,
+        labelled.vocabulary,
+        distinguishing={labelled.alternative.output: apart},
     )
-    distinguishing = discriminate(
-        labelled.reference.program, labelled.alternative.program, labelled.task, seed=seed
-    )
-    found = causal_tests(pairing, {labelled.alternative.output: distinguishing}, seed)
-    said = verdict(program_claims(pairing, found, seed))
-    claims = [claim for claim in said.all_claims if claim.status != UNTESTABLE and claim.kind != "answers"]
+    said = judge(pairing, seed)
+    claims = [claim for claim in said.all_claims if claim.status != UNTESTABLE and claim.level != "answers"]
     least = min(claims, key=lambda claim: claim.score, default=None)
     return {
         "circuit": labelled.circuit,
@@ -46,7 +48,7 @@ def observe(
         "same": labelled.same,
         "verdict": said.answer,
         **{str(level): answer for level, answer in said.levels.items()},
-        "least_claim": "" if least is None else least.claim,
+        "least_claim": "" if least is None else least.words,
         "least_score": float("nan") if least is None else least.score,
         "reasons": " ".join(said.reasons[:3]),
         "claims": said.to_dict()["claims"],

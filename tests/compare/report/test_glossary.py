@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from rasplens.compare import comparison_table
-from rasplens.compare.evidence.axes import AXES
+from rasplens.compare.axes import AXES
+from rasplens.compare.claims.claim import FAILS, HOLDS, OPEN, UNTESTABLE
 from rasplens.compare.report.glossary import GLOSSARY, as_markdown
-from rasplens.compare.verdict.claims import FAILS, HOLDS, OPEN, UNTESTABLE
 from rasplens.compare.verdict.verdict import IMPLEMENTS, LEVELS, NOT, PARTLY, UNKNOWN
 
 PAGE = Path(__file__).parents[3] / "docs" / "glossary.md"
@@ -59,3 +59,10 @@ def test_a_term_is_one_sentence_and_has_one_entry():
 
 def test_the_page_says_the_same():
     assert as_markdown() in PAGE.read_text()
+
+
+def test_what_is_causally_relevant_is_exchanged_and_not_zeroed():
+    """The zero of a head may be just what it writes."""
+    meaning = next(term.meaning for term in GLOSSARY if term.name == "causally relevant")
+    assert "exchanged" in meaning
+    assert "zero" not in meaning.lower()

@@ -110,7 +110,7 @@ def test_the_verdict_and_the_contents_lead_to_what_is_on_the_page(comparison, pa
 
 def test_every_claim_is_on_the_page(comparison, page):
     for claim in comparison.verdict.all_claims:
-        assert str(escape(claim.claim)) in page
+        assert str(escape(claim.words)) in page
 
 
 def test_every_finding_is_in_the_section_that_shows_it(comparison, page):

@@ -1,6 +1,8 @@
 """A comparison in a few lines."""
 
-from rasplens.compare.verdict.claims import Claim, untestable
+from subjects import subject
+
+from rasplens.compare.claims.claim import Claim, untestable
 from rasplens.compare.verdict.headline import MOST, headline
 from rasplens.compare.verdict.verdict import verdict
 
@@ -8,12 +10,12 @@ NAN = float("nan")
 
 
 def claim(name, kind="routes", status="holds", score=1.0, low=0.97):
-    return Claim(name, kind, status, score, low, min(1.0, score + 0.01), 0.1, 150, True, "patched")
+    return Claim(subject(kind, name), status, score, low, min(1.0, score + 0.01), 0.1, 150, True, "patched")
 
 
 FAILING = ("keys", 0.2), ("values", 0.1)
 
-ANSWERS = claim("answers, held out", "answers")
+ANSWERS = claim("held out", "answers")
 
 
 def of(*claims):
@@ -34,7 +36,7 @@ def test_what_holds_is_counted_and_the_least_clear_claim_named():
 def test_what_fails_comes_first_then_what_is_open_then_what_cannot_be_tested():
     claims = [claim("open one", status="cannot tell", score=0.7, low=0.6)]
     claims += [claim(name, status="fails", score=score, low=score - 0.1) for name, score in FAILING]
-    found = of(ANSWERS, *claims, untestable("variable x", "variables", "constant"))
+    found = of(ANSWERS, *claims, untestable(subject("variables", "x"), "constant"))
     assert found.levels[2].counts == "0 of 3 claims hold, 2 fail, 1 open"
     assert found.levels[1].counts == "no claim that can be tested"
     assert found.reasons == (
@@ -47,7 +49,7 @@ def test_what_fails_comes_first_then_what_is_open_then_what_cannot_be_tested():
 
 def test_no_more_sentences_than_can_be_read():
     many = [claim(f"edge {i}", status="fails", score=i / 100, low=0.0) for i in range(9)]
-    found = of(ANSWERS, *many, untestable("variable x", "variables", "constant"))
+    found = of(ANSWERS, *many, untestable(subject("variables", "x"), "constant"))
     assert len(found.reasons) == MOST
     assert found.reasons[2:] == (
         "Fails: edge 2, 0.02 (0.00 to 0.03).",

@@ -5,8 +5,9 @@ import json
 
 import numpy as np
 import pytest
+from subjects import subject
 
-from rasplens.compare.verdict.claims import FAILS, HOLDS, OPEN, UNTESTABLE, Claim, untestable
+from rasplens.compare.claims.claim import FAILS, HOLDS, OPEN, UNTESTABLE, Claim, untestable
 from rasplens.compare.verdict.verdict import (
     IMPLEMENTS,
     LEVELS,
@@ -26,10 +27,10 @@ NO_TEST = "not testable"
 
 def claim(kind, status, name="c", substantial=True, score=None, control=0.0):
     if status == UNTESTABLE:
-        return untestable(name, kind, "no pairs")
+        return untestable(subject(kind, name), "no pairs")
     score = SCORES[status] if score is None else score
     low, high = max(0.0, score - 0.05), min(1.0, score + 0.05)
-    return Claim(name, kind, status, score, low, high, control, 100, substantial, "a reason")
+    return Claim(subject(kind, name), status, score, low, high, control, 100, substantial, "a reason")
 
 
 def of_level(kind, answer):
@@ -105,7 +106,7 @@ def test_no_change_of_a_claim_for_the_better_makes_the_answer_worse():
         claims = [claim(kind, status) for kind, status in zip([*LEVELS, *LEVELS], statuses, strict=True)]
         better = list(claims)
         worst = int(rng.integers(6))
-        better[worst] = claim(claims[worst].kind, HOLDS)
+        better[worst] = claim(claims[worst].level, HOLDS)
         assert order[verdict(better).answer] >= order[verdict(claims).answer]
 
 
@@ -157,15 +158,15 @@ def test_reasons_name_what_failed_then_what_is_open_then_what_was_not_tested():
     found = verdict(
         [
             claim("answers", HOLDS),
-            claim("variables", UNTESTABLE, "variable z"),
-            claim("variables", OPEN, "variable y"),
+            claim("variables", UNTESTABLE, "z"),
+            claim("variables", OPEN, "y"),
             claim("routes", FAILS, "a", score=0.4),
             claim("routes", FAILS, "b", score=0.2),
         ]
     )
     assert found.reasons == (
-        "routes: b: fails (0.20, 0.15 to 0.25; a reason).",
-        "routes: a: fails (0.40, 0.35 to 0.45; a reason).",
+        f"routes: {subject('routes', 'b')}: fails (0.20, 0.15 to 0.25; a reason).",
+        f"routes: {subject('routes', 'a')}: fails (0.40, 0.35 to 0.45; a reason).",
         "variables: variable y: cannot tell (0.75, 0.70 to 0.80; a reason).",
         "variables: variable z: not testable (no pairs).",
     )
@@ -178,7 +179,7 @@ def test_a_verdict_survives_json():
     found = verdict(
         [
             claim("answers", HOLDS),
-            claim("variables", UNTESTABLE, "variable x"),
+            claim("variables", UNTESTABLE, "x"),
             claim("routes", FAILS, control=float("nan")),
         ]
     )
@@ -192,8 +193,8 @@ def test_a_verdict_survives_json():
 
 
 def test_variables_and_claims_by_status():
-    found = verdict([claim("answers", HOLDS), claim("variables", OPEN, "variable x"), claim("routes", FAILS, "r")])
+    found = verdict([claim("answers", HOLDS), claim("variables", OPEN, "x"), claim("routes", FAILS, "r")])
     assert found.variables == {"x": OPEN}
-    assert [one.claim for one in found.of_status(FAILS)] == ["r"]
+    assert [one.subject for one in found.of_status(FAILS)] == [subject("routes", "r")]
     assert found.of_status(UNTESTABLE) == []
     assert found.claims["kind"].tolist() == list(LEVELS)

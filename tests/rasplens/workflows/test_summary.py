@@ -7,9 +7,11 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from rasplens.compare.evidence.axes import Axis
+from rasplens.compare.axes import Axis
+from rasplens.compare.claims.claim import Claim, untestable
+from rasplens.compare.claims.routes import AllRoutes
+from rasplens.compare.claims.variables import OneVariable
 from rasplens.compare.evidence.subspaces.decodability import COLUMNS
-from rasplens.compare.verdict.claims import Claim, untestable
 from rasplens.compare.verdict.verdict import Verdict
 from rasplens.compile import rasp
 from rasplens.errors import RaspLensError
@@ -18,8 +20,8 @@ from rasplens.workflows.summary import show_agreement, show_evidence, show_verdi
 
 NAN = float("nan")
 
-CLAIM = Claim("variable target", "variables", "holds", 0.96875, 0.9375, 1.0, 0.25, 150, True, "interchanged")
-UNTESTED = untestable("routes", "routes", "no hook point")
+CLAIM = Claim(OneVariable("target"), "holds", 0.96875, 0.9375, 1.0, 0.25, 150, True, "interchanged")
+UNTESTED = untestable(AllRoutes(), "no hook point")
 
 INTERCHANGE = ("variable", "point", "pairs", "iia", "specificity", "random", "untrained")
 ATTENTION = (

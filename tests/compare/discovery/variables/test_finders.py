@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
+from rasplens.compare.claims.interchange.coordinates import whole
+from rasplens.compare.claims.interchange.patching import agreement
 from rasplens.compare.config import CompareConfig
 from rasplens.compare.discovery.cases import compiled_case, disguised_case
 from rasplens.compare.discovery.variables.boundless_das import boundless_alignment_search
 from rasplens.compare.discovery.variables.finders import FINDERS, Found
 from rasplens.compare.discovery.variables.problem import variable_problems
 from rasplens.compare.discovery.variables.scoring import VariableScore, score_variable, variable_board
-from rasplens.compare.evidence.interchange.coordinates import whole
-from rasplens.compare.evidence.interchange.patching import agreement
 from rasplens.compile import programs
 from rasplens.compile.rasp import SequenceMap, tokens
 from rasplens.tasks import compile_for, task_from_program

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from rasplens.compare import CompareConfig, pair
-from rasplens.compare.evidence.interchange.pairs import Setting, counterfactual, intermediate_variables
-from rasplens.compare.evidence.posable import posable
+from rasplens.compare.claims.interchange.pairs import Setting, counterfactual, intermediate_variables
+from rasplens.compare.claims.posable import posable
 from rasplens.compare.evidence.subspaces.decodability import decodability
 from rasplens.compare.evidence.subspaces.kinds import kinds, s_op_of
 from rasplens.compile import UndefinedValue, programs, run

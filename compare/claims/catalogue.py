@@ -1,0 +1,51 @@
+"""All kinds of claims that programs make. A new one is a module, and its name in `CLAIMS`."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+
+from rasplens.compare.claims.answers import ANSWERS
+from rasplens.compare.claims.attention import ATTENTION
+from rasplens.compare.claims.claim import Claim, Subject
+from rasplens.compare.claims.joint import JOINT
+from rasplens.compare.claims.kind import ClaimKind, Evidence
+from rasplens.compare.claims.routes import ROUTES
+from rasplens.compare.claims.variables import VARIABLES
+from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.models.threads import few_threads
+from rasplens.model import random_streams
+
+CLAIMS: tuple[ClaimKind[Any], ...] = (ANSWERS, VARIABLES, JOINT, ROUTES, ATTENTION)
+"""In the order in which they are tested; each may use what those before it found."""
+
+SUBJECTS: tuple[type[Subject], ...] = tuple(subject for kind in CLAIMS for subject in kind.subjects)
+
+Progress = Callable[[str], None]
+"""Called with the name of each stage as it begins."""
+
+
+def examine(pairing: Pairing, seed: int, progress: Progress | None = None) -> tuple[tuple[Claim, ...], Evidence]:
+    """Every claim that a program makes of a model, with its status; and the evidence.
+
+    Args:
+        pairing: The models on the same inputs.
+        seed: Of pairs and controls, and of which answer of a pair counts.
+        progress: Called with the name of each kind of claim.
+    """
+    evidence, claims, rng = Evidence(), list[Claim](), random_streams.rng(seed, "claims")
+    with few_threads(pairing.reference.model, pairing.learned.model):
+        for kind in CLAIMS:
+            if progress is not None:
+                progress(kind.name)
+            evidence = evidence.also(kind, kind.test(pairing, evidence, seed))
+            claims += kind.claims(pairing, evidence, rng)
+    return tuple(claims), evidence
+
+
+def claim_tables(evidence: Evidence) -> dict[str, pd.DataFrame]:
+    """The tidy tables of the evidence, by name."""
+    tables: dict[str, pd.DataFrame] = {}
+    for kind in CLAIMS:
+        tables |= kind.tables(evidence.of(kind))
+    return tables

@@ -1,0 +1,189 @@
+"""What a program claims of a model, each claim with its status: holds, fails, cannot tell, or not testable.
+
+A claim is tested by independent trials: pairs of inputs, or inputs, of each of which one answer counts. Its score
+is the share of trials that came out as the program says, with the 95 % interval of a proportion (Wilson 1927,
+"Probable inference, the law of succession, and statistical inference").
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Final, Literal
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool
+from scipy.stats import binomtest, norm
+
+Level = Literal["answers", "variables", "routes"]
+Status = Literal["holds", "fails", "cannot tell", "not testable"]
+
+HOLDS: Final = "holds"
+FAILS: Final = "fails"
+OPEN: Final = "cannot tell"
+UNTESTABLE: Final = "not testable"
+
+AT_LEAST: Final = 0.75
+"""A claim holds if the lower end of its interval is at least this, which true programs reach."""
+
+AT_MOST: Final = 0.65
+"""A claim fails if the upper end of its interval is below this: hardly a true program's claims do."""
+
+CONFIDENCE: Final = 0.95
+
+NUMBERS: Final = "score", "low", "high", "control"
+
+COLUMNS: Final = "claim", "kind", "status", *NUMBERS, "n", "substantial", "reason"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a claim is about; what is said of a claim is joined on it. `str` gives the claim in words.
+
+    Attributes:
+        level: The level that such claims belong to: the same answers, variables, or routes.
+    """
+
+    level: ClassVar[Level]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its type and its fields, as JSON values."""
+        return {"type": type(self).__name__, **asdict(self)}
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any], types: Sequence[type["Subject"]]) -> "Subject":
+        """The subject that `to_dict` described, of one of some types."""
+        kind = {one.__name__: one for one in types}[values["type"]]
+        return kind(**{name: _as_tuple(value) for name, value in values.items() if name != "type"})
+
+
+def _as_tuple(value: Any) -> Any:
+    """A value of JSON, with tuples for lists."""
+    return tuple(map(_as_tuple, value)) if isinstance(value, list | tuple) else value
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim of a program, and what became of it.
+
+    Attributes:
+        subject: What it is about.
+        status: Whether it holds.
+        score: The share of trials that came out as claimed: the least of its parts. NaN if it was not tested.
+        low: The lower end of the 95 % interval.
+        high: The upper end.
+        control: What a control reaches; NaN if there is none.
+        n: The trials of that part.
+        substantial: Whether it says that something changes an answer, not only that nothing else does.
+        reason: What the score is, or why there is none.
+    """
+
+    subject: Subject
+    status: Status
+    score: float
+    low: float
+    high: float
+    control: float
+    n: int
+    substantial: bool
+    reason: str
+
+    @property
+    def level(self) -> Level:
+        """The level it belongs to: the same answers, variables, or routes."""
+        return self.subject.level
+
+    @property
+    def words(self) -> str:
+        """What is claimed."""
+        return str(self.subject)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON values, None for NaN, and what is claimed, at which level, in words."""
+        said = {"subject": self.subject.to_dict(), "claim": self.words, "kind": self.level}
+        others = {name: getattr(self, name) for name in COLUMNS[2:]}
+        return said | {name: None if value != value else value for name, value in others.items()}
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any], types: Sequence[type[Subject]]) -> "Claim":
+        """The claim that `to_dict` described, about a subject of one of some types."""
+        others: dict[str, Any] = {
+            name: float("nan") if name in NUMBERS and values[name] is None else values[name]
+            for name in COLUMNS[2:]
+        }
+        return Claim(Subject.from_dict(values["subject"], types), **others)
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share of trials with its interval."""
+
+    score: float
+    low: float
+    high: float
+    n: int
+
+
+def share(trials: Bool[np.ndarray, " trial"], comparisons: int = 1) -> Share:
+    """The share of trials that succeeded, with the interval that covers 95 % over that many comparisons together.
+
+    Args:
+        trials: Which succeeded; at least one.
+        comparisons: How many comparisons are made at once (Bonferroni).
+    """
+    level = 1 - (1 - CONFIDENCE) / comparisons
+    found = binomtest(int(trials.sum()), len(trials)).proportion_ci(level, method="wilson")
+    return Share(float(trials.mean()), float(found.low), float(found.high), len(trials))
+
+
+def least_trials(at_least: float, comparisons: int = 1) -> int:
+    """How many trials a claim needs: with fewer its interval would reach lower even if all of them succeeded."""
+    z = norm.ppf(1 - (1 - CONFIDENCE) / comparisons / 2)
+    return math.ceil(at_least / (1 - at_least) * z**2)
+
+
+def judged(parts: Sequence[Share]) -> Status:
+    """The status of a claim whose parts all have to hold."""
+    if all(part.low >= AT_LEAST for part in parts):
+        return HOLDS
+    return FAILS if any(part.high < AT_MOST for part in parts) else OPEN
+
+
+def judged_by_trials(
+    subject: Subject,
+    trials: Sequence[np.ndarray],
+    control: float,
+    substantial: bool,
+    reason: str,
+    comparisons: int,
+) -> Claim:
+    """A claim from the trials of its parts; those of fewer than `least_trials` do not count.
+
+    Args:
+        subject: What the claim is about.
+        trials: Of each part, which succeeded: boolean `[trial]`.
+        control: What a control reaches.
+        substantial: Whether something has to change.
+        reason: What was done.
+        comparisons: How many comparisons are made at once.
+    """
+    needed = least_trials(AT_LEAST, comparisons)
+    parts = [share(part, comparisons) for part in trials if len(part) >= needed]
+    if not parts:
+        most = max((len(part) for part in trials), default=0)
+        return untestable(subject, f"{most} pairs of inputs could be asked, where {needed} are needed")
+    least = min(parts, key=lambda part: part.score)
+    low, high = (min(getattr(part, end) for part in parts) for end in ("low", "high"))
+    return Claim(subject, judged(parts), least.score, low, high, control, least.n, substantial, reason)
+
+
+def untestable(subject: Subject, why: str) -> Claim:
+    """A claim that cannot be tested on these inputs, or in this model."""
+    nan = float("nan")
+    return Claim(subject, UNTESTABLE, nan, nan, nan, nan, 0, False, why)
+
+
+def claims_table(claims: Sequence[Claim]) -> pd.DataFrame:
+    """One row per claim: columns `COLUMNS`, of which `claim` is what is claimed and `kind` its level."""
+    rows = [(one.words, one.level, *(getattr(one, name) for name in COLUMNS[2:])) for one in claims]
+    return pd.DataFrame(rows, columns=list(COLUMNS))

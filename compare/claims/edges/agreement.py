@@ -1,0 +1,106 @@
+"""How far a model answers as the program says when its attention edges are patched."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool
+
+from rasplens.compare.claims.edges.edge_patching import patched, why_not_patchable
+from rasplens.compare.claims.edges.program_edges import between_positions
+from rasplens.compare.claims.edges.questions import CountedEdges, OtherEdges, Questions, questions
+from rasplens.compare.claims.trials import one_of_each
+from rasplens.compare.models.pairing import Pairing
+from rasplens.model import random_streams
+
+FEWEST = 5
+"""Inputs that a model has to answer as the program does, to be asked how."""
+
+COLUMNS = (
+    "claim", "part", "drawn", "edges", "changed", "n_changed", "control_changed", "kept", "n_kept", "control_kept",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class RouteTest:
+    """A model's answers to the questions about one route.
+
+    Of each pair one answer counts, drawn at random, so that pairs are independent trials.
+
+    Attributes:
+        questions: What was asked.
+        changed: For each pair with an answer that has to change, whether it is as expected.
+        kept: For each pair with an answer that has to stay although the source's is another, whether it does.
+        control_changed: What answers to other questions reach: the expected answers, shuffled over pairs.
+        control_kept: What stays when the same part of all edges between positions is patched; NaN where that is
+            what is asked.
+    """
+
+    questions: Questions
+    changed: Bool[np.ndarray, " changing"]
+    kept: Bool[np.ndarray, " keeping"]
+    control_changed: float
+    control_kept: float
+
+
+def route_tests(pairing: Pairing, seed: int) -> tuple[list[RouteTest], str]:
+    """Every claim on routes, tested; and if none can be tested, why."""
+    if why := why_not_patchable(pairing.learned):
+        return [], why
+    if (n := int(pairing.agrees.sum())) < FEWEST:
+        return [], f"the model gives all of the program's answers on {n} inputs, where {FEWEST} are needed"
+    rng = random_streams.rng(seed, "edge patching answers")
+    return [_tested(pairing, asked, rng) for asked in questions(pairing, seed)], ""
+
+
+def route_table(found: Sequence[RouteTest]) -> pd.DataFrame:
+    """One row per claim: columns `COLUMNS`.
+
+    These are the claim, the part that was patched, how many pairs were drawn, the mean share of the edges that was
+    patched; the shares of changed and of kept answers as expected, each with its number of pairs and its control.
+    """
+    rows = []
+    for one in found:
+        asked = one.questions
+        edges = _mean(asked.edges)
+        shares = (_mean(one.changed), len(one.changed), one.control_changed)
+        rows.append(
+            (
+                str(asked.subject),
+                asked.part,
+                asked.drawn,
+                edges,
+                *shares,
+                _mean(one.kept),
+                len(one.kept),
+                one.control_kept,
+            )
+        )
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _tested(pairing: Pairing, asked: Questions, rng: np.random.Generator) -> RouteTest:
+    if not len(asked):
+        nothing = np.zeros(0, dtype=bool)
+        return RouteTest(asked, nothing, nothing, np.nan, np.nan)
+    answers, _ = patched(pairing.learned, asked.base, asked.source, asked.edges, asked.part)
+    right = answers == asked.expected
+    shuffled = asked.expected[rng.permutation(len(asked))] == asked.expected
+    control_kept = np.nan
+    if isinstance(asked.subject, OtherEdges | CountedEdges):
+        everything = np.broadcast_to(between_positions(pairing.task), asked.edges.shape)
+        lost, _ = patched(pairing.learned, asked.base, asked.source, everything, asked.part)
+        control_kept = _mean((lost == asked.expected)[asked.at_risk])
+    most = pairing.config.questions
+    return RouteTest(
+        questions=asked,
+        changed=one_of_each(right, asked.changes, rng)[:most],
+        kept=one_of_each(right, asked.at_risk, rng)[:most],
+        control_changed=_mean(shuffled[asked.changes]),
+        control_kept=control_kept,
+    )
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean()) if values.size else float("nan")

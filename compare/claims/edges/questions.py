@@ -1,0 +1,230 @@
+"""What is asked of a model's routes: pairs of inputs, edges between their positions, and what the program answers.
+
+The compiled model is the oracle: with the same part of the same edges patched, it answers what any model answers
+that moves the same information along the same edges.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from rasplens.compare.claims.claim import Subject
+from rasplens.compare.claims.edges.compiled_heads import heads_along
+from rasplens.compare.claims.edges.edge_patching import Part, patched
+from rasplens.compare.claims.edges.program_edges import (
+    Aggregates,
+    Edges,
+    ProgramEdges,
+    between_positions,
+    program_edges,
+)
+from rasplens.compare.claims.posable import Posable, posable
+from rasplens.compare.models.inputs import balanced
+from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.models.studied_model import Head
+from rasplens.model import random_streams
+from rasplens.tasks.task import NOT_ASKED, Ids
+
+
+@dataclass(frozen=True)
+class Route(Subject):
+    """What information takes between positions, and what decides that."""
+
+    level = "routes"
+
+
+@dataclass(frozen=True)
+class GatheredEdges(Route):
+    """Values are gathered along the edges of a selector.
+
+    Attributes:
+        aggregates: The names of the aggregates that share it.
+        heads: Of the compiled model, those that attend along these edges and no others.
+    """
+
+    aggregates: Aggregates
+    heads: tuple[Head, ...]
+
+    def __str__(self) -> str:
+        if len(self.aggregates) == 1:
+            return f"{self.aggregates[0]} gathers along its selector's edges"
+        return f"{' and '.join(self.aggregates)} gather along their selector's edges"
+
+
+@dataclass(frozen=True)
+class OtherEdges(Route):
+    """No value is gathered along an edge of no selector."""
+
+    def __str__(self) -> str:
+        return "nothing is gathered along other edges"
+
+
+@dataclass(frozen=True)
+class Keys(Route):
+    """What keys hold decides what is selected."""
+
+    def __str__(self) -> str:
+        return "keys decide as in the program"
+
+
+@dataclass(frozen=True)
+class Queries(Route):
+    """What queries ask for decides what is selected."""
+
+    def __str__(self) -> str:
+        return "queries decide as in the program"
+
+
+@dataclass(frozen=True)
+class CountedEdges(Route):
+    """The edges that a selector width counts are counted."""
+
+    def __str__(self) -> str:
+        return "the edges that are counted are those of the program"
+
+
+SHARES: Final = (1.0, 0.5, 0.2, 0.05)
+"""Of the edges between positions, the share that is patched in a question about keys or queries, drawn anew for
+each: many edges ask much, few edges change so little that the task could still ask for it."""
+
+NONE_AFTER: Final = 4
+"""After so many times the pairs that are wanted without one that changes (or keeps) an answer, there are none."""
+
+NEAREST_OF: Final = 8
+"""Every other source is the one most like its base of so many: what changes is small."""
+
+Draw = Callable[[np.random.Generator, ProgramEdges], Edges]
+
+
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """Pairs of inputs with edges to patch, and what the program answers then.
+
+    Attributes:
+        subject: What they ask about.
+        part: What of the edges is patched.
+        base: Inputs, by their place in the pairing.
+        source: Others.
+        edges: Between positions of the task.
+        expected: The compiled model's answers with the edges patched, as the task's codes.
+        changes: Where they differ from those on the base itself.
+        at_risk: Where the base's own answer is not the source's: an answer that stays by what is patched alone.
+        drawn: How many pairs were tried to find these.
+    """
+
+    subject: Route
+    part: Part
+    base: Int[np.ndarray, " pair"]
+    source: Int[np.ndarray, " pair"]
+    edges: Edges
+    expected: Int[np.ndarray, "pair answer"]
+    changes: Bool[np.ndarray, "pair answer"]
+    at_risk: Bool[np.ndarray, "pair answer"]
+    drawn: int
+
+    def __len__(self) -> int:
+        return len(self.base)
+
+
+def questions(pairing: Pairing, seed: int) -> Iterator[Questions]:
+    """The questions about each claim that a program makes on the routes of its information.
+
+    Both inputs of a pair are such that the model answers as the program does: what it does elsewhere is another
+    program's.
+    """
+    rng = random_streams.rng(seed, "edge patching")
+    inputs, edges = _understood(pairing)
+    elsewhere = between_positions(pairing.task)
+    posed = posable(pairing)
+
+    def ask(subject: Route, part: Part, draw: Draw) -> Questions:
+        return _asked(pairing, inputs, edges, posed, subject, part, lambda r, e: draw(r, e) & elsewhere, rng)
+
+    if not pairing.as_part:
+        yield ask(OtherEdges(), "values", lambda _, read: ~read.carrying)
+    along = heads_along(pairing)
+    for aggregates in edges.gathered:
+        heads = tuple(head for head, gathers in along.items() if aggregates in gathers)
+        yield ask(GatheredEdges(aggregates, heads), "values", _gathered(aggregates))
+    yield ask(Keys(), "keys", _some)
+    yield ask(Queries(), "queries", _some_rows)
+    if edges.counted.any():
+        # Not other edges: the rest of a row may need somewhere to go, such as a start token.
+        yield ask(CountedEdges(), "attention", lambda r, read: read.counted & _some(r, read))
+
+
+def _gathered(aggregates: Aggregates) -> Draw:
+    return lambda _, read: read.gathered[aggregates]
+
+
+def _some(rng: np.random.Generator, read: ProgramEdges) -> Edges:
+    """Random edges, of each input another share."""
+    shares = rng.choice(SHARES, len(read.counted))
+    return np.asarray(rng.random(read.counted.shape) < shares[:, None, None])
+
+
+def _some_rows(rng: np.random.Generator, read: ProgramEdges) -> Edges:
+    """All edges from random positions."""
+    rows = _some(rng, read)[:, :, :1]
+    return np.broadcast_to(rows, read.counted.shape)
+
+
+def _understood(pairing: Pairing) -> tuple[Int[np.ndarray, " input"], ProgramEdges]:
+    """The inputs on which model and program agree throughout, by their place, and the program's edges there."""
+    inputs = np.flatnonzero(pairing.agrees)
+    read = program_edges(pairing.compiled.program, pairing.task, pairing.ids[inputs])
+    return inputs[read.defined], _rows(read, read.defined)
+
+
+def _rows(read: ProgramEdges, rows: np.ndarray) -> ProgramEdges:
+    gathered = {aggregates: edges[rows] for aggregates, edges in read.gathered.items()}
+    return ProgramEdges(gathered, read.counted[rows], read.defined[rows])
+
+
+def _asked(
+    pairing: Pairing,
+    inputs: Int[np.ndarray, " input"],
+    edges: ProgramEdges,
+    posed: Posable,
+    subject: Route,
+    part: Part,
+    draw: Draw,
+    rng: np.random.Generator,
+) -> Questions:
+    """Pairs, until enough change an answer and enough keep one, or enough were tried."""
+    n, n_answers = pairing.config.questions, len(pairing.task.loss_positions)
+    answers, ids = pairing.reference.answers()[inputs], pairing.ids[inputs]
+    empty = np.zeros((0, n_answers), dtype=int)
+    found = [(inputs[:0], inputs[:0], edges.counted[:0], empty, empty > 0, empty > 0)]
+    drawn = changing = keeping = 0
+    tried = pairing.config.questions_tried
+    while len(inputs) > 1 and drawn < tried and min(changing, keeping) < n:
+        if drawn >= NONE_AFTER * n and n in (changing, keeping) and not min(changing, keeping):
+            break
+        base = balanced(pairing.balance, inputs, n, rng)
+        source = _sources(ids, base, rng)
+        patch = draw(rng, _rows(edges, base))
+        mixtures = posed.mixtures()
+        pair = inputs[base], inputs[source]
+        expected, scores = patched(pairing.reference, *pair, patch, part, watching=mixtures.hooks)
+        own, theirs = answers[base], answers[source]
+        changes, at_risk = expected != own, (own != theirs) & (expected == own) & (own != NOT_ASKED)
+        asked = posed.are_posed(expected, scores, mixtures.rows) & (changes | at_risk).any(axis=1)
+        found.append(tuple(part[asked] for part in (*pair, patch, expected, changes, at_risk)))
+        drawn += n
+        changing = min(n, changing + int(changes[asked].any(axis=1).sum()))
+        keeping = min(n, keeping + int(at_risk[asked].any(axis=1).sum()))
+    base, source, patched_edges, expected, changes, at_risk = map(np.concatenate, zip(*found, strict=True))
+    return Questions(subject, part, base, source, patched_edges, expected, changes, at_risk, drawn)
+
+
+def _sources(ids: Ids, base: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """An input for each base that is another one; every other is the nearest of several."""
+    several = rng.integers(len(ids) - 1, size=(len(base), NEAREST_OF))
+    several += several >= base[:, None]
+    distance = (ids[several] != ids[base][:, None]).sum(axis=2)
+    nearest = np.take_along_axis(several, distance.argmin(axis=1)[:, None], axis=1)[:, 0]
+    return np.where(np.arange(len(base)) % 2, several[:, 0], nearest)

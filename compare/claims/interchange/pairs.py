@@ -1,0 +1,272 @@
+"""Pairs of inputs between which one variable of the program is interchanged, and what the program then answers.
+
+For a pair (base, source), the compiled model runs on the base with the variable as it is on the source: the
+counterfactual answers of any model that implements the program. Only such count as the task itself could ask for.
+
+Source: Geiger et al. 2021, "Causal Abstractions of Neural Networks".
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int
+
+from rasplens.compare.claims.posable import posable
+from rasplens.compare.evidence.subspaces.representations import determines, own_variables, varies
+from rasplens.compare.models.inputs import balanced
+from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.models.studied_model import EMBEDDED, FwdHook, layer_of, scores_point
+from rasplens.compile.variable import nearest
+from rasplens.model import random_streams
+from rasplens.tasks.task import NOT_ASKED
+
+OFTEN = 5
+"""A variable can be seen to follow from a token only if each token occurs this often, on average."""
+
+
+@dataclass(frozen=True, eq=False)
+class InterchangePairs:
+    """Pairs of inputs on which one variable is interchanged, and what the program says of them.
+
+    Every other attempt takes the variable from the source at all positions, the others at a single one; those on
+    which the program has no answer, or the same one, are left out.
+
+    Attributes:
+        variable: Its name.
+        base: Inputs, by their place in the pairing.
+        source: Others.
+        intervened: The intervention mask: where the variable is taken from the source, `[pair, pos]`.
+        expected: The program's answers then, as the task's codes.
+        changes: Where they differ from those on the base itself.
+    """
+
+    variable: str
+    base: Int[np.ndarray, " pair"]
+    source: Int[np.ndarray, " pair"]
+    intervened: Bool[np.ndarray, "pair pos"]
+    expected: Int[np.ndarray, "pair answer"]
+    changes: Bool[np.ndarray, "pair answer"]
+
+    @property
+    def stays(self) -> Bool[np.ndarray, "pair answer"]:
+        """Where answers that are asked for are the same as on the base."""
+        return ~self.changes & (self.expected != NOT_ASKED)
+
+    @property
+    def positions(self) -> list[int]:
+        """The positions at which the variable is taken from some source."""
+        return np.flatnonzero(self.intervened.any(axis=0)).tolist()
+
+    def of(self, rows: Bool[np.ndarray, " pair"] | slice) -> "InterchangePairs":
+        """Some of the pairs."""
+        parts = self.base, self.source, self.intervened, self.expected, self.changes
+        return InterchangePairs(self.variable, *(part[rows] for part in parts))
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """A variable that takes its value from other inputs.
+
+    Attributes:
+        variable: Its name.
+        source: The inputs, by their place in the pairing.
+        intervened: Where it does: `[pair, pos]`.
+    """
+
+    variable: str
+    source: Int[np.ndarray, " pair"]
+    intervened: Bool[np.ndarray, "pair pos"]
+
+
+def interchangeable_positions(pairing: Pairing, variable: str) -> list[int]:
+    """The positions at which a variable is causally relevant, varies, and can be set without its token."""
+    codes = pairing.codes[variable]
+    return [
+        position
+        for position in pairing.relevant_positions(variable)
+        if varies(codes[:, position]) and not _is_fixed_by_the_token(pairing, variable, position)
+    ]
+
+
+def interchange_pairs(
+    pairing: Pairing, variable: str, positions: Sequence[int], seed: int
+) -> InterchangePairs | None:
+    """Random pairs of a pairing's inputs on which the program's answer depends on a variable.
+
+    Args:
+        pairing: Whose inputs; those on which the model answers as the program does.
+        variable: Its name.
+        positions: Where it may be taken from the source, see `interchangeable_positions`.
+        seed: Of the pairs.
+
+    Returns:
+        The pairs; None if too few can be found.
+    """
+    config, rng = pairing.config, random_streams.rng(seed, "interchange pairs")
+    codes, answers, posed = pairing.codes[variable], pairing.reference.answers(), posable(pairing)
+    inputs, n = np.flatnonzero(pairing.agrees), config.interchange_pairs
+    written_at = pairing.compiled.variables[variable].written_at
+    found: list[tuple[np.ndarray, ...]] = []
+    tried = enough = 0
+    while len(inputs) > 1 and len(positions) and tried < config.pairs_tried and enough < n:
+        base, source = inputs[balanced(pairing.balance, inputs, n, rng)], rng.choice(inputs, n)
+        intervened = np.zeros((n, codes.shape[1]), dtype=bool)
+        intervened[::2, positions] = True
+        intervened[np.arange(1, n, 2), rng.choice(positions, len(range(1, n, 2)))] = True
+        setting, mixtures = Setting(variable, source, intervened), posed.mixtures(behind=written_at)
+        expected, scores = counterfactual(pairing, base, setting, watching=mixtures.hooks)
+        is_posed = posed.are_posed(expected, scores, mixtures.rows)
+        expected = sayable(pairing, expected)
+        changes = (expected != answers[base]) & (expected != NOT_ASKED)
+        asked = is_posed & changes.any(axis=1)
+        found.append(tuple(part[asked] for part in (base, source, intervened, expected, changes)))
+        tried += n
+        enough += int(asked.sum())
+    if enough < config.least_pairs:
+        return None
+    return InterchangePairs(variable, *(np.concatenate(part)[:n] for part in zip(*found, strict=True)))
+
+
+def sayable(pairing: Pairing, expected: Int[np.ndarray, "pair answer"]) -> Int[np.ndarray, "pair answer"]:
+    """What is expected, without the answers that the learned model has no logit for: of those it is not asked.
+
+    Such as None, which a compiled model says by having no logit that is large.
+    """
+    columns = pairing.learned.vocabulary.columns
+    if columns is None:
+        return expected
+    return np.where((expected >= 0) & (columns[expected] >= 0), expected, NOT_ASKED)
+
+
+def _is_fixed_by_the_token(pairing: Pairing, variable: str, position: int) -> bool:
+    """Whether variable and token at a position determine each other, as "the first token" does at position 0.
+
+    Then no input has one without the other, and neither can be interchanged alone.
+    """
+    parts = [part for part in (pairing.fitting, pairing.out_of_distribution) if part is not None] or [pairing]
+    tokens = np.concatenate([part.ids[:, position] for part in parts])
+    codes = np.concatenate([part.codes[variable][:, position] for part in parts])
+    often = len(np.unique(tokens)) * OFTEN <= len(tokens)
+    return often and determines(tokens, codes) and determines(codes, tokens)
+
+
+def counterfactual(
+    pairing: Pairing, base: Int[np.ndarray, " pair"], *settings: Setting, watching: Sequence[FwdHook] = ()
+) -> tuple[Int[np.ndarray, "pair answer"], dict[int, np.ndarray]]:
+    """The program's answers on inputs with variables as they are on others, at some positions.
+
+    The compiled model gives them, with each variable's own directions taken from its source where it is written;
+    `run(..., set=...)` says the same where every variable has a value.
+
+    Args:
+        pairing: Whose inputs.
+        base: The inputs, by their place there.
+        settings: What is taken from others.
+        watching: More hooks, at or behind the first of these.
+
+    Returns:
+        The answers as the task's codes, and by layer with heads the attention scores then,
+        `[pair, head, ctx, ctx]`.
+    """
+    reference, taken = pairing.reference, [_take(pairing, setting) for setting in settings]
+    first, layers = min(_first_attending(point) for point, _ in taken), reference.attending_layers
+    scores = {layer: reference.whole(scores_point(layer))[base] for layer in layers if layer < first}
+
+    def keep(layer: int) -> Callable[[torch.Tensor, object], torch.Tensor]:
+        def function(of_layer: torch.Tensor, hook: object) -> torch.Tensor:
+            scores[layer] = of_layer.numpy()
+            return of_layer
+
+        return function
+
+    watched = [(scores_point(layer), keep(layer)) for layer in layers if layer >= first]
+    logits = reference.logits([*taken, *watched, *watching], base)
+    return reference.codes(logits, base), scores
+
+
+def moves(pairing: Pairing, pairs: InterchangePairs, variable: str) -> bool:
+    """Whether a variable changes in the compiled model, on any pair, when that of the pairs is interchanged."""
+    other = pairing.compiled.variables[variable]
+    before = nearest(other, other.read(pairing.reference.activation(other.written_at, pairs.base)))[0]
+    setting = Setting(pairs.variable, pairs.source, pairs.intervened)
+    return bool((before != codes_when_set(pairing, pairs.base, setting, variable)).any())
+
+
+def codes_when_set(
+    pairing: Pairing, base: Int[np.ndarray, " pair"], setting: Setting, variable: str
+) -> Int[np.ndarray, "pair pos"]:
+    """A variable in the compiled model, on inputs on which another one is set; codes as in `pairing.codes`."""
+    reference, other = pairing.reference, pairing.compiled.variables[variable]
+    found: list[np.ndarray] = []
+
+    def watch(stream: torch.Tensor, hook: object) -> torch.Tensor:
+        found.append(stream[:, reference.places].numpy())
+        return stream
+
+    reference.logits([_take(pairing, setting), (other.written_at, watch)], base)
+    return nearest(other, other.read(np.concatenate(found)))[0]
+
+
+def _first_attending(point: str) -> int:
+    """The first layer whose attention comes behind a hook point of the residual stream."""
+    return layer_of(point) + (not point.endswith("hook_resid_pre"))
+
+
+def _take(pairing: Pairing, setting: Setting) -> FwdHook:
+    reference, one = pairing.reference, pairing.compiled.variables[setting.variable]
+    theirs = torch.as_tensor(reference.activation(one.written_at, setting.source))
+    projector = torch.as_tensor(one.projector, dtype=theirs.dtype)
+    rows, positions = np.nonzero(setting.intervened)
+    places = [reference.at(position) for position in positions.tolist()]
+
+    def take(stream: torch.Tensor, hook: object) -> torch.Tensor:
+        stream = stream.clone()
+        own = stream[rows, places]
+        stream[rows, places] = own + (theirs[rows, positions] - own) @ projector
+        return stream
+
+    return one.written_at, take
+
+
+def why_not_interchangeable(pairing: Pairing, variable: str) -> str:
+    """Why a variable is not interchanged."""
+    if variable not in own_variables(pairing):
+        return "it has no directions of its own in the compiled model, but follows from other variables"
+    positions = pairing.relevant_positions(variable)
+    if not positions:
+        return "it reaches no answer of the task"
+    varying = [position for position in positions if varies(pairing.codes[variable][:, position])]
+    if not varying:
+        return "it is the same on all inputs wherever it reaches an answer"
+    if not interchangeable_positions(pairing, variable):
+        return "wherever it varies, it and the token there determine each other"
+    return "too few pairs of inputs pose a question that the task could ask"
+
+
+def draw_pairs(pairing: Pairing, seed: int) -> list[tuple[InterchangePairs, InterchangePairs]]:
+    """For every variable that can be tested, pairs to choose a site on and others to score on."""
+    drawn = []
+    for variable in intermediate_variables(pairing):
+        positions = interchangeable_positions(pairing, variable)
+        chosen, scored = (
+            None if part is None else interchange_pairs(part, variable, positions, seed)
+            for part in (pairing.fitting, pairing)
+        )
+        if chosen is not None and scored is not None:
+            drawn.append((chosen, scored))
+    return drawn
+
+
+def intermediate_variables(pairing: Pairing) -> list[str]:
+    """The variables between input and output: with directions of their own, neither input nor result.
+
+    Taking the input, what the embedding says of it, or the result from elsewhere says nothing about how the one
+    becomes the other.
+    """
+    return [
+        name
+        for name, variable in own_variables(pairing).items()
+        if variable.written_at != EMBEDDED and name != pairing.compiled.output
+    ]

@@ -1,0 +1,193 @@
+"""Where a variable is interchanged: the site that does best on pairs to choose on, and no larger than it needs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from rasplens.compare.claims.interchange.coordinates import Subspace, Subspaces, whole
+from rasplens.compare.claims.interchange.das import distributed_alignment_search
+from rasplens.compare.claims.interchange.pairs import InterchangePairs
+from rasplens.compare.claims.interchange.patching import agreement, alone
+from rasplens.compare.claims.interchange.stream_axes import stream_axes
+from rasplens.compare.evidence.parallel import in_parallel
+from rasplens.compare.evidence.subspaces.representations import Place, Representation
+from rasplens.compare.models.studied_model import StudiedModel, when, z_point
+
+GOOD_ENOUGH = 0.95
+"""Where a whole component, or the subspaces of the linear map, score this high, DAS is not run."""
+
+NO_WORSE = 0.02
+"""Of two sites of which one scores by no more than this better, the smaller one is taken."""
+
+CLEARLY_BETTER = 0.05
+"""By how much; on some hundred pairs, less may be chance."""
+
+FEW_PAIRS = 30
+"""All sites are scored on so many pairs; on all of them, those that do not do clearly worse than the best."""
+
+CLEARLY_WORSE = 0.3
+"""By how much: on few pairs less may be chance. A site that never works is clearly worse than any."""
+
+MOST_RESCORED = 24
+"""At most so many are scored on all of them, of the hundreds that a large model has."""
+
+MOST_GOOD = 5
+"""Of the sites that score no worse than the best, so many are kept."""
+
+SiteMethod = Literal["component", "linear map", "DAS"]
+
+Candidate = tuple[str, SiteMethod, Subspaces]
+"""A hook point, and subspaces there that were found by a method."""
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """Where, and along which directions, a variable is interchanged.
+
+    Attributes:
+        point: The hook point.
+        method: How its subspaces were found: all of what a head gathers or a layer writes ("component"), by the
+            linear map from the variables to the stream, or by distributed alignment search.
+        subspaces: By position.
+        score: On the pairs that it was chosen on.
+        fitted: On the pairs that its subspaces were fitted to, where that is a search; the score otherwise.
+    """
+
+    point: str
+    method: SiteMethod
+    subspaces: dict[int, Subspace]
+    score: float
+    fitted: float
+
+
+@dataclass(frozen=True, eq=False)
+class Sites:
+    """Where a variable can be interchanged.
+
+    Attributes:
+        best: The site with the highest score.
+        good: Those that score no worse, from the last in the forward pass to the first; of many `MOST_GOOD`, from
+            all over it.
+    """
+
+    best: Site
+    good: tuple[Site, ...]
+
+
+def find_sites(
+    studied: StudiedModel,
+    chosen: InterchangePairs,
+    found: Mapping[Place, Representation],
+    seed: int,
+    das_steps: int,
+) -> Sites:
+    """The sites with the highest score on the pairs to choose on.
+
+    DAS runs only where neither components nor the subspaces of the map score `GOOD_ENOUGH`, and not with 0 steps.
+    """
+    candidates = [*_mapped(studied, found, chosen), *components(studied, chosen.positions)]
+    few = alone(studied, chosen.of(slice(FEW_PAIRS)))
+    # Of a map and a component that score alike, the map: it takes less along.
+    tried = [scored(*few, point, method, subspaces) for point, method, subspaces in candidates]
+    sites = tried
+    if len(chosen.base) > FEW_PAIRS and (promising := _promising(tried)):
+        # From here on without the rest: what is scored on few pairs is held against nothing that is scored on all.
+        everything = alone(studied, chosen)
+        sites = [_rescored(*everything, site) for site in promising]
+    best = max(sites, key=lambda site: site.score)
+    if das_steps and best.score < GOOD_ENOUGH and studied.vocabulary.columns is not None:
+        # With nothing to start from, the middle is where a variable between input and output has to be.
+        mapped = [site for site in sites if site.method == "linear map"]
+        mapped = mapped or [site for site in tried if site.method == "linear map"]
+        start = max(mapped, key=lambda site: site.score)
+        start = start if start.score > 0 else mapped[len(mapped) // 2]
+        search = distributed_alignment_search(studied, chosen, start.point, start.subspaces, seed, das_steps)
+        sites.append(Site(start.point, "DAS", search.subspaces, search.score, search.fitted))
+        # What was searched for has to be clearly better to be preferred to what was read off.
+        best = sites[-1] if search.score > best.score + CLEARLY_BETTER else best
+    good = (site for site in sites if site.score >= best.score - NO_WORSE)
+    last_first = sorted(good, key=lambda site: when(site.point), reverse=True)
+    return Sites(best if best.method != "linear map" else _smallest(studied, chosen, best), _spread(last_first))
+
+
+def _promising(sites: Sequence[Site]) -> list[Site]:
+    """The sites that do not do clearly worse than the best, at most `MOST_RESCORED`, in their order."""
+    least = max(max(site.score for site in sites) - CLEARLY_WORSE, np.finfo(float).tiny)
+    best_first = sorted(range(len(sites)), key=lambda i: -sites[i].score)[:MOST_RESCORED]
+    return [sites[i] for i in sorted(best_first) if sites[i].score >= least]
+
+
+def _spread(sites: Sequence[Site]) -> tuple[Site, ...]:
+    """At most `MOST_GOOD` of them, the first and the last among these."""
+    places = np.linspace(0, len(sites) - 1, min(len(sites), MOST_GOOD)).round().astype(int)
+    return tuple(sites[place] for place in places.tolist())
+
+
+def mapped_subspaces(
+    studied: StudiedModel, found: Mapping[Place, Representation], variable: str, point: str
+) -> dict[int, Subspace]:
+    """A variable's subspaces at one hook point, by position, where the linear map gives it any."""
+    held = {
+        position: one
+        for (name, at, position), one in found.items()
+        if (name, at) == (variable, point) and one.basis.shape[1]
+    }
+    if not held:
+        return {}
+    axes = stream_axes(studied, point)
+
+    def at_position(position: int) -> Subspace:
+        own, one = axes[position], held[position]
+        _, _, directions = np.linalg.svd(one.rows @ own.to, full_matrices=False)
+        return own.subspace(directions[: one.basis.shape[1]].T)
+
+    return dict(zip(held, in_parallel(at_position, held), strict=True))
+
+
+def scored(
+    studied: StudiedModel, chosen: InterchangePairs, point: str, method: SiteMethod, subspaces: Subspaces
+) -> Site:
+    """A candidate as a site, with its score on some pairs."""
+    score = agreement(studied, chosen, point, subspaces).score
+    return Site(point, method, dict(subspaces), score, score)
+
+
+def _rescored(studied: StudiedModel, chosen: InterchangePairs, site: Site) -> Site:
+    return scored(studied, chosen, site.point, site.method, site.subspaces)
+
+
+def _mapped(
+    studied: StudiedModel, found: Mapping[Place, Representation], chosen: InterchangePairs
+) -> Iterator[Candidate]:
+    """The subspaces of the map at every hook point of the stream."""
+    for point in studied.residual_points:
+        yield point, "linear map", mapped_subspaces(studied, found, chosen.variable, point)
+
+
+def components(studied: StudiedModel, positions: Sequence[int]) -> Iterator[Candidate]:
+    """What each head gathers, and what the heads and the MLP of each layer write, whole, at some positions."""
+
+    def everywhere(part: Subspace) -> Subspaces:
+        return dict.fromkeys(positions, part)
+
+    for point in studied.output_points:
+        yield point, "component", everywhere(whole(studied.width(point)))
+    for layer in range(studied.n_layers):
+        width = studied.width(z_point(layer))
+        size = width // studied.model.cfg.n_heads
+        for head in studied.heads_of(layer):
+            part = whole(width, slice(head * size, (head + 1) * size))
+            yield z_point(layer), "component", everywhere(part)
+
+
+def _smallest(studied: StudiedModel, chosen: InterchangePairs, best: Site) -> Site:
+    """The site with as few directions as score no worse."""
+    most = max((one.rank for one in best.subspaces.values()), default=0)
+    for rank in range(1, most):
+        subspaces = {position: one.first(rank) for position, one in best.subspaces.items()}
+        smaller = scored(studied, chosen, best.point, best.method, subspaces)
+        if smaller.score >= best.score - NO_WORSE:
+            return smaller
+    return best

@@ -1,0 +1,55 @@
+"""What makes a kind of claim: what it is about, how it is tested and judged, its tables and its terms."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from rasplens.compare.claims.claim import Claim, Subject
+from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.term import Term
+
+E = TypeVar("E")
+
+
+@dataclass(frozen=True, eq=False)
+class ClaimKind(Generic[E]):
+    """A kind of claim that programs make.
+
+    Attributes:
+        name: What is tested.
+        subjects: The types of what such claims are about.
+        test: From the models, the evidence so far and a seed: its own.
+        claims: From the models and all evidence, the claims. Which answer of a pair counts is drawn.
+        tables: The tidy tables of the evidence, by name.
+        terms: For the glossary.
+    """
+
+    name: str
+    subjects: tuple[type[Subject], ...]
+    test: Callable[[Pairing, "Evidence", int], E]
+    claims: Callable[[Pairing, "Evidence", np.random.Generator], Iterable[Claim]]
+    tables: Callable[[E], dict[str, pd.DataFrame]] = lambda _: {}
+    terms: tuple[Term, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The evidence that claims are judged by.
+
+    Attributes:
+        by_kind: By the name of the kind of claim.
+    """
+
+    by_kind: Mapping[str, Any] = field(default_factory=dict)
+
+    def of(self, kind: ClaimKind[E]) -> E:
+        """The evidence on one kind of claim."""
+        found: E = self.by_kind[kind.name]
+        return found
+
+    def also(self, kind: ClaimKind[E], found: E) -> "Evidence":
+        """The same, and the evidence on another kind."""
+        return Evidence({**self.by_kind, kind.name: found})

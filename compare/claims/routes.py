@@ -1,0 +1,119 @@
+"""The claims on routes: with attention edges patched, the model answers as the program does."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rasplens.compare.claims.claim import AT_LEAST, HOLDS, Claim, judged_by_trials, least_trials, untestable
+from rasplens.compare.claims.edges.agreement import RouteTest, route_table, route_tests
+from rasplens.compare.claims.edges.program_edges import Aggregates
+from rasplens.compare.claims.edges.questions import (
+    CountedEdges,
+    GatheredEdges,
+    Keys,
+    OtherEdges,
+    Queries,
+    Route,
+)
+from rasplens.compare.claims.kind import ClaimKind, Evidence
+from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.term import Term
+
+
+@dataclass(frozen=True)
+class AllRoutes(Route):
+    """Every claim on routes, where none can be tested."""
+
+    def __str__(self) -> str:
+        return "routes"
+
+
+@dataclass(frozen=True, eq=False)
+class RouteTests:
+    """The questions about routes.
+
+    Attributes:
+        found: Each with what the model answers.
+        why_none: Why none could be asked; empty where some were.
+    """
+
+    found: Sequence[RouteTest]
+    why_none: str
+
+
+def gathered(pairing: Pairing, tests: RouteTests) -> set[Aggregates]:
+    """The aggregates of which the questions tell whether values are gathered along their edges."""
+    return {
+        one.questions.subject.aggregates
+        for one in tests.found
+        if isinstance(one.questions.subject, GatheredEdges) and _is_substantial(pairing, one)
+    }
+
+
+def _is_substantial(pairing: Pairing, one: RouteTest) -> bool:
+    """Whether enough of the questions have to change an answer."""
+    return len(one.changed) >= least_trials(AT_LEAST, pairing.config.comparisons)
+
+
+def _claims(pairing: Pairing, evidence: Evidence, rng: np.random.Generator) -> Iterator[Claim]:
+    tests, comparisons = evidence.of(ROUTES), pairing.config.comparisons
+    if tests.why_none:
+        yield untestable(AllRoutes(), tests.why_none)
+    if pairing.as_part:
+        yield untestable(OtherEdges(), "left open: the program is compared as a part of the model")
+    for one in tests.found:
+        asked, substantial = one.questions, _is_substantial(pairing, one)
+        reason = f"{asked.part} patched along {asked.edges.mean():.0%} of the edges" if len(asked) else ""
+        control = float(np.fmax(one.control_changed, one.control_kept))
+        parts = one.changed, one.kept
+        claim = judged_by_trials(asked.subject, parts, control, substantial, reason, comparisons)
+        if claim.status == HOLDS and not isinstance(asked.subject, OtherEdges) and not substantial:
+            # What has no effect there holds of many models.
+            needed = least_trials(AT_LEAST, comparisons)
+            why = f"{len(one.changed)} questions that change an answer could be asked, where {needed} are needed"
+            claim = untestable(asked.subject, why)
+        yield claim
+
+
+TERMS = (
+    Term(
+        "edge patching",
+        "In all layers and heads at once, values, keys or queries along some edges are taken from another input.",
+        "claims.edges.edge_patching",
+        ("part", "edges"),
+    ),
+    Term(
+        "route",
+        "Which attention edges information takes between positions, and what decides: keys, queries or a count.",
+        "claims.edges.agreement",
+        ("routes",),
+    ),
+    Term(
+        "posable question",
+        "An intervention after which selections, variables and answers are such as some input of the task has.",
+        "claims.posable",
+        ("drawn",),
+    ),
+    Term(
+        "changed and kept answers",
+        "Of those that an edge patch should change (or should not), the share that come out as the program says.",
+        "claims.edges.agreement",
+        ("changed", "n_changed", "kept", "n_kept"),
+    ),
+    Term(
+        "controls of edge patching",
+        "The answers expected of other pairs, and what stays when all edges between positions are patched.",
+        "claims.edges.agreement",
+        ("control_changed", "control_kept"),
+    ),
+)
+
+ROUTES = ClaimKind(
+    name="routes",
+    subjects=(GatheredEdges, OtherEdges, Keys, Queries, CountedEdges, AllRoutes),
+    test=lambda pairing, evidence, seed: RouteTests(*route_tests(pairing, seed)),
+    claims=_claims,
+    tables=lambda tests: {"routes": route_table(tests.found)},
+    terms=TERMS,
+)

@@ -1,0 +1,224 @@
+"""The claims on variables: taken from another input, each changes answers as in the program."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rasplens.compare.claims.claim import (
+    AT_LEAST,
+    AT_MOST,
+    FAILS,
+    HOLDS,
+    OPEN,
+    UNTESTABLE,
+    Claim,
+    Share,
+    Status,
+    Subject,
+    judged,
+    judged_by_trials,
+    share,
+    untestable,
+)
+from rasplens.compare.claims.interchange.accuracy import Interchange, interchange_table, interchanges
+from rasplens.compare.claims.interchange.pairs import (
+    InterchangePairs,
+    draw_pairs,
+    intermediate_variables,
+    why_not_interchangeable,
+)
+from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
+from rasplens.compare.claims.kind import ClaimKind, Evidence
+from rasplens.compare.claims.trials import one_of_each
+from rasplens.compare.evidence.subspaces.representations import (
+    Place,
+    Representation,
+    explained_table,
+    overlap_table,
+    representations,
+)
+from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.term import Term
+
+
+@dataclass(frozen=True)
+class OneVariable(Subject):
+    """A variable, taken from another input, changes answers as in the program.
+
+    Attributes:
+        name: The variable's.
+    """
+
+    level = "variables"
+
+    name: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variable's, alone."""
+        return (self.name,)
+
+    def __str__(self) -> str:
+        return f"variable {self.name}"
+
+
+@dataclass(frozen=True, eq=False)
+class VariableTests:
+    """What the variables between input and output do in the learned model.
+
+    Attributes:
+        drawn: For each that can be tested, pairs of inputs to choose a site on, and others to score on.
+        representations: How the learned residual stream represents them.
+        reference: Where the compiled model has them.
+        interchanged: Each of them, interchanged.
+    """
+
+    drawn: Sequence[tuple[InterchangePairs, InterchangePairs]]
+    representations: Mapping[Place, Representation]
+    reference: ReferenceSites
+    interchanged: Sequence[Interchange]
+
+
+def _test(pairing: Pairing, evidence: Evidence, seed: int) -> VariableTests:
+    drawn, held = draw_pairs(pairing, seed), representations(pairing)
+    reference = ReferenceSites(pairing, seed)
+    return VariableTests(drawn, held, reference, interchanges(pairing, drawn, held, reference, seed))
+
+
+def _claims(pairing: Pairing, evidence: Evidence, rng: np.random.Generator) -> Iterator[Claim]:
+    by_name = {one.variable: one for one in evidence.of(VARIABLES).interchanged}
+    for name in intermediate_variables(pairing):
+        if name in by_name:
+            yield judged_interchange(by_name[name], rng, pairing.config.comparisons)
+        else:
+            yield untestable(OneVariable(name), why_not_interchangeable(pairing, name))
+
+
+def judged_interchange(one: Interchange, rng: np.random.Generator, comparisons: int) -> Claim:
+    """The claim on a variable, from its interchange.
+
+    Args:
+        one: The interchange.
+        rng: Draws which answer of a pair counts.
+        comparisons: How many comparisons are made at once.
+    """
+    subject = OneVariable(one.variable)
+    where = f"interchanged at {one.point} ({one.method}, rank {one.rank:.0f})"
+    changes = one.pairs.changes
+    trials = [one_of_each(one.accuracy.right, which, rng) for which in (changes, one.pairs.stays)]
+    if one.method != "component":
+        trials.append(one_of_each(one.active.right, changes, rng))
+    found = judged_by_trials(subject, trials, one.control, True, where, comparisons)
+    if found.status == HOLDS and one.control >= AT_LEAST:
+        return untestable(subject, f"{where}: a control does as well ({one.control:.2f})")
+    if found.status in (HOLDS, UNTESTABLE):
+        return found
+    if _known_share(one.ceiling, one.n_ceiling, comparisons).low < AT_LEAST:
+        why = f"{where}: the search finds it not even in the compiled model ({one.ceiling:.2f})"
+        return untestable(subject, why)
+    # That a search fails on other pairs than its own says that it had too few, not that there is nothing.
+    fitted = _known_share(one.site.fitted, len(one.pairs.base), comparisons)
+    fails = fitted.high < AT_MOST and judged([fitted]) == FAILS
+    reason = f"{where}: the search reaches {one.site.fitted:.2f} on its own pairs, {found.score:.2f} on others"
+    status: Status = FAILS if fails else OPEN
+    return Claim(subject, status, found.score, found.low, found.high, one.control, found.n, True, reason)
+
+
+def _known_share(score: float, n: int, comparisons: int) -> Share:
+    """The interval of a score of which only the number of trials is known."""
+    return share(np.arange(n) < round(score * n), comparisons)
+
+
+TERMS = (
+    Term(
+        "interchange",
+        "The axis of interchange interventions: a variable's subspace is patched from another input.",
+        "claims.interchange.accuracy",
+        ("interchange",),
+    ),
+    Term(
+        "interchange pairs",
+        "Pairs of a base and a source input between which one variable of the program is interchanged.",
+        "claims.interchange.pairs",
+        ("pairs",),
+    ),
+    Term(
+        "intervention mask",
+        "The positions of each interchange pair at which the variable is taken from the source.",
+        "claims.interchange.pairs",
+    ),
+    Term(
+        "IIA",
+        "Interchange-intervention accuracy: of the answers that must change, the share that are the program's.",
+        "claims.interchange.accuracy",
+        ("iia",),
+    ),
+    Term(
+        "specificity",
+        "Of the answers that must not change, the share that stay the program's.",
+        "claims.interchange.accuracy",
+        ("specificity",),
+    ),
+    Term(
+        "site",
+        "The hook point, the method (component, linear map or DAS) and the subspace of an interchange.",
+        "claims.interchange.sites",
+        ("method", "rank", "linear map"),
+    ),
+    Term(
+        "component",
+        "All of what a head gathers, or of what a layer's heads or MLP write: interchanged whole, without a map.",
+        "claims.interchange.sites",
+        ("component",),
+    ),
+    Term(
+        "ceiling",
+        "What the same search reaches in the compiled model itself, where the variable is known to be.",
+        "claims.interchange.accuracy",
+        ("ceiling",),
+    ),
+    Term(
+        "DAS",
+        "Distributed alignment search: a subspace learned by gradient descent on interchange pairs.",
+        "claims.interchange.das",
+        ("DAS",),
+    ),
+    Term(
+        "full-stream patching",
+        "A control of interchange: the whole residual stream is taken from the source.",
+        "claims.interchange.accuracy",
+        ("full_stream",),
+    ),
+    Term(
+        "random subspaces",
+        "A control of interchange: subspaces of the same rank among the directions that the stream varies along.",
+        "claims.interchange.accuracy",
+        ("random",),
+    ),
+    Term(
+        "active and dormant part",
+        "Of what an interchange changes and the model reads: the part that moves with the variable, and the rest.",
+        "claims.interchange.active_directions",
+        ("active", "dormant"),
+    ),
+    Term(
+        "mean-ablated subspace",
+        "The accuracy drop when a variable's subspace, or a random one, is held at its mean over inputs.",
+        "claims.interchange.accuracy",
+        ("ablated", "ablated_random"),
+    ),
+)
+
+VARIABLES = ClaimKind(
+    name="variables",
+    subjects=(OneVariable,),
+    test=_test,
+    claims=_claims,
+    tables=lambda found: {
+        "interchange": interchange_table(found.interchanged),
+        "representations": explained_table(found.representations),
+        "overlaps": overlap_table(found.representations),
+    },
+    terms=TERMS,
+)

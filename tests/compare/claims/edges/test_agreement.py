@@ -1,0 +1,95 @@
+"""How far a model moves information along the program's routes."""
+
+import numpy as np
+import pytest
+
+from rasplens.compare import CompareConfig, pair
+from rasplens.compare.claims.edges.agreement import COLUMNS, FEWEST, route_table, route_tests
+from rasplens.compare.claims.edges.questions import CountedEdges, GatheredEdges, OtherEdges, Queries
+from rasplens.compare.models.vocabulary import vocabulary_of
+from rasplens.compare.verdict.calibration.circuits import CIRCUITS
+from rasplens.compile import compile_program
+from rasplens.model import disguise
+
+FEW = CompareConfig(n_inputs=96, n_fitting=30, relevance_inputs=24, questions=40, questions_tried=400)
+
+
+def sides(name):
+    circuit = CIRCUITS[name]
+    task = circuit.task()
+    both = (
+        compile_program(build(), task.vocab, task.n_ctx, mask=task.visible)
+        for build in (circuit.program, circuit.alternative)
+    )
+    return task, *both
+
+
+def asked_of(compiled, model, task):
+    found, why = route_tests(pair(compiled, model, task, FEW, 0, vocabulary_of(compiled, task)), 0)
+    assert why == ""
+    return {one.questions.subject: one for one in found}
+
+
+@pytest.mark.parametrize("name", ["copy", "ends"])
+def test_a_compiled_model_and_its_disguises_move_what_the_program_says(name):
+    task, *both = sides(name)
+    for compiled in both:
+        twins = (
+            disguise(compiled.transformer, seed=1, extra_width=3, basis=basis)
+            for basis in ("orthogonal", "oblique")
+        )
+        for model in (compiled, *twins):
+            found = asked_of(compiled, model, task)
+            assert all(one.changed.all() and one.kept.all() for one in found.values())
+            assert sum(len(one.changed) + len(one.kept) for one in found.values()) >= 4 * FEW.questions
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        ("shift", "shift_at_once"),
+        ("shift", OtherEdges()),
+        ("pointed_at", CountedEdges()),
+        ("ends", "last_one"),
+        ("histogram", Queries()),
+    ],
+)
+def test_a_program_with_another_selector_does_not(name, asked):
+    """It gives all of the same answers."""
+    task, own, other = sides(name)
+    found = asked_of(own, other, task)
+    gathered = {subject: subject.aggregates for subject in found if isinstance(subject, GatheredEdges)}
+    one = next(test for subject, test in found.items() if asked in (subject, *gathered.get(subject, ())))
+    assert min(part.mean() for part in (one.changed, one.kept) if len(part)) < 0.65
+
+
+def test_answers_to_other_questions_are_no_better_than_chance(induction, task):
+    found = asked_of(induction, induction, task)
+    for one in found.values():
+        if len(one.changed):
+            assert one.control_changed < 0.5
+        assert np.isnan(one.control_kept) == (one.questions.subject != OtherEdges())
+        if not np.isnan(one.control_kept):
+            assert one.control_kept < 0.5  # all edges patched, hardly an answer stays
+
+
+def test_of_each_pair_one_answer_counts(induction, task):
+    for one in asked_of(induction, induction, task).values():
+        assert len(one.changed) == min(FEW.questions, one.questions.changes.any(axis=1).sum())
+        assert len(one.kept) == min(FEW.questions, one.questions.at_risk.any(axis=1).sum())
+
+
+def test_a_model_that_answers_otherwise_is_not_asked(induction, noise, task):
+    found, why = route_tests(pair(induction, noise, task, FEW, 0), 0)
+    assert found == []
+    assert why == f"the model gives all of the program's answers on 0 inputs, where {FEWEST} are needed"
+
+
+def test_the_table_has_a_row_per_claim(induction, task):
+    found = asked_of(induction, induction, task)
+    table = route_table(list(found.values()))
+    assert tuple(table) == COLUMNS
+    assert table["claim"].tolist() == list(map(str, found))
+    assert (table["changed"].dropna() == 1).all()
+    assert table["n_kept"].tolist() == [len(one.kept) for one in found.values()]
+    assert route_table([]).empty

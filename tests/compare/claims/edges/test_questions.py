@@ -1,0 +1,87 @@
+"""What is asked of a model's routes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rasplens.compare import CompareConfig, pair
+from rasplens.compare.claims.edges.edge_patching import patched
+from rasplens.compare.claims.edges.program_edges import between_positions, program_edges
+from rasplens.compare.claims.edges.questions import GatheredEdges, Keys, OtherEdges, Queries, questions
+from rasplens.compare.claims.posable import posable
+
+FEW = CompareConfig(n_inputs=96, n_fitting=30, relevance_inputs=24, questions=40, questions_tried=400)
+
+
+@pytest.fixture(scope="module")
+def pairing(induction, task):
+    return pair(induction, induction, task, FEW, 0)
+
+
+@pytest.fixture(scope="module")
+def asked(pairing):
+    return list(questions(pairing, 0))
+
+
+def test_every_route_of_the_program_is_asked_about(asked):
+    assert [(one.subject, one.part) for one in asked] == [
+        (OtherEdges(), "values"),
+        (GatheredEdges(("previous",), ((0, 0),)), "values"),
+        (GatheredEdges(("induction",), ((1, 0),)), "values"),
+        (Keys(), "keys"),
+        (Queries(), "queries"),
+    ]
+    assert all(len(one) for one in asked)
+    assert all(one.drawn <= FEW.questions_tried for one in asked)
+
+
+def test_edges_are_those_that_the_claim_is_about(asked, pairing, task):
+    for one in asked:
+        read = program_edges(pairing.compiled.program, task, pairing.ids[one.base])
+        assert not (one.edges & ~between_positions(task)).any()
+        if one.subject == OtherEdges():
+            assert not (one.edges & read.carrying).any()
+            np.testing.assert_array_equal(one.edges, between_positions(task) & ~read.carrying)
+        elif isinstance(one.subject, GatheredEdges):
+            gathered = read.gathered[one.subject.aggregates]
+            np.testing.assert_array_equal(one.edges, gathered & between_positions(task))
+
+
+def test_sources_are_other_inputs_and_both_are_understood(asked, pairing):
+    assert not pairing.agrees.all()
+    for one in asked:
+        assert (pairing.ids[one.base] != pairing.ids[one.source]).any(axis=1).all()
+        assert pairing.agrees[one.base].all()
+        assert pairing.agrees[one.source].all()
+
+
+def test_the_compiled_model_says_what_is_expected(asked, pairing):
+    for one in asked:
+        own, theirs = (pairing.reference.answers()[rows] for rows in (one.base, one.source))
+        mixtures, pair = posable(pairing).mixtures(), (one.base, one.source)
+        said, patterns = patched(pairing.reference, *pair, one.edges, one.part, watching=mixtures.hooks)
+        np.testing.assert_array_equal(one.expected, said)
+        np.testing.assert_array_equal(one.changes, said != own)
+        np.testing.assert_array_equal(one.at_risk, (own != theirs) & (said == own))
+        assert (one.changes | one.at_risk).any(axis=1).all()
+        assert posable(pairing).are_posed(one.expected, patterns, mixtures.rows).all()
+
+
+def test_nothing_changes_along_edges_that_are_not_read(asked):
+    for one in asked:
+        assert one.changes.any() == (one.subject != OtherEdges())
+        assert one.at_risk.any()
+
+
+def test_questions_are_the_seeds(asked, pairing):
+    again, other = (next(questions(pairing, seed)) for seed in (0, 1))
+    np.testing.assert_array_equal(again.base, asked[0].base)
+    np.testing.assert_array_equal(again.edges, asked[0].edges)
+    assert not np.array_equal(other.base[:20], asked[0].base[:20])
+
+
+def test_without_two_inputs_nothing_is_asked(pairing):
+    nobody = replace(pairing)
+    vars(nobody)["agrees"] = np.arange(pairing.n_inputs) == np.flatnonzero(pairing.agrees)[0]
+    assert [len(one) for one in questions(nobody, 0)] == [0] * 5

@@ -1,0 +1,163 @@
+"""What models answer, against the program: on which inputs, and each answer by itself."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from two_back import AT_ONCE, STEP_BY_STEP
+
+from rasplens.compare import CompareConfig, as_studied_model, discriminate
+from rasplens.compare.claims.answers import ANSWERS, AnswersOn, Behaviour, EachAnswer, behaviour
+from rasplens.compare.claims.claim import FAILS, HOLDS, OPEN
+from rasplens.compare.claims.kind import Evidence
+from rasplens.compile import compile_program
+from rasplens.compile.rasp import SequenceMap, indices
+from rasplens.tasks.task import NO_ANSWER
+
+
+@pytest.fixture(scope="module")
+def distinguishing(task):
+    return discriminate(task.programs["offset"], task.programs["induction"], task, n=50)
+
+
+def test_a_model_agrees_with_itself_everywhere(with_itself, distinguishing):
+    found = behaviour(replace(with_itself, distinguishing={"offset": distinguishing}), seed=0)
+    assert found.table["inputs"].tolist() == [
+        "held out",
+        "against offset",
+        "against offset, out of distribution",
+        "out of distribution",
+    ]
+    assert found.table["n"][1] == distinguishing.of_task.sum()
+    assert found.table["n"][1:3].sum() == len(distinguishing)
+    assert found.table["exhaustive"].tolist() == [True, False, False, False]
+    assert (found.table["agreement"] == 1).all()
+    assert found.table["untrained"].max() < 0.4
+    assert found.agrees.shape == (2, found.table["n"][:2].sum())
+    assert (found.agrees[0] == 1).all()
+    assert {kind: len(trials) for kind, trials in found.trials.items()} == dict(
+        zip(found.table["inputs"], found.table["n"], strict=True)
+    )
+    assert all(trials.all() for trials in found.trials.values())
+    assert found.table["right"][0] == with_itself.learned.right().mean()
+    assert found.table["right"][1:].isna().all()
+
+
+def test_a_rival_agrees_on_the_task_and_not_where_they_differ(induction, offset, task, distinguishing):
+    from rasplens.compare import pair
+
+    pairing = pair(
+        induction, offset, task, CompareConfig(n_inputs=96), 0, distinguishing={"offset": distinguishing}
+    )
+    found = behaviour(pairing, seed=0)
+    share = found.table.set_index("inputs")["agreement"]
+    both = [as_studied_model(model, task, task.held_out).answers() for model in (induction, offset)]
+    assert share["held out"] == pytest.approx((both[0] == both[1]).mean())
+    assert (both[0] == NO_ANSWER).any()  # no answer is one as well
+    for kind, wanted in (("against offset", True), ("against offset, out of distribution", False)):
+        ids = distinguishing.ids[distinguishing.of_task == wanted]
+        asked, said = (as_studied_model(model, task, ids).answers() for model in (induction, offset))
+        defined = (asked >= 0) | wanted
+        expected = ((asked == said) & defined).sum(axis=1) / np.maximum(1, defined.sum(axis=1))
+        assert share[kind] < 0.5
+        assert share[kind] == pytest.approx(expected[defined.any(axis=1)].mean())
+
+
+def test_what_counts_is_one_answer_of_each_input(with_noise):
+    """So inputs are independent trials: on average they come to the agreement of all answers."""
+    drawn = [behaviour(with_noise, seed=seed).trials["held out"] for seed in range(40)]
+    whole = behaviour(with_noise, seed=0)
+    assert whole.trials["held out"].shape == (whole.table["n"][0],)
+    assert np.mean(drawn) == pytest.approx(whole.table["agreement"][0], abs=0.03)
+    assert not np.array_equal(drawn[0], drawn[1])
+
+
+def test_inputs_that_differ_in_attention_alone_say_nothing_of_answers(with_noise, task):
+    reading = discriminate(AT_ONCE, STEP_BY_STEP, task, n=20)
+    found = behaviour(replace(with_noise, distinguishing={"step_by_step": reading}), seed=0)
+    assert found.table["inputs"].tolist() == ["held out", "out of distribution"]
+
+
+def test_what_tells_programs_apart_is_asked_where_it_does(offset, task):
+    """A program with another answer at one position of some inputs is asked there, and nowhere else."""
+    from rasplens.compare import pair
+
+    last = task.loss_positions[-1]
+    changed = SequenceMap(
+        lambda letter, place: "B" if letter == "A" and place == last else letter, task.programs["offset"], indices
+    ).named("changed")
+    model = compile_program(changed, task.vocab, task.n_ctx, mask=task.visible)
+    found = discriminate(task.programs["offset"], changed, task)
+    assert (found.answers.sum(axis=1) == 1).all()
+    pairing = pair(offset, model, task, CompareConfig(n_inputs=96), 0, distinguishing={"changed": found})
+    trials = behaviour(pairing, seed=0).trials
+    assert not trials["against changed"].any()
+    assert trials["held out"].mean() > 0.9
+
+
+COLUMNS = ["inputs", "n", "agreement", "untrained", "right", "undefined", "exhaustive"]
+
+
+def claims_on(pairing, behaved):
+    return list(ANSWERS.claims(pairing, Evidence().also(ANSWERS, behaved), np.random.default_rng(0)))
+
+
+def answers(pairing, agree, n, exhaustive):
+    trials = np.arange(n) < agree
+    table = pd.DataFrame(
+        [("held out", n, agree / n, 0.1, 1.0, 0.0, exhaustive)],
+        columns=COLUMNS,
+    )
+    behaved = Behaviour(table, {"held out": trials}, {}, np.ones((2, n)))
+    return claims_on(pairing, behaved)[0]
+
+
+@pytest.mark.parametrize(
+    ("agree", "n", "exhaustive", "status"),
+    [
+        (1000, 1000, False, HOLDS),
+        (950, 1000, False, HOLDS),
+        (945, 1000, False, OPEN),
+        (900, 1000, False, FAILS),
+        (20, 20, False, OPEN),  # too few to say
+        (20, 20, True, HOLDS),  # there are no others
+        (19, 20, True, HOLDS),
+        (18, 20, True, FAILS),
+        (18, 20, False, OPEN),
+        (0, 1, False, OPEN),  # bad luck, perhaps
+        (1, 2, False, OPEN),
+        (0, 2, False, FAILS),
+        (2, 4, False, FAILS),
+    ],
+)
+def test_answers_have_to_agree_and_there_have_to_be_enough(with_itself, agree, n, exhaustive, status):
+    one = answers(with_itself, agree, n, exhaustive)
+    assert (one.level, one.subject, one.status) == ("answers", AnswersOn("held out"), status)
+    assert (one.score, one.control, one.n) == (agree / n, 0.1, n)
+    assert (one.low == one.score == one.high) == exhaustive
+
+
+def each_answer(pairing, by_answer):
+    """The claim on each answer by itself, from how often it is given where it is due: `{code: (agree, n)}`."""
+    trials = {code: np.arange(n) < agree for code, (agree, n) in by_answer.items()}
+    table = pd.DataFrame([("held out", 200, 1.0, 0.1, 1.0, 0.0, False)], columns=COLUMNS)
+    behaved = Behaviour(table, {"held out": np.ones(200, dtype=bool)}, trials, np.ones((2, 200)))
+    return next((one for one in claims_on(pairing, behaved) if one.subject == EachAnswer()), None)
+
+
+@pytest.mark.parametrize(
+    ("rare", "status"),
+    [((12, 12), HOLDS), ((11, 12), HOLDS), ((9, 12), OPEN), ((2, 12), FAILS), ((1, 1), HOLDS), ((0, 2), FAILS)],
+)
+def test_each_answer_has_to_be_given_where_it_is_due(with_itself, rare, status):
+    one = each_answer(with_itself, {0: (190, 190), 1: rare})
+    assert one.status == status
+    assert not one.substantial
+    if status != HOLDS:
+        assert one.score == rare[0] / rare[1]
+        assert repr(with_itself.task.outputs[1]) in one.reason
+
+
+def test_one_answer_alone_is_not_asked_for_by_itself(with_itself):
+    assert each_answer(with_itself, {0: (190, 190)}) is None

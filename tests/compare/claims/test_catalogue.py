@@ -1,0 +1,86 @@
+"""The claims of a program, and what the evidence says of them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rasplens.compare import CompareConfig, discriminate, pair
+from rasplens.compare.claims.answers import OUT_OF_DISTRIBUTION, AnswersOn, EachAnswer
+from rasplens.compare.claims.attention import ATTENTION
+from rasplens.compare.claims.catalogue import CLAIMS, SUBJECTS, claim_tables, examine
+from rasplens.compare.claims.claim import FAILS, HOLDS, UNTESTABLE
+from rasplens.compare.claims.edges.questions import OtherEdges
+from rasplens.compare.claims.routes import ROUTES, AllRoutes, RouteTests
+from rasplens.compare.claims.variables import VARIABLES, OneVariable
+
+FEW = CompareConfig(
+    n_inputs=96,
+    n_fitting=200,
+    relevance_inputs=24,
+    questions=60,
+    questions_tried=900,
+    interchange_pairs=50,
+    das_steps=0,
+    random_subspaces=2,
+)
+
+
+def claims_of(compiled, model, alternative, task):
+    distinguishing = {alternative.output: discriminate(compiled.program, alternative.program, task)}
+    pairing = pair(compiled, model, task, FEW, 0, distinguishing=distinguishing)
+    claims, evidence = examine(pairing, 0)
+    return pairing, evidence, {one.subject: one for one in claims}
+
+
+@pytest.fixture(scope="module")
+def own(induction, offset, task):
+    return claims_of(induction, induction, offset, task)
+
+
+def test_all_claims_of_a_compiled_model_against_itself_hold(own):
+    claims = own[2]
+    assert {one.status for one in claims.values()} == {HOLDS}
+    assert {one.level for one in claims.values()} == {"answers", "variables", "routes"}
+    assert OneVariable("previous") in claims
+    assert {subject for subject, one in claims.items() if not one.substantial} == {EachAnswer(), OtherEdges()}
+    # What happens out of distribution decides nothing.
+    assert not any(isinstance(one, AnswersOn) and OUT_OF_DISTRIBUTION in one.inputs for one in claims)
+
+
+def test_noise_answers_otherwise_and_is_asked_no_more(induction, noise, offset, task):
+    claims = claims_of(induction, noise, offset, task)[2]
+    assert {one.status for one in claims.values() if one.level == "answers"} == {FAILS}
+    assert {one.status for one in claims.values() if one.level != "answers"} == {UNTESTABLE}
+
+
+def test_claims_are_the_seeds(own):
+    pairing, _, claims = own
+    again, _ = examine(pairing, 0)
+    assert [repr(one) for one in again] == [repr(one) for one in claims.values()]
+
+
+def test_each_claim_is_about_one_of_the_subjects_of_its_kind(own):
+    _, evidence, claims = own
+    assert len({kind.name for kind in CLAIMS}) == len(CLAIMS)
+    assert len(set(SUBJECTS)) == len(SUBJECTS)
+    assert {type(subject) for subject in claims} <= set(SUBJECTS)
+    assert set(claim_tables(evidence)) == {"behaviour", "interchange", "representations", "overlaps", "routes"}
+
+
+def test_every_kind_of_claim_is_announced(induction, task):
+    begun = []
+    examine(pair(induction, induction, task, FEW, 0), 0, begun.append)
+    assert begun == [kind.name for kind in CLAIMS]
+
+
+def test_what_cannot_be_asked_says_why(own):
+    pairing, evidence, _ = own
+    nothing = evidence.of(VARIABLES)
+    routes = evidence.also(ROUTES, RouteTests([], "no hook point"))
+    (none,) = ROUTES.claims(pairing, routes, np.random.default_rng(0))
+    assert (none.subject, none.status, none.reason) == (AllRoutes(), UNTESTABLE, "no hook point")
+    assert list(ATTENTION.claims(pairing, routes, np.random.default_rng(0))) == []
+    alone = evidence.also(VARIABLES, replace(nothing, interchanged=[]))
+    (previous,) = VARIABLES.claims(pairing, alone, np.random.default_rng(0))
+    assert (previous.subject, previous.status) == (OneVariable("previous"), UNTESTABLE)

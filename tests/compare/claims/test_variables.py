@@ -1,0 +1,60 @@
+"""The claim on a variable, from its interchange."""
+
+import numpy as np
+import pytest
+from known_interchanges import known_interchange
+
+from rasplens.compare.claims.claim import FAILS, HOLDS, OPEN, UNTESTABLE
+from rasplens.compare.claims.variables import judged_interchange
+
+RIGHT = [1.0] * 100
+
+
+def variable(one):
+    return judged_interchange(one, np.random.default_rng(0), 1)
+
+
+def test_a_variable_holds_where_what_changes_changes_and_the_rest_stays():
+    assert variable(known_interchange("x", RIGHT, RIGHT)).status == HOLDS
+    wrong = [0.0] * 100
+    for one in (
+        known_interchange("x", wrong, RIGHT, chosen=0.1),
+        known_interchange("x", RIGHT, wrong, chosen=0.1),
+        known_interchange("x", RIGHT, RIGHT, active=wrong, chosen=0.1),  # by a dormant path
+    ):
+        assert variable(one).status == FAILS
+    whole = known_interchange("x", RIGHT, RIGHT, active=wrong, method="component")
+    assert variable(whole).status == HOLDS  # a whole component takes every path
+
+
+def test_a_search_that_overfits_cannot_tell():
+    """It reaches much on its own pairs, and nothing on others."""
+    wrong = [0.0] * 100
+    found = variable(known_interchange("x", wrong, RIGHT, chosen=0.9))
+    assert found.status == OPEN
+    assert "0.90 on its own pairs, 0.00 on others" in found.reason
+    assert variable(known_interchange("x", wrong, RIGHT, chosen=0.3)).status == FAILS
+
+
+def test_where_the_search_finds_nothing_in_the_compiled_model_either_nothing_is_tested():
+    found = variable(known_interchange("x", [0.0] * 100, RIGHT, chosen=0.1, ceiling=0.5))
+    assert found.status == UNTESTABLE
+    assert "not even in the compiled model (0.50)" in found.reason
+    half = [1.0] * 78 + [0.0] * 22
+    assert (
+        variable(known_interchange("x", half, RIGHT, ceiling=0.78)).status == UNTESTABLE
+    )  # as far, and no further
+    assert variable(known_interchange("x", half, RIGHT, ceiling=0.95)).status == OPEN
+
+
+@pytest.mark.parametrize("controls", [{"random": 0.9}, {"untrained": 0.9}])
+def test_where_a_control_does_as_well_nothing_is_tested(controls):
+    found = variable(known_interchange("x", RIGHT, RIGHT, **controls))
+    assert found.status == UNTESTABLE
+    assert "a control does as well (0.90)" in found.reason
+    less = dict.fromkeys(controls, 0.7)
+    assert variable(known_interchange("x", RIGHT, RIGHT, **less)).status == HOLDS
+
+
+def test_few_pairs_are_no_test():
+    assert variable(known_interchange("x", [1.0] * 10, [1.0] * 10)).status == UNTESTABLE
