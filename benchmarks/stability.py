@@ -14,13 +14,14 @@ import numpy as np
 import pandas as pd
 from page import show, table
 
-from rasplens.compare.claims.claim import UNTESTABLE, Claim, share
+from rasplens.compare.claims.attention import AttendsLike
+from rasplens.compare.claims.claim import UNTESTABLE, Claim, Subject, share
 from rasplens.compare.claims.edges.agreement import route_tests
 from rasplens.compare.config import get_config
 from rasplens.compare.models.pairing import pair
 from rasplens.compare.models.vocabulary import Vocabulary, vocabulary_of
 from rasplens.compare.verdict.calibration.circuits import CIRCUITS, HARD
-from rasplens.compare.verdict.verdict import UNKNOWN, Verdict
+from rasplens.compare.verdict.verdict import UNKNOWN, Verdict, judge
 from rasplens.compile import CompiledModel, compile_program
 from rasplens.model import HasTransformer, disguise
 from rasplens.tasks import Task

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.natural.mechanisms import Mechanism, get_mechanism
-from benchmarks.page import table
+from benchmarks.page import show, table
 from benchmarks.swept import add_arguments, swept
 from rasplens.compare.config import PRESETS, Preset, get_config
 from rasplens.compare.models.pairing import pair
