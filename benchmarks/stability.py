@@ -18,8 +18,8 @@ from rasplens.compare.claims.attention import AttendsLike
 from rasplens.compare.claims.claim import UNTESTABLE, Claim, Subject, share
 from rasplens.compare.claims.edges.agreement import route_tests
 from rasplens.compare.config import get_config
-from rasplens.compare.models.pairing import pair
 from rasplens.compare.models.vocabulary import Vocabulary, vocabulary_of
+from rasplens.compare.study import study_of
 from rasplens.compare.verdict.calibration.circuits import CIRCUITS, HARD
 from rasplens.compare.verdict.verdict import UNKNOWN, Verdict, judge
 from rasplens.compile import CompiledModel, compile_program
@@ -54,8 +54,8 @@ class Case:
 
     def verdict(self, config: str, seed: int = 0) -> Verdict:
         """The verdict, by the tests of the claims alone."""
-        pairing = pair(self.compiled, self.model, self.task, get_config(config), seed, self.vocabulary)
-        return judge(pairing, seed)
+        study = study_of(self.compiled, self.model, self.task, get_config(config), seed, self.vocabulary)
+        return judge(study, seed)
 
 
 def main() -> None:
@@ -166,7 +166,7 @@ def coverage(config: str) -> str:
         for draw in range(DRAWS):
             rows_drawn = np.random.default_rng([7, draw]).integers(len(task.held_out), size=400)
             drawn = replace(task, held_out=task.held_out[rows_drawn])
-            tests, _ = route_tests(pair(own, model, drawn, get_config(config), draw), draw)
+            tests, _ = route_tests(study_of(own, model, drawn, get_config(config), draw).scored, draw)
             for one in tests:
                 for part in ("changed", "kept"):
                     if len(trials := getattr(one, part)):

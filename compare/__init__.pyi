@@ -10,9 +10,6 @@ from .config import (
 from .models.distinguishing import (
     discriminate,
 )
-from .models.pairing import (
-    pair,
-)
 from .models.studied_model import (
     StudiedModel,
     as_studied_model,
@@ -33,6 +30,10 @@ from .ranking import (
 from .report.page import (
     write_report,
 )
+from .study import (
+    Study,
+    study_of,
+)
 from .verdict.calibration.measure import (
     calibrate,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "Comparison",
     "Ranking",
     "StudiedModel",
+    "Study",
     "Verdict",
     "Vocabulary",
     "as_studied_model",
@@ -53,8 +55,8 @@ __all__ = [
     "compare",
     "comparison_table",
     "discriminate",
-    "pair",
     "rank",
+    "study_of",
     "token_vocabulary",
     "vocabulary_of",
     "write_report",

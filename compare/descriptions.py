@@ -15,7 +15,6 @@ from rasplens.compare.axes import (
 )
 from rasplens.compare.claims.answers import ANSWERS
 from rasplens.compare.claims.catalogue import claim_tables
-from rasplens.compare.claims.interchange.pairs import intermediate_variables
 from rasplens.compare.claims.kind import Evidence
 from rasplens.compare.claims.variables import VARIABLES
 from rasplens.compare.evidence.ablation.edges import edge_effects
@@ -31,7 +30,7 @@ from rasplens.compare.evidence.attention.heads import head_similarities, split_h
 from rasplens.compare.evidence.examples import examples_table
 from rasplens.compare.evidence.subspaces.decodability import decodability
 from rasplens.compare.evidence.subspaces.similarity import stream_similarity
-from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.study import Study
 
 STAGES = "residual subspaces", "attention", "edge ablations", "tables"
 
@@ -51,19 +50,19 @@ class Descriptions:
     edges: Mapping[str, Effects]
 
 
-def descriptions(pairing: Pairing, evidence: Evidence, seed: int, begin: Callable[[str], None]) -> Descriptions:
+def descriptions(study: Study, evidence: Evidence, seed: int, begin: Callable[[str], None]) -> Descriptions:
     """The axes and the tables of a comparison.
 
     Args:
-        pairing: The models on the same inputs.
+        study: The models on the same inputs.
         evidence: The evidence on the claims.
         seed: Of shuffles and bootstrap.
         begin: Called with each of the `STAGES`.
     """
-    config = pairing.config
+    pairing, config = study.scored, study.config
     sides = {"compiled": pairing.reference, "learned": pairing.learned}
     begin("residual subspaces")
-    decoded = decodability(pairing, seed)
+    decoded = decodability(study, seed)
     begin("attention")
     attention = head_similarities(pairing, seed)
     shared = split_heads(pairing, attention)
@@ -75,7 +74,7 @@ def descriptions(pairing: Pairing, evidence: Evidence, seed: int, begin: Callabl
         interchange_axis(evidence.of(VARIABLES).interchanged, seed, draws),
         attention_axis(pairing, attention, seed),
         ablation_axis(pairing, edges["compiled"], edges["learned"], seed),
-        subspaces_axis(decoded, intermediate_variables(pairing), seed, draws),
+        subspaces_axis(decoded, [one.name for one in study.variables], seed, draws),
     )
     begin("tables")
     tables = {

@@ -13,11 +13,11 @@ from rasplens.compare.descriptions import descriptions
 from rasplens.compare.evidence.ablation.measurement import METHODS
 from rasplens.compare.evidence.ablation.profiles import correlate, critical_overlap
 from rasplens.compare.models.distinguishing import DistinguishingInputs, discriminate
-from rasplens.compare.models.pairing import pair
 from rasplens.compare.models.threads import few_threads
 from rasplens.compare.models.vocabulary import GivenVocabulary
 from rasplens.compare.ranking import Ranking
 from rasplens.compare.report.findings import findings
+from rasplens.compare.study import study_of
 from rasplens.compare.verdict.verdict import IMPLEMENTS, verdict
 from rasplens.compile import CompiledModel, program_text
 from rasplens.compile.rasp import SOp
@@ -64,26 +64,26 @@ def compare(
     compiled = _reference(reference, task)
     begin = progress or (lambda stage: None)
     with few_threads(compiled, learned):
-        pairing = pair(compiled, learned, task, get_config(config), seed, vocabulary, as_part, distinguishing)
-        claims, evidence = examine(pairing, seed, begin)
-        found = descriptions(pairing, evidence, seed, begin)
+        study = study_of(compiled, learned, task, get_config(config), seed, vocabulary, as_part, distinguishing)
+        claims, evidence = examine(study, seed, begin)
+        found = descriptions(study, evidence, seed, begin)
     edges = found.edges["compiled"].table, found.edges["learned"].table
-    draws = pairing.config.profile_permutations
+    draws = study.config.profile_permutations
     comparison = Comparison(
         task=task.name,
         program=compiled.output,
         program_text=program_text(compiled.program),
         about=compiled.program.annotations.get("about", ""),
         learned_origin=getattr(learned, "origin", type(learned).__name__),
-        n_inputs=pairing.n_drawn,
+        n_inputs=study.scored.n_drawn,
         seed=seed,
-        accuracies=pairing.accuracies(),
+        accuracies=study.scored.accuracies(),
         axes=found.axes,
         verdict=verdict(claims),
         tables={name: table for name, table in found.tables.items() if len(table) or name in Comparison.ALWAYS},
         correlations={method: correlate(*edges, method, seed, draws) for method in METHODS},
         overlaps={method: critical_overlap(*edges, method) for method in METHODS},
-        pairing=pairing,
+        pairing=study.scored,
     )
     return replace(comparison, findings=tuple(findings(comparison)))
 

@@ -30,10 +30,10 @@ from rasplens.compare.evidence.ablation.edges import edge_effects
 from rasplens.compare.evidence.ablation.measurement import METHODS
 from rasplens.compare.evidence.subspaces.decodability import CONTROLS, best_points, decodability
 from rasplens.compare.experiments.reach import reaching_edges
-from rasplens.compare.models.pairing import pair
 from rasplens.compare.models.studied_model import StudiedModel, as_studied_model
 from rasplens.compare.models.vocabulary import GivenVocabulary
 from rasplens.compare.pipeline import compare
+from rasplens.compare.study import study_of
 from rasplens.compare.verdict.verdict import IMPLEMENTS
 from rasplens.compile import UndefinedValue, run
 from rasplens.compile.rasp import Selector, SOp, Value
@@ -195,11 +195,11 @@ def assert_variable_encoded(
             f"{compiled.output!r} has no variable {variable!r}; it has {', '.join(map(repr, known))}."
         )
     place = None if position is None else task.place(position)
-    pairing = pair(compiled, model, task, config, seed, vocabulary)
-    if point is not None and point not in pairing.learned.residual_points:
-        points = ", ".join(pairing.learned.residual_points)
+    study = study_of(compiled, model, task, config, seed, vocabulary)
+    if point is not None and point not in study.learned.residual_points:
+        points = ", ".join(study.learned.residual_points)
         raise RaspLensError(f"The model's residual stream has no hook point {point!r}; it has {points}.")
-    table = decodability(pairing, seed).table
+    table = decodability(study, seed).table
     table = table[table["variable"] == variable]
     places = [task.positions[i] for i in sorted(set(table["position"]))]
     if place is not None:

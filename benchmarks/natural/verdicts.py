@@ -16,7 +16,7 @@ from benchmarks.natural.mechanisms import Mechanism, get_mechanism
 from benchmarks.page import show, table
 from benchmarks.swept import add_arguments, swept
 from rasplens.compare.config import PRESETS, Preset, get_config
-from rasplens.compare.models.pairing import pair
+from rasplens.compare.study import study_of
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, UNKNOWN, judge
 from rasplens.compile import CompiledModel
 from rasplens.model import load
@@ -57,8 +57,8 @@ def compared(mechanism: str, program: str, path: str, config: Preset, **labels: 
     compiled = _compiled(mechanism, program)
     if compiled.transformer.config.n_layers > MOST_LAYERS:
         return {"left_out": "a rival that no model here has room for"}
-    pairing = pair(compiled, load(path), _mechanism(mechanism).task, get_config(config), 0)
-    said = judge(pairing, 0)
+    study = study_of(compiled, load(path), _mechanism(mechanism).task, get_config(config), 0)
+    said = judge(study, 0)
     return {"verdict": said.answer, **said.levels, "reasons": " ".join(said.reasons[:2])}
 
 

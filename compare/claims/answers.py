@@ -30,6 +30,7 @@ from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.trials import one_of_each
 from rasplens.compare.models.inputs import all_inputs, enough_held_out
 from rasplens.compare.models.pairing import Pairing, Side
+from rasplens.compare.study import Study
 from rasplens.compare.term import Term
 from rasplens.model import random_streams
 from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
@@ -102,14 +103,14 @@ class Behaviour:
     agrees: Float[np.ndarray, "2 counted"]
 
 
-def behaviour(pairing: Pairing, seed: int) -> Behaviour:
+def behaviour(study: Study, seed: int) -> Behaviour:
     """Agreement on the task's inputs, on those that tell alternatives apart, and out of distribution.
 
     Args:
-        pairing: The models.
+        study: The models.
         seed: Of the out-of-distribution inputs.
     """
-    task = pairing.task
+    task, pairing = study.task, study.scored
     rows, counted, trials = [], [], {}
     draw = random_streams.rng(seed, "behaviour trials")
     everything = np.ones((1, len(task.loss_positions)), dtype=bool)
@@ -118,7 +119,7 @@ def behaviour(pairing: Pairing, seed: int) -> Behaviour:
         kinds = {HELD_OUT: (pairing.ids[: pairing.n_drawn], everything)}
     else:
         kinds = {ALL: (whole, everything)}
-    for name, found in pairing.distinguishing.items():
+    for name, found in study.distinguishing.items():
         if found.by == "answers":
             for end, which in (("", found.of_task), (f", {OUT_OF_DISTRIBUTION}", ~found.of_task)):
                 kinds[f"against {name}{end}"] = found.ids[which], found.answers[which]
@@ -167,16 +168,16 @@ def _by_answer(
     return {code: one_of_each(given == said, said == code, draw) for code in codes}
 
 
-def _claims(pairing: Pairing, evidence: Evidence, rng: np.random.Generator) -> list[Claim]:
+def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> list[Claim]:
     behaved = evidence.of(ANSWERS)
-    claims = list(_on_inputs(behaved, pairing))
+    claims = list(_on_inputs(behaved, study))
     if all(claim.status != FAILS for claim in claims):
-        claims += _each_answer(behaved, pairing)
+        claims += _each_answer(behaved, study)
     return claims
 
 
-def _on_inputs(behaved: Behaviour, pairing: Pairing) -> Iterator[Claim]:
-    comparisons = pairing.config.comparisons
+def _on_inputs(behaved: Behaviour, study: Study) -> Iterator[Claim]:
+    comparisons = study.config.comparisons
     for row in behaved.table.itertuples():
         if row.inputs.endswith(OUT_OF_DISTRIBUTION):
             continue
@@ -205,14 +206,14 @@ def _on_inputs(behaved: Behaviour, pairing: Pairing) -> Iterator[Claim]:
         yield Claim(subject, status, *ends, row.untrained, found.n, True, reason)
 
 
-def _each_answer(behaved: Behaviour, pairing: Pairing) -> Iterator[Claim]:
+def _each_answer(behaved: Behaviour, study: Study) -> Iterator[Claim]:
     """A program that is seldom True is nearly right if it never is: so each of its answers is asked for by itself.
 
     The claim fails if one answer does, and is open if one is given suspiciously seldom.
     """
     if len(behaved.by_answer) < 2:
         return
-    at_once = pairing.config.comparisons * len(behaved.by_answer)
+    at_once = study.config.comparisons * len(behaved.by_answer)
     found = {code: share(agrees, at_once) for code, agrees in behaved.by_answer.items()}
     code, least = min(found.items(), key=lambda one: (one[1].high, one[1].score))
     by_chance = binomtest(round(least.score * least.n), least.n, ANSWERS_AGREE, alternative="less").pvalue
@@ -221,7 +222,7 @@ def _each_answer(behaved: Behaviour, pairing: Pairing) -> Iterator[Claim]:
         status = FAILS
     elif by_chance < SUSPICIOUS / len(found):
         status = OPEN
-    answer = pairing.task.outputs[code]
+    answer = study.task.outputs[code]
     reason = f"worst where the program's answer is {answer!r}: agreement on {least.n} inputs that have it"
     ends = least.score, least.low, least.high
     yield Claim(EachAnswer(), status, *ends, float("nan"), least.n, False, reason)
@@ -262,7 +263,7 @@ TERMS = (
 ANSWERS = ClaimKind(
     name="answers",
     subjects=(AnswersOn, EachAnswer),
-    test=lambda pairing, evidence, seed: behaviour(pairing, seed),
+    test=lambda study, evidence, seed: behaviour(study, seed),
     claims=_claims,
     tables=lambda behaved: {"behaviour": behaved.table},
     terms=TERMS,

@@ -10,8 +10,8 @@ from rasplens.compare.claims.edges.attended import Attended, attended
 from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.routes import ROUTES, gathered
 from rasplens.compare.claims.trials import one_of_each
-from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.models.studied_model import Head
+from rasplens.compare.study import Study
 
 
 @dataclass(frozen=True)
@@ -35,15 +35,15 @@ class AttendsLike(Subject):
         return f"{heads} attends like the compiled head of {self.variable}"
 
 
-def _claims(pairing: Pairing, evidence: Evidence, rng: np.random.Generator) -> Iterator[Claim]:
+def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Iterator[Claim]:
     """Attention to other positions may be without effect: it leaves a claim open, and refutes none."""
     routes = evidence.of(ROUTES)
     if routes.why_none:
         return
-    told = gathered(pairing, routes)
+    told = gathered(study, routes)
     for one in evidence.of(ATTENTION):
         if told.isdisjoint(one.gathers):
-            yield _claim(one, rng, pairing.config.comparisons)
+            yield _claim(one, rng, study.config.comparisons)
 
 
 def _claim(one: Attended, rng: np.random.Generator, comparisons: int) -> Claim:
@@ -57,6 +57,6 @@ def _claim(one: Attended, rng: np.random.Generator, comparisons: int) -> Claim:
 ATTENTION = ClaimKind(
     name="attention where routes do not tell",
     subjects=(AttendsLike,),
-    test=lambda pairing, evidence, seed: list(attended(pairing)),
+    test=lambda study, evidence, seed: list(attended(study)),
     claims=_claims,
 )

@@ -12,8 +12,8 @@ from rasplens.compare.claims.joint import JOINT
 from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.routes import ROUTES
 from rasplens.compare.claims.variables import VARIABLES
-from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.models.threads import few_threads
+from rasplens.compare.study import Study
 from rasplens.model import random_streams
 
 CLAIMS: tuple[ClaimKind[Any], ...] = (ANSWERS, VARIABLES, JOINT, ROUTES, ATTENTION)
@@ -25,21 +25,21 @@ Progress = Callable[[str], None]
 """Called with the name of each stage as it begins."""
 
 
-def examine(pairing: Pairing, seed: int, progress: Progress | None = None) -> tuple[tuple[Claim, ...], Evidence]:
+def examine(study: Study, seed: int, progress: Progress | None = None) -> tuple[tuple[Claim, ...], Evidence]:
     """Every claim that a program makes of a model, with its status; and the evidence.
 
     Args:
-        pairing: The models on the same inputs.
+        study: The models on the same inputs.
         seed: Of pairs and controls, and of which answer of a pair counts.
         progress: Called with the name of each kind of claim.
     """
     evidence, claims, rng = Evidence(), list[Claim](), random_streams.rng(seed, "claims")
-    with few_threads(pairing.reference.model, pairing.learned.model):
+    with few_threads(study.scored.reference.model, study.learned.model):
         for kind in CLAIMS:
             if progress is not None:
                 progress(kind.name)
-            evidence = evidence.also(kind, kind.test(pairing, evidence, seed))
-            claims += kind.claims(pairing, evidence, rng)
+            evidence = evidence.also(kind, kind.test(study, evidence, seed))
+            claims += kind.claims(study, evidence, rng)
     return tuple(claims), evidence
 
 

@@ -11,7 +11,7 @@ from rasplens.compare.claims.interchange.joint_pairs import JointPairs
 from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.trials import one_of_each
 from rasplens.compare.claims.variables import VARIABLES
-from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.study import Study
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,13 @@ class TwoVariables(Subject):
         return f"variables {self.first} and {self.second} together"
 
 
-def _test(pairing: Pairing, evidence: Evidence, seed: int) -> list[JointInterchange]:
+def _test(study: Study, evidence: Evidence, seed: int) -> list[JointInterchange]:
     alone = evidence.of(VARIABLES)
-    return list(joint_interchanges(pairing, alone.drawn, alone.interchanged, alone.reference, seed))
+    return list(joint_interchanges(study, alone.drawn, alone.interchanged, alone.reference, seed))
 
 
-def _claims(pairing: Pairing, evidence: Evidence, rng: np.random.Generator) -> Iterator[Claim]:
-    comparisons = pairing.config.comparisons
+def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Iterator[Claim]:
+    comparisons = study.config.comparisons
     for one in evidence.of(JOINT):
         subject = TwoVariables(*one.variables)
         where = f"interchanged at {' and '.join(one.points)}"

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from rasplens.compare.claims.claim import Claim, Subject
-from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.study import Study
 from rasplens.compare.term import Term
 
 E = TypeVar("E")
@@ -29,8 +29,8 @@ class ClaimKind(Generic[E]):
 
     name: str
     subjects: tuple[type[Subject], ...]
-    test: Callable[[Pairing, "Evidence", int], E]
-    claims: Callable[[Pairing, "Evidence", np.random.Generator], Iterable[Claim]]
+    test: Callable[[Study, "Evidence", int], E]
+    claims: Callable[[Study, "Evidence", np.random.Generator], Iterable[Claim]]
     tables: Callable[[E], dict[str, pd.DataFrame]] = lambda _: {}
     terms: tuple[Term, ...] = ()
 

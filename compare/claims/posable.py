@@ -17,9 +17,9 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 
-from rasplens.compare.evidence.subspaces.representations import own_variables
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.models.studied_model import EMBEDDED, scores_point, when
+from rasplens.compare.models.variables import own_variables
 from rasplens.compile import Variable
 from rasplens.compile.variable import nearest
 from rasplens.tasks.task import NO_ANSWER, NOT_ASKED
@@ -136,7 +136,7 @@ def posable(pairing: Pairing) -> Posable:
     reference, n_answers = pairing.reference, len(pairing.task.loss_positions)
     has_bos = pairing.compiled.has_bos
     rows = {}
-    for (layer, head), positions in pairing.relevant_rows.items():
+    for (layer, head), positions in pairing.relevance.rows.items():
         scores = reference.whole(scores_point(layer))
         for place in map(reference.at, positions):
             seen = np.zeros(CHOICES * (scores.shape[-1] + 1), dtype=bool)
@@ -156,9 +156,9 @@ def _pure(pairing: Pairing) -> Iterator[Pure]:
     """
     reference = pairing.reference
     answered = (reference.answers() != NO_ANSWER).all(axis=1)
-    for name, variable in own_variables(pairing).items():
+    for name, variable in own_variables(pairing.compiled).items():
         if variable.written_at != EMBEDDED:
-            places = tuple(reference.at(position) for position in pairing.relevant_positions(name))
+            places = tuple(reference.at(position) for position in pairing.relevance.positions(name))
             one = Pure(variable, pairing.compiled.tolerance(variable), places)
             mixed = one.is_mixed(reference.whole(variable.written_at)[answered])
             yield replace(one, places=tuple(np.array(places)[~mixed.any(axis=0)].tolist()))

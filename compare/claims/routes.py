@@ -17,7 +17,7 @@ from rasplens.compare.claims.edges.questions import (
     Route,
 )
 from rasplens.compare.claims.kind import ClaimKind, Evidence
-from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.study import Study
 from rasplens.compare.term import Term
 
 
@@ -42,28 +42,28 @@ class RouteTests:
     why_none: str
 
 
-def gathered(pairing: Pairing, tests: RouteTests) -> set[Aggregates]:
+def gathered(study: Study, tests: RouteTests) -> set[Aggregates]:
     """The aggregates of which the questions tell whether values are gathered along their edges."""
     return {
         one.questions.subject.aggregates
         for one in tests.found
-        if isinstance(one.questions.subject, GatheredEdges) and _is_substantial(pairing, one)
+        if isinstance(one.questions.subject, GatheredEdges) and _is_substantial(study, one)
     }
 
 
-def _is_substantial(pairing: Pairing, one: RouteTest) -> bool:
+def _is_substantial(study: Study, one: RouteTest) -> bool:
     """Whether enough of the questions have to change an answer."""
-    return len(one.changed) >= least_trials(AT_LEAST, pairing.config.comparisons)
+    return len(one.changed) >= least_trials(AT_LEAST, study.config.comparisons)
 
 
-def _claims(pairing: Pairing, evidence: Evidence, rng: np.random.Generator) -> Iterator[Claim]:
-    tests, comparisons = evidence.of(ROUTES), pairing.config.comparisons
+def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Iterator[Claim]:
+    tests, comparisons = evidence.of(ROUTES), study.config.comparisons
     if tests.why_none:
         yield untestable(AllRoutes(), tests.why_none)
-    if pairing.as_part:
+    if study.scored.as_part:
         yield untestable(OtherEdges(), "left open: the program is compared as a part of the model")
     for one in tests.found:
-        asked, substantial = one.questions, _is_substantial(pairing, one)
+        asked, substantial = one.questions, _is_substantial(study, one)
         reason = f"{asked.part} patched along {asked.edges.mean():.0%} of the edges" if len(asked) else ""
         control = float(np.fmax(one.control_changed, one.control_kept))
         parts = one.changed, one.kept
@@ -112,7 +112,7 @@ TERMS = (
 ROUTES = ClaimKind(
     name="routes",
     subjects=(GatheredEdges, OtherEdges, Keys, Queries, CountedEdges, AllRoutes),
-    test=lambda pairing, evidence, seed: RouteTests(*route_tests(pairing, seed)),
+    test=lambda study, evidence, seed: RouteTests(*route_tests(study.scored, seed)),
     claims=_claims,
     tables=lambda tests: {"routes": route_table(tests.found)},
     terms=TERMS,

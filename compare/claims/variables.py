@@ -25,8 +25,6 @@ from rasplens.compare.claims.interchange.accuracy import Interchange, interchang
 from rasplens.compare.claims.interchange.pairs import (
     InterchangePairs,
     draw_pairs,
-    intermediate_variables,
-    why_not_interchangeable,
 )
 from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
 from rasplens.compare.claims.kind import ClaimKind, Evidence
@@ -38,7 +36,7 @@ from rasplens.compare.evidence.subspaces.representations import (
     overlap_table,
     representations,
 )
-from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.study import Study
 from rasplens.compare.term import Term
 
 
@@ -80,19 +78,19 @@ class VariableTests:
     interchanged: Sequence[Interchange]
 
 
-def _test(pairing: Pairing, evidence: Evidence, seed: int) -> VariableTests:
-    drawn, held = draw_pairs(pairing, seed), representations(pairing)
-    reference = ReferenceSites(pairing, seed)
-    return VariableTests(drawn, held, reference, interchanges(pairing, drawn, held, reference, seed))
+def _test(study: Study, evidence: Evidence, seed: int) -> VariableTests:
+    drawn, held = draw_pairs(study, seed), representations(study)
+    reference = ReferenceSites(study, seed)
+    return VariableTests(drawn, held, reference, interchanges(study, drawn, held, reference, seed))
 
 
-def _claims(pairing: Pairing, evidence: Evidence, rng: np.random.Generator) -> Iterator[Claim]:
+def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Iterator[Claim]:
     by_name = {one.variable: one for one in evidence.of(VARIABLES).interchanged}
-    for name in intermediate_variables(pairing):
-        if name in by_name:
-            yield judged_interchange(by_name[name], rng, pairing.config.comparisons)
+    for one in study.variables:
+        if one.name in by_name:
+            yield judged_interchange(by_name[one.name], rng, study.config.comparisons)
         else:
-            yield untestable(OneVariable(name), why_not_interchangeable(pairing, name))
+            yield untestable(OneVariable(one.name), study.why_not_interchangeable(one.name))
 
 
 def judged_interchange(one: Interchange, rng: np.random.Generator, comparisons: int) -> Claim:

@@ -14,8 +14,6 @@ from rasplens.compare.claims.interchange.das import distributed_alignment_search
 from rasplens.compare.claims.interchange.pairs import (
     InterchangePairs,
     interchange_pairs,
-    interchangeable_positions,
-    why_not_interchangeable,
 )
 from rasplens.compare.claims.interchange.patching import agreement
 from rasplens.compare.claims.interchange.sites import mapped_subspaces
@@ -24,8 +22,9 @@ from rasplens.compare.config import CompareConfig, Preset, get_config
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.experiments.reach import reaching
 from rasplens.compare.experiments.setup import CONFIG, width_of
-from rasplens.compare.models.pairing import Pairing, pair
+from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.models.vocabulary import GivenVocabulary
+from rasplens.compare.study import Study, study_of
 from rasplens.errors import RaspLensError
 from rasplens.tasks import Task, as_task, compile_for
 
@@ -92,15 +91,15 @@ def interchange(
         RaspLensError: If the variable cannot be interchanged, there is no such hook point, no answer can depend on
             it, or a subspace has no directions or is at a position where the variable is never interchanged.
     """
-    pairing = _paired(program, model, task, config, seed, vocabulary)
-    width = width_of(pairing.learned, point)
+    study = _studied(program, model, task, config, seed, vocabulary)
+    width = width_of(study.learned, point)
     given = None if subspaces is None else _given(subspaces, width)
-    pairs = _interchange_pairs(pairing, variable, seed)
-    _check_reaches(pairing, pairs, point)
+    pairs = _interchange_pairs(study, study.scored, variable, seed)
+    _check_reaches(study, pairs, point)
     if given is not None:
-        _check_interchanged(pairing, pairs, given)
+        _check_interchanged(study, pairs, given)
     found = dict.fromkeys(pairs.positions, whole(width)) if given is None else given
-    return _interchanged(pairing, pairs, point, found, seed)
+    return _interchanged(study, pairs, point, found, seed)
 
 
 def find_subspaces(
@@ -132,54 +131,53 @@ def find_subspaces(
         RaspLensError: If the variable cannot be interchanged, there is no such hook point or no answer can depend
             on it, the activation has no such rank, or the model answers by numbers.
     """
-    pairing = _paired(program, model, task, config, seed, vocabulary)
-    assert pairing.fitting is not None
-    fitted = pairing.fitting.learned
+    study = _studied(program, model, task, config, seed, vocabulary)
+    fitted = study.fitting.learned
     width_of(fitted, point)
     if fitted.vocabulary.columns is None:
         raise RaspLensError("The model answers by numbers: a search by gradients needs logits.")
-    chosen, scored = (_interchange_pairs(part, variable, seed) for part in (pairing.fitting, pairing))
-    _check_reaches(pairing, chosen, point)
-    mapped, axes = mapped_subspaces(fitted, representations(pairing), variable, point), stream_axes(fitted, point)
+    chosen, scored = (_interchange_pairs(study, part, variable, seed) for part in (study.fitting, study.scored))
+    _check_reaches(study, chosen, point)
+    mapped, axes = mapped_subspaces(fitted, representations(study), variable, point), stream_axes(fitted, point)
     start = {at: mapped[at] for at in chosen.positions if at in mapped}
     if not any(axes[at].n_axes for at in chosen.positions):
         raise RaspLensError(f"{point} does not vary at any position at which {variable!r} is interchanged.")
     if rank is not None:
-        _check_rank(pairing, point, rank, {at: axes[at].n_axes for at in chosen.positions if axes[at].n_axes})
+        _check_rank(study, point, rank, {at: axes[at].n_axes for at in chosen.positions if axes[at].n_axes})
         drawn = {
             at: axes[at].random(rank, np.random.default_rng(seed)) for at in chosen.positions if axes[at].n_axes
         }
         start = {
             at: start[at].first(rank) if at in start and start[at].rank >= rank else drawn[at] for at in drawn
         }
-    steps = pairing.config.das_steps
+    steps = study.config.das_steps
     found = distributed_alignment_search(fitted, chosen, point, start, seed, steps).subspaces
-    return _interchanged(pairing, scored, point, found, seed)
+    return _interchanged(study, scored, point, found, seed)
 
 
-def _check_rank(pairing: Pairing, point: str, rank: int, n_axes: Mapping[int, int]) -> None:
+def _check_rank(study: Study, point: str, rank: int, n_axes: Mapping[int, int]) -> None:
     """Raises where an activation has fewer directions than a search is to find, or that is to find none."""
     at = min(n_axes, key=lambda position: n_axes[position])
     if not 1 <= rank <= n_axes[at]:
         raise RaspLensError(
             f"rank is between 1 and {n_axes[at]}, the directions along which {point} varies at "
-            f"{pairing.task.positions[at]}; got {rank}."
+            f"{study.task.positions[at]}; got {rank}."
         )
 
 
-def _check_reaches(pairing: Pairing, pairs: InterchangePairs, point: str) -> None:
+def _check_reaches(study: Study, pairs: InterchangePairs, point: str) -> None:
     """Raises where no answer can depend on an activation at the positions of a variable."""
-    if not reaching(pairing.learned, point)[pairs.positions].any():
-        named = ", ".join(pairing.task.positions[place] for place in pairs.positions)
+    if not reaching(study.learned, point)[pairs.positions].any():
+        named = ", ".join(study.task.positions[place] for place in pairs.positions)
         raise RaspLensError(
             f"{pairs.variable!r} is interchanged at {named}; no answer can depend on {point} there. Give an "
             "earlier hook point."
         )
 
 
-def _check_interchanged(pairing: Pairing, pairs: InterchangePairs, subspaces: Subspaces) -> None:
+def _check_interchanged(study: Study, pairs: InterchangePairs, subspaces: Subspaces) -> None:
     """Raises where a subspace would never be taken from another input, or has nothing to be taken."""
-    names = pairing.task.positions
+    names = study.task.positions
     named = ", ".join(f"{place} ({names[place]})" for place in pairs.positions)
     if not subspaces:
         raise RaspLensError(f"subspaces is empty: nothing is interchanged. Give one for each of {named}.")
@@ -194,34 +192,34 @@ def _check_interchanged(pairing: Pairing, pairs: InterchangePairs, subspaces: Su
         )
 
 
-def _paired(
+def _studied(
     program: Any,
     model: Any,
     task: Task | str,
     config: CompareConfig | Preset,
     seed: int,
     vocabulary: GivenVocabulary | None,
-) -> Pairing:
+) -> Study:
     task = as_task(task)
-    return pair(compile_for(task, program), model, task, get_config(config), seed, vocabulary)
+    return study_of(compile_for(task, program), model, task, get_config(config), seed, vocabulary)
 
 
-def _interchange_pairs(pairing: Pairing, variable: str, seed: int) -> InterchangePairs:
-    if variable not in pairing.compiled.variables:
+def _interchange_pairs(study: Study, part: Pairing, variable: str, seed: int) -> InterchangePairs:
+    if variable not in study.compiled.variables:
         raise RaspLensError(
-            f"The program {pairing.compiled.output!r} has no variable {variable!r}; it has "
-            f"{', '.join(map(repr, pairing.compiled.variables))}."
+            f"The program {study.compiled.output!r} has no variable {variable!r}; it has "
+            f"{', '.join(map(repr, study.compiled.variables))}."
         )
-    found = interchange_pairs(pairing, variable, interchangeable_positions(pairing, variable), seed)
+    found = interchange_pairs(part, variable, study.interchangeable_positions(variable), seed)
     if found is None:
-        raise RaspLensError(f"{variable!r} cannot be interchanged: {why_not_interchangeable(pairing, variable)}.")
+        raise RaspLensError(f"{variable!r} cannot be interchanged: {study.why_not_interchangeable(variable)}.")
     return found
 
 
 def _interchanged(
-    pairing: Pairing, pairs: InterchangePairs, point: str, subspaces: Subspaces, seed: int
+    study: Study, pairs: InterchangePairs, point: str, subspaces: Subspaces, seed: int
 ) -> Interchanged:
-    studied, width = pairing.learned, width_of(pairing.learned, point)
+    studied, width = study.learned, width_of(study.learned, point)
     found = agreement(studied, pairs, point, subspaces)
     is_whole = all(one.rank == width for one in subspaces.values())
     control = float("nan")
@@ -229,7 +227,7 @@ def _interchanged(
         axes = stream_axes(studied, point)
         others = [
             {at: axes[at].random(one.rank, np.random.default_rng([seed, i])) for at, one in subspaces.items()}
-            for i in range(pairing.config.random_subspaces)
+            for i in range(study.config.random_subspaces)
         ]
         control = float(np.mean([agreement(studied, pairs, point, other).score for other in others]))
     return Interchanged(

@@ -4,7 +4,9 @@ Zeroing would not do: the zero of a head may be just what it writes where it has
 Found by trying, on a few inputs, with every position at once in a batch.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -23,6 +25,37 @@ ROUNDS = 4
 
 Exchange = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 """From an activation at one position, and what it is elsewhere, `[input, ...]`: the first with a part of that."""
+
+
+@dataclass(frozen=True, eq=False)
+class Relevance:
+    """The causally relevant positions of the compiled model, each found when it is first asked for.
+
+    Attributes:
+        variables: The compiled model's, by name.
+        reference: That model, on the inputs that are tried.
+        n_inputs: How many of them.
+    """
+
+    variables: Mapping[str, Variable]
+    reference: StudiedModel
+    n_inputs: int
+
+    @cached_property
+    def rows(self) -> dict[Head, list[int]]:
+        """By head, the positions at which what it writes is causally relevant."""
+        return relevant_rows(self.reference, self.n_inputs)
+
+    def positions(self, variable: str) -> list[int]:
+        """The positions at which a variable is causally relevant."""
+        if variable not in self._positions:
+            one = self.variables[variable]
+            self._positions[variable] = relevant_positions(self.reference, one, self.n_inputs)
+        return self._positions[variable]
+
+    @cached_property
+    def _positions(self) -> dict[str, list[int]]:
+        return {}
 
 
 def relevant_rows(studied: StudiedModel, n_inputs: int) -> dict[Head, list[int]]:

@@ -13,7 +13,7 @@ import pandas as pd
 from rasplens.compare.claims.catalogue import SUBJECTS, examine
 from rasplens.compare.claims.claim import FAILS, HOLDS, OPEN, UNTESTABLE, Claim, Level, claims_table
 from rasplens.compare.claims.variables import OneVariable
-from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.study import Study
 from rasplens.errors import RaspLensError
 
 Answer = Literal["implements", "partly", "does not", "cannot tell"]
@@ -84,14 +84,14 @@ class Verdict:
         return f"{self.answer} ({', '.join(f'{level}: {answer}' for level, answer in self.levels.items())})"
 
 
-def judge(pairing: Pairing, seed: int) -> Verdict:
+def judge(study: Study, seed: int) -> Verdict:
     """The verdict on two models, by the tests of the program's claims and nothing else.
 
     Args:
-        pairing: The models on the same inputs.
+        study: The models on the same inputs.
         seed: Of pairs and controls.
     """
-    claims, _ = examine(pairing, seed)
+    claims, _ = examine(study, seed)
     return verdict(claims)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from rasplens.compare import CompareConfig, compare, pair
+from rasplens.compare import CompareConfig, compare, study_of
 from rasplens.compile import compile_program
 from rasplens.learned import Architecture, untrained
 from rasplens.tasks import get_task
@@ -36,12 +36,12 @@ def noise(task):
 
 @pytest.fixture(scope="session")
 def with_itself(induction, task):
-    return pair(induction, induction, task, config=CompareConfig(n_inputs=300, n_fitting=800), seed=0)
+    return study_of(induction, induction, task, config=CompareConfig(n_inputs=300, n_fitting=800), seed=0)
 
 
 @pytest.fixture(scope="session")
 def with_noise(induction, noise, task):
-    return pair(induction, noise, task, config=CompareConfig(n_inputs=300, n_fitting=800), seed=0)
+    return study_of(induction, noise, task, config=CompareConfig(n_inputs=300, n_fitting=800), seed=0)
 
 
 @pytest.fixture(scope="session")

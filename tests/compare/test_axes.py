@@ -93,7 +93,7 @@ def test_an_axis_without_a_score_has_no_score():
 
 
 def test_behaviour_by_hand(with_noise):
-    found = behaviour(with_noise, {}, seed=0)
+    found = behaviour(with_noise, seed=0)
     axis = behaviour_axis(found, 0, DRAWS)
     learned, untrained = found.agrees.mean(axis=1)
     assert axis.score == pytest.approx(max(0, (learned - untrained) / (1 - untrained)))
@@ -138,23 +138,26 @@ def test_a_variable_whose_control_leaves_no_room_is_named_as_left_out():
 
 
 def test_attention_is_that_of_the_worst_head_and_nothing_without_a_match(with_itself):
-    found = head_similarities(with_itself, 0)
-    assert attention_axis(with_itself, found, 0).score == pytest.approx(1, abs=1e-5)
+    found = head_similarities(with_itself.scored, 0)
+    assert attention_axis(with_itself.scored, found, 0).score == pytest.approx(1, abs=1e-5)
     without = replace(found, by_input={head: both for head, both in found.by_input.items() if head == (0, 0)})
-    assert attention_axis(with_itself, without, 0).score == 0
+    assert attention_axis(with_itself.scored, without, 0).score == 0
     half = found.by_input[1, 0]
     half = replace(half, similarity=(half.similarity + half.uniform) / 2)
-    worst = attention_axis(with_itself, replace(found, by_input={**found.by_input, (1, 0): half}), 0)
+    worst = attention_axis(with_itself.scored, replace(found, by_input={**found.by_input, (1, 0): half}), 0)
     assert worst.score == pytest.approx(0.5, abs=1e-5)
 
 
 def test_attention_that_does_not_change_with_the_compiled_heads_scores_nothing(with_itself):
-    found = head_similarities(with_itself, 0)
+    found = head_similarities(with_itself.scored, 0)
     own = found.by_input[1, 0]
     still = replace(own, moments=own.moments * np.array([[0.0], [1.0], [0.0]]))
-    assert attention_axis(with_itself, replace(found, by_input={**found.by_input, (1, 0): still}), 0).score == 0
+    assert (
+        attention_axis(with_itself.scored, replace(found, by_input={**found.by_input, (1, 0): still}), 0).score
+        == 0
+    )
     twice = replace(own, moments=own.moments * np.array([[2.0], [1.0], [4.0]]))  # it changes twice as much
-    axis = attention_axis(with_itself, replace(found, by_input={**found.by_input, (1, 0): twice}), 0)
+    axis = attention_axis(with_itself.scored, replace(found, by_input={**found.by_input, (1, 0): twice}), 0)
     assert axis.score == pytest.approx(0.8)
 
 
@@ -165,14 +168,14 @@ def effects(drop):
 
 
 def test_ablation_is_a_cosine_above_that_of_permuted_rows(with_itself):
-    own, other = edge_effects(with_itself.reference), edge_effects(with_itself.untrained)
-    assert ablation_axis(with_itself, own, own, 0).score == pytest.approx(1)
-    unlike = ablation_axis(with_itself, own, other, 0)
+    own, other = edge_effects(with_itself.scored.reference), edge_effects(with_itself.scored.untrained)
+    assert ablation_axis(with_itself.scored, own, own, 0).score == pytest.approx(1)
+    unlike = ablation_axis(with_itself.scored, own, other, 0)
     assert unlike.score < 0.3
     assert unlike.low <= unlike.score <= unlike.high
     nothing = Effects(own.table, {"zero": np.zeros_like(own.drops["zero"])})
-    assert ablation_axis(with_itself, own, nothing, 0).score == 0
-    assert not ablation_axis(with_itself, nothing, own, 0).has_score
+    assert ablation_axis(with_itself.scored, own, nothing, 0).score == 0
+    assert not ablation_axis(with_itself.scored, nothing, own, 0).has_score
 
 
 def test_subspaces_by_hand(with_noise):

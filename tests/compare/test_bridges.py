@@ -4,18 +4,19 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from known_interchanges import scored_pairs
 from transformer_lens.model_bridge.sources import build_bridge_from_module
 
-from rasplens.compare import CompareConfig, as_studied_model, compare, pair, token_vocabulary
+from rasplens.compare import CompareConfig, as_studied_model, compare, study_of, token_vocabulary
 from rasplens.compare.claims.edges.edge_patching import why_not_patchable
 from rasplens.compare.claims.interchange.accuracy import interchanges
-from rasplens.compare.claims.interchange.pairs import draw_pairs, interchange_pairs, interchangeable_positions
+from rasplens.compare.claims.interchange.pairs import draw_pairs
 from rasplens.compare.claims.interchange.patching import agreement
 from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
 from rasplens.compare.evidence.ablation.edges import edge_effects
 from rasplens.compare.evidence.ablation.effects import head_effects, head_position_effects, neuron_effects
 from rasplens.compare.evidence.subspaces.representations import representations
-from rasplens.compare.models.pairing import untrained_control
+from rasplens.compare.models.control import untrained_control
 from rasplens.compare.models.studied_model import pattern_point, z_point
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.model import Config, Transformer, causal_mask, to_bridge, weight_shapes
@@ -166,12 +167,12 @@ def test_the_untrained_control_of_a_bridge_is_another_model(bridge, task):
 
 
 def test_variables_are_interchanged_in_a_bridge(native, induction, task, brief):
-    pairing = pair(induction, native, task, brief, seed=0, vocabulary=vocabulary_of(induction, task))
-    pairs = interchange_pairs(pairing, "previous", interchangeable_positions(pairing, "previous"), seed=0)
-    for point in pairing.learned.residual_points:
-        whole = agreement(pairing.learned, pairs, point, None)
+    study = study_of(induction, native, task, brief, seed=0, vocabulary=vocabulary_of(induction, task))
+    pairs = scored_pairs(study, "previous")
+    for point in study.learned.residual_points:
+        whole = agreement(study.learned, pairs, point, None)
         assert np.isfinite(whole.iia).all()
-    (one,) = interchanges(pairing, draw_pairs(pairing, 0), representations(pairing), ReferenceSites(pairing, 0), 0)
+    (one,) = interchanges(study, draw_pairs(study, 0), representations(study), ReferenceSites(study, 0), 0)
     assert one.variable == "previous"
     assert one.accuracy.score == 1
     assert one.untrained < 0.5

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rasplens.compare import Comparison, Ranking, compare, pair, rank
+from rasplens.compare import Comparison, Ranking, compare, rank, study_of
 from rasplens.compare.axes import attention_axis, behaviour_axis
 from rasplens.compare.claims.answers import behaviour
 from rasplens.compare.evidence.attention.heads import head_similarities
@@ -144,10 +144,10 @@ def test_the_same_evidence_for_a_model_that_is_only_half_right(induction, task, 
     faint = Transformer(model.config, {**model.weights, name: 0.7 * model.weights[name]}, model.mask)
 
     def evidence(one):
-        pairing = pair(induction, one, task, quick, 0, vocabulary_of(induction, task))
+        study = study_of(induction, one, task, quick, 0, vocabulary_of(induction, task))
         return (
-            behaviour_axis(behaviour(pairing, 0), 0, 200),
-            attention_axis(pairing, head_similarities(pairing, 0), 0),
+            behaviour_axis(behaviour(study, 0), 0, 200),
+            attention_axis(study.scored, head_similarities(study.scored, 0), 0),
         )
 
     plain, hidden = (evidence(one) for one in (faint, disguise(faint, seed=4, extra_width=3)))

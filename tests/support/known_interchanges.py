@@ -4,9 +4,10 @@ import numpy as np
 
 from rasplens.compare.claims.interchange.accuracy import Interchange
 from rasplens.compare.claims.interchange.coordinates import whole
-from rasplens.compare.claims.interchange.pairs import InterchangePairs
+from rasplens.compare.claims.interchange.pairs import InterchangePairs, interchange_pairs
 from rasplens.compare.claims.interchange.patching import Agreement
 from rasplens.compare.claims.interchange.sites import Site, SiteMethod
+from rasplens.compare.study import Study
 
 
 def known_interchange(
@@ -60,3 +61,10 @@ def known_interchange(
         ablated=0.0,
         ablated_random=0.0,
     )
+
+
+def scored_pairs(study: Study, variable: str, seed: int = 0) -> InterchangePairs:
+    """Pairs to score a variable's interchange on, where there are enough."""
+    found = interchange_pairs(study.scored, variable, study.interchangeable_positions(variable), seed)
+    assert found is not None
+    return found

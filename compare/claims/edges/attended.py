@@ -18,6 +18,7 @@ from rasplens.compare.claims.edges.program_edges import Aggregates, between_posi
 from rasplens.compare.evidence.attention.heads import SELECTS, ActiveHead, active_heads, similarity
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.models.studied_model import BATCH, Head, StudiedModel, z_point
+from rasplens.compare.study import Study
 
 ALIKE = 0.9
 """Two rows of attention are alike if 1 minus their Jensen-Shannon divergence in bits is at least this."""
@@ -59,21 +60,21 @@ class Attended:
     uniform: float
 
 
-def attended(pairing: Pairing) -> Iterator[Attended]:
+def attended(study: Study) -> Iterator[Attended]:
     """For every compiled head with active query rows, the learned heads that attend most like it.
 
     What a position gives to itself does not count: it repeats the residual stream. What other positions than the
     task's take, such as a BOS, does: by that a head that counts differs from one that looks. How large a share
     that is, against one position's, is the model's own.
     """
-    assert pairing.fitting is not None
+    pairing, fitting = study.scored, study.fitting
     groups, along = _groups(pairing.learned), heads_along(pairing)
-    on_fitting = {one.head: one for one in active_heads(pairing.fitting)}
+    on_fitting = {one.head: one for one in active_heads(fitting)}
     for one in active_heads(pairing):
         rows, _ = _selecting(pairing, one)
         if not rows.any() or not _is_used(pairing.reference, one.head):
             continue
-        chosen_on = (pairing.fitting, on_fitting[one.head]) if one.head in on_fitting else (pairing, one)
+        chosen_on = (fitting, on_fitting[one.head]) if one.head in on_fitting else (pairing, one)
         heads, share = _most_like(*chosen_on, groups)
         found = _likeness(pairing, one, heads, share)
         yield Attended(

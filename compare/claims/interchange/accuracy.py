@@ -32,7 +32,7 @@ from rasplens.compare.claims.interchange.sites import (
 )
 from rasplens.compare.claims.interchange.stream_axes import stream_axes
 from rasplens.compare.evidence.subspaces.representations import Place, Representation, representations
-from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.study import Study
 from rasplens.model import random_streams
 
 FOUND = 0.8
@@ -104,7 +104,7 @@ COLUMNS = (
 
 
 def interchanges(
-    pairing: Pairing,
+    study: Study,
     drawn: Sequence[tuple[InterchangePairs, InterchangePairs]],
     learned: Mapping[Place, Representation],
     reference: ReferenceSites,
@@ -113,18 +113,18 @@ def interchanges(
     """The interchange of every variable that can be tested.
 
     Args:
-        pairing: The models on the same inputs.
+        study: The models on the same inputs.
         drawn: For each variable, the pairs to choose a site on and those to score on; see `draw_pairs`.
         learned: How the learned residual stream represents the variables.
         reference: Finds the sites in the compiled model, where they are asked for.
         seed: Of random subspaces.
     """
-    untrained = representations(pairing, "untrained", [chosen.variable for chosen, _ in drawn]) if drawn else {}
-    return [_interchange(pairing, *pairs, learned, untrained, reference, seed) for pairs in drawn]
+    untrained = representations(study, "untrained", [chosen.variable for chosen, _ in drawn]) if drawn else {}
+    return [_interchange(study, *pairs, learned, untrained, reference, seed) for pairs in drawn]
 
 
 def _interchange(
-    pairing: Pairing,
+    study: Study,
     chosen: InterchangePairs,
     scored: InterchangePairs,
     learned: Mapping[Place, Representation],
@@ -132,8 +132,7 @@ def _interchange(
     reference: ReferenceSites,
     seed: int,
 ) -> Interchange:
-    assert pairing.fitting is not None
-    studied, fitted, steps = pairing.learned, pairing.fitting.learned, pairing.config.das_steps
+    studied, fitted, steps = study.learned, study.fitting.learned, study.config.das_steps
     sites = find_sites(fitted, chosen, learned, seed, steps)
     site = sites.best
     accuracy = agreement(studied, scored, site.point, site.subspaces)
@@ -141,7 +140,7 @@ def _interchange(
     if site.method != "component":
         axes = stream_axes(fitted, site.point)
         rng = random_streams.rng(seed, "interchange controls")
-        others = [_random_like(site, axes, rng) for _ in range(pairing.config.random_subspaces)]
+        others = [_random_like(site, axes, rng) for _ in range(study.config.random_subspaces)]
         moved = mapped_subspaces(fitted, learned, scored.variable, site.point)
         active, rest = (
             agreement(studied, scored, site.point, part) for part in split(site.subspaces, axes, moved)
@@ -149,8 +148,8 @@ def _interchange(
         dormant = rest.score
     # What a search finds in an untrained model says something only of what one has found.
     das_steps = steps if site.method == "DAS" and accuracy.score >= FOUND else 0
-    few = slice(pairing.config.control_pairs)
-    floor = find_sites(pairing.fitting.untrained, chosen.of(few), untrained, seed, das_steps).best
+    few = slice(study.config.control_pairs)
+    floor = find_sites(study.fitting.untrained, chosen.of(few), untrained, seed, das_steps).best
     return Interchange(
         pairs=scored,
         site=site,
@@ -160,7 +159,7 @@ def _interchange(
         active=active,
         dormant=dormant,
         random=_mean(agreement(studied, scored, site.point, other).score for other in others),
-        untrained=agreement(pairing.untrained, scored.of(few), floor.point, floor.subspaces).score,
+        untrained=agreement(study.scored.untrained, scored.of(few), floor.point, floor.subspaces).score,
         full_stream=agreement(studied, scored, site.point, None).score,
         ceiling=1.0 if accuracy.score >= GOOD_ENOUGH else reference.ceiling(chosen),
         n_ceiling=len(chosen.of(few).base),

@@ -29,9 +29,10 @@ from rasplens.compare.claims.interchange.pairs import InterchangePairs, moves
 from rasplens.compare.claims.interchange.patching import taken
 from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
 from rasplens.compare.claims.interchange.sites import GOOD_ENOUGH, Site
-from rasplens.compare.evidence.subspaces.kinds import s_op_of
+from rasplens.compare.models.kinds import s_op_of
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.models.studied_model import StudiedModel, when
+from rasplens.compare.study import Study
 from rasplens.compile.rasp.program_graph import program_graph
 from rasplens.model import random_streams
 
@@ -61,7 +62,7 @@ class JointInterchange:
 
 
 def joint_interchanges(
-    pairing: Pairing,
+    study: Study,
     drawn: Sequence[tuple[InterchangePairs, InterchangePairs]],
     interchanged: Sequence[Interchange],
     reference: ReferenceSites,
@@ -70,14 +71,13 @@ def joint_interchanges(
     """Every two variables that can be interchanged alone, interchanged together.
 
     Args:
-        pairing: The models on the same inputs.
+        study: The models on the same inputs.
         drawn: The pairs for each variable, see `draw_pairs`.
         interchanged: The variables, each interchanged alone.
         reference: Finds the sites in the compiled model, where they are asked for.
         seed: Of the inputs that the first variable is taken from.
     """
-    fitting = pairing.fitting
-    assert fitting is not None
+    fitting = study.fitting
     chosen = {pairs.variable: pairs for pairs, _ in drawn}
     rng, rng_sites, rng_told = (
         random_streams.rng(seed, f"joint interchange{of}") for of in ("", " sites", " told")
@@ -90,19 +90,19 @@ def joint_interchanges(
         first, second = both
         pairs = chosen[first.variable], chosen[second.variable]
         to_choose = None if follows or leads else posed_together(fitting, *pairs, rng_sites)
-        posed = posed_together(pairing, first.pairs, second.pairs, rng)
-        result = _interchanged(pairing, both, pairs, posed, to_choose, reference)
+        posed = posed_together(study.scored, first.pairs, second.pairs, rng)
+        result = _interchanged(study, both, pairs, posed, to_choose, reference)
         if follows != leads and _may_be_overwritten(result):
-            told = posed_to_tell(pairing, first.pairs, second.pairs, rng_told)
+            told = posed_to_tell(study.scored, first.pairs, second.pairs, rng_told)
             if told is None:
                 result = replace(result, pairs=posed.without_questions())
             else:
-                result = _interchanged(pairing, both, pairs, told, None, reference)
+                result = _interchanged(study, both, pairs, told, None, reference)
         yield result
 
 
 def _interchanged(
-    pairing: Pairing,
+    study: Study,
     both: tuple[Interchange, Interchange],
     chosen: tuple[InterchangePairs, InterchangePairs],
     posed: JointPairs,
@@ -110,13 +110,12 @@ def _interchanged(
     reference: ReferenceSites,
 ) -> JointInterchange:
     """Two variables together, in the learned model, and where that errs in the compiled one."""
-    fitting = pairing.fitting
-    assert fitting is not None
+    fitting = study.fitting
     sites = _sites(fitting.learned, to_choose, *(one.good for one in both))
-    right, ceiling = _right(pairing.learned, posed, *sites), None
+    right, ceiling = _right(study.learned, posed, *sites), None
     if min(_shares(right, posed)) < GOOD_ENOUGH:
         good = (reference.sites(one).good for one in chosen)
-        ceiling = _right(pairing.reference, posed, *_sites(fitting.reference, to_choose, *good))
+        ceiling = _right(study.scored.reference, posed, *_sites(fitting.reference, to_choose, *good))
     return JointInterchange(posed, (sites[0].point, sites[1].point), right, ceiling)
 
 

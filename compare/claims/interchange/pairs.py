@@ -14,16 +14,13 @@ import torch
 from jaxtyping import Bool, Int
 
 from rasplens.compare.claims.posable import posable
-from rasplens.compare.evidence.subspaces.representations import determines, own_variables, varies
 from rasplens.compare.models.inputs import balanced
 from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.models.studied_model import EMBEDDED, FwdHook, layer_of, scores_point
+from rasplens.compare.models.studied_model import FwdHook, layer_of, scores_point
+from rasplens.compare.study import Study
 from rasplens.compile.variable import nearest
 from rasplens.model import random_streams
 from rasplens.tasks.task import NOT_ASKED
-
-OFTEN = 5
-"""A variable can be seen to follow from a token only if each token occurs this often, on average."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,16 +77,6 @@ class Setting:
     intervened: Bool[np.ndarray, "pair pos"]
 
 
-def interchangeable_positions(pairing: Pairing, variable: str) -> list[int]:
-    """The positions at which a variable is causally relevant, varies, and can be set without its token."""
-    codes = pairing.codes[variable]
-    return [
-        position
-        for position in pairing.relevant_positions(variable)
-        if varies(codes[:, position]) and not _is_fixed_by_the_token(pairing, variable, position)
-    ]
-
-
 def interchange_pairs(
     pairing: Pairing, variable: str, positions: Sequence[int], seed: int
 ) -> InterchangePairs | None:
@@ -98,7 +85,7 @@ def interchange_pairs(
     Args:
         pairing: Whose inputs; those on which the model answers as the program does.
         variable: Its name.
-        positions: Where it may be taken from the source, see `interchangeable_positions`.
+        positions: Where it may be taken from the source, see `Study.interchangeable_positions`.
         seed: Of the pairs.
 
     Returns:
@@ -138,18 +125,6 @@ def sayable(pairing: Pairing, expected: Int[np.ndarray, "pair answer"]) -> Int[n
     if columns is None:
         return expected
     return np.where((expected >= 0) & (columns[expected] >= 0), expected, NOT_ASKED)
-
-
-def _is_fixed_by_the_token(pairing: Pairing, variable: str, position: int) -> bool:
-    """Whether variable and token at a position determine each other, as "the first token" does at position 0.
-
-    Then no input has one without the other, and neither can be interchanged alone.
-    """
-    parts = [part for part in (pairing.fitting, pairing.out_of_distribution) if part is not None] or [pairing]
-    tokens = np.concatenate([part.ids[:, position] for part in parts])
-    codes = np.concatenate([part.codes[variable][:, position] for part in parts])
-    often = len(np.unique(tokens)) * OFTEN <= len(tokens)
-    return often and determines(tokens, codes) and determines(codes, tokens)
 
 
 def counterfactual(
@@ -230,43 +205,13 @@ def _take(pairing: Pairing, setting: Setting) -> FwdHook:
     return one.written_at, take
 
 
-def why_not_interchangeable(pairing: Pairing, variable: str) -> str:
-    """Why a variable is not interchanged."""
-    if variable not in own_variables(pairing):
-        return "it has no directions of its own in the compiled model, but follows from other variables"
-    positions = pairing.relevant_positions(variable)
-    if not positions:
-        return "it reaches no answer of the task"
-    varying = [position for position in positions if varies(pairing.codes[variable][:, position])]
-    if not varying:
-        return "it is the same on all inputs wherever it reaches an answer"
-    if not interchangeable_positions(pairing, variable):
-        return "wherever it varies, it and the token there determine each other"
-    return "too few pairs of inputs pose a question that the task could ask"
-
-
-def draw_pairs(pairing: Pairing, seed: int) -> list[tuple[InterchangePairs, InterchangePairs]]:
+def draw_pairs(study: Study, seed: int) -> list[tuple[InterchangePairs, InterchangePairs]]:
     """For every variable that can be tested, pairs to choose a site on and others to score on."""
     drawn = []
-    for variable in intermediate_variables(pairing):
-        positions = interchangeable_positions(pairing, variable)
+    for one in study.variables:
         chosen, scored = (
-            None if part is None else interchange_pairs(part, variable, positions, seed)
-            for part in (pairing.fitting, pairing)
+            interchange_pairs(part, one.name, one.positions, seed) for part in (study.fitting, study.scored)
         )
         if chosen is not None and scored is not None:
             drawn.append((chosen, scored))
     return drawn
-
-
-def intermediate_variables(pairing: Pairing) -> list[str]:
-    """The variables between input and output: with directions of their own, neither input nor result.
-
-    Taking the input, what the embedding says of it, or the result from elsewhere says nothing about how the one
-    becomes the other.
-    """
-    return [
-        name
-        for name, variable in own_variables(pairing).items()
-        if variable.written_at != EMBEDDED and name != pairing.compiled.output
-    ]

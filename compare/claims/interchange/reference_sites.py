@@ -9,7 +9,7 @@ from functools import cached_property
 from rasplens.compare.claims.interchange.pairs import InterchangePairs
 from rasplens.compare.claims.interchange.sites import GOOD_ENOUGH, Sites, components, find_sites, scored
 from rasplens.compare.evidence.subspaces.representations import Place, Representation, representations
-from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.study import Study
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,17 +17,16 @@ class ReferenceSites:
     """What the same search finds in the compiled model; each variable once.
 
     Attributes:
-        pairing: The models on the same inputs.
+        study: The models on the same inputs.
         seed: Of the search.
     """
 
-    pairing: Pairing
+    study: Study
     seed: int
 
     def ceiling(self, chosen: InterchangePairs) -> float:
         """The score that the search reaches; that of the first component which is good enough, where one is."""
-        assert self.pairing.fitting is not None
-        reference, few = self.pairing.fitting.reference, self._few(chosen)
+        reference, few = self.study.fitting.reference, self._few(chosen)
         sites = (scored(reference, few, *part) for part in components(reference, chosen.positions))
         enough = next((site.score for site in sites if site.score >= GOOD_ENOUGH), None)
         return self.sites(chosen).best.score if enough is None else enough
@@ -35,18 +34,17 @@ class ReferenceSites:
     def sites(self, chosen: InterchangePairs) -> Sites:
         """Where the search finds the variable, from the pairs to choose on."""
         if chosen.variable not in self._found:
-            assert self.pairing.fitting is not None
-            reference, steps = self.pairing.fitting.reference, self.pairing.config.das_steps
+            reference, steps = self.study.fitting.reference, self.study.config.das_steps
             found = find_sites(reference, self._few(chosen), self._held, self.seed, steps)
             self._found[chosen.variable] = found
         return self._found[chosen.variable]
 
     def _few(self, chosen: InterchangePairs) -> InterchangePairs:
-        return chosen.of(slice(self.pairing.config.control_pairs))
+        return chosen.of(slice(self.study.config.control_pairs))
 
     @cached_property
     def _held(self) -> dict[Place, Representation]:
-        return representations(self.pairing, "reference")
+        return representations(self.study, "reference")
 
     @cached_property
     def _found(self) -> dict[str, Sites]:

@@ -79,9 +79,9 @@ def das(problem: VariableProblem, site: str) -> Found | None:
 
     Its rank is given, as published: one less than the variable has values. It needs a logit for each answer.
     """
-    if problem.pairing.learned.vocabulary.columns is None:
+    if problem.study.learned.vocabulary.columns is None:
         return None
-    steps, start = problem.pairing.config.das_steps, _random(problem, site)
+    steps, start = problem.study.config.das_steps, _random(problem, site)
     search = distributed_alignment_search(
         problem.fitting.learned, problem.chosen, site, start, problem.seed, steps
     )
@@ -90,7 +90,7 @@ def das(problem: VariableProblem, site: str) -> Found | None:
 
 def boundless_das(problem: VariableProblem, site: str) -> Found | None:
     """The same with a rank that is learned (Wu et al. 2023, arXiv 2305.08809), on two of three pairs."""
-    if problem.pairing.learned.vocabulary.columns is None:
+    if problem.study.learned.vocabulary.columns is None:
         return None
     chosen, studied = problem.chosen, problem.fitting.learned
     others = np.arange(len(chosen.base)) % 3 == 2
@@ -131,7 +131,7 @@ def _interchanged(problem: VariableProblem, site: str, subspaces: Subspaces) -> 
 def _random(problem: VariableProblem, site: str) -> Subspaces:
     """Random subspaces among the directions that the stream varies along, of a rank that the variable needs."""
     axes, random = stream_axes(problem.fitting.learned, site), rng(problem.seed, "circuit discovery controls")
-    rank = max(1, len(problem.pairing.compiled.variables[problem.variable].values) - 1)
+    rank = max(1, len(problem.study.compiled.variables[problem.variable].values) - 1)
     return {position: axes[position].random(rank, random) for position in problem.chosen.positions}
 
 

@@ -19,8 +19,9 @@ from rasplens.compare.discovery.cases import Case
 from rasplens.compare.discovery.edge_graph import LOGITS, edge_graph, place_of
 from rasplens.compare.discovery.truth import ROUNDING, directions_read, nodes_standing_for
 from rasplens.compare.evidence.subspaces.representations import Place, Representation, representations
-from rasplens.compare.models.pairing import Pairing, pair
+from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.models.studied_model import layer_of
+from rasplens.compare.study import Study, study_of
 from rasplens.compile import CompiledModel
 from rasplens.errors import RaspLensError
 from rasplens.learned.siit.circuit import Circuit
@@ -39,8 +40,7 @@ class VariableProblem:
     """One variable of a program, and the sites at which a model may hold it.
 
     Attributes:
-        pairing: The compiled model and the one that is looked at, on inputs to score on; `pairing.fitting` has
-            them on those that methods may use.
+        study: The compiled model and the one that is looked at, on inputs to score on and others.
         chosen: Pairs of these, between which the variable is interchanged.
         scored: Pairs to score on.
         sites: The hook points of the residual stream at which it is known whether the variable is used.
@@ -48,7 +48,7 @@ class VariableProblem:
         seed: Of the methods.
     """
 
-    pairing: Pairing
+    study: Study
     chosen: InterchangePairs
     scored: InterchangePairs
     sites: Mapping[str, Use]
@@ -63,27 +63,26 @@ class VariableProblem:
     @property
     def fitting(self) -> Pairing:
         """The models on inputs that methods may use."""
-        assert self.pairing.fitting is not None
-        return self.pairing.fitting
+        return self.study.fitting
 
 
 def variable_problems(case: Case, config: CompareConfig = CONFIG, seed: int = 0) -> list[VariableProblem]:
     """One problem for each variable that can be interchanged, is used somewhere, and unused somewhere else."""
-    pairing = pair(case.compiled, case.transformer, case.task, config, seed, case.vocabulary)
+    study = study_of(case.compiled, case.transformer, case.task, config, seed, case.vocabulary)
     drawn = [
-        (sites_of(pairing, chosen.variable, case.circuit), chosen, scored)
-        for chosen, scored in draw_pairs(pairing, seed)
+        (sites_of(study, chosen.variable, case.circuit), chosen, scored)
+        for chosen, scored in draw_pairs(study, seed)
     ]
     told = [part for part in drawn if {"used", "unused"} <= set(part[0].values())]
-    held = representations(pairing) if told else {}
-    return [VariableProblem(pairing, chosen, scored, sites, held, seed) for sites, chosen, scored in told]
+    held = representations(study) if told else {}
+    return [VariableProblem(study, chosen, scored, sites, held, seed) for sites, chosen, scored in told]
 
 
-def sites_of(pairing: Pairing, variable: str, circuit: Circuit | None = None) -> dict[str, Use]:
+def sites_of(study: Study, variable: str, circuit: Circuit | None = None) -> dict[str, Use]:
     """At which hook points of the learned model's stream a variable is used, and at which it no longer is.
 
     Args:
-        pairing: The compiled model and the learned one.
+        study: The compiled model and the learned one.
         variable: Its name.
         circuit: Which nodes of the learned model stand for which parts of the compiled one; by default it has the
             same heads and MLPs.
@@ -91,7 +90,7 @@ def sites_of(pairing: Pairing, variable: str, circuit: Circuit | None = None) ->
     Raises:
         RaspLensError: If nothing reads it.
     """
-    compiled, learned = pairing.compiled, pairing.learned
+    compiled, learned = study.compiled, study.learned
     written = stage_written(compiled, variable, circuit)
     read = stages_read(compiled, variable, learned.n_layers, circuit)
     if not read:

@@ -74,7 +74,7 @@ def score_variable(problem: VariableProblem, by_site: Mapping[str, Found | None]
     if len(found) < len(by_site):
         return VariableScore(interchange=np.nan, used=np.nan, sites=np.nan, rank=np.nan)
     reached = {
-        site: agreement(problem.pairing.learned, problem.scored, site, one.subspaces).score
+        site: agreement(problem.study.learned, problem.scored, site, one.subspaces).score
         for site, one in found.items()
     }
     evidence = np.array([one.evidence for one in found.values()])

@@ -162,7 +162,7 @@ def split_heads(pairing: Pairing, found: HeadSimilarities) -> pd.DataFrame:
 
 def active_heads(pairing: Pairing) -> list[ActiveHead]:
     """The compiled heads with an active query row on some input."""
-    rows = pairing.relevant_rows
+    rows = pairing.relevance.rows
     found = (_active_head(pairing, head, name, rows[head]) for head, name in pairing.compiled.heads.items())
     return [active for active in found if active.active_rows.any()]
 

@@ -20,8 +20,9 @@ from rasplens.compare.evidence.subspaces.probes import (
     majority_share,
     number_errors,
 )
-from rasplens.compare.evidence.subspaces.representations import Place, own_variables, varies
-from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.evidence.subspaces.representations import Place
+from rasplens.compare.models.variables import varies
+from rasplens.compare.study import Study
 from rasplens.compile import Variable
 from rasplens.compile.rasp import Encoding
 from rasplens.model import random_streams
@@ -51,11 +52,10 @@ class Decodability:
     errors: tuple[Float[np.ndarray, "2 input"], ...]
 
 
-def decodability(pairing: Pairing, seed: int) -> Decodability:
+def decodability(study: Study, seed: int) -> Decodability:
     """Where in the learned residual stream each variable of the program can be read off."""
-    assert pairing.fitting is not None
-    shuffle = random_streams.rng(seed, "subspace decodability").permutation(pairing.fitting.n_inputs)
-    rows = list(in_parallel(partial(_row, shuffle=shuffle), _readings(pairing)))
+    shuffle = random_streams.rng(seed, "subspace decodability").permutation(study.fitting.n_inputs)
+    rows = list(in_parallel(partial(_row, shuffle=shuffle), _readings(study)))
     table = pd.DataFrame([row[:-1] for row in rows], columns=list(COLUMNS))
     return Decodability(table, tuple(row[-1] for row in rows))
 
@@ -93,20 +93,18 @@ class _Reading:
     untrained: list[Stream]
 
 
-def _readings(pairing: Pairing) -> Iterator[_Reading]:
-    fitting = pairing.fitting
-    assert fitting is not None
-    own = own_variables(pairing)
-    for name, variable in pairing.compiled.variables.items():
-        if variable.is_auxiliary and name not in own:
+def _readings(study: Study) -> Iterator[_Reading]:
+    parts = study.fitting, study.scored
+    for name, variable in study.compiled.variables.items():
+        if variable.is_auxiliary and name not in study.own_variables:
             continue  # a step of the compiler's own: nothing that a learned model should hold
-        for position in pairing.relevant_positions(name):
-            fitted, codes = (part.codes[name][:, position] for part in (fitting, pairing))
+        for position in study.scored.relevance.positions(name):
+            fitted, codes = (part.codes[name][:, position] for part in parts)
             if not (varies(codes) and varies(fitted)):
                 continue
-            for point in pairing.learned.residual_points:
+            for point in study.learned.residual_points:
                 learned, untrained = (
-                    [getattr(part, side).residual(point)[:, position] for part in (fitting, pairing)]
+                    [getattr(part, side).residual(point)[:, position] for part in parts]
                     for side in ("learned", "untrained")
                 )
                 yield _Reading((name, point, position), variable, fitted, codes, learned, untrained)

@@ -18,8 +18,9 @@ from scipy.linalg import cho_factor, cho_solve, subspace_angles
 from scipy.sparse import csr_array, hstack
 
 from rasplens.compare.evidence.parallel import in_parallel
-from rasplens.compare.evidence.subspaces.kinds import kinds
 from rasplens.compare.models.pairing import Pairing, Side
+from rasplens.compare.models.variables import determines, varies
+from rasplens.compare.study import Study
 from rasplens.compile import Variable
 from rasplens.compile.rasp import Encoding
 
@@ -32,9 +33,6 @@ MOST_CLASSES = 64
 CLEAR = 0.1
 """A direction holds a variable if that explains, on held-out inputs, at least this share of what the others leave
 of it; whatever its scale."""
-
-MOST_COMMON = 0.95
-"""A variable whose commonest value covers more of the inputs than this counts as constant there."""
 
 AT_ONCE = 2**24
 """Numbers of the streams that one thread works on: those of all hook points at once, but in a large model."""
@@ -65,52 +63,37 @@ StreamsByPoint = Mapping[str, Sequence[Float[np.ndarray, "_ pos d_model"]]]
 """By hook point, the residual stream on several sets of inputs."""
 
 
-def own_variables(pairing: Pairing) -> dict[str, Variable]:
-    """The variables with directions of their own: s-ops that are no mere views of others, and kinds."""
-    variables = pairing.compiled.variables
-    own = {name: v for name, v in variables.items() if v.is_own}
-    return own | kinds(pairing.compiled)
-
-
-def varies(codes: np.ndarray) -> bool:
-    """Whether a variable takes more than one value often enough to be told apart."""
-    _, counts = np.unique(codes, return_counts=True)
-    return bool(counts.max() <= MOST_COMMON * len(codes))
-
-
 def representations(
-    pairing: Pairing, side: Side = "learned", names: Collection[str] | None = None
+    study: Study, side: Side = "learned", names: Collection[str] | None = None
 ) -> dict[Place, Representation]:
-    """How one side of a pairing represents variables, at the positions where they vary and are used.
+    """How one side represents variables, at the positions where they vary and are used.
 
     Args:
-        pairing: The models on the same inputs.
+        study: The models on the same inputs.
         side: Which of them.
         names: The variables; by default all that have directions of their own.
     """
     found: dict[Place, Representation] = {}
     used: dict[int, list[str]] = {}
-    for name in (name for name in own_variables(pairing) if names is None or name in names):
-        for position in pairing.relevant_positions(name):
+    for name in (name for name in study.own_variables if names is None or name in names):
+        for position in study.scored.relevance.positions(name):
             used.setdefault(position, []).append(name)
-    for at_position in in_parallel(partial(_at_position, pairing, _streams(pairing, side)), sorted(used.items())):
+    for at_position in in_parallel(partial(_at_position, study, _streams(study, side)), sorted(used.items())):
         found |= at_position
     return found
 
 
-def _parts(pairing: Pairing) -> tuple[Pairing, Pairing, Pairing]:
+def _parts(study: Study) -> tuple[Pairing, Pairing, Pairing]:
     """On inputs to fit on, out of distribution, and to score on."""
-    assert pairing.fitting is not None
-    assert pairing.out_of_distribution is not None
-    return pairing.fitting, pairing.out_of_distribution, pairing
+    return study.fitting, study.off_distribution, study.scored
 
 
-def _streams(pairing: Pairing, side: Side) -> StreamsByPoint:
+def _streams(study: Study, side: Side) -> StreamsByPoint:
     """By hook point, the residual stream on all inputs, first those to fit on.
 
     What is asked of it nowhere else is not kept: it takes most of a comparison's memory.
     """
-    fitting, others, scored = (getattr(part, side) for part in _parts(pairing))
+    fitting, others, scored = (getattr(part, side) for part in _parts(study))
     points = fitting.residual_points
     once = others.cache(points)
     return {
@@ -119,10 +102,10 @@ def _streams(pairing: Pairing, side: Side) -> StreamsByPoint:
 
 
 def _at_position(
-    pairing: Pairing, streams_at: StreamsByPoint, used: tuple[int, list[str]]
+    study: Study, streams_at: StreamsByPoint, used: tuple[int, list[str]]
 ) -> dict[Place, Representation]:
     position, names = used
-    design = _design(pairing, position)
+    design = _design(study, position)
     asked = [name for name in names if name in design.own]
     if not asked:
         return {}
@@ -219,33 +202,27 @@ class _Design:
         return np.asarray(self.columns[self.n_fitting :, some] @ weights - self.mean[some] @ weights)
 
 
-def _design(pairing: Pairing, position: int) -> _Design:
-    columns, present, parts = [], {}, _parts(pairing)
+def _design(study: Study, position: int) -> _Design:
+    columns, present, parts = [], {}, _parts(study)
     all_codes = {
         name: np.concatenate([part.codes[name][:, position] for part in parts])
-        for name, variable in pairing.compiled.variables.items()
+        for name, variable in study.compiled.variables.items()
         if not variable.is_view
     }
-    shown = own_variables(pairing)
+    shown = study.own_variables
     for name, codes in all_codes.items():
         # What the compiler adds of its own is held constant too, unless a variable determines it.
         follows = name not in shown and any(determines(all_codes[other], codes) for other in shown)
         if varies(codes) and not follows:
-            block, present[name] = _columns(pairing.compiled.variables[name], codes)
+            block, present[name] = _columns(study.compiled.variables[name], codes)
             columns.append(block)
     ends = np.cumsum([block.shape[1] for block in columns])
     own = {
         name: np.arange(end - block.shape[1], end) for name, block, end in zip(present, columns, ends, strict=True)
     }
     n_fitting = sum(part.n_inputs for part in parts[:-1])
-    n = n_fitting + pairing.n_inputs
+    n = n_fitting + study.scored.n_inputs
     return _Design(csr_array(hstack(columns)) if columns else csr_array((n, 0)), n_fitting, own, present)
-
-
-def determines(first: np.ndarray, second: np.ndarray) -> bool:
-    """Whether the second variable is a function of the first, on the inputs at hand."""
-    pairs = np.unique(np.stack([first, second]), axis=1)
-    return pairs.shape[1] == len(np.unique(first))
 
 
 def _columns(variable: Variable, codes: np.ndarray) -> tuple[csr_array, tuple[int, ...]]:

@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from rasplens.compare.claims.claim import UNTESTABLE
 from rasplens.compare.config import CompareConfig, Preset, get_config
 from rasplens.compare.models.distinguishing import discriminate
-from rasplens.compare.models.pairing import pair
+from rasplens.compare.study import study_of
 from rasplens.compare.verdict.calibration.circuits import CIRCUITS, NOT_TOLD_APART, Circuit
 from rasplens.compare.verdict.calibration.labelled_pairs import ALTERNATIVE, SIIT, LabelledPair, labelled_pairs
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, UNKNOWN, judge
@@ -29,7 +29,7 @@ def observe(
     """
     reference, task = labelled.reference, labelled.task
     apart = discriminate(reference.program, labelled.alternative.program, task, seed=seed)
-    pairing = pair(
+    study = study_of(
         reference,
         labelled.model,
         task,
@@ -38,7 +38,7 @@ def observe(
         labelled.vocabulary,
         distinguishing={labelled.alternative.output: apart},
     )
-    said = judge(pairing, seed)
+    said = judge(study, seed)
     claims = [claim for claim in said.all_claims if claim.status != UNTESTABLE and claim.level != "answers"]
     least = min(claims, key=lambda claim: claim.score, default=None)
     return {

@@ -45,12 +45,12 @@ def test_a_model_agrees_with_itself_everywhere(with_itself, distinguishing):
 
 
 def test_a_rival_agrees_on_the_task_and_not_where_they_differ(induction, offset, task, distinguishing):
-    from rasplens.compare import pair
+    from rasplens.compare import study_of
 
-    pairing = pair(
+    study = study_of(
         induction, offset, task, CompareConfig(n_inputs=96), 0, distinguishing={"offset": distinguishing}
     )
-    found = behaviour(pairing, seed=0)
+    found = behaviour(study, seed=0)
     share = found.table.set_index("inputs")["agreement"]
     both = [as_studied_model(model, task, task.held_out).answers() for model in (induction, offset)]
     assert share["held out"] == pytest.approx((both[0] == both[1]).mean())
@@ -81,7 +81,7 @@ def test_inputs_that_differ_in_attention_alone_say_nothing_of_answers(with_noise
 
 def test_what_tells_programs_apart_is_asked_where_it_does(offset, task):
     """A program with another answer at one position of some inputs is asked there, and nowhere else."""
-    from rasplens.compare import pair
+    from rasplens.compare import study_of
 
     last = task.loss_positions[-1]
     changed = SequenceMap(
@@ -90,8 +90,8 @@ def test_what_tells_programs_apart_is_asked_where_it_does(offset, task):
     model = compile_program(changed, task.vocab, task.n_ctx, mask=task.visible)
     found = discriminate(task.programs["offset"], changed, task)
     assert (found.answers.sum(axis=1) == 1).all()
-    pairing = pair(offset, model, task, CompareConfig(n_inputs=96), 0, distinguishing={"changed": found})
-    trials = behaviour(pairing, seed=0).trials
+    study = study_of(offset, model, task, CompareConfig(n_inputs=96), 0, distinguishing={"changed": found})
+    trials = behaviour(study, seed=0).trials
     assert not trials["against changed"].any()
     assert trials["held out"].mean() > 0.9
 
@@ -99,18 +99,18 @@ def test_what_tells_programs_apart_is_asked_where_it_does(offset, task):
 COLUMNS = ["inputs", "n", "agreement", "untrained", "right", "undefined", "exhaustive"]
 
 
-def claims_on(pairing, behaved):
-    return list(ANSWERS.claims(pairing, Evidence().also(ANSWERS, behaved), np.random.default_rng(0)))
+def claims_on(study, behaved):
+    return list(ANSWERS.claims(study, Evidence().also(ANSWERS, behaved), np.random.default_rng(0)))
 
 
-def answers(pairing, agree, n, exhaustive):
+def answers(study, agree, n, exhaustive):
     trials = np.arange(n) < agree
     table = pd.DataFrame(
         [("held out", n, agree / n, 0.1, 1.0, 0.0, exhaustive)],
         columns=COLUMNS,
     )
     behaved = Behaviour(table, {"held out": trials}, {}, np.ones((2, n)))
-    return claims_on(pairing, behaved)[0]
+    return claims_on(study, behaved)[0]
 
 
 @pytest.mark.parametrize(
@@ -138,12 +138,12 @@ def test_answers_have_to_agree_and_there_have_to_be_enough(with_itself, agree, n
     assert (one.low == one.score == one.high) == exhaustive
 
 
-def each_answer(pairing, by_answer):
+def each_answer(study, by_answer):
     """The claim on each answer by itself, from how often it is given where it is due: `{code: (agree, n)}`."""
     trials = {code: np.arange(n) < agree for code, (agree, n) in by_answer.items()}
     table = pd.DataFrame([("held out", 200, 1.0, 0.1, 1.0, 0.0, False)], columns=COLUMNS)
     behaved = Behaviour(table, {"held out": np.ones(200, dtype=bool)}, trials, np.ones((2, 200)))
-    return next((one for one in claims_on(pairing, behaved) if one.subject == EachAnswer()), None)
+    return next((one for one in claims_on(study, behaved) if one.subject == EachAnswer()), None)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rasplens.compare import CompareConfig, discriminate, pair
+from rasplens.compare import CompareConfig, discriminate, study_of
 from rasplens.compare.claims.answers import OUT_OF_DISTRIBUTION, AnswersOn, EachAnswer
 from rasplens.compare.claims.attention import ATTENTION
 from rasplens.compare.claims.catalogue import CLAIMS, SUBJECTS, claim_tables, examine
@@ -28,9 +28,9 @@ FEW = CompareConfig(
 
 def claims_of(compiled, model, alternative, task):
     distinguishing = {alternative.output: discriminate(compiled.program, alternative.program, task)}
-    pairing = pair(compiled, model, task, FEW, 0, distinguishing=distinguishing)
-    claims, evidence = examine(pairing, 0)
-    return pairing, evidence, {one.subject: one for one in claims}
+    study = study_of(compiled, model, task, FEW, 0, distinguishing=distinguishing)
+    claims, evidence = examine(study, 0)
+    return study, evidence, {one.subject: one for one in claims}
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +55,8 @@ def test_noise_answers_otherwise_and_is_asked_no_more(induction, noise, offset, 
 
 
 def test_claims_are_the_seeds(own):
-    pairing, _, claims = own
-    again, _ = examine(pairing, 0)
+    study, _, claims = own
+    again, _ = examine(study, 0)
     assert [repr(one) for one in again] == [repr(one) for one in claims.values()]
 
 
@@ -70,17 +70,17 @@ def test_each_claim_is_about_one_of_the_subjects_of_its_kind(own):
 
 def test_every_kind_of_claim_is_announced(induction, task):
     begun = []
-    examine(pair(induction, induction, task, FEW, 0), 0, begun.append)
+    examine(study_of(induction, induction, task, FEW, 0), 0, begun.append)
     assert begun == [kind.name for kind in CLAIMS]
 
 
 def test_what_cannot_be_asked_says_why(own):
-    pairing, evidence, _ = own
+    study, evidence, _ = own
     nothing = evidence.of(VARIABLES)
     routes = evidence.also(ROUTES, RouteTests([], "no hook point"))
-    (none,) = ROUTES.claims(pairing, routes, np.random.default_rng(0))
+    (none,) = ROUTES.claims(study, routes, np.random.default_rng(0))
     assert (none.subject, none.status, none.reason) == (AllRoutes(), UNTESTABLE, "no hook point")
-    assert list(ATTENTION.claims(pairing, routes, np.random.default_rng(0))) == []
+    assert list(ATTENTION.claims(study, routes, np.random.default_rng(0))) == []
     alone = evidence.also(VARIABLES, replace(nothing, interchanged=[]))
-    (previous,) = VARIABLES.claims(pairing, alone, np.random.default_rng(0))
+    (previous,) = VARIABLES.claims(study, alone, np.random.default_rng(0))
     assert (previous.subject, previous.status) == (OneVariable("previous"), UNTESTABLE)

@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
+from known_interchanges import scored_pairs
 
-from rasplens.compare import CompareConfig, compare, pair
+from rasplens.compare import CompareConfig, compare, study_of
 from rasplens.compare.claims.edges.edge_patching import patched
 from rasplens.compare.claims.interchange.pairs import (
     Setting,
     counterfactual,
-    interchange_pairs,
-    interchangeable_positions,
 )
 from rasplens.compare.claims.posable import posable, selections
 from rasplens.compare.models.studied_model import scores_point
@@ -38,15 +37,15 @@ def scores_of(pairing):
 
 
 def test_the_tasks_own_inputs_are_posed_where_the_program_answers(with_itself):
-    asked = with_itself.reference.answers()
-    posed = posable(with_itself).are_posed(asked, scores_of(with_itself), NONE_MIXED)
+    asked = with_itself.scored.reference.answers()
+    posed = posable(with_itself.scored).are_posed(asked, scores_of(with_itself.scored), NONE_MIXED)
     np.testing.assert_array_equal(posed, (asked >= 0).all(axis=1))
     assert 0 < posed.sum() < len(posed)
 
 
 def test_other_answers_and_other_selections_are_not(with_itself):
-    known, own = posable(with_itself), scores_of(with_itself)
-    asked = with_itself.reference.answers()
+    known, own = posable(with_itself.scored), scores_of(with_itself.scored)
+    asked = with_itself.scored.reference.answers()
     posed = known.are_posed(asked, own, NONE_MIXED)
     assert not known.are_posed(asked, own, np.ones(len(asked), dtype=bool)).any()
     never = np.argwhere(~known.answers)
@@ -65,10 +64,10 @@ def test_other_answers_and_other_selections_are_not(with_itself):
 
 
 def test_only_rows_that_reach_an_answer_count(with_itself):
-    known = posable(with_itself)
+    known = posable(with_itself.scored)
     relevant = {
-        (layer, head, with_itself.reference.at(position))
-        for (layer, head), positions in with_itself.relevant_rows.items()
+        (layer, head, with_itself.scored.reference.at(position))
+        for (layer, head), positions in with_itself.scored.relevance.rows.items()
         for position in positions
     }
     assert set(known.rows) == relevant
@@ -79,16 +78,16 @@ def sorting():
     """Tokens that stand where all smaller ones are in front of them: equal ones in one place."""
     task = task_from_program(programs.sort_unique(), (1, 2, 3, 4), 5)
     compiled = compile_for(task)
-    return pair(compiled, compiled, task, CompareConfig(n_inputs=200, n_fitting=200), 0)
+    return study_of(compiled, compiled, task, CompareConfig(n_inputs=200, n_fitting=200), 0)
 
 
 def test_where_all_selected_keys_hold_the_same_a_task_does_not_ask_for_a_mixture(sorting):
     """Of tokens that are sent to one place, a model says what it likes. The compiled one says what most are."""
     name, task = "target_pos", sorting.task
-    pairs = interchange_pairs(sorting, name, interchangeable_positions(sorting, name), seed=0)
-    targets = np.array(sorting.compiled.variables[name].values)[sorting.codes[name]]
+    pairs, pairing = scored_pairs(sorting, name), sorting.scored
+    targets = np.array(sorting.compiled.variables[name].values)[pairing.codes[name]]
     sent_to = np.where(pairs.intervened, targets[pairs.source], targets[pairs.base])
-    for ids, places, expected in zip(sorting.ids[pairs.base], sent_to, pairs.expected, strict=True):
+    for ids, places, expected in zip(pairing.ids[pairs.base], sent_to, pairs.expected, strict=True):
         for place in range(task.n_ctx):
             there = set(ids[places == place].tolist())
             assert len(there) < 2
@@ -97,6 +96,7 @@ def test_where_all_selected_keys_hold_the_same_a_task_does_not_ask_for_a_mixture
 
 def test_what_mixes_is_seen(sorting):
     """All targets from another input: some of them send two different tokens to one place, and some do not."""
+    sorting = sorting.scored
     base = np.arange(sorting.n_inputs)
     setting = Setting("target_pos", np.roll(base, 1), np.ones(sorting.ids.shape, dtype=bool))
     mixtures = posable(sorting).mixtures()
@@ -114,13 +114,13 @@ def test_the_mean_of_numbers_is_a_value_and_no_mixture():
     """Where shares are counted, keys that hold different numbers are what the task asks for."""
     task = CIRCUITS["share"].task()
     compiled = compile_for(task, CIRCUITS["share"].program())
-    pairing = pair(compiled, compiled, task, CompareConfig(n_inputs=200, n_fitting=200), 0)
-    mixtures = posable(pairing).mixtures()
+    study = study_of(compiled, compiled, task, CompareConfig(n_inputs=200, n_fitting=200), 0)
+    mixtures = posable(study.scored).mixtures()
     rng = np.random.default_rng(0)
-    base, source = rng.integers(pairing.n_inputs, size=(2, 60))
+    base, source = rng.integers(study.scored.n_inputs, size=(2, 60))
     edges = rng.random((60, task.n_ctx, task.n_ctx)) < 0.5
-    answers, _ = patched(pairing.reference, base, source, edges, "values", watching=mixtures.hooks)
-    assert (answers != pairing.reference.answers()[base]).any(axis=1).mean() > 0.5
+    answers, _ = patched(study.scored.reference, base, source, edges, "values", watching=mixtures.hooks)
+    assert (answers != study.scored.reference.answers()[base]).any(axis=1).mean() > 0.5
     assert not mixtures.rows.any()
 
 
@@ -135,11 +135,11 @@ def test_where_a_task_has_one_match_several_are_not_posed_however_a_program_rank
     """Of the latest of two matches a model says nothing that never saw two. It was said to fail there."""
     task = get_task("induction", n_letters=8, block=6, asked=3)
     compiled = compile_program(build(), task.vocab, task.n_ctx, mask=task.visible, partial="allow")
-    pairing = pair(compiled, compiled, task, CompareConfig(n_inputs=200, n_fitting=200), 0)
-    pairs = interchange_pairs(pairing, "previous", interchangeable_positions(pairing, "previous"), seed=0)
-    codes = pairing.codes["previous"]
+    study = study_of(compiled, compiled, task, CompareConfig(n_inputs=200, n_fitting=200), 0)
+    pairs = scored_pairs(study, "previous")
+    codes = study.scored.codes["previous"]
     previous = np.where(pairs.intervened, codes[pairs.source], codes[pairs.base])
-    asked = pairing.ids[pairs.base][:, 6:]
+    asked = study.scored.ids[pairs.base][:, 6:]
     seen = np.arange(9) < 6 + np.arange(3)[:, None] + 1
     matches = ((previous[:, None, :] == asked[:, :, None]) & seen).sum(axis=2)
     np.testing.assert_array_equal(matches, 1)

@@ -8,7 +8,7 @@ import torch
 import transformers
 from transformer_lens.model_bridge.sources import build_bridge_from_module
 
-from rasplens.compare import as_studied_model, pair, token_vocabulary
+from rasplens.compare import as_studied_model, study_of, token_vocabulary
 from rasplens.compare.models.padding import check_left_out
 from rasplens.compile.rasp import Aggregate, Select, indices, tokens
 from rasplens.errors import RaspLensError
@@ -135,10 +135,10 @@ def test_a_comparison_masks_all_its_sides(skipping, left, brief):
     before = Select(indices, indices, lambda key, query: key == query - 1)
     behind_bos = Select(Aggregate(before, tokens, default=None), tokens, lambda key, query: key == "BOS")
     compiled = compile_for(left, Aggregate(behind_bos, tokens, default=None))
-    pairing = pair(compiled, skipping, left, brief, seed=0, vocabulary=token_vocabulary(left, ids_of(left)))
-    assert pairing.learned.padding == pairing.untrained.padding == pairing.fitting.learned.padding == "left out"
-    assert pairing.reference.padding == "token"
-    assert pairing.accuracies()["learned"].token > 0.95
+    study = study_of(compiled, skipping, left, brief, seed=0, vocabulary=token_vocabulary(left, ids_of(left)))
+    assert study.learned.padding == study.scored.untrained.padding == study.fitting.learned.padding == "left out"
+    assert study.scored.reference.padding == "token"
+    assert study.scored.accuracies()["learned"].token > 0.95
 
 
 def test_a_model_whose_positions_do_not_skip_padding_is_refused(left, skipping, monkeypatch):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rasplens.compare import CompareConfig, pair
+from rasplens.compare import CompareConfig, study_of
 from rasplens.compare.claims.edges.agreement import COLUMNS, FEWEST, route_table, route_tests
 from rasplens.compare.claims.edges.questions import CountedEdges, GatheredEdges, OtherEdges, Queries
 from rasplens.compare.models.vocabulary import vocabulary_of
@@ -25,7 +25,7 @@ def sides(name):
 
 
 def asked_of(compiled, model, task):
-    found, why = route_tests(pair(compiled, model, task, FEW, 0, vocabulary_of(compiled, task)), 0)
+    found, why = route_tests(study_of(compiled, model, task, FEW, 0, vocabulary_of(compiled, task)).scored, 0)
     assert why == ""
     return {one.questions.subject: one for one in found}
 
@@ -80,7 +80,7 @@ def test_of_each_pair_one_answer_counts(induction, task):
 
 
 def test_a_model_that_answers_otherwise_is_not_asked(induction, noise, task):
-    found, why = route_tests(pair(induction, noise, task, FEW, 0), 0)
+    found, why = route_tests(study_of(induction, noise, task, FEW, 0).scored, 0)
     assert found == []
     assert why == f"the model gives all of the program's answers on 0 inputs, where {FEWEST} are needed"
 

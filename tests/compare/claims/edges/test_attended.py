@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rasplens.compare import CompareConfig, pair
+from rasplens.compare import CompareConfig, study_of
 from rasplens.compare.claims.edges.attended import attended
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compare.verdict.calibration.circuits import CIRCUITS, HARD
@@ -27,7 +27,7 @@ def sides(name):
 
 
 def seen(compiled, model, task, vocabulary=None):
-    return list(attended(pair(compiled, model, task, FEW, 0, vocabulary)))
+    return list(attended(study_of(compiled, model, task, FEW, 0, vocabulary)))
 
 
 @pytest.mark.parametrize("name", ["any", "latest_a", "lower"])
@@ -67,13 +67,13 @@ def test_heads_of_no_use_do_not_attend_along(name):
 def test_what_a_counting_head_leaves_to_the_rest_is_its_own(times, alike):
     """Any share against one position does, as long as the rest takes some and not all."""
     task, _, counting = sides("any")
-    pairing = pair(counting, counting, task, FEW, 0)
-    for part in (pairing, pairing.fitting):
+    study = study_of(counting, counting, task, FEW, 0)
+    for part in (study.scored, study.fitting):
         own = part.reference.whole_pattern(0).copy()
         scaled = own * np.where(np.arange(own.shape[-1]) == 0, times, 1)
         part.learned._known["blocks.0.attn.hook_pattern"] = scaled / scaled.sum(axis=-1, keepdims=True)
         assert part.learned is not part.reference
-    (found,) = attended(pairing)
+    (found,) = attended(study)
     assert found.alike[found.rows].all() == alike
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rasplens.compare import CompareConfig, pair
+from rasplens.compare import CompareConfig, study_of
 from rasplens.compare.claims.edges.edge_patching import patched
 from rasplens.compare.claims.edges.program_edges import between_positions, program_edges
 from rasplens.compare.claims.edges.questions import GatheredEdges, Keys, OtherEdges, Queries, questions
@@ -16,7 +16,7 @@ FEW = CompareConfig(n_inputs=96, n_fitting=30, relevance_inputs=24, questions=40
 
 @pytest.fixture(scope="module")
 def pairing(induction, task):
-    return pair(induction, induction, task, FEW, 0)
+    return study_of(induction, induction, task, FEW, 0).scored
 
 
 @pytest.fixture(scope="module")

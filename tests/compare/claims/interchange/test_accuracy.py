@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rasplens.compare import CompareConfig, pair
+from rasplens.compare import CompareConfig, study_of
 from rasplens.compare.claims.interchange.accuracy import (
     COLUMNS,
     FOUND,
@@ -21,9 +21,9 @@ from rasplens.model import disguise
 from rasplens.tasks import task_from_program
 
 
-def interchanged(pairing, drawn=None):
-    drawn = draw_pairs(pairing, 0) if drawn is None else drawn
-    return interchanges(pairing, drawn, representations(pairing), ReferenceSites(pairing, 0), seed=0)
+def interchanged(study, drawn=None):
+    drawn = draw_pairs(study, 0) if drawn is None else drawn
+    return interchanges(study, drawn, representations(study), ReferenceSites(study, 0), seed=0)
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +37,8 @@ def mapped():
     circuit = CIRCUITS["same_as_first"]
     task, program = circuit.task(), circuit.program()
     compiled = compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
-    pairing = pair(compiled, compiled, task, CompareConfig(n_inputs=100), 0)
-    return interchanged(pairing)
+    study = study_of(compiled, compiled, task, CompareConfig(n_inputs=100), 0)
+    return interchanged(study)
 
 
 def test_a_compiled_model_holds_its_own_variable_at_its_own_place(tested):
@@ -54,8 +54,8 @@ def test_a_compiled_model_holds_its_own_variable_at_its_own_place(tested):
 
 def test_so_does_its_disguise_in_an_oblique_basis(induction, task):
     twin = disguise(induction.transformer, seed=1, basis="oblique", extra_width=3)
-    pairing = pair(induction, twin, task, CompareConfig(n_inputs=96), 0, vocabulary_of(induction, task))
-    (one,) = interchanged(pairing)
+    study = study_of(induction, twin, task, CompareConfig(n_inputs=96), 0, vocabulary_of(induction, task))
+    (one,) = interchanged(study)
     assert one.accuracy.score >= 0.95
     assert one.active.score >= 0.95
     assert one.control < 0.6
@@ -101,7 +101,7 @@ def test_a_variable_that_follows_from_the_token_holds_elsewhere():
     program = SequenceMap(lambda own, other: own == other, tokens, first).named("same_as_first")
     task = task_from_program(program, "abcd", 5)
     compiled = compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
-    pairing = pair(compiled, compiled, task, CompareConfig(n_inputs=100), 0)
-    (own,) = interchanged(pairing)
+    study = study_of(compiled, compiled, task, CompareConfig(n_inputs=100), 0)
+    (own,) = interchanged(study)
     assert own.accuracy.score == 1
     assert 0 not in own.pairs.positions

@@ -5,13 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from known_interchanges import scored_pairs
 
-from rasplens.compare import CompareConfig, as_studied_model, pair
+from rasplens.compare import CompareConfig, as_studied_model, study_of
 from rasplens.compare.claims.interchange.accuracy import interchanges
 from rasplens.compare.claims.interchange.active_directions import SMALLEST, split
 from rasplens.compare.claims.interchange.coordinates import Subspace
 from rasplens.compare.claims.interchange.das import distributed_alignment_search
-from rasplens.compare.claims.interchange.pairs import draw_pairs, interchange_pairs, interchangeable_positions
+from rasplens.compare.claims.interchange.pairs import draw_pairs
 from rasplens.compare.claims.interchange.patching import agreement
 from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
 from rasplens.compare.claims.interchange.sites import mapped_subspaces
@@ -71,12 +72,12 @@ def planted(induction, task):
 @pytest.fixture(scope="module")
 def paths(planted, induction, task):
     """That model with pairs of inputs, and the illusory subspaces: half of each direction unread, half dormant."""
-    pairing = pair(induction, planted, task, CompareConfig(n_inputs=200), 0, vocabulary_of(induction, task))
-    chosen = interchange_pairs(pairing, "previous", interchangeable_positions(pairing, "previous"), seed=0)
+    study = study_of(induction, planted, task, CompareConfig(n_inputs=200), 0, vocabulary_of(induction, task))
+    chosen = scored_pairs(study, "previous")
     width, n = induction.transformer.config.d_model, len(induction.variables["previous"].directions)
     both = np.zeros((width + 2 * n, n))
     both[width : width + n], both[width + n :] = np.eye(n) / np.sqrt(2), np.eye(n) / np.sqrt(2)
-    return pairing, chosen, dict.fromkeys(chosen.positions, plain(both))
+    return study, chosen, dict.fromkeys(chosen.positions, plain(both))
 
 
 def test_active_and_dormant_parts_are_what_is_read(studied):
@@ -120,9 +121,9 @@ def test_parts_go_with_an_oblique_basis(induction, task, studied):
 
 def scores(paths, subspaces, induction):
     """Of an interchange in subspaces, of its active part and of its dormant part."""
-    pairing, chosen, _ = paths
-    parts = split(subspaces, stream_axes(pairing.learned, POINT), moving(paths, induction))
-    return [agreement(pairing.learned, chosen, POINT, part).score for part in (subspaces, *parts)]
+    study, chosen, _ = paths
+    parts = split(subspaces, stream_axes(study.learned, POINT), moving(paths, induction))
+    return [agreement(study.learned, chosen, POINT, part).score for part in (subspaces, *parts)]
 
 
 def moving(paths, induction):
@@ -139,11 +140,11 @@ def test_a_dormant_path_passes_the_interchange_but_cannot_be_found(paths, induct
 
     All subspaces are sought where the stream varies: there the illusion has nothing of the dormant directions.
     """
-    pairing, chosen, illusion = paths
-    assert (pairing.learned.answers() == pairing.reference.answers()).all()  # answers do not show the path
-    assert agreement(pairing.learned, chosen, POINT, illusion).score > 0.95
+    study, chosen, illusion = paths
+    assert (study.learned.answers() == study.scored.reference.answers()).all()  # answers do not show the path
+    assert agreement(study.learned, chosen, POINT, illusion).score > 0.95
     dormant = slice(-len(induction.variables["previous"].directions), None)
-    axes, without = stream_axes(pairing.learned, POINT), {}
+    axes, without = stream_axes(study.learned, POINT), {}
     for position, subspace in illusion.items():
         own = axes[position]
         assert np.linalg.norm(subspace.write[dormant]) > 1
@@ -152,8 +153,8 @@ def test_a_dormant_path_passes_the_interchange_but_cannot_be_found(paths, induct
         write = subspace.write.copy()
         write[dormant] = 0
         without[position] = Subspace(subspace.read, write)
-    assert agreement(pairing.learned, chosen, POINT, without).score < 0.05
-    learned = distributed_alignment_search(pairing.learned, chosen, POINT, illusion, seed=0, steps=2).subspaces
+    assert agreement(study.learned, chosen, POINT, without).score < 0.05
+    learned = distributed_alignment_search(study.learned, chosen, POINT, illusion, seed=0, steps=2).subspaces
     assert max(np.abs(one.write[dormant]).max() for one in learned.values()) < 1e-5
 
 
@@ -167,8 +168,8 @@ def test_the_active_part_of_an_honest_interchange_does_what_the_whole_does(paths
 
 def test_the_map_finds_the_directions_that_move(paths, induction):
     """So the comparison itself has the active part of either subspace right."""
-    pairing = paths[0]
-    found = mapped_subspaces(pairing.learned, representations(pairing), "previous", POINT)
+    study = paths[0]
+    found = mapped_subspaces(study.learned, representations(study), "previous", POINT)
     for position, own in moving(paths, induction).items():
         wanted, seen = own.write, np.linalg.qr(found[position].write)[0]
         assert np.linalg.svd(seen.T @ wanted, compute_uv=False)[: found[position].rank].min() > 0.99
@@ -179,9 +180,7 @@ def test_a_variable_that_is_read_together_with_another_is_no_illusion():
     circuit = CIRCUITS["same_as_first"]
     task, program = circuit.task(), circuit.program()
     compiled = compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
-    pairing = pair(compiled, compiled, task, CompareConfig(n_inputs=100), 0)
-    (one,) = interchanges(
-        pairing, draw_pairs(pairing, 0), representations(pairing), ReferenceSites(pairing, 0), seed=0
-    )
+    study = study_of(compiled, compiled, task, CompareConfig(n_inputs=100), 0)
+    (one,) = interchanges(study, draw_pairs(study, 0), representations(study), ReferenceSites(study, 0), seed=0)
     assert one.accuracy.score == one.active.score == 1
     assert one.dormant < 0.05

@@ -6,7 +6,7 @@ import pytest
 from rasplens.compare import as_studied_model
 from rasplens.compare.claims.interchange.coordinates import whitened
 from rasplens.compare.claims.interchange.das import RANK, _start, distributed_alignment_search, padded
-from rasplens.compare.claims.interchange.pairs import interchange_pairs, interchangeable_positions
+from rasplens.compare.claims.interchange.pairs import interchange_pairs
 from rasplens.compare.claims.interchange.patching import agreement
 from rasplens.compare.claims.interchange.sites import mapped_subspaces
 from rasplens.compare.claims.interchange.stream_axes import stream_axes
@@ -20,7 +20,7 @@ POINT = "blocks.0.hook_resid_post"
 @pytest.fixture(scope="module")
 def pairs(with_itself):
     return interchange_pairs(
-        with_itself.fitting, "previous", interchangeable_positions(with_itself, "previous"), seed=0
+        with_itself.fitting, "previous", with_itself.interchangeable_positions("previous"), seed=0
     )
 
 
@@ -39,7 +39,9 @@ def test_what_is_learned_is_better_than_where_it_started(with_itself, pairs, lea
     before, after = (agreement(studied, pairs, POINT, bases).score for bases in (start, learned))
     assert after > before + 0.1
     assert after > 0.65
-    unseen = interchange_pairs(with_itself, "previous", interchangeable_positions(with_itself, "previous"), seed=0)
+    unseen = interchange_pairs(
+        with_itself.scored, "previous", with_itself.interchangeable_positions("previous"), seed=0
+    )
     assert agreement(with_itself.learned, unseen, POINT, learned).score > before + 0.05
 
 

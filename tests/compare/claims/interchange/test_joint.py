@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rasplens.compare import CompareConfig, pair
+from rasplens.compare import CompareConfig, study_of
 from rasplens.compare.claims.interchange.accuracy import interchanges
 from rasplens.compare.claims.interchange.coordinates import whole
 from rasplens.compare.claims.interchange.joint import _may_follow, _right, joint_interchanges
@@ -48,24 +48,24 @@ def association():
 
 
 def interchanged_alone(compiled, model, task):
-    """The pairing, pairs to interchange on, sites of the compiled model, and each variable by itself."""
-    pairing = pair(compiled, model, task, FEW, 0, vocabulary_of(compiled, task))
-    drawn, reference = draw_pairs(pairing, 0), ReferenceSites(pairing, 0)
-    return pairing, drawn, reference, interchanges(pairing, drawn, representations(pairing), reference, 0)
+    """The study, pairs to interchange on, sites of the compiled model, and each variable by itself."""
+    study = study_of(compiled, model, task, FEW, 0, vocabulary_of(compiled, task))
+    drawn, reference = draw_pairs(study, 0), ReferenceSites(study, 0)
+    return study, drawn, reference, interchanges(study, drawn, representations(study), reference, 0)
 
 
 def joint(compiled, model, task, *, first_tried=None, alone_tried=None):
-    """The pairing, the scores of variables alone, and those of two.
+    """The study, the scores of variables alone, and those of two.
 
     Each variable has the site `first_tried` as well, or `alone_tried` and no other, if given.
     """
-    pairing, drawn, reference, alone = interchanged_alone(compiled, model, task)
+    study, drawn, reference, alone = interchanged_alone(compiled, model, task)
     if first_tried is not None:
         alone = [replace(one, good=(first_tried, *one.good)) for one in alone]
     if alone_tried is not None:
         alone = [replace(one, good=(alone_tried,)) for one in alone]
-    found = {one.variables: one for one in joint_interchanges(pairing, drawn, alone, reference, 0)}
-    return pairing, {one.variable: one.accuracy.score for one in alone}, found
+    found = {one.variables: one for one in joint_interchanges(study, drawn, alone, reference, 0)}
+    return study, {one.variable: one.accuracy.score for one in alone}, found
 
 
 def test_what_a_variable_is_set_to_goes_before_what_it_would_be_computed_from(association):
@@ -104,12 +104,12 @@ def test_of_two_variables_that_know_nothing_of_each_other_other_sites_are_tried(
     task = task_from_program(slots(), "abc", 7)
     compiled = compile_for(task)
     wide = too_wide(compiled, task, 0)
-    pairing, _, found = joint(compiled, compiled, task, first_tried=wide)
+    study, _, found = joint(compiled, compiled, task, first_tried=wide)
     (one,) = found.values()
     for which in (one.pairs.by_first, one.pairs.by_second):
         assert which.any()
         assert one.right[which].all()
-    assert _right(pairing.learned, one.pairs, wide, wide)[one.pairs.by_first].mean() < 0.6
+    assert _right(study.learned, one.pairs, wide, wide)[one.pairs.by_first].mean() < 0.6
 
 
 def test_a_choice_finds_nothing_where_no_site_is_good():
@@ -136,10 +136,10 @@ def test_variables_that_the_compiler_merged_are_related():
     program = SequenceMap(lambda one, two: f"{one}{two}", digit, rest).named("all")
     task = task_from_program(program, "abc", 5, causal=True)
     compiled = compile_for(task)
-    pairing = pair(compiled, compiled, task, FEW, 0, vocabulary_of(compiled, task))
-    chosen = {pairs.variable: pairs for pairs, _ in draw_pairs(pairing, 0)}
+    study = study_of(compiled, compiled, task, FEW, 0, vocabulary_of(compiled, task))
+    chosen = {pairs.variable: pairs for pairs, _ in draw_pairs(study, 0)}
     related = {
-        names: may_be_related(pairing.fitting, *(chosen[name] for name in names))
+        names: may_be_related(study.fitting, *(chosen[name] for name in names))
         for names in itertools.combinations(sorted(chosen), 2)
     }
     alone = {names for names, is_related in related.items() if not is_related}
@@ -151,9 +151,9 @@ def test_where_one_is_computed_from_the_other_there_is_no_choice(association):
     """A wider site that is later would overwrite the other, and anything would pass for the program."""
     task, _, far = association
     wide = too_wide(far, task, 0)
-    pairing, _, found = joint(far, far, task, first_tried=wide)
+    study, _, found = joint(far, far, task, first_tried=wide)
     for variables, one in found.items():
-        at_wide = _right(pairing.learned, one.pairs, wide, wide)
+        at_wide = _right(study.learned, one.pairs, wide, wide)
         assert np.array_equal(one.right, at_wide) == (SUM in variables)
 
 
@@ -182,18 +182,18 @@ def test_what_is_computed_again_is_told_from_what_is_only_overwritten():
 def test_a_variable_that_is_only_overwritten_is_found(association):
     """By a late site of a token that holds the sum as well, in the compiled model, which has both."""
     task, _, far = association
-    pairing, _, _, found = interchanged_alone(far, far, task)
+    study, _, _, found = interchanged_alone(far, far, task)
     alone = {one.variable: one for one in found}
     token, both = alone["1_before"].pairs, alone[SUM]
-    told = posed_to_tell(pairing, token, both.pairs, np.random.default_rng(0))
+    told = posed_to_tell(study.scored, token, both.pairs, np.random.default_rng(0))
     late, early = both.good[0], next(site for site in both.good if site.point == "blocks.0.hook_mlp_out")
     assert when(late.point) > when(early.point)
     assert told.by_second.any(axis=1).sum() > 40
-    assert _right(pairing.learned, told, late, early)[told.by_second].mean() > 0.95
-    together = posed_together(pairing, token, both.pairs, np.random.default_rng(0))
-    assert _right(pairing.learned, together, late, early)[together.by_second].mean() < 0.6
+    assert _right(study.learned, told, late, early)[told.by_second].mean() > 0.95
+    together = posed_together(study.scored, token, both.pairs, np.random.default_rng(0))
+    assert _right(study.learned, together, late, early)[together.by_second].mean() < 0.6
     wide = too_wide(far, task, 0)  # takes the own token along, which no sum explains
-    assert _right(pairing.learned, told, wide, early)[told.by_second].mean() < 0.6
+    assert _right(study.learned, told, wide, early)[told.by_second].mean() < 0.6
 
 
 @pytest.mark.parametrize(
@@ -202,12 +202,12 @@ def test_a_variable_that_is_only_overwritten_is_found(association):
 def test_where_a_late_site_overwrites_what_only_position_makes_of_it_nothing_is_known(mark):
     """Once, a trained model that has both was said not to: its last site of the first holds the second as well."""
     task, compiled = before_marked(mark)
-    pairing, drawn, reference, found = interchanged_alone(compiled, compiled, task)
+    study, drawn, reference, found = interchanged_alone(compiled, compiled, task)
     alone = {one.variable: one for one in found}
     assert set(alone) == {"before", "marked"}
     early = next(site for site in alone["marked"].good if when(site.point) < when(alone["before"].good[0].point))
     both = alone["before"], replace(alone["marked"], good=(early,))
-    (one,) = joint_interchanges(pairing, drawn, both, reference, 0)
+    (one,) = joint_interchanges(study, drawn, both, reference, 0)
     assert one.variables == ("before", "marked")
     assert not one.pairs.by_first.any()
     assert not one.pairs.by_second.any()
@@ -216,7 +216,7 @@ def test_where_a_late_site_overwrites_what_only_position_makes_of_it_nothing_is_
 def test_the_program_says_what_is_expected(association):
     """By the interpreter, with both variables set; and where each of them makes a difference."""
     task, _, far = association
-    pairing, _, found = joint(far, far, task)
+    study, _, found = joint(far, far, task)
     pairs = found["1_before", SUM].pairs
     first, second = pairs.settings
     known = {value_key(value): code for code, value in enumerate(task.outputs)}
@@ -224,13 +224,13 @@ def test_the_program_says_what_is_expected(association):
     assert first.intervened.all()
     assert len(everywhere) > 20
     for i in everywhere:
-        tokens = task.sequences(pairing.ids[pairs.base[[i]]])[0]
+        tokens = task.sequences(study.scored.ids[pairs.base[[i]]])[0]
 
         def answers(*settings, i=i, tokens=tokens):
             chosen = {
                 one.variable: [
                     far.variables[one.variable].values[code]
-                    for code in pairing.codes[one.variable][one.source[i]].tolist()
+                    for code in study.scored.codes[one.variable][one.source[i]].tolist()
                 ]
                 for one in settings
             }

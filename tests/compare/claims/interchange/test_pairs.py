@@ -4,16 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from known_interchanges import scored_pairs
 
-from rasplens.compare import CompareConfig, pair
+from rasplens.compare import CompareConfig, study_of
 from rasplens.compare.claims.interchange.pairs import (
     Setting,
     counterfactual,
     draw_pairs,
     interchange_pairs,
-    interchangeable_positions,
-    intermediate_variables,
-    why_not_interchangeable,
 )
 from rasplens.compare.models.studied_model import scores_point
 from rasplens.compare.verdict.calibration.circuits import CIRCUITS
@@ -30,7 +28,7 @@ SMALL = CompareConfig(n_inputs=100, n_fitting=100, interchange_pairs=40, pairs_t
 
 @pytest.fixture(scope="module")
 def pairs(with_itself):
-    return interchange_pairs(with_itself, "previous", interchangeable_positions(with_itself, "previous"), seed=0)
+    return scored_pairs(with_itself, "previous")
 
 
 def by_the_interpreter(pairing, variable, base, source, intervened):
@@ -52,7 +50,7 @@ def by_the_interpreter(pairing, variable, base, source, intervened):
 
 
 def test_only_what_lies_between_input_and_output_is_tested(with_itself):
-    assert intermediate_variables(with_itself) == ["previous"]
+    assert [one.name for one in with_itself.variables] == ["previous"]
 
 
 @pytest.mark.parametrize(
@@ -70,28 +68,28 @@ def test_the_compiled_model_answers_as_the_interpreter_does_with_the_variable_se
     circuit = CIRCUITS[circuit]
     task, program = circuit.task(), getattr(circuit, side)()
     compiled = compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
-    pairing = pair(compiled, compiled, task, SMALL, 0)
-    names = intermediate_variables(pairing)
+    study = study_of(compiled, compiled, task, SMALL, 0)
+    names = [one.name for one in study.variables]
     assert names
     for name in names:
         rng = np.random.default_rng(0)
-        base, source = rng.integers(pairing.n_inputs, size=(2, 60))
+        base, source = rng.integers(study.scored.n_inputs, size=(2, 60))
         intervened = rng.random((60, task.n_ctx)) < 0.4
-        found, _ = counterfactual(pairing, base, Setting(name, source, intervened))
-        expected = by_the_interpreter(pairing, name, base, source, intervened)
+        found, _ = counterfactual(study.scored, base, Setting(name, source, intervened))
+        expected = by_the_interpreter(study.scored, name, base, source, intervened)
         known = expected != NO_SUCH
         assert known.mean() > 0.5
         np.testing.assert_array_equal(found[known], expected[known])
-        assert (found != pairing.reference.answers()[base]).any()
-        asked = interchange_pairs(pairing, name, interchangeable_positions(pairing, name), 0)
-        expected = by_the_interpreter(pairing, name, asked.base, asked.source, asked.intervened)
+        assert (found != study.scored.reference.answers()[base]).any()
+        asked = scored_pairs(study, name)
+        expected = by_the_interpreter(study.scored, name, asked.base, asked.source, asked.intervened)
         np.testing.assert_array_equal(asked.expected, expected)
 
 
 def test_pairs_say_what_the_program_says_with_the_variable_set(with_itself, pairs, task, induction):
     """By hand: the letter before, put where the swap says, in the interpreter."""
     for i in range(20):
-        base, source = (task.sequences(with_itself.ids[[row[i]]])[0] for row in (pairs.base, pairs.source))
+        base, source = (task.sequences(with_itself.scored.ids[[row[i]]])[0] for row in (pairs.base, pairs.source))
         own, other = ([None, *tokens[:-1]] for tokens in (base, source))
         values = [b if t else a for a, b, t in zip(own, other, pairs.intervened[i], strict=True)]
         answers = run(induction.program, base, causal=True, set={"previous": values})
@@ -109,16 +107,16 @@ def test_only_pairs_whose_answer_changes_are_kept(pairs, with_itself):
     assert pairs.changes.any(axis=1).all()
     assert not pairs.changes.all()
     assert (pairs.base != pairs.source).all()
-    own = with_itself.reference.answers()[pairs.base]
+    own = with_itself.scored.reference.answers()[pairs.base]
     np.testing.assert_array_equal(pairs.changes, pairs.expected != own)
 
 
 def test_pairs_are_of_inputs_on_which_the_model_answers_as_the_program_does(with_itself):
     """A model that answers every other input otherwise."""
-    pairing = replace(with_itself, config=SMALL)
-    understood = with_itself.agrees & (np.arange(with_itself.n_inputs) % 2 == 0)
+    pairing = replace(with_itself.scored, config=SMALL)
+    understood = with_itself.scored.agrees & (np.arange(with_itself.scored.n_inputs) % 2 == 0)
     vars(pairing)["agrees"] = understood
-    found = interchange_pairs(pairing, "previous", interchangeable_positions(pairing, "previous"), seed=0)
+    found = scored_pairs(replace(with_itself, scored=pairing), "previous")
     assert len(found.base) == SMALL.interchange_pairs
     assert understood[found.base].all()
     assert understood[found.source].all()
@@ -126,62 +124,59 @@ def test_pairs_are_of_inputs_on_which_the_model_answers_as_the_program_does(with
 
 def test_some_take_the_variable_everywhere_and_some_at_one_position(pairs, with_itself):
     counts = pairs.intervened.sum(axis=1)
-    relevant = len(with_itself.relevant_positions("previous"))
+    relevant = len(with_itself.scored.relevance.positions("previous"))
     assert set(counts) == {1, relevant}
     assert 10 <= (counts == relevant).sum() <= len(counts) - 10
-    assert set(pairs.positions) == set(with_itself.relevant_positions("previous"))
+    assert set(pairs.positions) == set(with_itself.scored.relevance.positions("previous"))
 
 
 def test_pairs_are_the_seeds(with_itself, pairs):
-    again, other = (
-        interchange_pairs(with_itself, "previous", interchangeable_positions(with_itself, "previous"), seed=seed)
-        for seed in (0, 1)
-    )
+    again, other = (scored_pairs(with_itself, "previous", seed) for seed in (0, 1))
     np.testing.assert_array_equal(again.base, pairs.base)
     np.testing.assert_array_equal(again.expected, pairs.expected)
     assert not np.array_equal(other.base, pairs.base)
 
 
 def test_a_variable_that_changes_no_answer_has_no_pairs(with_itself, monkeypatch):
-    positions = interchangeable_positions(with_itself, "previous")
+    positions = with_itself.interchangeable_positions("previous")
     config = replace(SMALL, interchange_pairs=12, pairs_tried=120)
-    enough, few = (replace(with_itself, config=replace(config, least_pairs=least)) for least in (1, 100))
+    enough, few = (replace(with_itself.scored, config=replace(config, least_pairs=least)) for least in (1, 100))
     assert interchange_pairs(few, "previous", positions, seed=0) is None
     assert interchange_pairs(enough, "previous", positions, seed=0) is not None  # the negative control
-    assert why_not_interchangeable(with_itself, "previous") == (
+    assert with_itself.why_not_interchangeable("previous") == (
         "too few pairs of inputs pose a question that the task could ask"
     )
-    monkeypatch.setattr("rasplens.compare.models.pairing.Pairing.relevant_positions", lambda self, name: ())
-    assert interchangeable_positions(with_itself, "previous") == []
-    assert interchange_pairs(with_itself, "previous", [], seed=0) is None
-    assert why_not_interchangeable(with_itself, "previous") == "it reaches no answer of the task"
+    monkeypatch.setattr("rasplens.compare.models.relevance.Relevance.positions", lambda self, name: ())
+    assert with_itself.interchangeable_positions("previous") == []
+    assert interchange_pairs(with_itself.scored, "previous", [], seed=0) is None
+    assert with_itself.why_not_interchangeable("previous") == "it reaches no answer of the task"
 
 
 def test_a_model_that_never_answers_as_the_program_does_is_not_asked(with_noise):
-    positions = interchangeable_positions(with_noise, "previous")
+    positions = with_noise.interchangeable_positions("previous")
     assert positions
-    assert interchange_pairs(with_noise, "previous", positions, seed=0) is None
+    assert interchange_pairs(with_noise.scored, "previous", positions, seed=0) is None
     assert draw_pairs(with_noise, 0) == []
 
 
 def test_an_empty_intervention_mask_changes_no_answer(with_itself):
-    base = np.arange(with_itself.n_inputs)
+    base = np.arange(with_itself.scored.n_inputs)
     nowhere = np.zeros((len(base), with_itself.task.n_ctx), dtype=bool)
-    found, scores = counterfactual(with_itself, base, Setting("previous", np.roll(base, 1), nowhere))
-    np.testing.assert_array_equal(found, with_itself.reference.answers())
+    found, scores = counterfactual(with_itself.scored, base, Setting("previous", np.roll(base, 1), nowhere))
+    np.testing.assert_array_equal(found, with_itself.scored.reference.answers())
     for layer, of_layer in scores.items():
-        np.testing.assert_allclose(of_layer, with_itself.reference.whole(scores_point(layer)), atol=1e-4)
-    everywhere, _ = counterfactual(with_itself, base, Setting("previous", np.roll(base, 1), ~nowhere))
+        np.testing.assert_allclose(of_layer, with_itself.scored.reference.whole(scores_point(layer)), atol=1e-4)
+    everywhere, _ = counterfactual(with_itself.scored, base, Setting("previous", np.roll(base, 1), ~nowhere))
     assert (everywhere != found).any()  # the negative control
 
 
 def test_answers_that_the_program_does_not_have_are_not_asked_for(with_itself, pairs):
     """Where no letter before equals the present one, there is nothing to give."""
-    base = np.arange(1, with_itself.n_inputs)
+    base = np.arange(1, with_itself.scored.n_inputs)
     everywhere = np.ones((len(base), with_itself.task.n_ctx), dtype=bool)
-    undefined = by_the_interpreter(with_itself, "previous", base, base - 1, everywhere) == NO_SUCH
+    undefined = by_the_interpreter(with_itself.scored, "previous", base, base - 1, everywhere) == NO_SUCH
     assert undefined.any()
-    asked = by_the_interpreter(with_itself, "previous", pairs.base, pairs.source, pairs.intervened)
+    asked = by_the_interpreter(with_itself.scored, "previous", pairs.base, pairs.source, pairs.intervened)
     assert (asked != NO_SUCH).all()
 
 
@@ -190,8 +185,8 @@ def test_what_the_model_cannot_say_is_not_asked_for(with_itself):
     own = with_itself.learned.vocabulary
     without = replace(own, columns=np.where(np.arange(len(own.columns)) == 0, -1, own.columns))
     learned = replace(with_itself.learned, vocabulary=without)
-    small = replace(with_itself, config=SMALL)
-    positions = interchangeable_positions(with_itself, "previous")
+    small = replace(with_itself.scored, config=SMALL)
+    positions = with_itself.interchangeable_positions("previous")
     before = interchange_pairs(small, "previous", positions, seed=0)
     after = interchange_pairs(replace(small, learned=learned), "previous", positions, seed=0)
     assert (before.expected == 0).any()
@@ -204,7 +199,7 @@ def test_a_variable_that_follows_from_the_token_is_not_taken_there():
     program = SequenceMap(lambda own, other: own == other, tokens, first).named("same_as_first")
     task = task_from_program(program, "abcd", 5)
     compiled = compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
-    pairing = pair(compiled, compiled, task, CompareConfig(n_inputs=100), 0)
-    assert 0 in pairing.relevant_positions("first")
-    found = interchange_pairs(pairing, "first", interchangeable_positions(pairing, "first"), seed=0)
+    study = study_of(compiled, compiled, task, CompareConfig(n_inputs=100), 0)
+    assert 0 in study.scored.relevance.positions("first")
+    found = scored_pairs(study, "first")
     assert found.positions == [1, 2, 3, 4]

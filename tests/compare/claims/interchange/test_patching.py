@@ -7,7 +7,6 @@ from rasplens.compare.claims.interchange.coordinates import Subspace, whole
 from rasplens.compare.claims.interchange.pairs import (
     InterchangePairs,
     interchange_pairs,
-    interchangeable_positions,
 )
 from rasplens.compare.claims.interchange.patching import (
     Agreement,
@@ -30,7 +29,9 @@ def found(with_itself):
 
 @pytest.fixture(scope="module")
 def pairs(with_itself):
-    return interchange_pairs(with_itself, "previous", interchangeable_positions(with_itself, "previous"), seed=0)
+    return interchange_pairs(
+        with_itself.scored, "previous", with_itself.interchangeable_positions("previous"), seed=0
+    )
 
 
 def test_an_empty_mapping_changes_nothing(with_itself, pairs):
@@ -45,9 +46,9 @@ def test_a_model_on_the_inputs_of_some_pairs_alone_answers_the_same(with_itself,
     few = pairs.of(slice(10))
     own = dict.fromkeys(pairs.positions, whole(with_itself.learned.width(POINT)))
     model, those = alone(with_itself.learned, few)
-    assert model.n_inputs <= 20 < with_itself.n_inputs
-    np.testing.assert_array_equal(model.ids[those.base], with_itself.ids[few.base])
-    np.testing.assert_array_equal(model.ids[those.source], with_itself.ids[few.source])
+    assert model.n_inputs <= 20 < with_itself.scored.n_inputs
+    np.testing.assert_array_equal(model.ids[those.base], with_itself.scored.ids[few.base])
+    np.testing.assert_array_equal(model.ids[those.source], with_itself.scored.ids[few.source])
     there, here = (agreement(*each, POINT, own).right for each in ((model, those), (with_itself.learned, few)))
     np.testing.assert_array_equal(there, here)
 

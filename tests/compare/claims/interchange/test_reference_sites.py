@@ -2,7 +2,7 @@
 
 import pytest
 
-from rasplens.compare import pair
+from rasplens.compare import study_of
 from rasplens.compare.claims.interchange.pairs import draw_pairs
 from rasplens.compare.claims.interchange.patching import agreement
 from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
@@ -32,12 +32,12 @@ def test_what_the_search_does_not_find_there_is_a_low_ceiling():
     one = random_program(1)
     task = one.task()
     compiled = compile_program(one.program, task.vocab, task.n_ctx, mask=task.visible)
-    pairing = pair(compiled, compiled, task, PRESETS["quick"], 0)
-    chosen = {pairs.variable: pairs for pairs, _ in draw_pairs(pairing, 0)}["where_3"]
-    sites = ReferenceSites(pairing, 0)
-    best, few = sites.sites(chosen).best, chosen.of(slice(pairing.config.control_pairs))
+    study = study_of(compiled, compiled, task, PRESETS["quick"], 0)
+    chosen = {pairs.variable: pairs for pairs, _ in draw_pairs(study, 0)}["where_3"]
+    sites = ReferenceSites(study, 0)
+    best, few = sites.sites(chosen).best, chosen.of(slice(study.config.control_pairs))
     assert sites.ceiling(chosen) == best.score < 0.9
-    again = agreement(pairing.fitting.reference, few, best.point, best.subspaces).score
+    again = agreement(study.fitting.reference, few, best.point, best.subspaces).score
     assert again == pytest.approx(best.score)
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rasplens.compare import CompareConfig, pair
-from rasplens.compare.claims.interchange.pairs import interchange_pairs, interchangeable_positions
+from rasplens.compare import CompareConfig, study_of
+from rasplens.compare.claims.interchange.pairs import interchange_pairs
 from rasplens.compare.claims.interchange.patching import agreement
 from rasplens.compare.claims.interchange.sites import (
     FEW_PAIRS,
@@ -35,7 +35,7 @@ def found(with_itself):
 
 @pytest.fixture(scope="module")
 def chosen(with_itself):
-    positions = interchangeable_positions(with_itself, "previous")
+    positions = with_itself.interchangeable_positions("previous")
     return interchange_pairs(with_itself.fitting, "previous", positions, seed=0)
 
 
@@ -61,10 +61,10 @@ def test_a_variable_whose_component_does_more_is_found_by_the_linear_map():
     compiled = compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
     twin = disguise(compiled.transformer, seed=1, basis="oblique", extra_width=3)
     for model, vocabulary in ((compiled, None), (twin, vocabulary_of(compiled, task))):
-        pairing = pair(compiled, model, task, CompareConfig(n_inputs=100, n_fitting=400), 0, vocabulary)
-        positions = interchangeable_positions(pairing, "first_token")
-        pairs = interchange_pairs(pairing.fitting, "first_token", positions, seed=0)
-        site = find_sites(pairing.fitting.learned, pairs, representations(pairing), 0, das_steps=0).best
+        study = study_of(compiled, model, task, CompareConfig(n_inputs=100, n_fitting=400), 0, vocabulary)
+        positions = study.interchangeable_positions("first_token")
+        pairs = interchange_pairs(study.fitting, "first_token", positions, seed=0)
+        site = find_sites(study.fitting.learned, pairs, representations(study), 0, das_steps=0).best
         assert (site.method, site.score) == ("linear map", 1)
 
 
@@ -85,10 +85,10 @@ def test_the_smallest_of_equally_good_subspaces_is_taken(with_itself, found, cho
 def test_what_the_map_finds_goes_with_an_oblique_basis(with_itself, induction, task, chosen, found):
     """The same parts of the same activations, so the same answers, in any disguise."""
     twin = disguise(induction.transformer, seed=1, basis="oblique", extra_width=3)
-    pairing = pair(induction, twin, task, with_itself.config, 0, vocabulary_of(induction, task))
-    np.testing.assert_array_equal(pairing.fitting.ids, with_itself.fitting.ids)
+    study = study_of(induction, twin, task, with_itself.config, 0, vocabulary_of(induction, task))
+    np.testing.assert_array_equal(study.fitting.ids, with_itself.fitting.ids)
     results = []
-    for one, held in ((with_itself, found), (pairing, representations(pairing))):
+    for one, held in ((with_itself, found), (study, representations(study))):
         studied = one.fitting.learned
         subspaces = mapped_subspaces(studied, held, "previous", POINT)
         results.append(agreement(studied, chosen, POINT, subspaces).right)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from rasplens.compare import as_studied_model, pair
+from rasplens.compare import as_studied_model, study_of
 from rasplens.compare.claims.interchange.accuracy import interchanges
 from rasplens.compare.claims.interchange.coordinates import READ
 from rasplens.compare.claims.interchange.joint import joint_interchanges
@@ -147,9 +147,9 @@ def test_noise_of_a_trained_model_is_not_interchanged():
     vocabulary = vocabulary_of(compiled, task)
     student = distill(compiled, vocabulary.tokens(task.sample(np.random.default_rng(0), 2_000)), seed=0)
     assert student.error <= MOST_ERROR
-    pairing = pair(compiled, student.transformer, task, PRESETS["quick"], 0, vocabulary)
-    drawn, reference = draw_pairs(pairing, 0), ReferenceSites(pairing, 0)
-    found = interchanges(pairing, drawn, representations(pairing), reference, 0)
-    together = list(joint_interchanges(pairing, drawn, found, reference, 0))
+    study = study_of(compiled, student.transformer, task, PRESETS["quick"], 0, vocabulary)
+    drawn, reference = draw_pairs(study, 0), ReferenceSites(study, 0)
+    found = interchanges(study, drawn, representations(study), reference, 0)
+    together = list(joint_interchanges(study, drawn, found, reference, 0))
     assert len(together) > 2
     assert min(one.right.mean() for one in together) > 0.95

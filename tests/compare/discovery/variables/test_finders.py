@@ -64,10 +64,10 @@ def test_boundless_search_finds_a_variable_in_a_disguise_and_how_few_directions_
     site = next(site for site, use in smooth.sites.items() if use == "used")
     studied = smooth.fitting.learned
     found = boundless_alignment_search(studied, smooth.chosen, site, seed=0)
-    assert agreement(smooth.pairing.learned, smooth.scored, site, found).score > 0.95
+    assert agreement(smooth.study.learned, smooth.scored, site, found).score > 0.95
     assert np.mean([one.rank for one in found.values()]) <= 3  # four values
     untouched = boundless_alignment_search(studied, smooth.chosen, site, seed=0, steps=1)
-    assert agreement(smooth.pairing.learned, smooth.scored, site, untouched).score < 0.9
+    assert agreement(smooth.study.learned, smooth.scored, site, untouched).score < 0.9
 
 
 def test_the_search_with_a_rank_finds_it_too_and_at_random_nothing_does(smooth):
@@ -80,12 +80,12 @@ def test_the_search_with_a_rank_finds_it_too_and_at_random_nothing_does(smooth):
 
 
 def test_scores_of_what_ties_is_the_mean_and_the_rank_that_of_the_surest(previous):
-    width = previous.pairing.learned.width(USED)
+    width = previous.study.learned.width(USED)
     everything = dict.fromkeys(previous.chosen.positions, whole(width))
-    reached = agreement(previous.pairing.learned, previous.scored, USED, everything).score
+    reached = agreement(previous.study.learned, previous.scored, USED, everything).score
     assert reached > 0
     ties = score_variable(previous, {USED: Found(everything, 1.0), UNUSED: Found({}, 1.0)})
-    nothing = agreement(previous.pairing.learned, previous.scored, UNUSED, {}).score
+    nothing = agreement(previous.study.learned, previous.scored, UNUSED, {}).score
     assert ties == VariableScore((reached + nothing) / 2, reached, 0.5, float(width))
     wrong = score_variable(previous, {USED: Found(everything, 0.0), UNUSED: Found({}, 1.0)})
     assert wrong == VariableScore(nothing, reached, 0.0, 0.0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rasplens.compare import pair
+from rasplens.compare import study_of
 from rasplens.compare.config import CompareConfig
 from rasplens.compare.discovery.cases import compiled_case
 from rasplens.compare.discovery.variables.problem import (
@@ -39,7 +39,7 @@ def test_a_variable_is_used_until_it_is_read_first_and_unused_behind_the_last_re
 
 def test_where_some_have_read_it_and_others_have_not_it_is_neither():
     found = problems(programs.most_frequent(), "abc", 5)
-    compiled = found["histogram"].pairing.compiled
+    compiled = found["histogram"].study.compiled
     assert stages_read(compiled, "histogram", 3) == [2, 4]  # by the attention of the second and of the third layer
     assert found["histogram"].sites == {
         "blocks.0.hook_resid_post": "used",
@@ -67,7 +67,7 @@ def test_where_other_nodes_stand_for_the_parts_it_is_they_that_write_and_read(co
         n_layers=4, n_heads=4, d_model=8, d_head=2, n_ctx=5, d_vocab=3, d_vocab_out=task.n_logits, d_mlp=8
     )
     deep = untrained_like(config, causal_mask(4, 5), 0)
-    found = sites_of(pair(compiled, deep, task, SMALL, 0), "previous", moved)
+    found = sites_of(study_of(compiled, deep, task, SMALL, 0), "previous", moved)
     used, unused = (
         [point.removeprefix("blocks.") for point, use in found.items() if use == wanted]
         for wanted in ("used", "unused")
@@ -79,7 +79,7 @@ def test_where_other_nodes_stand_for_the_parts_it_is_they_that_write_and_read(co
 def test_a_variable_that_nothing_reads_has_no_sites(compiled, task, monkeypatch):
     monkeypatch.setattr("rasplens.compare.discovery.variables.problem.stages_read", lambda *asked: [])
     with pytest.raises(RaspLensError, match="Nothing reads 'previous' in the compiled model"):
-        sites_of(pair(compiled, compiled, task, SMALL, 0), "previous")
+        sites_of(study_of(compiled, compiled, task, SMALL, 0), "previous")
 
 
 def test_stages_are_states_of_the_stream_in_forward_order():
@@ -91,7 +91,7 @@ def test_a_variable_of_a_model_that_says_none_by_no_logit_can_be_interchanged():
     """Once, every pair with such an answer was left out, and so were all."""
     (found,) = problems(programs.detect_pattern("ab"), "abc", 5, causal=True).values()
     assert found.variable == "shift_by_1"
-    columns, pairs = found.pairing.learned.vocabulary.columns, found.chosen
+    columns, pairs = found.study.learned.vocabulary.columns, found.chosen
     assert (columns == -1).any()
     assert pairs.changes.any(axis=1).all()
     assert (columns[pairs.expected[pairs.changes | pairs.stays]] >= 0).all()

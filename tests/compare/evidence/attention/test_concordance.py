@@ -21,8 +21,8 @@ def test_concordance_is_a_concordance_of_deviations():
 
 
 def test_a_sink_that_takes_the_same_share_everywhere_does_not_lower_the_concordance(with_itself):
-    _, induction = active_heads(with_itself)
-    pattern = with_itself.reference.pattern(1)[:, 0]
+    _, induction = active_heads(with_itself.scored)
+    pattern = with_itself.scored.reference.pattern(1)[:, 0]
     for share in (0.9, 0.3):
         found = moments(induction.attention, share * pattern, induction.active_rows, induction.inactive_rows)
         assert float(concordance(found.sum(axis=1))) == pytest.approx(1, abs=1e-5)

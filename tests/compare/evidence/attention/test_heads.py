@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rasplens.compare import CompareConfig, pair
+from rasplens.compare import CompareConfig, study_of
 from rasplens.compare.evidence.attention.heads import (
     _similarities,
     active_heads,
@@ -42,7 +42,7 @@ def test_similarity_at_its_ends():
 
 
 def test_a_model_is_matched_head_by_head_with_itself(with_itself):
-    table = head_similarities(with_itself, seed=0).table
+    table = head_similarities(with_itself.scored, seed=0).table
     matched = table[table["matched"]]
     assert len(matched) == 2
     assert (matched["compiled_layer"] == matched["layer"]).all()
@@ -50,7 +50,7 @@ def test_a_model_is_matched_head_by_head_with_itself(with_itself):
 
 
 def test_input_dependence_is_what_other_inputs_rows_take_away(with_itself):
-    table = head_similarities(with_itself, seed=0).table
+    table = head_similarities(with_itself.scored, seed=0).table
     dependence = table[table["matched"]].set_index("variable")["input_dependence"]
     assert dependence["previous"] == pytest.approx(0, abs=1e-6)  # it attends by position alone
     assert dependence["induction"] > 0.1  # where it attends depends on the letters
@@ -58,24 +58,24 @@ def test_input_dependence_is_what_other_inputs_rows_take_away(with_itself):
 
 
 def test_an_untrained_model_has_no_input_dependence(with_noise):
-    table = head_similarities(with_noise, seed=0).table
+    table = head_similarities(with_noise.scored, seed=0).table
     assert (table["similarity"] < 0.8).all()
     assert (table["input_dependence"].abs() < 0.05).all()
 
 
 def test_rows_count_only_where_the_head_is_active(with_noise):
-    previous, induction = active_heads(with_noise)
+    previous, induction = active_heads(with_noise.scored)
     assert previous.variable == "previous"
     assert not induction.active_rows[:, [0, 1, 8]].any()  # there no answer is asked
-    has_match = with_noise.codes["induction"] >= 0
+    has_match = with_noise.scored.codes["induction"] >= 0
     assert (induction.active_rows[:, 2:8] == has_match[:, 2:8]).all()
     assert not previous.active_rows[:, 0].any()
-    rows = head_similarities(with_noise, seed=0).table.groupby("variable")["rows"].first()
+    rows = head_similarities(with_noise.scored, seed=0).table.groupby("variable")["rows"].first()
     assert rows["induction"] == induction.active_rows.sum()
 
 
 def test_patterns_leave_the_bos_out_and_add_up_to_one_or_nothing(with_noise):
-    for active in active_heads(with_noise):
+    for active in active_heads(with_noise.scored):
         total = active.pattern.sum(axis=-1)
         np.testing.assert_allclose(total[active.active_rows], 1, atol=1e-5)
         assert ((np.abs(total - 1) < 1e-5) | (total == 0)).all()
@@ -83,13 +83,15 @@ def test_patterns_leave_the_bos_out_and_add_up_to_one_or_nothing(with_noise):
 
 def test_more_compiled_than_learned_heads_leave_some_without_a_match(induction, task):
     one_head = untrained(Architecture(1, 1, 8, 8), task, 0)
-    table = head_similarities(pair(induction, one_head, task, CompareConfig(n_inputs=100), 0), seed=0).table
+    table = head_similarities(
+        study_of(induction, one_head, task, CompareConfig(n_inputs=100), 0).scored, seed=0
+    ).table
     assert len(table) == 2
     assert table["matched"].sum() == 1
 
 
 def test_each_matched_head_stands_beside_its_controls_input_by_input(with_itself, with_noise):
-    found = head_similarities(with_itself, seed=0)
+    found = head_similarities(with_itself.scored, seed=0)
     matched = found.table[found.table["matched"]]
     assert set(found.by_input) == {(0, 0), (1, 0)}
     for row in matched.itertuples():
@@ -97,7 +99,7 @@ def test_each_matched_head_stands_beside_its_controls_input_by_input(with_itself
         assert np.nanmean(one.similarity) == pytest.approx(1, abs=1e-5)
         assert np.nanmean(one.uniform) < 0.9
         assert row.untrained < 0.9
-    previous = active_heads(with_itself)[0]
+    previous = active_heads(with_itself.scored)[0]
     bits = [
         similarity(np.eye(9)[:1], np.where(np.arange(9) <= query, 1 / (query + 1), 0)[None]) for query in range(9)
     ]
@@ -108,12 +110,14 @@ def test_each_matched_head_stands_beside_its_controls_input_by_input(with_itself
     p = matched.set_index("variable")["p"]
     assert p["induction"] == 1 / 40  # no shuffle of inputs reaches it
     assert p["previous"] == 1  # every one does: it attends by position alone
-    assert head_similarities(with_noise, seed=0).table.query("~matched")[["p", "untrained"]].isna().all().all()
+    assert (
+        head_similarities(with_noise.scored, seed=0).table.query("~matched")[["p", "untrained"]].isna().all().all()
+    )
 
 
 def test_inputs_on_which_a_head_is_active_nowhere_have_no_similarity(with_noise):
     once = np.array([[*range(8), 0], [*range(7, -1, -1), 7]])  # no letter comes again where an answer is asked
-    pairing = with_noise.on(np.concatenate([with_noise.ids[:30], once]))
+    pairing = with_noise.scored.on(np.concatenate([with_noise.scored.ids[:30], once]))
     found = head_similarities(pairing, seed=0)
     induction = active_heads(pairing)[1]
     active = induction.active_rows.any(axis=1)
@@ -123,10 +127,10 @@ def test_inputs_on_which_a_head_is_active_nowhere_have_no_similarity(with_noise)
 
 def test_one_head_for_two_is_called_merged(induction, task, with_itself):
     one_head = untrained(Architecture(1, 1, 8, 8), task, 0)
-    pairing = pair(induction, one_head, task, CompareConfig(n_inputs=100), 0)
-    (row,) = split_heads(pairing, head_similarities(pairing, seed=0)).to_dict(orient="records")
+    study = study_of(induction, one_head, task, CompareConfig(n_inputs=100), 0)
+    (row,) = split_heads(study.scored, head_similarities(study.scored, seed=0)).to_dict(orient="records")
     assert (row["kind"], row["compiled"], row["learned"]) == ("merged", "previous, induction", "L0H0")
-    assert split_heads(with_itself, head_similarities(with_itself, seed=0)).empty
+    assert split_heads(with_itself.scored, head_similarities(with_itself.scored, seed=0)).empty
 
 
 def by_position(noise, *steps):
@@ -156,8 +160,8 @@ def test_two_heads_that_share_one_heads_work_are_called_split(noise, task):
     compiled = compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
 
     def split(*steps):
-        pairing = pair(compiled, by_position(noise, *steps), task, CompareConfig(n_inputs=50), 0)
-        return split_heads(pairing, head_similarities(pairing, seed=0))
+        study = study_of(compiled, by_position(noise, *steps), task, CompareConfig(n_inputs=50), 0)
+        return split_heads(study.scored, head_similarities(study.scored, seed=0))
 
     found = split(1, 2)
     assert found["kind"].tolist() == ["split"]
@@ -167,13 +171,13 @@ def test_two_heads_that_share_one_heads_work_are_called_split(noise, task):
 
 
 def test_a_head_that_attends_by_position_alone_has_no_concordance(with_itself, with_noise):
-    for pairing in (with_itself, with_noise):
-        table = head_similarities(pairing, seed=0).table
+    for study in (with_itself, with_noise):
+        table = head_similarities(study.scored, seed=0).table
         assert table[table["variable"] == "previous"]["concordance"].isna().all()
         assert table[table["variable"] == "induction"]["concordance"].notna().all()
-    own = head_similarities(with_itself, seed=0).table.query("matched and variable == 'induction'")
+    own = head_similarities(with_itself.scored, seed=0).table.query("matched and variable == 'induction'")
     assert own["concordance"].item() == pytest.approx(1, abs=1e-6)
-    other = head_similarities(with_noise, seed=0).table.query("variable == 'induction'")
+    other = head_similarities(with_noise.scored, seed=0).table.query("variable == 'induction'")
     assert (other["concordance"].abs() < 0.2).all()
 
 
@@ -198,8 +202,8 @@ def test_a_head_that_attends_everywhere_is_told_from_one_that_attends_where_it_s
     looking, reading = looking_and_reading(task)
 
     def matched(model):
-        pairing = pair(looking, model, task, CompareConfig(n_inputs=200), 0, vocabulary_of(model, task))
-        return head_similarities(pairing, seed=0).table.query("matched").iloc[0]
+        study = study_of(looking, model, task, CompareConfig(n_inputs=200), 0, vocabulary_of(model, task))
+        return head_similarities(study.scored, seed=0).table.query("matched").iloc[0]
 
     assert matched(reading)["similarity"] == pytest.approx(1, abs=1e-5)
     assert matched(reading)["concordance"] < 0.01
@@ -208,9 +212,9 @@ def test_a_head_that_attends_everywhere_is_told_from_one_that_attends_where_it_s
 
 def test_rows_without_a_meaning_are_not_inactive(with_noise):
     """An induction head that finds nothing has no value: what another head does there says nothing."""
-    _, induction = active_heads(with_noise)
+    _, induction = active_heads(with_noise.scored)
     assert not induction.inactive_rows.any()
-    assert (with_noise.codes["induction"] < 0).any()
+    assert (with_noise.scored.codes["induction"] < 0).any()
 
 
 def test_a_row_that_attends_to_no_position_of_the_task_is_like_no_other():

@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from rasplens.compare import CompareConfig, pair
+from rasplens.compare import CompareConfig, study_of
 from rasplens.compare.evidence.subspaces.decodability import COLUMNS, best_points, decodability
 from rasplens.compare.evidence.subspaces.representations import varies
 from rasplens.compile import compile_program
@@ -52,7 +54,7 @@ def test_every_row_has_the_errors_that_its_score_is_made_of(with_noise):
     assert len(found.errors) == len(found.table)
     assert (found.table["measure"] == "accuracy").all()
     for score, errors in zip(found.table["score"], found.errors, strict=True):
-        assert errors.shape == (2, with_noise.n_inputs)
+        assert errors.shape == (2, with_noise.scored.n_inputs)
         assert set(errors[0]) <= {0.0, 1.0}
         assert score == pytest.approx(1 - errors[0].mean())
 
@@ -60,7 +62,7 @@ def test_every_row_has_the_errors_that_its_score_is_made_of(with_noise):
 def test_held_out_inputs_have_no_say_in_the_choice_of_a_hook_point(with_noise):
     """Half of what is held out moves the scores and leaves the choice."""
     found = decodability(with_noise, seed=0).table
-    half = decodability(with_noise.on(with_noise.ids[::2]), seed=0).table
+    half = decodability(replace(with_noise, scored=with_noise.scored.on(with_noise.scored.ids[::2])), seed=0).table
     assert not np.allclose(found["score"], half["score"])
     np.testing.assert_array_equal(found["choice"], half["choice"])
     assert best_points(found)["point"].tolist() == best_points(half)["point"].tolist()
@@ -86,7 +88,7 @@ def test_numbers_that_are_undefined_somewhere_are_scored_where_they_are_defined(
     earlier = Select(indices, indices, lambda key, query: key < query)
     mean = numerical(Aggregate(earlier, numerical(Map(ord, tokens)).named("code"))).named("mean")
     compiled = compile_program(mean, task.vocab, task.n_ctx, mask=task.visible)
-    table = decodability(pair(compiled, compiled, task, CompareConfig(n_inputs=60), 0), seed=0)
+    table = decodability(study_of(compiled, compiled, task, CompareConfig(n_inputs=60), 0), seed=0)
     numbers = table.table[table.table["measure"] == "R²"]
     assert set(numbers["variable"]) >= {"mean"}
     late = numbers[(numbers["variable"] == "mean") & (numbers["point"] == "blocks.0.hook_resid_post")]

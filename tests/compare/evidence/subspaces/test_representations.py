@@ -6,12 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rasplens.compare import CompareConfig, pair
+from rasplens.compare import CompareConfig, study_of
 from rasplens.compare.evidence.subspaces.representations import (
     Representation,
     explained_table,
     overlap_table,
-    own_variables,
     representations,
     varies,
 )
@@ -27,9 +26,9 @@ def found(with_itself):
     return representations(with_itself)
 
 
-def is_written(pairing, name, point):
-    points = pairing.learned.residual_points
-    return points.index(point) >= points.index(pairing.compiled.variables[name].written_at)
+def is_written(study, name, point):
+    points = study.learned.residual_points
+    return points.index(point) >= points.index(study.compiled.variables[name].written_at)
 
 
 def test_a_compiled_models_own_directions_are_found(found, with_itself):
@@ -80,11 +79,11 @@ def test_bases_are_orthonormal(found, with_noise):
 
 
 def test_only_positions_at_which_a_variable_is_used_have_one(found, with_itself):
-    for name in own_variables(with_itself):
+    for name in with_itself.own_variables:
         places = {place[2] for place in found if place[0] == name}
-        assert places <= set(with_itself.relevant_positions(name))
+        assert places <= set(with_itself.scored.relevance.positions(name))
     assert {place[2] for place in found if place[0] == "induction"} == set(
-        with_itself.relevant_positions("induction")
+        with_itself.scored.relevance.positions("induction")
     )
 
 
@@ -101,11 +100,11 @@ def test_a_model_without_the_variables_holds_little_of_them(found, with_noise):
     assert mean["compiled"] > 0.25
 
 
-def written(table: pd.DataFrame, pairing) -> pd.DataFrame:
+def written(table: pd.DataFrame, study) -> pd.DataFrame:
     """The rows at which both variables are there."""
     return table[
         [
-            is_written(pairing, first, point) and is_written(pairing, second, point)
+            is_written(study, first, point) and is_written(study, second, point)
             for first, second, point in zip(table["first"], table["second"], table["point"], strict=True)
         ]
     ]
@@ -132,7 +131,7 @@ def sharing(induction, task):
     moved = np.zeros_like(output)
     moved[..., variables["tokens"].directions] = 2 * output[..., variables["previous"].directions]
     shared = Transformer(model.config, {**model.weights, name: moved}, model.mask)
-    return pair(induction, shared, task, CompareConfig(n_inputs=96), 0, vocabulary_of(induction, task))
+    return study_of(induction, shared, task, CompareConfig(n_inputs=96), 0, vocabulary_of(induction, task))
 
 
 def test_variables_that_share_directions_are_told_so(sharing):
@@ -187,8 +186,8 @@ def test_the_slots_of_the_learned_compression_share_one_subspace_and_differ_in_s
     """The published finding (Farrell et al. 2025); in the compiled model the two are orthogonal."""
     task = get_task("compression")
     compiled = compile_program(task.programs["slots"], task.vocab, task.n_ctx, mask=task.visible)
-    pairing = pair(compiled, load_pretrained("compression"), task, CompareConfig(n_inputs=300), 0)
-    learned, reference = (overlap_table(representations(pairing, side)) for side in ("learned", "reference"))
+    study = study_of(compiled, load_pretrained("compression"), task, CompareConfig(n_inputs=300), 0)
+    learned, reference = (overlap_table(representations(study, side)) for side in ("learned", "reference"))
     (last,) = learned[learned["point"] == "blocks.1.hook_resid_post"].itertuples()
     assert {last.first, last.second} == {"first", "second"}
     assert last.shared > 0.9

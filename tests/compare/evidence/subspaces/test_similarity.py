@@ -114,7 +114,7 @@ def test_streams_without_variance_are_like_nothing():
 
 
 def test_a_model_is_like_itself_point_by_point_and_not_when_inputs_are_shuffled(with_itself, with_noise):
-    table = stream_similarity(with_itself, seed=0)
+    table = stream_similarity(with_itself.scored, seed=0)
     points = with_itself.learned.residual_points
     assert len(table) == len(points) ** 2
     same = table[table["compiled"] == table["learned"]]
@@ -123,5 +123,5 @@ def test_a_model_is_like_itself_point_by_point_and_not_when_inputs_are_shuffled(
         assert (same[f"{name}_shuffled"] < 0.5).all()
     np.testing.assert_allclose(same["procrustes"], 0, atol=1e-6)
     assert (same["procrustes_shuffled"] > 0.3).all()
-    assert stream_similarity(with_noise, seed=0)["cka"].max() < 0.99
-    assert table.equals(stream_similarity(with_itself, seed=0))
+    assert stream_similarity(with_noise.scored, seed=0)["cka"].max() < 0.99
+    assert table.equals(stream_similarity(with_itself.scored, seed=0))

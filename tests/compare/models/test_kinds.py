@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from rasplens.compare import CompareConfig, pair
-from rasplens.compare.claims.interchange.pairs import Setting, counterfactual, intermediate_variables
+from rasplens.compare import CompareConfig, study_of
+from rasplens.compare.claims.interchange.pairs import Setting, counterfactual
 from rasplens.compare.claims.posable import posable
 from rasplens.compare.evidence.subspaces.decodability import decodability
-from rasplens.compare.evidence.subspaces.kinds import kinds, s_op_of
+from rasplens.compare.models.kinds import kinds, s_op_of
 from rasplens.compile import UndefinedValue, programs, run
 from rasplens.compile.rasp import Comparison, Map, Select, SelectorWidth, SequenceMap, indices, tokens
 from rasplens.compile.rasp.interpreter import expressions
@@ -45,10 +45,10 @@ def read_in_two_ways():
     ).named("both")
 
 
-def pairing_of(program, vocab, n_ctx):
+def study_of_program(program, vocab, n_ctx):
     task = task_from_program(program, vocab, n_ctx)
     compiled = compile_for(task)
-    return pair(compiled, compiled, task, SMALL, 0)
+    return study_of(compiled, compiled, task, SMALL, 0)
 
 
 @pytest.mark.parametrize(
@@ -63,15 +63,15 @@ def pairing_of(program, vocab, n_ctx):
 )
 def test_what_is_held_only_as_far_as_it_is_read_is_tested_as_that(program, vocab, n_ctx, names):
     """The compiler keeps of a count whether it is large, and the count was said to be none of the program's."""
-    assert intermediate_variables(pairing_of(program, vocab, n_ctx)) == names
+    assert [one.name for one in study_of_program(program, vocab, n_ctx).variables] == names
 
 
 @pytest.mark.parametrize("build", [read_twice, read_by_key_and_query, read_in_two_ways])
 def test_one_of_several_kinds_says_nothing_of_the_s_op(build):
     """To set what one head reads of a count, and not what the other does, is not to set the count."""
-    pairing = pairing_of(build(), "abc", 4)
-    assert any(name.endswith("(kind)") for name in pairing.compiled.variables)
-    assert kinds(pairing.compiled) == {}
+    study = study_of_program(build(), "abc", 4)
+    assert any(name.endswith("(kind)") for name in study.compiled.variables)
+    assert kinds(study.compiled) == {}
 
 
 @pytest.mark.parametrize(
@@ -85,22 +85,22 @@ def test_one_of_several_kinds_says_nothing_of_the_s_op(build):
 )
 def test_to_set_a_kind_is_to_set_the_s_op(program, vocab, n_ctx):
     """On random pairs and masks the compiled model answers as the interpreter does, wherever that has answers."""
-    pairing = pairing_of(program, vocab, n_ctx)
-    rng, task = np.random.default_rng(0), pairing.task
-    names = kinds(pairing.compiled)
+    study = study_of_program(program, vocab, n_ctx)
+    rng, task = np.random.default_rng(0), study.task
+    names = kinds(study.compiled)
     assert names
     for name in names:
-        (of,) = (expr for expr in expressions(pairing.compiled.program) if expr.name == s_op_of(name))
-        base, source = rng.integers(pairing.n_inputs, size=(2, 60))
+        (of,) = (expr for expr in expressions(study.compiled.program) if expr.name == s_op_of(name))
+        base, source = rng.integers(study.scored.n_inputs, size=(2, 60))
         intervened = rng.random((60, n_ctx)) < 0.4
-        mixtures = posable(pairing).mixtures()
-        found, _ = counterfactual(pairing, base, Setting(name, source, intervened), watching=mixtures.hooks)
+        mixtures = posable(study.scored).mixtures()
+        found, _ = counterfactual(study.scored, base, Setting(name, source, intervened), watching=mixtures.hooks)
         asked = 0
         for i in np.flatnonzero(~mixtures.rows):
-            own, theirs = (task.sequences(pairing.ids[[row]])[0] for row in (base[i], source[i]))
+            own, theirs = (task.sequences(study.scored.ids[[row]])[0] for row in (base[i], source[i]))
             both = zip(run(of, own), run(of, theirs), intervened[i], strict=True)
             try:
-                said = run(pairing.compiled.program, own, set={of.name: [b if take else a for a, b, take in both]})
+                said = run(study.compiled.program, own, set={of.name: [b if take else a for a, b, take in both]})
             except UndefinedValue:
                 continue
             said = [said[position] for position in task.loss_positions]
@@ -112,5 +112,5 @@ def test_to_set_a_kind_is_to_set_the_s_op(program, vocab, n_ctx):
 
 
 def test_kinds_are_looked_for_in_the_stream_as_other_variables_are():
-    pairing = pairing_of(SelectorWidth(more_than(1, counts())).named("large"), "abc", 5)
-    assert "counts (kind)" in set(decodability(pairing, 0).table["variable"])
+    study = study_of_program(SelectorWidth(more_than(1, counts())).named("large"), "abc", 5)
+    assert "counts (kind)" in set(decodability(study, 0).table["variable"])
