@@ -7,7 +7,7 @@ from rasplens.compare import CompareConfig, study_of
 from rasplens.compare.claims.interchange.pairs import Setting, counterfactual
 from rasplens.compare.claims.posable import posable
 from rasplens.compare.evidence.subspaces.decodability import decodability
-from rasplens.compare.models.kinds import kinds, s_op_of
+from rasplens.compare.models.variables import kinds, s_op_of
 from rasplens.compile import UndefinedValue, programs, run
 from rasplens.compile.rasp import Comparison, Map, Select, SelectorWidth, SequenceMap, indices, tokens
 from rasplens.compile.rasp.interpreter import expressions
