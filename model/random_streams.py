@@ -55,9 +55,14 @@ STREAMS: Mapping[str, int] = MappingProxyType(
         "orders of ties": 36,
         "twins": 40,
         "random programs": 41,
+        "compression inputs": 42,
     }
 )
 """The number of each stream, by what is drawn from it."""
+
+
+FIRST_MAPS = 20
+"""In front of what the first map of a compression is drawn by: keys of three numbers are none of `rng`."""
 
 
 def rng(seed: int, stream: str) -> np.random.Generator:
@@ -75,3 +80,15 @@ def rng(seed: int, stream: str) -> np.random.Generator:
     if stream not in STREAMS:
         raise RaspLensError(f"There is no random stream {stream!r}. There are {', '.join(STREAMS)}.")
     return np.random.default_rng([seed, STREAMS[stream]])
+
+
+def first_map(width: int, *seeds: int) -> np.random.Generator:
+    """The generator of the first map of a compression.
+
+    Args:
+        width: Of the map.
+        seeds: What a user chose, and the number of the attempt or of the member.
+    """
+    if not seeds:
+        raise RaspLensError("The first map of a compression is drawn by a seed; got none.")
+    return np.random.default_rng([FIRST_MAPS, width, *seeds])

@@ -26,6 +26,7 @@ from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.models.vocabulary import GivenVocabulary
 from rasplens.compare.study import Study, study_of
 from rasplens.errors import RaspLensError
+from rasplens.model import random_streams
 from rasplens.tasks import Task, as_task, compile_for
 
 
@@ -145,7 +146,9 @@ def find_subspaces(
     if rank is not None:
         _check_rank(study, point, rank, {at: axes[at].n_axes for at in chosen.positions if axes[at].n_axes})
         drawn = {
-            at: axes[at].random(rank, np.random.default_rng(seed)) for at in chosen.positions if axes[at].n_axes
+            at: axes[at].random(rank, random_streams.rng(seed, "distributed alignment"))
+            for at in chosen.positions
+            if axes[at].n_axes
         }
         start = {
             at: start[at].first(rank) if at in start and start[at].rank >= rank else drawn[at] for at in drawn
@@ -225,9 +228,10 @@ def _interchanged(
     control = float("nan")
     if not is_whole:
         axes = stream_axes(studied, point)
+        rng = random_streams.rng(seed, "interchange controls")
         others = [
-            {at: axes[at].random(one.rank, np.random.default_rng([seed, i])) for at, one in subspaces.items()}
-            for i in range(study.config.random_subspaces)
+            {at: axes[at].random(one.rank, rng) for at, one in subspaces.items()}
+            for _ in range(study.config.random_subspaces)
         ]
         control = float(np.mean([agreement(studied, pairs, point, other).score for other in others]))
     return Interchanged(

@@ -1,7 +1,7 @@
 """Which variables a compiled model has directions for, and what their values on some inputs say of each other.
 
 Some s-ops it holds only as far as those who read them tell their values apart: by their kind. A selector of tokens
-that occur twice reads of a count whether it is large. The compiler then computes just that, and the count itself is
+that occur twice reads of a count whether it is large. The compiler then computes just that, and the count is
 nowhere.
 """
 

@@ -71,9 +71,10 @@ def examples(compiled: CompiledModel, n: int = SAMPLED, seed: int = 0) -> Exampl
 
 
 def _draws(compiled: CompiledModel, n: int, seed: int) -> Iterator[np.ndarray]:
+    rng = random_streams.rng(seed, "compression inputs")
     for attempt in range(PATIENCE):
         drawn = list(compiled.inputs.sampled_ids(n, seed=seed + 7919 * attempt))
-        np.random.default_rng([seed, attempt]).shuffle(drawn)
+        rng.shuffle(drawn)
         yield from drawn
 
 

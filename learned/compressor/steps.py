@@ -18,6 +18,7 @@ from rasplens.compile.compiled import CompiledModel
 from rasplens.learned.compressor.examples import Examples, masks
 from rasplens.learned.compressor.projection import layer_outputs, reading_through
 from rasplens.learned.compressor.recipe import CROSS_ENTROPY, CompressionRecipe, OutputLoss
+from rasplens.model import random_streams
 from rasplens.model.forward import forward
 from rasplens.model.jax_forward import for_members
 
@@ -68,7 +69,7 @@ def first_maps(n_directions: int, members: Sequence[tuple[int, ...]]) -> np.ndar
     """Random orthonormal columns for each member (d, then its seeds), filled up with zeros to the widest."""
     maps = np.zeros((len(members), n_directions, max(d for d, *_ in members)), dtype=np.float32)
     for own, (d, *seeds) in zip(maps, members, strict=True):
-        rng = np.random.default_rng([20, d, *seeds])
+        rng = random_streams.first_map(d, *seeds)
         own[:, :d] = np.linalg.qr(rng.normal(size=(n_directions, d)))[0]
     return maps
 

@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import tomllib
 import sys
 from pathlib import Path
 
@@ -47,3 +48,14 @@ def test_a_cycle_and_an_arrow_upwards_would_be_seen(drawing, imports):
 
 def test_no_folder_is_too_full(drawing):
     assert "too many" not in drawing.rooms()
+
+
+def test_every_exception_to_the_import_contracts_is_stated():
+    """Both ends of each import that `lint-imports` is told to ignore."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    ignored = [line for contract in contracts for line in contract.get("ignore_imports", [])]
+    assert ignored
+    modules = {module for line in ignored for module in line.split(" -> ")}
+    stated = PAGE[: PAGE.index("## One program")]
+    for module in modules:
+        assert f"`{module.removeprefix('rasplens.').replace('.', '/')}.py`" in stated

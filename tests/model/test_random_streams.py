@@ -1,8 +1,11 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import rasplens
 from rasplens.errors import RaspLensError
-from rasplens.model.random_streams import STREAMS, rng
+from rasplens.model.random_streams import STREAMS, first_map, rng
 
 
 def test_no_two_streams_share_a_number():
@@ -31,3 +34,25 @@ def test_an_unknown_stream_is_refused_with_those_that_there_are():
 def test_what_is_no_seed_is_refused(seed):
     with pytest.raises(RaspLensError, match="A seed is a whole number from 0 on"):
         rng(seed, "disguise")
+
+
+def test_the_first_map_of_a_compression_has_a_key_that_is_no_streams():
+    drawn = first_map(8, 0, 1).random(5)
+    np.testing.assert_array_equal(drawn, first_map(8, 0, 1).random(5))
+    assert not np.array_equal(drawn, first_map(9, 0, 1).random(5))
+    assert not any(np.array_equal(drawn, rng(seed, name).random(5)) for seed in (0, 8, 20) for name in STREAMS)
+    with pytest.raises(RaspLensError, match="drawn by a seed"):
+        first_map(8)
+
+
+def test_nobody_else_makes_up_a_key():
+    """A list of numbers for `default_rng` is a stream that is not in the table."""
+    root = Path(rasplens.__file__).parents[1]
+    acts = [
+        path
+        for act in ("model", "compile", "tasks", "learned", "compare", "rasplens")
+        for path in (root / act).rglob("*.py")
+    ]
+    assert len(acts) > 100
+    found = [path for path in acts if "default_rng([" in path.read_text()]
+    assert [path.name for path in found] == ["random_streams.py"]

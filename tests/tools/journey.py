@@ -3,9 +3,9 @@
     python tests/tools/journey.py
 
 A compiled model is followed through `compare`, a program through `compile_program`: every function that it is
-handed to, itself or inside what carries it (a study, a pairing, a studied model), in the order of the first calls. A stay
-is a run of such calls in one module; a return is a stay in a module that had been left before. What an object is
-asked itself, by its own methods, is no journey, and neither is a constructor that keeps it.
+handed to, itself or inside what carries it (a study, a pairing, a studied model), in the order of the first calls.
+A stay is a run of such calls in one module; a return is a stay in a module that had been left before. What an
+object is asked itself, by its own methods, is no journey, and neither is a constructor that keeps it.
 """
 
 import inspect

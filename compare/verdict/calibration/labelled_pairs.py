@@ -32,7 +32,7 @@ from rasplens.learned.compressor import CompressionRecipe
 from rasplens.learned.compressor.evaluation import evaluate
 from rasplens.learned.distillation import distill
 from rasplens.learned.siit.accuracy import PUBLISHED_MARKS
-from rasplens.model import HasTransformer, Transformer, disguise
+from rasplens.model import HasTransformer, Transformer, disguise, random_streams
 from rasplens.model.twins import (
     add_self_edges,
     duplicate_head,
@@ -266,7 +266,7 @@ class _Face:
 
     @cached_property
     def tokens(self) -> np.ndarray:
-        rng = np.random.default_rng([self.seed, 14])
+        rng = random_streams.rng(self.seed, "labelled pairs")
         ids = np.concatenate([self.task.sample(rng, 1_000), out_of_distribution_inputs(self.task, rng, 1_000)])
         return self.vocabulary.tokens(ids)
 
