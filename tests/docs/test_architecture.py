@@ -2,8 +2,8 @@
 
 import importlib.util
 import re
-import tomllib
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
