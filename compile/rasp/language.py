@@ -13,6 +13,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from enum import Enum
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, TypeVar, get_origin
 
@@ -92,7 +93,7 @@ class RASPExpr:
         """The name it was given, else the kind of expression it is."""
         return self.annotations.get("name") or _default_name(type(self))
 
-    @property
+    @cached_property
     def children(self) -> tuple["RASPExpr", ...]:
         """The expressions that this one reads, in the order of its arguments."""
         arguments = (getattr(self, f.name) for f in fields(self))

@@ -11,6 +11,7 @@ from rasplens.compile.compiled import CompiledModel
 from rasplens.compile.errors import CompileError
 from rasplens.compile.frontend.defined_program import defined_program
 from rasplens.compile.frontend.undefined_inputs import DefinedOn
+from rasplens.model import random_streams
 
 MOST = 20_000
 """Input spaces of at most this many sequences are listed in full."""
