@@ -18,7 +18,7 @@ TAKES = 1e-3
 Rows = Float[np.ndarray, "input query key"]
 
 
-def concordance(moments: Float[np.ndarray, "3 *draw"]) -> Float[np.ndarray, " *draw"]:
+def concordance(moments: Float[np.ndarray, "3 *draw"]) -> Float[np.ndarray, " *draw"]:  # noqa: F821 - a shape
     """The concordance of the deviations from their means of two heads' attention.
 
     (Lin 1989, "A concordance correlation coefficient to evaluate reproducibility", without means.) It is 1 if they
