@@ -8,16 +8,15 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from rasplens.compile import rasp
-from rasplens.compile.analysis.rounding import check_precision
 from rasplens.compile.backend.assembly import assemble
 from rasplens.compile.backend.part_names import function_arguments, held_variables, output_name, written_name
 from rasplens.compile.backend.residual_layout import lay_out
 from rasplens.compile.backend.schedule import schedule
 from rasplens.compile.backend.size import check_length, check_size
 from rasplens.compile.compiled import CompiledModel
-from rasplens.compile.errors import CompileError, PrecisionError, PrecisionWarning
+from rasplens.compile.errors import CompileError, PrecisionWarning
 from rasplens.compile.frontend.causality import warn_where_causality_matters
-from rasplens.compile.frontend.defined_program import defined_program, numbers_of
+from rasplens.compile.frontend.defined_program import defined_program
 from rasplens.compile.frontend.undefined_inputs import DefinedOn, Partial, may_be_undefined, may_raise_unseen
 from rasplens.compile.ir import AggregateNode, BosAttentionNode, FiniteGraph, FiniteNode, Graph
 from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
@@ -100,10 +99,12 @@ def compile_program(
     on = DefinedOn(partial, _as_ids(defined_on, inputs), _positions(defined_at, max_len))
     if on.at is not None and not on.within:
         raise RaspLensError("defined_at says at which positions of defined_on: give these sequences as well.")
-    lowered, whole, graph = _optimised(program, inputs, on, passes, limits)
+    lowered, whole, graph = defined_program(
+        program, inputs, on, limits, lambda found: run_passes(found, inputs, passes, limits)
+    )
     if causal and mask is None and not program.annotations.get("causal"):
         warn_where_causality_matters(program, whole, inputs, limits)
-    _warn_of_numbers_held_apart(program, lowered)
+    _warn_of_numbers_held_apart(expressions(program), lowered)
     layout = lay_out(graph, _has_bos(graph, bos), fold=VIEWS in passes, has_pad=pad)
     places = schedule(layout)
     check_size(layout, places, inputs, limits)
@@ -123,34 +124,10 @@ def compile_program(
     )
 
 
-def _optimised(
-    program: rasp.SOp, inputs: InputSpace, on: DefinedOn, passes: Collection[str], limits: CompileLimits
-) -> tuple[Graph, FiniteGraph, FiniteGraph]:
-    """The program as lowered, over finitely many values, and after the passes.
-
-    What the passes leave of a number may be drowned by what they took out: then it has one direction a value.
-
-    Raises:
-        PrecisionError: If float32 cannot hold numbers apart that are averaged or added up.
-    """
-    apart: set[int] = set()
-    while True:
-        lowered, whole = defined_program(program, inputs, on, limits, apart)
-        graph = run_passes(whole, inputs, passes, limits)
-        try:
-            check_precision(graph)
-        except PrecisionError as error:
-            if id(error.node) not in numbers_of(program) - apart:
-                raise
-            apart.add(id(error.node))
-            continue
-        return lowered, whole, graph
-
-
-def _warn_of_numbers_held_apart(program: rasp.SOp, lowered: Graph) -> None:
+def _warn_of_numbers_held_apart(of_program: Sequence[rasp.RASPExpr], lowered: Graph) -> None:
     names = [
         repr(expr.name)
-        for expr in expressions(program)
+        for expr in of_program
         if isinstance(expr, rasp.SOp) and expr.encoding is Encoding.NUMERICAL
         if lowered.variable(lowered.node_of[id(expr)]).encoding is Encoding.CATEGORICAL
     ]

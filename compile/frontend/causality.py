@@ -22,7 +22,7 @@ def warn_where_causality_matters(
     """Warns with the smallest input on which seeing the whole sequence changes what a program says."""
     everything = replace(inputs, visible=np.ones_like(inputs.visible))
     try:
-        _, whole = defined_program(program, everything, DefinedOn("allow"), limits)
+        whole = defined_program(program, everything, DefinedOn("allow"), limits).whole
     except CompileError:
         return  # it has no meaning but the causal one
     values, whole_values = graph.variable(graph.output).values, whole.variable(whole.output).values

@@ -1,17 +1,25 @@
 """From an expression to a graph over finitely many values, checked for inputs on which it is undefined."""
 
-from collections.abc import Collection, Sequence
-from graphlib import CycleError, TopologicalSorter
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from rasplens.compile import rasp
-from rasplens.compile.analysis.domains import Averaged, NotANumberError, ReadsNumbersError, ValuesError
+from rasplens.compile.analysis.domains import NotANumberError, ReadsNumbersError, ValuesError
 from rasplens.compile.analysis.reachable_values import reachable_values, values_read
 from rasplens.compile.analysis.rounding import check_precision
 from rasplens.compile.errors import CompileError, PrecisionError
+from rasplens.compile.frontend.checks import check_expressions
+from rasplens.compile.frontend.encodings import Encodings, encodings_of
 from rasplens.compile.frontend.lowering import build_graph
-from rasplens.compile.frontend.undefined_inputs import DefinedOn, average_of_classes, check_defined_within
+from rasplens.compile.frontend.undefined_inputs import (
+    DefinedOn,
+    UndefinedInput,
+    average_of_classes,
+    check_defined_within,
+    refusal,
+)
 from rasplens.compile.ir import FiniteGraph, Graph
 from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
 from rasplens.compile.rasp import Value
@@ -20,18 +28,19 @@ from rasplens.compile.rasp.input_space import InputSpace
 from rasplens.compile.rasp.interpreter import expressions
 from rasplens.compile.rasp.values import value_key
 
-_HELD_APART = (
-    rasp.TokensType,
-    rasp.IndicesType,
-    rasp.Full,
-    rasp.ConstantSOp,
-    rasp.Map,
-    rasp.SequenceMap,
-    rasp.LinearSequenceMap,
-    rasp.Where,
-    rasp.Aggregate,
-)
-"""The s-ops that can be held with one direction a value where they are numbers."""
+
+class Defined(NamedTuple):
+    """A program that is defined where it has to be.
+
+    Attributes:
+        lowered: As it is lowered.
+        whole: The same over finitely many values.
+        small: What is made of that.
+    """
+
+    lowered: Graph
+    whole: FiniteGraph
+    small: FiniteGraph
 
 
 def defined_program(
@@ -39,72 +48,75 @@ def defined_program(
     space: InputSpace,
     on: DefinedOn,
     limits: CompileLimits = DEFAULT_LIMITS,
-    apart: Collection[int] = (),
-) -> tuple[Graph, FiniteGraph]:
-    """The program as lowered and over finitely many values, checked for inputs on which it is undefined.
-
-    An aggregate of classes that are numbers may turn out to average them: then it is compiled as a mean. A number
-    whose values float32 cannot hold apart has one direction a value instead, where nothing averages it.
+    made_small: Callable[[FiniteGraph], FiniteGraph] = lambda whole: whole,
+) -> Defined:
+    """A program over finitely many values, its encodings decided, checked for inputs on which it is undefined.
 
     Args:
         program: The s-op to compute.
         space: The inputs.
         on: Where it has to be defined.
         limits: How far to search.
-        apart: Ids of numbers that are to have one direction a value in any case.
+        made_small: The passes. What they leave of a number may be drowned by what they took out: then it has one
+            direction a value.
 
     Raises:
         CompileError: If some input is undefined where it may not be, with a smallest example.
         PrecisionError: If what is averaged or added up cannot be held apart.
     """
-    _check_circles(program)
-    _check_constants(program, space)
-    averages: dict[int, rasp.Aggregate] = {}
-    made_of: dict[int, Averaged] = {}
-    held_apart = set(apart)
-    is_run = False
+    check_expressions(expressions(program), space)
+    at_first = encodings = encodings_of(program)
     while True:
-        graph = build_graph(program, made_of, held_apart)
+        lowered = build_graph(program, encodings)
+        found = _values_or_encodings(lowered, encodings, space, on, limits)
+        if isinstance(found, UndefinedInput):
+            raise refusal(program, found.tokens, space, on)
+        if isinstance(found, Encodings):
+            encodings = found
+            continue
+        check_defined_within(program, space, on)
+        small = made_small(found)
         try:
-            finite = reachable_values(graph, space, limits, is_run)
-            check_precision(finite)
-        except ReadsNumbersError as found:
-            if id(found.node) in made_of or id(found.node) not in map(id, expressions(program)):
-                raise AssertionError(f"{found.node.name!r} reads numbers already") from None
-            made_of[id(found.node)] = found.averaged
+            check_precision(small)
+        except PrecisionError as error:
+            if not at_first.can_be_held_apart(error.node):
+                raise
+            at_first = encodings = at_first.held_apart(error.node)
             continue
-        except CompileError as error:
-            if not is_run and space.size <= limits.executed_inputs:
-                is_run = True  # what no input reaches is no reason to refuse
-                continue
-            is_number = id(error.node) in numbers_of(program) - held_apart - made_of.keys()
-            if not (isinstance(error, PrecisionError) and is_number):
-                raise _explained(error, space, is_run) from None
-            held_apart.add(id(error.node))
-            continue
-        mean = average_of_classes(program, finite, space, on, limits)
-        if mean is not None:
-            if id(mean.expr) in averages or not isinstance(mean.expr, rasp.Aggregate):
-                raise AssertionError(f"the trace finds no value for {mean.name!r} where the interpreter does")
-            averages[id(mean.expr)] = mean.expr
-        reads = [(graph.node_of[id(one.selector)], graph.node_of[id(one.sop)]) for one in averages.values()]
-        found_read = dict(zip(averages, values_read(finite, reads, space, limits, is_run), strict=True))
-        known = {i: _joined(made_of.get(i), now) for i, now in found_read.items()}
-        if all(made_of.get(i) == now for i, now in known.items()):
-            check_defined_within(program, space, on)
-            return graph, finite
-        made_of = known  # means that were not known may have hidden what others read
+        return Defined(lowered, found, small)
 
 
-def _joined(before: Averaged | None, now: Averaged) -> Averaged:
-    """What a number is made of, as found before and now."""
-    if before is None:
-        return now
-    return Averaged(_union(before.values, now.values), _union(before.read, now.read))
-
-
-def _union(first: Sequence[Value], second: Sequence[Value]) -> tuple[Value, ...]:
-    return tuple({value_key(value): value for value in (*first, *second)}.values())
+def _values_or_encodings(
+    lowered: Graph, encodings: Encodings, space: InputSpace, on: DefinedOn, limits: CompileLimits
+) -> FiniteGraph | Encodings | UndefinedInput:
+    """The program over finitely many values, or encodings to try instead; or an input that it has no value on."""
+    try:
+        finite = reachable_values(lowered, space, limits, encodings.is_run)
+        check_precision(finite)
+    except ReadsNumbersError as found:
+        if id(found.node) in encodings.made_of or id(found.node) not in encodings.program:
+            raise AssertionError(f"{found.node.name!r} reads numbers already") from None
+        return encodings.with_number(found.node, found.averaged)
+    except CompileError as error:
+        if not encodings.is_run and space.size <= limits.executed_inputs:
+            return encodings.with_inputs_run()
+        if isinstance(error, PrecisionError) and encodings.can_be_held_apart(error.node):
+            return encodings.held_apart(error.node)
+        raise _explained(error, space, encodings.is_run) from None
+    mean = average_of_classes(finite, space, on, limits)
+    if isinstance(mean, UndefinedInput):
+        return mean
+    if mean is not None:
+        if id(mean.expr) in encodings.averages or not isinstance(mean.expr, rasp.Aggregate):
+            raise AssertionError(f"the trace finds no value for {mean.name!r} where the interpreter does")
+        encodings = encodings.with_average(mean.expr)
+    reads = [
+        (lowered.node_of[id(one.selector)], lowered.node_of[id(one.sop)]) for one in encodings.averages.values()
+    ]
+    known = encodings.made_of_also(values_read(finite, reads, space, limits, encodings.is_run))
+    # Means that were not known may have hidden what others read: where one is new, all others are found again.
+    is_settled = all(encodings.made_of.get(i) == now for i, now in known.made_of.items())
+    return finite if is_settled else known
 
 
 def _explained(error: CompileError, space: InputSpace, is_run: bool) -> CompileError:
@@ -131,28 +143,3 @@ def _example(error: NotANumberError, space: InputSpace) -> list[Value] | None:
         if shown.any():
             return [space.vocab[token] for token in ids[shown.argmax()]]
     return None
-
-
-def numbers_of(program: rasp.SOp) -> set[int]:
-    """The ids of s-ops that can have one direction a value where float32 cannot hold them apart."""
-    return {id(expr) for expr in expressions(program) if isinstance(expr, _HELD_APART)}
-
-
-def _check_circles(program: rasp.SOp) -> None:
-    reads = {id(expr): [id(child) for child in expr.children] for expr in expressions(program)}
-    try:
-        TopologicalSorter(reads).prepare()
-    except CycleError:
-        raise CompileError(f"{program.name!r} reads itself, in a circle: it has no value.", program) from None
-
-
-def _check_constants(program: rasp.SOp, space: InputSpace) -> None:
-    for expr in expressions(program):
-        if not isinstance(expr, rasp.ConstantSOp | rasp.ConstantSelector) or not expr.check_length:
-            continue
-        if space.lengths != {len(expr.value)}:
-            raise CompileError(
-                f"{expr.name!r} is a constant of length {len(expr.value)}, and has no value on sequences of other "
-                f"lengths from 1 to {space.max_len}. Give it check_length=False to cut or fill it.",
-                expr,
-            )

@@ -9,11 +9,11 @@ apart are categorical themselves.
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
-from types import MappingProxyType
 
 from rasplens.compile import ir, rasp
 from rasplens.compile.analysis.domains import Averaged
 from rasplens.compile.errors import CompileError
+from rasplens.compile.frontend.encodings import AS_WRITTEN, Encodings
 from rasplens.compile.frontend.means import (
     is_mean_alone,
     mean_in_parts,
@@ -38,21 +38,18 @@ from rasplens.compile.rasp.interpreter import expressions, linear_form
 from rasplens.compile.rasp.values import as_number, canonical, plain
 
 
-def build_graph(
-    program: rasp.SOp, made_of: Mapping[int, Averaged] = MappingProxyType({}), apart: Collection[int] = ()
-) -> Graph:
+def build_graph(program: rasp.SOp, encodings: Encodings = AS_WRITTEN) -> Graph:
     """The graph of a program; shared expressions become one node.
 
     Args:
         program: The s-op to compute.
-        made_of: By id, the aggregates that average numbers although they are held as classes, and the numbers that
-            read what elsewhere can be something else: what each of them is made of.
-        apart: Ids of numerical s-ops that are held with one direction a value.
+        encodings: How s-ops are held, where that is not as they say.
 
     Raises:
         CompileError: If an expression is of no kind that can be compiled.
     """
-    builder = _Builder(made_of, set(apart) - set(made_of))
+    made_of = encodings.made_of
+    builder = _Builder(made_of, encodings.apart - made_of.keys())
     for expr in (rasp.tokens, *expressions(program)):  # no recursion: programs may be deeper than Python's stack
         if isinstance(expr, rasp.SOp):
             builder.lower(expr)

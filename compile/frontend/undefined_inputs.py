@@ -66,12 +66,11 @@ class DefinedOn:
 
 
 def average_of_classes(
-    program: rasp.SOp, finite: FiniteGraph, space: InputSpace, on: DefinedOn, limits: CompileLimits
-) -> AggregateNode | None:
+    finite: FiniteGraph, space: InputSpace, on: DefinedOn, limits: CompileLimits
+) -> AggregateNode | UndefinedInput | None:
     """An aggregate that has a value where only classes seem to be mixed: since they are numbers, their mean.
 
-    Raises:
-        CompileError: If the program is undefined on some input where it may not be, with a smallest example.
+    Or a smallest input on which the program is undefined, where it has to be defined on all.
     """
     within = _undefined_among(on.within, finite, space, limits)
     for undefined in itertools.chain(within, undefined_inputs(finite, space, limits)):
@@ -82,7 +81,7 @@ def average_of_classes(
                     raise AssertionError(f"the trace finds no value for {node.name!r} where the interpreter does")
                 return node
         if on.is_all:
-            raise _refusal(program, undefined.tokens, space, on)
+            return undefined
     return None
 
 
@@ -99,10 +98,10 @@ def check_defined_within(program: rasp.SOp, space: InputSpace, on: DefinedOn) ->
             _, is_known = tables.where_defined(ids)
             fails = np.asarray(~is_known[:, [at for at in on.at if at < ids.shape[1]]].all(axis=1))
         if fails.any():
-            raise _refusal(program, [space.vocab[token] for token in ids[fails.argmax()]], space, on)
+            raise refusal(program, [space.vocab[token] for token in ids[fails.argmax()]], space, on)
 
 
-def _refusal(program: rasp.SOp, tokens: Sequence[Value], space: InputSpace, on: DefinedOn) -> CompileError:
+def refusal(program: rasp.SOp, tokens: Sequence[Value], space: InputSpace, on: DefinedOn) -> CompileError:
     """What is said of an input on which a program has no value."""
     remedy = 'Compile with partial="allow" (or --partial allow) to have the model refuse to answer there.'
     if on.within or space.domain is not None:

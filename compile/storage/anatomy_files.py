@@ -106,7 +106,7 @@ def anatomy_from_json(found: Json, transformer: Transformer) -> Anatomy:
     check_structure(anatomy)
     if not found["is_partial"]:
         return anatomy
-    return replace(anatomy, partial=defined_program(program, space, DefinedOn("allow"))[1])
+    return replace(anatomy, partial=defined_program(program, space, DefinedOn("allow")).whole)
 
 
 @dataclass(frozen=True)

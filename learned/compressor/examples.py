@@ -52,7 +52,7 @@ def examples(compiled: CompiledModel, n: int = SAMPLED, seed: int = 0) -> Exampl
     space = compiled.inputs
     exhaustive = space.size <= MOST
     batches = space.all_ids() if exhaustive else _draws(compiled, n, seed)
-    finite = defined_program(compiled.program, space, DefinedOn("allow"))[1]
+    finite = defined_program(compiled.program, space, DefinedOn("allow")).whole
     wanted = space.size if exhaustive else n
     rows: list[np.ndarray] = []
     for ids in batches:

@@ -59,3 +59,14 @@ def test_every_exception_to_the_import_contracts_is_stated():
     stated = PAGE[: PAGE.index("## One program")]
     for module in modules:
         assert f"`{module.removeprefix('rasplens.').replace('.', '/')}.py`" in stated
+
+
+def test_a_program_comes_back_to_no_room_on_its_way_through_the_compiler():
+    path = ROOT / "tests" / "tools" / "journey.py"
+    spec = importlib.util.spec_from_file_location("journey", path)
+    journey = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(journey)
+    stays = journey.through_compile()
+    assert stays[0].endswith("compiler")
+    assert journey.returns(stays) == 0
+    assert journey.returns([*stays, stays[0]]) == 1  # it would be counted

@@ -28,7 +28,7 @@ PROGRAMS = {
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_it_is_at_least_the_size_of_the_model_and_not_much_more(program, fold):
     space = input_space(range(6), 5)
-    layout = lay_out(defined_program(program, space, DefinedOn("forbid"))[1], has_bos=True, fold=fold)
+    layout = lay_out(defined_program(program, space, DefinedOn("forbid")).whole, has_bos=True, fold=fold)
     predicted = predicted_size(layout, schedule(layout), space)
     model = compile_program(program, range(6), 5, bos=True, optimize=["views"] if fold else False).transformer
     actual = sum(array.nbytes for array in model.weights.values()) + model.mask.nbytes

@@ -14,7 +14,7 @@ from rasplens.compile.rasp.input_space import input_space
 
 def warned(program, vocab="ab", max_len=3):
     space = input_space(vocab, max_len, causal=True)
-    _, graph = defined_program(program, space, DefinedOn("allow"))
+    graph = defined_program(program, space, DefinedOn("allow")).whole
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         warn_where_causality_matters(program, graph, space, DEFAULT_LIMITS)
