@@ -219,10 +219,12 @@ class VariableNode(HeldNode):
     Attributes:
         domain: What it can be.
         by_layout: Its codes `[length - 1, position]` where they are known to depend on nothing else.
+        kind_of: The variable of which it is only what some reader tells apart; None if it is no such kind.
     """
 
     domain: Domain
     by_layout: np.ndarray | None = field(default=None, kw_only=True)
+    kind_of: str | None = field(default=None, kw_only=True)
 
     @property
     def values(self) -> tuple[Value, ...]:

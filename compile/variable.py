@@ -22,9 +22,6 @@ PRESENT = 0.5 + 2.0**-6
 """The least share of a value, or of being defined at all, that is taken for it. Half of one value and half of
 another is neither, whichever way it is rounded; no other share of few values lies here."""
 
-KIND = " (kind)"
-"""Behind a variable's name: a step of the compiler's, what its readers tell apart of that variable."""
-
 
 @dataclass(frozen=True, eq=False)
 class Axes:
@@ -65,6 +62,7 @@ class Variable:
         written_at: The hook point of the residual stream from which on it is there.
         is_view: Whether it has no directions of its own but follows from those of others.
         is_auxiliary: Whether it is none of the program's s-ops but a step that the compiler takes.
+        kind_of: The s-op of which it is only what its readers tell apart; None if it is no such kind.
     """
 
     name: str
@@ -75,6 +73,7 @@ class Variable:
     written_at: str
     is_view: bool = False
     is_auxiliary: bool = False
+    kind_of: str | None = None
 
     @property
     def is_own(self) -> bool:

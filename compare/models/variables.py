@@ -14,7 +14,6 @@ from rasplens.compare.models.studied_model import EMBEDDED
 from rasplens.compile import CompiledModel, Variable
 from rasplens.compile.rasp import Aggregate, RASPExpr, Select, SelectorWidth, SOp, Value
 from rasplens.compile.rasp.interpreter import expressions
-from rasplens.compile.variable import KIND
 
 MOST_COMMON = 0.95
 """A variable whose commonest value covers more of the inputs than this counts as constant there."""
@@ -47,16 +46,11 @@ def kinds(compiled: CompiledModel) -> dict[str, Variable]:
     found = {
         name: one
         for name, one in variables.items()
-        if name.endswith(KIND) and not one.is_view and one.written_at != EMBEDDED
-        if not ((s_op := variables.get(s_op_of(name))) and s_op.is_own)
+        if one.kind_of is not None and not one.is_view and one.written_at != EMBEDDED
+        if not ((s_op := variables.get(one.kind_of)) and s_op.is_own)
     }
     known = _read_in_one_place(compiled) if found else set()
-    return {name: one for name, one in found.items() if s_op_of(name) in known}
-
-
-def s_op_of(variable: str) -> str:
-    """The name of the s-op that a variable, or its kind, is of."""
-    return variable.removesuffix(KIND)
+    return {name: one for name, one in found.items() if one.kind_of in known}
 
 
 def _read_in_one_place(compiled: CompiledModel) -> set[str]:

@@ -30,6 +30,7 @@ def held_variables(program: rasp.SOp, layout: Layout, places: Places, assembly: 
             written_at=_hook_point(places[i], has_mlps=not assembly.transformer.config.attn_only),
             is_view=i not in layout.slices,
             is_auxiliary=name not in of_program,
+            kind_of=node.kind_of,
         )
     return found
 

@@ -61,7 +61,7 @@ def _fused(node: Elementwise, rewriting: Rewriting, roots: Roots) -> LookupNode 
     domain = replace(node.domain, is_partial=bool((occurring == UNDEFINED).any()))
     met = np.ones(len(codes), dtype=bool)
     met[-1] = source.is_partial
-    return LookupNode((base,), node.name, node.expr, node.encoding, domain, codes, met)
+    return LookupNode((base,), node.name, node.expr, node.encoding, domain, codes, met, kind_of=node.kind_of)
 
 
 def _codes_of(node: Elementwise, inputs: Sequence[VariableNode], codes: Sequence[np.ndarray]) -> np.ndarray:

@@ -147,6 +147,7 @@ def _variable_to_json(variable: Variable) -> Json:
         "written_at": variable.written_at,
         "is_view": variable.is_view,
         "is_auxiliary": variable.is_auxiliary,
+        "kind_of": variable.kind_of,
     }
 
 
@@ -166,6 +167,7 @@ def _variable_from_json(found: Json, d_model: int) -> Variable:
         written_at=found["written_at"],
         is_view=found["is_view"],
         is_auxiliary=found["is_auxiliary"],
+        kind_of=found.get("kind_of"),  # files before did not say
     )
 
 

@@ -60,6 +60,8 @@ def _of_variables(anatomy: Anatomy) -> Iterator[str]:
             yield f"a variable is called {name!r}"
         if not (isinstance(variable.is_view, bool) and isinstance(variable.is_auxiliary, bool)):
             yield f"{name!r} is a view or an auxiliary, or not"
+        if not isinstance(variable.kind_of, str | None):
+            yield f"{name!r} is a kind of {variable.kind_of!r}"
         if variable.written_at not in points:
             yield f"{name!r} is written at {variable.written_at!r}, which is no hook point"
         if not _can_be_values(variable):

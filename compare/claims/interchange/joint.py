@@ -31,7 +31,6 @@ from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
 from rasplens.compare.claims.interchange.sites import GOOD_ENOUGH, Site
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.models.studied_model import StudiedModel, when
-from rasplens.compare.models.variables import s_op_of
 from rasplens.compare.study import Study
 from rasplens.compile.rasp.program_graph import program_graph
 from rasplens.model import random_streams
@@ -125,11 +124,9 @@ def _may_follow(pairing: Pairing, first: InterchangePairs, second: InterchangePa
     The compiler may have merged what the program computes twice, under either name. So both are asked. A variable
     that the program has no expression of may be computed from anything.
     """
-    graph = program_graph(pairing.compiled.program)
-    ours, other = (
-        {node for node, label in graph.nodes(data="label") if label == s_op_of(one.variable)}
-        for one in (first, second)
-    )
+    graph, variables = program_graph(pairing.compiled.program), pairing.compiled.variables
+    s_ops = (variables[one.variable].kind_of or one.variable for one in (first, second))
+    ours, other = ({node for node, label in graph.nodes(data="label") if label == s_op} for s_op in s_ops)
     behind = set[int]().union(*(nx.descendants(graph, node) for node in ours))
     return not ours or not other or bool(behind & other) or moves(pairing, first, second.variable)
 

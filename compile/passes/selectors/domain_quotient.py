@@ -7,7 +7,6 @@ import numpy as np
 from rasplens.compile.ir import UNDEFINED, Domain, FiniteGraph, FiniteNode, LookupNode, PredicateNode
 from rasplens.compile.passes.rewriting import Rewriting, rewrite
 from rasplens.compile.rasp import Encoding
-from rasplens.compile.variable import KIND
 
 
 def quotient_domains(graph: FiniteGraph) -> FiniteGraph:
@@ -42,16 +41,19 @@ def _merged(
     source = rewriting.variable(at)
     if source.is_partial and table[-1].any():
         return None
-    kinds, first, kind = np.unique(table[:-1], axis=0, return_index=True, return_inverse=True)
+    kinds, first, which = np.unique(table[:-1], axis=0, return_index=True, return_inverse=True)
     codes = np.full(len(source.values) + 1, UNDEFINED)
     order = np.argsort(first)
     shown = [k for k in order.tolist() if kinds[k].any()]
     if not shown or len(shown) == len(source.values):
         return None
     for new, k in enumerate(shown):
-        codes[:-1][kind.ravel() == k] = new
+        codes[:-1][which.ravel() == k] = new
     met = np.append(np.ones(len(source.values), dtype=bool), source.is_partial)
     domain = Domain(tuple(range(len(shown))), bool((codes[met] == UNDEFINED).any()))
-    name = f"{source.name}{KIND}"
-    view = rewriting.add(LookupNode((at,), name, node.expr, Encoding.CATEGORICAL, domain, codes, met))
+    name = f"{source.name} (kind)"
+    kind = LookupNode(
+        (at,), name, node.expr, Encoding.CATEGORICAL, domain, codes, met, kind_of=source.kind_of or source.name
+    )
+    view = rewriting.add(kind)
     return view, np.concatenate([kinds[shown], np.zeros_like(table[-1:])])

@@ -7,7 +7,7 @@ from rasplens.compare import CompareConfig, study_of
 from rasplens.compare.claims.interchange.pairs import Setting, counterfactual
 from rasplens.compare.claims.posable import posable
 from rasplens.compare.evidence.subspaces.decodability import decodability
-from rasplens.compare.models.variables import kinds, s_op_of
+from rasplens.compare.models.variables import kinds
 from rasplens.compile import UndefinedValue, programs, run
 from rasplens.compile.rasp import Comparison, Map, Select, SelectorWidth, SequenceMap, indices, tokens
 from rasplens.compile.rasp.interpreter import expressions
@@ -90,7 +90,7 @@ def test_to_set_a_kind_is_to_set_the_s_op(program, vocab, n_ctx):
     names = kinds(study.compiled)
     assert names
     for name in names:
-        (of,) = (expr for expr in expressions(study.compiled.program) if expr.name == s_op_of(name))
+        (of,) = (expr for expr in expressions(study.compiled.program) if expr.name == names[name].kind_of)
         base, source = rng.integers(study.scored.n_inputs, size=(2, 60))
         intervened = rng.random((60, n_ctx)) < 0.4
         mixtures = posable(study.scored).mixtures()
