@@ -17,13 +17,12 @@ from rasplens.compare.models.threads import few_threads
 from rasplens.compare.models.vocabulary import GivenVocabulary
 from rasplens.compare.ranking import Ranking
 from rasplens.compare.report.findings import findings
-from rasplens.compare.study import study_of
+from rasplens.compare.study import reference_of, study_of
 from rasplens.compare.verdict.verdict import IMPLEMENTS, verdict
 from rasplens.compile import CompiledModel, program_text
 from rasplens.compile.rasp import SOp
 from rasplens.errors import RaspLensError
-from rasplens.model import transformer_of
-from rasplens.tasks import Task, as_task, compile_for
+from rasplens.tasks import Task, as_task
 
 STAGES = (*(kind.name for kind in CLAIMS), *DESCRIBED)
 """What `progress` is called with, in order."""
@@ -61,7 +60,7 @@ def compare(
         RaspLensError: If the reference is no program, the learned side no model, or it does not fit the task.
     """
     task = as_task(task)
-    compiled = _reference(reference, task)
+    compiled = reference_of(reference, task)
     begin = progress or (lambda stage: None)
     with few_threads(compiled, learned):
         study = study_of(compiled, learned, task, get_config(config), seed, vocabulary, as_part, distinguishing)
@@ -116,7 +115,7 @@ def rank(
             fit the task.
     """
     task = as_task(task)
-    programs = [_reference(reference, task) for reference in references]
+    programs = [reference_of(reference, task) for reference in references]
     if not programs:
         raise RaspLensError("rank needs at least one compiled program.")
     names = [program.output for program in programs]
@@ -149,18 +148,6 @@ def rank(
     implemented = [one.program for one in comparisons if one.verdict.answer == IMPLEMENTS]
     alike = tuple(_what_would_tell(*both, apart[both], task) for both in combinations(implemented, 2))
     return Ranking(tuple(comparisons), alike)
-
-
-def _reference(reference: Any, task: Task) -> CompiledModel:
-    """The compiled program of a comparison."""
-    if isinstance(reference, CompiledModel | SOp | str):
-        return compile_for(task, reference)
-    is_model = transformer_of(reference) is not None or hasattr(reference, "run_with_hooks")
-    turned = " The program comes first, then the model: turn them round." if is_model else ""
-    raise RaspLensError(
-        "The reference must be a CompiledModel, as compile_program returns it, an s-op, or the name of one of the "
-        f"programs of {task.name!r} ({', '.join(task.programs) or 'none'}); got {reference!r}.{turned}"
-    )
 
 
 def _what_would_tell(first: str, second: str, found: DistinguishingInputs, task: Task) -> str:

@@ -17,9 +17,11 @@ from rasplens.compare.models.studied_model import EMBEDDED, StudiedModel, as_stu
 from rasplens.compare.models.variables import determines, own_variables, varies
 from rasplens.compare.models.vocabulary import GivenVocabulary
 from rasplens.compile import CompiledModel, Variable
+from rasplens.compile.rasp import SOp
 from rasplens.compile.rasp.batch_interpreter import UNDEFINED, BatchInterpreter
 from rasplens.errors import RaspLensError
-from rasplens.tasks import Task
+from rasplens.model import transformer_of
+from rasplens.tasks import Task, compile_for
 from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
 from rasplens.tasks.partial import partial_task
 
@@ -185,6 +187,26 @@ def study_of(
         fitting=replace(scored.on(fitting.ids, fitting.n_drawn), reference=relevance.reference),
         off_distribution=scored.on(_defined(compiled, task, others)),
         distinguishing=distinguishing or {},
+    )
+
+
+def reference_of(program: Any, task: Task) -> CompiledModel:
+    """The compiled program of a comparison.
+
+    Args:
+        program: It, or an s-op, or the name of one of the task's programs, which is compiled.
+        task: What it is asked.
+
+    Raises:
+        RaspLensError: If it is no program, or does not fit the task.
+    """
+    if isinstance(program, CompiledModel | SOp | str):
+        return compile_for(task, program)
+    is_model = transformer_of(program) is not None or hasattr(program, "run_with_hooks")
+    turned = " The program comes first, then the model: turn them round." if is_model else ""
+    raise RaspLensError(
+        "The reference must be a CompiledModel, as compile_program returns it, an s-op, or the name of one of the "
+        f"programs of {task.name!r} ({', '.join(task.programs) or 'none'}); got {program!r}.{turned}"
     )
 
 

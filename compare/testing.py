@@ -33,12 +33,12 @@ from rasplens.compare.experiments.reach import reaching_edges
 from rasplens.compare.models.studied_model import StudiedModel, as_studied_model
 from rasplens.compare.models.vocabulary import GivenVocabulary
 from rasplens.compare.pipeline import compare
-from rasplens.compare.study import study_of
+from rasplens.compare.study import reference_of, study_of
 from rasplens.compare.verdict.verdict import IMPLEMENTS
 from rasplens.compile import UndefinedValue, run
 from rasplens.compile.rasp import Selector, SOp, Value
 from rasplens.errors import RaspLensError
-from rasplens.tasks import Task, as_task, compile_for
+from rasplens.tasks import Task, as_task
 
 CONFIG = CompareConfig(n_inputs=300)
 """How much assertions look at, unless told otherwise."""
@@ -58,8 +58,8 @@ Position = int | str
 
 
 def assert_implements(
-    model: Any,
     program: Any,
+    model: Any,
     task: Task | str,
     *,
     at_least: float = 0.0,
@@ -79,7 +79,7 @@ def assert_implements(
     __tracebackhide__ = True
     task = as_task(task)
     _check_share("at_least", at_least)
-    found = compare(compile_for(task, program), model, task=task, config=config, seed=seed, vocabulary=vocabulary)
+    found = compare(reference_of(program, task), model, task=task, config=config, seed=seed, vocabulary=vocabulary)
     low = [axis.name for axis in found.axes if axis.has_score and axis.score < at_least]
     if found.verdict.answer == IMPLEMENTS and not low:
         return
@@ -159,8 +159,8 @@ def assert_head_attends(
 
 
 def assert_variable_encoded(
-    model: Any,
     program: Any,
+    model: Any,
     variable: str,
     task: Task | str,
     *,
@@ -188,7 +188,7 @@ def assert_variable_encoded(
     __tracebackhide__ = True
     task = as_task(task)
     _check_share("at_least", at_least)
-    compiled = compile_for(task, program)
+    compiled = reference_of(program, task)
     known = [name for name, one in compiled.variables.items() if not one.is_auxiliary]
     if variable not in known:
         raise RaspLensError(

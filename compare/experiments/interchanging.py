@@ -24,10 +24,10 @@ from rasplens.compare.experiments.reach import reaching
 from rasplens.compare.experiments.setup import CONFIG, width_of
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.models.vocabulary import GivenVocabulary
-from rasplens.compare.study import Study, study_of
+from rasplens.compare.study import Study, reference_of, study_of
 from rasplens.errors import RaspLensError
 from rasplens.model import random_streams
-from rasplens.tasks import Task, as_task, compile_for
+from rasplens.tasks import Task, as_task
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +204,7 @@ def _studied(
     vocabulary: GivenVocabulary | None,
 ) -> Study:
     task = as_task(task)
-    return study_of(compile_for(task, program), model, task, get_config(config), seed, vocabulary)
+    return study_of(reference_of(program, task), model, task, get_config(config), seed, vocabulary)
 
 
 def _interchange_pairs(study: Study, part: Pairing, variable: str, seed: int) -> InterchangePairs:

@@ -59,7 +59,7 @@ def evidence(compared, monkeypatch):
 
 def test_a_compiled_program_implements_itself(induction, task, evidence):
     assert_implements(
-        induction, task.programs["induction"], task, at_least=0.95, config=CompareConfig(n_inputs=60), seed=2
+        task.programs["induction"], induction, task, at_least=0.95, config=CompareConfig(n_inputs=60), seed=2
     )
     assert evidence == [
         ("induction", {"task": task, "config": CompareConfig(n_inputs=60), "seed": 2, "vocabulary": None})
@@ -68,7 +68,7 @@ def test_a_compiled_program_implements_itself(induction, task, evidence):
 
 def test_a_model_that_learned_nothing_implements_nothing_and_every_axis_is_shown(noise, induction, task, evidence):
     with pytest.raises(AssertionError) as failed:
-        assert_implements(noise, induction, task)
+        assert_implements(induction, noise, task)
     first, *rest = str(failed.value).splitlines()
     assert first.startswith(
         "Does the model implement 'induction' of task 'copy'? The verdict: does not (answers: does not"
@@ -82,18 +82,18 @@ def test_a_model_that_learned_nothing_implements_nothing_and_every_axis_is_shown
 
 def test_an_axis_below_what_was_asked_is_named(noise, induction, task, evidence):
     with pytest.raises(AssertionError, match=r"Below at_least=0\.9: behaviour, attention, ablation"):
-        assert_implements(noise, induction, task, at_least=0.9)
+        assert_implements(induction, noise, task, at_least=0.9)
 
 
 def test_another_program_with_the_same_answers_is_not_implemented(offset, task, quick):
     """On inputs on which both programs answer alike, the one reads what the other does not."""
     with pytest.raises(AssertionError, match="does not"):
-        assert_implements(offset, task.programs["induction"], task, config=quick)
+        assert_implements(task.programs["induction"], offset, task, config=quick)
 
 
 def test_a_disguised_program_is_still_implemented(hidden, induction, task, brief):
     model, vocabulary = hidden
-    assert_implements(model, induction, task, vocabulary=vocabulary, config=brief)
+    assert_implements(induction, model, task, vocabulary=vocabulary, config=brief)
 
 
 def test_a_head_attends_as_its_selector_says(induction, task):
@@ -142,7 +142,7 @@ def test_a_rule_that_claims_nothing_is_refused(noise, task, rule):
 
 
 def test_a_variable_is_encoded_where_it_is_written(induction, task):
-    assert_variable_encoded(induction, task.programs["induction"], "previous", task)
+    assert_variable_encoded(task.programs["induction"], induction, "previous", task)
     assert_variable_encoded(induction, induction, "previous", task, point=MIDDLE, position="4")
 
 
@@ -159,9 +159,9 @@ def test_a_variable_is_not_encoded_before_it_is_written(induction, task):
 
 def test_a_disguised_variable_is_encoded_and_in_noise_it_is_not(hidden, noise, induction, task):
     model, vocabulary = hidden
-    assert_variable_encoded(model, induction, "previous", task, vocabulary=vocabulary)
+    assert_variable_encoded(induction, model, "previous", task, vocabulary=vocabulary)
     with pytest.raises(AssertionError, match="'previous' is not encoded at"):
-        assert_variable_encoded(noise, induction, "previous", task)
+        assert_variable_encoded(induction, noise, "previous", task)
 
 
 def test_the_edges_of_a_head_by_position_are_critical_one_by_one(offset, task):
@@ -205,13 +205,13 @@ BAD = {
         lambda m, p, t: assert_head_attends(m, 0, 0, one_back, t, config=CompareConfig(n_inputs=1)),
         "n_inputs of a CompareConfig must be a whole number of at least 10; got 1",
     ),
-    "variable": (lambda m, p, t: assert_variable_encoded(m, p, "x", t), "no variable 'x'; it has 'tokens', "),
+    "variable": (lambda m, p, t: assert_variable_encoded(p, m, "x", t), "no variable 'x'; it has 'tokens', "),
     "point": (
-        lambda m, p, t: assert_variable_encoded(m, p, "previous", t, point="x"),
+        lambda m, p, t: assert_variable_encoded(p, m, "previous", t, point="x"),
         "no hook point 'x'; it has",
     ),
-    "position": (lambda m, p, t: assert_variable_encoded(m, p, "previous", t, position=9), "has no position 9"),
-    "dead": (lambda m, p, t: assert_variable_encoded(m, p, "previous", t, position=8), "There are 1, 2, 3, 4"),
+    "position": (lambda m, p, t: assert_variable_encoded(p, m, "previous", t, position=9), "has no position 9"),
+    "dead": (lambda m, p, t: assert_variable_encoded(p, m, "previous", t, position=8), "There are 1, 2, 3, 4"),
     "layer": (lambda m, p, t: assert_edge_critical(m, 2, 1, 0, t), "no layer 2; its layers are 0 to 1"),
     "edge": (lambda m, p, t: assert_edge_critical(m, 0, "1", "2", t), "Position 1 does not see 2"),
     "unread": (lambda m, p, t: assert_edge_not_critical(m, 1, 1, 0, t), "No answer can depend on the edge L1 1→0"),
@@ -230,9 +230,15 @@ def test_a_claim_that_makes_no_sense_is_refused_in_one_line(kind, induction, tas
     assert "\n" not in str(refused.value)
 
 
+def test_the_program_comes_first_as_in_compare(induction, noise, task):
+    for claim in (assert_implements, lambda p, m, t: assert_variable_encoded(p, m, "previous", t)):
+        with pytest.raises(RaspLensError, match="turn them round"):
+            claim(noise, induction, task)
+
+
 def test_programs_and_rules_of_the_wrong_kind_are_refused(induction, task, unchecked):
     with pytest.raises(RaspLensError, match="one of the programs"):
-        assert_implements(induction, 3, task)
+        assert_implements(3, induction, task)
     with pytest.raises(TypeError, match="must be a selector or a function"):
         assert_head_attends(induction, 0, 0, indices, task)
 
