@@ -21,7 +21,7 @@ from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.input_space import batches
 from rasplens.compile.rasp.interpreter import run
 from rasplens.compile.storage.anatomy_files import load_anatomy, save_anatomy
-from rasplens.compile.variable import Subspace
+from rasplens.compile.variable import ObliqueDirections
 from rasplens.errors import RaspLensError
 from rasplens.model import Transformer
 from rasplens.model.reparametrise import Reparametrisation
@@ -193,7 +193,7 @@ class CompiledModel(Anatomy):
         (ids, *_) = self.inputs.sampled_ids(8, seed=0)
         model = self.transformer
         if self.has_bos and self.inputs.visible.all():
-            if any(isinstance(variable.place, Subspace) for variable in self.variables.values()):
+            if any(isinstance(variable.place, ObliqueDirections) for variable in self.variables.values()):
                 raise RaspLensError(
                     "A disguised model whose BOS sees no other position has no bridge: no axis of its residual "
                     "stream tells the BOS. Make the bridge of the model that was disguised."

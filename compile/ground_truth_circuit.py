@@ -34,7 +34,7 @@ Residual = Float[np.ndarray, "batch pos d_model"]
 
 
 @dataclass(frozen=True)
-class Part:
+class CircuitPart:
     """What reads from or writes to the residual stream.
 
     Attributes:
@@ -108,18 +108,18 @@ class AttentionEdge:
     key: int
 
 
-def parts(compiled: Anatomy) -> list[Part]:
+def parts(compiled: Anatomy) -> list[CircuitPart]:
     """The parts of a model, in the order in which they read and write."""
     config = compiled.transformer.config
-    found = [Part(TOKENS)] + ([Part(POSITIONS)] if config.positions == "learned" else [])
+    found = [CircuitPart(TOKENS)] + ([CircuitPart(POSITIONS)] if config.positions == "learned" else [])
     for layer in range(config.n_layers):
-        found += [Part(f"L{layer}H{head}", layer, head=head) for at, head in compiled.heads if at == layer]
+        found += [CircuitPart(f"L{layer}H{head}", layer, head=head) for at, head in compiled.heads if at == layer]
         neurons: dict[str, tuple[int, ...]] = {}
         for (at, start, end), name in compiled.neurons.items():
             if at == layer:
                 neurons[name] = (*neurons.get(name, ()), *range(start, end))
-        found += [Part(f"L{layer} {name}", layer, neurons=own) for name, own in neurons.items()]
-    return [*found, Part(LOGITS, config.n_layers)]
+        found += [CircuitPart(f"L{layer} {name}", layer, neurons=own) for name, own in neurons.items()]
+    return [*found, CircuitPart(LOGITS, config.n_layers)]
 
 
 def run_parts(compiled: Anatomy, ids: Int[np.ndarray, "batch pos"], cut: Cut | None = None) -> np.ndarray:
@@ -138,12 +138,12 @@ def run_parts(compiled: Anatomy, ids: Int[np.ndarray, "batch pos"], cut: Cut | N
     raise AssertionError("the logits are the last part")
 
 
-def _stage(part: Part) -> tuple[int, bool]:
+def _stage(part: CircuitPart) -> tuple[int, bool]:
     """Parts of one stage read the same and do not read each other: the heads of a layer, then its neurons."""
     return part.layer, part.head is None
 
 
-def _write(compiled: Anatomy, part: Part, read: Residual, tokens: np.ndarray) -> Residual:
+def _write(compiled: Anatomy, part: CircuitPart, read: Residual, tokens: np.ndarray) -> Residual:
     """The vector that one part adds to the residual stream."""
     weights, n = compiled.transformer.weights, tokens.shape[1]
     if part.name == TOKENS:

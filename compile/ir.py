@@ -120,7 +120,7 @@ SelectorOp = Select | SelectBest | SelectBestMatch | Conjunction
 
 
 @dataclass(frozen=True, eq=False)
-class Node:
+class GraphNode:
     """One operation of a graph.
 
     Attributes:
@@ -135,7 +135,7 @@ class Node:
 
 
 @dataclass(frozen=True, eq=False)
-class HeldNode(Node):
+class HeldNode(GraphNode):
     """A variable, lowered or finite.
 
     Attributes:
@@ -158,7 +158,7 @@ class LoweredVariable(HeldNode):
 
 
 @dataclass(frozen=True, eq=False)
-class LoweredSelector(Node):
+class LoweredSelector(GraphNode):
     """A selector, which the residual stream does not hold, and the operation that it is."""
 
     op: SelectorOp
@@ -305,7 +305,7 @@ class BosAttentionNode(AttentionNode):
 
 
 @dataclass(frozen=True, eq=False)
-class SelectorNode(Node):
+class SelectorNode(GraphNode):
     """A selector over variables of finitely many values; its subclasses say what it selects.
 
     Attributes:

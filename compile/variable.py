@@ -35,7 +35,7 @@ class Axes:
 
 
 @dataclass(frozen=True, eq=False)
-class Subspace:
+class ObliqueDirections:
     """Directions that are no axes, in the stream of a disguised model.
 
     Attributes:
@@ -69,7 +69,7 @@ class Variable:
     encoding: Encoding
     values: tuple[Value, ...]
     columns: Float[np.ndarray, "d_model _"]
-    place: Axes | Subspace
+    place: Axes | ObliqueDirections
     written_at: str
     is_view: bool = False
     is_auxiliary: bool = False
@@ -96,7 +96,7 @@ class Variable:
         Raises:
             RaspLensError: If they are none, as in a disguised model.
         """
-        if isinstance(self.place, Subspace):
+        if isinstance(self.place, ObliqueDirections):
             raise RaspLensError(
                 f"{self.name!r} lies along no axes of the residual stream: its model is disguised. Use `read`, or "
                 "`projector` for what of a stream lies along it."
@@ -106,14 +106,18 @@ class Variable:
     @property
     def projector(self) -> Float[np.ndarray, "d_model d_model"]:
         """What to multiply a residual stream by for the part of it that lies along its directions."""
-        if isinstance(self.place, Subspace):
+        if isinstance(self.place, ObliqueDirections):
             return self.place.reads @ self.place.writes
         projector = np.zeros(2 * self.columns.shape[:1])
         projector[self.place.directions, self.place.directions] = 1
         return projector
 
     def __repr__(self) -> str:
-        place = "turned" if isinstance(self.place, Subspace) else f"directions {self.place.directions.tolist()}"
+        place = (
+            "turned"
+            if isinstance(self.place, ObliqueDirections)
+            else f"directions {self.place.directions.tolist()}"
+        )
         return f"<Variable {self.name!r}: {self.encoding.value}, {len(self.values)} values, {place}>"
 
     def in_basis(self, change: ChangeOfBasis) -> "Variable":
@@ -185,10 +189,10 @@ def nearest(
     return xp.where(is_defined, codes, -1), errors
 
 
-def _turned(place: Axes | Subspace, change: ChangeOfBasis) -> Subspace:
+def _turned(place: Axes | ObliqueDirections, change: ChangeOfBasis) -> ObliqueDirections:
     if isinstance(place, Axes):
-        return Subspace(change.writes[place.directions], change.reads[:, place.directions])
-    return Subspace(place.writes @ change.writes, change.reads @ place.reads)
+        return ObliqueDirections(change.writes[place.directions], change.reads[:, place.directions])
+    return ObliqueDirections(place.writes @ change.writes, change.reads @ place.reads)
 
 
 def _nearest_onehot(coordinates: Any, xp: ModuleType) -> tuple[Any, Any]:

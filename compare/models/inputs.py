@@ -38,7 +38,7 @@ LEAST_HELD_OUT = 40
 
 
 @dataclass(frozen=True, eq=False)
-class Inputs:
+class DrawnInputs:
     """Inputs of a task.
 
     Attributes:
@@ -68,7 +68,7 @@ def enough_held_out(task: Task) -> bool:
     return len(task.held_out) >= LEAST_HELD_OUT
 
 
-def scored_inputs(task: Task, program: SOp, n: int, rng: np.random.Generator) -> Inputs:
+def scored_inputs(task: Task, program: SOp, n: int, rng: np.random.Generator) -> DrawnInputs:
     """Held-out inputs to score on: those that are drawn, and some with rare answers behind them.
 
     Args:
@@ -89,7 +89,7 @@ def scored_inputs(task: Task, program: SOp, n: int, rng: np.random.Generator) ->
     return _with_rare(task, program, drawn, others)
 
 
-def fitting_inputs(task: Task, program: SOp, n: int, rng: np.random.Generator) -> Inputs:
+def fitting_inputs(task: Task, program: SOp, n: int, rng: np.random.Generator) -> DrawnInputs:
     """Inputs to fit and to choose on, none of them held out; see `scored_inputs`."""
     drawn = task.sample(rng, n)
     return _with_rare(task, program, drawn, lambda: task.sample(rng, DRAWN))
@@ -121,12 +121,14 @@ def balanced(
     return rng.choice(len(inputs), n, p=share)
 
 
-def _with_rare(task: Task, program: SOp, drawn: Int[np.ndarray, "drawn pos"], others: Callable[[], Ids]) -> Inputs:
+def _with_rare(
+    task: Task, program: SOp, drawn: Int[np.ndarray, "drawn pos"], others: Callable[[], Ids]
+) -> DrawnInputs:
     """Inputs, and behind them others with answers that hardly any of them has."""
     said, most = task.answers(program, drawn), int(MOST_RARE * len(drawn))
     counts = np.bincount(said[said >= 0], minlength=len(task.outputs))
     if (counts >= ENOUGH).all():
-        return Inputs(drawn, len(drawn))
+        return DrawnInputs(drawn, len(drawn))
     known = {row.tobytes() for row in drawn}
     pool = np.unique(others(), axis=0)
     pool = pool[[row.tobytes() not in known for row in pool.astype(drawn.dtype)]]
@@ -136,7 +138,7 @@ def _with_rare(task: Task, program: SOp, drawn: Int[np.ndarray, "drawn pos"], ot
         lacking = ENOUGH - counts[code] - int(has[taken, code].sum())
         found = [row for row in np.flatnonzero(has[:, code]).tolist() if row not in taken]
         taken += found[: max(0, min(lacking, most - len(taken)))]
-    return Inputs(np.concatenate([drawn, pool[taken]]), len(drawn))
+    return DrawnInputs(np.concatenate([drawn, pool[taken]]), len(drawn))
 
 
 def _has(said: Int[np.ndarray, "input answer"], n_codes: int) -> Bool[np.ndarray, "input code"]:

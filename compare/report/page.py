@@ -22,7 +22,7 @@ from rasplens.compare.report.findings import Paragraph, paragraphs
 from rasplens.compare.report.glossary import GLOSSARY
 from rasplens.compare.report.sections import SECTIONS, SHOWN_IN, WIDE, Section
 from rasplens.compare.report.sentences import table
-from rasplens.compare.report.where import Found, heads_found, variables_found
+from rasplens.compare.report.where import Located, heads_found, variables_found
 from rasplens.compare.report.worked_input import worked_input
 from rasplens.compare.verdict.headline import headline
 from rasplens.model.storage import write_atomically
@@ -75,7 +75,7 @@ class ShownTable:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class SectionContent:
     """A section with what there is to show in it."""
 
     section: Section
@@ -83,8 +83,8 @@ class Part:
     figures: tuple[ShownFigure, ...]
     tabs: Mapping[str, tuple[ShownFigure, ...]]
     tables: tuple[ShownTable, ...]
-    variables: tuple[Found, ...]
-    heads: tuple[Found, ...]
+    variables: tuple[Located, ...]
+    heads: tuple[Located, ...]
     attention: AttentionView | None
 
     @property
@@ -155,7 +155,7 @@ def _colours(name: str) -> dict[str, Any]:
     return dict(template)
 
 
-def _parts(comparison: Comparison) -> list[Part]:
+def _parts(comparison: Comparison) -> list[SectionContent]:
     """The sections that have something to show, each with its findings; other findings stand with the evidence."""
     made = {name: _figure(name, figure) for name, figure in figures(comparison).items()}
     tables = {name: _table(name, frame) for name, frame in _tables(comparison).items()}
@@ -166,7 +166,7 @@ def _parts(comparison: Comparison) -> list[Part]:
             title: tuple(made[name] for name in names if name in made) for title, names in section.tabs.items()
         }
         is_where = section.name == "where"
-        part = Part(
+        part = SectionContent(
             section=section,
             findings=(),
             figures=tuple(made[name] for name in section.figures if name in made),

@@ -27,7 +27,7 @@ SCORES = {
 
 
 @dataclass(frozen=True)
-class Found:
+class Located:
     """A part of the program.
 
     Attributes:
@@ -45,7 +45,7 @@ class Found:
     evidence: str
 
 
-def variables_found(comparison: Comparison) -> list[Found]:
+def variables_found(comparison: Comparison) -> list[Located]:
     """Each claim on variables, with its place and the scores of the interchange there."""
     sites = {row["variable"]: row for row in table(comparison, "interchange").to_dict(orient="records")}
     found = []
@@ -55,7 +55,7 @@ def variables_found(comparison: Comparison) -> list[Found]:
             site = sites.get(names[0]) if len(names) == 1 else None
             where = f"{site['point']} ({site['method']}, rank {site['rank']:.0f})" if site else "–"
             evidence = f"{claim.reason[0].upper()}{claim.reason[1:]}." + (f" {_scores(site)}." if site else "")
-            found.append(Found(" and ".join(names), where, claim.status, score_text(claim), evidence))
+            found.append(Located(" and ".join(names), where, claim.status, score_text(claim), evidence))
     return found
 
 
@@ -64,7 +64,7 @@ def _scores(site: Mapping[str, Any]) -> str:
     return ", ".join(f"{title} {score:.2f}" for title, score in known.items() if score == score)
 
 
-def heads_found(comparison: Comparison) -> list[Found]:
+def heads_found(comparison: Comparison) -> list[Located]:
     """Each compiled head, the learned head that attends most like it, and the claims on what it gathers.
 
     Where several are about a head, the status is that of the first that could be tested.
@@ -82,7 +82,7 @@ def heads_found(comparison: Comparison) -> list[Found]:
             evidence += f". {claim.words}: {score_text(claim)}; {claim.reason}"
         status: Status = next((claim.status for claim in claims if claim.status != UNTESTABLE), UNTESTABLE)
         what = f"{head_name(compiled)}, {row['variable']}"
-        heads.append(Found(what, head_name(learned), status, f"{row['similarity']:.2f}", f"{evidence}."))
+        heads.append(Located(what, head_name(learned), status, f"{row['similarity']:.2f}", f"{evidence}."))
     return heads
 
 

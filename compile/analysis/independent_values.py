@@ -21,8 +21,8 @@ from rasplens.compile.analysis.selection_size import most_selected
 from rasplens.compile.ir import (
     UNDEFINED,
     FiniteNode,
+    GraphNode,
     LoweredVariable,
-    Node,
     PredicateNode,
     SelectBestNode,
     VariableNode,
@@ -92,7 +92,7 @@ class IndependentValues:
             possible_codes(self.nodes, otherwise, condition, ~truth & is_defined),
         )
 
-    def key_and_query(self, node: Node) -> Bool[np.ndarray, "key query"]:
+    def key_and_query(self, node: GraphNode) -> Bool[np.ndarray, "key query"]:
         """Which codes of a key and of a query may come together in a sequence, undefined last."""
         keys, queries = node.inputs[:2]
         check_combinations(node, [variable_at(self.nodes, i) for i in (keys, queries)], self.limits)
@@ -169,7 +169,7 @@ class IndependentValues:
         return int(self.space.visible.sum(axis=1).max())
 
 
-def check_combinations(node: Node, inputs: Sequence[VariableNode], limits: CompileLimits) -> None:
+def check_combinations(node: GraphNode, inputs: Sequence[VariableNode], limits: CompileLimits) -> None:
     """Refuses an operation of too many pairs.
 
     Raises:

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Int
 from rasplens.compile.analysis.domains import ValuesError
 from rasplens.compile.analysis.possible_codes import Possible
 from rasplens.compile.analysis.table_evaluation import Trace, trace_node
-from rasplens.compile.ir import UNDEFINED, FiniteNode, LoweredVariable, Node, variable_at
+from rasplens.compile.ir import UNDEFINED, FiniteNode, GraphNode, LoweredVariable, variable_at
 from rasplens.compile.limits import CompileLimits
 from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.input_space import InputSpace
@@ -79,7 +79,7 @@ class ObservedValues:
                 codes[found.codes[branch][is_known & wanted[found.codes[condition]]]] = True
         return taken[0], taken[1]
 
-    def key_and_query(self, node: Node) -> Bool[np.ndarray, "key query"]:
+    def key_and_query(self, node: GraphNode) -> Bool[np.ndarray, "key query"]:
         """Which codes of a key and of a query come together in a sequence, undefined last."""
         met = self._table(node, node.inputs[:2])
         for found in self.traces:
@@ -156,7 +156,7 @@ class ObservedValues:
             selected = selected & ~is_unknown[:, :, None]
             yield selected, np.broadcast_to(found.codes[source][:, None, :], selected.shape)
 
-    def _table(self, node: Node, inputs: Iterable[int]) -> np.ndarray:
+    def _table(self, node: GraphNode, inputs: Iterable[int]) -> np.ndarray:
         """A table over the codes of some variables, nothing in it yet.
 
         Raises:

@@ -41,12 +41,12 @@ from rasplens.compile.ir import (
     FiniteGraph,
     FiniteNode,
     Graph,
+    GraphNode,
     IndicesNode,
     LinearNode,
     LookupNode,
     LoweredSelector,
     LoweredVariable,
-    Node,
     PredicateNode,
     SelectBestNode,
     SelectorNode,
@@ -422,14 +422,14 @@ def _predicate_table(
     return table, raises
 
 
-def _in_order(node: Node, scores: Iterable[Value]) -> list[Value]:
+def _in_order(node: GraphNode, scores: Iterable[Value]) -> list[Value]:
     try:
         return sorted(scores)
     except TypeError as error:
         raise ValuesError(f"The scores of {node.name!r} cannot be put in order: {error}.", node.expr) from None
 
 
-def _call(node: Node, function: Callable[..., Value], *arguments: Value) -> Value:
+def _call(node: GraphNode, function: Callable[..., Value], *arguments: Value) -> Value:
     """A function's value.
 
     Raises:
@@ -449,7 +449,7 @@ def _call(node: Node, function: Callable[..., Value], *arguments: Value) -> Valu
     return value
 
 
-def _check_value(node: Node, value: Value) -> None:
+def _check_value(node: GraphNode, value: Value) -> None:
     if value is not None and not is_value(value):
         raise CompileError(
             f"The function of {node.name!r} returned {value!r}, of type {type(value).__name__}; values are None, "

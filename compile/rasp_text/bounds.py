@@ -21,7 +21,7 @@ LONGEST_TEXT = 200_000
 
 
 @dataclass
-class Steps:
+class StepBudget:
     """The steps that a text may still take, with all that it loads."""
 
     left: int = MOST_STEPS

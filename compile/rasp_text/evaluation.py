@@ -16,7 +16,7 @@ from lark import Tree
 
 from rasplens.compile import rasp
 from rasplens.compile.errors import RaspTextError
-from rasplens.compile.rasp_text.bounds import Steps, bounded, check_bits
+from rasplens.compile.rasp_text.bounds import StepBudget, bounded, check_bits
 from rasplens.compile.rasp_text.builtins import COMPARISONS, contained, mapped, negation, select, where
 from rasplens.compile.rasp_text.kinds import is_atom, is_static, kind_of
 from rasplens.compile.rasp_text.names import RESERVED, Function, Names
@@ -36,7 +36,7 @@ Load = Callable[[str, Source, Branch], Mapping[str, Any]]
 """From the name of a file, who loads it and where, the values of that file's public names."""
 
 
-class Evaluation:
+class TextEvaluation:
     """Runs the statements of one text, or of one call.
 
     Args:
@@ -47,7 +47,7 @@ class Evaluation:
         depth: How many calls this one is in.
     """
 
-    def __init__(self, source: Source, names: Names, load: Load, steps: Steps, depth: int = 0) -> None:
+    def __init__(self, source: Source, names: Names, load: Load, steps: StepBudget, depth: int = 0) -> None:
         self.source, self.names, self.load, self.steps, self.depth = source, names, load, steps, depth
 
     def visit(self, tree: Branch) -> Any:
@@ -232,7 +232,7 @@ class Evaluation:
         if self.depth >= DEEPEST:
             raise self.source.error(f"{function.name!r} is called within itself without end.", tree.meta)
         names = Names(function.names, dict(zip(function.parameters, values, strict=True)))
-        inner = Evaluation(function.source, names, self.load, self.steps, self.depth + 1)
+        inner = TextEvaluation(function.source, names, self.load, self.steps, self.depth + 1)
         for statement in function.body:
             inner.visit(statement)
         results = inner._values(function.result)
@@ -272,9 +272,9 @@ class Evaluation:
             raise self.source.error(f"a loop runs over a list or a dict; this is {kind_of(over)}.", tree.meta)
         return list(over)
 
-    def _each(self, names: Branch, over: Branch) -> Iterator[Evaluation]:
+    def _each(self, names: Branch, over: Branch) -> Iterator[TextEvaluation]:
         for value in self._items(over):
-            inner = Evaluation(self.source, Names(self.names), self.load, self.steps, self.depth + 1)
+            inner = TextEvaluation(self.source, Names(self.names), self.load, self.steps, self.depth + 1)
             inner._set(self._names(names), value)
             yield inner
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rasplens.compile import rasp
-from rasplens.compile.rasp_text.bounds import LONGEST_TEXT, Steps
+from rasplens.compile.rasp_text.bounds import LONGEST_TEXT, StepBudget
 from rasplens.compile.rasp_text.builtins import BUILTINS
 from rasplens.compile.rasp_text.names import Names
 from rasplens.compile.rasp_text.parser import Source, parse
@@ -69,7 +69,7 @@ def parse_rasp(text: str, name: str = "<text>") -> RaspFile:
 
 
 def _defined(source: Source, path: Path) -> RaspFile:
-    found = _values(source, path, (), {**BUILTINS, **_library()}, Steps())
+    found = _values(source, path, (), {**BUILTINS, **_library()}, StepBudget())
     public = {name: value for name, value in found.items() if not name.startswith("_")}
     return RaspFile(
         source.name,
@@ -80,10 +80,10 @@ def _defined(source: Source, path: Path) -> RaspFile:
 
 
 def _values(
-    source: Source, path: Path, loading: tuple[Path, ...], known: Mapping[str, Any], steps: Steps
+    source: Source, path: Path, loading: tuple[Path, ...], known: Mapping[str, Any], steps: StepBudget
 ) -> dict[str, Any]:
     """The values of all names that a text assigns, in the order of their last assignment."""
-    from rasplens.compile.rasp_text.evaluation import Evaluation
+    from rasplens.compile.rasp_text.evaluation import TextEvaluation
 
     def load(file: str, by: Source, tree: Any) -> Mapping[str, Any]:
         wanted = (path.parent / file) if file.endswith(".rasp") else path.parent / f"{file}.rasp"
@@ -97,13 +97,13 @@ def _values(
         return {name: value for name, value in found.items() if not name.startswith("_")}
 
     names = Names(Names(own=dict(known)))
-    Evaluation(source, names, load, steps).visit(parse(source))
+    TextEvaluation(source, names, load, steps).visit(parse(source))
     return names.own
 
 
 @cache
 def _library() -> Mapping[str, Any]:
-    return _values(_source(LIBRARY), LIBRARY, (), BUILTINS, Steps())
+    return _values(_source(LIBRARY), LIBRARY, (), BUILTINS, StepBudget())
 
 
 def _source(path: Path) -> Source:

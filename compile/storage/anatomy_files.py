@@ -24,7 +24,7 @@ from rasplens.compile.rasp.interpreter import expressions
 from rasplens.compile.rasp.language import PRIMITIVES
 from rasplens.compile.rasp.values import plain, value_key
 from rasplens.compile.storage.structure import check_structure, widths
-from rasplens.compile.variable import Axes, Subspace, Variable
+from rasplens.compile.variable import Axes, ObliqueDirections, Variable
 from rasplens.errors import RaspLensError
 from rasplens.model import StorageError, Transformer, load, load_provenance, save
 from rasplens.model.storage import reading
@@ -171,16 +171,16 @@ def _variable_from_json(found: Json, d_model: int) -> Variable:
     )
 
 
-def _place_to_json(place: Axes | Subspace) -> Json:
+def _place_to_json(place: Axes | ObliqueDirections) -> Json:
     if isinstance(place, Axes):
         return {"directions": place.directions.tolist()}
     return {"subspace": {"writes": place.writes.tolist(), "reads": place.reads.tolist()}}
 
 
-def _place_from_json(found: Json) -> Axes | Subspace:
+def _place_from_json(found: Json) -> Axes | ObliqueDirections:
     if "directions" in found:
         return Axes(np.array(found["directions"], dtype=int))
-    return Subspace(**{name: np.array(matrix) for name, matrix in found["subspace"].items()})
+    return ObliqueDirections(**{name: np.array(matrix) for name, matrix in found["subspace"].items()})
 
 
 def _program_to_json(program: rasp.SOp, arguments: Mapping[int, Sequence[Value]]) -> list[Json]:

@@ -53,7 +53,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class CompressionSteps:
     """What a compression runs.
 
     Attributes:
@@ -126,7 +126,7 @@ def build_loss(
 
 def build_steps(
     compiled: CompiledModel, pool: Examples, recipe: CompressionRecipe, output_loss: OutputLoss
-) -> Steps:
+) -> CompressionSteps:
     """The programs that train maps for a compiled model.
 
     Args:
@@ -171,7 +171,7 @@ def build_steps(
         state, (output, layers) = for_members(of_member)(state, seeds)
         return state, output, layers
 
-    return Steps(begin, run)
+    return CompressionSteps(begin, run)
 
 
 def build_optimiser(recipe: CompressionRecipe) -> optax.GradientTransformation:

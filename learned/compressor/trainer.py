@@ -16,13 +16,13 @@ from rasplens.learned.compressor.examples import Examples
 from rasplens.learned.compressor.projection import fitted_map, reading_errors
 from rasplens.learned.compressor.recipe import CompressionRecipe, OutputLoss
 from rasplens.learned.compressor.report import CompressionReport
-from rasplens.learned.compressor.steps import State, Steps, build_steps, first_maps
+from rasplens.learned.compressor.steps import CompressionSteps, State, build_steps, first_maps
 from rasplens.learned.errors import TrainingError
-from rasplens.learned.training.loop import Job, Standing
+from rasplens.learned.training.loop import ChunkedRun, RunState
 
 
 @dataclass(frozen=True, eq=False)
-class MapTraining(Job[CompressionReport]):
+class MapTraining(ChunkedRun[CompressionReport]):
     """The training of maps of some widths and seeds, every heat of each.
 
     The standing's arrays are the `State` of every heat of every member; its notes say how many steps are done,
@@ -46,7 +46,7 @@ class MapTraining(Job[CompressionReport]):
     report = CompressionReport
 
     @cached_property
-    def steps(self) -> Steps:
+    def steps(self) -> CompressionSteps:
         """The compiled programs."""
         return build_steps(self.compiled, self.pool, self.recipe, self.output_loss)
 
@@ -73,7 +73,7 @@ class MapTraining(Job[CompressionReport]):
         blank = jnp.zeros((len(self.seeds), self.compiled.transformer.config.d_model, width))
         return jax.eval_shape(self.steps.begin, blank, jnp.ones(len(self.seeds)))
 
-    def first(self) -> Standing[CompressionReport]:
+    def first(self) -> RunState[CompressionReport]:
         """Every member's standing after the trial: of each heat, from the start that came furthest.
 
         Some starts get stuck; and which learning rate goes further in the end cannot be told early.
@@ -90,13 +90,13 @@ class MapTraining(Job[CompressionReport]):
             best = np.stack([np.array(heat)[losses[:, heat].argmin(axis=1)] for heat in recipe.heats], axis=1)
             chosen = (best + recipe.starts * np.arange(n)[:, None]).ravel()
             state = jax.tree.map(lambda array: array[chosen], state)
-        return Standing(state, {"step": step, "histories": [[] for _ in self.seeds]})
+        return RunState(state, {"step": step, "histories": [[] for _ in self.seeds]})
 
-    def is_done(self, at: Standing[CompressionReport]) -> bool:
+    def is_done(self, at: RunState[CompressionReport]) -> bool:
         """Whether all steps are done."""
         return at.notes["step"] >= self.recipe.steps
 
-    def chunk(self, at: Standing[CompressionReport]) -> Standing[CompressionReport]:
+    def chunk(self, at: RunState[CompressionReport]) -> RunState[CompressionReport]:
         """The standing after another chunk, with a report of each member's heat that leads.
 
         Raises:
@@ -111,7 +111,7 @@ class MapTraining(Job[CompressionReport]):
             for history, own in zip(at.notes["histories"], losses.tolist(), strict=True)
         ]
         new = self._reports(step, losses[leading_heats(state, len(self.recipe.heats))])
-        return Standing(state, {"step": step, "histories": histories}, (*at.reports, *new))
+        return RunState(state, {"step": step, "histories": histories}, (*at.reports, *new))
 
     def _first_maps(self, every: Sequence[tuple[int, int, int]]) -> Float[np.ndarray, "start D d"]:
         """Random ones, the last starts of each member fitted."""

@@ -21,7 +21,7 @@ from jaxtyping import Bool, Int
 
 from rasplens.compile import CompiledModel
 from rasplens.compile.variable import nearest
-from rasplens.learned.siit.circuit import Circuit, Node, Part, nodes_of
+from rasplens.learned.siit.circuit import Circuit, CompiledPart, Node, nodes_of
 from rasplens.model import HookedModel, Transformer
 from rasplens.model.forward import Hook, forward
 from rasplens.model.random_streams import rng
@@ -206,7 +206,7 @@ def _set(node: Node, given: torch.Tensor, where: torch.Tensor) -> tuple[str, Cal
 def program_answers(
     compiled: CompiledModel,
     task: Task,
-    part: Part,
+    part: CompiledPart,
     base: Int[np.ndarray, "pair pos"],
     source: Int[np.ndarray, "pair pos"],
     taken: Bool[np.ndarray, "pair pos"],

@@ -53,7 +53,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Part:
+class CompiledPart:
     """What a node of a model stands for: a part of the compiled model.
 
     Attributes:
@@ -76,22 +76,22 @@ class Part:
         return f"{' and '.join(map(repr, self.variables))} ({heads or Node(self.layer)})"
 
 
-Circuit = Mapping[Node, Part]
+Circuit = Mapping[Node, CompiledPart]
 
 
 def circuit_of(compiled: CompiledModel) -> Circuit:
     """The nodes that compute a program's variables, each with what it stands for, in forward order."""
-    found: dict[Node, Part] = {}
+    found: dict[Node, CompiledPart] = {}
     for layer in range(compiled.transformer.config.n_layers):
         by_variable: dict[str, list[int]] = {}
         for (of_layer, head), name in sorted(compiled.heads.items()):
             if of_layer == layer:
                 by_variable.setdefault(name, []).append(head)
         for place, (name, heads) in enumerate(by_variable.items()):
-            found[Node(layer, place)] = Part((name,), layer, tuple(heads))
+            found[Node(layer, place)] = CompiledPart((name,), layer, tuple(heads))
         names = [name for (of_layer, *_), name in sorted(compiled.neurons.items()) if of_layer == layer]
         if names:
-            found[Node(layer)] = Part(tuple(dict.fromkeys(names)), layer)
+            found[Node(layer)] = CompiledPart(tuple(dict.fromkeys(names)), layer)
     return found
 
 

@@ -14,8 +14,8 @@ from rasplens.learned.learned_model import LearnedModel, load_learned
 from rasplens.learned.siit.accuracy import ImplementationAccuracy, implementation_accuracy
 from rasplens.learned.siit.circuit import (
     Circuit,
+    CompiledPart,
     Node,
-    Part,
     check_has_nodes,
     check_has_parts,
     check_trainable,
@@ -121,7 +121,7 @@ def train_to_implement(
     chosen = circuit_of(compiled) if circuit is None else circuit
     for node, part in chosen.items():
         expect(node, Node, "A circuit maps nodes to parts, as `circuit_of` does: Node(layer, head)")
-        expect(part, Part, "A circuit maps nodes to parts, those of `circuit_of`")
+        expect(part, CompiledPart, "A circuit maps nodes to parts, those of `circuit_of`")
     check_has_nodes(architecture, chosen)
     if circuit is not None:
         check_has_parts(compiled, chosen)

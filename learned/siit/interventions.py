@@ -9,7 +9,7 @@ import numpy as np
 
 from rasplens.compile import CompiledModel
 from rasplens.compile.variable import nearest
-from rasplens.learned.siit.circuit import Circuit, Node, Part
+from rasplens.learned.siit.circuit import Circuit, CompiledPart, Node
 from rasplens.model import Transformer
 from rasplens.model.forward import forward
 from rasplens.model.random_streams import rng
@@ -48,7 +48,7 @@ class Patch(Protocol):
         ...
 
 
-class Interchange(NamedTuple):
+class NodeInterchange(NamedTuple):
     """What is taken from where.
 
     Attributes:
@@ -69,7 +69,7 @@ Runner = Callable[..., tuple[jax.Array, Outputs]]
 """From weights and tokens, the logits and what the nodes give; an interchange takes some of it from elsewhere."""
 
 
-def runner(model: Transformer, nodes: Sequence[Node | Part], offset: int = 0) -> Runner:
+def runner(model: Transformer, nodes: Sequence[Node | CompiledPart], offset: int = 0) -> Runner:
     """The forward pass of a model with its nodes, or a compiled model's parts, open to interchange.
 
     Args:
@@ -124,7 +124,7 @@ def oracle(compiled: CompiledModel, circuit: Circuit, task: Task) -> Callable[..
     weights = {name: jnp.asarray(array) for name, array in compiled.transformer.weights.items()}
     decode = _decoder(compiled, task)
 
-    def answers(ids: jax.Array, interchange: Interchange | None = None) -> jax.Array:
+    def answers(ids: jax.Array, interchange: NodeInterchange | None = None) -> jax.Array:
         logits, given = run(weights, ids)
         if interchange is not None:
             logits, _ = run(weights, ids, interchange, given)

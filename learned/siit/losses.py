@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import optax
 
 from rasplens.learned.siit.circuit import Circuit, Node
-from rasplens.learned.siit.interventions import Interchange, Runner
+from rasplens.learned.siit.interventions import NodeInterchange, Runner
 from rasplens.learned.siit.recipe import SIITRecipe
 from rasplens.tasks import Task
 from rasplens.tasks.task import Ids
@@ -30,7 +30,7 @@ HELD = 0.5
 """How often the rest, under interchange, is held as it is on the input itself; else it is of other inputs."""
 
 
-class Inputs(NamedTuple):
+class InputBatch(NamedTuple):
     """What a model is trained on.
 
     Attributes:
@@ -41,15 +41,15 @@ class Inputs(NamedTuple):
     ids: jax.Array
     asked: jax.Array
 
-    def some(self, key: jax.Array, n: int) -> "Inputs":
+    def some(self, key: jax.Array, n: int) -> "InputBatch":
         """Random ones of them."""
         rows = jax.random.randint(key, (n,), 0, len(self.ids))
-        return Inputs(self.ids[rows], self.asked[rows])
+        return InputBatch(self.ids[rows], self.asked[rows])
 
 
-def inputs_of(task: Task, ids: Ids) -> Inputs:
+def inputs_of(task: Task, ids: Ids) -> InputBatch:
     """A task's inputs."""
-    return Inputs(jnp.asarray(ids), jnp.asarray(task.is_asked(ids)))
+    return InputBatch(jnp.asarray(ids), jnp.asarray(task.is_asked(ids)))
 
 
 def losses(
@@ -80,7 +80,7 @@ def losses(
     outside = jnp.asarray([i for i, node in enumerate(nodes) if node not in circuit])
     read = jnp.asarray(task.loss_positions)
 
-    def found(weights: dict[str, jax.Array], inputs: Inputs, key: jax.Array) -> dict[str, jax.Array]:
+    def found(weights: dict[str, jax.Array], inputs: InputBatch, key: jax.Array) -> dict[str, jax.Array]:
         ids, asked = inputs
         of_circuit, of_rest = jax.random.split(key)
         clean, given = run(weights, ids)
@@ -105,13 +105,13 @@ def losses(
     return found
 
 
-def _of_all_nodes(part: Interchange, those: jax.Array, n_nodes: int) -> Interchange:
+def _of_all_nodes(part: NodeInterchange, those: jax.Array, n_nodes: int) -> NodeInterchange:
     """An interchange of some nodes as one of all, of which the others are left as they are."""
     taken = jnp.zeros((n_nodes, *part.taken.shape[1:]), bool).at[those].set(part.taken)
-    return Interchange(taken, jnp.zeros((n_nodes, part.source.shape[1]), int).at[those].set(part.source))
+    return NodeInterchange(taken, jnp.zeros((n_nodes, part.source.shape[1]), int).at[those].set(part.source))
 
 
-def _and_the_rest(whole: Interchange, outside: jax.Array, both: float, key: jax.Array) -> Interchange:
+def _and_the_rest(whole: NodeInterchange, outside: jax.Array, both: float, key: jax.Array) -> NodeInterchange:
     """The same with all nodes outside of the circuit from other inputs, or held, on a share of the inputs."""
     which, whence, how = jax.random.split(key, 3)
     n = whole.source.shape[1]
@@ -119,7 +119,7 @@ def _and_the_rest(whole: Interchange, outside: jax.Array, both: float, key: jax.
     others = jax.random.randint(whence, (len(outside), n), 0, n)
     held = jax.random.bernoulli(how, HELD, (n,))
     taken = whole.taken.at[outside].set(jnp.broadcast_to(rows, whole.taken.shape[1:]))
-    return Interchange(taken, whole.source.at[outside].set(jnp.where(held, jnp.arange(n), others)))
+    return NodeInterchange(taken, whole.source.at[outside].set(jnp.where(held, jnp.arange(n), others)))
 
 
 def readout(node: Node, kind: str = "W") -> str:
@@ -137,7 +137,7 @@ def _readout_error(
     return jnp.mean((own @ weights[readout(node)] + weights[readout(node, "b")] - wanted) ** 2)
 
 
-def random_interchange(key: jax.Array, n_nodes: int, n: int, n_pos: int) -> Interchange:
+def random_interchange(key: jax.Array, n_nodes: int, n: int, n_pos: int) -> NodeInterchange:
     """For each input, some nodes, each at some positions, from one of two other inputs."""
     how, which, one, where, at, source, first_or_second = jax.random.split(key, 7)
     several = jax.random.bernoulli(which, 0.5, (n_nodes, n))
@@ -147,7 +147,7 @@ def random_interchange(key: jax.Array, n_nodes: int, n: int, n_pos: int) -> Inte
     positions = everywhere | jax.random.bernoulli(at, 0.5, (n_nodes, n, n_pos))
     sources = jax.random.randint(source, (2, n), 0, n)
     chosen = jax.random.randint(first_or_second, (n_nodes, n), 0, 2)
-    return Interchange(nodes[:, :, None] & positions, sources[chosen, jnp.arange(n)])
+    return NodeInterchange(nodes[:, :, None] & positions, sources[chosen, jnp.arange(n)])
 
 
 def cross_entropy(logits: jax.Array, targets: jax.Array, asked: jax.Array) -> jax.Array:

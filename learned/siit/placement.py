@@ -6,18 +6,18 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from rasplens.compile import CompiledModel
 from rasplens.errors import RaspLensError
-from rasplens.learned.siit.circuit import Circuit, Node, Part
+from rasplens.learned.siit.circuit import Circuit, CompiledPart, Node
 
 LEAST_SHARE = 1e-6
 """Below this all shares are alike, when each part gets its node."""
 
 
-def could_stand_for(parts: tuple[Part, ...], nodes: tuple[Node, ...]) -> Bool[np.ndarray, "part node"]:
+def could_stand_for(parts: tuple[CompiledPart, ...], nodes: tuple[Node, ...]) -> Bool[np.ndarray, "part node"]:
     """Heads for what heads gather, MLPs for what neurons compute."""
     return np.array([[bool(part.heads) == node.is_head for node in nodes] for part in parts])
 
 
-def reads(compiled: CompiledModel, parts: tuple[Part, ...]) -> frozenset[tuple[int, int]]:
+def reads(compiled: CompiledModel, parts: tuple[CompiledPart, ...]) -> frozenset[tuple[int, int]]:
     """Which part, the second of each two, reads which other one."""
     graph = compiled.circuit()
     of = {name: part for part, names in enumerate(map(_names, parts)) for name in names}
@@ -25,7 +25,7 @@ def reads(compiled: CompiledModel, parts: tuple[Part, ...]) -> frozenset[tuple[i
     return frozenset((a, b) for a, b in ends if a is not None and b is not None and a != b)
 
 
-def _names(part: Part) -> list[str]:
+def _names(part: CompiledPart) -> list[str]:
     """As the ground-truth circuit calls its heads, or the neurons of its variables."""
     if part.heads:
         return [str(Node(part.layer, head)) for head in part.heads]
@@ -34,7 +34,7 @@ def _names(part: Part) -> list[str]:
 
 def placed(
     shares: Float[np.ndarray, "part node"],
-    parts: tuple[Part, ...],
+    parts: tuple[CompiledPart, ...],
     nodes: tuple[Node, ...],
     order: frozenset[tuple[int, int]],
 ) -> Circuit:

@@ -20,9 +20,9 @@ from jaxtyping import Float
 from rasplens.compile import CompiledModel
 from rasplens.compile.rasp import SOp
 from rasplens.learned.architecture import Architecture
-from rasplens.learned.siit.circuit import Circuit, Node, Part, check_trainable, circuit_of, nodes_of
+from rasplens.learned.siit.circuit import Circuit, CompiledPart, Node, check_trainable, circuit_of, nodes_of
 from rasplens.learned.siit.interventions import oracle, runner
-from rasplens.learned.siit.losses import Inputs, cross_entropy, inputs_of, random_interchange, weighed
+from rasplens.learned.siit.losses import InputBatch, cross_entropy, inputs_of, random_interchange, weighed
 from rasplens.learned.siit.placement import could_stand_for, placed, reads
 from rasplens.learned.siit.recipe import SIITRecipe, ordinary_architecture
 from rasplens.learned.siit.training import (
@@ -81,7 +81,7 @@ class Mixture(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Sites:
+class LearnedSites:
     """Where a model came to compute a program's variables.
 
     Attributes:
@@ -94,7 +94,7 @@ class Sites:
 
     circuit: Circuit
     shares: Float[np.ndarray, "part node"]
-    parts: tuple[Part, ...]
+    parts: tuple[CompiledPart, ...]
     nodes: tuple[Node, ...]
     losses: Mapping[str, float]
 
@@ -117,7 +117,7 @@ def learn_sites(
     seed: int = 0,
     *,
     progress: Progress | None = None,
-) -> Sites:
+) -> LearnedSites:
     """Which nodes of a model come to compute a program's variables when none is told which.
 
     The model that is trained to find out is thrown away: `train_to_implement` takes the circuit.
@@ -145,7 +145,7 @@ def learn_sites(
     placed(np.where(could_stand_for(parts, nodes), 1.0, 0.0), parts, nodes, order)  # raises where there is no room
     start = untrained_behind_bos(architecture, compiled, task, seed)
     shares, found = _trained(start, compiled, task, recipe, seed, progress or (lambda now: None))
-    return Sites(placed(shares, parts, nodes, order), shares, parts, nodes, found)
+    return LearnedSites(placed(shares, parts, nodes, order), shares, parts, nodes, found)
 
 
 def _trained(
@@ -159,7 +159,7 @@ def _trained(
     pool = inputs_of(task, task.sample(rng(seed, "training inputs"), recipe.pool))
     optimiser = adamw(recipe)
 
-    def total(state: State, inputs: Inputs, temperature: jax.Array, key: jax.Array) -> Any:
+    def total(state: State, inputs: InputBatch, temperature: jax.Array, key: jax.Array) -> Any:
         found = losses(state["weights"], _softmax(state["scores"], possible, temperature), inputs, key)
         crowding = CROWDING * found["crowding"]
         return crowding + weighed({k: v for k, v in found.items() if k != "crowding"}, recipe), found
@@ -203,7 +203,7 @@ def _losses(start: Transformer, compiled: CompiledModel, task: Task) -> Callable
     answers = oracle(compiled, circuit, task)
     read = jnp.asarray(task.loss_positions)
 
-    def found(weights: Any, shares: jax.Array, inputs: Inputs, key: jax.Array) -> dict[str, jax.Array]:
+    def found(weights: Any, shares: jax.Array, inputs: InputBatch, key: jax.Array) -> dict[str, jax.Array]:
         ids, asked = inputs
         of_parts, of_rest = jax.random.split(key)
         logits, given = run(weights, ids)

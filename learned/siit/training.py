@@ -17,9 +17,9 @@ from rasplens.learned.initialisation import untrained, untrained_like, with_bias
 from rasplens.learned.siit.accuracy import implementation_accuracy
 from rasplens.learned.siit.circuit import Circuit, nodes_of, variables_by_node
 from rasplens.learned.siit.interventions import oracle, runner, variables
-from rasplens.learned.siit.losses import Inputs, inputs_of, losses, readout, weighed
+from rasplens.learned.siit.losses import InputBatch, inputs_of, losses, readout, weighed
 from rasplens.learned.siit.recipe import SIITRecipe
-from rasplens.learned.training.loop import Job, Standing
+from rasplens.learned.training.loop import ChunkedRun, RunState
 from rasplens.model import Transformer
 from rasplens.model.random_streams import rng
 from rasplens.model.storage import fingerprint
@@ -72,7 +72,7 @@ def untrained_behind_bos(
 
 
 @dataclass(frozen=True, eq=False)
-class SIITTraining(Job[SIITReport]):
+class SIITTraining(ChunkedRun[SIITReport]):
     """The training of a model to implement a program.
 
     The standing's arrays are its `State`; its notes say how many cycles are done, how many steps of the present
@@ -124,18 +124,18 @@ class SIITTraining(Job[SIITReport]):
         """The first state."""
         return self.first().arrays
 
-    def first(self) -> Standing[SIITReport]:
+    def first(self) -> RunState[SIITReport]:
         """Untrained weights, and readouts that are zero."""
         weights = {name: jnp.asarray(array) for name, array in self.start.weights.items()}
         weights |= _readouts(self.start, self.compiled, self.circuit, self.task)
         notes = {"cycles": 0, "steps": 0, "is_enough": False}
-        return Standing((weights, self.optimisation[0].init(weights)), notes)
+        return RunState((weights, self.optimisation[0].init(weights)), notes)
 
-    def is_done(self, at: Standing[SIITReport]) -> bool:
+    def is_done(self, at: RunState[SIITReport]) -> bool:
         """Whether the model is good enough, or there is no further cycle."""
         return at.notes["is_enough"] or at.notes["cycles"] == self.recipe.cycles
 
-    def chunk(self, at: Standing[SIITReport]) -> Standing[SIITReport]:
+    def chunk(self, at: RunState[SIITReport]) -> RunState[SIITReport]:
         """The standing after some steps; behind the last one of a cycle, the model is measured.
 
         Raises:
@@ -153,7 +153,7 @@ class SIITTraining(Job[SIITReport]):
         if now.stop >= len(rates):
             moments = optimiser.init(weights)
             notes = {"cycles": cycle + 1, "steps": 0, "is_enough": self._is_enough(weights)}
-        return Standing((weights, moments), notes, (*at.reports, new))
+        return RunState((weights, moments), notes, (*at.reports, new))
 
     def model(self, weights: Weights) -> Transformer:
         """What is trained, without the readouts."""
@@ -207,7 +207,7 @@ Optimisation = tuple[optax.GradientTransformation, Callable[..., tuple[State, di
 
 
 def _optimisation(
-    start: Transformer, compiled: CompiledModel, circuit: Circuit, task: Task, recipe: SIITRecipe, pool: Inputs
+    start: Transformer, compiled: CompiledModel, circuit: Circuit, task: Task, recipe: SIITRecipe, pool: InputBatch
 ) -> Optimisation:
     nodes = nodes_of(start.config)
     run = runner(start, nodes, compiled.offset)
@@ -215,7 +215,7 @@ def _optimisation(
     all_losses = losses(run, answers, wanted, nodes, circuit, task, recipe.both)
     optimiser = adamw(recipe)
 
-    def loss(weights: dict[str, jax.Array], inputs: Inputs, key: jax.Array) -> tuple[jax.Array, Any]:
+    def loss(weights: dict[str, jax.Array], inputs: InputBatch, key: jax.Array) -> tuple[jax.Array, Any]:
         found = all_losses(weights, inputs, key)
         return weighed(found, recipe), found
 

@@ -1,6 +1,6 @@
 """One resumable loop: a long computation that can be killed at any moment and goes on where it was.
 
-What is computed is a `Job`, chunk after chunk. The loop reports, keeps the state on disk, and restores it.
+What is computed is a `ChunkedRun`, chunk after chunk. The loop reports, keeps the state on disk, and restores it.
 """
 
 import time
@@ -29,7 +29,7 @@ R = TypeVar("R", bound=Timed)
 
 
 @dataclass(frozen=True, eq=False)
-class Standing(Generic[R]):
+class RunState(Generic[R]):
     """A job between two chunks: all that it needs to go on as if nothing had happened.
 
     Attributes:
@@ -45,7 +45,7 @@ class Standing(Generic[R]):
     seconds: float = 0.0
 
 
-class Job(ABC, Generic[R]):
+class ChunkedRun(ABC, Generic[R]):
     """A long computation in chunks. Each chunk is a function of the standing alone."""
 
     report: type[R]
@@ -57,27 +57,27 @@ class Job(ABC, Generic[R]):
 
     @abstractmethod
     def layout(self) -> Any:
-        """A tree of arrays, or of their shapes, as `Standing.arrays` is."""
+        """A tree of arrays, or of their shapes, as `RunState.arrays` is."""
 
     @abstractmethod
-    def first(self) -> Standing[R]:
+    def first(self) -> RunState[R]:
         """The standing before the first chunk."""
 
     @abstractmethod
-    def is_done(self, at: Standing[R]) -> bool:
+    def is_done(self, at: RunState[R]) -> bool:
         """Whether there is no further chunk."""
 
     @abstractmethod
-    def chunk(self, at: Standing[R]) -> Standing[R]:
+    def chunk(self, at: RunState[R]) -> RunState[R]:
         """The standing after another chunk; its new reports come last, without their seconds."""
 
 
 def run(
-    job: Job[R],
+    job: ChunkedRun[R],
     progress: Callable[[R], None] | None = None,
     path: str | Path | None = None,
     save_every: float = 0.0,
-) -> Standing[R]:
+) -> RunState[R]:
     """The standing of a job at its end.
 
     Args:
@@ -98,7 +98,9 @@ def run(
         return _run(job, progress, Path(path), save_every)
 
 
-def _run(job: Job[R], progress: Callable[[R], None] | None, path: Path | None, save_every: float) -> Standing[R]:
+def _run(
+    job: ChunkedRun[R], progress: Callable[[R], None] | None, path: Path | None, save_every: float
+) -> RunState[R]:
     at = _begun(job, path)
     saved_at = time.perf_counter()
     while not job.is_done(at):
@@ -114,12 +116,12 @@ def _run(job: Job[R], progress: Callable[[R], None] | None, path: Path | None, s
     return at
 
 
-def _keep(job: Job[R], at: Standing[R], path: Path) -> None:
+def _keep(job: ChunkedRun[R], at: RunState[R], path: Path) -> None:
     reports = [asdict(report) for report in at.reports]
     save_run(path, at.arrays, job.identity, {"notes": at.notes, "reports": reports, "seconds": at.seconds})
 
 
-def _begun(job: Job[R], path: Path | None) -> Standing[R]:
+def _begun(job: ChunkedRun[R], path: Path | None) -> RunState[R]:
     """Where the job was left, or its first standing."""
     if path is None or not path.exists():
         began = time.perf_counter()
@@ -129,13 +131,13 @@ def _begun(job: Job[R], path: Path | None) -> Standing[R]:
         arrays, found = load_run(path, job.layout(), job.identity)
         with reading(path, "state of a training"):
             reports = tuple(job.report(**report) for report in found["reports"])
-            at = Standing(arrays, found["notes"], reports, float(found["seconds"]))
+            at = RunState(arrays, found["notes"], reports, float(found["seconds"]))
     if path is not None:
         append_history(path, at.reports, anew=True)
     return at
 
 
-def _advanced(job: Job[R], at: Standing[R]) -> tuple[tuple[R, ...], Standing[R]]:
+def _advanced(job: ChunkedRun[R], at: RunState[R]) -> tuple[tuple[R, ...], RunState[R]]:
     """The reports of another chunk, and the standing after it."""
     began, known = time.perf_counter(), len(at.reports)
     after = job.chunk(at)

@@ -41,7 +41,7 @@ EVERYWHERE, BY_INPUT = PartitionSpec(), PartitionSpec(None, None, "inputs")
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class TrainingSteps:
     """What training runs.
 
     Attributes:
@@ -58,7 +58,9 @@ class Steps:
 
 
 @lru_cache(maxsize=8)
-def build_steps(task: Task, recipe: Recipe, n_devices: int, forward: ForwardBuilder = live_forward) -> Steps:
+def build_steps(
+    task: Task, recipe: Recipe, n_devices: int, forward: ForwardBuilder = live_forward
+) -> TrainingSteps:
     """The programs that train a recipe's architecture on a task; those built last are kept.
 
     Args:
@@ -95,7 +97,7 @@ def build_steps(task: Task, recipe: Recipe, n_devices: int, forward: ForwardBuil
         given = jax.lax.map(lambda batch: codes(read({**trained, **frozen}, batch)), padded)
         return given.reshape(-1, len(task.loss_positions))[: len(ids)]
 
-    return Steps(
+    return TrainingSteps(
         jax.vmap(optimiser.init),
         jax.jit(_shared_out(for_members(run), n_devices)),
         jax.jit(lambda trained, ids: for_members(lambda weights: answers(weights, ids))(trained)),

@@ -16,9 +16,9 @@ from rasplens.learned.initialisation import untrained
 from rasplens.learned.learned_model import LearnedModel
 from rasplens.learned.recipes import Recipe, get_recipe
 from rasplens.learned.training import loop
-from rasplens.learned.training.loop import Job, Standing
+from rasplens.learned.training.loop import ChunkedRun, RunState
 from rasplens.learned.training.report import Progress, Report
-from rasplens.learned.training.steps import Steps, build_steps, usable_devices
+from rasplens.learned.training.steps import TrainingSteps, build_steps, usable_devices
 from rasplens.model import Transformer
 from rasplens.model.random_streams import rng
 from rasplens.tasks import TASKS, Task, as_task, get_task
@@ -96,7 +96,7 @@ def train_many(
 
 
 @dataclass(frozen=True, eq=False)
-class _Training(Job[Report]):
+class _Training(ChunkedRun[Report]):
     """The training of some seeds.
 
     The standing's arrays are the trained weights and the optimiser's state, `[member, ...]`; its notes the state
@@ -114,7 +114,7 @@ class _Training(Job[Report]):
         return usable_devices(self.task, self.recipe, self.config)
 
     @cached_property
-    def steps(self) -> Steps:
+    def steps(self) -> TrainingSteps:
         return build_steps(self.task, self.recipe, self.n_devices)
 
     @cached_property
@@ -135,17 +135,17 @@ class _Training(Job[Report]):
     def layout(self) -> Any:
         return self.first().arrays
 
-    def first(self) -> Standing[Report]:
+    def first(self) -> RunState[Report]:
         frozen = self.starts[0].config.frozen
         names = [name for name in self.starts[0].weights if name not in frozen]
         weights = {name: jnp.stack([start.weights[name] for start in self.starts]) for name in names}
         generators = [rng(seed, "training inputs").bit_generator.state for seed in self.seeds]
-        return Standing((weights, self.steps.begin(weights)), {"generators": generators})
+        return RunState((weights, self.steps.begin(weights)), {"generators": generators})
 
-    def is_done(self, at: Standing[Report]) -> bool:
+    def is_done(self, at: RunState[Report]) -> bool:
         return not self._active(at).any()
 
-    def chunk(self, at: Standing[Report]) -> Standing[Report]:
+    def chunk(self, at: RunState[Report]) -> RunState[Report]:
         """The standing after a chunk of steps of every active member, with a report for each of them.
 
         Raises:
@@ -172,9 +172,9 @@ class _Training(Job[Report]):
             )
             for i in np.flatnonzero(active)
         ]
-        return Standing(arrays, {"generators": generators}, (*at.reports, *new))
+        return RunState(arrays, {"generators": generators}, (*at.reports, *new))
 
-    def _active(self, at: Standing[Report]) -> np.ndarray:
+    def _active(self, at: RunState[Report]) -> np.ndarray:
         """Which members are still training: `[member]`."""
         last = {report.seed: report for report in at.reports}
         recipe = self.recipe
@@ -186,7 +186,7 @@ class _Training(Job[Report]):
         )
 
     def _drawn(
-        self, at: Standing[Report], active: np.ndarray, size: int
+        self, at: RunState[Report], active: np.ndarray, size: int
     ) -> tuple[np.ndarray, np.ndarray, list[Mapping[str, Any]]]:
         """Inputs and targets of a chunk, `[member, step, batch, ...]`, and the generators' states after it."""
         objective = self.recipe.objective(self.task)

@@ -21,7 +21,7 @@ N_LOOKED_AT = 2_000
 
 
 @dataclass(frozen=True, eq=False)
-class Questions:
+class AnswerKey:
     """What is asked of inputs.
 
     Attributes:
@@ -38,7 +38,7 @@ class _Codes:
     """Tokens as ids, and what is asked of inputs given as such."""
 
     vocab: tuple[Value, ...]
-    questions: Questions
+    questions: AnswerKey
 
     def ids(self, name: str, sequences: Sequence[Sequence[Value]]) -> Ids:
         known = {value_key(token): i for i, token in enumerate(self.vocab)}
@@ -62,7 +62,7 @@ def assemble(
     vocab: tuple[Value, ...],
     positions: tuple[str, ...],
     one: Callable[[np.random.Generator], list[Value]],
-    questions: Questions,
+    questions: AnswerKey,
     outputs: Sequence[Value] | None,
     causal: bool,
     held_out: Sequence[Sequence[Value]] | None,

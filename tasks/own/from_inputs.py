@@ -8,7 +8,7 @@ import numpy as np
 from rasplens.compile.rasp import SOp, Value
 from rasplens.compile.rasp.values import value_key
 from rasplens.errors import RaspLensError, expect
-from rasplens.tasks.own.assembly import Questions, assemble, checked, in_order, key_of, listed
+from rasplens.tasks.own.assembly import AnswerKey, assemble, checked, in_order, key_of, listed
 from rasplens.tasks.own.padding import PADDING, Side, check_side, padded, unpadded
 from rasplens.tasks.readout import Readout
 from rasplens.tasks.task import Task
@@ -91,7 +91,7 @@ def task_from_inputs(
         vocab,
         tuple(str(i) for i in range(n)),
         one,
-        Questions(places, answers_of),
+        AnswerKey(places, answers_of),
         found if outputs is None else outputs,
         causal,
         given,

@@ -9,8 +9,8 @@ from rasplens.compile import run
 from rasplens.compile.rasp import SOp, Value
 from rasplens.compile.rasp.values import is_value, value_key
 from rasplens.errors import RaspLensError
-from rasplens.tasks.own.assembly import N_LOOKED_AT, Questions, assemble, checked, in_order, listed
-from rasplens.tasks.own.layout import Layout, parse_layout, read_positions
+from rasplens.tasks.own.assembly import N_LOOKED_AT, AnswerKey, assemble, checked, in_order, listed
+from rasplens.tasks.own.layout import InputTemplate, parse_layout, read_positions
 from rasplens.tasks.own.padding import PADDING, Side, check_side, padded, unpadded
 from rasplens.tasks.readout import Readout
 from rasplens.tasks.task import Task
@@ -126,13 +126,13 @@ def _filled_up(row: Sequence[Value], n: int, padding: Value, pad: Side) -> list[
 
 def _questions(
     name: str,
-    layout: Layout,
+    layout: InputTemplate,
     read: str | Sequence[str],
     answers: Answers | None,
     causal: bool,
     padding: Value,
     readout: Readout,
-) -> Questions:
+) -> AnswerKey:
     """Where answers are read, and what is right there."""
     places_of_longest = read_positions(layout, read)  # refuses what names no position
     if answers is None and not causal:
@@ -176,11 +176,11 @@ def _questions(
             )
         return found
 
-    return Questions(places, answered)
+    return AnswerKey(places, answered)
 
 
 def _tokens_by_field(
-    layout: Layout, tokens: Sequence[Value] | Mapping[str, Sequence[Value]], computed: Mapping[str, Any]
+    layout: InputTemplate, tokens: Sequence[Value] | Mapping[str, Sequence[Value]], computed: Mapping[str, Any]
 ) -> dict[str, tuple[Value, ...]]:
     if isinstance(tokens, Mapping):
         if unknown := [name for name in (*tokens, *computed) if name not in layout.fields]:
@@ -195,7 +195,10 @@ def _tokens_by_field(
 
 
 def _independent(
-    layout: Layout, tokens: Mapping[str, tuple[Value, ...]], distinct: Sequence[str], computed: Mapping[str, Any]
+    layout: InputTemplate,
+    tokens: Mapping[str, tuple[Value, ...]],
+    distinct: Sequence[str],
+    computed: Mapping[str, Any],
 ) -> Draw:
     """Every token of a field drawn by itself; where they have to differ, without repetition."""
     if unknown := [name for name in distinct if name not in layout.fields]:
@@ -215,7 +218,9 @@ def _independent(
 
 
 def _vocab(
-    layout: Layout, tokens: Mapping[str, tuple[Value, ...]], one: Callable[[np.random.Generator], list[Value]]
+    layout: InputTemplate,
+    tokens: Mapping[str, tuple[Value, ...]],
+    one: Callable[[np.random.Generator], list[Value]],
 ) -> tuple[Value, ...]:
     """All tokens: those that are named, and those that a sampler or a computed field brings besides."""
     named = [token for field in tokens.values() for token in field]

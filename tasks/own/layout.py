@@ -16,7 +16,7 @@ Spans = Mapping[str, range]
 
 
 @dataclass(frozen=True)
-class Part:
+class TemplatePart:
     """A fixed token or a field of a layout.
 
     Attributes:
@@ -38,7 +38,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Layout:
+class InputTemplate:
     """What stands where in an input.
 
     Attributes:
@@ -47,10 +47,10 @@ class Layout:
     """
 
     template: str
-    parts: tuple[Part, ...]
+    parts: tuple[TemplatePart, ...]
 
     @cached_property
-    def fields(self) -> dict[str, Part]:
+    def fields(self) -> dict[str, TemplatePart]:
         """The fields, by name."""
         return {part.name: part for part in self.parts if part.token is None}
 
@@ -101,7 +101,7 @@ class Layout:
             tokens += found
         return tokens
 
-    def _end(self, part: Part) -> str | None:
+    def _end(self, part: TemplatePart) -> str | None:
         """The token behind a field, None at the end."""
         behind = self.parts[self.parts.index(part) + 1 :]
         return behind[0].token if behind else None
@@ -122,14 +122,14 @@ class Layout:
         return self._spans(lengths) if at == len(tokens) else None
 
 
-def parse_layout(template: str) -> Layout:
+def parse_layout(template: str) -> InputTemplate:
     """The layout of a template: fixed tokens and fields, with spaces between them.
 
     Raises:
         RaspLensError: If it is empty, a part is neither a token nor a field, a field stands there twice, or one of
             variable length is followed by another.
     """
-    parts: list[Part] = []
+    parts: list[TemplatePart] = []
     n = 0
     for text in template.split():
         found, names = FIELD.fullmatch(text), [part.name for part in parts]
@@ -138,10 +138,10 @@ def parse_layout(template: str) -> Layout:
                 f"{text!r} in the layout {template!r} is no field. Write {{x:6}} or {{x:1-6}}, with spaces around."
             )
         if found is None:
-            part = Part(text if text not in names else f"{text}{n}", text)
+            part = TemplatePart(text if text not in names else f"{text}{n}", text)
         else:
             least = int(found["least"] or 1)
-            part = Part(found["name"], None, least, int(found["most"] or least))
+            part = TemplatePart(found["name"], None, least, int(found["most"] or least))
             if part.name in names or part.most < max(1, part.least):
                 what = "stands there twice" if part.name in names else "takes no token"
                 raise RaspLensError(f"The field {part.name!r} of the layout {template!r} {what}.")
@@ -151,13 +151,15 @@ def parse_layout(template: str) -> Layout:
                 )
         parts.append(part)
         n += part.most
-    layout = Layout(template, tuple(parts))
+    layout = InputTemplate(template, tuple(parts))
     if not layout.fields:
         raise RaspLensError(f"The layout {template!r} has no field, such as {{x:6}}.")
     return layout
 
 
-def read_positions(layout: Layout, read: str | Sequence[str], spans: Spans | None = None) -> tuple[int, ...]:
+def read_positions(
+    layout: InputTemplate, read: str | Sequence[str], spans: Spans | None = None
+) -> tuple[int, ...]:
     """The positions of an input at which answers are read; see `build_task`.
 
     Args:

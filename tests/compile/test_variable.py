@@ -7,7 +7,7 @@ import pytest
 
 from rasplens.compile import UndefinedValue
 from rasplens.compile.rasp import Encoding
-from rasplens.compile.variable import TOLERANCE, Axes, Subspace, Variable, nearest
+from rasplens.compile.variable import TOLERANCE, Axes, ObliqueDirections, Variable, nearest
 from rasplens.model.change_of_basis import oblique, widening
 
 POINT = "blocks.0.hook_resid_post"
@@ -78,7 +78,7 @@ def test_in_another_basis_it_reads_the_same_and_its_projector_takes_out_the_same
     np.testing.assert_array_equal(left[:, [0, 3, 4]], stream[:, [0, 3, 4]])
     np.testing.assert_allclose(there - there @ turned.projector, left @ change.writes, atol=1e-12)
     back = turned.in_basis(oblique(5, 3.0, rng))
-    assert isinstance(back.place, Subspace)
+    assert isinstance(back.place, ObliqueDirections)
     np.testing.assert_allclose(back.place.writes @ back.place.reads, np.eye(2), atol=1e-12)
 
 

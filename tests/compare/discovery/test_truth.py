@@ -6,7 +6,7 @@ from rasplens.compare.discovery.problem import Protocol
 from rasplens.compare.discovery.scoring import score_edges
 from rasplens.compare.discovery.truth import circuit_edges, program_edges, renamed_edges
 from rasplens.compile import programs
-from rasplens.learned.siit.circuit import Node, Part, circuit_of
+from rasplens.learned.siit.circuit import CompiledPart, Node, circuit_of
 from rasplens.tasks import compile_for, task_from_program
 
 
@@ -48,7 +48,7 @@ def test_what_matters_by_zero_ablation_is_in_it(name):
 def test_nodes_of_a_trained_model_take_the_place_of_parts(compiled, task):
     circuit = circuit_of(compiled)
     assert circuit_edges(compiled, circuit, task) == program_edges(compiled, task)
-    moved = {Node(0, 3): Part(("previous",), 0, (0,)), Node(1, 2): Part(("induction",), 1, (0,))}
+    moved = {Node(0, 3): CompiledPart(("previous",), 0, (0,)), Node(1, 2): CompiledPart(("induction",), 1, (0,))}
     assert circuit_edges(compiled, moved, task) == {
         "embed->L0H3.v", "L0H3->L1H2.k", "embed->L1H2.q", "embed->L1H2.v", "L1H2->logits",
     }  # fmt: skip

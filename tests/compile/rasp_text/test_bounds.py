@@ -3,7 +3,7 @@
 import pytest
 
 from rasplens.compile import RaspTextError, UndefinedValue, parse_rasp, read_rasp
-from rasplens.compile.rasp_text.bounds import LONGEST_TEXT, MOST_BITS, MOST_ITEMS, MOST_STEPS, Steps
+from rasplens.compile.rasp_text.bounds import LONGEST_TEXT, MOST_BITS, MOST_ITEMS, MOST_STEPS, StepBudget
 from rasplens.errors import RaspLensError
 
 DOUBLING = "def f0(a) { return a; } " + "".join(
@@ -83,7 +83,7 @@ def test_files_that_are_no_texts(tmp_path):
 
 
 def test_steps_run_out():
-    steps = Steps()
+    steps = StepBudget()
     steps.take(MOST_STEPS)
     with pytest.raises(RaspLensError, match="more than"):
         steps.take_through({"a": [1]})

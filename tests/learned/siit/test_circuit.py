@@ -6,14 +6,14 @@ import pytest
 from rasplens.compile import compile_program, programs
 from rasplens.errors import RaspLensError
 from rasplens.learned import ordinary_architecture
-from rasplens.learned.siit.circuit import Node, Part, check_has_nodes, circuit_of, nodes_of
+from rasplens.learned.siit.circuit import CompiledPart, Node, check_has_nodes, circuit_of, nodes_of
 
 
 def test_each_part_has_a_node_in_its_own_layer(compiled):
     assert circuit_of(compiled) == {
-        Node(0, 0): Part(("previous",), 0, (0,)),
-        Node(0): Part(("is_same",), 0),
-        Node(1, 0): Part(("again",), 1, (0,)),
+        Node(0, 0): CompiledPart(("previous",), 0, (0,)),
+        Node(0): CompiledPart(("is_same",), 0),
+        Node(1, 0): CompiledPart(("again",), 1, (0,)),
     }
 
 

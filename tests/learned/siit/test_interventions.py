@@ -7,7 +7,7 @@ import pytest
 from rasplens.compile import programs, rasp, run
 from rasplens.compile.rasp.interpreter import expressions
 from rasplens.learned.siit.circuit import circuit_of
-from rasplens.learned.siit.interventions import Interchange, oracle
+from rasplens.learned.siit.interventions import NodeInterchange, oracle
 from rasplens.tasks import compile_for, task_from_program
 from rasplens.tasks.task import NO_ANSWER
 
@@ -16,7 +16,7 @@ N = 40
 
 def interchange_of(n_nodes, n_pos, seed=0):
     random = np.random.default_rng(seed)
-    return Interchange(
+    return NodeInterchange(
         jnp.asarray(random.random((n_nodes, N, n_pos)) < 0.4), jnp.asarray(random.integers(0, N, (n_nodes, N)))
     )
 
@@ -67,7 +67,9 @@ def test_without_an_interchange_it_is_the_task_s(program, vocab, causal):
     circuit = circuit_of(compiled)
     answers, ids = oracle(compiled, circuit, task), task.held_out[:N]
     np.testing.assert_array_equal(answers(jnp.asarray(ids)), task.target(ids))
-    nothing = Interchange(jnp.zeros((len(circuit), len(ids), 4), bool), jnp.zeros((len(circuit), len(ids)), int))
+    nothing = NodeInterchange(
+        jnp.zeros((len(circuit), len(ids), 4), bool), jnp.zeros((len(circuit), len(ids)), int)
+    )
     np.testing.assert_array_equal(answers(jnp.asarray(ids), nothing), task.target(ids))
 
 
@@ -79,6 +81,8 @@ def test_a_mixture_of_values_is_no_answer():
     last = max(circuit)
     taken = np.array([[[node != last and position == 0 for position in range(4)]] * len(ids) for node in circuit])
     source = np.tile(np.roll(np.arange(len(ids)), 1), (len(circuit), 1))
-    found = oracle(compiled, circuit, task)(jnp.asarray(ids), Interchange(jnp.asarray(taken), jnp.asarray(source)))
+    found = oracle(compiled, circuit, task)(
+        jnp.asarray(ids), NodeInterchange(jnp.asarray(taken), jnp.asarray(source))
+    )
     assert NO_ANSWER in np.unique(found)
     assert np.isin(np.asarray(found), [NO_ANSWER, *range(len(task.outputs))]).all()

@@ -12,7 +12,7 @@ from rasplens.errors import RaspLensError
 from rasplens.learned import SIITRecipe, learn_sites, ordinary_architecture, train_to_implement
 from rasplens.learned.errors import TrainingError
 from rasplens.learned.siit.circuit import Node, stored_circuit
-from rasplens.learned.siit.interventions import Interchange, runner
+from rasplens.learned.siit.interventions import NodeInterchange, runner
 from rasplens.learned.siit.placement import could_stand_for
 from rasplens.learned.siit.soft_sites import Mixture
 from rasplens.learned.siit.training import untrained_behind_bos
@@ -39,7 +39,7 @@ def test_all_of_a_share_is_an_interchange_and_none_is_nothing(task, compiled, pa
     shares = jnp.zeros((len(parts), len(nodes))).at[jnp.arange(len(parts)), jnp.asarray(wanted)].set(1.0)
     possible = could_stand_for(parts, nodes)
     mixed, _ = run(weights, ids, Mixture(taken, source, shares, possible), given)
-    hard = Interchange(
+    hard = NodeInterchange(
         jnp.zeros((len(nodes), *ids.shape), bool).at[jnp.asarray(wanted)].set(taken),
         jnp.zeros((len(nodes), 6), int).at[jnp.asarray(wanted)].set(source),
     )

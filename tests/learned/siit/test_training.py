@@ -20,7 +20,7 @@ from rasplens.learned import (
 )
 from rasplens.learned.siit import interventions
 from rasplens.learned.siit.circuit import Node, circuit_of, nodes_of
-from rasplens.learned.siit.interventions import Interchange, oracle, runner, variables
+from rasplens.learned.siit.interventions import NodeInterchange, oracle, runner, variables
 from rasplens.learned.siit.losses import inputs_of, losses, readout
 from rasplens.learned.siit.training import SIITTraining, untrained_behind_bos
 from rasplens.model import StorageError, Transformer
@@ -144,12 +144,12 @@ def test_nothing_is_taken_at_the_bos(counting):
     assert logits.shape[:2] == ids.shape
     assert all(value.shape[1] == ids.shape[1] for value in given.values())
     np.testing.assert_allclose(logits, model(compiled.with_bos(np.asarray(ids)))[:, 1:], atol=1e-5)
-    swapped = Interchange(
+    swapped = NodeInterchange(
         jnp.ones((len(nodes), *ids.shape), bool), jnp.broadcast_to(jnp.array([1, 0]), (len(nodes), 2))
     )
     patched, _ = run(weights, ids, swapped, given)
     assert np.abs(patched - logits).max() > 1e-4
-    own = Interchange(swapped.taken, jnp.broadcast_to(jnp.array([0, 1]), (len(nodes), 2)))
+    own = NodeInterchange(swapped.taken, jnp.broadcast_to(jnp.array([0, 1]), (len(nodes), 2)))
     np.testing.assert_allclose(run(weights, ids, own, given)[0], logits, atol=1e-5)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rasplens.learned.training import loop
-from rasplens.learned.training.loop import Job, Standing, run
+from rasplens.learned.training.loop import ChunkedRun, RunState, run
 from rasplens.model import StorageError
 
 
@@ -19,7 +19,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Doubling(Job[Said]):
+class Doubling(ChunkedRun[Said]):
     steps: int = 4
     report = Said
 
@@ -31,14 +31,14 @@ class Doubling(Job[Said]):
         return {"value": np.zeros(1)}
 
     def first(self):
-        return Standing({"value": np.ones(1)}, {"done": 0})
+        return RunState({"value": np.ones(1)}, {"done": 0})
 
     def is_done(self, at):
         return at.notes["done"] == self.steps
 
     def chunk(self, at):
         done = at.notes["done"] + 1
-        return Standing({"value": 2 * at.arrays["value"]}, {"done": done}, (*at.reports, Said(done)))
+        return RunState({"value": 2 * at.arrays["value"]}, {"done": done}, (*at.reports, Said(done)))
 
 
 class StoppedError(Exception):

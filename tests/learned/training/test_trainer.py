@@ -17,7 +17,7 @@ from rasplens.learned import (
     untrained,
 )
 from rasplens.learned.training import trainer as module
-from rasplens.learned.training.loop import Standing
+from rasplens.learned.training.loop import RunState
 from rasplens.learned.training.report import Report
 from rasplens.learned.training.trainer import TrainingError
 from rasplens.model import StorageError
@@ -287,4 +287,4 @@ def test_the_smallest_shipped_model_is_reproduced_by_its_recipe():
 def test_training_stops_by_inputs_that_are_not_held_out(task, training, held_out, done):
     job = module._Training(task, replace(RECIPE, stop_at=0.98), (0,), TrainConfig())
     report = Report(0, 100, 0.1, training_token=training, token=held_out, sequence=held_out)
-    assert job.is_done(Standing(None, {}, (report,))) is done
+    assert job.is_done(RunState(None, {}, (report,))) is done
