@@ -18,6 +18,10 @@ FAILING = ("keys", 0.2), ("values", 0.1)
 ANSWERS = claim("held out", "answers")
 
 
+def words(name):
+    return str(subject("routes", name))
+
+
 def of(*claims):
     return headline("last", verdict(claims))
 
@@ -30,7 +34,7 @@ def test_what_holds_is_counted_and_the_least_clear_claim_named():
         ("variables", "not testable", "no claim that can be tested"),
         ("routes", "implements", "2 of 2 claims hold"),
     ]
-    assert found.reasons == ("The claim that holds least clearly: keys, 0.90 (0.80 to 0.91).",)
+    assert found.reasons == (f"The claim that holds least clearly: {words('keys')}, 0.90 (0.80 to 0.91).",)
 
 
 def test_what_fails_comes_first_then_what_is_open_then_what_cannot_be_tested():
@@ -40,9 +44,9 @@ def test_what_fails_comes_first_then_what_is_open_then_what_cannot_be_tested():
     assert found.levels[2].counts == "0 of 3 claims hold, 2 fail, 1 open"
     assert found.levels[1].counts == "no claim that can be tested"
     assert found.reasons == (
-        "Fails: values, 0.10 (0.00 to 0.11).",
-        "Fails: keys, 0.20 (0.10 to 0.21).",
-        "Open: open one, 0.70 (0.60 to 0.71).",
+        f"Fails: {words('values')}, 0.10 (0.00 to 0.11).",
+        f"Fails: {words('keys')}, 0.20 (0.10 to 0.21).",
+        f"Open: {words('open one')}, 0.70 (0.60 to 0.71).",
         "Not testable: variable x (constant).",
     )
 
@@ -52,7 +56,7 @@ def test_no_more_sentences_than_can_be_read():
     found = of(ANSWERS, *many, untestable(subject("variables", "x"), "constant"))
     assert len(found.reasons) == MOST
     assert found.reasons[2:] == (
-        "Fails: edge 2, 0.02 (0.00 to 0.03).",
+        f"Fails: {words('edge 2')}, 0.02 (0.00 to 0.03).",
         "6 more claims fail or are open.",
         "Not testable: variable x (constant).",
     )
