@@ -74,7 +74,7 @@ def descriptions(study: Study, evidence: Evidence, seed: int, begin: Callable[[s
         interchange_axis(evidence.of(VARIABLES).interchanged, seed, draws),
         attention_axis(pairing, attention, seed),
         ablation_axis(pairing, edges["compiled"], edges["learned"], seed),
-        subspaces_axis(decoded, [one.name for one in study.variables], seed, draws),
+        subspaces_axis(decoded, list(study.variables), seed, draws),
     )
     begin("tables")
     tables = {

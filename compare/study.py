@@ -32,21 +32,6 @@ OFTEN = 5
 """A variable can be seen to follow from a token only if each token occurs this often, on average."""
 
 
-@dataclass(frozen=True)
-class IntermediateVariable:
-    """A variable between input and output, with directions of its own in the compiled model.
-
-    Attributes:
-        name: Its name.
-        positions: Where it can be interchanged: it is causally relevant, varies, and can be set without its token.
-        why_not: Why there is no such position; empty where there is one.
-    """
-
-    name: str
-    positions: tuple[int, ...]
-    why_not: str
-
-
 @dataclass(frozen=True, eq=False)
 class Study:
     """A program and a model, on all inputs on which they are looked at.
@@ -90,17 +75,17 @@ class Study:
         return own_variables(self.compiled)
 
     @cached_property
-    def variables(self) -> tuple[IntermediateVariable, ...]:
-        """Those that become the output: neither input nor result, and how each can be tested.
+    def variables(self) -> dict[str, list[int]]:
+        """Those between input and output, by name, each with the positions where it can be interchanged.
 
         Taking the input, what the embedding says of it, or the result from elsewhere says nothing about how the
         one becomes the other.
         """
-        return tuple(
-            IntermediateVariable(name, tuple(self.interchangeable_positions(name)), self._why_not(name))
+        return {
+            name: self.interchangeable_positions(name)
             for name, variable in self.own_variables.items()
             if variable.written_at != EMBEDDED and name != self.compiled.output
-        )
+        }
 
     def interchangeable_positions(self, variable: str) -> list[int]:
         """The positions at which a variable is causally relevant, varies, and can be set without its token."""
@@ -110,16 +95,13 @@ class Study:
         """Why a variable is not interchanged."""
         if variable not in self.own_variables:
             return "it has no directions of its own in the compiled model, but follows from other variables"
-        return self._why_not(variable) or "too few pairs of inputs pose a question that the task could ask"
-
-    def _why_not(self, variable: str) -> str:
         if not self.scored.relevance.positions(variable):
             return "it reaches no answer of the task"
         if not self._varying(variable):
             return "it is the same on all inputs wherever it reaches an answer"
         if not self.interchangeable_positions(variable):
             return "wherever it varies, it and the token there determine each other"
-        return ""
+        return "too few pairs of inputs pose a question that the task could ask"
 
     def _varying(self, variable: str) -> list[int]:
         codes = self.scored.codes[variable]

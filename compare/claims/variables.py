@@ -86,11 +86,11 @@ def _test(study: Study, evidence: Evidence, seed: int) -> VariableTests:
 
 def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Iterator[Claim]:
     by_name = {one.variable: one for one in evidence.of(VARIABLES).interchanged}
-    for one in study.variables:
-        if one.name in by_name:
-            yield judged_interchange(by_name[one.name], rng, study.config.comparisons)
+    for name in study.variables:
+        if name in by_name:
+            yield judged_interchange(by_name[name], rng, study.config.comparisons)
         else:
-            yield untestable(OneVariable(one.name), study.why_not_interchangeable(one.name))
+            yield untestable(OneVariable(name), study.why_not_interchangeable(name))
 
 
 def judged_interchange(one: Interchange, rng: np.random.Generator, comparisons: int) -> Claim:

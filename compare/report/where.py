@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rasplens.compare.claims.attention import AttendsLike
-from rasplens.compare.claims.claim import UNTESTABLE, Claim, Status, Subject
+from rasplens.compare.claims.claim import FAILS, HOLDS, OPEN, UNTESTABLE, Claim, Status, Subject
 from rasplens.compare.claims.edges.questions import GatheredEdges
 from rasplens.compare.claims.joint import TwoVariables
 from rasplens.compare.claims.variables import OneVariable
@@ -24,6 +24,9 @@ SCORES = {
     "ceiling": "the compiled model itself",
 }
 """What is said of a variable's interchange, by the column of its table."""
+
+
+WORST_FIRST: tuple[Status, ...] = (FAILS, OPEN, HOLDS, UNTESTABLE)
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ def _scores(site: Mapping[str, Any]) -> str:
 def heads_found(comparison: Comparison) -> list[Located]:
     """Each compiled head, the learned head that attends most like it, and the claims on what it gathers.
 
-    Where several are about a head, the status is that of the first that could be tested.
+    Where several are about a head, its status is the worst of them.
     """
     found = table(comparison, "attention")
     heads = []
@@ -80,7 +83,8 @@ def heads_found(comparison: Comparison) -> list[Located]:
         claims = [claim for claim in comparison.verdict.all_claims if _is_about(claim.subject, compiled)]
         for claim in claims:
             evidence += f". {claim.words}: {score_text(claim)}; {claim.reason}"
-        status: Status = next((claim.status for claim in claims if claim.status != UNTESTABLE), UNTESTABLE)
+        said = {claim.status for claim in claims}
+        status: Status = next((status for status in WORST_FIRST if status in said), UNTESTABLE)
         what = f"{head_name(compiled)}, {row['variable']}"
         heads.append(Located(what, head_name(learned), status, f"{row['similarity']:.2f}", f"{evidence}."))
     return heads

@@ -42,7 +42,8 @@ class GatheredEdges(Route):
 
     Attributes:
         aggregates: The names of the aggregates that share it.
-        heads: Of the compiled model, those that attend along these edges and no others.
+        heads: Of the compiled model, those that attend along these edges and no others, and compute one of the
+            aggregates; where none is called so, all that attend so.
     """
 
     aggregates: Aggregates
@@ -145,10 +146,11 @@ def questions(pairing: Pairing, seed: int) -> Iterator[Questions]:
 
     if not pairing.as_part:
         yield ask(OtherEdges(), "values", lambda _, read: ~read.carrying)
-    along = heads_along(pairing)
+    along, computes = heads_along(pairing), pairing.compiled.heads
     for aggregates in edges.gathered:
-        heads = tuple(head for head, gathers in along.items() if aggregates in gathers)
-        yield ask(GatheredEdges(aggregates, heads), "values", _gathered(aggregates))
+        heads = [head for head, gathers in along.items() if aggregates in gathers]
+        named = [head for head in heads if computes[head] in aggregates]
+        yield ask(GatheredEdges(aggregates, tuple(named or heads)), "values", _gathered(aggregates))
     yield ask(Keys(), "keys", _some)
     yield ask(Queries(), "queries", _some_rows)
     if edges.counted.any():

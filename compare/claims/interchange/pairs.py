@@ -208,10 +208,8 @@ def _take(pairing: Pairing, setting: Setting) -> FwdHook:
 def draw_pairs(study: Study, seed: int) -> list[tuple[InterchangePairs, InterchangePairs]]:
     """For every variable that can be tested, pairs to choose a site on and others to score on."""
     drawn = []
-    for one in study.variables:
-        chosen, scored = (
-            interchange_pairs(part, one.name, one.positions, seed) for part in (study.fitting, study.scored)
-        )
+    for name, positions in study.variables.items():
+        chosen, scored = (interchange_pairs(part, name, positions, seed) for part in (study.fitting, study.scored))
         if chosen is not None and scored is not None:
             drawn.append((chosen, scored))
     return drawn

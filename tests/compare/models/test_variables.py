@@ -63,7 +63,7 @@ def study_of_program(program, vocab, n_ctx):
 )
 def test_what_is_held_only_as_far_as_it_is_read_is_tested_as_that(program, vocab, n_ctx, names):
     """The compiler keeps of a count whether it is large, and the count was said to be none of the program's."""
-    assert [one.name for one in study_of_program(program, vocab, n_ctx).variables] == names
+    assert list(study_of_program(program, vocab, n_ctx).variables) == names
 
 
 @pytest.mark.parametrize("build", [read_twice, read_by_key_and_query, read_in_two_ways])

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from rasplens.compare import CompareConfig, compare
-from rasplens.compare.claims.claim import HOLDS, UNTESTABLE
+from rasplens.compare.claims.claim import FAILS, HOLDS, UNTESTABLE, Claim
 from rasplens.compare.claims.edges.questions import GatheredEdges
 from rasplens.compare.report.attention_view import best_matches
 from rasplens.compare.report.where import heads_found, score_text, variables_found
@@ -66,3 +66,12 @@ def test_aggregates_that_share_a_head_are_found_with_the_claim_on_their_edges():
     for one in heads_found(comparison):
         assert one.status == HOLDS
         assert str(shared[0]) in one.evidence
+
+
+def test_of_several_claims_about_a_head_the_worst_counts(ceiling):
+    (first, *_), heads = heads_found(ceiling), list(best_matches(ceiling))
+    assert first.status == HOLDS
+    fails = Claim(GatheredEdges(("another",), (heads[0],)), FAILS, 0.1, 0.0, 0.2, 0.0, 50, True, "by hand")
+    more = replace(ceiling.verdict, all_claims=(*ceiling.verdict.all_claims, fails))
+    worst, *_ = heads_found(replace(ceiling, verdict=more))
+    assert worst.status == FAILS

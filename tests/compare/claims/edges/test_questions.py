@@ -10,6 +10,8 @@ from rasplens.compare.claims.edges.edge_patching import patched
 from rasplens.compare.claims.edges.program_edges import between_positions, program_edges
 from rasplens.compare.claims.edges.questions import GatheredEdges, Keys, OtherEdges, Queries, questions
 from rasplens.compare.claims.posable import posable
+from rasplens.compile.rasp import Aggregate, Comparison, Select, numerical, tokens
+from rasplens.tasks import compile_for, task_from_program
 
 FEW = CompareConfig(n_inputs=96, n_fitting=30, relevance_inputs=24, questions=40, questions_tried=400)
 
@@ -85,3 +87,20 @@ def test_without_two_inputs_nothing_is_asked(pairing):
     nobody = replace(pairing)
     vars(nobody)["agrees"] = np.arange(pairing.n_inputs) == np.flatnonzero(pairing.agrees)[0]
     assert [len(one) for one in questions(nobody, 0)] == [0] * 5
+
+
+def test_of_heads_that_attend_alike_each_goes_with_its_own_aggregate():
+    """Both average over everything: by their edges alone, neither would be told from the other."""
+    everywhere = [Select(tokens, tokens, Comparison.TRUE) for _ in range(2)]
+    shares = [
+        numerical(Aggregate(selector, numerical(tokens == token), 0)).named(f"share_{token}")
+        for selector, token in zip(everywhere, "ab", strict=True)
+    ]
+    program = (shares[0] > shares[1]).named("more")
+    task = task_from_program(program, "abc", 4)
+    compiled = compile_for(task)
+    asked = questions(study_of(compiled, compiled, task, FEW, 0).scored, 0)
+    found = {one.subject.aggregates: one.subject.heads for one in asked if isinstance(one.subject, GatheredEdges)}
+    assert {name for aggregates in found for name in aggregates} == {"share_a", "share_b"}
+    for aggregates, heads in found.items():
+        assert {compiled.heads[head] for head in heads} == set(aggregates)
