@@ -60,9 +60,11 @@ def read_state_dict(path: Path) -> Weights:
         _check_archive(path)
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
-        reason = str(error).partition("\n")[0].partition(". ")[0] or type(error).__name__
+        said = str(error).partition("\n")[0].partition(". ")[0]
+        reason = f" ({said})" if " " in said else ""  # torch may say no more than a byte that it did not expect
         raise StorageError(
-            f"{path} is neither a RASPLens model nor a state dict that torch can load safely ({reason})."
+            f"{path} is neither a RASPLens model nor a state dict that torch can load safely{reason}. Give a "
+            ".safetensors of ours, a state dict that torch.save wrote, or a Hugging Face folder."
         ) from None
     if not zipfile.is_zipfile(path):
         warnings.warn(
