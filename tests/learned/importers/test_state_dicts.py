@@ -218,7 +218,7 @@ def test_what_is_no_file_is_not_read(tmp_path):
 def test_what_is_no_model_is_refused_in_one_line_that_says_what_to_give(tmp_path):
     """Of these torch says "101": the byte that it did not expect."""
     (tmp_path / "words.pt").write_text("hello\n")
-    with pytest.raises(StorageError, match="Give a .safetensors of ours") as error:
+    with pytest.raises(StorageError, match=r"Give a \.safetensors of ours") as error:
         read_state_dict(tmp_path / "words.pt")
     assert "101" not in str(error.value)
     assert "\n" not in str(error.value)
