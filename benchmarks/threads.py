@@ -64,6 +64,7 @@ def timed(tree: Path) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as folder:
         process = subprocess.Popen(
             [sys.executable, "-m", "rasplens", *COMMAND, "--out", folder + "/out"],
+            cwd=tree,  # a module is looked for here first
             env={**os.environ, "PYTHONPATH": str(tree)},
             stdout=subprocess.DEVNULL,
         )
