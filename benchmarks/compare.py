@@ -20,11 +20,11 @@ from page import show, table
 from rasplens.compare import StudiedModel, as_studied_model, compare
 from rasplens.compare.config import PRESETS
 from rasplens.compare.evidence.ablation.edges import Edge, attended_edges, edge_effects
-from rasplens.compare.models.studied_model import pattern_point
 from rasplens.compare.pipeline import STAGES
 from rasplens.compile import CompiledModel, compile_program
 from rasplens.learned import LearnedModel, load_pretrained
 from rasplens.model import disguise
+from rasplens.model.hook_points import act_name
 from rasplens.tasks import Task, get_task
 
 TASKS = ("sort", "copy", "compression")
@@ -133,7 +133,9 @@ def one_by_one(studied: StudiedModel, edges: list[Edge]) -> list[float]:
             return pattern / pattern.sum(dim=-1, keepdim=True).clamp(min=1e-9)
 
         with torch.no_grad():
-            logits = studied.model.run_with_hooks(studied.tokens, fwd_hooks=[(pattern_point(edge.layer), silence)])
+            logits = studied.model.run_with_hooks(
+                studied.tokens, fwd_hooks=[(act_name("pattern", edge.layer), silence)]
+            )
         answers = logits[:, list(studied.task.loss_positions)].argmax(dim=-1).numpy()
         accuracies.append(float(np.mean(answers == studied.targets)))
     return accuracies

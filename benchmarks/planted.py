@@ -24,6 +24,7 @@ from rasplens.compare import compare, token_vocabulary
 from rasplens.compare.models.vocabulary import GivenVocabulary
 from rasplens.compile import compile_program
 from rasplens.model import Config, Transformer, bias_shapes, causal_mask, weight_shapes
+from rasplens.model.hook_points import param_name
 from rasplens.tasks import Task, get_task
 
 GPT2_SMALL = Config(
@@ -114,7 +115,7 @@ def planted_weights(seed: int) -> dict[str, np.ndarray]:
             ("V", token.T / length),
             ("O", EMBEDDED * to),
         ):
-            weights[f"blocks.{layer}.attn.W_{letter}"][head] = array
+            weights[param_name(f"W_{letter}", layer)][head] = array
     weights["unembed.W_U"] = (2 * SHARP / length * directions @ after).T.astype(np.float32)
     return {name: array.astype(np.float32) for name, array in weights.items()}
 

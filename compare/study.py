@@ -13,7 +13,7 @@ from rasplens.compare.models.distinguishing import DistinguishingInputs
 from rasplens.compare.models.inputs import fitting_inputs, scored_inputs
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.models.relevance import Relevance
-from rasplens.compare.models.studied_model import EMBEDDED, StudiedModel, as_studied_model
+from rasplens.compare.models.studied_model import StudiedModel, as_studied_model
 from rasplens.compare.models.variables import determines, own_variables, varies
 from rasplens.compare.models.vocabulary import GivenVocabulary
 from rasplens.compile import CompiledModel, Variable
@@ -21,6 +21,7 @@ from rasplens.compile.rasp import SOp
 from rasplens.compile.rasp.batch_interpreter import UNDEFINED, BatchInterpreter
 from rasplens.errors import RaspLensError
 from rasplens.model import transformer_of
+from rasplens.model.hook_points import EMBEDDED
 from rasplens.tasks import Task, compile_for
 from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
 from rasplens.tasks.partial import partial_task

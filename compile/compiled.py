@@ -24,6 +24,7 @@ from rasplens.compile.storage.anatomy_files import load_anatomy, save_anatomy
 from rasplens.compile.variable import ObliqueDirections
 from rasplens.errors import RaspLensError
 from rasplens.model import Transformer
+from rasplens.model.hook_points import param_name
 from rasplens.model.reparametrise import Reparametrisation
 
 if TYPE_CHECKING:
@@ -216,16 +217,14 @@ def _with_bos_by_itself(model: Transformer, bos_id: int) -> Transformer:
     bos = np.flatnonzero(model.W_E[bos_id])
     weights, head = dict(model.weights), (model.config.n_heads, model.config.d_model, 1)
     for layer in range(model.config.n_layers):
-        name = f"blocks.{layer}.attn."
+        q, k, v, o = (param_name(f"W_{letter}", layer) for letter in "QKVO")
         reads_bos = np.zeros(head, dtype=model.dtype)
         reads_bos[:, bos] = 1
         scores = model.config.attn_scale * math.log(model.config.n_ctx / LEAK)
-        weights[f"{name}W_Q"] = np.concatenate(
-            [weights[f"{name}W_Q"], scores * reads_bos], axis=2, dtype=model.dtype
-        )
-        weights[f"{name}W_K"] = np.concatenate([weights[f"{name}W_K"], reads_bos], axis=2)
-        weights[f"{name}W_V"] = np.concatenate([weights[f"{name}W_V"], np.zeros_like(reads_bos)], axis=2)
-        no_output = np.zeros_like(weights[f"{name}W_O"][:, :1])
-        weights[f"{name}W_O"] = np.concatenate([weights[f"{name}W_O"], no_output], axis=1)
+        weights[q] = np.concatenate([weights[q], scores * reads_bos], axis=2, dtype=model.dtype)
+        weights[k] = np.concatenate([weights[k], reads_bos], axis=2)
+        weights[v] = np.concatenate([weights[v], np.zeros_like(reads_bos)], axis=2)
+        no_output = np.zeros_like(weights[o][:, :1])
+        weights[o] = np.concatenate([weights[o], no_output], axis=1)
     config = replace(model.config, d_head=model.config.d_head + 1)
     return Transformer(config, weights, np.ones_like(model.mask))

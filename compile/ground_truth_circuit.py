@@ -23,6 +23,7 @@ from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
 from rasplens.compile.variable import nearest
 from rasplens.errors import RaspLensError
 from rasplens.model.forward import forward, masked_softmax
+from rasplens.model.hook_points import act_name, param_name
 
 TOKENS, POSITIONS, LOGITS = "tokens", "positions", "logits"
 """The parts of a model that are neither heads nor neurons: its two embeddings and its unembedding."""
@@ -151,19 +152,20 @@ def _write(compiled: Anatomy, part: CircuitPart, read: Residual, tokens: np.ndar
     if part.name == POSITIONS:
         return np.broadcast_to(weights["pos_embed.W_pos"][:n], read.shape)
     if part.neurons is not None:
-        own, name = list(part.neurons), f"blocks.{part.layer}.mlp."
-        return np.maximum(read @ weights[f"{name}W_in"][:, own], 0) @ weights[f"{name}W_out"][own]
-    query, key, value = (read @ weights[f"blocks.{part.layer}.attn.W_{letter}"][part.head] for letter in "QKV")
+        own = list(part.neurons)
+        W_in, W_out = (weights[param_name(f"W_{side}", part.layer)] for side in ("in", "out"))
+        return np.maximum(read @ W_in[:, own], 0) @ W_out[own]
+    query, key, value = (read @ weights[param_name(f"W_{letter}", part.layer)][part.head] for letter in "QKV")
     scores = query @ key.transpose(0, 2, 1) / compiled.transformer.config.attn_scale
     scores = np.where(compiled.transformer.mask[part.layer, :n, :n], scores, -np.inf)
-    return masked_softmax(scores) @ value @ weights[f"blocks.{part.layer}.attn.W_O"][part.head]
+    return masked_softmax(scores) @ value @ weights[param_name("W_O", part.layer)][part.head]
 
 
 def _run_without(compiled: Anatomy, ids: np.ndarray, edge: AttentionEdge) -> np.ndarray:
     """The logits with an attention edge taken away and the rest of its row renormalised."""
 
     def edit(name: str, value: np.ndarray) -> np.ndarray:
-        if name != f"blocks.{edge.layer}.attn.hook_pattern":
+        if name != act_name("pattern", edge.layer):
             return value
         value = value.copy()
         row = value[:, :, compiled.offset + edge.query]

@@ -14,6 +14,7 @@ from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.language import PRIMITIVES
 from rasplens.errors import RaspLensError
 from rasplens.model import Config, Transformer, bidirectional_mask, causal_mask
+from rasplens.model.hook_points import param_name
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,18 +105,18 @@ def from_tracr(assembled: Any, output: str | None = None) -> TracrModel:
 def _layer_weights(params: Mapping[str, Any], layer: int, n_heads: int) -> dict[str, np.ndarray]:
     """One layer: heads stand side by side in Tracr's linear layers."""
     found: dict[str, np.ndarray] = {}
-    theirs, ours = f"transformer/layer_{layer}", f"blocks.{layer}"
+    theirs = f"transformer/layer_{layer}"
     for letter, name in (("Q", "query"), ("K", "key"), ("V", "value")):
         part = params[f"{theirs}/attn/{name}"]
-        found[f"{ours}.attn.W_{letter}"] = np.stack(np.split(np.asarray(part["w"]), n_heads, axis=1))
-        found[f"{ours}.attn.b_{letter}"] = np.stack(np.split(np.asarray(part["b"]), n_heads))
+        found[param_name(f"W_{letter}", layer)] = np.stack(np.split(np.asarray(part["w"]), n_heads, axis=1))
+        found[param_name(f"b_{letter}", layer)] = np.stack(np.split(np.asarray(part["b"]), n_heads))
     part = params[f"{theirs}/attn/linear"]
-    found[f"{ours}.attn.W_O"] = np.stack(np.split(np.asarray(part["w"]), n_heads, axis=0))
-    found[f"{ours}.attn.b_O"] = np.asarray(part["b"])
+    found[param_name("W_O", layer)] = np.stack(np.split(np.asarray(part["w"]), n_heads, axis=0))
+    found[param_name("b_O", layer)] = np.asarray(part["b"])
     for side, name in (("in", "linear_1"), ("out", "linear_2")):
         part = params[f"{theirs}/mlp/{name}"]
-        found[f"{ours}.mlp.W_{side}"] = np.asarray(part["w"])
-        found[f"{ours}.mlp.b_{side}"] = np.asarray(part["b"])
+        found[param_name(f"W_{side}", layer)] = np.asarray(part["w"])
+        found[param_name(f"b_{side}", layer)] = np.asarray(part["b"])
     return found
 
 
@@ -148,8 +149,8 @@ def _last_written(columns: Sequence[int], weights: Mapping[str, np.ndarray], n_l
     """The last place that writes to some directions: attention and MLPs counted from 0; -1 for the embedding."""
     last = -1
     for layer in range(n_layers):
-        for place, name in enumerate(("attn.W_O", "mlp.W_out")):
-            if np.asarray(weights[f"blocks.{layer}.{name}"])[..., list(columns)].any():
+        for place, name in enumerate(("W_O", "W_out")):
+            if np.asarray(weights[param_name(name, layer)])[..., list(columns)].any():
                 last = 2 * layer + place
     return last
 

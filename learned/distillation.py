@@ -21,8 +21,9 @@ from jaxtyping import Int
 from rasplens.compile import CompiledModel
 from rasplens.errors import RaspLensError
 from rasplens.learned.initialisation import untrained_like
-from rasplens.model import Config, Transformer, bias_shapes, disguise, hook_names
+from rasplens.model import Transformer, bias_shapes, disguise, hook_names
 from rasplens.model.forward import forward
+from rasplens.model.hook_points import EMBEDDED, residual_points
 from rasplens.model.random_streams import rng
 
 BATCH, RATE, WARMUP = 128, 1e-2, 100
@@ -126,9 +127,9 @@ def _errors(
     own = {name: jnp.asarray(array) for name, array in teacher.transformer.weights.items()}
     batch = tokens[rows]
     clean = observe(own, batch)
-    least = LEAST_SCALE * clean["blocks.0.hook_resid_pre"].var()
+    least = LEAST_SCALE * clean[EMBEDDED].var()
     found = {"": (observe_student(weights, batch), clean)}
-    for point in _states(teacher.transformer.config):
+    for point in residual_points(teacher.transformer.config):
         key, own_key = jax.random.split(key)
         once, twice = jax.random.split(own_key)
         projectors = _projectors(teacher, point)
@@ -142,12 +143,6 @@ def _errors(
         for start, (student, wanted) in found.items()
         for name in wanted
     }
-
-
-def _states(config: Config) -> list[str]:
-    """The hook points of the residual stream, each state once."""
-    names = [name for name in hook_names(config) if "hook_resid" in name]
-    return [names[0], *(name for name in names if not name.endswith("pre"))]
 
 
 def _projectors(teacher: CompiledModel, point: str) -> jax.Array:

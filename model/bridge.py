@@ -7,6 +7,7 @@ from jaxtyping import Int
 
 from rasplens.errors import RaspLensError
 from rasplens.model.config import Config
+from rasplens.model.hook_points import param_name
 from rasplens.model.transformer import Transformer
 
 if TYPE_CHECKING:
@@ -112,18 +113,18 @@ def _bridge_weights(transformer: Transformer) -> dict[str, np.ndarray]:
         found[f"{name}.weight"] = weights.get(f"{norm}.w", np.ones(config.d_model))
         found[f"{name}.bias"] = weights.get(f"{norm}.b", np.zeros(config.d_model))
     for layer in range(config.n_layers):
-        ours, theirs = f"blocks.{layer}.attn.", f"layers.{layer}.attn."
+        theirs = f"layers.{layer}.attn."
         for letter in "QKV":
             scale = fold if letter == "Q" else 1.0
-            bias = weights.get(f"{ours}b_{letter}", np.zeros((config.n_heads, config.d_head)))
+            bias = weights.get(param_name(f"b_{letter}", layer), np.zeros((config.n_heads, config.d_head)))
             found[f"{theirs}{letter.lower()}.weight"] = (
-                scale * np.concatenate(weights[f"{ours}W_{letter}"], axis=1).T
+                scale * np.concatenate(weights[param_name(f"W_{letter}", layer)], axis=1).T
             )
             found[f"{theirs}{letter.lower()}.bias"] = scale * bias.reshape(-1)
-        found[f"{theirs}o.weight"] = np.concatenate(weights[f"{ours}W_O"], axis=0).T
-        found[f"{theirs}o.bias"] = weights.get(f"{ours}b_O", np.zeros(config.d_model))
+        found[f"{theirs}o.weight"] = np.concatenate(weights[param_name("W_O", layer)], axis=0).T
+        found[f"{theirs}o.bias"] = weights.get(param_name("b_O", layer), np.zeros(config.d_model))
         for side, width in () if config.attn_only else (("in", config.d_mlp), ("out", config.d_model)):
             name = f"layers.{layer}.mlp.fc_{side}"
-            found[f"{name}.weight"] = weights[f"blocks.{layer}.mlp.W_{side}"].T
-            found[f"{name}.bias"] = weights.get(f"blocks.{layer}.mlp.b_{side}", np.zeros(width))
+            found[f"{name}.weight"] = weights[param_name(f"W_{side}", layer)].T
+            found[f"{name}.bias"] = weights.get(param_name(f"b_{side}", layer), np.zeros(width))
     return found

@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from rasplens.errors import RaspLensError
+from rasplens.model.hook_points import act_name, norm_name, param_name
 
 POSITIONS = ("learned", "shortformer", "sinusoidal_qk", "rotary", "none")
 ACTIVATIONS = ("relu", "gelu", "gelu_new", "silu")
@@ -100,7 +101,7 @@ class Config:
         letters = [
             letter for letter, is_identity in (("V", self.identity_v), ("O", self.identity_o)) if is_identity
         ]
-        return [f"blocks.{layer}.attn.W_{letter}" for layer in range(self.n_layers) for letter in letters]
+        return [param_name(f"W_{letter}", layer) for layer in range(self.n_layers) for letter in letters]
 
     @property
     def norms(self) -> list[str]:
@@ -108,7 +109,7 @@ class Config:
         if self.normalization == "none":
             return []
         of_block = ("ln1",) if self.attn_only else ("ln1", "ln2")
-        blocks = [f"blocks.{layer}.{norm}" for layer in range(self.n_layers) for norm in of_block]
+        blocks = [norm_name(norm, layer) for layer in range(self.n_layers) for norm in of_block]
         return [*blocks, "ln_final"]
 
     @property
@@ -154,13 +155,13 @@ def weight_shapes(config: Config) -> dict[str, tuple[int, ...]]:
         shapes["pos_embed.W_pos"] = (config.n_ctx, width)
     for layer in range(config.n_layers):
         for letter in "QKV":
-            shapes[f"blocks.{layer}.attn.W_{letter}"] = (heads, width, head)
-        shapes[f"blocks.{layer}.attn.W_O"] = (heads, head, width)
+            shapes[param_name(f"W_{letter}", layer)] = (heads, width, head)
+        shapes[param_name("W_O", layer)] = (heads, head, width)
         if config.smeared_keys:
-            shapes[f"blocks.{layer}.attn.smear"] = (heads, config.n_ctx)
+            shapes[param_name("smear", layer)] = (heads, config.n_ctx)
         if not config.attn_only:
-            shapes[f"blocks.{layer}.mlp.W_in"] = (width, config.d_mlp)
-            shapes[f"blocks.{layer}.mlp.W_out"] = (config.d_mlp, width)
+            shapes[param_name("W_in", layer)] = (width, config.d_mlp)
+            shapes[param_name("W_out", layer)] = (config.d_mlp, width)
     if config.normalization == "LN":
         shapes |= {f"{norm}.{letter}": (width,) for norm in config.norms for letter in "wb"}
     shapes["unembed.W_U"] = (width, config.d_vocab_out)
@@ -172,11 +173,11 @@ def bias_shapes(config: Config) -> dict[str, tuple[int, ...]]:
     shapes: dict[str, tuple[int, ...]] = {}
     for layer in range(config.n_layers):
         for letter in "QKV":
-            shapes[f"blocks.{layer}.attn.b_{letter}"] = (config.n_heads, config.d_head)
-        shapes[f"blocks.{layer}.attn.b_O"] = (config.d_model,)
+            shapes[param_name(f"b_{letter}", layer)] = (config.n_heads, config.d_head)
+        shapes[param_name("b_O", layer)] = (config.d_model,)
         if not config.attn_only:
-            shapes[f"blocks.{layer}.mlp.b_in"] = (config.d_mlp,)
-            shapes[f"blocks.{layer}.mlp.b_out"] = (config.d_model,)
+            shapes[param_name("b_in", layer)] = (config.d_mlp,)
+            shapes[param_name("b_out", layer)] = (config.d_model,)
     shapes["unembed.b_U"] = (config.d_vocab_out,)
     return shapes
 
@@ -187,14 +188,12 @@ def hook_names(config: Config) -> list[str]:
     turned = ("rot_q", "rot_k") if config.positions == "rotary" else ()
     attention = ("q", "k", "v", *turned, "attn_scores", "pattern", "z", "result")
     for layer in range(config.n_layers):
-        block = f"blocks.{layer}."
-        names += [f"{block}hook_resid_pre", *_norm_hooks(config, f"{block}ln1")]
-        names += [f"{block}attn.hook_{point}" for point in attention]
-        names.append(f"{block}hook_attn_out")
+        names += [act_name("resid_pre", layer), *_norm_hooks(config, norm_name("ln1", layer))]
+        names += [act_name(activation, layer) for activation in (*attention, "attn_out")]
         if not config.attn_only:
-            names += [f"{block}hook_resid_mid", *_norm_hooks(config, f"{block}ln2")]
-            names += [f"{block}mlp.hook_pre", f"{block}mlp.hook_post", f"{block}hook_mlp_out"]
-        names.append(f"{block}hook_resid_post")
+            names += [act_name("resid_mid", layer), *_norm_hooks(config, norm_name("ln2", layer))]
+            names += [act_name(activation, layer) for activation in ("pre", "post", "mlp_out")]
+        names.append(act_name("resid_post", layer))
     return names + _norm_hooks(config, "ln_final")
 
 

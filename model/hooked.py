@@ -14,6 +14,7 @@ from transformer_lens.hook_points import HookPoint
 from rasplens.errors import RaspLensError
 from rasplens.model.config import hook_names
 from rasplens.model.forward import forward, forward_from
+from rasplens.model.hook_points import ATTENTION, act_name, param_name
 from rasplens.model.transformer import HasTransformer, Transformer, check_tokens, in_a_line
 
 LARGE = 2**20
@@ -165,37 +166,37 @@ class HookedModel(HookedRootModule):
     @property
     def W_Q(self) -> Float[torch.Tensor, "layer head d_model d_head"]:
         """The query weights."""
-        return self._stacked("attn.W_Q")
+        return self._stacked("W_Q")
 
     @property
     def W_K(self) -> Float[torch.Tensor, "layer head d_model d_head"]:
         """The key weights."""
-        return self._stacked("attn.W_K")
+        return self._stacked("W_K")
 
     @property
     def W_V(self) -> Float[torch.Tensor, "layer head d_model d_head"]:
         """The value weights."""
-        return self._stacked("attn.W_V")
+        return self._stacked("W_V")
 
     @property
     def W_O(self) -> Float[torch.Tensor, "layer head d_head d_model"]:
         """The output weights."""
-        return self._stacked("attn.W_O")
+        return self._stacked("W_O")
 
     @property
     def W_in(self) -> Float[torch.Tensor, "layer d_model d_mlp"]:
         """The input weights of the MLPs."""
-        return self._stacked("mlp.W_in")
+        return self._stacked("W_in")
 
     @property
     def W_out(self) -> Float[torch.Tensor, "layer d_mlp d_model"]:
         """The output weights of the MLPs."""
-        return self._stacked("mlp.W_out")
+        return self._stacked("W_out")
 
     def _stacked(self, name: str) -> torch.Tensor:
-        if not self.cfg.n_layers or (name.startswith("mlp.") and self.cfg.attn_only):
-            raise RaspLensError(f"The model has no {name.rpartition('.')[2]}: it has no such layer.")
-        return torch.stack([self.get_parameter(f"blocks.{i}.{name}") for i in range(self.cfg.n_layers)])
+        if not self.cfg.n_layers or (name in ("W_in", "W_out", "b_in", "b_out") and self.cfg.attn_only):
+            raise RaspLensError(f"The model has no {name}: it has no such layer.")
+        return torch.stack([self.get_parameter(param_name(name, i)) for i in range(self.cfg.n_layers)])
 
     def accumulated_bias(
         self, layer: int, mlp_input: bool = False, include_mlp_biases: bool = True
@@ -203,8 +204,8 @@ class HookedModel(HookedRootModule):
         """The biases that are written before a layer, or before its MLP; `ActivationCache` asks for them."""
         known, total = dict(self.named_parameters()), torch.zeros(self.cfg.d_model, dtype=self.W_E.dtype)
         for i in range(layer + mlp_input):
-            names = [f"blocks.{i}.attn.b_O"]
-            names += [f"blocks.{i}.mlp.b_out"] if include_mlp_biases and i < layer else []
+            names = [param_name("b_O", i)]
+            names += [param_name("b_out", i)] if include_mlp_biases and i < layer else []
             total = total + sum(known[name].detach() for name in names if name in known)
         return total
 
@@ -239,7 +240,7 @@ class HookedModel(HookedRootModule):
         return [
             layer
             for layer in range(self.cfg.n_layers)
-            if not self.get_parameter(f"blocks.{layer}.attn.W_O").any() and not self._attention_is_hooked(layer)
+            if not self.get_parameter(param_name("W_O", layer)).any() and not self._attention_is_hooked(layer)
         ]
 
     def _used_directions(self, weights: dict[str, torch.nn.Parameter]) -> dict[str, slice | torch.Tensor]:
@@ -265,12 +266,12 @@ class HookedModel(HookedRootModule):
         return found
 
     def _attention_is_hooked(self, layer: int) -> bool:
-        prefix = f"blocks.{layer}.attn."
-        return any(_is_hooked(point) for name, point in self.hook_dict.items() if name.startswith(prefix))
+        names = (act_name(activation, layer) for activation in ATTENTION)
+        return any(_is_hooked(self.hook_dict[name]) for name in names if name in self.hook_dict)
 
     @property
     def _results(self) -> list[HookPoint]:
-        return [self.hook_dict[f"blocks.{layer}.attn.hook_result"] for layer in range(self.cfg.n_layers)]
+        return [self.hook_dict[act_name("result", layer)] for layer in range(self.cfg.n_layers)]
 
     def _hook(self, name: str, value: torch.Tensor) -> torch.Tensor:
         return self.hook_dict[name](value)

@@ -18,6 +18,7 @@ from jaxtyping import Float, Int
 from rasplens.errors import RaspLensError
 from rasplens.model import random_streams
 from rasplens.model.change_of_basis import ChangeOfBasis, in_basis, oblique, random_rotation, rotation, widening
+from rasplens.model.hook_points import param_name
 from rasplens.model.transformer import HasTransformer, Transformer
 
 KINDS = ("residual", "heads", "neurons")
@@ -162,14 +163,14 @@ def _reparametrised(
         heads.append(np.arange(config.n_heads))
         neurons.append(np.arange(config.d_mlp))
         if "heads" in kinds:
-            name, has_fixed_queries = f"blocks.{layer}.attn.", config.positions in ("sinusoidal_qk", "rotary")
+            has_fixed_queries = config.positions in ("sinusoidal_qk", "rotary")
             if not has_fixed_queries:
                 heads[layer] = rng.permutation(config.n_heads)
-            weights |= _regauged(weights, name, heads[layer], has_fixed_queries, rng)
+            weights |= _regauged(weights, layer, heads[layer], has_fixed_queries, rng)
         if "neurons" in kinds and not config.attn_only:
             neurons[layer] = rng.permutation(config.d_mlp)
             gauge = GAUGE if config.activation == "relu" else 1.0
-            weights |= _shuffled_neurons(weights, f"blocks.{layer}.mlp.", neurons[layer], gauge, rng)
+            weights |= _shuffled_neurons(weights, layer, neurons[layer], gauge, rng)
     twin = Transformer(config, {name: a.astype(model.dtype) for name, a in weights.items()}, model.mask)
     return Reparametrisation(twin, residual, tuple(heads), tuple(neurons))
 
@@ -202,17 +203,18 @@ def _check_basis(kinds: Collection[str], basis: str, condition: float) -> None:
 
 
 def _regauged(
-    weights: Arrays, name: str, order: np.ndarray, has_fixed_queries: bool, rng: np.random.Generator
+    weights: Arrays, layer: int, order: np.ndarray, has_fixed_queries: bool, rng: np.random.Generator
 ) -> Arrays:
     """Heads in another order, with other bases for queries and keys, and for values and outputs."""
-    n_heads, _, d_head = weights[f"{name}W_Q"].shape
-    own = {key: a[order] for key, a in weights.items() if key.startswith(name) and not key.endswith("b_O")}
+    n_heads, _, d_head = weights[param_name("W_Q", layer)].shape
+    of_heads = [param_name(name, layer) for name in ("W_Q", "W_K", "W_V", "W_O", "b_Q", "b_K", "b_V", "smear")]
+    own = {name: weights[name][order] for name in of_heads if name in weights}
     scores, values = (np.stack([_stretched_rotation(d_head, rng) for _ in range(n_heads)]) for _ in range(2))
     changes = {"V": values, "O": np.linalg.inv(values)}
     if not has_fixed_queries:
         changes |= {"Q": scores, "K": np.linalg.inv(scores).transpose(0, 2, 1)}
     for letter, change in changes.items():
-        weight, bias = f"{name}W_{letter}", f"{name}b_{letter}"
+        weight, bias = param_name(f"W_{letter}", layer), param_name(f"b_{letter}", layer)
         if letter == "O":
             own[weight] = change @ own[weight]
             continue
@@ -223,17 +225,13 @@ def _regauged(
 
 
 def _shuffled_neurons(
-    weights: Arrays, name: str, order: np.ndarray, gauge: float, rng: np.random.Generator
+    weights: Arrays, layer: int, order: np.ndarray, gauge: float, rng: np.random.Generator
 ) -> Arrays:
     """Neurons in another order, each stretched by up to `gauge`: a ReLU lets positive factors through."""
     factors = np.exp(rng.uniform(-1, 1, len(order)) * np.log(gauge))
-    changed = {
-        f"{name}W_in": weights[f"{name}W_in"][:, order] * factors,
-        f"{name}W_out": weights[f"{name}W_out"][order] / factors[:, None],
-    }
-    if f"{name}b_in" in weights:
-        changed[f"{name}b_in"] = weights[f"{name}b_in"][order] * factors
-    return changed
+    W_in, W_out, b_in = (param_name(name, layer) for name in ("W_in", "W_out", "b_in"))
+    changed = {W_in: weights[W_in][:, order] * factors, W_out: weights[W_out][order] / factors[:, None]}
+    return changed | ({b_in: weights[b_in][order] * factors} if b_in in weights else {})
 
 
 def _stretched_rotation(n: int, rng: np.random.Generator) -> Float[np.ndarray, "n n"]:

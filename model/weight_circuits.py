@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from rasplens.errors import RaspLensError
 from rasplens.model.forward import normalized, sinusoids
+from rasplens.model.hook_points import param_name
 from rasplens.model.transformer import Transformer
 
 
@@ -133,7 +134,7 @@ def _head_weight(model: Transformer, layer: int, head: int, letter: str) -> Floa
             f"There is no head L{layer}H{head}: the model has {config.n_layers} layers of "
             f"{config.n_heads} heads, counted from 0."
         )
-    return model.weights[f"blocks.{layer}.attn.W_{letter}"][head]
+    return model.weights[param_name(f"W_{letter}", layer)][head]
 
 
 def _embedding_projections(
@@ -149,5 +150,5 @@ def _embedding_projections(
     else:
         waves = sinusoids(config.n_ctx, config.n_heads * config.d_head)
         position = waves.reshape(config.n_ctx, config.n_heads, config.d_head)[:, head].astype(model.dtype)
-    bias = model.weights.get(f"blocks.{layer}.attn.b_{letter}")
+    bias = model.weights.get(param_name(f"b_{letter}", layer))
     return model.W_E @ weight, position if bias is None else position + bias[head]

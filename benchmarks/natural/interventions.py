@@ -8,6 +8,7 @@ import torch
 
 from rasplens.compile import CompiledModel
 from rasplens.model import HasTransformer
+from rasplens.model.hook_points import act_name
 from rasplens.model.hooked import HookedModel
 from rasplens.tasks import Task
 
@@ -76,10 +77,10 @@ class Subject:
         places = [
             (layer, point) for layer in range(self.n_layers) for point in ("k", "v", "attn_scores", "pattern")
         ]
-        names = {_hook(*place) for place in places}
+        names = {act_name(place[1], place[0]) for place in places}
         with torch.no_grad():
             _, cache = self.model.run_with_cache(self._encoded(ids), names_filter=lambda name: name in names)
-        return {place: cache[_hook(*place)] for place in places}
+        return {place: cache[act_name(place[1], place[0])] for place in places}
 
     def answers(self, ids: np.ndarray, edits: Mapping[int, LayerEdit] | None = None) -> np.ndarray:
         """The codes of its answers, `[input, loss_pos]`, with the attention of some layers edited."""
@@ -126,8 +127,4 @@ class Subject:
             return own + torch.einsum("bhqk,bkhd->bqhd", pattern * edges, edit.values.source)
 
         points = {"q": keep("q"), "v": keep("v"), "attn_scores": score, "pattern": attend, "z": gather}
-        return [(_hook(layer, point), function) for point, function in points.items()]
-
-
-def _hook(layer: int, point: str) -> str:
-    return f"blocks.{layer}.attn.hook_{point}"
+        return [(act_name(point, layer), function) for point, function in points.items()]

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from rasplens.compare.models.studied_model import FwdHook, StudiedModel, pattern_point
+from rasplens.compare.models.studied_model import FwdHook, StudiedModel
+from rasplens.model.hook_points import act_name
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +40,7 @@ def average_attention(studied: StudiedModel) -> AveragedAttention:
         return mean.to(pattern.dtype).expand_as(pattern)
 
     hooks: list[FwdHook] = [
-        (pattern_point(layer), lambda pattern, hook, mean=mean: average(pattern, hook, mean))
+        (act_name("pattern", layer), lambda pattern, hook, mean=mean: average(pattern, hook, mean))
         for layer, mean in enumerate(means)
     ]
     return AveragedAttention(float(studied.right().mean()), studied.edited_accuracy(hooks), tuple(deviation))

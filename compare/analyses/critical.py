@@ -8,8 +8,9 @@ import torch
 
 from rasplens.compare.config import CompareConfig
 from rasplens.compare.evidence.ablation.edges import Edge, edge_effects
-from rasplens.compare.models.studied_model import FwdHook, StudiedModel, pattern_point
+from rasplens.compare.models.studied_model import FwdHook, StudiedModel
 from rasplens.errors import RaspLensError
+from rasplens.model.hook_points import act_name
 
 TOLERANCE = 0.01
 """An edge is critical if ablating it drops token accuracy by more than this."""
@@ -58,7 +59,8 @@ def accuracy_without(studied: StudiedModel, edges: Sequence[Edge]) -> float:
     for layer in range(studied.n_layers):
         gone = [edge for edge in edges if edge.layer == layer]
         if gone:
-            hooks.append((pattern_point(layer), lambda pattern, hook, gone=gone: _without(studied, pattern, gone)))
+            point = act_name("pattern", layer)
+            hooks.append((point, lambda pattern, hook, gone=gone: _without(studied, pattern, gone)))
     return studied.edited_accuracy(hooks)
 
 

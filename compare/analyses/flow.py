@@ -8,6 +8,7 @@ from rasplens.compare.analyses.lens import answer_name, lens_codes
 from rasplens.compare.evidence.ablation.edges import edge_effects
 from rasplens.compare.models.studied_model import StudiedModel
 from rasplens.compare.report.figures.panels import LAYOUT, escape
+from rasplens.model.hook_points import act_name
 
 LEAST = 0.05
 """Attention below this is not drawn."""
@@ -48,7 +49,7 @@ def flow_figure(studied: StudiedModel, example: int = 0, effects: pd.DataFrame |
             _arrow(figure, layer, key, query, ARROW if effect else DISPENSABLE, 1 + 4 * weight, note, effect)
     rows = [[task.token_names[i] for i in studied.ids[example].tolist()]]
     for layer in range(studied.n_layers):
-        codes = lens_codes(studied, f"blocks.{layer}.hook_resid_post")[example]
+        codes = lens_codes(studied, act_name("resid_post", layer))[example]
         rows.append([answer_name(task, code) for code in codes.tolist()])
     for height, labels in enumerate(rows):
         _nodes(figure, height, labels)

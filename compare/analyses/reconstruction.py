@@ -8,6 +8,7 @@ from jaxtyping import Float
 from rasplens.compare.models.studied_model import StudiedModel
 from rasplens.errors import RaspLensError
 from rasplens.model import Transformer
+from rasplens.model.hook_points import act_name, param_name
 from rasplens.model.weight_circuits import ov_matrix
 
 
@@ -48,12 +49,12 @@ def logit_terms(studied: StudiedModel) -> LogitTerms:
     sources = [f"position {position}" for position in range(n_pos)]
     bias = np.zeros_like(streams[0])
     for layer in range(model.config.n_layers):
-        pattern = cache[f"blocks.{layer}.attn.hook_pattern"]
+        pattern = cache[act_name("pattern", layer)]
         streams = [stream + _moved(model, layer, pattern, stream) for stream in streams]
         bias = bias + _moved(model, layer, pattern, bias) + _written_biases(model, layer, pattern)
         if not model.config.attn_only:
             sources.append(f"mlp {layer}")
-            streams.append(cache[f"blocks.{layer}.hook_mlp_out"])
+            streams.append(cache[act_name("mlp_out", layer)])
     answers = studied.answer_places
     terms = np.stack([stream[:, answers] @ model.W_U for stream in (*streams, bias)], axis=2)
     terms[:, :, -1] += model.weights.get("unembed.b_U", np.zeros(model.config.d_vocab_out, dtype=model.dtype))
@@ -83,10 +84,10 @@ def _moved(model: Transformer, layer: int, pattern: np.ndarray, stream: np.ndarr
 
 def _written_biases(model: Transformer, layer: int, pattern: np.ndarray) -> np.ndarray:
     """What value and output biases of a layer write."""
-    name, config = f"blocks.{layer}.attn.", model.config
+    config, none = model.config, np.zeros(model.config.d_model, dtype=model.dtype)
     written = np.zeros((*pattern.shape[::2], config.d_model), dtype=model.dtype)
-    if f"{name}b_V" in model.weights:
+    if (biases := model.weights.get(param_name("b_V", layer))) is not None:
         for head in range(config.n_heads):
-            value = model.weights[f"{name}b_V"][head] @ model.weights[f"{name}W_O"][head]
+            value = biases[head] @ model.weights[param_name("W_O", layer)][head]
             written = written + pattern[:, head].sum(axis=-1)[..., None] * value
-    return written + model.weights.get(f"{name}b_O", np.zeros(config.d_model, dtype=model.dtype))
+    return written + model.weights.get(param_name("b_O", layer), none)

@@ -18,10 +18,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 
 from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.models.studied_model import EMBEDDED, scores_point, when
 from rasplens.compare.models.variables import own_variables
 from rasplens.compile import Variable
 from rasplens.compile.variable import nearest
+from rasplens.model.hook_points import EMBEDDED, act_name, when
 from rasplens.tasks.task import NO_ANSWER, NOT_ASKED
 
 APART = 1.0
@@ -137,7 +137,7 @@ def posable(pairing: Pairing) -> Posable:
     has_bos = pairing.compiled.has_bos
     rows = {}
     for (layer, head), positions in pairing.relevance.rows.items():
-        scores = reference.whole(scores_point(layer))
+        scores = reference.whole(act_name("attn_scores", layer))
         for place in map(reference.at, positions):
             seen = np.zeros(CHOICES * (scores.shape[-1] + 1), dtype=bool)
             seen[selections(scores[:, head, place], has_bos)] = True

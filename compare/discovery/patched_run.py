@@ -15,6 +15,7 @@ import numpy as np
 from rasplens.compare.discovery.edge_graph import LOGITS, POS_EMBED, EdgeGraph, edge_graph
 from rasplens.model import Transformer
 from rasplens.model.forward import forward
+from rasplens.model.hook_points import act_name
 
 Run = Callable[..., tuple[jax.Array, jax.Array]]
 """From tokens `[batch, ctx]`, how much of each edge is patched `[receiver, sender]`, what it then carries
@@ -82,7 +83,7 @@ def patched_run(model: Transformer) -> Run:
 
 def _receivers(graph: EdgeGraph, n_layers: int, hook_name: str) -> list[str] | None:
     """The receivers that read at a hook point, in order; None where none does."""
-    if hook_name == f"blocks.{n_layers - 1}.hook_resid_post":
+    if hook_name == act_name("resid_post", n_layers - 1):
         return [LOGITS]
     if hook_name.endswith("hook_mlp_in"):
         return [f"L{hook_name.split('.')[1]} MLP"]

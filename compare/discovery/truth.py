@@ -19,6 +19,7 @@ from rasplens.compare.discovery.edge_graph import EMBED, LOGITS, POS_EMBED, edge
 from rasplens.compile import CompiledModel
 from rasplens.learned.siit.circuit import Circuit, Node
 from rasplens.model import Transformer
+from rasplens.model.hook_points import act_name, param_name
 from rasplens.tasks import Task
 
 N_INPUTS = 500
@@ -70,7 +71,7 @@ def _differences(compiled: CompiledModel, task: Task) -> dict[str, Float[np.ndar
             value = cache[f"hook_{name}"]
         else:
             layer, head = place_of(name)
-            written = cache[f"blocks.{layer}." + ("hook_mlp_out" if head is None else "attn.hook_result")]
+            written = cache[act_name("mlp_out" if head is None else "result", layer)]
             value = written if head is None else written[:, :, head]
         found[name] = (value - value[:1]).reshape(-1, value.shape[-1])
     return found
@@ -112,7 +113,7 @@ def directions_written(model: Transformer, sender: str) -> Float[np.ndarray, "ro
     if sender == POS_EMBED:
         return weights["pos_embed.W_pos"]
     layer, head = place_of(sender)
-    return weights[f"blocks.{layer}.mlp.W_out"] if head is None else weights[f"blocks.{layer}.attn.W_O"][head]
+    return weights[param_name("W_out", layer)] if head is None else weights[param_name("W_O", layer)][head]
 
 
 def directions_read(model: Transformer, receiver: str) -> Float[np.ndarray, "d_model column"]:
@@ -122,5 +123,5 @@ def directions_read(model: Transformer, receiver: str) -> Float[np.ndarray, "d_m
     node, _, letter = receiver.partition(".")
     layer, head = place_of(node)
     if head is None:
-        return model.weights[f"blocks.{layer}.mlp.W_in"]
-    return model.weights[f"blocks.{layer}.attn.W_{letter.upper()}"][head]
+        return model.weights[param_name("W_in", layer)]
+    return model.weights[param_name(f"W_{letter.upper()}", layer)][head]

@@ -4,7 +4,8 @@ import numpy as np
 from jaxtyping import Bool
 
 from rasplens.compare.claims.edges.edge_patching import HIDDEN, LETTERS, ROUNDING, Part
-from rasplens.compare.models.studied_model import StudiedModel, projection_point, scores_point
+from rasplens.compare.models.studied_model import StudiedModel
+from rasplens.model.hook_points import act_name
 
 READ_BY_OTHERS = "k", "v"
 """Letters of what a position gives to those that attend to it."""
@@ -57,7 +58,7 @@ def varying_edges(studied: StudiedModel, part: Part) -> Bool[np.ndarray, "query 
     """The edges along which a part differs between inputs, in some layer; taken away, all do."""
     if part == "attention":
         return np.ones((studied.n_pos, studied.n_pos), dtype=bool)
-    points = [projection_point(layer, LETTERS[part]) for layer in studied.attending_layers]
+    points = [act_name(LETTERS[part], layer) for layer in studied.attending_layers]
     at = np.any([varying(studied, point) for point in points], axis=0)
     return np.broadcast_to(at[:, None] if part == "queries" else at, (studied.n_pos, studied.n_pos))
 
@@ -73,7 +74,7 @@ def _behind(studied: StudiedModel, seen: Seen, first: int) -> Bool[np.ndarray, "
 
 def _seen(studied: StudiedModel) -> Seen:
     """What each layer sees: what a mask hides has no finite score. Everything, where scores have no hook point."""
-    points = [scores_point(layer) for layer in range(studied.n_layers)]
+    points = [act_name("attn_scores", layer) for layer in range(studied.n_layers)]
     if not points or not all(point in studied.model.hook_dict for point in points):
         n_ctx = studied.tokens.shape[1]
         return np.ones((studied.n_layers, n_ctx, n_ctx), dtype=bool)

@@ -13,8 +13,9 @@ import torch
 from jaxtyping import Float
 
 from rasplens.compare.models.inputs import balance
-from rasplens.compare.models.studied_model import Head, StudiedModel, z_point
+from rasplens.compare.models.studied_model import Head, StudiedModel
 from rasplens.compile import Variable
+from rasplens.model.hook_points import act_name, activation_of, layer_of
 from rasplens.tasks.task import Ids
 
 CHANGE = 1e-3
@@ -62,7 +63,7 @@ def relevant_rows(studied: StudiedModel, n_inputs: int) -> dict[Head, list[int]]
     """For each head, the causally relevant positions of what it writes."""
     found = {}
     for layer, head in studied.heads:
-        found[layer, head] = _relevant_positions(studied, n_inputs, z_point(layer), _of_head(head))
+        found[layer, head] = _relevant_positions(studied, n_inputs, act_name("z", layer), _of_head(head))
     return found
 
 
@@ -134,7 +135,7 @@ def _reaching(studied: StudiedModel, point: str, exchange: Exchange, positions: 
     def reached(groups: Sequence[Sequence[int]]) -> Float[np.ndarray, "group answer"]:
         return np.maximum(change(groups, 0), change(groups, 1))
 
-    if point.startswith(f"blocks.{studied.n_layers - 1}.") and not point.endswith("hook_resid_pre"):
+    if layer_of(point) == studied.n_layers - 1 and activation_of(point) != "resid_pre":
         # Behind the last attention a position reaches its own answer and no other: all are tried at once.
         is_relevant = reached([positions])[0] > CHANGE
         answers = zip(studied.task.loss_positions, is_relevant, strict=True)

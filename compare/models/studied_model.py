@@ -27,6 +27,7 @@ from rasplens.errors import RaspLensError
 from rasplens.learned import CompressedModel
 from rasplens.learned.importers.checkpoint import check_fits
 from rasplens.model import transformer_of
+from rasplens.model.hook_points import EMBEDDED, act_name, layer_of
 from rasplens.model.hooked import HookedModel
 from rasplens.tasks import Task, as_task
 from rasplens.tasks.task import NOT_ASKED, Ids, marked
@@ -137,16 +138,16 @@ class StudiedModel:
     @property
     def residual_points(self) -> list[str]:
         """The hook points of the residual stream, in forward order, each state once."""
-        points = ["blocks.0.hook_resid_pre"]
+        points = [EMBEDDED]
         for layer in range(self.n_layers):
-            points += [f"blocks.{layer}.hook_resid_{state}" for state in ("mid", "post")]
+            points += [act_name(f"resid_{state}", layer) for state in ("mid", "post")]
         return [point for point in points if point in self.model.hook_dict]
 
     @property
     def output_points(self) -> list[str]:
         """The hook points of what the heads and the MLP of each layer write together, in forward order."""
-        parts = ("hook_attn_out", "hook_mlp_out")
-        points = [f"blocks.{layer}.{part}" for layer in range(self.n_layers) for part in parts]
+        parts = ("attn_out", "mlp_out")
+        points = [act_name(part, layer) for layer in range(self.n_layers) for part in parts]
         return [point for point in points if point in self.model.hook_dict]
 
     def on(self, ids: Ids) -> "StudiedModel":
@@ -190,19 +191,19 @@ class StudiedModel:
 
     def whole_pattern(self, layer: int) -> Float[np.ndarray, "input head ctx ctx"]:
         """Attention between all of the model's positions."""
-        return self.whole(pattern_point(layer))
+        return self.whole(act_name("pattern", layer))
 
     def whole_residual(self, layer: int) -> Float[np.ndarray, "input ctx d_model"]:
         """The residual stream before a layer, at all of the model's positions."""
-        return self.whole(EMBEDDED if layer == 0 else f"blocks.{layer - 1}.hook_resid_post")
+        return self.whole(EMBEDDED if layer == 0 else act_name("resid_post", layer - 1))
 
     def whole_values(self, layer: int) -> Float[np.ndarray, "input ctx head d_head"]:
         """The values of each head of a layer, at all of the model's positions."""
-        return self.whole(projection_point(layer, "v"))
+        return self.whole(act_name("v", layer))
 
     def whole_gathered(self, layer: int) -> Float[np.ndarray, "input ctx head d_head"]:
         """What each head of a layer gathers, at all of the model's positions."""
-        return self.whole(z_point(layer))
+        return self.whole(act_name("z", layer))
 
     def whole(self, point: str) -> Float[np.ndarray, "input ctx ..."]:
         """What passes a hook point at all of the model's positions, unedited; it is computed once."""
@@ -261,7 +262,7 @@ class StudiedModel:
         That is before the first layer with a hook; behind it, if nothing is edited but what it leaves.
         """
         first = min((layer_of(point) for point, _ in hooks), default=0)
-        behind = f"blocks.{first}.hook_resid_post"
+        behind = act_name("resid_post", first)
         here = [(point, function) for point, function in hooks if layer_of(point) == first]
         if here and all(point == behind for point, _ in here):
             left = torch.as_tensor(self.whole(behind)[rows])
@@ -340,9 +341,9 @@ class StudiedModel:
         layers = range(self.n_layers)
         groups = [
             self.residual_points,
-            [*map(pattern_point, layers), *map(z_point, layers)],
+            [act_name(name, layer) for name in ("pattern", "z") for layer in layers],
             self.output_points,
-            *([projection_point(layer, letter) for layer in layers] for letter in "qkv"),
+            *([act_name(letter, layer) for layer in layers] for letter in "qkv"),
         ]
         return next((group for group in groups if point in group), [point])
 
@@ -401,8 +402,7 @@ def as_studied_model(
     heads = tuple(itertools.product(range(model.cfg.n_layers), range(model.cfg.n_heads)))
     studied = StudiedModel(model, task, ids, vocabulary or task_vocabulary(task), heads)
     layers = range(studied.n_layers)
-    wanted = [*map(pattern_point, layers), *map(z_point, layers), *(f"blocks.{i}.hook_resid_post" for i in layers)]
-    wanted.append("blocks.0.hook_resid_pre")
+    wanted = [act_name(name, layer) for name in ("pattern", "z", "resid_post") for layer in layers] + [EMBEDDED]
     if missing := [point for point in wanted if point not in model.hook_dict]:
         raise RaspLensError(f"The model has no hook point {missing[0]!r}, which comparisons read and edit.")
     parameter = next(model.parameters())
@@ -488,42 +488,3 @@ def _check_fits(model: Any, task: Task) -> None:
         raise RaspLensError(
             f"The learned model takes {model.cfg.n_ctx} tokens; inputs of {task.name!r} have {task.n_ctx}."
         )
-
-
-EMBEDDED = "blocks.0.hook_resid_pre"
-"""The hook point of what the embedding says, before any layer."""
-
-ORDER = "hook_resid_pre", "attn.hook_z", "hook_attn_out", "hook_resid_mid", "hook_mlp_out", "hook_resid_post"
-"""The hook points of a layer at which variables are looked for, as they come in the forward pass."""
-
-
-def when(point: str) -> tuple[int, int]:
-    """The place of a hook point in the forward pass."""
-    _, layer, *name = point.split(".")
-    return int(layer), ORDER.index(".".join(name))
-
-
-def pattern_point(layer: int) -> str:
-    """The hook point of a layer's attention pattern."""
-    return f"blocks.{layer}.attn.hook_pattern"
-
-
-def scores_point(layer: int) -> str:
-    """The hook point of a layer's attention scores."""
-    return f"blocks.{layer}.attn.hook_attn_scores"
-
-
-def z_point(layer: int) -> str:
-    """The hook point of what each head of a layer gathers, before its output matrix."""
-    return f"blocks.{layer}.attn.hook_z"
-
-
-def projection_point(layer: int, letter: str) -> str:
-    """The hook point of the queries ("q"), keys ("k") or values ("v") of a layer's heads."""
-    return f"blocks.{layer}.attn.hook_{letter}"
-
-
-def layer_of(point: str) -> int:
-    """The layer of a hook point; what comes before the first one counts as its."""
-    first, *rest = point.split(".")
-    return int(rest[0]) if first == "blocks" else 0

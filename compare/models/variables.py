@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from rasplens.compare.models.studied_model import EMBEDDED
 from rasplens.compile import CompiledModel, Variable
 from rasplens.compile.rasp import Aggregate, RASPExpr, Select, SelectorWidth, SOp, Value
 from rasplens.compile.rasp.interpreter import expressions
+from rasplens.model.hook_points import EMBEDDED
 
 MOST_COMMON = 0.95
 """A variable whose commonest value covers more of the inputs than this counts as constant there."""

@@ -8,6 +8,7 @@ import pandas as pd
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.evidence.subspaces.decodability import CONTROLS, best_points
 from rasplens.compare.report.sentences import CLEARLY, axis_sentence, table
+from rasplens.model.hook_points import when
 
 SHARED = 0.5
 """Variables whose subspaces overlap by more than this are named as sharing one."""
@@ -83,11 +84,6 @@ def last_overlaps(comparison: Comparison) -> pd.DataFrame:
     numbers = ["shared", "correlation", "scale"]
     means = found.astype(dict.fromkeys(numbers, float)).groupby(["first", "second", "point"], sort=False)[numbers]
     frame = means.mean().reset_index()
-    depth = frame["point"].map(depth_of)
+    in_order = sorted(frame["point"].unique(), key=when)
+    depth = frame["point"].map(in_order.index)
     return frame.loc[depth.groupby([frame["first"], frame["second"]], sort=False).idxmax()].reset_index(drop=True)
-
-
-def depth_of(point: str) -> int:
-    """Where a hook point of the residual stream comes in forward order."""
-    _, layer, state = point.split(".")
-    return 3 * int(layer) + ("hook_resid_pre", "hook_resid_mid", "hook_resid_post").index(state)

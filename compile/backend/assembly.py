@@ -12,6 +12,7 @@ from rasplens.compile.backend.schedule import ATTENTION, Places, computed, n_lay
 from rasplens.compile.ir import IndicesNode, TokensNode
 from rasplens.compile.rasp.input_space import InputSpace
 from rasplens.model import Config, Transformer
+from rasplens.model.hook_points import param_name
 
 WEIGHTS = np.float32
 """What weights are held as."""
@@ -124,7 +125,7 @@ def _attention_weights(layer: int, heads: list[Head], config: Config) -> dict[st
             block = getattr(head, letter)
             arrays[letter][index, :, : block.shape[1]] = block
         arrays["W_O"][index, : head.W_O.shape[0]] = head.W_O
-    return {f"blocks.{layer}.attn.{letter}": array for letter, array in arrays.items()}
+    return {param_name(name, layer): array for name, array in arrays.items()}
 
 
 def _mlp_weights(layer: int, blocks: list[Neurons], config: Config) -> dict[str, np.ndarray]:
@@ -135,7 +136,7 @@ def _mlp_weights(layer: int, blocks: list[Neurons], config: Config) -> dict[str,
     for block in blocks:
         start, end = end, end + block.W_in.shape[1]
         W_in[:, start:end], W_out[start:end] = block.W_in, block.W_out
-    return {f"blocks.{layer}.mlp.W_in": W_in, f"blocks.{layer}.mlp.W_out": W_out}
+    return {param_name("W_in", layer): W_in, param_name("W_out", layer): W_out}
 
 
 def _mask(layout: Layout, inputs: InputSpace) -> np.ndarray:

@@ -10,6 +10,7 @@ from rasplens.compile.ir import FiniteGraph, Graph
 from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.interpreter import expressions
 from rasplens.compile.variable import Axes, Variable
+from rasplens.model.hook_points import EMBEDDED, act_name
 
 
 def held_variables(program: rasp.SOp, layout: Layout, places: Places, assembly: Assembly) -> dict[str, Variable]:
@@ -46,9 +47,9 @@ def _named(layout: Layout) -> dict[str, int]:
 def _hook_point(place: tuple[int, int] | None, has_mlps: bool) -> str:
     """The hook point of the residual stream from which on it holds what is computed at a place."""
     if place is None:
-        return "blocks.0.hook_resid_pre"
+        return EMBEDDED
     layer, kind = place
-    return f"blocks.{layer}.hook_resid_{'mid' if kind == ATTENTION and has_mlps else 'post'}"
+    return act_name(f"resid_{'mid' if kind == ATTENTION and has_mlps else 'post'}", layer)
 
 
 def output_name(program: rasp.SOp, graph: FiniteGraph) -> str:

@@ -10,6 +10,7 @@ from rasplens.compile import rasp
 from rasplens.compile.anatomy import Anatomy
 from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.rasp.program_graph import program_graph
+from rasplens.model.hook_points import residual_points
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -60,7 +61,7 @@ def draw_residual_stream(compiled: Anatomy, tokens: Sequence[Value]) -> "go.Figu
 
     ids = compiled.encode([tokens])
     _, cache = compiled.transformer.run_with_cache(ids)
-    points = residual_points(compiled)
+    points = residual_points(compiled.transformer.config)
     columns = [*(["BOS"] if compiled.has_bos else []), *map(str, tokens)]
     titles = [point.removeprefix("blocks.").replace(".hook_", " ") for point in points]
     labels = direction_labels(compiled)
@@ -79,14 +80,6 @@ def draw_residual_stream(compiled: Anatomy, tokens: Sequence[Value]) -> "go.Figu
         margin={"l": 10, "r": 10, "t": 40, "b": 10},
     )
     return figure
-
-
-def residual_points(compiled: Anatomy) -> list[str]:
-    """The hook points of the residual stream: before the first layer, and after every part of each."""
-    config = compiled.transformer.config
-    kinds = ("post",) if config.attn_only else ("mid", "post")
-    after = [f"blocks.{layer}.hook_resid_{kind}" for layer in range(config.n_layers) for kind in kinds]
-    return ["blocks.0.hook_resid_pre", *after]
 
 
 def direction_labels(compiled: Anatomy) -> list[str]:

@@ -14,6 +14,7 @@ from rasplens.compile.variable import Variable, nearest
 from rasplens.learned.compressor.compressed_model import CompressedModel, best_codes, compressed_by
 from rasplens.learned.compressor.examples import Examples, examples
 from rasplens.learned.compressor.projection import layer_outputs, principal_components, run_through
+from rasplens.model.hook_points import act_name
 
 DROPPED = 0.1
 """A feature of which less than this is read where it was written is dropped."""
@@ -181,7 +182,7 @@ def _writer(model: CompressedModel, variable: Variable) -> str | None:
         return None
     config = model.compiled.transformer.config
     of_mlp = point == "hook_resid_post" and not config.attn_only
-    return f"blocks.{layer}.hook_{'mlp' if of_mlp else 'attn'}_out"
+    return act_name(f"{'mlp' if of_mlp else 'attn'}_out", layer)
 
 
 def _one_direction(variable: Variable, wanted: np.ndarray, written: np.ndarray) -> tuple[float, float]:

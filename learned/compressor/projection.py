@@ -17,6 +17,7 @@ from rasplens.learned.compressor.examples import Examples, masks
 from rasplens.model import Transformer
 from rasplens.model.change_of_basis import on_residual
 from rasplens.model.forward import forward
+from rasplens.model.hook_points import act_name, param_name
 
 _TO_THE_END = {"maxiter": 5_000, "ftol": 1e-16, "gtol": 1e-12}
 """Steep neurons need a map that is right to many digits."""
@@ -79,7 +80,7 @@ def residual_states(compiled: CompiledModel, on: Examples) -> dict[str, Float[np
 def layer_outputs(n_layers: int, attn_only: bool) -> list[str]:
     """The hook points of what each layer writes."""
     kinds = ("attn",) if attn_only else ("attn", "mlp")
-    return [f"blocks.{layer}.hook_{kind}_out" for layer in range(n_layers) for kind in kinds]
+    return [act_name(f"{kind}_out", layer) for layer in range(n_layers) for kind in kinds]
 
 
 def reading_errors(
@@ -95,11 +96,11 @@ def reading_errors(
     transformer, states = compiled.transformer, residual_states(compiled, examples)
     found = []
     for layer in range(transformer.config.n_layers):
-        names = [f"blocks.{layer}.attn.W_{kind}" for kind in "QKV"]
-        found.append((f"blocks.{layer}.hook_resid_pre", [m for name in names for m in transformer.weights[name]]))
+        names = [param_name(f"W_{kind}", layer) for kind in "QKV"]
+        found.append((act_name("resid_pre", layer), [m for name in names for m in transformer.weights[name]]))
         if not transformer.config.attn_only:
-            found.append((f"blocks.{layer}.hook_resid_mid", [transformer.weights[f"blocks.{layer}.mlp.W_in"]]))
-    last = f"blocks.{transformer.config.n_layers - 1}.hook_resid_post"
+            found.append((act_name("resid_mid", layer), [transformer.weights[param_name("W_in", layer)]]))
+    last = act_name("resid_post", transformer.config.n_layers - 1)
     found.append((last, [transformer.weights["unembed.W_U"]]))
     return [
         (
@@ -146,8 +147,8 @@ def principal_components(compiled: CompiledModel, examples: Examples, d: int) ->
     from scipy.linalg import eigh
 
     n_layers = compiled.transformer.config.n_layers
-    points = [f"blocks.{layer}.hook_resid_pre" for layer in range(n_layers)]
-    points.append(f"blocks.{n_layers - 1}.hook_resid_post")
+    points = [act_name("resid_pre", layer) for layer in range(n_layers)]
+    points.append(act_name("resid_post", n_layers - 1))
     found = residual_states(compiled, examples)
     states = np.concatenate([found[point] for point in points])
     n = states.shape[1]

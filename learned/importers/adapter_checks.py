@@ -9,6 +9,7 @@ import torch
 from transformer_lens import HookedRootModule
 
 from rasplens.errors import RaspLensError
+from rasplens.model.hook_points import act_name
 
 HOOK_NAMES = (
     "hook_embed",
@@ -99,7 +100,7 @@ def check_consistent(values: Mapping[str, torch.Tensor], n_heads: int) -> None:
     """Raises where the stream jumps, or heads do not attend or gather as their parts say."""
     for name, before in values.items():
         match = re.fullmatch(r"blocks\.(\d+)\.hook_resid_pre", name)
-        behind = f"blocks.{int(match[1]) - 1}.hook_resid_post" if match else ""
+        behind = act_name("resid_post", int(match[1]) - 1) if match else ""
         if behind in values and not _are_close(values[behind], before):
             raise RaspLensError(f"What passes {behind} is not what passes {name}: one of the two is elsewhere.")
     for name, pattern in values.items():

@@ -13,6 +13,7 @@ from rasplens.errors import RaspLensError
 from rasplens.learned.importers.state_dicts import StateDict
 from rasplens.model import Config, bias_shapes, weight_shapes
 from rasplens.model.config import ACTIVATIONS
+from rasplens.model.hook_points import param_name
 
 STANDARD = "standard"
 """TransformerLens's word for learned positions in the residual stream."""
@@ -151,5 +152,5 @@ def _by_shapes(state: StateDict, n_ctx: int | None, what: str) -> Config:
 
 
 def _is_identity(weights: Mapping[str, np.ndarray], n_layers: int, letter: str) -> bool:
-    matrices = [weights.get(f"blocks.{layer}.attn.W_{letter}", np.zeros((1, 1, 1))) for layer in range(n_layers)]
+    matrices = [weights.get(param_name(f"W_{letter}", layer), np.zeros((1, 1, 1))) for layer in range(n_layers)]
     return all((matrix == np.eye(*matrix.shape[1:])).all() for matrix in matrices)

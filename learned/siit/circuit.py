@@ -12,13 +12,14 @@ from rasplens.compile import CompiledModel
 from rasplens.errors import RaspLensError
 from rasplens.learned.architecture import Architecture
 from rasplens.model import Config
+from rasplens.model.hook_points import act_name
 from rasplens.tasks import Task
 from rasplens.tasks.compiling import check_compiled_for
 
 
 def output_point(layer: int, of_heads: bool) -> str:
     """The hook point of what heads gather, or of what an MLP writes."""
-    return f"blocks.{layer}." + ("attn.hook_z" if of_heads else "hook_mlp_out")
+    return act_name("z" if of_heads else "mlp_out", layer)
 
 
 @dataclass(frozen=True, order=True)

@@ -23,6 +23,7 @@ from rasplens.learned.training.layer_plan import LayerPlan, Positions, plan_laye
 from rasplens.learned.training.products import attend, times_transposed
 from rasplens.model.config import Config
 from rasplens.model.forward import activated, normalized, rotary_angles, rotated, sinusoids
+from rasplens.model.hook_points import norm_name, param_name
 from rasplens.model.jax_forward import JaxWeights
 
 WIDE_HEAD = 32
@@ -128,9 +129,9 @@ class _Layer:
 
     def mlp(self, residual: jax.Array) -> jax.Array:
         """What the MLP writes: `[batch, after, d_model]`."""
-        pre = _plus(_times(self._norm("ln2", residual), self._weight("mlp.W_in")), self._bias("mlp.b_in"))
+        pre = _plus(_times(self._norm("ln2", residual), self._weight("W_in")), self._bias("b_in"))
         return _plus(
-            _times(activated(pre, self.config.activation, jnp), self._weight("mlp.W_out")), self._bias("mlp.b_out")
+            _times(activated(pre, self.config.activation, jnp), self._weight("W_out")), self._bias("b_out")
         )
 
     def attention(self, stream: _Stream, then: jax.Array | None = None) -> jax.Array:
@@ -149,8 +150,8 @@ class _Layer:
         return _plus(rows.at(plan.after), circuit.output_bias)
 
     def _output_circuit(self, then: jax.Array | None) -> "_OutputCircuit":
-        config, read, write = self.config, self._weight("attn.W_V"), self._weight("attn.W_O")
-        value_bias, output_bias = self._bias("attn.b_V"), self._bias("attn.b_O")
+        config, read, write = self.config, self._weight("W_V"), self._weight("W_O")
+        value_bias, output_bias = self._bias("b_V"), self._bias("b_O")
         if then is not None:
             write = write @ then
             value_bias = None if value_bias is None else (value_bias[:, None] @ write)[:, 0]
@@ -184,11 +185,11 @@ class _Layer:
         if circuit.read is None:
             keys, values = self._read("K", stream, at), circuit.values(stream, at)
         else:
-            both = stream.read(jnp.concatenate([self._weight("attn.W_K"), circuit.read], axis=2), at)
+            both = stream.read(jnp.concatenate([self._weight("W_K"), circuit.read], axis=2), at)
             keys, values = jnp.split(both, [self.config.d_head], axis=-1)
             keys, values = keys + self._offset("K", at)[:, None], circuit.plus_bias(values)
         if self.config.smeared_keys:
-            share = jax.nn.sigmoid(self._weight("attn.smear"))[:, None, np.array(at), None]
+            share = jax.nn.sigmoid(self._weight("smear"))[:, None, np.array(at), None]
             keys = (1 - share) * keys + share * self._read("K", stream, previous(at))
         return self._turned(keys, at), values
 
@@ -200,7 +201,7 @@ class _Layer:
 
     def _read(self, letter: str, stream: _Stream, positions: Positions) -> jax.Array:
         """Queries or keys: `[head, batch, position, d_head]`."""
-        return stream.read(self._weight(f"attn.W_{letter}"), positions) + self._offset(letter, positions)[:, None]
+        return stream.read(self._weight(f"W_{letter}"), positions) + self._offset(letter, positions)[:, None]
 
     def _tables_pay(self, stream: _Embedded) -> bool:
         """Whether there are fewer pairs of tokens than scores, and heads wide enough."""
@@ -214,8 +215,8 @@ class _Layer:
         Source: the four terms of Elhage et al. 2021; see `rasplens.model.weight_circuits.score_terms`.
         """
         rows, keys = self.plan.free, self.plan.keys
-        query_token, query_position = stream.tables(self._weight("attn.W_Q"), rows)
-        key_token, key_position = stream.tables(self._weight("attn.W_K"), keys)
+        query_token, query_position = stream.tables(self._weight("W_Q"), rows)
+        key_token, key_position = stream.tables(self._weight("W_K"), keys)
         query_position = query_position + self._offset("Q", rows)
         key_position = key_position + self._offset("K", keys)
         tokens = times_transposed(query_token, key_token)[:, None]
@@ -229,13 +230,13 @@ class _Layer:
 
     def _offset(self, letter: str, positions: Positions) -> jax.Array:
         """What is added to queries or keys whatever the stream, bias and sinusoids: `[head, position, d_head]`."""
-        config, bias = self.config, self._bias(f"attn.b_{letter}")
+        config, bias = self.config, self._bias(f"b_{letter}")
         offset = jnp.zeros((config.n_heads, len(positions), config.d_head), self.weights["embed.W_E"].dtype)
         if bias is not None:
             offset = offset + bias[:, None]
         if config.positions == "shortformer":
             table = self.weights["pos_embed.W_pos"][np.array(positions)]
-            offset = offset + table @ self._weight(f"attn.W_{letter}")
+            offset = offset + table @ self._weight(f"W_{letter}")
         if config.positions == "sinusoidal_qk":
             waves = sinusoids(config.n_ctx, config.n_heads * config.d_head)
             waves = waves.reshape(config.n_ctx, config.n_heads, config.d_head)[np.array(positions)]
@@ -243,13 +244,13 @@ class _Layer:
         return offset
 
     def _norm(self, norm: str, residual: jax.Array) -> jax.Array:
-        return normalized(self.weights, self.config, f"blocks.{self.index}.{norm}", residual, xp=jnp)
+        return normalized(self.weights, self.config, norm_name(norm, self.index), residual, xp=jnp)
 
     def _weight(self, name: str) -> jax.Array:
-        return self.weights[f"blocks.{self.index}.{name}"]
+        return self.weights[param_name(name, self.index)]
 
     def _bias(self, name: str) -> jax.Array | None:
-        return self.weights.get(f"blocks.{self.index}.{name}")
+        return self.weights.get(param_name(name, self.index))
 
 
 @dataclass(frozen=True)

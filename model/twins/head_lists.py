@@ -7,6 +7,7 @@ import numpy as np
 
 from rasplens.errors import RaspLensError
 from rasplens.model.config import bias_shapes, weight_shapes
+from rasplens.model.hook_points import param_name
 from rasplens.model.transformer import Transformer
 
 Head = Mapping[str, np.ndarray]
@@ -26,8 +27,8 @@ def heads_of(model: Transformer, layer: int) -> list[Head]:
     """
     if not 0 <= layer < model.config.n_layers:
         raise RaspLensError(f"The model has layers 0 to {model.config.n_layers - 1}; got {layer}.")
-    name = f"blocks.{layer}.attn."
-    own = {key: model.weights[name + key].astype(np.float64) for key in _OWN if name + key in model.weights}
+    names = {key: param_name(key, layer) for key in _OWN}
+    own = {key: model.weights[name].astype(np.float64) for key, name in names.items() if name in model.weights}
     return [{key: array[head] for key, array in own.items()} for head in range(model.config.n_heads)]
 
 
@@ -77,7 +78,7 @@ def with_heads(model: Transformer, changed: Mapping[int, Sequence[Head]]) -> Tra
     weights = dict(model.weights)
     for layer, heads in layers.items():
         for key in _OWN:
-            name = f"blocks.{layer}.attn.{key}"
+            name = param_name(key, layer)
             if any(key in head for head in heads):
                 weights[name] = np.zeros(shapes[name], model.dtype)
                 for place, head in enumerate(heads):

@@ -1,6 +1,5 @@
 """The same function in more layers."""
 
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy as np
 from rasplens.errors import RaspLensError
 from rasplens.model import random_streams
 from rasplens.model.config import weight_shapes
+from rasplens.model.hook_points import in_layer, is_of_layer, layer_of
 from rasplens.model.mask import causal_mask
 from rasplens.model.transformer import HasTransformer, Transformer
 
@@ -43,10 +43,7 @@ def insert_idle_layer(model: HasTransformer, at: int, seed: int = 0) -> Transfor
 
 def _renumbered(name: str, at: int) -> str:
     """The name of a weight where a layer was inserted before its own."""
-    found = re.match(r"blocks\.(\d+)\.", name)
-    if found is None or int(found[1]) < at:
-        return name
-    return f"blocks.{int(found[1]) + 1}.{name[found.end() :]}"
+    return in_layer(name, layer + 1) if is_of_layer(name) and (layer := layer_of(name)) >= at else name
 
 
 def _idle(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:

@@ -11,6 +11,7 @@ import numpy as np
 
 from rasplens.errors import RaspLensError
 from rasplens.model.change_of_basis import in_basis, widening
+from rasplens.model.hook_points import param_name
 from rasplens.model.transformer import HasTransformer, Transformer
 from rasplens.model.twins.head_lists import head_of, heads_of, with_heads
 
@@ -70,8 +71,8 @@ def _readers(model: Transformer, layer: int) -> list[str]:
     """The names of what reads the residual stream behind the heads of a layer."""
     found = []
     for later in range(layer, model.config.n_layers):
-        found += [f"blocks.{later}.attn.W_{letter}" for letter in "QKV" if later > layer]
-        found += [] if model.config.attn_only else [f"blocks.{later}.mlp.W_in"]
+        found += [param_name(f"W_{letter}", later) for letter in "QKV" if later > layer]
+        found += [] if model.config.attn_only else [param_name("W_in", later)]
     return [*found, "unembed.W_U"]
 
 

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from rasplens.errors import RaspLensError
 from rasplens.model import random_streams
 from rasplens.model.change_of_basis import in_basis, widening
+from rasplens.model.hook_points import act_name
 from rasplens.model.transformer import HasTransformer, Transformer
 from rasplens.model.twins.head_lists import head_of, heads_of, with_heads
 
@@ -76,7 +77,7 @@ def _pattern_by_position(model: Transformer, layer: int, head: int) -> Float[np.
     rng = random_streams.rng(0, "twins")
     tokens = rng.integers(0, model.config.d_vocab, (N_PROBES, model.config.n_ctx))
     _, cache = model.astype(np.float64).run_with_cache(tokens)
-    patterns = cache[f"blocks.{layer}.attn.hook_pattern"][:, head]
+    patterns = cache[act_name("pattern", layer)][:, head]
     if np.abs(patterns - patterns[:1]).max() > ALIKE:
         raise RaspLensError(
             f"Head {head} of layer {layer} attends by more than position: which share of itself it would get "

@@ -17,9 +17,9 @@ from rasplens.compare.evidence.ablation.edges import edge_effects
 from rasplens.compare.evidence.ablation.effects import head_effects, head_position_effects, neuron_effects
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.models.control import untrained_control
-from rasplens.compare.models.studied_model import pattern_point, z_point
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.model import Config, Transformer, causal_mask, to_bridge, weight_shapes
+from rasplens.model.hook_points import act_name
 
 STEPS = 150
 """Of training: enough to be better than chance."""
@@ -109,7 +109,7 @@ def test_edits_of_a_bridge_reach_the_logits(studied, name):
         if point in studied.model.hook_dict:
             edited = studied.logits([(point, lambda value, hook: torch.zeros_like(value))])
             assert np.abs(edited - studied.clean_logits).max() > 1e-2, point
-    assert studied.model.hook_dict[pattern_point(0)].fwd_hooks == []  # no edit stays behind
+    assert studied.model.hook_dict[act_name("pattern", 0)].fwd_hooks == []  # no edit stays behind
 
 
 def test_what_is_taken_from_another_input_at_the_middle_of_a_block_is_all_that_comes_after(
@@ -161,7 +161,7 @@ def test_the_untrained_control_of_a_bridge_is_another_model(bridge, task):
     twin = untrained_control(model, 5)
     control = as_studied_model(twin, task, ids, vocabulary)
     assert np.abs(control.clean_logits - before).max() > 0.1
-    ablated = control.logits([(z_point(1), lambda value, hook: torch.zeros_like(value))])
+    ablated = control.logits([(act_name("z", 1), lambda value, hook: torch.zeros_like(value))])
     assert np.abs(ablated - control.clean_logits).max() > 1e-4
     np.testing.assert_array_equal(as_studied_model(model, task, ids, vocabulary).clean_logits, before)
 

@@ -17,8 +17,9 @@ from rasplens.compare.claims.edges.compiled_heads import heads_along
 from rasplens.compare.claims.edges.program_edges import Aggregates, between_positions
 from rasplens.compare.evidence.attention.heads import SELECTS, ActiveHead, active_heads, similarity
 from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.models.studied_model import BATCH, Head, StudiedModel, z_point
+from rasplens.compare.models.studied_model import BATCH, Head, StudiedModel
 from rasplens.compare.study import Study
+from rasplens.model.hook_points import act_name
 
 ALIKE = 0.9
 """Two rows of attention are alike if 1 minus their Jensen-Shannon divergence in bits is at least this."""
@@ -123,7 +124,7 @@ def _is_used(studied: StudiedModel, head: Head) -> bool:
     own = studied.first(BATCH).clean_logits
     # What a few inputs show needs no others.
     parts = (slice(start, start + AT_FIRST) for start in range(0, len(own), AT_FIRST))
-    changes = (np.abs(studied.logits([(z_point(layer), take)], part) - own[part]).max() for part in parts)
+    changes = (np.abs(studied.logits([(act_name("z", layer), take)], part) - own[part]).max() for part in parts)
     return any(change > UNUSED * np.ptp(own) for change in changes)
 
 

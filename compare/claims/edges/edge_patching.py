@@ -19,16 +19,9 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Int
 
-from rasplens.compare.models.studied_model import (
-    BATCH,
-    FwdHook,
-    StudiedModel,
-    pattern_point,
-    projection_point,
-    scores_point,
-    z_point,
-)
+from rasplens.compare.models.studied_model import BATCH, FwdHook, StudiedModel
 from rasplens.model import HookedModel
+from rasplens.model.hook_points import act_name
 
 Part = Literal["values", "keys", "queries", "attention"]
 """What of an edge is patched; "attention" takes the edge away, and the rest of its row keeps its proportions."""
@@ -97,12 +90,14 @@ def _patched(
     hooks = [(name, _keep(own, name)) for layer in studied.attending_layers for name in _points(studied, layer)]
     for layer in studied.attending_layers:
         if part == "values":
-            hooks.append((z_point(layer), _take_values(layer, own, theirs, where)))
+            hooks.append((act_name("z", layer), _take_values(layer, own, theirs, where)))
         else:
-            hooks.append((scores_point(layer), _take_scores(layer, own, theirs, where, studied)))
-        hooks += [(name, _keep(own, name)) for name in (scores_point(layer), pattern_point(layer))]
+            hooks.append((act_name("attn_scores", layer), _take_scores(layer, own, theirs, where, studied)))
+        hooks += [
+            (name, _keep(own, name)) for name in (act_name("attn_scores", layer), act_name("pattern", layer))
+        ]
     answers = studied.codes(studied.logits([*hooks, *watching], base), base)
-    return answers, {layer: own[scores_point(layer)].numpy() for layer in studied.attending_layers}
+    return answers, {layer: own[act_name("attn_scores", layer)].numpy() for layer in studied.attending_layers}
 
 
 def why_not_patchable(studied: StudiedModel) -> str:
@@ -111,7 +106,7 @@ def why_not_patchable(studied: StudiedModel) -> str:
     Its attention scores have to be queries times keys over one scale, all at hook points.
     """
     few = studied.first(2)
-    scores = [scores_point(layer) for layer in range(few.n_layers)]
+    scores = [act_name("attn_scores", layer) for layer in range(few.n_layers)]
     points = [*scores, *(point for layer in range(few.n_layers) for point in _points(few, layer))]
     if missing := [point for point in points if point not in few.model.hook_dict]:
         return f"the model has no hook point {missing[0]!r}"
@@ -147,7 +142,9 @@ def _scores_decide(studied: StudiedModel, layer: int) -> bool:
         kept["only"] = only = torch.zeros_like(seen).scatter(-1, least, True)
         return scores.masked_fill(~only, -torch.inf)
 
-    studied.logits([(scores_point(layer), only_the_least), (name := pattern_point(layer), _keep(kept, name))])
+    studied.logits(
+        [(act_name("attn_scores", layer), only_the_least), (name := act_name("pattern", layer), _keep(kept, name))]
+    )
     error = (kept[name] - kept["only"].to(kept[name].dtype))[kept["seen"].any(dim=-1)]
     return bool(error.abs().max() < SCALED_SCORES)
 
@@ -156,7 +153,7 @@ def _scale(studied: StudiedModel, layer: int) -> float:
     """What a layer's attention scores are of queries times keys, measured: what configs say of it differs."""
     if (known := _SCALES.setdefault(studied.model, {}).get(layer)) is not None:
         return known
-    points = [scores_point(layer), *(_point(studied, layer, letter) for letter in "qk")]
+    points = [act_name("attn_scores", layer), *(_point(studied, layer, letter) for letter in "qk")]
     scores, query, key = (torch.as_tensor(array).double() for array in studied.first(2).cache(points).values())
     products, seen = _products(query, key), scores > HIDDEN
     total = float((products[seen] ** 2).sum())
@@ -173,9 +170,9 @@ def _points(studied: StudiedModel, layer: int) -> list[str]:
 
 def _point(studied: StudiedModel, layer: int, letter: str) -> str:
     """Where values are, or queries and keys as they meet: those that rotary positions have turned."""
-    turned = f"blocks.{layer}.attn.hook_rot_{letter}"
+    turned = act_name(f"rot_{letter}", layer)
     is_turned = isinstance(studied.model, HookedModel) and turned in studied.model.hook_dict
-    return turned if is_turned else projection_point(layer, letter)
+    return turned if is_turned else act_name(letter, layer)
 
 
 def _keep(kept: Activations, name: str) -> Any:
@@ -220,11 +217,11 @@ def _take_scores(
 
 
 def _take_values(layer: int, own: Activations, theirs: Activations, where: torch.Tensor) -> Any:
-    point = projection_point(layer, "v")
+    point = act_name("v", layer)
 
     def take(gathered: torch.Tensor, hook: object) -> torch.Tensor:
         change = theirs[point] - own[point]
-        along = own[pattern_point(layer)] * where
+        along = own[act_name("pattern", layer)] * where
         return gathered + torch.einsum("bhqk,bkhd->bqhd", along, change)
 
     return take

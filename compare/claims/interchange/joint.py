@@ -30,10 +30,11 @@ from rasplens.compare.claims.interchange.patching import taken
 from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
 from rasplens.compare.claims.interchange.sites import GOOD_ENOUGH, Site
 from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.models.studied_model import StudiedModel, when
+from rasplens.compare.models.studied_model import StudiedModel
 from rasplens.compare.study import Study
 from rasplens.compile.rasp.program_graph import program_graph
 from rasplens.model import random_streams
+from rasplens.model.hook_points import when
 
 
 @dataclass(frozen=True, eq=False)

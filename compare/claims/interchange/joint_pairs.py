@@ -14,7 +14,7 @@ from rasplens.compare.claims.interchange.pairs import (
 )
 from rasplens.compare.claims.posable import posable
 from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.models.studied_model import when
+from rasplens.model.hook_points import when
 from rasplens.tasks.task import NOT_ASKED
 
 TRIED = 8

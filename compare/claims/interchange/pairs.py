@@ -16,10 +16,11 @@ from jaxtyping import Bool, Int
 from rasplens.compare.claims.posable import posable
 from rasplens.compare.models.inputs import balanced
 from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.models.studied_model import FwdHook, layer_of, scores_point
+from rasplens.compare.models.studied_model import FwdHook
 from rasplens.compare.study import Study
 from rasplens.compile.variable import nearest
 from rasplens.model import random_streams
+from rasplens.model.hook_points import act_name, activation_of, layer_of
 from rasplens.tasks.task import NOT_ASKED
 
 
@@ -147,7 +148,7 @@ def counterfactual(
     """
     reference, taken = pairing.reference, [_take(pairing, setting) for setting in settings]
     first, layers = min(_first_attending(point) for point, _ in taken), reference.attending_layers
-    scores = {layer: reference.whole(scores_point(layer))[base] for layer in layers if layer < first}
+    scores = {layer: reference.whole(act_name("attn_scores", layer))[base] for layer in layers if layer < first}
 
     def keep(layer: int) -> Callable[[torch.Tensor, object], torch.Tensor]:
         def function(of_layer: torch.Tensor, hook: object) -> torch.Tensor:
@@ -156,7 +157,7 @@ def counterfactual(
 
         return function
 
-    watched = [(scores_point(layer), keep(layer)) for layer in layers if layer >= first]
+    watched = [(act_name("attn_scores", layer), keep(layer)) for layer in layers if layer >= first]
     logits = reference.logits([*taken, *watched, *watching], base)
     return reference.codes(logits, base), scores
 
@@ -186,7 +187,7 @@ def codes_when_set(
 
 def _first_attending(point: str) -> int:
     """The first layer whose attention comes behind a hook point of the residual stream."""
-    return layer_of(point) + (not point.endswith("hook_resid_pre"))
+    return layer_of(point) + (activation_of(point) != "resid_pre")
 
 
 def _take(pairing: Pairing, setting: Setting) -> FwdHook:

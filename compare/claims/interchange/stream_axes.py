@@ -11,7 +11,8 @@ from jaxtyping import Float
 
 from rasplens.compare.claims.interchange.coordinates import Whitened, n_axes, whitened
 from rasplens.compare.evidence.parallel import in_parallel
-from rasplens.compare.models.studied_model import FwdHook, StudiedModel, z_point
+from rasplens.compare.models.studied_model import FwdHook, StudiedModel
+from rasplens.model.hook_points import act_name
 
 N_INPUTS = 32
 """Inputs on which it is asked what is read: layer norms read other directions on each."""
@@ -150,17 +151,15 @@ def _stages(studied: StudiedModel) -> tuple[torch.Tensor, list[tuple[str, list[t
 def _written(studied: StudiedModel) -> Iterator[str]:
     """The hook points of what heads gather and MLPs write."""
     for layer in range(studied.n_layers):
-        yield z_point(layer)
-        yield f"blocks.{layer}.hook_mlp_out"
+        yield act_name("z", layer)
+        yield act_name("mlp_out", layer)
 
 
 def _reading_points(studied: StudiedModel) -> list[str]:
     """The hook points of what a model reads: queries, keys, values, and neurons, or what these come to."""
     points = studied.model.hook_dict
-    read = [
-        f"blocks.{layer}.attn.hook_{name}" for layer, name in itertools.product(range(studied.n_layers), "qkv")
-    ]
+    read = [act_name(name, layer) for layer, name in itertools.product(range(studied.n_layers), "qkv")]
     for layer in range(studied.n_layers):
-        pre = f"blocks.{layer}.mlp.hook_pre"
-        read.append(pre if pre in points else f"blocks.{layer}.hook_mlp_out")
+        pre = act_name("pre", layer)
+        read.append(pre if pre in points else act_name("mlp_out", layer))
     return [name for name in read if name in points]

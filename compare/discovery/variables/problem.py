@@ -20,11 +20,11 @@ from rasplens.compare.discovery.edge_graph import LOGITS, edge_graph, place_of
 from rasplens.compare.discovery.truth import ROUNDING, directions_read, nodes_standing_for
 from rasplens.compare.evidence.subspaces.representations import Place, Representation, representations
 from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.models.studied_model import layer_of
 from rasplens.compare.study import Study, study_of
 from rasplens.compile import CompiledModel
 from rasplens.errors import RaspLensError
 from rasplens.learned.siit.circuit import Circuit
+from rasplens.model.hook_points import layer_of
 
 CONFIG = CompareConfig(n_inputs=500, n_fitting=1_000, interchange_pairs=300)
 """How much is looked at, unless told otherwise."""

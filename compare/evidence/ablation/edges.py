@@ -23,8 +23,9 @@ from rasplens.compare.evidence.ablation.measurement import (
     replacement,
 )
 from rasplens.compare.models.relevance import relevant_rows
-from rasplens.compare.models.studied_model import BATCH, StudiedModel, pattern_point
+from rasplens.compare.models.studied_model import BATCH, StudiedModel
 from rasplens.model import HookedModel
+from rasplens.model.hook_points import act_name
 
 ATTENDED = 1e-3
 """The least attention on some input that makes it an edge to ablate."""
@@ -129,7 +130,7 @@ def _with_rows(
         pattern[:, :, place] = rows.permute(2, 0, 1, 3).flatten(0, 1).to(pattern)
         return pattern
 
-    logits = studied.run([(pattern_point(layer), edit)], np.tile(np.arange(studied.n_inputs), n_edits))
+    logits = studied.run([(act_name("pattern", layer), edit)], np.tile(np.arange(studied.n_inputs), n_edits))
     logits = logits.unflatten(0, (n_edits, -1))
     return logits[:, :, [i for i, at in enumerate(studied.answer_places) if at == place]] if last else logits
 

@@ -26,7 +26,8 @@ from rasplens.compare.evidence.ablation.measurement import (
     measured_effects,
     replacement,
 )
-from rasplens.compare.models.studied_model import BATCH, Head, StudiedModel, z_point
+from rasplens.compare.models.studied_model import BATCH, Head, StudiedModel
+from rasplens.model.hook_points import act_name
 from rasplens.tasks.task import marked
 
 Edit = Callable[[torch.Tensor, slice], None]
@@ -40,7 +41,7 @@ def head_effects(studied: StudiedModel, config: CompareConfig = STANDARD, seed: 
     keys = [{"layer": layer, "head": head} for layer, head in heads]
 
     def edits(method: Method) -> list[tuple[str, Edit]]:
-        return [(z_point(head[0]), _head_edit(studied, head, method, seed)) for head in heads]
+        return [(act_name("z", head[0]), _head_edit(studied, head, method, seed)) for head in heads]
 
     return measured_effects(studied, keys, lambda method: _without_each(studied, edits(method)), ["layer", "head"])
 
@@ -52,7 +53,9 @@ def head_position_effects(studied: StudiedModel, config: CompareConfig = STANDAR
     keys = [{"layer": head[0], "head": head[1], "position": position} for head, position in cells]
 
     def edits(method: Method) -> list[tuple[str, Edit]]:
-        return [(z_point(head[0]), _head_edit(studied, head, method, seed, position)) for head, position in cells]
+        return [
+            (act_name("z", head[0]), _head_edit(studied, head, method, seed, position)) for head, position in cells
+        ]
 
     return measured_effects(
         studied, keys, lambda method: _without_each(studied, edits(method)), ["layer", "head", "position"]
@@ -70,7 +73,7 @@ def joint_effects(studied: StudiedModel, config: CompareConfig = STANDARD, seed:
     right = float(studied.right().mean())
 
     def drop(heads: Sequence[Head], method: Method) -> float:
-        hooks = [(z_point(head[0]), _whole_batch(_head_edit(studied, head, method, seed))) for head in heads]
+        hooks = [(act_name("z", head[0]), _whole_batch(_head_edit(studied, head, method, seed))) for head in heads]
         return right - float(marked(studied.codes(studied.logits(hooks)), studied.targets).mean())
 
     heads = ablated_heads(studied, config)
@@ -89,7 +92,7 @@ def joint_effects(studied: StudiedModel, config: CompareConfig = STANDARD, seed:
 def neuron_effects(studied: StudiedModel, config: CompareConfig = STANDARD, seed: int = 0) -> Effects:
     """The ablation effect of each neuron: rows layer, neuron; none for a model without neurons, or too many."""
     studied = studied.with_answers(config.neuron_answers)
-    points = {layer: f"blocks.{layer}.mlp.hook_post" for layer in range(studied.n_layers)}
+    points = {layer: act_name("post", layer) for layer in range(studied.n_layers)}
     points = {layer: point for layer, point in points.items() if point in studied.model.hook_dict}
     cache = studied.cache(points.values())
     neurons = [(layer, i) for layer, point in points.items() for i in range(cache[point].shape[-1])]

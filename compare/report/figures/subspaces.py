@@ -8,7 +8,8 @@ from rasplens.compare.evidence.subspaces.decodability import CONTROLS
 from rasplens.compare.report.figures.labels import position_names, short_point
 from rasplens.compare.report.figures.panels import Panel, grid
 from rasplens.compare.report.sentences import table
-from rasplens.compare.report.subspace_findings import depth_of, last_overlaps
+from rasplens.compare.report.subspace_findings import last_overlaps
+from rasplens.model.hook_points import when
 
 
 def decodability_figure(comparison: Comparison) -> go.Figure | None:
@@ -63,7 +64,7 @@ def similarity_figure(comparison: Comparison) -> go.Figure | None:
     found = table(comparison, "similarity")
     if found.empty:
         return None
-    sides = [sorted(set(found[side]), key=depth_of) for side in ("compiled", "learned")]
+    sides = [sorted(set(found[side]), key=when) for side in ("compiled", "learned")]
     cells = np.full((len(sides[0]), len(sides[1])), np.nan)
     notes = np.full(cells.shape, "", dtype=object)
     for row in found.itertuples():

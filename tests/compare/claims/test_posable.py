@@ -11,11 +11,11 @@ from rasplens.compare.claims.interchange.pairs import (
     counterfactual,
 )
 from rasplens.compare.claims.posable import posable, selections
-from rasplens.compare.models.studied_model import scores_point
 from rasplens.compare.verdict.calibration.circuits import CIRCUITS
 from rasplens.compile import compile_program, programs
 from rasplens.compile.rasp import Aggregate, Comparison, Select, causal, indices, tokens
 from rasplens.learned import load_pretrained
+from rasplens.model.hook_points import act_name
 from rasplens.tasks import compile_for, get_task, task_from_program
 
 NONE_MIXED = np.array(False)
@@ -33,7 +33,7 @@ def test_selections_differ_by_their_size_and_by_whether_there_was_a_choice():
 
 def scores_of(pairing):
     reference = pairing.reference
-    return {layer: reference.whole(scores_point(layer)) for layer in range(reference.n_layers)}
+    return {layer: reference.whole(act_name("attn_scores", layer)) for layer in range(reference.n_layers)}
 
 
 def test_the_tasks_own_inputs_are_posed_where_the_program_answers(with_itself):

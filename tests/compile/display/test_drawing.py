@@ -6,8 +6,8 @@ from rasplens.compile.display.drawing import (
     draw_program,
     draw_residual_stream,
     program_graph,
-    residual_points,
 )
+from rasplens.model.hook_points import residual_points
 
 
 def test_every_expression_stands_right_of_what_it_reads():
@@ -24,7 +24,7 @@ def test_every_expression_stands_right_of_what_it_reads():
 def test_the_residual_stream_is_drawn_with_a_label_for_every_direction():
     compiled = compile_program(programs.reverse(), ["a", "b"], 3)
     figure = draw_residual_stream(compiled, ["a", "b"])
-    assert len(figure.data) == len(residual_points(compiled)) == 7
+    assert len(figure.data) == len(residual_points(compiled.transformer.config)) == 7
     first, last = figure.data[0], figure.data[-1]
     assert list(last.y) == direction_labels(compiled)
     assert list(last.x) == ["0 BOS", "1 a", "2 b"]

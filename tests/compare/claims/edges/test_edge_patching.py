@@ -10,10 +10,10 @@ from scipy.special import softmax
 from rasplens.compare import as_studied_model
 from rasplens.compare.claims.edges.edge_patching import patched, why_not_patchable
 from rasplens.compare.claims.edges.program_edges import between_positions, program_edges
-from rasplens.compare.models.studied_model import scores_point
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.learned import Architecture, untrained, untrained_like
 from rasplens.model import HookedModel, Transformer
+from rasplens.model.hook_points import act_name
 
 PARTS = "values", "keys", "queries"
 
@@ -37,7 +37,7 @@ def everywhere(task, n=40):
 
 
 def own_scores(studied):
-    return {layer: studied.whole(scores_point(layer)) for layer in range(studied.n_layers)}
+    return {layer: studied.whole(act_name("attn_scores", layer)) for layer in range(studied.n_layers)}
 
 
 def test_the_base_itself_as_the_source_changes_nothing(studied, task):
@@ -201,4 +201,4 @@ def test_queries_and_keys_that_rotary_positions_turn_are_patched_as_they_meet(ta
     expected = np.einsum("bqhd,bkhd->bhqk", query, key[SOURCE]) / config.attn_scale
     seen = np.broadcast_to(task.visible, expected.shape)
     np.testing.assert_allclose(found[0][seen], expected[seen], atol=1e-5)
-    assert not np.allclose(studied.whole(scores_point(0))[seen], expected[seen], atol=1e-2)
+    assert not np.allclose(studied.whole(act_name("attn_scores", 0))[seen], expected[seen], atol=1e-2)

@@ -15,7 +15,6 @@ from rasplens.compare.claims.interchange.pairs import draw_pairs
 from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
 from rasplens.compare.claims.interchange.sites import Site
 from rasplens.compare.evidence.subspaces.representations import representations
-from rasplens.compare.models.studied_model import when
 from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compare.verdict.calibration.circuits import HARD
 from rasplens.compile import compile_program, run
@@ -23,6 +22,7 @@ from rasplens.compile.rasp import Aggregate, Select, SequenceMap, indices, token
 from rasplens.compile.rasp.programs import slots
 from rasplens.compile.rasp.values import value_key
 from rasplens.model import disguise
+from rasplens.model.hook_points import when
 from rasplens.tasks import compile_for, task_from_program
 
 FEW = CompareConfig(n_inputs=160, n_fitting=300, relevance_inputs=24, interchange_pairs=80, das_steps=0)

@@ -13,11 +13,11 @@ from rasplens.compare.claims.interchange.pairs import (
     draw_pairs,
     interchange_pairs,
 )
-from rasplens.compare.models.studied_model import scores_point
 from rasplens.compare.verdict.calibration.circuits import CIRCUITS
 from rasplens.compile import UndefinedValue, compile_program, run
 from rasplens.compile.rasp import Aggregate, Select, SequenceMap, indices, tokens
 from rasplens.compile.rasp.values import value_key
+from rasplens.model.hook_points import act_name
 from rasplens.tasks import task_from_program
 
 NO_SUCH = -9
@@ -165,7 +165,9 @@ def test_an_empty_intervention_mask_changes_no_answer(with_itself):
     found, scores = counterfactual(with_itself.scored, base, Setting("previous", np.roll(base, 1), nowhere))
     np.testing.assert_array_equal(found, with_itself.scored.reference.answers())
     for layer, of_layer in scores.items():
-        np.testing.assert_allclose(of_layer, with_itself.scored.reference.whole(scores_point(layer)), atol=1e-4)
+        np.testing.assert_allclose(
+            of_layer, with_itself.scored.reference.whole(act_name("attn_scores", layer)), atol=1e-4
+        )
     everywhere, _ = counterfactual(with_itself.scored, base, Setting("previous", np.roll(base, 1), ~nowhere))
     assert (everywhere != found).any()  # the negative control
 
