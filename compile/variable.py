@@ -14,6 +14,7 @@ from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.rasp.values import as_number, value_key
 from rasplens.errors import RaspLensError
 from rasplens.model.change_of_basis import ChangeOfBasis
+from rasplens.model.interventions import Subspace, whole
 
 TOLERANCE = 0.25
 """How far a number may be off from one of its values, as a fraction of the gap to the next."""
@@ -106,11 +107,14 @@ class Variable:
     @property
     def projector(self) -> Float[np.ndarray, "d_model d_model"]:
         """What to multiply a residual stream by for the part of it that lies along its directions."""
+        return self.subspace.read @ self.subspace.write.T
+
+    @property
+    def subspace(self) -> Subspace:
+        """Its directions of the residual stream, with coordinates in them."""
         if isinstance(self.place, ObliqueDirections):
-            return self.place.reads @ self.place.writes
-        projector = np.zeros(2 * self.columns.shape[:1])
-        projector[self.place.directions, self.place.directions] = 1
-        return projector
+            return Subspace(self.place.reads, self.place.writes.T)
+        return whole(len(self.columns), self.place.directions)
 
     def __repr__(self) -> str:
         place = (

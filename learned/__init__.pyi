@@ -53,9 +53,6 @@ from .siit.recipe import (
     SIITRecipe,
     ordinary_architecture,
 )
-from .siit.soft_sites import (
-    learn_sites,
-)
 from .training.steps import (
     use_all_cores,
 )
@@ -86,7 +83,6 @@ __all__ = [
     "compress_many",
     "get_recipe",
     "import_checkpoint",
-    "learn_sites",
     "load_compressed",
     "load_huggingface",
     "load_implementation",

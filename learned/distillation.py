@@ -22,8 +22,10 @@ from rasplens.compile import CompiledModel
 from rasplens.errors import RaspLensError
 from rasplens.learned.initialisation import untrained_like
 from rasplens.model import Transformer, bias_shapes, disguise, hook_names
+from rasplens.model.config import residual_points
 from rasplens.model.forward import forward
-from rasplens.model.hook_points import EMBEDDED, residual_points
+from rasplens.model.hook_points import EMBEDDED
+from rasplens.model.interventions import exchanged
 from rasplens.model.random_streams import rng
 
 BATCH, RATE, WARMUP = 128, 1e-2, 100
@@ -158,9 +160,9 @@ def _interchanged(stream: jax.Array, projectors: jax.Array, key: jax.Array) -> j
     choice, where, source = jax.random.split(key, 3)
     n, n_pos, _ = stream.shape
     sources = jax.random.randint(source, (n, n_pos), 0, n)
-    difference = stream[sources, jnp.arange(n_pos)] - stream
     projector = projectors[jax.random.randint(choice, (), 0, len(projectors))]
-    return stream + jax.random.bernoulli(where, 0.5, (n, n_pos, 1)) * (difference @ projector)
+    changed = exchanged(stream, stream[sources, jnp.arange(n_pos)], projector)
+    return jnp.where(jax.random.bernoulli(where, 0.5, (n, n_pos, 1)), changed, stream)
 
 
 def _observer(model: Transformer) -> Callable[..., Activations]:

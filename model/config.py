@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from rasplens.errors import RaspLensError
-from rasplens.model.hook_points import act_name, norm_name, param_name
+from rasplens.model.hook_points import EMBEDDED, act_name, norm_name, param_name
 
 POSITIONS = ("learned", "shortformer", "sinusoidal_qk", "rotary", "none")
 ACTIVATIONS = ("relu", "gelu", "gelu_new", "silu")
@@ -195,6 +195,12 @@ def hook_names(config: Config) -> list[str]:
             names += [act_name(activation, layer) for activation in ("pre", "post", "mlp_out")]
         names.append(act_name("resid_post", layer))
     return names + _norm_hooks(config, "ln_final")
+
+
+def residual_points(config: Config) -> list[str]:
+    """Return the hook points of the residual stream, in forward order, each state once."""
+    states = ("resid_post",) if config.attn_only else ("resid_mid", "resid_post")
+    return [EMBEDDED, *(act_name(state, layer) for layer in range(config.n_layers) for state in states)]
 
 
 def _norm_hooks(config: Config, norm: str) -> list[str]:

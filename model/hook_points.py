@@ -3,11 +3,6 @@
 Names are spelled here and in the forward pass that gives them, and nowhere else.
 """
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from rasplens.model.config import Config
-
 ATTENTION = ("q", "k", "v", "rot_q", "rot_k", "attn_scores", "pattern", "z", "result")
 """Activations inside of a layer's attention."""
 
@@ -52,12 +47,6 @@ def param_name(param: str, layer: int) -> str:
 def norm_name(norm: str, layer: int) -> str:
     """Return the name of a layer norm of a layer, "ln1" before the attention or "ln2" before the MLP."""
     return f"blocks.{layer}.{norm}"
-
-
-def residual_points(config: "Config") -> list[str]:
-    """Return the hook points of the residual stream, in forward order, each state once."""
-    states = ("resid_post",) if config.attn_only else ("resid_mid", "resid_post")
-    return [EMBEDDED, *(act_name(state, layer) for layer in range(config.n_layers) for state in states)]
 
 
 def layer_of(name: str) -> int:

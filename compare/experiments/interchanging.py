@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from rasplens.compare.claims.interchange.coordinates import Subspace, Subspaces, whole
+from rasplens.compare.claims.interchange.coordinates import Subspaces
 from rasplens.compare.claims.interchange.das import distributed_alignment_search
 from rasplens.compare.claims.interchange.pairs import (
     InterchangePairs,
@@ -27,6 +27,7 @@ from rasplens.compare.models.vocabulary import GivenVocabulary
 from rasplens.compare.study import Study, reference_of, study_of
 from rasplens.errors import RaspLensError
 from rasplens.model import random_streams
+from rasplens.model.interventions import Subspace, whole
 from rasplens.tasks import Task, as_task
 
 

@@ -9,16 +9,16 @@ from typing import Any, get_args
 import numpy as np
 from jaxtyping import Bool, Int
 
-from rasplens.compare.claims.edges.edge_patching import Part, patched, why_not_patchable
-from rasplens.compare.claims.interchange.coordinates import Subspace, whole
-from rasplens.compare.claims.interchange.patching import taken
+from rasplens.compare.claims.edges.edge_patching import patched, why_not_patchable
 from rasplens.compare.config import CompareConfig, Preset, get_config
 from rasplens.compare.experiments.reach import reaching, reaching_edges, seen_edges, varying, varying_edges
 from rasplens.compare.experiments.setup import CONFIG, width_of
+from rasplens.compare.models.interchange import of_heads, taken
 from rasplens.compare.models.studied_model import StudiedModel, as_studied_model
 from rasplens.compare.models.vocabulary import GivenVocabulary
 from rasplens.errors import RaspLensError
 from rasplens.model import random_streams
+from rasplens.model.interventions import EdgePart, Subspace, torch_hooks, whole
 from rasplens.tasks import Task, as_task
 from rasplens.tasks.task import Ids
 
@@ -95,21 +95,21 @@ def patch(
     """
     studied = _studied(model, as_task(task), config, seed, vocabulary)
     width = width_of(studied, point)
-    subspace = whole(width) if heads is None else _of_heads(studied, point, list(heads), width)
+    subspace = whole(width) if heads is None else _of_heads(studied, point, list(heads))
     asked = _places(studied.task, positions)
     _check_asks(studied, point, asked)
     base, source = _pairs(studied, seed)
     intervened = np.zeros((len(base), studied.n_pos), dtype=bool)
     intervened[:, asked] = True
-    hook = taken(studied, source, intervened, point, dict.fromkeys(asked, subspace))
-    return _outcome(studied, base, source, studied.codes(studied.logits([hook], base), base))
+    hooks = torch_hooks([taken(studied, source, intervened, point, dict.fromkeys(asked, subspace))])
+    return _outcome(studied, base, source, studied.codes(studied.logits(hooks, base), base))
 
 
 def patch_edges(
     model: Any,
     task: Task | str,
     edges: Sequence[Edge],
-    part: Part = "values",
+    part: EdgePart = "values",
     *,
     config: CompareConfig | Preset = CONFIG,
     seed: int = 0,
@@ -127,8 +127,8 @@ def patch_edges(
         RaspLensError: If there is no such part, the model has no such position or does not see it, its edges
             cannot be patched; or if no answer can depend on any of them, or all carry the same on all inputs.
     """
-    if part not in get_args(Part):
-        raise RaspLensError(f"part is one of {', '.join(get_args(Part))}; got {part!r}.")
+    if part not in get_args(EdgePart):
+        raise RaspLensError(f"part is one of {', '.join(get_args(EdgePart))}; got {part!r}.")
     studied = _studied(model, as_task(task), config, seed, vocabulary)
     if not edges:
         raise RaspLensError("edges is empty: nothing is patched. Give pairs of a query's position and a key's.")
@@ -172,7 +172,7 @@ def _studied(
     return as_studied_model(model, task, task.held_out[rows], vocabulary)
 
 
-def _along(studied: StudiedModel, mask: Bool[np.ndarray, "query key"], part: Part, seed: int) -> Patched:
+def _along(studied: StudiedModel, mask: Bool[np.ndarray, "query key"], part: EdgePart, seed: int) -> Patched:
     if why := why_not_patchable(studied):
         raise RaspLensError(f"The model's edges cannot be patched: {why}.")
     if not (mask := mask & reaching_edges(studied, part).any(axis=0)).any():
@@ -214,7 +214,7 @@ def _outcome(studied: StudiedModel, base: np.ndarray, source: np.ndarray, after:
     )
 
 
-def _of_heads(studied: StudiedModel, point: str, heads: list[int], width: int) -> Subspace:
+def _of_heads(studied: StudiedModel, point: str, heads: list[int]) -> Subspace:
     n_heads = studied.model.cfg.n_heads
     if not point.endswith(("hook_q", "hook_k", "hook_v", "hook_z")):
         raise RaspLensError(f"{point} has no heads: give a hook point of heads, such as blocks.0.attn.hook_z.")
@@ -222,9 +222,7 @@ def _of_heads(studied: StudiedModel, point: str, heads: list[int], width: int) -
         raise RaspLensError("heads is empty: nothing is patched. Give some, or omit it for all of them.")
     if wrong := [head for head in heads if not 0 <= head < n_heads]:
         raise RaspLensError(f"There is no head {wrong[0]}: a layer has {n_heads}, counted from 0.")
-    size = width // n_heads
-    basis = np.eye(width)[:, [i for head in heads for i in range(head * size, (head + 1) * size)]]
-    return Subspace(basis, basis)
+    return of_heads(studied, heads)
 
 
 def _places(task: Task, positions: Sequence[Position] | None) -> list[int]:

@@ -3,9 +3,10 @@
 import numpy as np
 from jaxtyping import Bool
 
-from rasplens.compare.claims.edges.edge_patching import HIDDEN, LETTERS, ROUNDING, Part
+from rasplens.compare.claims.edges.edge_patching import HIDDEN, ROUNDING
 from rasplens.compare.models.studied_model import StudiedModel
 from rasplens.model.hook_points import act_name
+from rasplens.model.interventions import LETTERS, EdgePart
 
 READ_BY_OTHERS = "k", "v"
 """Letters of what a position gives to those that attend to it."""
@@ -31,7 +32,7 @@ def reaching(studied: StudiedModel, point: str) -> Bool[np.ndarray, " pos"]:
     return found[studied.places]
 
 
-def reaching_edges(studied: StudiedModel, part: Part) -> Bool[np.ndarray, "layer query key"]:
+def reaching_edges(studied: StudiedModel, part: EdgePart) -> Bool[np.ndarray, "layer query key"]:
     """The edges of the task's positions along which a part can reach an answer, by layer.
 
     In a row of a single key all attention is there, whatever queries and keys are: only its value counts.
@@ -54,7 +55,7 @@ def varying(studied: StudiedModel, point: str) -> Bool[np.ndarray, " pos"]:
     return (np.abs(found - found[:1]) > ROUNDING * np.abs(found).max(initial=0.0)).any(axis=(0, 2))
 
 
-def varying_edges(studied: StudiedModel, part: Part) -> Bool[np.ndarray, "query key"]:
+def varying_edges(studied: StudiedModel, part: EdgePart) -> Bool[np.ndarray, "query key"]:
     """The edges along which a part differs between inputs, in some layer; taken away, all do."""
     if part == "attention":
         return np.ones((studied.n_pos, studied.n_pos), dtype=bool)

@@ -4,18 +4,20 @@ Zeroing would not do: the zero of a head may be just what it writes where it has
 Found by trying, on a few inputs, with every position at once in a batch.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import torch
 from jaxtyping import Float
 
 from rasplens.compare.models.inputs import balance
+from rasplens.compare.models.interchange import of_heads
 from rasplens.compare.models.studied_model import Head, StudiedModel
 from rasplens.compile import Variable
 from rasplens.model.hook_points import act_name, activation_of, layer_of
+from rasplens.model.interventions import Project, Subspace, torch_hooks
 from rasplens.tasks.task import Ids
 
 CHANGE = 1e-3
@@ -23,9 +25,6 @@ CHANGE = 1e-3
 
 ROUNDS = 4
 """The inputs are tried in so many parts: most positions are found with the first."""
-
-Exchange = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-"""From an activation at one position, and what it is elsewhere, `[input, ...]`: the first with a part of that."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,30 +62,18 @@ def relevant_rows(studied: StudiedModel, n_inputs: int) -> dict[Head, list[int]]
     """For each head, the causally relevant positions of what it writes."""
     found = {}
     for layer, head in studied.heads:
-        found[layer, head] = _relevant_positions(studied, n_inputs, act_name("z", layer), _of_head(head))
+        found[layer, head] = _relevant_positions(
+            studied, n_inputs, act_name("z", layer), of_heads(studied, [head])
+        )
     return found
 
 
 def relevant_positions(studied: StudiedModel, variable: Variable, n_inputs: int) -> list[int]:
     """The positions at which a compiled variable is causally relevant."""
-    projector = torch.as_tensor(variable.projector)
-
-    def exchange(own: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-        return own + (other - own) @ projector.to(own.dtype)
-
-    return _relevant_positions(studied, n_inputs, variable.written_at, exchange)
+    return _relevant_positions(studied, n_inputs, variable.written_at, variable.subspace)
 
 
-def _of_head(head: int) -> Exchange:
-    def exchange(own: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-        own = own.clone()
-        own[:, head] = other[:, head]
-        return own
-
-    return exchange
-
-
-def _relevant_positions(studied: StudiedModel, n_inputs: int, point: str, exchange: Exchange) -> list[int]:
+def _relevant_positions(studied: StudiedModel, n_inputs: int, point: str, subspace: Subspace) -> list[int]:
     """The task's positions at which a part of an activation reaches an answer.
 
     What the first inputs show is not asked of the others.
@@ -95,7 +82,7 @@ def _relevant_positions(studied: StudiedModel, n_inputs: int, point: str, exchan
     for few in np.array_split(_telling(studied, n_inputs), ROUNDS):
         asked = [position for position in range(studied.n_pos) if position not in found]
         if len(few) > 1 and asked:
-            found |= _reaching(studied.on(few), point, exchange, asked)
+            found |= _reaching(studied.on(few), point, subspace, asked)
     return sorted(found)
 
 
@@ -112,23 +99,22 @@ def _telling(studied: StudiedModel, n_inputs: int) -> Ids:
     return studied.ids[rows[np.sort(first)][:n_inputs]]
 
 
-def _reaching(studied: StudiedModel, point: str, exchange: Exchange, positions: Sequence[int]) -> set[int]:
+def _reaching(studied: StudiedModel, point: str, subspace: Subspace, positions: Sequence[int]) -> set[int]:
     """Those of some positions at which a part of an activation reaches an answer on these inputs."""
-    n, clean = studied.n_inputs, studied.clean_logits
+    n, clean, whole = (
+        studied.n_inputs,
+        studied.clean_logits,
+        studied.whole(point).reshape(studied.n_inputs, studied.tokens.shape[1], -1),
+    )
 
     def change(groups: Sequence[Sequence[int]], dimension: int) -> Float[np.ndarray, "group answer"]:
         """How much the logits change when each group of positions has the part of the next input or position."""
-
-        def edit(activation: torch.Tensor, hook: object) -> torch.Tensor:
-            edited = activation.clone()
-            for i, group in enumerate(groups):
-                own = activation[i * n : (i + 1) * n]
-                others = own.roll(1, dims=dimension)
-                for place in map(studied.at, group):
-                    edited[i * n : (i + 1) * n, place] = exchange(own[:, place], others[:, place])
-            return edited
-
-        logits = studied.logits([(point, edit)], np.tile(np.arange(n), len(groups)))
+        chosen = sorted(set(itertools.chain(*groups)))
+        others = np.roll(whole, 1, axis=dimension)[:, [studied.at(position) for position in chosen]]
+        where = np.array([[position in group for position in chosen] for group in groups])
+        there = dict.fromkeys(map(studied.at, chosen), subspace)
+        hooks = torch_hooks([Project(point, there, np.tile(others, (len(groups), 1, 1)), where.repeat(n, axis=0))])
+        logits = studied.logits(hooks, np.tile(np.arange(n), len(groups)))
         changed = np.abs(logits.reshape(len(groups), *clean.shape) - clean).max(axis=3)
         return (changed * studied.asked).max(axis=1)
 

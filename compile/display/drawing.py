@@ -10,7 +10,7 @@ from rasplens.compile import rasp
 from rasplens.compile.anatomy import Anatomy
 from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.rasp.program_graph import program_graph
-from rasplens.model.hook_points import residual_points
+from rasplens.model.config import residual_points
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -14,7 +14,7 @@ from rasplens.compile.variable import Variable, nearest
 from rasplens.learned.compressor.compressed_model import CompressedModel, best_codes, compressed_by
 from rasplens.learned.compressor.examples import Examples, examples
 from rasplens.learned.compressor.projection import layer_outputs, principal_components, run_through
-from rasplens.model.hook_points import act_name
+from rasplens.model.hook_points import act_name, activation_of, layer_of
 
 DROPPED = 0.1
 """A feature of which less than this is read where it was written is dropped."""
@@ -177,12 +177,11 @@ def _variables(
 
 def _writer(model: CompressedModel, variable: Variable) -> str | None:
     """The hook point of the layer's output that writes a variable; None for the embedding."""
-    _, layer, point = variable.written_at.split(".")
-    if point == "hook_resid_pre":
+    state, config = activation_of(variable.written_at), model.compiled.transformer.config
+    if state == "resid_pre":
         return None
-    config = model.compiled.transformer.config
-    of_mlp = point == "hook_resid_post" and not config.attn_only
-    return act_name(f"{'mlp' if of_mlp else 'attn'}_out", layer)
+    is_of_mlp = state == "resid_post" and not config.attn_only
+    return act_name("mlp_out" if is_of_mlp else "attn_out", layer_of(variable.written_at))
 
 
 def _one_direction(variable: Variable, wanted: np.ndarray, written: np.ndarray) -> tuple[float, float]:

@@ -98,7 +98,7 @@ def train_to_implement(
         recipe: How to train.
         seed: Of weights, inputs and interventions.
         circuit: Which node is to stand for which part of the program: the parts of `circuit_of`, at nodes of your
-            choice or of `learn_sites`, each behind what it reads; by default as in the compiled model.
+            choice, each behind what it reads; by default as in the compiled model.
         config: How to go about it: how often the state is kept.
         progress: Called every few hundred steps.
         state_path: A `.safetensors` file to keep the state of the training in, with its history beside it as

@@ -1,7 +1,7 @@
 """Interchange interventions on nodes, many at once: every input has its own nodes, positions and sources."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,7 @@ from rasplens.compile.variable import nearest
 from rasplens.learned.siit.circuit import Circuit, CompiledPart, Node
 from rasplens.model import Transformer
 from rasplens.model.forward import forward
+from rasplens.model.interventions import Replace
 from rasplens.model.random_streams import rng
 from rasplens.tasks import Task
 from rasplens.tasks.task import NO_ANSWER
@@ -32,22 +33,6 @@ MOST_VALUES = 64
 """Of a part, that have a direction each; rarer ones have the code alone."""
 
 
-@runtime_checkable
-class Patch(Protocol):
-    """What nodes are changed to, at their hook points."""
-
-    def patched(self, i: int, value: jax.Array, given: jax.Array, own: np.ndarray | None) -> jax.Array:
-        """What a hook point has, `[batch, pos, …]`, with the i-th node changed.
-
-        Args:
-            i: The node's place.
-            value: What the hook point has.
-            given: What it has on the inputs as they are.
-            own: Which of the heads there are the node's, `[head]`; None for an MLP.
-        """
-        ...
-
-
 class NodeInterchange(NamedTuple):
     """What is taken from where.
 
@@ -58,11 +43,6 @@ class NodeInterchange(NamedTuple):
 
     taken: jax.Array
     source: jax.Array
-
-    def patched(self, i: int, value: jax.Array, given: jax.Array, own: np.ndarray | None) -> jax.Array:
-        """What a hook point has, with the i-th node taken from elsewhere."""
-        taken = self.taken[i][..., None]
-        return jnp.where(taken if own is None else (taken & own)[..., None], given[self.source[i]], value)
 
 
 Runner = Callable[..., tuple[jax.Array, Outputs]]
@@ -89,7 +69,7 @@ def runner(model: Transformer, nodes: Sequence[Node | CompiledPart], offset: int
     def run(
         weights: Mapping[str, jax.Array],
         ids: jax.Array,
-        interchange: Patch | None = None,
+        interchange: NodeInterchange | None = None,
         given: Outputs | None = None,
     ) -> tuple[jax.Array, Outputs]:
         found: Outputs = {}
@@ -99,11 +79,11 @@ def runner(model: Transformer, nodes: Sequence[Node | CompiledPart], offset: int
                 return value
             bos, value = value[:, :offset], value[:, offset:]
             found[name] = value
-            for i in at_point[name]:
-                if interchange is None or given is None:
-                    break
-                own = np.isin(np.arange(config.n_heads), nodes[i].heads) if nodes[i].heads else None
-                value = interchange.patched(i, value, given[name], own)
+            if interchange is not None and given is not None:
+                for i in at_point[name]:
+                    own = np.isin(np.arange(config.n_heads), nodes[i].heads)
+                    where = interchange.taken[i][..., None] & own if nodes[i].heads else interchange.taken[i]
+                    value = Replace(name, given[name][interchange.source[i]], where).edit(name, value, {}, jnp)
             return jnp.concatenate([bos, value], axis=1)
 
         behind_bos = jnp.pad(ids, ((0, 0), (offset, 0)), constant_values=config.d_vocab - 1)

@@ -170,21 +170,3 @@ def test_siit_s_table_of_verdicts(load):
     assert "1 not to implement the program; of all 4, 2 are." in text
     assert "| a | partly | implements | implements | partly |" in text
     assert "`d` is left out: KeyError: 1." in text
-
-
-def test_the_table_of_sites_that_training_chose(load):
-    accuracies = {
-        "accuracy_behaviour": 1.0,
-        "accuracy_interchange": 0.98,
-        "accuracy_strict": 0.99,
-        "accuracy_within": 0.97,
-    }
-    rows = [
-        {"name": "a", "seed": 0, "placed": "L0H1: x", "least_share": 0.9, "interchange": 0.1, "strict": 0.2}
-        | accuracies,
-        {"name": "b", "seed": 1, "error": "KeyError: 1"},
-    ]
-    text = load("soft_sites").summary(pd.DataFrame(rows))
-    assert "| a | 0 | L0H1: x | 0.900 | 0.1000 | 0.2000 | 1.0000 | 0.9800 | 0.9900 |" in text
-    assert text.endswith("`b` with seed 1 failed: KeyError: 1.")
-    assert "`b` with seed 1 failed" in load("soft_sites").summary(pd.DataFrame(rows[1:]))

@@ -3,11 +3,11 @@
 import numpy as np
 
 from rasplens.compare.claims.interchange.accuracy import Interchange
-from rasplens.compare.claims.interchange.coordinates import whole
 from rasplens.compare.claims.interchange.pairs import InterchangePairs, interchange_pairs
 from rasplens.compare.claims.interchange.patching import Agreement
 from rasplens.compare.claims.interchange.sites import Site, SiteMethod
 from rasplens.compare.study import Study
+from rasplens.model.interventions import whole
 
 
 def known_interchange(

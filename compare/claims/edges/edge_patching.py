@@ -12,7 +12,7 @@ Source: path patching (Wang et al. 2022, "Interpretability in the Wild", section
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -21,13 +21,8 @@ from jaxtyping import Bool, Int
 
 from rasplens.compare.models.studied_model import BATCH, FwdHook, StudiedModel
 from rasplens.model import HookedModel
-from rasplens.model.hook_points import act_name
-
-Part = Literal["values", "keys", "queries", "attention"]
-"""What of an edge is patched; "attention" takes the edge away, and the rest of its row keeps its proportions."""
-
-LETTERS: Final = {"values": "v", "keys": "k", "queries": "q"}
-"""Whose hook points a part of an edge is read at."""
+from rasplens.model.hook_points import act_name, layer_of
+from rasplens.model.interventions import LETTERS, EdgePart, Edges, torch_hooks
 
 SCALED_SCORES: Final = 1e-3
 """How far attention scores may be from query times key over the scale, relative to the largest."""
@@ -48,7 +43,7 @@ def patched(
     base: Int[np.ndarray, " pair"],
     source: Int[np.ndarray, " pair"],
     edges: Bool[np.ndarray, "pair query key"],
-    part: Part,
+    part: EdgePart,
     watching: Sequence[FwdHook] = (),
 ) -> tuple[Int[np.ndarray, "pair answer"], dict[int, np.ndarray]]:
     """A model's answers on inputs with a part of some edges as it is on others.
@@ -79,25 +74,26 @@ def _patched(
     base: np.ndarray,
     source: np.ndarray,
     edges: np.ndarray,
-    part: Part,
+    part: EdgePart,
     watching: Sequence[FwdHook],
 ) -> tuple[np.ndarray, dict[int, np.ndarray]]:
     where = _on_the_models_positions(studied, edges, studied.tokens.shape[1])[:, None]
     if part == "queries":
         where = where.any(dim=-1, keepdim=True).expand_as(where)
-    theirs = {} if part == "attention" else _theirs(studied, source, part)
-    own: Activations = {}
-    hooks = [(name, _keep(own, name)) for layer in studied.attending_layers for name in _points(studied, layer)]
-    for layer in studied.attending_layers:
-        if part == "values":
-            hooks.append((act_name("z", layer), _take_values(layer, own, theirs, where)))
-        else:
-            hooks.append((act_name("attn_scores", layer), _take_scores(layer, own, theirs, where, studied)))
-        hooks += [
-            (name, _keep(own, name)) for name in (act_name("attn_scores", layer), act_name("pattern", layer))
-        ]
-    answers = studied.codes(studied.logits([*hooks, *watching], base), base)
-    return answers, {layer: own[act_name("attn_scores", layer)].numpy() for layer in studied.attending_layers}
+    layers = studied.attending_layers
+    scores: Activations = {}
+    along = [_edges(studied, layer, source, where, part) for layer in layers]
+    kept = [(name, _keep(scores, name)) for name in (act_name("attn_scores", layer) for layer in layers)]
+    logits = studied.logits([*torch_hooks(along), *kept, *watching], base)
+    return studied.codes(logits, base), {layer_of(name): own.numpy() for name, own in scores.items()}
+
+
+def _edges(studied: StudiedModel, layer: int, source: np.ndarray, where: torch.Tensor, part: EdgePart) -> Edges:
+    """A part of a layer's edges as it is on other inputs."""
+    read_at = {letter: _point(studied, layer, letter) for letter in "qkv"}
+    value = None if part == "attention" else studied.whole(read_at[LETTERS[part]])[source]
+    scale = 1.0 if part == "values" else _scale(studied, layer)
+    return Edges(layer, part, value, where, scale, read_at)
 
 
 def why_not_patchable(studied: StudiedModel) -> str:
@@ -190,38 +186,5 @@ def _on_the_models_positions(studied: StudiedModel, edges: np.ndarray, n_ctx: in
     return torch.as_tensor(whole)
 
 
-def _theirs(studied: StudiedModel, source: np.ndarray, part: Part) -> Activations:
-    points = [_point(studied, layer, LETTERS[part]) for layer in studied.attending_layers]
-    return {point: torch.as_tensor(studied.whole(point)[source]) for point in points}
-
-
 def _products(query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
     return torch.einsum("bqhd,bkhd->bhqk", query, key)
-
-
-def _take_scores(
-    layer: int, own: Activations, theirs: Activations, where: torch.Tensor, studied: StudiedModel
-) -> Any:
-    """Scores along the edges from another input's queries or keys; none at all where there is no other input."""
-    scale = _scale(studied, layer)
-
-    def take(scores: torch.Tensor, hook: object) -> torch.Tensor:
-        if not theirs:
-            return scores.masked_fill(where, -torch.inf)
-        q, k = (_point(studied, layer, letter) for letter in "qk")
-        # What a position does not see stays unseen: a finite change of minus infinity is none.
-        change = scale * (_products(theirs.get(q, own[q]), theirs.get(k, own[k])) - _products(own[q], own[k]))
-        return scores + torch.where(where, change, 0)
-
-    return take
-
-
-def _take_values(layer: int, own: Activations, theirs: Activations, where: torch.Tensor) -> Any:
-    point = act_name("v", layer)
-
-    def take(gathered: torch.Tensor, hook: object) -> torch.Tensor:
-        change = theirs[point] - own[point]
-        along = own[act_name("pattern", layer)] * where
-        return gathered + torch.einsum("bhqk,bkhd->bqhd", along, change)
-
-    return take

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Int
 
 from rasplens.compare.claims.claim import Subject
 from rasplens.compare.claims.edges.compiled_heads import heads_along
-from rasplens.compare.claims.edges.edge_patching import Part, patched
+from rasplens.compare.claims.edges.edge_patching import patched
 from rasplens.compare.claims.edges.program_edges import (
     Aggregates,
     Edges,
@@ -26,6 +26,7 @@ from rasplens.compare.models.inputs import balanced
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.models.studied_model import Head
 from rasplens.model import random_streams
+from rasplens.model.interventions import EdgePart
 from rasplens.tasks.task import NOT_ASKED, Ids
 
 
@@ -117,7 +118,7 @@ class Questions:
     """
 
     subject: Route
-    part: Part
+    part: EdgePart
     base: Int[np.ndarray, " pair"]
     source: Int[np.ndarray, " pair"]
     edges: Edges
@@ -141,7 +142,7 @@ def questions(pairing: Pairing, seed: int) -> Iterator[Questions]:
     elsewhere = between_positions(pairing.task)
     posed = posable(pairing)
 
-    def ask(subject: Route, part: Part, draw: Draw) -> Questions:
+    def ask(subject: Route, part: EdgePart, draw: Draw) -> Questions:
         return _asked(pairing, inputs, edges, posed, subject, part, lambda r, e: draw(r, e) & elsewhere, rng)
 
     if not pairing.as_part:
@@ -192,7 +193,7 @@ def _asked(
     edges: ProgramEdges,
     posed: Posable,
     subject: Route,
-    part: Part,
+    part: EdgePart,
     draw: Draw,
     rng: np.random.Generator,
 ) -> Questions:

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from rasplens.compare.claims.interchange.active_directions import split
-from rasplens.compare.claims.interchange.coordinates import Subspace, Whitened, n_axes
+from rasplens.compare.claims.interchange.coordinates import Whitened, n_axes
 from rasplens.compare.claims.interchange.pairs import InterchangePairs
 from rasplens.compare.claims.interchange.patching import Agreement, accuracy_drop_without, agreement
 from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
@@ -34,6 +34,7 @@ from rasplens.compare.claims.interchange.stream_axes import stream_axes
 from rasplens.compare.evidence.subspaces.representations import Place, Representation, representations
 from rasplens.compare.study import Study
 from rasplens.model import random_streams
+from rasplens.model.interventions import Subspace
 
 FOUND = 0.8
 """From this score on, the search has found the variable."""

@@ -15,7 +15,8 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Float
 
-from rasplens.compare.claims.interchange.coordinates import Subspace, Subspaces, Whitened
+from rasplens.compare.claims.interchange.coordinates import Subspaces, Whitened
+from rasplens.model.interventions import Subspace
 
 SMALLEST = 1e-3
 """What is read of a direction along which a variable moves the stream is none if it is smaller."""

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
+from rasplens.model.interventions import Subspace
+
 SPREAD = 1e-4
 """A stream varies along a direction if its spread there is at least this share of that along the widest; less is
 rounding."""
@@ -25,28 +27,6 @@ what is computed with and not read alone may look like noise."""
 
 READ = 1e-2
 """A direction is read if what its spread does to readings is at least this share of the most that one does."""
-
-
-@dataclass(frozen=True, eq=False)
-class Subspace:
-    """A subspace of an activation, with the coordinates in it.
-
-    Attributes:
-        read: From an activation to the coordinates: `[width, rank]`.
-        write: What each coordinate is worth: `[width, rank]`. `write.T @ read` is the identity.
-    """
-
-    read: Float[np.ndarray, "width rank"]
-    write: Float[np.ndarray, "width rank"]
-
-    @property
-    def rank(self) -> int:
-        """Its dimension."""
-        return int(self.read.shape[1])
-
-    def first(self, rank: int) -> "Subspace":
-        """That of its first coordinates."""
-        return Subspace(self.read[:, :rank], self.write[:, :rank])
 
 
 NEW = 0.1
@@ -146,9 +126,3 @@ def _frame(points: Float[np.ndarray, "input axis"]) -> Float[np.ndarray, "axis a
         axes = np.column_stack([axes, axis])
         rest -= (points @ axis) ** 2
     return axes
-
-
-def whole(width: int, part: slice = slice(None)) -> Subspace:
-    """All of an activation, or of a part of it."""
-    basis = np.eye(width)[:, part]
-    return Subspace(basis, basis)

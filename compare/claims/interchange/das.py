@@ -13,13 +13,14 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from rasplens.compare.claims.interchange.coordinates import Subspace, Subspaces, Whitened
+from rasplens.compare.claims.interchange.coordinates import Subspaces, Whitened
 from rasplens.compare.claims.interchange.descent import Loss, first_order, followed, second_order
 from rasplens.compare.claims.interchange.pairs import InterchangePairs
 from rasplens.compare.claims.interchange.patching import agreement
 from rasplens.compare.claims.interchange.stream_axes import stream_axes
 from rasplens.compare.models.studied_model import StudiedModel
 from rasplens.model import random_streams
+from rasplens.model.interventions import Subspace
 from rasplens.tasks.task import NOT_ASKED
 
 PROMISING = 0.3

@@ -26,15 +26,16 @@ from jaxtyping import Bool
 from rasplens.compare.claims.interchange.accuracy import FOUND, Interchange
 from rasplens.compare.claims.interchange.joint_pairs import JointPairs, posed_to_tell, posed_together
 from rasplens.compare.claims.interchange.pairs import InterchangePairs, moves
-from rasplens.compare.claims.interchange.patching import taken
 from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
 from rasplens.compare.claims.interchange.sites import GOOD_ENOUGH, Site
+from rasplens.compare.models.interchange import taken
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.models.studied_model import StudiedModel
 from rasplens.compare.study import Study
 from rasplens.compile.rasp.program_graph import program_graph
 from rasplens.model import random_streams
 from rasplens.model.hook_points import when
+from rasplens.model.interventions import torch_hooks
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,10 +161,10 @@ def _sites(
 
 def _right(studied: StudiedModel, posed: JointPairs, first: Site, second: Site) -> np.ndarray:
     both = sorted(zip(posed.settings, (first, second), strict=True), key=lambda one: when(one[1].point))
-    hooks = [
+    both_taken = [
         taken(studied, setting.source, setting.intervened, site.point, site.subspaces) for setting, site in both
     ]
-    answers = studied.codes(studied.logits(hooks, posed.base), posed.base)
+    answers = studied.codes(studied.logits(torch_hooks(both_taken), posed.base), posed.base)
     return np.asarray(answers == posed.expected)
 
 

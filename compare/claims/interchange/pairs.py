@@ -15,12 +15,14 @@ from jaxtyping import Bool, Int
 
 from rasplens.compare.claims.posable import posable
 from rasplens.compare.models.inputs import balanced
+from rasplens.compare.models.interchange import taken
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.models.studied_model import FwdHook
 from rasplens.compare.study import Study
 from rasplens.compile.variable import nearest
 from rasplens.model import random_streams
 from rasplens.model.hook_points import act_name, activation_of, layer_of
+from rasplens.model.interventions import Project, torch_hooks
 from rasplens.tasks.task import NOT_ASKED
 
 
@@ -146,8 +148,8 @@ def counterfactual(
         The answers as the task's codes, and by layer with heads the attention scores then,
         `[pair, head, ctx, ctx]`.
     """
-    reference, taken = pairing.reference, [_take(pairing, setting) for setting in settings]
-    first, layers = min(_first_attending(point) for point, _ in taken), reference.attending_layers
+    reference, set_to = pairing.reference, [_set(pairing, setting) for setting in settings]
+    first, layers = min(_first_attending(one.point) for one in set_to), reference.attending_layers
     scores = {layer: reference.whole(act_name("attn_scores", layer))[base] for layer in layers if layer < first}
 
     def keep(layer: int) -> Callable[[torch.Tensor, object], torch.Tensor]:
@@ -158,7 +160,7 @@ def counterfactual(
         return function
 
     watched = [(act_name("attn_scores", layer), keep(layer)) for layer in layers if layer >= first]
-    logits = reference.logits([*taken, *watched, *watching], base)
+    logits = reference.logits([*torch_hooks(set_to), *watched, *watching], base)
     return reference.codes(logits, base), scores
 
 
@@ -181,7 +183,7 @@ def codes_when_set(
         found.append(stream[:, reference.places].numpy())
         return stream
 
-    reference.logits([_take(pairing, setting), (other.written_at, watch)], base)
+    reference.logits([*torch_hooks([_set(pairing, setting)]), (other.written_at, watch)], base)
     return nearest(other, other.read(np.concatenate(found)))[0]
 
 
@@ -190,20 +192,12 @@ def _first_attending(point: str) -> int:
     return layer_of(point) + (activation_of(point) != "resid_pre")
 
 
-def _take(pairing: Pairing, setting: Setting) -> FwdHook:
-    reference, one = pairing.reference, pairing.compiled.variables[setting.variable]
-    theirs = torch.as_tensor(reference.activation(one.written_at, setting.source))
-    projector = torch.as_tensor(one.projector, dtype=theirs.dtype)
-    rows, positions = np.nonzero(setting.intervened)
-    places = [reference.at(position) for position in positions.tolist()]
-
-    def take(stream: torch.Tensor, hook: object) -> torch.Tensor:
-        stream = stream.clone()
-        own = stream[rows, places]
-        stream[rows, places] = own + (theirs[rows, positions] - own) @ projector
-        return stream
-
-    return one.written_at, take
+def _set(pairing: Pairing, setting: Setting) -> Project:
+    """Return the intervention on the compiled model that sets a variable where it is written."""
+    variable = pairing.compiled.variables[setting.variable]
+    positions = np.flatnonzero(setting.intervened.any(axis=0)).tolist()
+    own = dict.fromkeys(positions, variable.subspace)
+    return taken(pairing.reference, setting.source, setting.intervened, variable.written_at, own)
 
 
 def draw_pairs(study: Study, seed: int) -> list[tuple[InterchangePairs, InterchangePairs]]:

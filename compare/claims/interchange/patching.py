@@ -3,12 +3,13 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
-from rasplens.compare.claims.interchange.coordinates import Subspace, Subspaces, whole
+from rasplens.compare.claims.interchange.coordinates import Subspaces
 from rasplens.compare.claims.interchange.pairs import InterchangePairs
-from rasplens.compare.models.studied_model import FwdHook, StudiedModel
+from rasplens.compare.models.interchange import taken
+from rasplens.compare.models.studied_model import StudiedModel
+from rasplens.model.interventions import Project, torch_hooks, whole
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,8 @@ def agreement(
     """
     if subspaces is None:
         subspaces = dict.fromkeys(pairs.positions, whole(studied.width(point)))
-    hook = taken(studied, pairs.source, pairs.intervened, point, subspaces)
-    return _agreement(studied.codes(studied.logits([hook], pairs.base), pairs.base), pairs)
+    hooks = torch_hooks([taken(studied, pairs.source, pairs.intervened, point, subspaces)])
+    return _agreement(studied.codes(studied.logits(hooks, pairs.base), pairs.base), pairs)
 
 
 def alone(studied: StudiedModel, pairs: InterchangePairs) -> tuple[StudiedModel, InterchangePairs]:
@@ -55,53 +56,12 @@ def alone(studied: StudiedModel, pairs: InterchangePairs) -> tuple[StudiedModel,
     return studied.on(studied.ids[inputs]), replace(pairs, base=base, source=source)
 
 
-def taken(
-    studied: StudiedModel,
-    source: Int[np.ndarray, " pair"],
-    intervened: Bool[np.ndarray, "pair pos"],
-    point: str,
-    subspaces: Subspaces,
-) -> FwdHook:
-    """The hook that takes subspaces of an activation from other inputs.
-
-    Args:
-        studied: The model, on the pairing's inputs.
-        source: The inputs, by their place in the pairing.
-        intervened: At which positions of each pair.
-        point: Of the activation.
-        subspaces: By position.
-    """
-    theirs = studied.activation(point, source)
-
-    def take(activation: torch.Tensor, hook: object) -> torch.Tensor:
-        edited = activation.flatten(2).clone()
-        for position in set(np.flatnonzero(intervened.any(axis=0)).tolist()) & set(subspaces):
-            place, rows = studied.at(position), torch.as_tensor(intervened[:, position])
-            difference = torch.as_tensor(theirs[:, position], dtype=edited.dtype) - edited[:, place]
-            edited[:, place] += _projected(difference, subspaces[position]) * rows[:, None]
-        return edited.reshape(activation.shape)
-
-    return point, take
-
-
 def accuracy_drop_without(studied: StudiedModel, point: str, subspaces: Subspaces) -> float:
-    """The accuracy drop of a model when subspaces are held at their means over its inputs."""
-    means = {position: studied.activation(point)[:, position].mean(axis=0) for position in subspaces}
-
-    def hold(activation: torch.Tensor, hook: object) -> torch.Tensor:
-        edited = activation.flatten(2).clone()
-        for position, subspace in subspaces.items():
-            place = studied.at(position)
-            difference = torch.as_tensor(means[position], dtype=edited.dtype) - edited[:, place]
-            edited[:, place] += _projected(difference, subspace)
-        return edited.reshape(activation.shape)
-
-    return float(studied.right().mean()) - studied.edited_accuracy([(point, hold)])
-
-
-def _projected(difference: torch.Tensor, subspace: Subspace) -> torch.Tensor:
-    read, write = (torch.as_tensor(part, dtype=difference.dtype) for part in (subspace.read, subspace.write))
-    return difference @ read @ write.T
+    """Return the accuracy drop of a model when subspaces are held at their means over its inputs."""
+    means = studied.activation(point)[:, list(subspaces)].mean(axis=0, keepdims=True)
+    there = {studied.at(position): subspace for position, subspace in subspaces.items()}
+    held = Project(point, there, means, np.ones((1, len(there)), dtype=bool))
+    return float(studied.right().mean()) - studied.edited_accuracy(torch_hooks([held]))
 
 
 def _agreement(answers: np.ndarray, pairs: InterchangePairs) -> Agreement:

@@ -6,15 +6,17 @@ from typing import Literal
 
 import numpy as np
 
-from rasplens.compare.claims.interchange.coordinates import Subspace, Subspaces, whole
+from rasplens.compare.claims.interchange.coordinates import Subspaces
 from rasplens.compare.claims.interchange.das import distributed_alignment_search
 from rasplens.compare.claims.interchange.pairs import InterchangePairs
 from rasplens.compare.claims.interchange.patching import agreement, alone
 from rasplens.compare.claims.interchange.stream_axes import stream_axes
 from rasplens.compare.evidence.parallel import in_parallel
 from rasplens.compare.evidence.subspaces.representations import Place, Representation
+from rasplens.compare.models.interchange import of_heads
 from rasplens.compare.models.studied_model import StudiedModel
 from rasplens.model.hook_points import act_name, when
+from rasplens.model.interventions import Subspace, whole
 
 GOOD_ENOUGH = 0.95
 """Where a whole component, or the subspaces of the linear map, score this high, DAS is not run."""
@@ -176,11 +178,8 @@ def components(studied: StudiedModel, positions: Sequence[int]) -> Iterator[Cand
     for point in studied.output_points:
         yield point, "component", everywhere(whole(studied.width(point)))
     for layer in range(studied.n_layers):
-        width = studied.width(act_name("z", layer))
-        size = width // studied.model.cfg.n_heads
         for head in studied.heads_of(layer):
-            part = whole(width, slice(head * size, (head + 1) * size))
-            yield act_name("z", layer), "component", everywhere(part)
+            yield act_name("z", layer), "component", everywhere(of_heads(studied, [head]))
 
 
 def _smallest(studied: StudiedModel, chosen: InterchangePairs, best: Site) -> Site:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 import numpy as np
 from jaxtyping import Float, Int
 
-from rasplens.compare.claims.interchange.coordinates import Subspace, Subspaces, whole
+from rasplens.compare.claims.interchange.coordinates import Subspaces
 from rasplens.compare.claims.interchange.das import distributed_alignment_search
 from rasplens.compare.claims.interchange.patching import agreement
 from rasplens.compare.claims.interchange.sites import mapped_subspaces
@@ -16,6 +16,7 @@ from rasplens.compare.discovery.variables.boundless_das import boundless_alignme
 from rasplens.compare.discovery.variables.problem import VariableProblem
 from rasplens.compare.evidence.subspaces.decodability import CHOICE_SHARE
 from rasplens.compare.evidence.subspaces.probes import fit_discriminant, majority_share
+from rasplens.model.interventions import Subspace, whole
 from rasplens.model.random_streams import rng
 
 SPANNED = 1e-3

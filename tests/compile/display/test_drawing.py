@@ -7,7 +7,7 @@ from rasplens.compile.display.drawing import (
     draw_residual_stream,
     program_graph,
 )
-from rasplens.model.hook_points import residual_points
+from rasplens.model.config import residual_points
 
 
 def test_every_expression_stands_right_of_what_it_reads():

@@ -10,7 +10,6 @@ from known_interchanges import scored_pairs
 from rasplens.compare import CompareConfig, as_studied_model, study_of
 from rasplens.compare.claims.interchange.accuracy import interchanges
 from rasplens.compare.claims.interchange.active_directions import SMALLEST, split
-from rasplens.compare.claims.interchange.coordinates import Subspace
 from rasplens.compare.claims.interchange.das import distributed_alignment_search
 from rasplens.compare.claims.interchange.pairs import draw_pairs
 from rasplens.compare.claims.interchange.patching import agreement
@@ -23,6 +22,7 @@ from rasplens.compare.verdict.calibration.circuits import CIRCUITS
 from rasplens.compile import compile_program
 from rasplens.model import Transformer, disguise
 from rasplens.model.change_of_basis import on_residual
+from rasplens.model.interventions import Subspace
 
 POINT = "blocks.0.hook_resid_post"
 """Where a compiled induction head has the letter before, and has not yet used it."""

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from rasplens.compare.claims.interchange.coordinates import NOISE, READ, SPREAD, whitened, whole
+from rasplens.compare.claims.interchange.coordinates import NOISE, READ, SPREAD, whitened
+from rasplens.model.interventions import whole
 
 
 @pytest.fixture(scope="module")

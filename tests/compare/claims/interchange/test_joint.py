@@ -8,7 +8,6 @@ import pytest
 
 from rasplens.compare import CompareConfig, study_of
 from rasplens.compare.claims.interchange.accuracy import interchanges
-from rasplens.compare.claims.interchange.coordinates import whole
 from rasplens.compare.claims.interchange.joint import _may_follow, _right, joint_interchanges
 from rasplens.compare.claims.interchange.joint_pairs import posed_to_tell, posed_together
 from rasplens.compare.claims.interchange.pairs import draw_pairs
@@ -23,6 +22,7 @@ from rasplens.compile.rasp.programs import slots
 from rasplens.compile.rasp.values import value_key
 from rasplens.model import disguise
 from rasplens.model.hook_points import when
+from rasplens.model.interventions import whole
 from rasplens.tasks import compile_for, task_from_program
 
 FEW = CompareConfig(n_inputs=160, n_fitting=300, relevance_inputs=24, interchange_pairs=80, das_steps=0)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from rasplens.compare.claims.interchange.coordinates import Subspace, whole
 from rasplens.compare.claims.interchange.pairs import (
     InterchangePairs,
     interchange_pairs,
@@ -17,6 +16,7 @@ from rasplens.compare.claims.interchange.patching import (
 )
 from rasplens.compare.claims.interchange.sites import mapped_subspaces
 from rasplens.compare.evidence.subspaces.representations import representations
+from rasplens.model.interventions import Subspace, whole
 
 POINT = "blocks.0.hook_resid_post"
 """Where a compiled induction head has the letter before, and has not yet used it."""

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from rasplens.compare.claims.interchange.coordinates import whole
 from rasplens.compare.claims.interchange.patching import agreement
 from rasplens.compare.config import CompareConfig
 from rasplens.compare.discovery.cases import compiled_case, disguised_case
@@ -13,6 +12,7 @@ from rasplens.compare.discovery.variables.problem import variable_problems
 from rasplens.compare.discovery.variables.scoring import VariableScore, score_variable, variable_board
 from rasplens.compile import programs
 from rasplens.compile.rasp import SequenceMap, tokens
+from rasplens.model.interventions import whole
 from rasplens.tasks import compile_for, task_from_program
 
 SMALL = CompareConfig(n_inputs=200, n_fitting=300, interchange_pairs=60, pairs_tried=600, das_steps=10)

@@ -1,0 +1,269 @@
+"""Interventions: activations as they are elsewhere, wholly, along directions, or along attention edges.
+
+An intervention is data. It does the same in numpy, torch and JAX: as hooks of a torch module (`torch_hooks`), and
+in the forward pass on arrays (`array_hook`).
+
+Sources: Geiger et al. 2021, "Causal Abstractions of Neural Networks" (interchange); Geiger et al. 2024, "Finding
+Alignments Between Interpretable Causal Variables and Distributed Neural Representations" (along directions);
+Wang et al. 2022, "Interpretability in the Wild", section 3.1 (along edges).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any, Final, Literal, Protocol
+
+import numpy as np
+from array_api_compat import is_jax_namespace
+from jaxtyping import Float
+
+from rasplens.errors import RaspLensError
+from rasplens.model.forward import Array, Hook
+from rasplens.model.hook_points import act_name
+
+EdgePart = Literal["values", "keys", "queries", "attention"]
+"""What of an edge is patched; "attention" takes the edge away, and the rest of its row keeps its proportions."""
+
+LETTERS: Final[Mapping[EdgePart, str]] = {"values": "v", "keys": "k", "queries": "q"}
+"""Whose hook points a part of an edge is read at."""
+
+
+class Intervention(Protocol):
+    """A change of one forward pass."""
+
+    @property
+    def points(self) -> tuple[str, ...]:
+        """The hook points that it sees or edits."""
+        ...
+
+    def edit(self, point: str, own: Array, seen: Mapping[str, Array], xp: ModuleType) -> Array:
+        """Return an activation as the forward pass goes on with it.
+
+        Args:
+            point: Its hook point.
+            own: The activation: `[batch, pos, ...]`, or `[batch, head, query, key]`.
+            seen: What has passed the intervention's hook points before in this pass, by hook point.
+            xp: The array namespace.
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Subspace:
+    """A subspace of an activation, with the coordinates in it.
+
+    Attributes:
+        read: From an activation to the coordinates: `[width, rank]`.
+        write: What each coordinate is worth: `[width, rank]`. `write.T @ read` is the identity.
+    """
+
+    read: Float[np.ndarray, "width rank"]
+    write: Float[np.ndarray, "width rank"]
+
+    @property
+    def rank(self) -> int:
+        """Its dimension."""
+        return int(self.read.shape[1])
+
+    def first(self, rank: int) -> "Subspace":
+        """That of its first coordinates."""
+        return Subspace(self.read[:, :rank], self.write[:, :rank])
+
+
+def whole(width: int, part: Any = slice(None)) -> Subspace:
+    """Return all of an activation as a subspace, or those of its dimensions that an index picks."""
+    basis = np.eye(width)[:, part]
+    return Subspace(basis, basis)
+
+
+def exchanged(own: Array, other: Array, read: Array, write: Array | None = None) -> Array:
+    """Return an activation with another one's part in a subspace: `x + (y − x) P`.
+
+    Args:
+        own: The activation x: `[..., width]`.
+        other: The other one y.
+        read: The projection P, `[width, width]`; or coordinates in the subspace, `[width, rank]`.
+        write: What each coordinate is worth, `[width, rank]`: P is `read @ write.T`.
+    """
+    change = (other - own) @ read
+    return own + (change if write is None else change @ write.T)
+
+
+@dataclass(frozen=True, eq=False)
+class Replace:
+    """An activation as it is elsewhere.
+
+    Attributes:
+        point: Its hook point.
+        value: What takes its place, of its shape.
+        where: Which of it: booleans along its first axes, such as `[batch, pos]` or `[batch, pos, head]`.
+    """
+
+    point: str
+    value: Array
+    where: Array
+
+    @property
+    def points(self) -> tuple[str, ...]:
+        """Its hook point."""
+        return (self.point,)
+
+    def edit(self, point: str, own: Array, seen: Mapping[str, Array], xp: ModuleType) -> Array:
+        """Return the activation with the value where it is to be; see `Intervention`."""
+        where = xp.asarray(self.where)
+        where = xp.reshape(where, (*where.shape, *(1,) * (own.ndim - where.ndim)))
+        return xp.where(where, xp.asarray(self.value, dtype=own.dtype), own)
+
+
+@dataclass(frozen=True, eq=False)
+class Project:
+    """Subspaces of an activation as they are elsewhere, at some positions; heads stand side by side in it.
+
+    Attributes:
+        point: The activation's hook point.
+        subspaces: By the model's position.
+        value: The other activation there, in the order of `subspaces`: `[batch, position, width]`, or one row for
+            all of the batch.
+        where: On which inputs: `[batch, position]`, or one row for all.
+    """
+
+    point: str
+    subspaces: Mapping[int, Subspace]
+    value: Array
+    where: Array
+
+    @property
+    def points(self) -> tuple[str, ...]:
+        """Its hook point."""
+        return (self.point,)
+
+    def edit(self, point: str, own: Array, seen: Mapping[str, Array], xp: ModuleType) -> Array:
+        """Return the activation with the value's part in the subspaces; see `Intervention`."""
+        if not self.subspaces:
+            return own
+        flat, value = xp.reshape(own, (*own.shape[:2], -1)), xp.asarray(self.value, dtype=own.dtype)
+        where, edited = xp.asarray(self.where), []
+        for i, (place, subspace) in enumerate(self.subspaces.items()):
+            read, write = (xp.asarray(part, dtype=own.dtype) for part in (subspace.read, subspace.write))
+            there = exchanged(flat[:, place], value[:, i], read, write)
+            edited.append(xp.where(where[:, i, None], there, flat[:, place]))
+        index = (slice(None), list(self.subspaces))
+        return xp.reshape(_with(flat, index, xp.stack(edited, axis=1), xp), own.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """A part of a layer's attention edges as it is elsewhere, all heads together.
+
+    What is not seen stays unseen.
+
+    Attributes:
+        layer: The layer.
+        part: What of the edges.
+        value: Values, keys or queries elsewhere: `[batch, pos, head, d_head]`; None for "attention".
+        where: Which edges: `[batch, 1, query, key]`.
+        scale: What attention scores are of queries times keys.
+        read_at: The hook points of queries, keys and values, by letter, where they are others than `act_name`'s:
+            rotary positions turn queries and keys before they meet.
+    """
+
+    layer: int
+    part: EdgePart
+    value: Array | None
+    where: Array
+    scale: float
+    read_at: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def points(self) -> tuple[str, ...]:
+        """Those of what the edges carry, and then of what is edited."""
+        read = "v" if self.part == "values" else "qk"
+        edited = (act_name("pattern", self.layer), self._z) if self.part == "values" else (self._scores,)
+        return (*(self._point(letter) for letter in read), *edited)
+
+    def edit(self, point: str, own: Array, seen: Mapping[str, Array], xp: ModuleType) -> Array:
+        """Return scores, or what heads gather, with the edges as they are to be; see `Intervention`."""
+        where = xp.asarray(self.where)
+        if point == self._z:
+            change = xp.asarray(self.value, dtype=own.dtype) - seen[self._point("v")]
+            along = seen[act_name("pattern", self.layer)] * where
+            moved = along @ xp.permute_dims(change, (0, 2, 1, 3))
+            return own + xp.permute_dims(moved, (0, 2, 1, 3))
+        if point != self._scores:
+            return own
+        if self.value is None:
+            return xp.where(where, -xp.inf, own)
+        query, key = (seen[self._point(letter)] for letter in "qk")
+        value = xp.asarray(self.value, dtype=query.dtype)
+        there = _products(value, key, xp) if self.part == "queries" else _products(query, value, xp)
+        # What a position does not see stays unseen: a finite change of minus infinity is none.
+        change = self.scale * (there - _products(query, key, xp))
+        return own + xp.where(where, change, xp.zeros_like(change))
+
+    @property
+    def _z(self) -> str:
+        return act_name("z", self.layer)
+
+    @property
+    def _scores(self) -> str:
+        return act_name("attn_scores", self.layer)
+
+    def _point(self, letter: str) -> str:
+        return self.read_at.get(letter, act_name(letter, self.layer))
+
+
+def torch_hooks(interventions: Sequence[Intervention]) -> list[tuple[str, Callable[..., Any]]]:
+    """Return interventions as `fwd_hooks` of a `HookedRootModule`'s `run_with_hooks`, for one forward pass."""
+    import array_api_compat.torch as xp
+
+    hooks: list[tuple[str, Callable[..., Any]]] = []
+    for intervention in interventions:
+        seen: dict[str, Array] = {}
+
+        def edit(own: Array, hook: Any, one: Intervention = intervention, seen: dict[str, Array] = seen) -> Array:
+            edited = one.edit(hook.name, own, seen, xp)
+            seen[hook.name] = edited
+            return edited
+
+        hooks += [(point, edit) for point in intervention.points]
+    return hooks
+
+
+@contextmanager
+def array_hook(interventions: Sequence[Intervention], xp: ModuleType, then: Hook | None = None) -> Iterator[Hook]:
+    """Interventions as the hook of `forward`, for one forward pass.
+
+    Args:
+        interventions: The interventions.
+        xp: The array namespace.
+        then: Sees the activations afterwards, as they are edited.
+
+    Raises:
+        RaspLensError: At the end, if a hook point of an intervention was never passed: it would change nothing.
+    """
+    seen: list[dict[str, Array]] = [{} for _ in interventions]
+
+    def hook(point: str, value: Array) -> Array:
+        for one, passed in zip(interventions, seen, strict=True):
+            if point in one.points:
+                value = passed[point] = one.edit(point, value, passed, xp)
+        return value if then is None else then(point, value)
+
+    yield hook
+    for one, passed in zip(interventions, seen, strict=True):
+        if missed := [point for point in one.points if point not in passed]:
+            raise RaspLensError(f"Nothing passed the hook point {missed[0]!r}: the intervention changed nothing.")
+
+
+def _products(query: Array, key: Array, xp: ModuleType) -> Array:
+    return xp.permute_dims(query, (0, 2, 1, 3)) @ xp.permute_dims(key, (0, 2, 3, 1))
+
+
+def _with(array: Array, index: Any, value: Array, xp: ModuleType) -> Array:
+    """The array with another value at an index, as a new one."""
+    if is_jax_namespace(xp):
+        return array.at[index].set(value)
+    array = xp.asarray(array, copy=True)
+    array[index] = value
+    return array
