@@ -7,12 +7,14 @@ from .config import (
     PRESETS,
     CompareConfig,
 )
+from .models.as_studied import (
+    as_studied_model,
+)
 from .models.distinguishing import (
     discriminate,
 )
 from .models.studied_model import (
     StudiedModel,
-    as_studied_model,
 )
 from .models.vocabulary import (
     Vocabulary,

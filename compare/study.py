@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from rasplens.compare.config import CompareConfig
+from rasplens.compare.models.as_studied import as_studied_model
 from rasplens.compare.models.control import untrained_control
 from rasplens.compare.models.distinguishing import DistinguishingInputs
 from rasplens.compare.models.inputs import fitting_inputs, scored_inputs
 from rasplens.compare.models.pairing import Pairing
 from rasplens.compare.models.relevance import Relevance
-from rasplens.compare.models.studied_model import StudiedModel, as_studied_model
+from rasplens.compare.models.studied_model import StudiedModel
 from rasplens.compare.models.variables import determines, own_variables, varies
 from rasplens.compare.models.vocabulary import GivenVocabulary
 from rasplens.compile import CompiledModel, Variable

@@ -30,7 +30,8 @@ from rasplens.compare.evidence.ablation.edges import edge_effects
 from rasplens.compare.evidence.ablation.measurement import METHODS
 from rasplens.compare.evidence.subspaces.decodability import CONTROLS, best_points, decodability
 from rasplens.compare.experiments.reach import reaching_edges
-from rasplens.compare.models.studied_model import StudiedModel, as_studied_model
+from rasplens.compare.models.as_studied import as_studied_model
+from rasplens.compare.models.studied_model import StudiedModel
 from rasplens.compare.models.vocabulary import GivenVocabulary
 from rasplens.compare.pipeline import compare
 from rasplens.compare.study import reference_of, study_of

@@ -87,7 +87,7 @@ def exchanged(own: Array, other: Array, read: Array, write: Array | None = None)
         write: What each coordinate is worth, `[width, rank]`: P is `read @ write.T`.
     """
     change = (other - own) @ read
-    return own + (change if write is None else change @ write.T)
+    return own + (change if write is None else change @ write.mT)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from rasplens.compare.claims.interchange.patching import agreement
 from rasplens.compare.claims.interchange.stream_axes import stream_axes
 from rasplens.compare.models.studied_model import StudiedModel
 from rasplens.model import random_streams
-from rasplens.model.interventions import Subspace
+from rasplens.model.interventions import Subspace, exchanged
 from rasplens.tasks.task import NOT_ASKED
 
 PROMISING = 0.3
@@ -125,8 +125,8 @@ def interchange_loss(
     assert columns is not None
     stream, asked = studied.activation(point), torch.as_tensor(pairs.expected != NOT_ASKED)
     wanted = torch.as_tensor(columns[pairs.expected])[asked]
-    source = torch.as_tensor(stream[pairs.source][:, positions])
-    intervened = torch.as_tensor(pairs.intervened[:, positions], dtype=source.dtype)[..., None]
+    source = torch.as_tensor(stream[pairs.source][:, positions]).transpose(0, 1)
+    intervened = torch.as_tensor(pairs.intervened[:, positions].T)[..., None]
     read, write = (torch.as_tensor(part, dtype=source.dtype) for part in (to, back))
     places = torch.tensor([studied.at(position) for position in positions])
 
@@ -134,11 +134,9 @@ def interchange_loss(
         basis = basis.to(source.dtype)
 
         def take(stream: torch.Tensor, hook: object) -> torch.Tensor:
-            base = stream[:, places]
-            change = (source - base) * intervened
-            return stream.index_copy(
-                1, places, base + torch.einsum("bpd,pdk,pke->bpe", change, read @ basis, basis.mT @ write)
-            )
+            base = stream[:, places].transpose(0, 1)
+            there = exchanged(base, source, read @ basis, write.mT @ basis)
+            return stream.index_copy(1, places, torch.where(intervened, there, base).transpose(0, 1))
 
         logits = studied.run([(point, take)], pairs.base)
         return torch.nn.functional.cross_entropy(logits[asked], wanted)
