@@ -103,6 +103,7 @@ def test_deeper_steps_come_in_later_layers():
     assert list(truth.layouts(steps, 1)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["previous_equal", "majority"])
 def test_compiled_programs_are_told_apart(name):
     found = truth.compiled_controls(name)

@@ -25,6 +25,7 @@ def checkout(folder: Path, text: str) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_suite_is_that_of_its_checkout(suites, tmp_path):
     folder = checkout(tmp_path, "from here import yes\n\ndef test_it():\n    assert yes\n")
     (folder / "here.py").write_text("yes = True\n")
@@ -34,6 +35,7 @@ def test_a_suite_is_that_of_its_checkout(suites, tmp_path):
     assert found.work > 0
 
 
+@pytest.mark.slow
 def test_failures_are_counted_and_a_suite_that_cannot_run_stops_it(suites, tmp_path):
     assert suites.timed(["pytest"], checkout(tmp_path, "def test_it():\n    assert 0\n")).counts == "1 failed"
     with pytest.raises(SystemExit, match=r"(?s)pytest in .*SyntaxError"):

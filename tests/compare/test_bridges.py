@@ -178,6 +178,7 @@ def test_variables_are_interchanged_in_a_bridge(native, induction, task, brief):
     assert one.untrained < 0.5
 
 
+@pytest.mark.slow
 def test_a_native_bridge_of_a_compiled_program_implements_it(native, induction, task, brief):
     vocabulary = vocabulary_of(induction, task)
     result = compare(induction, native, task=task, config=brief, vocabulary=vocabulary)
@@ -186,6 +187,7 @@ def test_a_native_bridge_of_a_compiled_program_implements_it(native, induction, 
         assert axis.score > 0.99, axis
 
 
+@pytest.mark.slow
 def test_a_language_model_is_compared_along_every_axis(language, vocabulary, induction, task, brief):
     result = compare(induction, language, task=task, config=brief, vocabulary=vocabulary)
     for axis in result.axes:

@@ -138,6 +138,7 @@ def test_json_has_no_nan():
     assert plain({"a": float("nan"), "b": 1.5, "c": "x"}) == {"a": None, "b": 1.5, "c": "x"}
 
 
+@pytest.mark.slow
 def test_the_report_is_written(comparison, tmp_path):
     write_report(comparison, tmp_path / "report.html")
     assert "<html" in (tmp_path / "report.html").read_text()

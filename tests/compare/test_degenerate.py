@@ -20,6 +20,7 @@ def test_a_program_with_nothing_between_input_and_output_claims_that_nothing_is_
     assert [axis.name for axis in found.axes if axis.has_score] == ["behaviour"]
 
 
+@pytest.mark.slow
 def test_a_model_that_is_never_right_implements_nothing(induction, task, brief):
     model = untrained(Architecture(n_layers=2, n_heads=2, d_model=12, d_head=6), task, seed=3)
     found = compare(induction, model, task=task, config=brief)

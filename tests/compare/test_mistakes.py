@@ -59,6 +59,7 @@ def test_a_program_that_the_task_does_not_have(compiled, task):
         compare("ofset", compiled, task=task)
 
 
+@pytest.mark.slow
 def test_programs_need_not_be_compiled_before(compiled, task):
     for program in ("offset", task.programs["offset"]):
         assert compare(program, compiled, task=task, config="quick").verdict.answer == "implements"

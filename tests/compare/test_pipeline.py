@@ -33,6 +33,7 @@ def disguised(as_compiled, induction):
     return as_compiled(disguise(induction.transformer, seed=2, extra_width=3))
 
 
+@pytest.mark.slow
 def test_a_disguised_compiled_model_is_compared_as_it_stands(induction, task, brief):
     twin = disguise(induction, seed=2, extra_width=3)
     assert task.accuracy(twin) == task.accuracy(induction)
@@ -52,6 +53,7 @@ def test_both_kinds_of_accuracy_are_reported(task, offset, brief):
     assert found["generated"].sequence == 1
 
 
+@pytest.mark.slow
 def test_a_model_of_many_heads_is_compared_without_ablating_them(induction, task, brief):
     whole, found = (
         compare(induction, induction, task=task, config=replace(brief, most_heads=most)) for most in (2, 1)
@@ -198,6 +200,7 @@ def test_of_a_program_that_reads_nothing_else_it_is_tested_that_nothing_is_read(
     assert [axis.name for axis in result.axes if axis.has_score] == ["behaviour"]
 
 
+@pytest.mark.slow
 def test_one_reference_in_a_list_is_a_ranking(offset, task, brief):
     found = rank([offset], offset, task=task, config=brief)
     assert isinstance(found, Ranking)
@@ -215,6 +218,7 @@ def test_a_disguise_is_recognised_where_patching_leaves_half_of_two_values():
     assert compare(reference, disguised, task=task, config="quick").verdict.answer == IMPLEMENTS
 
 
+@pytest.mark.slow
 def test_a_program_is_compared_as_a_part_of_a_model(task, induction, offset, noise, brief):
     """It says nothing of the first answer: as a part, nothing is asked there."""
     left_open = "nothing is gathered along other edges"

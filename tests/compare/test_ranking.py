@@ -111,6 +111,7 @@ def compiled(circuit, side):
     return task, compile_program(getattr(circuit, side)(), task.vocab, task.n_ctx, mask=task.visible)
 
 
+@pytest.mark.slow
 def test_programs_that_are_right_alike_are_not_told_apart():
     """By inputs out of distribution, where there are such; else by what they read, if that differs at all."""
     circuit = HARD["share_of_all"]

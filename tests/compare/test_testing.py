@@ -91,6 +91,7 @@ def test_another_program_with_the_same_answers_is_not_implemented(offset, task, 
         assert_implements(task.programs["induction"], offset, task, config=quick)
 
 
+@pytest.mark.slow
 def test_a_disguised_program_is_still_implemented(hidden, induction, task, brief):
     model, vocabulary = hidden
     assert_implements(induction, model, task, vocabulary=vocabulary, config=brief)
@@ -141,6 +142,7 @@ def test_a_rule_that_claims_nothing_is_refused(noise, task, rule):
         assert_head_attends(noise, 0, 0, rule, task)
 
 
+@pytest.mark.slow
 def test_a_variable_is_encoded_where_it_is_written(induction, task):
     assert_variable_encoded(task.programs["induction"], induction, "previous", task)
     assert_variable_encoded(induction, induction, "previous", task, point=MIDDLE, position="4")

@@ -24,6 +24,7 @@ LENGTH = SelectorWidth(Select(tokens, tokens, lambda key, query: key != "PAD")).
 REVERSE = Aggregate(Select(indices, LENGTH - 1 - indices, Comparison.EQ), tokens, default=None).named("rev")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("instead", ["PAD", "?"])
 def test_a_program_without_an_answer_is_not_implemented_by_a_model_that_has_one(instead):
     words = [word for n in (2, 3, 4) for word in itertools.product("abcd", repeat=n)]
@@ -62,6 +63,7 @@ def test_what_no_question_could_change_is_not_said_to_hold():
     assert any("prev gathers" in reason for reason in found.verdict.reasons)
 
 
+@pytest.mark.slow
 def test_a_model_that_is_wrong_on_many_inputs_is_at_most_partly_the_same():
     task = first_letter("both")
     found = compare(compile_for(task, BEHIND_BOS), compile_for(task, AT_1), task=task, config="quick")
@@ -74,6 +76,7 @@ MANY = Map(lambda n: n >= 4, ANY).named("many")
 NEVER = Map(lambda n: n >= 9, ANY).named("never")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", ["quick", CompareConfig(n_inputs=150)])
 def test_an_answer_that_is_seldom_due_and_never_given_is_missed(config):
     """Of 1 % of the inputs the answer is True: a model that never says so is right on 99 %."""
@@ -88,6 +91,7 @@ def test_an_answer_that_is_seldom_due_and_never_given_is_missed(config):
     assert same.verdict.answer == IMPLEMENTS
 
 
+@pytest.mark.slow
 def test_a_task_with_few_inputs_is_asked_about_all_of_them():
     task = build_task("last", "BOS {x:2} SEP", tokens="abc", answers=lambda row: row[2], read="SEP")
     at_2 = Aggregate(Select(indices, indices, lambda key, query: key == 2), tokens, default=None).named("at_2")

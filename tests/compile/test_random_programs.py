@@ -183,6 +183,7 @@ def test_random_programs_compile_to_what_they_mean(program, causal, optimize):
     check(program, causal, optimize)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_run", [False, True])
 def test_random_programs_are_right_where_nothing_fails_that_is_read(is_run, monkeypatch):
     """From their tables, and with inputs that are run."""
@@ -200,6 +201,7 @@ def test_random_programs_are_right_where_nothing_fails_that_is_read(is_run, monk
     assert sum(partly) > 5  # compiled, though they fail somewhere
 
 
+@pytest.mark.slow
 def test_tables_of_what_occurs_say_the_same(monkeypatch):
     """As large programs have them."""
     monkeypatch.setattr(independent_values, "MANY", -1)

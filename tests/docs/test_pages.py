@@ -18,6 +18,8 @@ SLOW = {
     "many-models.md",
     "methods.md",
     "compression.md",
+    "own-model.md",
+    "own-task.md",
     "siit.md",
     "training.md",
     "findings.md",

@@ -56,12 +56,14 @@ def test_it_follows_interventions_in_the_directions_of_its_teacher(distilled):
     assert (torch.as_tensor(compiled.transformer(tokens.numpy()).argmax(-1))[:, 1:] == wanted).float().mean() < 0.6
 
 
+@pytest.mark.slow
 def test_the_error_says_how_far_it_came(distilled):
     compiled, student = distilled
     assert 0 < student.error < 0.1
     assert distill(compiled, all_tokens(compiled), seed=0, steps=1).error > 0.5
 
 
+@pytest.mark.slow
 def test_without_training_it_does_not():
     compiled = compiled_shift()
     tokens = all_tokens(compiled)

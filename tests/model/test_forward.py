@@ -101,6 +101,7 @@ def test_jax_agrees_with_the_numpy_reference(model, dtype, n_pos):
     np.testing.assert_allclose(logits, model(tokens), rtol=0, atol=TOLERANCE[dtype])
 
 
+@pytest.mark.slow
 def test_gradients_are_finite_through_silent_rows(random_transformer):
     model = random_transformer(base(), mask=silent_row_mask(2, 5), dtype=np.float32)
     weights = {name: jnp.asarray(array) for name, array in model.weights.items()}

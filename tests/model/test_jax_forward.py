@@ -1,6 +1,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from rasplens.model import Config
 from rasplens.model.jax_forward import jax_forward
@@ -8,6 +9,7 @@ from rasplens.model.jax_forward import jax_forward
 CONFIG = Config(n_layers=1, n_heads=2, d_model=6, d_head=4, n_ctx=5, d_vocab=7, d_vocab_out=3)
 
 
+@pytest.mark.slow
 def test_it_can_be_vmapped_over_models(random_transformer):
     models = [random_transformer(CONFIG, seed=seed, dtype=np.float32) for seed in range(3)]
     stacked = {name: jnp.stack([m.weights[name] for m in models]) for name in models[0].weights}

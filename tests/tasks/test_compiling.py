@@ -57,6 +57,7 @@ def read_at(read, answer):
     )
 
 
+@pytest.mark.slow
 def test_a_program_is_right_that_is_undefined_where_no_answer_reads_it():
     task = read_at("last", lambda x: x[2])
     assert task.accuracy(MIXED_AT_FIRST) == (1, 1)

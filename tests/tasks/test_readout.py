@@ -63,6 +63,7 @@ def test_what_cannot_be_read_so():
         logit_table("labels", ("a",))
 
 
+@pytest.mark.slow
 def test_the_losses():
     task, rng = seen(), np.random.default_rng(0)
     logits, targets = rng.normal(size=(6, 4, 3)), jnp.asarray(rng.integers(0, len(task.outputs), (6, 4)))

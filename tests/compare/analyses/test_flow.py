@@ -1,5 +1,7 @@
 from dataclasses import replace
 
+import pytest
+
 from rasplens.compare import as_studied_model
 from rasplens.compare.analyses import flow_figure
 from rasplens.compare.analyses.flow import ARROW, LEAST, STEP
@@ -32,6 +34,7 @@ def test_the_last_nodes_show_the_answers(offset, task):
     assert answers == [task.outputs[code] for code in task.target(ids)[3]]
 
 
+@pytest.mark.slow
 def test_tokens_stay_text(noise, task):
     ids = task.held_out[:40]
     marked = replace(task, vocab=("<b>A</b>", *task.vocab[1:]))

@@ -64,6 +64,7 @@ def test_a_rival_agrees_on_the_task_and_not_where_they_differ(induction, offset,
         assert share[kind] == pytest.approx(expected[defined.any(axis=1)].mean())
 
 
+@pytest.mark.slow
 def test_what_counts_is_one_answer_of_each_input(with_noise):
     """So inputs are independent trials: on average they come to the agreement of all answers."""
     drawn = [behaviour(with_noise, seed=seed).trials["held out"] for seed in range(40)]

@@ -26,6 +26,7 @@ def test_a_decoy_is_an_exact_copy_that_no_answer_depends_on(case, compiled):
     np.testing.assert_array_equal(pattern[:, 0], pattern[:, 1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["compiled", "disguised"])
 def test_a_program_without_heads_has_a_case_without_a_decoy(kind):
     program = Map(lambda token: token * 2 % 5, tokens).named("doubled")
@@ -44,6 +45,7 @@ def test_the_truth_depends_on_the_ablation(case):
     assert case.truth(Protocol(ablation="mean")) == case.truth(Protocol()) == case.varying < case.edges
 
 
+@pytest.mark.slow
 def test_a_board_has_a_row_for_each_case_protocol_and_method(case):
     seen = []
     methods = {name: METHODS[name] for name in ("exact", "random")}
@@ -85,6 +87,7 @@ def test_a_stored_model_is_a_case_and_one_of_another_program_is_not(compiled, ta
         siit_case(other, task, path=tmp_path / "model.safetensors")
 
 
+@pytest.mark.slow
 def test_a_model_with_layer_norm_is_a_case_without_a_decoy(compiled, task, tmp_path):
     few = SIITRecipe(steps=4, cycles=1, batch_size=8, warmup=1, pool=50)
     shape = ordinary_architecture(compiled, d_model=16, normalization="LN")
@@ -122,6 +125,7 @@ def stored(compiled, task, tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_edges_at_a_node_that_cannot_be_tested_are_no_known_truth(compiled, task, stored, with_untested):
     with_untested("L0H0")
     case = siit_case(compiled, task, path=stored, marks={})
@@ -144,12 +148,14 @@ def test_of_a_compiled_model_all_edges_are_known(case):
     assert case.unknown(Protocol(ablation="zero")) == case.unknown(Protocol()) == frozenset()
 
 
+@pytest.mark.slow
 def test_a_model_of_which_no_node_can_be_tested_is_no_case(compiled, task, stored, with_untested):
     with_untested("L0H0", "L1H0")
     with pytest.raises(RaspLensError, match="No node of the model of 'induction' can be tested"):
         siit_case(compiled, task, path=stored, marks={})
 
 
+@pytest.mark.slow
 def test_a_model_that_loses_its_answers_in_compression_is_no_case(compiled, task, monkeypatch):
     monkeypatch.setattr("rasplens.compare.discovery.cases.NARROWER", 0.2)
     with pytest.raises(RaspLensError, match=r"'induction' keeps 0\.\d+ of its answers. Its circuit is not known"):
@@ -185,6 +191,7 @@ def test_what_is_no_method_or_no_protocol_is_told_by_name(case):
         board([case], silent, {"few": Protocol(n_pairs=4)})
 
 
+@pytest.mark.slow
 def test_protocols_that_differ_in_the_scoring_alone_share_a_method_s_scores(case):
     asked = []
 

@@ -29,6 +29,7 @@ def holding(asked, circuit, **options):
     return {one.name: one.holds for one in circuit_tests(asked, circuit, **options)}
 
 
+@pytest.mark.slow
 def test_the_true_circuit_passes_and_a_random_one_fails(asked, case):
     found = circuit_tests(asked, case.varying)
     assert all(one.holds for one in found), found
@@ -50,6 +51,7 @@ def test_a_circuit_of_many_edges_can_pass_all_corrections():
     assert all(one.holds for one in found), found
 
 
+@pytest.mark.slow
 def test_a_circuit_with_an_edge_too_many_is_not_minimal_and_else_the_same(asked, case):
     (decoy,) = case.decoys
     found = circuit_tests(asked, [*case.varying, f"embed->{decoy}.v"])
@@ -58,6 +60,7 @@ def test_a_circuit_with_an_edge_too_many_is_not_minimal_and_else_the_same(asked,
     assert [edge for edge, p in minimal.edges.items() if p > 0.05] == [f"embed->{decoy}.v"]
 
 
+@pytest.mark.slow
 def test_a_circuit_without_one_of_its_edges_is_not_equivalent(case):
     """Of three tokens, another input's is often the same by chance: so there are more inputs than elsewhere."""
     many = case.problem(Protocol(metric="logit_difference", n_pairs=256))
@@ -129,6 +132,7 @@ def test_so_few_draws_that_no_circuit_could_pass_are_refused(asked, case):
             circuit_tests(asked, case.varying, level)
 
 
+@pytest.mark.slow
 def test_a_circuit_that_hardly_any_path_leaves_is_refused(asked, case):
     """Once, it was said that some edge of it matters no more than random ones do, whatever it was."""
     (decoy,) = case.decoys

@@ -23,6 +23,7 @@ def logits(asked, patched):
     return np.asarray(asked.run(jnp.asarray(asked.tokens), patched, asked.instead)[0])
 
 
+@pytest.mark.slow
 def test_nothing_patched_is_the_model(asked, random_model):
     np.testing.assert_allclose(logits(asked, patch(asked)), random_model(asked.tokens), atol=1e-5)
 

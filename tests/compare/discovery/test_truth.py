@@ -62,6 +62,7 @@ def test_heads_with_other_names():
     }
 
 
+@pytest.mark.slow
 def test_a_disguise_keeps_its_circuit(compiled, task):
     case = disguised_case(compiled, task, seed=1)
     asked = case.problem(Protocol(n_pairs=32))

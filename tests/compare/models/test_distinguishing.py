@@ -44,6 +44,7 @@ def test_programs_with_the_same_answers_are_told_apart_by_what_they_read(task):
     np.testing.assert_allclose(found.difference, 1)  # two back against one back: nothing in common
 
 
+@pytest.mark.slow
 def test_a_program_is_not_told_from_itself(task):
     for program in (AT_ONCE, task.programs["induction"]):
         found = discriminate(program, program, task)

@@ -111,6 +111,7 @@ def test_activations_are_read_behind_the_same_mask(skipping, left):
     np.testing.assert_allclose(unedited, studied.clean_logits, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["token", "masked"])
 def test_a_model_that_learned_otherwise_is_warned_about(last, way):
     model = trained(last, way)
@@ -131,6 +132,7 @@ def test_padding_that_no_config_names_is_a_token(left):
     assert as_studied_model(bridged(gpt2(left)), left, left.held_out[:4], other).padding == "token"
 
 
+@pytest.mark.slow
 def test_a_comparison_masks_all_its_sides(skipping, left, brief):
     before = Select(indices, indices, lambda key, query: key == query - 1)
     behind_bos = Select(Aggregate(before, tokens, default=None), tokens, lambda key, query: key == "BOS")

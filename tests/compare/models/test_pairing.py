@@ -58,6 +58,7 @@ def test_every_kind_of_model_can_be_the_learned_side(noise, induction, task):
         as_studied_model("sort", task, ids)
 
 
+@pytest.mark.slow
 def test_models_that_do_not_fit_are_refused(induction, noise, task):
     with pytest.raises(ValueError, match="The learned model does not fit the task 'sort'"):
         study_of(induction, noise, get_task("sort"), CompareConfig(n_inputs=10), 0)

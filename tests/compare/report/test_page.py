@@ -147,6 +147,7 @@ def test_long_tables_are_cut_on_the_page_and_whole_in_their_file(comparison):
     assert "The first 200 rows; the CSV file has all." in page
 
 
+@pytest.mark.slow
 def test_a_comparison_without_its_models_has_a_report(comparison, tmp_path):
     comparison.save(tmp_path / "c.json")
     page = render(Comparison.load(tmp_path / "c.json"))

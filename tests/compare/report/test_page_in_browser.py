@@ -110,6 +110,7 @@ def test_pointing_at_a_token_shows_where_both_heads_attend(desktop):
     assert desktop.said == []
 
 
+@pytest.mark.slow
 def test_figures_take_the_colours_of_the_readers_scheme(browser, report):
     opened = Opened(browser, report, DESKTOP)
     for scheme in ("dark", "light"):
@@ -126,6 +127,7 @@ def colour(text: str) -> list[int]:
     return [int(part) for part in re.findall(r"\d+", text)[:3]]
 
 
+@pytest.mark.slow
 def test_on_paper_every_figure_is_there_and_the_contents_are_not(browser, report):
     opened = Opened(browser, report, DESKTOP)
     opened.page.emulate_media(media="print")
@@ -204,6 +206,7 @@ def test_a_table_is_saved_from_the_page(desktop):
     assert saving.value.path().read_text().startswith("compiled_layer,compiled_head,variable,layer,head")
 
 
+@pytest.mark.slow
 def test_on_a_phone_nothing_is_wider_than_the_screen(phone):
     held, shown = phone.widths()
     assert shown == PHONE["width"]
@@ -215,6 +218,7 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(phone):
         assert phone.widths()[0] <= shown
 
 
+@pytest.mark.slow
 def test_on_a_phone_wide_figures_scroll_in_their_box(phone):
     phone.draw_all()
     widths = "it => [it.scrollWidth, it.clientWidth]"

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from rasplens.compare import CompareConfig, compare
 from rasplens.compare.claims.claim import FAILS, HOLDS, UNTESTABLE, Claim
 from rasplens.compare.claims.edges.questions import GatheredEdges
@@ -53,6 +55,7 @@ def test_what_was_not_tested_has_no_score(ceiling):
     assert "control" not in score_text(replace(claim, status="holds", control=float("nan")))
 
 
+@pytest.mark.slow
 def test_aggregates_that_share_a_head_are_found_with_the_claim_on_their_edges():
     """The head is named by one variable, the claim by both aggregates: neither is found by its words."""
     first = Select(indices, indices, lambda key, query: key == 0)

@@ -157,6 +157,7 @@ def test_a_program_is_an_s_op(program):
         compile_program(program, "ab", 2)
 
 
+@pytest.mark.slow
 def test_depth_is_no_limit():
     selector, sop = EQUAL, tokens
     for _ in range(3001):

@@ -21,6 +21,7 @@ def has_same_weights(first, second) -> bool:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen", ALL_PASSES)
 def test_each_pass_alone_changes_no_answer(every_case, compiled_case, chosen):
     for name, case in every_case.items():

@@ -66,6 +66,7 @@ def test_the_parts_of_an_input_are_bounded_too():
         parse_rasp("x = tokens * 1000000000000;").output()(["a"])
 
 
+@pytest.mark.slow
 def test_the_steps_of_files_that_are_loaded_count(tmp_path):
     (tmp_path / "f0.rasp").write_text("x = indices;")
     for i in range(1, 20):

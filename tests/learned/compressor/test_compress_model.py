@@ -58,6 +58,7 @@ def test_the_best_of_several_first_maps_goes_on(frac):
     assert best < max(alone)
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on_and_ends_the_same(frac, tmp_path):
     path = tmp_path / "state.safetensors"
     config = TrainConfig(map_chunk=100, save_every=0.0)
@@ -78,6 +79,7 @@ def test_an_interrupted_run_goes_on_and_ends_the_same(frac, tmp_path):
     assert [entry[0] for entry in resumed.history] == [100, 200, 300]
 
 
+@pytest.mark.slow
 def test_the_state_of_another_run_is_refused(frac, tmp_path):
     path, brief = tmp_path / "state.safetensors", replace(SHORT, steps=2)
     compress(frac, 4, brief, state_path=path)
@@ -110,12 +112,14 @@ def test_nothing_and_twice_the_same_are_refused(frac):
             compress_many(frac, widths, seeds, SHORT)
 
 
+@pytest.mark.slow
 def test_a_cross_entropy_of_numbers_is_refused(frac, unique):
     with pytest.raises(ValueError, match="'frac_prevs' is a number"):
         compress(frac, 4, replace(SHORT, output_loss="cross_entropy"))
     assert compress(unique, 4, replace(SHORT, steps=2, output_loss="squared_error")).d == 4
 
 
+@pytest.mark.slow
 def test_what_diverges_says_so(unique):
     with pytest.raises(TrainingError, match=r"to d=4 diverged before step 50 .* Lower the learning rate"):
         compress(unique, 4, CompressionRecipe(50, 16, 1e30, 1e30))

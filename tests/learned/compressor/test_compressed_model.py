@@ -8,6 +8,7 @@ from rasplens.learned.compressor.examples import examples
 from rasplens.model import HookedModel, StorageError, disguise, load, save
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["narrow_frac", "narrow_unique"])
 def test_its_transformer_runs_hooked_and_can_be_disguised(which, request):
     model = request.getfixturevalue(which)

@@ -14,6 +14,7 @@ def keeping(compiled, labels):
     return compressed_by(compiled, everything.projection[:, [everything.labels.index(label) for label in labels]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["narrow_frac", "narrow_unique"])
 def test_accuracy_is_that_of_its_answers_sequence_by_sequence(which, request):
     model = request.getfixturevalue(which)

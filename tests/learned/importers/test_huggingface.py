@@ -57,6 +57,7 @@ def test_logits_are_those_of_the_model(saved):
     assert cache["blocks.1.attn.hook_pattern"].shape == (4, 4, 12, 12)
 
 
+@pytest.mark.slow
 def test_it_can_be_compared(saved):
     _, folder = saved
     task = get_task("induction", n_letters=8, block=5, asked=2)

@@ -25,6 +25,7 @@ def trained(task, compiled):
     return model, seen
 
 
+@pytest.mark.slow
 def test_its_nodes_compute_the_program_s_variables(trained):
     model, _ = trained
     assert min(model.accuracy.least.values()) > 0.9
@@ -32,6 +33,7 @@ def test_its_nodes_compute_the_program_s_variables(trained):
     assert repr(model).startswith("<SIITModel of 'again': L0H0: previous; L0 MLP: is_same; L1H0: again; behaviour")
 
 
+@pytest.mark.slow
 def test_it_tells_how_it_goes(trained):
     _, seen = trained
     assert [report.step for report in seen] == [200, 400, 600, 800, 1000]
@@ -39,6 +41,7 @@ def test_it_tells_how_it_goes(trained):
     assert 0 < seen[0].seconds < seen[-1].seconds
 
 
+@pytest.mark.slow
 def test_a_stored_model_says_what_its_nodes_compute(trained, tmp_path):
     model, _ = trained
     model.save(tmp_path / "again.safetensors")
@@ -48,6 +51,7 @@ def test_a_stored_model_says_what_its_nodes_compute(trained, tmp_path):
     np.testing.assert_array_equal(stored.transformer.W_E, model.transformer.W_E)
 
 
+@pytest.mark.slow
 def test_a_stored_model_comes_back_with_its_circuit(trained, task, compiled, tmp_path):
     model, _ = trained
     path = tmp_path / "again.safetensors"
@@ -66,6 +70,7 @@ def test_a_stored_model_comes_back_with_its_circuit(trained, task, compiled, tmp
         load_implementation(path, compiled.program, others)
 
 
+@pytest.mark.slow
 def test_a_seed_gives_the_same_model_and_another_seed_another(task, compiled):
     shape = ordinary_architecture(compiled, d_model=16)
     short = SIITRecipe(steps=2, cycles=1, batch_size=8, warmup=1, pool=50)
@@ -76,6 +81,7 @@ def test_a_seed_gives_the_same_model_and_another_seed_another(task, compiled):
     assert np.abs(one - other).max() > 0.01
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_no_number_is_refused(task, compiled):
     recipe = SIITRecipe(steps=20, batch_size=8, warmup=0, learning_rate=1e30, pool=50)
     with pytest.raises(TrainingError, match=r"The loss became .*Lower the learning rate"):

@@ -41,6 +41,7 @@ def by_the_interpreter(task, program, ids, interchange, names):
     return np.array(answers)
 
 
+@pytest.mark.slow
 def test_it_is_the_interpreter_s_answer(task, compiled):
     circuit = circuit_of(compiled)
     names = [part.variables[0] for part in circuit.values()]
@@ -51,6 +52,7 @@ def test_it_is_the_interpreter_s_answer(task, compiled):
     assert 0.1 < (found != task.target(ids)).mean() < 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "vocab", "causal"),
     [
@@ -73,6 +75,7 @@ def test_without_an_interchange_it_is_the_task_s(program, vocab, causal):
     np.testing.assert_array_equal(answers(jnp.asarray(ids), nothing), task.target(ids))
 
 
+@pytest.mark.slow
 def test_a_mixture_of_values_is_no_answer():
     """Ranks of another input select two positions, or none: what is gathered there is no token."""
     task = task_from_program(programs.sort_unique(), (1, 2, 3, 4), 4)

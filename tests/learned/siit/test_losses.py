@@ -9,6 +9,7 @@ from rasplens.learned.siit.interventions import oracle, runner
 from rasplens.learned.siit.losses import cross_entropy, inputs_of, losses, random_interchange, weighed
 
 
+@pytest.mark.slow
 def test_answers_that_the_program_does_not_have_or_nobody_asks_for_do_not_count():
     logits = jnp.asarray([[[2.0, 0.0], [0.0, 9.0]]])
     known = -np.log(np.exp(2) / (np.exp(2) + 1))
@@ -37,6 +38,7 @@ def test_losses_are_weighed_by_the_recipe():
     assert weighed(found, SIITRecipe(behaviour=1.0, interchange=10.0, strict=0.5)) == pytest.approx(23.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [("previous", "is_same", "again"), ("again", "previous", "is_same")])
 def test_the_order_of_a_circuit_means_nothing(task, compiled, exact, names):
     """The compiled model itself has no loss; with two variables exchanged it has."""
@@ -48,6 +50,7 @@ def test_the_order_of_a_circuit_means_nothing(task, compiled, exact, names):
     assert _loss_under_interchange(task, compiled, exact, exchanged) > 1
 
 
+@pytest.mark.slow
 def test_the_rest_may_be_resampled_under_interchange_as_well(task, compiled, exact):
     """The compiled model does without it; a circuit without its last head does not."""
     circuit = circuit_of(compiled)

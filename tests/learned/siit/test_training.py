@@ -133,6 +133,7 @@ def test_without_a_bos_it_reads_the_task_s_own_tokens(task, compiled):
     assert (model.config.d_vocab, model.config.n_ctx) == (len(task.vocab), task.n_ctx)
 
 
+@pytest.mark.slow
 def test_nothing_is_taken_at_the_bos(counting):
     task, compiled = counting
     model = untrained_behind_bos(ordinary_architecture(compiled, d_model=16), compiled, task, 0)
@@ -153,6 +154,7 @@ def test_nothing_is_taken_at_the_bos(counting):
     np.testing.assert_allclose(run(weights, ids, own, given)[0], logits, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_variables_have_mean_zero_and_variance_one_and_what_is_constant_has_none(counting):
     task, compiled = counting
     circuit = circuit_of(compiled)
@@ -168,6 +170,7 @@ def test_variables_have_mean_zero_and_variance_one_and_what_is_constant_has_none
     } == {0}
 
 
+@pytest.mark.slow
 def test_each_value_has_a_direction_beside_the_code_and_the_rarest_have_none(counting, monkeypatch):
     """As many patterns of what is told as the compiled model's part has different vectors."""
     task, compiled = counting

@@ -113,6 +113,7 @@ def test_in_single_precision_too_on_the_tasks_themselves(name):
         np.testing.assert_allclose(gradients[weight], slopes[weight], rtol=0, atol=1e-5 * largest, err_msg=weight)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tokens_per_key", [True, False])
 def test_scores_come_from_tables_where_those_are_smaller(random_transformer, monkeypatch, tokens_per_key):
     """Both ways are taken by some test above: here, the switch itself."""

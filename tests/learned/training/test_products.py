@@ -6,6 +6,7 @@ import pytest
 from rasplens.learned.training.products import attend, times, times_transposed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ours", "plain", "shape"),
     [
@@ -29,6 +30,7 @@ def test_products_and_their_gradients_are_the_plain_ones(ours, plain, shape, lea
             np.testing.assert_allclose(found, slope, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_attention_to_hidden_keys_is_nothing_and_has_no_gradient():
     scores = jnp.array([[0.0, -jnp.inf, 1.0], [-jnp.inf, 2.0, -jnp.inf]])
     values = jnp.array([[1.0], [10.0], [100.0]])

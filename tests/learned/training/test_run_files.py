@@ -67,6 +67,7 @@ def test_without_room_the_older_state_stays(tmp_path, monkeypatch):
     assert load_run(path, ARRAYS, RUN)[1] == {"step": 1}
 
 
+@pytest.mark.slow
 def test_what_another_process_writes_is_left_alone(tmp_path):
     """And free again when that process is killed."""
     path = tmp_path / "state.safetensors"

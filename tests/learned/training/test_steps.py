@@ -40,6 +40,7 @@ def test_large_steps_are_shared_out_among_cores_and_train_the_same():
     assert float(difference) < 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every_position", [False, True])
 def test_the_loss_is_read_where_the_recipe_says(every_position):
     task = get_task("copy", n_letters=5, block=2, length=6)

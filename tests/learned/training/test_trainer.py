@@ -111,6 +111,7 @@ def test_held_out_inputs_decide_nothing(task, trained):
     assert_same_weights(trained, train(other, RECIPE))
 
 
+@pytest.mark.slow
 def test_progress_is_reported_chunk_by_chunk(task):
     reports = []
     train_many(task, RECIPE, (2, 5), progress=reports.append)
@@ -119,6 +120,7 @@ def test_progress_is_reported_chunk_by_chunk(task):
     assert reports[0].seconds < reports[2].seconds
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_no_number_stops_training_with_a_way_out(task):
     with pytest.raises(TrainingError, match=r"The loss became (nan|inf) before step 100 \(seed 0\)\. Lower the"):
         train(task, replace(RECIPE, learning_rate=1e30, warmup=0, clip=0.0))

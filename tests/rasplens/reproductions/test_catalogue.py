@@ -22,6 +22,7 @@ def test_every_reproduction_has_a_recipe_and_a_command(name):
     assert entry.command == f"rasplens reproduce {name}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sort", "compression", "copy_smeared"])
 def test_the_shipped_models_have_the_published_findings(name):
     entry = REPRODUCTIONS[name]
@@ -49,6 +50,7 @@ def test_completions_go_on_to_the_full_length():
         assert len(prompt) + len(completion(task, model, prompt)) == task.n_ctx
 
 
+@pytest.mark.slow
 def test_figures_are_pages_of_their_own():
     for name, n in (("sort", 2), ("compression", 1), ("copy_smeared", 1)):
         entry = REPRODUCTIONS[name]

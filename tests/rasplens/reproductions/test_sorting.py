@@ -18,6 +18,7 @@ def sorter():
     return load_pretrained("sort").transformer
 
 
+@pytest.mark.slow
 def test_a_model_whose_logits_are_turned_round_has_none_of_the_findings_about_the_ov_circuit(task, sorter):
     """The negative control: what it attends to is as it was, and what it says of it is the opposite."""
     weights = {**sorter.weights, "unembed.W_U": -sorter.W_U}

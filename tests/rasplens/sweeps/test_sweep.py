@@ -35,6 +35,7 @@ def executor():
         yield threads
 
 
+@pytest.mark.slow
 def test_a_sweep_is_one_table_in_the_order_of_its_jobs(tmp_path, executor):
     found = sweep(jobs("squared", [3, 1, 2]), tmp_path, executor)
     assert list(found["n"]) == [3, 1, 2]
@@ -162,6 +163,7 @@ def test_the_file_of_another_job_is_not_taken(tmp_path, executor, kept):
         assert stored_rows(tmp_path / "kept", other) is None
 
 
+@pytest.mark.slow
 def test_two_sweeps_of_one_folder_do_each_job_once(tmp_path):
     own = jobs("slow", range(6), folder=str(tmp_path))
     tables = []

@@ -54,6 +54,7 @@ def test_it_says_what_a_file_holds_and_which_task_fits(cli, files, file, kind, d
     assert kind in " ".join(text.split())
 
 
+@pytest.mark.slow
 def test_what_a_state_dict_leaves_open_is_said_and_may_be_declared(cli, files):
     _, text, _ = cli("inspect", "legacy.pt", "--json")
     open_ = {name: value for name, value in json.loads(text)["config"].items() if " or " in str(value)}
@@ -102,6 +103,7 @@ def test_a_larger_vocabulary_needs_a_map_beside_the_model(cli, files):
     assert json.loads(text)["tasks"][0]["right"] > 0.99
 
 
+@pytest.mark.slow
 def test_a_task_of_ones_own_is_tried(cli, files):
     (files / "mine.py").write_text("from rasplens.tasks import get_task\ntask = get_task('sort')")
     code, text, _ = cli("inspect", "legacy.pt", "--task", "mine.py:task", "--json")

@@ -10,6 +10,7 @@ from rasplens.tasks import task_from_program
 from rasplens.workflows import methods
 
 
+@pytest.mark.slow
 def test_methods_are_scored_on_a_program_of_the_library(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, text, _ = cli("methods", "histogram", "--max-len", "4", "--method", "exact", "--export", "circuit.json")
@@ -53,6 +54,7 @@ def test_methods_are_scored_on_a_program_of_the_library(cli, tmp_path, monkeypat
     assert "L0H0->L0 MLP" in found["truth"]
 
 
+@pytest.mark.slow
 def test_what_is_exported_comes_back_as_the_circuit(cli, tmp_path, monkeypatch):
     """Of a program whose positions matter: in such files they and the tokens are one node."""
     monkeypatch.chdir(tmp_path)
@@ -67,6 +69,7 @@ def test_what_is_exported_comes_back_as_the_circuit(cli, tmp_path, monkeypatch):
     assert "of a model with other weights" in " ".join(errors.split())
 
 
+@pytest.mark.slow
 def test_edges_that_a_file_gives_no_score_are_counted_and_a_file_of_few_is_refused(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     asked = "methods", "histogram", "--max-len", "4", "--method", "random"
@@ -91,6 +94,7 @@ def test_a_program_without_a_circuit_is_told(cli):
     assert "'length' has no circuit on these inputs" in " ".join(errors.split())
 
 
+@pytest.mark.slow
 def test_a_program_without_heads_has_no_decoys_and_json_says_null(cli):
     found = json.loads(cli("methods", "nary_map", "--max-len", "3", "--method", "exact", "--json")[1])
     assert found["decoys"] == []
@@ -98,6 +102,7 @@ def test_a_program_without_heads_has_no_decoys_and_json_says_null(cli):
     assert found["methods"][0]["auroc"] == 1.0
 
 
+@pytest.mark.slow
 def test_a_stored_model_of_the_program_is_scored_on(cli, tmp_path, monkeypatch):
     task = task_from_program(programs.histogram(), "abc", 4)
     few = SIITRecipe(steps=4, cycles=1, batch_size=8, warmup=1, pool=50)

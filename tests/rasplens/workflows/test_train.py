@@ -40,6 +40,7 @@ def test_several_seeds_as_json(cli):
     assert load_learned("some-4.safetensors").origin == ORIGIN
 
 
+@pytest.mark.slow
 def test_a_finished_training_is_shown_and_not_started_again(cli, folder, monkeypatch):
     _, first, _ = cli("train", "copy", "--seed", "4")
     written = (folder / "copy.safetensors").read_bytes()
@@ -51,6 +52,7 @@ def test_a_finished_training_is_shown_and_not_started_again(cli, folder, monkeyp
     assert (folder / "copy.safetensors").read_bytes() == written
 
 
+@pytest.mark.slow
 def test_another_model_is_not_overwritten(cli, folder):
     cli("train", "copy", "--seed", "4")
     written = (folder / "copy.safetensors").read_bytes()
@@ -80,12 +82,14 @@ def test_its_data_and_its_recipe_are_never_written_over(cli, folder, name):
     assert (folder / name).read_text() == before
 
 
+@pytest.mark.slow
 def test_another_model_is_replaced_with_force(cli, folder):
     cli("train", "copy", "--seed", "4")
     assert cli("train", "copy", "--seed", "5", "--force")[0] == 0
     assert load_learned(folder / "copy.safetensors").provenance["seed"] == 5
 
 
+@pytest.mark.slow
 def test_of_several_models_those_that_are_there_are_not_written_again(cli, folder):
     cli("train", "copy", "--seed", "4", "--out", "some-4.safetensors")
     before = (folder / "some-4.safetensors").stat()
@@ -109,6 +113,7 @@ d_head = 4
 """
 
 
+@pytest.mark.slow
 def test_a_recipe_may_stand_in_a_file(cli, folder):
     (folder / "mine.toml").write_text(RECIPE)
     code, text, _ = cli("train", "copy", "--recipe", "mine.toml")
@@ -129,6 +134,7 @@ def short_general(monkeypatch):
     monkeypatch.setattr(recipes, "GENERAL", short)
 
 
+@pytest.mark.slow
 def test_a_program_of_ones_own_is_trained_on_its_own_answers(cli, folder, own_program, short_general):
     given = ("train", "mine.py:histogram", "--vocab", "a..d", "--max-len", "5", "--out", "own.safetensors")
     code, text, _ = cli(*given)
@@ -179,6 +185,7 @@ def few_siit_steps(monkeypatch):
     monkeypatch.setattr(train, "SIITRecipe", lambda: few)
 
 
+@pytest.mark.slow
 def test_it_says_what_each_node_computes_and_stores_it(cli, few_siit_steps, own_program, folder):
     code, text, _ = cli("train", "mine.py:histogram", *SIZES, "--siit", "--seed", "3")
     assert code == 0
@@ -223,6 +230,7 @@ def test_nodes_of_which_nothing_was_measured_are_not_tested(capsys):
     assert "1 of 2 nodes are not tested: no interchange of them changes an answer" in said
 
 
+@pytest.mark.slow
 def test_siit_takes_recipe_and_shape_from_a_file(cli, own_program, folder):
     shape = "n_layers = 2\nn_heads = 4\nd_model = 24\nd_head = 16\nactivation = 'gelu'\nd_mlp = 32\nbias = true\n"
     few = "steps = 3\ncycles = 1\nwarmup = 1\nbatch_size = 8\npool = 40\n"
@@ -232,6 +240,7 @@ def test_siit_takes_recipe_and_shape_from_a_file(cli, own_program, folder):
     assert load_learned(folder / "histogram.siit.safetensors").transformer.config.d_model == 24
 
 
+@pytest.mark.slow
 def test_json_has_its_circuit_and_its_accuracies(cli, few_siit_steps, own_program):
     code, text, _ = cli("train", "mine.py:histogram", *SIZES, "--siit", "--json", "--out", "one.safetensors")
     assert code == 0

@@ -92,6 +92,7 @@ def test_fields_may_have_to_differ_and_to_fulfil_a_condition():
         sorting(tokens=range(2), distinct=["x"])
 
 
+@pytest.mark.slow
 def test_answers_may_be_a_program_or_a_function():
     same = rasp.SelectorWidth(rasp.Select(rasp.tokens, rasp.tokens, rasp.Comparison.EQ)).named("histogram")
     given = {"tokens": LETTERS, "causal": False}
@@ -106,6 +107,7 @@ def test_answers_may_be_a_program_or_a_function():
     assert last.target(last.held_out).shape == (len(last.held_out), 1)
 
 
+@pytest.mark.slow
 def test_a_built_task_can_be_compared_on():
     back = rasp.Aggregate(rasp.Select(rasp.indices, rasp.indices, lambda k, q: k == q - 3), rasp.tokens).named(
         "back"

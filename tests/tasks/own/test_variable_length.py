@@ -106,6 +106,7 @@ def test_lists_of_several_lengths(pad):
     assert (last.is_asked(last.held_out).sum(axis=1) == 1).all()
 
 
+@pytest.mark.slow
 def test_inputs_out_of_distribution_keep_their_padding():
     task = echo("both")
     padding = task.vocab.index(task.padding)
@@ -115,6 +116,7 @@ def test_inputs_out_of_distribution_keep_their_padding():
     assert not is_padding.all(axis=1).any()
 
 
+@pytest.mark.slow
 def test_next_tokens_of_inputs_of_several_lengths_are_generated():
     task = build_task(
         "copy", "{x:1-3} SEP {y:1-3}", tokens="abc", computed={"y": lambda fields: fields["x"]}, read="before y"
@@ -127,6 +129,7 @@ def test_next_tokens_of_inputs_of_several_lengths_are_generated():
     )
 
 
+@pytest.mark.slow
 def test_a_compiled_program_implements_itself_at_any_offset():
     task = echo("both")
     compiled = compile_for(task, previous())
@@ -151,6 +154,7 @@ def first(pad):
     return build_task("first", "BOS {x:3-6} SEP", tokens="abcde", answers=lambda t: t[1], read="SEP", pad=pad)
 
 
+@pytest.mark.slow
 def test_offsets_tell_rules_of_content_from_rules_of_position():
     assert [first("right").accuracy(first_by(rule)).token for rule in ("content", "position")] == [1, 1]
     right = [first("both").accuracy(first_by(rule)).token for rule in ("content", "position")]

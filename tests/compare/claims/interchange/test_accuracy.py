@@ -52,6 +52,7 @@ def test_a_compiled_model_holds_its_own_variable_at_its_own_place(tested):
     assert one.ceiling == 1
 
 
+@pytest.mark.slow
 def test_so_does_its_disguise_in_an_oblique_basis(induction, task):
     twin = disguise(induction.transformer, seed=1, basis="oblique", extra_width=3)
     study = study_of(induction, twin, task, CompareConfig(n_inputs=96), 0, vocabulary_of(induction, task))
@@ -69,6 +70,7 @@ def test_a_subspace_has_controls_of_its_rank(mapped):
     assert one.control == max(one.random, one.untrained)
 
 
+@pytest.mark.slow
 def test_a_model_that_learned_nothing_does_not(with_noise, with_itself):
     """Asked on the pairs of one that answers; of its own there are none."""
     assert interchanged(with_noise) == []

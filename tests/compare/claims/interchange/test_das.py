@@ -69,6 +69,7 @@ def test_a_subspace_that_is_right_already_is_not_lost(with_itself, pairs):
     assert agreement(studied, pairs, POINT, found).score > 0.85
 
 
+@pytest.mark.slow
 def test_the_model_stays_as_it_is(with_itself, pairs):
     studied = with_itself.fitting.learned
     before = {name: value.clone() for name, value in studied.model.named_parameters()}
@@ -159,6 +160,7 @@ def test_a_search_goes_with_an_oblique_basis(with_itself, in_both_bases, pairs, 
         np.testing.assert_allclose(mine @ mine.T, theirs @ theirs.T, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_seed_says_where_it_starts(with_itself, pairs, learned):
     again, other = (
         distributed_alignment_search(with_itself.fitting.learned, pairs, POINT, {}, seed=s, steps=50).subspaces

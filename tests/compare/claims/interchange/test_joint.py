@@ -68,6 +68,7 @@ def joint(compiled, model, task, *, first_tried=None, alone_tried=None):
     return study, {one.variable: one.accuracy.score for one in alone}, found
 
 
+@pytest.mark.slow
 def test_what_a_variable_is_set_to_goes_before_what_it_would_be_computed_from(association):
     """In the compiled model, and in a twin of it in another basis."""
     task, _, far = association
@@ -79,6 +80,7 @@ def test_what_a_variable_is_set_to_goes_before_what_it_would_be_computed_from(as
             assert one.ceiling is None
 
 
+@pytest.mark.slow
 def test_a_site_with_all_that_a_variable_is_computed_from_is_not_the_variable(association):
     """Both tokens before can be taken together wherever the program has their sum, though nobody adds them up."""
     task, own, far = association
@@ -112,6 +114,7 @@ def test_of_two_variables_that_know_nothing_of_each_other_other_sites_are_tried(
     assert _right(study.learned, one.pairs, wide, wide)[one.pairs.by_first].mean() < 0.6
 
 
+@pytest.mark.slow
 def test_a_choice_finds_nothing_where_no_site_is_good():
     """Both are taken along everywhere, which the compiled model has no need of."""
     task = task_from_program(slots(), "abc", 7)
@@ -147,6 +150,7 @@ def test_variables_that_the_compiler_merged_are_related():
     assert ("digit", "is_a") in related
 
 
+@pytest.mark.slow
 def test_where_one_is_computed_from_the_other_there_is_no_choice(association):
     """A wider site that is later would overwrite the other, and anything would pass for the program."""
     task, _, far = association
@@ -165,6 +169,7 @@ def before_marked(mark):
     return task, compile_for(task)
 
 
+@pytest.mark.slow
 def test_what_is_computed_again_is_told_from_what_is_only_overwritten():
     """Of the largest of three there are questions enough, though mostly the value is the same, computed again."""
     task, own, far = compiled_circuit("highest_of_three")
@@ -196,6 +201,7 @@ def test_a_variable_that_is_only_overwritten_is_found(association):
     assert _right(study.learned, told, wide, early)[told.by_second].mean() < 0.6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mark", [lambda token, place: place if token == "a" else -1, lambda token, place: f"{token}{place}"]
 )
@@ -213,6 +219,7 @@ def test_where_a_late_site_overwrites_what_only_position_makes_of_it_nothing_is_
     assert not one.pairs.by_second.any()
 
 
+@pytest.mark.slow
 def test_the_program_says_what_is_expected(association):
     """By the interpreter, with both variables set; and where each of them makes a difference."""
     task, _, far = association

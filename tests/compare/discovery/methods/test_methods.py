@@ -29,6 +29,7 @@ def asked(random_model, task):
     return discovery_problem(random_model, task, Protocol(n_pairs=8, metric="logit_difference"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [eap, eap_ig_inputs, eap_ig_activations])
 def test_attribution_of_edges_to_the_logits_is_exact_where_damage_is_linear_in_them(asked, method):
     to_logits = np.array([edge.endswith("->logits") for edge in asked.graph.edges])
@@ -94,6 +95,7 @@ def test_transformer_lens_takes_the_gradient_at_the_other_input(random_model, ta
     assert np.abs(found - eap(asked)).max() > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["LN", "none"])
 def test_transformer_lens_is_asked_about_models_without_mlps_as_well(task, kind):
     config = Config(
@@ -113,6 +115,7 @@ def test_transformer_lens_attributes_to_other_inputs_alone(case):
     assert methods_under(Protocol()) == METHODS
 
 
+@pytest.mark.slow
 def test_attributions_on_the_whole_way_add_up(random_model, task):
     asked = discovery_problem(random_model, task, Protocol(n_pairs=4, points=20))
     graph, nothing = asked.graph, np.zeros(len(asked.graph.edges))
@@ -124,6 +127,7 @@ def test_attributions_on_the_whole_way_add_up(random_model, task):
         np.testing.assert_allclose(ways @ method(asked), np.array(ablated) - none, atol=0.02 * max(ablated))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [eap_ig_inputs, eap_ig_activations])
 def test_integrated_gradients_say_where_too_few_points_miss_what_ablation_does(case, method):
     """Attention is nearly hard in a compiled model: one point in the middle of the way says little of it."""

@@ -60,6 +60,7 @@ def test_controls_do_worse_than_what_is_known_to_hold_the_variable(previous):
     assert max(scores["full-stream"].interchange, scores["random"].interchange) < 0.8
 
 
+@pytest.mark.slow
 def test_boundless_search_finds_a_variable_in_a_disguise_and_how_few_directions_it_needs(smooth):
     site = next(site for site, use in smooth.sites.items() if use == "used")
     studied = smooth.fitting.learned

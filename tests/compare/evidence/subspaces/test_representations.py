@@ -182,6 +182,7 @@ def test_a_variable_that_hardly_varies_is_constant():
     assert varies(np.array([0] * 95 + [1] * 5))
 
 
+@pytest.mark.slow
 def test_the_slots_of_the_learned_compression_share_one_subspace_and_differ_in_scale():
     """The published finding (Farrell et al. 2025); in the compiled model the two are orthogonal."""
     task = get_task("compression")

@@ -45,6 +45,7 @@ def test_every_figure_is_there(made):
     assert [name for name in shown if name != "overlaps"] == [*first, *last]
 
 
+@pytest.mark.slow
 def test_a_loaded_comparison_has_the_figures_that_need_no_model(made, tmp_path):
     comparison, shown = made
     comparison.save(tmp_path / "c.json")
@@ -65,6 +66,7 @@ def test_the_evidence_is_every_axis_with_its_interval(made):
         assert (x, x + up, x - down) == pytest.approx((axis.score, axis.high, axis.low))
 
 
+@pytest.mark.slow
 def test_an_axis_without_a_score_is_shown_as_one(made):
     comparison, _ = made
     nan = float("nan")
@@ -89,6 +91,7 @@ def test_interchange_stands_beside_its_controls(ceiling):
     assert list(shown["interchange"].data[0].x) == table["variable"].tolist()
 
 
+@pytest.mark.slow
 def test_overlaps_are_a_symmetric_table_with_nothing_on_its_diagonal(made):
     shown = figures(with_tables(made[0], overlaps=OVERLAPS))["overlaps"]
     np.testing.assert_array_equal(
@@ -167,6 +170,7 @@ def test_a_model_known_by_its_hooks_alone_has_no_figures_of_its_weights(made):
     assert {"ov", "qk"} & set(shown) == set()
 
 
+@pytest.mark.slow
 def test_smeared_keys_have_no_qk_figure(made, task):
     smeared = untrained(Architecture(2, 2, 8, 8, positions="sinusoidal_qk", smeared_keys=True), task, 0)
     shown = figures_of(made[0], HookedModel(smeared))

@@ -40,6 +40,7 @@ def labelled(induction, offset, noise, task):
     ]
 
 
+@pytest.mark.slow
 def test_a_labelled_pair_is_a_row(labelled):
     same, different = (observe(one, 0, FEW) for one in labelled)
     assert tuple(same) == tuple(different) == COLUMNS

@@ -74,6 +74,7 @@ def test_each_change_makes_one_little_difference():
     )
 
 
+@pytest.mark.slow
 def test_programs_mean_what_their_values_say(programs):
     some = ALL_INPUTS[::40]
     for one in programs:
