@@ -7,19 +7,8 @@ from .config import (
     PRESETS,
     CompareConfig,
 )
-from .models.as_studied import (
-    as_studied_model,
-)
-from .models.distinguishing import (
+from .pairing.distinguishing import (
     discriminate,
-)
-from .models.studied_model import (
-    StudiedModel,
-)
-from .models.vocabulary import (
-    Vocabulary,
-    token_vocabulary,
-    vocabulary_of,
 )
 from .pipeline import (
     compare,
@@ -36,8 +25,16 @@ from .study import (
     Study,
     study_of,
 )
-from .verdict.calibration.measure import (
-    calibrate,
+from .subject.as_studied import (
+    as_studied_model,
+)
+from .subject.studied_model import (
+    StudiedModel,
+)
+from .subject.vocabulary import (
+    Vocabulary,
+    token_vocabulary,
+    vocabulary_of,
 )
 from .verdict.verdict import (
     Verdict,
@@ -53,7 +50,6 @@ __all__ = [
     "Verdict",
     "Vocabulary",
     "as_studied_model",
-    "calibrate",
     "compare",
     "comparison_table",
     "discriminate",

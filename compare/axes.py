@@ -17,7 +17,7 @@ from rasplens.compare.evidence.ablation.profiles import resampled_similarity
 from rasplens.compare.evidence.attention.concordance import concordance
 from rasplens.compare.evidence.attention.heads import ByInput, HeadSimilarities, active_heads
 from rasplens.compare.evidence.subspaces.decodability import Decodability, best_points
-from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.pairing.pairing import Pairing
 from rasplens.model import random_streams
 
 AxisName = Literal["behaviour", "interchange", "attention", "ablation", "subspaces"]

@@ -14,7 +14,7 @@ from rasplens import __version__
 from rasplens.compare.axes import Axis
 from rasplens.compare.claims.claim import UNTESTABLE
 from rasplens.compare.evidence.ablation.profiles import Correlation, Overlap
-from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.verdict.headline import headline
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN, Verdict
 from rasplens.errors import RaspLensError

@@ -12,12 +12,12 @@ from rasplens.compare.descriptions import STAGES as DESCRIBED
 from rasplens.compare.descriptions import descriptions
 from rasplens.compare.evidence.ablation.measurement import METHODS
 from rasplens.compare.evidence.ablation.profiles import correlate, critical_overlap
-from rasplens.compare.models.distinguishing import DistinguishingInputs, discriminate
-from rasplens.compare.models.threads import few_threads
-from rasplens.compare.models.vocabulary import GivenVocabulary
+from rasplens.compare.pairing.distinguishing import DistinguishingInputs, discriminate
 from rasplens.compare.ranking import Ranking
 from rasplens.compare.report.findings import findings
 from rasplens.compare.study import reference_of, study_of
+from rasplens.compare.subject.threads import few_threads
+from rasplens.compare.subject.vocabulary import GivenVocabulary
 from rasplens.compare.verdict.verdict import IMPLEMENTS, verdict
 from rasplens.compile import CompiledModel, program_text
 from rasplens.compile.rasp import SOp

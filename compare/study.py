@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from rasplens.compare.config import CompareConfig
-from rasplens.compare.models.as_studied import as_studied_model
-from rasplens.compare.models.control import untrained_control
-from rasplens.compare.models.distinguishing import DistinguishingInputs
-from rasplens.compare.models.inputs import fitting_inputs, scored_inputs
-from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.models.relevance import Relevance
-from rasplens.compare.models.studied_model import StudiedModel
-from rasplens.compare.models.variables import determines, own_variables, varies
-from rasplens.compare.models.vocabulary import GivenVocabulary
+from rasplens.compare.pairing.control import untrained_control
+from rasplens.compare.pairing.distinguishing import DistinguishingInputs
+from rasplens.compare.pairing.inputs import fitting_inputs, scored_inputs
+from rasplens.compare.pairing.pairing import Pairing
+from rasplens.compare.pairing.relevance import Relevance
+from rasplens.compare.pairing.variables import determines, own_variables, varies
+from rasplens.compare.subject.as_studied import as_studied_model
+from rasplens.compare.subject.studied_model import StudiedModel
+from rasplens.compare.subject.vocabulary import GivenVocabulary
 from rasplens.compile import CompiledModel, Variable
 from rasplens.compile.rasp import SOp
 from rasplens.compile.rasp.batch_interpreter import UNDEFINED, BatchInterpreter

@@ -25,7 +25,7 @@ from rasplens.compile.variable import ObliqueDirections
 from rasplens.errors import RaspLensError
 from rasplens.model import Transformer
 from rasplens.model.hook_points import param_name
-from rasplens.model.reparametrise import Reparametrisation
+from rasplens.model.twins.reparametrise import Reparametrisation
 
 if TYPE_CHECKING:
     from transformer_lens.model_bridge import TransformerBridge

@@ -13,8 +13,8 @@ from rasplens.compile.errors import UndefinedValue
 from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.rasp.values import as_number, value_key
 from rasplens.errors import RaspLensError
-from rasplens.model.change_of_basis import ChangeOfBasis
 from rasplens.model.interventions import Subspace, whole
+from rasplens.model.twins.change_of_basis import ChangeOfBasis
 
 TOLERANCE = 0.25
 """How far a number may be off from one of its values, as a fraction of the gap to the next."""

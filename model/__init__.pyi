@@ -16,9 +16,6 @@ from .mask import (
     bidirectional_mask,
     causal_mask,
 )
-from .reparametrise import (
-    disguise,
-)
 from .storage import (
     StorageError,
     load,
@@ -29,6 +26,9 @@ from .transformer import (
     HasTransformer,
     Transformer,
     transformer_of,
+)
+from .twins.reparametrise import (
+    disguise,
 )
 
 __all__ = [

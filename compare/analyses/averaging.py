@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from rasplens.compare.models.studied_model import FwdHook, StudiedModel
+from rasplens.compare.subject.studied_model import FwdHook, StudiedModel
 from rasplens.model.hook_points import act_name
 
 

@@ -8,7 +8,7 @@ import torch
 
 from rasplens.compare.config import CompareConfig
 from rasplens.compare.evidence.ablation.edges import Edge, edge_effects
-from rasplens.compare.models.studied_model import FwdHook, StudiedModel
+from rasplens.compare.subject.studied_model import FwdHook, StudiedModel
 from rasplens.errors import RaspLensError
 from rasplens.model.hook_points import act_name
 

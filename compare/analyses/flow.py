@@ -6,8 +6,8 @@ import plotly.graph_objects as go
 
 from rasplens.compare.analyses.lens import answer_name, lens_codes
 from rasplens.compare.evidence.ablation.edges import edge_effects
-from rasplens.compare.models.studied_model import StudiedModel
 from rasplens.compare.report.figures.panels import LAYOUT, escape
+from rasplens.compare.subject.studied_model import StudiedModel
 from rasplens.model.hook_points import act_name
 
 LEAST = 0.05

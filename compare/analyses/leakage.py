@@ -4,7 +4,7 @@ import pandas as pd
 from jaxtyping import Bool
 from numpy import ndarray
 
-from rasplens.compare.models.studied_model import StudiedModel
+from rasplens.compare.subject.studied_model import StudiedModel
 
 
 def attention_leakage(studied: StudiedModel, visible: Bool[ndarray, "query key"]) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from rasplens.compare.models.studied_model import StudiedModel
+from rasplens.compare.subject.studied_model import StudiedModel
 from rasplens.model.weight_circuits import logit_lens
 from rasplens.tasks import Task
 from rasplens.tasks.task import marked

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from rasplens.compare.models.studied_model import StudiedModel
+from rasplens.compare.subject.studied_model import StudiedModel
 from rasplens.errors import RaspLensError
 from rasplens.model import Transformer
 from rasplens.model.hook_points import act_name, param_name

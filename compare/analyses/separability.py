@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rasplens.compare.models.studied_model import StudiedModel
+from rasplens.compare.subject.studied_model import StudiedModel
 from rasplens.errors import RaspLensError
 from rasplens.model import random_streams
 

@@ -28,8 +28,8 @@ from rasplens.compare.claims.claim import (
 )
 from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.trials import one_of_each
-from rasplens.compare.models.inputs import all_inputs, enough_held_out
-from rasplens.compare.models.pairing import Pairing, Side
+from rasplens.compare.pairing.inputs import all_inputs, enough_held_out
+from rasplens.compare.pairing.pairing import Pairing, Side
 from rasplens.compare.study import Study
 from rasplens.compare.term import Term
 from rasplens.model import random_streams

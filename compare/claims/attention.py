@@ -10,8 +10,8 @@ from rasplens.compare.claims.edges.attended import Attended, attended
 from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.routes import ROUTES, gathered
 from rasplens.compare.claims.trials import one_of_each
-from rasplens.compare.models.studied_model import Head
 from rasplens.compare.study import Study
+from rasplens.compare.subject.studied_model import Head
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from rasplens.compare.claims.joint import JOINT
 from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.routes import ROUTES
 from rasplens.compare.claims.variables import VARIABLES
-from rasplens.compare.models.threads import few_threads
 from rasplens.compare.study import Study
+from rasplens.compare.subject.threads import few_threads
 from rasplens.model import random_streams
 
 CLAIMS: tuple[ClaimKind[Any], ...] = (ANSWERS, VARIABLES, JOINT, ROUTES, ATTENTION)

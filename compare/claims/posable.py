@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 
-from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.models.variables import own_variables
+from rasplens.compare.pairing.pairing import Pairing
+from rasplens.compare.pairing.variables import own_variables
 from rasplens.compile import Variable
 from rasplens.compile.variable import nearest
 from rasplens.model.hook_points import EMBEDDED, act_name, when

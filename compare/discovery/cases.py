@@ -10,7 +10,7 @@ import numpy as np
 from rasplens.compare.discovery.edge_graph import edge_graph
 from rasplens.compare.discovery.problem import Problem, Protocol, discovery_problem
 from rasplens.compare.discovery.truth import circuit_edges, program_edges, renamed_edges
-from rasplens.compare.models.vocabulary import Vocabulary, task_vocabulary, vocabulary_of
+from rasplens.compare.subject.vocabulary import Vocabulary, task_vocabulary, vocabulary_of
 from rasplens.compile import CompiledModel
 from rasplens.errors import RaspLensError
 from rasplens.learned import compress, load_implementation, train_to_implement
@@ -18,8 +18,8 @@ from rasplens.learned.compressor.recipe import get_recipe
 from rasplens.learned.siit.accuracy import PUBLISHED_MARKS
 from rasplens.learned.siit.circuit import Circuit
 from rasplens.model import Transformer, disguise
-from rasplens.model.reparametrise import Reparametrisation
 from rasplens.model.twins import plant_decoy
+from rasplens.model.twins.reparametrise import Reparametrisation
 from rasplens.tasks import Task
 from rasplens.tasks.compiling import check_compiled_for
 from rasplens.tasks.task import NO_ANSWER, NOT_ASKED, accuracy_of

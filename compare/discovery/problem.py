@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 
 from rasplens.compare.discovery.edge_graph import EdgeGraph, edge_graph
 from rasplens.compare.discovery.patched_run import Run, in_float64, patched_of, patched_run
-from rasplens.compare.models.vocabulary import GivenVocabulary, Vocabulary, task_vocabulary
+from rasplens.compare.subject.vocabulary import GivenVocabulary, Vocabulary, task_vocabulary
 from rasplens.errors import RaspLensError
 from rasplens.model import HasTransformer, Transformer
 from rasplens.model.random_streams import rng

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.models.studied_model import StudiedModel
+from rasplens.compare.pairing.pairing import Pairing
+from rasplens.compare.subject.studied_model import StudiedModel
 from rasplens.tasks import Task
 
 N_EXAMPLES = 3

@@ -22,9 +22,9 @@ from rasplens.compare.config import CompareConfig, Preset, get_config
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.experiments.reach import reaching
 from rasplens.compare.experiments.setup import CONFIG, width_of
-from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.models.vocabulary import GivenVocabulary
+from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.study import Study, reference_of, study_of
+from rasplens.compare.subject.vocabulary import GivenVocabulary
 from rasplens.errors import RaspLensError
 from rasplens.model import random_streams
 from rasplens.model.interventions import Subspace, whole

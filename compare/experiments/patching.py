@@ -13,10 +13,10 @@ from rasplens.compare.claims.edges.edge_patching import patched, why_not_patchab
 from rasplens.compare.config import CompareConfig, Preset, get_config
 from rasplens.compare.experiments.reach import reaching, reaching_edges, seen_edges, varying, varying_edges
 from rasplens.compare.experiments.setup import CONFIG, width_of
-from rasplens.compare.models.as_studied import as_studied_model
-from rasplens.compare.models.interchange import of_heads, taken
-from rasplens.compare.models.studied_model import StudiedModel
-from rasplens.compare.models.vocabulary import GivenVocabulary
+from rasplens.compare.subject.as_studied import as_studied_model
+from rasplens.compare.subject.interchange import of_heads, taken
+from rasplens.compare.subject.studied_model import StudiedModel
+from rasplens.compare.subject.vocabulary import GivenVocabulary
 from rasplens.errors import RaspLensError
 from rasplens.model import random_streams
 from rasplens.model.interventions import EdgePart, Subspace, torch_hooks, whole

@@ -1,7 +1,7 @@
 """What single experiments have in common: how much is looked at, and where an activation is."""
 
 from rasplens.compare.config import CompareConfig
-from rasplens.compare.models.studied_model import StudiedModel
+from rasplens.compare.subject.studied_model import StudiedModel
 from rasplens.errors import RaspLensError
 
 CONFIG = CompareConfig(n_inputs=300)

@@ -7,8 +7,8 @@ import numpy as np
 
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.evidence.attention.heads import active_heads
-from rasplens.compare.models.studied_model import Head
 from rasplens.compare.report.sentences import table
+from rasplens.compare.subject.studied_model import Head
 
 N_INPUTS = 5
 """Inputs among which one chooses."""

@@ -10,9 +10,9 @@ from rasplens.compare.claims.edges.questions import GatheredEdges
 from rasplens.compare.claims.joint import TwoVariables
 from rasplens.compare.claims.variables import OneVariable
 from rasplens.compare.comparison import Comparison
-from rasplens.compare.models.studied_model import Head
 from rasplens.compare.report.attention_view import best_matches, head_name
 from rasplens.compare.report.sentences import table
+from rasplens.compare.subject.studied_model import Head
 
 SCORES = {
     "iia": "IIA",

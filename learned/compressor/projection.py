@@ -15,9 +15,9 @@ from jaxtyping import Float
 from rasplens.compile.compiled import CompiledModel
 from rasplens.learned.compressor.examples import Examples, masks
 from rasplens.model import Transformer
-from rasplens.model.change_of_basis import on_residual
 from rasplens.model.forward import forward
 from rasplens.model.hook_points import act_name, param_name
+from rasplens.model.twins.change_of_basis import on_residual
 
 _TO_THE_END = {"maxiter": 5_000, "ftol": 1e-16, "gtol": 1e-12}
 """Steep neurons need a map that is right to many digits."""

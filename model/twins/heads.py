@@ -5,8 +5,8 @@ from jaxtyping import Float
 
 from rasplens.errors import RaspLensError
 from rasplens.model import random_streams
-from rasplens.model.change_of_basis import random_rotation
 from rasplens.model.transformer import HasTransformer, Transformer
+from rasplens.model.twins.change_of_basis import random_rotation
 from rasplens.model.twins.head_lists import Head, head_of, heads_of, with_heads
 
 RANK = 1e-10

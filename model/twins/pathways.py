@@ -10,9 +10,9 @@ from dataclasses import replace
 import numpy as np
 
 from rasplens.errors import RaspLensError
-from rasplens.model.change_of_basis import in_basis, widening
 from rasplens.model.hook_points import param_name
 from rasplens.model.transformer import HasTransformer, Transformer
+from rasplens.model.twins.change_of_basis import in_basis, widening
 from rasplens.model.twins.head_lists import head_of, heads_of, with_heads
 
 

@@ -7,9 +7,9 @@ from jaxtyping import Float
 
 from rasplens.errors import RaspLensError
 from rasplens.model import random_streams
-from rasplens.model.change_of_basis import in_basis, widening
 from rasplens.model.hook_points import act_name
 from rasplens.model.transformer import HasTransformer, Transformer
+from rasplens.model.twins.change_of_basis import in_basis, widening
 from rasplens.model.twins.head_lists import head_of, heads_of, with_heads
 
 N_PROBES = 64

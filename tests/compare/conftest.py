@@ -6,6 +6,7 @@ The comparisons that many tests only look at are made once a session.
 from dataclasses import replace
 
 import pytest
+from small_configs import BRIEF, QUICK
 
 from rasplens.compare import CompareConfig, compare, study_of
 from rasplens.compile import compile_program
@@ -46,43 +47,12 @@ def with_noise(induction, noise, task):
 
 @pytest.fixture(scope="session")
 def quick():
-    """As little of everything as the small models need."""
-    return CompareConfig(
-        n_inputs=96,
-        n_fitting=300,
-        relevance_inputs=24,
-        questions=100,
-        questions_tried=1_000,
-        interchange_pairs=50,
-        das_steps=10,
-        random_subspaces=3,
-        head_answers=360,
-        edge_answers=180,
-        profile_permutations=199,
-        bootstrap_draws=200,
-        similarity_rows=200,
-    )
+    return QUICK
 
 
 @pytest.fixture(scope="session")
-def brief(quick):
-    """Less than that, where the scores do not matter."""
-    return replace(
-        quick,
-        n_inputs=40,
-        n_fitting=100,
-        questions=40,
-        questions_tried=160,
-        interchange_pairs=20,
-        das_steps=1,
-        random_subspaces=1,
-        head_answers=60,
-        edge_answers=60,
-        attention_permutations=3,
-        profile_permutations=19,
-        bootstrap_draws=50,
-        similarity_rows=40,
-    )
+def brief():
+    return BRIEF
 
 
 @pytest.fixture(scope="session")

@@ -16,8 +16,8 @@ from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
 from rasplens.compare.evidence.ablation.edges import edge_effects
 from rasplens.compare.evidence.ablation.effects import head_effects, head_position_effects, neuron_effects
 from rasplens.compare.evidence.subspaces.representations import representations
-from rasplens.compare.models.control import untrained_control
-from rasplens.compare.models.vocabulary import vocabulary_of
+from rasplens.compare.pairing.control import untrained_control
+from rasplens.compare.subject.vocabulary import vocabulary_of
 from rasplens.model import Config, Transformer, causal_mask, to_bridge, weight_shapes
 from rasplens.model.hook_points import act_name
 

@@ -9,15 +9,15 @@ from rasplens.compare import Comparison, Ranking, compare, rank, study_of
 from rasplens.compare.axes import attention_axis, behaviour_axis
 from rasplens.compare.claims.answers import behaviour
 from rasplens.compare.evidence.attention.heads import head_similarities
-from rasplens.compare.models.vocabulary import vocabulary_of
 from rasplens.compare.pipeline import STAGES
 from rasplens.compare.report.page import render
+from rasplens.compare.subject.vocabulary import vocabulary_of
 from rasplens.compare.verdict.verdict import IMPLEMENTS
 from rasplens.compile import compile_program
 from rasplens.compile.rasp import Map, tokens
 from rasplens.compile.rasp.programs.catalogue import CATALOGUE
 from rasplens.model import Transformer
-from rasplens.model.reparametrise import disguise
+from rasplens.model.twins.reparametrise import disguise
 from rasplens.tasks import task_from_program
 
 

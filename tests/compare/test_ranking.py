@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from lab.labelled.circuits import HARD
 from rasplens.compare import Ranking, comparison_table, discriminate, rank
 from rasplens.compare.pipeline import _what_would_tell
 from rasplens.compare.ranking import NONE, replicates
-from rasplens.compare.verdict.calibration.circuits import HARD
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN
 from rasplens.compile import compile_program
 

@@ -3,7 +3,7 @@
 import pytest
 
 from rasplens.compare import CompareConfig, testing
-from rasplens.compare.models.vocabulary import vocabulary_of
+from rasplens.compare.subject.vocabulary import vocabulary_of
 from rasplens.compare.testing import (
     assert_edge_critical,
     assert_edge_not_critical,

@@ -8,7 +8,7 @@ import pytest
 from rasplens.compile import UndefinedValue
 from rasplens.compile.rasp import Encoding
 from rasplens.compile.variable import TOLERANCE, Axes, ObliqueDirections, Variable, nearest
-from rasplens.model.change_of_basis import oblique, widening
+from rasplens.model.twins.change_of_basis import oblique, widening
 
 POINT = "blocks.0.hook_resid_post"
 CLASSES = Variable("c", Encoding.CATEGORICAL, ("x", "y", "z"), np.eye(3), Axes(np.arange(3)), POINT)

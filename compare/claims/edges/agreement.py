@@ -11,7 +11,7 @@ from rasplens.compare.claims.edges.edge_patching import patched, why_not_patchab
 from rasplens.compare.claims.edges.program_edges import between_positions
 from rasplens.compare.claims.edges.questions import CountedEdges, OtherEdges, Questions, questions
 from rasplens.compare.claims.trials import one_of_each
-from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.pairing.pairing import Pairing
 from rasplens.model import random_streams
 
 FEWEST = 5

@@ -16,9 +16,9 @@ from jaxtyping import Bool, Float
 from rasplens.compare.claims.edges.compiled_heads import heads_along
 from rasplens.compare.claims.edges.program_edges import Aggregates, between_positions
 from rasplens.compare.evidence.attention.heads import SELECTS, ActiveHead, active_heads, similarity
-from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.models.studied_model import BATCH, Head, StudiedModel
+from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.study import Study
+from rasplens.compare.subject.studied_model import BATCH, Head, StudiedModel
 from rasplens.model.hook_points import act_name
 
 ALIKE = 0.9

@@ -4,8 +4,8 @@ import numpy as np
 
 from rasplens.compare.claims.edges.program_edges import Aggregates, Edges, program_edges
 from rasplens.compare.evidence.attention.heads import SELECTS, ActiveHead, active_heads
-from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.models.studied_model import Head
+from rasplens.compare.pairing.pairing import Pairing
+from rasplens.compare.subject.studied_model import Head
 
 FEW = 50
 """Inputs on which it is asked along which edges a head attends."""

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Int
 
-from rasplens.compare.models.studied_model import BATCH, FwdHook, StudiedModel
+from rasplens.compare.subject.studied_model import BATCH, FwdHook, StudiedModel
 from rasplens.model import HookedModel
 from rasplens.model.hook_points import act_name, layer_of
 from rasplens.model.interventions import LETTERS, EdgePart, Edges, torch_hooks

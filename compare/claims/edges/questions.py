@@ -22,9 +22,9 @@ from rasplens.compare.claims.edges.program_edges import (
     program_edges,
 )
 from rasplens.compare.claims.posable import Posable, posable
-from rasplens.compare.models.inputs import balanced
-from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.models.studied_model import Head
+from rasplens.compare.pairing.inputs import balanced
+from rasplens.compare.pairing.pairing import Pairing
+from rasplens.compare.subject.studied_model import Head
 from rasplens.model import random_streams
 from rasplens.model.interventions import EdgePart
 from rasplens.tasks.task import NOT_ASKED, Ids

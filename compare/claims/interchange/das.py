@@ -18,7 +18,7 @@ from rasplens.compare.claims.interchange.descent import Loss, first_order, follo
 from rasplens.compare.claims.interchange.pairs import InterchangePairs
 from rasplens.compare.claims.interchange.patching import agreement
 from rasplens.compare.claims.interchange.stream_axes import stream_axes
-from rasplens.compare.models.studied_model import StudiedModel
+from rasplens.compare.subject.studied_model import StudiedModel
 from rasplens.model import random_streams
 from rasplens.model.interventions import Subspace, exchanged
 from rasplens.tasks.task import NOT_ASKED

@@ -28,10 +28,10 @@ from rasplens.compare.claims.interchange.joint_pairs import JointPairs, posed_to
 from rasplens.compare.claims.interchange.pairs import InterchangePairs, moves
 from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
 from rasplens.compare.claims.interchange.sites import GOOD_ENOUGH, Site
-from rasplens.compare.models.interchange import taken
-from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.models.studied_model import StudiedModel
+from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.study import Study
+from rasplens.compare.subject.interchange import taken
+from rasplens.compare.subject.studied_model import StudiedModel
 from rasplens.compile.rasp.program_graph import program_graph
 from rasplens.model import random_streams
 from rasplens.model.hook_points import when

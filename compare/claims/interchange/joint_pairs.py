@@ -13,7 +13,7 @@ from rasplens.compare.claims.interchange.pairs import (
     sayable,
 )
 from rasplens.compare.claims.posable import posable
-from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.pairing.pairing import Pairing
 from rasplens.model.hook_points import when
 from rasplens.tasks.task import NOT_ASKED
 

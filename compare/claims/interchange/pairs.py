@@ -14,11 +14,11 @@ import torch
 from jaxtyping import Bool, Int
 
 from rasplens.compare.claims.posable import posable
-from rasplens.compare.models.inputs import balanced
-from rasplens.compare.models.interchange import taken
-from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.models.studied_model import FwdHook
+from rasplens.compare.pairing.inputs import balanced
+from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.study import Study
+from rasplens.compare.subject.interchange import taken
+from rasplens.compare.subject.studied_model import FwdHook
 from rasplens.compile.variable import nearest
 from rasplens.model import random_streams
 from rasplens.model.hook_points import act_name, activation_of, layer_of

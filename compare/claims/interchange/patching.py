@@ -7,8 +7,8 @@ from jaxtyping import Bool, Float
 
 from rasplens.compare.claims.interchange.coordinates import Subspaces
 from rasplens.compare.claims.interchange.pairs import InterchangePairs
-from rasplens.compare.models.interchange import taken
-from rasplens.compare.models.studied_model import StudiedModel
+from rasplens.compare.subject.interchange import taken
+from rasplens.compare.subject.studied_model import StudiedModel
 from rasplens.model.interventions import Project, torch_hooks, whole
 
 

@@ -13,8 +13,8 @@ from rasplens.compare.claims.interchange.patching import agreement, alone
 from rasplens.compare.claims.interchange.stream_axes import stream_axes
 from rasplens.compare.evidence.parallel import in_parallel
 from rasplens.compare.evidence.subspaces.representations import Place, Representation
-from rasplens.compare.models.interchange import of_heads
-from rasplens.compare.models.studied_model import StudiedModel
+from rasplens.compare.subject.interchange import of_heads
+from rasplens.compare.subject.studied_model import StudiedModel
 from rasplens.model.hook_points import act_name, when
 from rasplens.model.interventions import Subspace, whole
 

@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from rasplens.compare.claims.interchange.coordinates import Whitened, n_axes, whitened
 from rasplens.compare.evidence.parallel import in_parallel
-from rasplens.compare.models.studied_model import FwdHook, StudiedModel
+from rasplens.compare.subject.studied_model import FwdHook, StudiedModel
 from rasplens.model.hook_points import act_name
 
 N_INPUTS = 32

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from rasplens.compare.claims.interchange.das import interchange_loss, padded
 from rasplens.compare.claims.interchange.pairs import InterchangePairs
 from rasplens.compare.claims.interchange.stream_axes import stream_axes
-from rasplens.compare.models.studied_model import StudiedModel
+from rasplens.compare.subject.studied_model import StudiedModel
 from rasplens.model import random_streams
 from rasplens.model.interventions import Subspace
 

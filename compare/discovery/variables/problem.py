@@ -19,7 +19,7 @@ from rasplens.compare.discovery.cases import Case
 from rasplens.compare.discovery.edge_graph import LOGITS, edge_graph, place_of
 from rasplens.compare.discovery.truth import ROUNDING, directions_read, nodes_standing_for
 from rasplens.compare.evidence.subspaces.representations import Place, Representation, representations
-from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.study import Study, study_of
 from rasplens.compile import CompiledModel
 from rasplens.errors import RaspLensError

@@ -22,8 +22,8 @@ from rasplens.compare.evidence.ablation.measurement import (
     measured_effects,
     replacement,
 )
-from rasplens.compare.models.relevance import relevant_rows
-from rasplens.compare.models.studied_model import BATCH, StudiedModel
+from rasplens.compare.pairing.relevance import relevant_rows
+from rasplens.compare.subject.studied_model import BATCH, StudiedModel
 from rasplens.model import HookedModel
 from rasplens.model.hook_points import act_name
 

@@ -26,7 +26,7 @@ from rasplens.compare.evidence.ablation.measurement import (
     measured_effects,
     replacement,
 )
-from rasplens.compare.models.studied_model import BATCH, Head, StudiedModel
+from rasplens.compare.subject.studied_model import BATCH, Head, StudiedModel
 from rasplens.model.hook_points import act_name
 from rasplens.tasks.task import marked
 

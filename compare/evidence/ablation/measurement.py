@@ -11,7 +11,7 @@ from scipy.special import log_softmax
 
 from rasplens.compare.config import CompareConfig
 from rasplens.compare.evidence.derangements import derangement
-from rasplens.compare.models.studied_model import Head, StudiedModel
+from rasplens.compare.subject.studied_model import Head, StudiedModel
 from rasplens.model import random_streams
 
 Method = Literal["zero", "mean", "resample"]

@@ -22,8 +22,8 @@ from scipy.special import rel_entr
 
 from rasplens.compare.evidence.attention.concordance import concordance, moments
 from rasplens.compare.evidence.derangements import derangement
-from rasplens.compare.models.pairing import Pairing
-from rasplens.compare.models.studied_model import Head, StudiedModel
+from rasplens.compare.pairing.pairing import Pairing
+from rasplens.compare.subject.studied_model import Head, StudiedModel
 from rasplens.model import random_streams
 
 SELECTS = 1e-3

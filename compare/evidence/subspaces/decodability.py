@@ -21,7 +21,7 @@ from rasplens.compare.evidence.subspaces.probes import (
     number_errors,
 )
 from rasplens.compare.evidence.subspaces.representations import Place
-from rasplens.compare.models.variables import varies
+from rasplens.compare.pairing.variables import varies
 from rasplens.compare.study import Study
 from rasplens.compile import Variable
 from rasplens.compile.rasp import Encoding

@@ -18,8 +18,8 @@ from scipy.linalg import cho_factor, cho_solve, subspace_angles
 from scipy.sparse import csr_array, hstack
 
 from rasplens.compare.evidence.parallel import in_parallel
-from rasplens.compare.models.pairing import Pairing, Side
-from rasplens.compare.models.variables import determines, varies
+from rasplens.compare.pairing.pairing import Pairing, Side
+from rasplens.compare.pairing.variables import determines, varies
 from rasplens.compare.study import Study
 from rasplens.compile import Variable
 from rasplens.compile.rasp import Encoding

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from rasplens.compare.models.pairing import Pairing
+from rasplens.compare.pairing.pairing import Pairing
 from rasplens.model import random_streams
 
 KEPT = 0.99

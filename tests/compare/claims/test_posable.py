@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from known_interchanges import scored_pairs
 
+from lab.labelled.circuits import CIRCUITS
 from rasplens.compare import CompareConfig, compare, study_of
 from rasplens.compare.claims.edges.edge_patching import patched
 from rasplens.compare.claims.interchange.pairs import (
@@ -11,7 +12,6 @@ from rasplens.compare.claims.interchange.pairs import (
     counterfactual,
 )
 from rasplens.compare.claims.posable import posable, selections
-from rasplens.compare.verdict.calibration.circuits import CIRCUITS
 from rasplens.compile import compile_program, programs
 from rasplens.compile.rasp import Aggregate, Comparison, Select, causal, indices, tokens
 from rasplens.learned import load_pretrained

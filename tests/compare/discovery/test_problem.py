@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rasplens.compare.discovery.problem import Protocol, discovery_problem
-from rasplens.compare.models.vocabulary import vocabulary_of
+from rasplens.compare.subject.vocabulary import vocabulary_of
 from rasplens.compile import programs
 from rasplens.compile.rasp import tokens
 from rasplens.errors import RaspLensError

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from lab.labelled.circuits import CIRCUITS
 from rasplens.compare import CompareConfig, study_of
 from rasplens.compare.claims.edges.agreement import COLUMNS, FEWEST, route_table, route_tests
 from rasplens.compare.claims.edges.questions import CountedEdges, GatheredEdges, OtherEdges, Queries
-from rasplens.compare.models.vocabulary import vocabulary_of
-from rasplens.compare.verdict.calibration.circuits import CIRCUITS
+from rasplens.compare.subject.vocabulary import vocabulary_of
 from rasplens.compile import compile_program
 from rasplens.model import disguise
 

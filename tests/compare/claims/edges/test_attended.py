@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from lab.labelled.circuits import CIRCUITS, HARD
 from rasplens.compare import CompareConfig, study_of
 from rasplens.compare.claims.edges.attended import attended
-from rasplens.compare.models.vocabulary import vocabulary_of
-from rasplens.compare.verdict.calibration.circuits import CIRCUITS, HARD
+from rasplens.compare.subject.vocabulary import vocabulary_of
 from rasplens.compile import compile_program
 from rasplens.model import Transformer, disguise
 from rasplens.model.twins import add_self_edges, duplicate_head, insert_idle_heads, plant_decoy, split_head

@@ -10,7 +10,7 @@ from scipy.special import softmax
 from rasplens.compare import as_studied_model
 from rasplens.compare.claims.edges.edge_patching import patched, why_not_patchable
 from rasplens.compare.claims.edges.program_edges import between_positions, program_edges
-from rasplens.compare.models.vocabulary import vocabulary_of
+from rasplens.compare.subject.vocabulary import vocabulary_of
 from rasplens.learned import Architecture, untrained, untrained_like
 from rasplens.model import HookedModel, Transformer
 from rasplens.model.hook_points import act_name

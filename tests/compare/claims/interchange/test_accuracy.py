@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from lab.labelled.circuits import CIRCUITS
 from rasplens.compare import CompareConfig, study_of
 from rasplens.compare.claims.interchange.accuracy import (
     COLUMNS,
@@ -13,8 +14,7 @@ from rasplens.compare.claims.interchange.accuracy import (
 from rasplens.compare.claims.interchange.pairs import draw_pairs
 from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
 from rasplens.compare.evidence.subspaces.representations import representations
-from rasplens.compare.models.vocabulary import vocabulary_of
-from rasplens.compare.verdict.calibration.circuits import CIRCUITS
+from rasplens.compare.subject.vocabulary import vocabulary_of
 from rasplens.compile import compile_program
 from rasplens.compile.rasp import Aggregate, Select, SequenceMap, indices, tokens
 from rasplens.model import disguise

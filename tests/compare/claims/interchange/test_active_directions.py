@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from known_interchanges import scored_pairs
 
+from lab.labelled.circuits import CIRCUITS
 from rasplens.compare import CompareConfig, as_studied_model, study_of
 from rasplens.compare.claims.interchange.accuracy import interchanges
 from rasplens.compare.claims.interchange.active_directions import SMALLEST, split
@@ -17,12 +18,11 @@ from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
 from rasplens.compare.claims.interchange.sites import mapped_subspaces
 from rasplens.compare.claims.interchange.stream_axes import stream_axes
 from rasplens.compare.evidence.subspaces.representations import representations
-from rasplens.compare.models.vocabulary import vocabulary_of
-from rasplens.compare.verdict.calibration.circuits import CIRCUITS
+from rasplens.compare.subject.vocabulary import vocabulary_of
 from rasplens.compile import compile_program
 from rasplens.model import Transformer, disguise
-from rasplens.model.change_of_basis import on_residual
 from rasplens.model.interventions import Subspace
+from rasplens.model.twins.change_of_basis import on_residual
 
 POINT = "blocks.0.hook_resid_post"
 """Where a compiled induction head has the letter before, and has not yet used it."""

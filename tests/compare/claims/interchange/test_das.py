@@ -11,7 +11,7 @@ from rasplens.compare.claims.interchange.patching import agreement
 from rasplens.compare.claims.interchange.sites import mapped_subspaces
 from rasplens.compare.claims.interchange.stream_axes import stream_axes
 from rasplens.compare.evidence.subspaces.representations import representations
-from rasplens.compare.models.vocabulary import vocabulary_of
+from rasplens.compare.subject.vocabulary import vocabulary_of
 from rasplens.model import disguise
 
 POINT = "blocks.0.hook_resid_post"

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from lab.labelled.circuits import HARD
 from rasplens.compare import CompareConfig, study_of
 from rasplens.compare.claims.interchange.accuracy import interchanges
 from rasplens.compare.claims.interchange.joint import _may_follow, _right, joint_interchanges
@@ -14,8 +15,7 @@ from rasplens.compare.claims.interchange.pairs import draw_pairs
 from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
 from rasplens.compare.claims.interchange.sites import Site
 from rasplens.compare.evidence.subspaces.representations import representations
-from rasplens.compare.models.vocabulary import vocabulary_of
-from rasplens.compare.verdict.calibration.circuits import HARD
+from rasplens.compare.subject.vocabulary import vocabulary_of
 from rasplens.compile import compile_program, run
 from rasplens.compile.rasp import Aggregate, Select, SequenceMap, indices, tokens
 from rasplens.compile.rasp.programs import slots

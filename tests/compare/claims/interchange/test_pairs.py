@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from known_interchanges import scored_pairs
 
+from lab.labelled.circuits import CIRCUITS
 from rasplens.compare import CompareConfig, study_of
 from rasplens.compare.claims.interchange.pairs import (
     Setting,
@@ -13,7 +14,6 @@ from rasplens.compare.claims.interchange.pairs import (
     draw_pairs,
     interchange_pairs,
 )
-from rasplens.compare.verdict.calibration.circuits import CIRCUITS
 from rasplens.compile import UndefinedValue, compile_program, run
 from rasplens.compile.rasp import Aggregate, Select, SequenceMap, indices, tokens
 from rasplens.compile.rasp.values import value_key
@@ -146,7 +146,7 @@ def test_a_variable_that_changes_no_answer_has_no_pairs(with_itself, monkeypatch
     assert with_itself.why_not_interchangeable("previous") == (
         "too few pairs of inputs pose a question that the task could ask"
     )
-    monkeypatch.setattr("rasplens.compare.models.relevance.Relevance.positions", lambda self, name: ())
+    monkeypatch.setattr("rasplens.compare.pairing.relevance.Relevance.positions", lambda self, name: ())
     assert with_itself.interchangeable_positions("previous") == []
     assert interchange_pairs(with_itself.scored, "previous", [], seed=0) is None
     assert with_itself.why_not_interchangeable("previous") == "it reaches no answer of the task"

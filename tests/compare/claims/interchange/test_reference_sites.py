@@ -2,13 +2,13 @@
 
 import pytest
 
+from lab.labelled.random_programs import random_program
 from rasplens.compare import study_of
 from rasplens.compare.claims.interchange.pairs import draw_pairs
 from rasplens.compare.claims.interchange.patching import agreement
 from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
 from rasplens.compare.claims.interchange.sites import GOOD_ENOUGH, find_sites
 from rasplens.compare.config import PRESETS
-from rasplens.compare.verdict.calibration.random_programs import random_program
 from rasplens.compile import compile_program
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from lab.labelled.circuits import CIRCUITS
 from rasplens.compare import CompareConfig, study_of
 from rasplens.compare.claims.interchange.pairs import interchange_pairs
 from rasplens.compare.claims.interchange.patching import agreement
@@ -20,8 +21,7 @@ from rasplens.compare.claims.interchange.sites import (
     when,
 )
 from rasplens.compare.evidence.subspaces.representations import representations
-from rasplens.compare.models.vocabulary import vocabulary_of
-from rasplens.compare.verdict.calibration.circuits import CIRCUITS
+from rasplens.compare.subject.vocabulary import vocabulary_of
 from rasplens.compile import compile_program
 from rasplens.model import disguise
 

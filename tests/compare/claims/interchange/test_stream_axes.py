@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import torch
 
+from lab.labelled.circuits import HARD
+from lab.labelled.labelled_pairs import MOST_ERROR
 from rasplens.compare import as_studied_model, study_of
 from rasplens.compare.claims.interchange.accuracy import interchanges
 from rasplens.compare.claims.interchange.coordinates import READ
@@ -16,9 +18,7 @@ from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
 from rasplens.compare.claims.interchange.stream_axes import StreamAxes, readings, stream_axes
 from rasplens.compare.config import PRESETS
 from rasplens.compare.evidence.subspaces.representations import representations
-from rasplens.compare.models.vocabulary import vocabulary_of
-from rasplens.compare.verdict.calibration.circuits import HARD
-from rasplens.compare.verdict.calibration.labelled_pairs import MOST_ERROR
+from rasplens.compare.subject.vocabulary import vocabulary_of
 from rasplens.compile import compile_program
 from rasplens.learned.distillation import distill
 from rasplens.model import disguise

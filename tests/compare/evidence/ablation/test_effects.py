@@ -194,7 +194,7 @@ def test_two_heads_at_once_by_hand(studied, model, method):
 
 def test_heads_that_stand_in_for_each_other_have_an_effect_only_together(offset, task):
     """The same head twice, each with all of the answer: either is enough."""
-    from rasplens.compare.models.vocabulary import vocabulary_of
+    from rasplens.compare.subject.vocabulary import vocabulary_of
     from rasplens.model import Transformer
 
     one = offset.transformer

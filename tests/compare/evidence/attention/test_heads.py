@@ -11,7 +11,7 @@ from rasplens.compare.evidence.attention.heads import (
     similarity,
     split_heads,
 )
-from rasplens.compare.models.vocabulary import vocabulary_of
+from rasplens.compare.subject.vocabulary import vocabulary_of
 from rasplens.compile import compile_program
 from rasplens.compile.rasp import Aggregate, Map, Select, SequenceMap, indices, numerical, tokens
 from rasplens.learned import Architecture, untrained

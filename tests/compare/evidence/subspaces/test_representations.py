@@ -14,7 +14,7 @@ from rasplens.compare.evidence.subspaces.representations import (
     representations,
     varies,
 )
-from rasplens.compare.models.vocabulary import vocabulary_of
+from rasplens.compare.subject.vocabulary import vocabulary_of
 from rasplens.compile import compile_program
 from rasplens.learned import load_pretrained
 from rasplens.model import Transformer

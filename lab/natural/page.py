@@ -1,0 +1,150 @@
+"""The page about the naturally trained models, from the findings of `truth.py`."""
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from lab.natural.mechanisms import get_mechanism
+from lab.natural.train import LEARNED_FROM, SHAPES
+from lab.page import table
+
+Findings = Sequence[Mapping[str, Any]]
+
+LABELS = ("same", "different", "unknown")
+
+INTRODUCTION = """# Naturally trained models
+
+Small models that `lab/natural/train.py` trains from nothing, and which program each of them implements.
+That is established without `rasplens.compare`: `lab/natural/truth.py` intervenes on the edges of their
+attention and asks the program, by the interpreter, what should come of it. `lab/natural/truth.json` has
+every figure.
+
+```console
+python -m lab.natural.train     # runs/natural/<mechanism>-<shape>-<seed>.safetensors; goes on where it was
+python -m lab.natural.truth     # lab/natural/truth.json and this page
+```
+
+For each program the best layout of its steps onto the model's layers counts, by these figures:
+
+| figure | what is done | same |
+| --- | --- | --- |
+| `attention` | patterns are the program's, exactly (`rule`) or with fixed levels (`levels`) | ≥ 0.95 |
+| `cut` | values along all edges that no step reads come from other inputs | ≥ 0.95 |
+| `both` | keys and values along random edges come from a source | ≥ 0.95 |
+| `values`, `keys` | only one of them does | ≥ 0.95 |
+| `own_only` | control: values along all edges come from other inputs | ≤ 0.75 |
+| `alone` | control: values along the edges of one step come from other inputs | ≤ 0.75 |
+
+The first two and the controls are accuracies. The other figures are agreement with what the program says of the
+intervention, `changed` over the answers that it says will change and `kept` over the others; answers that the task
+could not ask for are left out.
+
+**same**: all of this holds, and some answers were predicted to change. **different**: `attention`, `cut` or `both`
+is at 0.75 or less, or `values` or `keys` at 0.5 or less (they may lead to states that the task never has), or a
+step's values can be replaced at no loss (`alone` ≥ 0.95), or the program has more steps one behind the other than
+the model has layers. Where the model has layers to spare, a step may be spread over several: then a program is
+only different if `spread`, the lower of `cut` and `levels` with every step in every layer, is at 0.75 or less too.
+**unknown**: what is between. Models below 99 % accuracy are *not learned*. Beside a label stands what decided it
+for the first such seed.
+
+A model of which every program is different solves its task in yet another way: mostly, attention that prefers some
+keys by their content *and* values that carry that content, so that neither looking nor averaging alone is true.
+
+"""
+
+
+VERDICTS = "<!-- verdicts: begin -->", "<!-- verdicts: end -->"
+"""Between these, `verdicts.py` writes what comparisons say of the models."""
+
+
+def page(findings: Findings, controls: Findings, before: str = "") -> str:
+    """The whole page in Markdown.
+
+    Args:
+        findings: Of the trained models.
+        controls: Of the compiled programs, each against every program of its mechanism.
+        before: The page as it was: what comparisons say of the models is kept.
+    """
+    by_mechanism = [(name, list(of_one)) for name, of_one in groupby(findings, key=lambda one: one["mechanism"])]
+    parts = [INTRODUCTION + "## Shapes\n\n" + _shapes(), "## Labels by mechanism\n\n" + _summary(by_mechanism)]
+    parts.append("## Verdicts\n\n" + _verdicts(before))
+    parts.append("## Controls: the programs, compiled\n\n" + _controls(controls))
+    parts += [_section(name, of_one) for name, of_one in by_mechanism]
+    return "\n\n".join(parts) + "\n"
+
+
+def _verdicts(before: str) -> str:
+    """What `compare` says of the models, as it stands on the page."""
+    begin, end = VERDICTS
+    kept = before.partition(begin)[2].partition(end)[0].strip("\n")
+    about = (
+        "What `rasplens.compare` says of the models of seeds 1 and 2, on which no threshold was chosen. Written "
+        "by `python -m lab.natural.verdicts --config standard --seeds 1,2 --write docs/natural-models.md`."
+    )
+    return "\n".join([f"{about}\n", begin, *([kept] if kept else []), end])
+
+
+def _shapes() -> str:
+    rows = [
+        [
+            f"`{name}`",
+            str(shape.n_heads),
+            "ReLU" if shape.d_mlp else "none",
+            shape.normalization,
+            "one more than needed" if shape.more_layers else "as many as needed",
+        ]
+        for name, shape in SHAPES.items()
+    ]
+    return table(["shape", "heads a layer", "MLPs", "layer norm", "layers"], rows)
+
+
+def _summary(by_mechanism: Sequence[tuple[str, Findings]]) -> str:
+    rows = []
+    for name, of_one in by_mechanism:
+        models = {one["model"]: one["figures"]["accuracy"] >= LEARNED_FROM for one in of_one}
+        learned = f"{sum(models.values())} of {len(models)}"
+        for program in get_mechanism(name).programs:
+            labels = [one["label"] for one in of_one if one["program"] == program]
+            rows.append([name, learned, f"`{program}`", *(str(labels.count(label)) for label in LABELS)])
+    return table(["mechanism", "learned", "program", *LABELS], rows)
+
+
+def _controls(controls: Findings) -> str:
+    lines = [
+        "The same tests of models of which the truth is known: each program compiled, against each program of its "
+        "mechanism. (Programs of more than three layers are left out.)"
+    ]
+    rows = [[f"`{one['model'].rsplit('-', 1)[1]}`", f"`{one['program']}`", _shown(one)] for one in controls]
+    return "\n\n".join([*lines, table(["compiled", "against", "label"], rows)])
+
+
+def _section(name: str, of_one: Findings) -> str:
+    mechanism = get_mechanism(name)
+    programs = list(mechanism.programs)
+    rows = []
+    for shape, of_shape in groupby(of_one, key=lambda one: one["shape"]):
+        found = list(of_shape)
+        accuracies = {one["seed"]: one["figures"]["accuracy"] for one in found}
+        cells = [_labels([one for one in found if one["program"] == program]) for program in programs]
+        rows.append([f"`{shape}`", " ".join(f"{accuracy:.3f}" for accuracy in accuracies.values()), *cells])
+    task = mechanism.task
+    sees = "each position sees itself and the past" if mechanism.causal else "every position sees every other"
+    about = f"{len(task.vocab)} tokens, {task.n_ctx} positions; {sees}; {mechanism.n_layers} layer(s) needed."
+    headings = ["shape", "accuracy by seed", *(f"`{program}`" for program in programs)]
+    return f"## {name}\n\n{about}\n\n{table(headings, rows)}"
+
+
+def _labels(seeds: Findings) -> str:
+    """The labels of some seeds, each once, with what decided the first of them."""
+    parts = []
+    for label in (*LABELS, "not learned"):
+        found = [one for one in seeds if one["label"] == label]
+        if found:
+            times = f"{len(found)} × " if len(seeds) > 1 else ""
+            parts.append(f"{times}{_shown(found[0])}")
+    return "; ".join(parts)
+
+
+def _shown(one: Mapping[str, Any]) -> str:
+    """A label, and what decided it where that is not every test."""
+    return one["label"] if one["label"] in ("same", "not learned") else f"{one['label']} ({one['why']})"
