@@ -21,6 +21,7 @@ from jaxtyping import Int
 from rasplens.compile import CompiledModel
 from rasplens.errors import RaspLensError
 from rasplens.learned.initialisation import untrained_like
+from rasplens.learned.training.fit import stepwise
 from rasplens.model import Transformer, bias_shapes, disguise, hook_names
 from rasplens.model.config import residual_points
 from rasplens.model.forward import forward
@@ -82,14 +83,10 @@ def distill(
     errors = jax.jit(partial(_errors, teacher, _observer(student), jnp.asarray(tokens)))
     optimiser = optax.adam(optax.warmup_cosine_decay_schedule(0.0, RATE, WARMUP, max(steps, WARMUP + 1)))
 
-    def loss(weights: Weights, rows: jax.Array, key: jax.Array) -> jax.Array:
-        return jnp.stack(list(errors(weights, rows, key).values())).mean()
+    def loss(weights: Weights, rows: jax.Array, key: jax.Array) -> tuple[jax.Array, None]:
+        return jnp.stack(list(errors(weights, rows, key).values())).mean(), None
 
-    def step(state: tuple, drawn: tuple[jax.Array, jax.Array]) -> tuple[tuple, None]:
-        weights, moments = state
-        updates, moments = optimiser.update(jax.grad(loss)(weights, *drawn), moments)
-        return (optax.apply_updates(weights, updates), moments), None
-
+    step = stepwise(loss, optimiser)
     weights = {name: jnp.asarray(array) for name, array in student.weights.items()}
     random = rng(seed, "distillation")
     drawn = _drawn(random, len(tokens), steps)

@@ -18,6 +18,7 @@ from rasplens.compile.compiled import CompiledModel
 from rasplens.learned.compressor.examples import Examples, masks
 from rasplens.learned.compressor.projection import layer_outputs, reading_through
 from rasplens.learned.compressor.recipe import CROSS_ENTROPY, CompressionRecipe, OutputLoss
+from rasplens.learned.training.fit import updated
 from rasplens.model import random_streams
 from rasplens.model.forward import forward
 from rasplens.model.jax_forward import for_members
@@ -141,11 +142,11 @@ def build_steps(
     def step(state: State, key: jax.Array) -> tuple[State, tuple[jax.Array, jax.Array]]:
         chosen = jax.random.randint(key, (recipe.batch_size,), 0, n_inputs)
         (now, found), gradient = jax.value_and_grad(loss, has_aux=True)(state.projection, chosen)
-        updates, moments = optimiser.update(gradient, state.moments, state.projection)
+        projection, moments = updated(optimiser, state.projection, state.moments, gradient, state.rate)
         mean = jnp.where(jnp.isfinite(state.loss), state.loss + (now - state.loss) / MEMORY, now)
         is_best = mean <= state.least
         after = State(
-            projection=optax.apply_updates(state.projection, state.rate * updates),
+            projection=projection,
             moments=moments,
             rate=state.rate,
             loss=mean,

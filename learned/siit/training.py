@@ -19,6 +19,7 @@ from rasplens.learned.siit.circuit import Circuit, nodes_of, variables_by_node
 from rasplens.learned.siit.interventions import oracle, runner, variables
 from rasplens.learned.siit.losses import InputBatch, inputs_of, losses, readout, weighed
 from rasplens.learned.siit.recipe import SIITRecipe
+from rasplens.learned.training.fit import updated
 from rasplens.learned.training.loop import ChunkedRun, RunState
 from rasplens.model import Transformer
 from rasplens.model.random_streams import rng
@@ -224,9 +225,7 @@ def _optimisation(
         rows, interventions = jax.random.split(key)
         inputs = pool.some(rows, recipe.batch_size)
         gradient, found = jax.grad(loss, has_aux=True)(weights, inputs, interventions)
-        updates, moments = optimiser.update(gradient, moments, weights)
-        updates = jax.tree.map(lambda update: -rate * update, updates)
-        return (optax.apply_updates(weights, updates), moments), found
+        return updated(optimiser, weights, moments, gradient, -rate), found
 
     return optimiser, jax.jit(lambda state, drawn: jax.lax.scan(step, state, drawn))
 

@@ -21,6 +21,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from rasplens.learned.config import DEFAULTS, TrainConfig
 from rasplens.learned.initialisation import untrained
 from rasplens.learned.recipes import Recipe
+from rasplens.learned.training.fit import stepwise
 from rasplens.learned.training.layer_plan import plan_layers
 from rasplens.learned.training.live_forward import live_forward
 from rasplens.model import Config
@@ -76,17 +77,14 @@ def build_steps(
     optimiser = build_optimiser(recipe)
     codes = partial(answer_codes, task.logit_table, task.readout, xp=jnp)
 
-    def loss(trained: Weights, ids: jax.Array, targets: jax.Array) -> jax.Array:
+    def loss(trained: Weights, ids: jax.Array, targets: jax.Array) -> tuple[jax.Array, jax.Array]:
         predicted, asked = logits({**trained, **frozen}, ids), targets >= 0
         losses = losses_of(task, predicted, jnp.maximum(targets, 0))
         share = _mean_over_devices(asked.mean(), n_devices)  # every answer asked for counts alike
-        return jnp.where(asked, losses, 0).mean() / share
+        value = jnp.where(asked, losses, 0).mean() / share
+        return value, value
 
-    def step(state: State, batch: tuple[jax.Array, ...]) -> tuple[State, jax.Array]:
-        trained, moments = state
-        value, gradients = _mean_over_devices(jax.value_and_grad(loss)(trained, *batch), n_devices)
-        updates, moments = optimiser.update(gradients, moments, trained)
-        return (optax.apply_updates(trained, updates), moments), value
+    step = stepwise(loss, optimiser, lambda found: _mean_over_devices(found, n_devices))
 
     def run(state: State, active: jax.Array, *batches: jax.Array) -> tuple[State, jax.Array]:
         stay = (state, jnp.zeros(len(batches[0])))

@@ -16,6 +16,7 @@ import optax
 
 from rasplens.compare.discovery.patched_run import in_float64
 from rasplens.compare.discovery.problem import Problem, Scores
+from rasplens.learned.training.fit import updated
 from rasplens.model.random_streams import rng
 
 COSTS = (0.03, 0.3, 3.0)
@@ -51,8 +52,7 @@ def edge_pruning(problem: Problem) -> Scores:
         state: tuple[jax.Array, optax.OptState, jax.Array], key: jax.Array
     ) -> tuple[tuple[jax.Array, optax.OptState, jax.Array], None]:
         odds, moments, cost = state
-        updates, moments = optimiser.update(jax.grad(loss)(odds, key, cost), moments)
-        return (odds + updates, moments, cost), None
+        return (*updated(optimiser, odds, moments, jax.grad(loss)(odds, key, cost)), cost), None
 
     keys = jax.random.split(
         jax.random.key(int(rng(problem.protocol.seed, "circuit discovery controls").integers(2**31))), STEPS
