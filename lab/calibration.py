@@ -27,7 +27,7 @@ from lab.labelled.labelled_pairs import (
 )
 from lab.labelled.measure import by_group, is_told_apart, measures, observe, same_variables
 from lab.labelled.random_programs import N_PROGRAMS, random_programs
-from lab.page import show, table
+from lab.page import Kept, as_csv, inline, show, table
 from lab.swept import add_arguments, chosen, swept
 from rasplens.compare.config import PRESETS, Preset
 from rasplens.compare.verdict.verdict import IMPLEMENTS, UNKNOWN, Answer
@@ -80,9 +80,10 @@ def main() -> None:
     verdicts = found[found["model"].notna()] if "model" in found else found[:0]
     if not len(verdicts):
         raise SystemExit("No circuit has such pairs.")
-    draw = siit_tables if arguments.sources == ["siit"] else tables
-    text = draw(verdicts, left_out(found), arguments.config, arguments.seed)
-    show(text, arguments.write, _section(set(arguments.sources)))
+    draw, section = siit_tables if arguments.sources == ["siit"] else tables, _section(set(arguments.sources))
+    keep = as_csv() if arguments.write else inline
+    text = draw(verdicts, left_out(found), arguments.config, arguments.seed, keep, section.replace(" ", "-"))
+    show(text, arguments.write, section)
 
 
 def _section(sources: set[str]) -> str:
@@ -130,7 +131,14 @@ def left_out(found: pd.DataFrame) -> dict[str, str]:
     }
 
 
-def tables(frame: pd.DataFrame, left_out: dict[str, str], config: str, seed: int) -> str:
+def tables(
+    frame: pd.DataFrame,
+    left_out: dict[str, str],
+    config: str,
+    seed: int,
+    keep: Kept = inline,
+    section: str = "",
+) -> str:
     """What is written: the measures, the families, the pairs that are not right, those that are not told apart."""
     told = is_told_apart(frame)
     right = ((frame["verdict"] == IMPLEMENTS) == frame["same"]) & (frame["verdict"] != UNKNOWN)
@@ -139,18 +147,18 @@ def tables(frame: pd.DataFrame, left_out: dict[str, str], config: str, seed: int
         _measures(frame, config, seed),
         _families(frame[told]),
         f"### Not right: {len(wrong)}",
-        _listed(wrong),
+        _listed(wrong, keep, f"{section}-not-right"),
     ]
     apart = frame[~told & frame["same"].notna()]
     if len(apart):
         why = [f"`{name}`: {why}" for name, why in NOT_TOLD_APART.items()]
-        parts += ["### Not told apart", *why, _listed(apart)]
+        parts += [f"### Not told apart: {len(apart)}", *why, _listed(apart, keep, f"{section}-not-told-apart")]
     unknown = frame[frame["same"].isna()]
     if len(unknown):
         parts += [
-            "### Unknown",
+            f"### Unknown: {len(unknown)}",
             "Their distillation did not come far enough: they count for neither.",
-            _listed(unknown),
+            _listed(unknown, keep, f"{section}-unknown"),
         ]
     return "\n\n".join([*parts, *_left_out(left_out)])
 
@@ -162,7 +170,14 @@ SAME_VARIABLES = {
 """The same of models that were trained by SIIT."""
 
 
-def siit_tables(frame: pd.DataFrame, left_out: dict[str, str], config: str, seed: int) -> str:
+def siit_tables(
+    frame: pd.DataFrame,
+    left_out: dict[str, str],
+    config: str,
+    seed: int,
+    keep: Kept = inline,
+    section: str = "",
+) -> str:
     """What is written of models that were trained by SIIT: every pair, because little of them is known."""
     found = same_variables(frame)
     rows = [[text, f"{100 * found[name]:.2f} %", goal] for name, (text, goal) in SAME_VARIABLES.items()]
@@ -174,7 +189,7 @@ def siit_tables(frame: pd.DataFrame, left_out: dict[str, str], config: str, seed
     parts = [
         title,
         table(["", "measured", "to reach"], rows),
-        _listed(trained, ("answers", "variables", "routes")),
+        _listed(trained, keep, section, ("answers", "variables", "routes")),
     ]
     return "\n\n".join([*parts, *_left_out(left_out)])
 
@@ -202,7 +217,7 @@ def _families(frame: pd.DataFrame) -> str:
     return f"### By family\n\n{table(['family', 'known to be', *said], rows)}"
 
 
-def _listed(frame: pd.DataFrame, levels: Sequence[str] = ()) -> str:
+def _listed(frame: pd.DataFrame, keep: Kept, name: str, levels: Sequence[str] = ()) -> str:
     if not len(frame):
         return "None."
     rows = [
@@ -210,11 +225,11 @@ def _listed(frame: pd.DataFrame, levels: Sequence[str] = ()) -> str:
             *(str(row[name]) for name in ("circuit", "program", "model")),
             {True: "same", False: "different"}.get(row["same"], ""),
             *(str(row[name]) for name in ("verdict", *levels)),
-            str(row["reasons"]).replace("|", "\\|"),
+            str(row["reasons"]),
         ]
         for _, row in frame.iterrows()
     ]
-    return table(["circuit", "program", "model", "known to be", "verdict", *levels, "why"], rows)
+    return keep(name, ["circuit", "program", "model", "known to be", "verdict", *levels, "why"], rows)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Methods of circuit discovery on models whose circuit is known: the board of docs/methods.md.
 
 python -m lab.methods --write docs/methods.md --figure docs/images/methods-signed.png        the whole board
-python -m lab.methods --write docs/methods.md --each docs/methods.md     and each model by itself
+python -m lab.methods --write docs/methods.md --each lab/results/methods-each.csv     and each model by itself
 python -m lab.methods --siit models --only sort,induction                with models of lab/siit.py
 python -m lab.methods --programs interpbench --siit models --kinds compiled siit     those of InterpBench
 python -m lab.methods ... --write docs/methods.md --section methods-narrow       another place in the page
@@ -18,7 +18,7 @@ import pandas as pd
 import plotly.express as px
 
 from lab.known_circuits import add_model_arguments, by_kind, interval, known_case, left_out, model_jobs
-from lab.page import show, table, write
+from lab.page import show, table, write_csv
 from lab.swept import swept
 from rasplens.compare.discovery.methods.catalogue import METHODS
 from rasplens.compare.discovery.problem import Protocol
@@ -83,7 +83,7 @@ PUBLISHED = {"acdc": 0.959, "eap-ig-inputs": 0.910, "edge-pruning": 0.75, "eap":
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--figure", type=Path, help="the PNG to draw what signed scores do into")
-    parser.add_argument("--each", type=Path, help="the page to put a table of each model into")
+    parser.add_argument("--each", type=Path, help="the CSV file to put a table of each model into")
     parser.add_argument("--section", help="the tables' place in their pages; that of the programs by default")
     add_model_arguments(parser)
     arguments = parser.parse_args()
@@ -99,7 +99,7 @@ def main() -> None:
     section = arguments.section or ("methods-interpbench" if is_published else "methods")
     show(text, arguments.write, section)
     if arguments.each is not None:
-        write(arguments.each, f"{section}-each", each_model(found))
+        write_csv(arguments.each, *each_model(found))
     if arguments.figure is not None:
         draw_signs(found, arguments.figure)
 
@@ -171,18 +171,16 @@ def tables(found: pd.DataFrame, seed: int, is_published: bool) -> str:
     return "\n\n".join([*parts, *left_out(found)])
 
 
-def each_model(found: pd.DataFrame) -> str:
-    """AUROC and average precision of each model with its intervals: a row for each model, a column a method."""
+def each_model(found: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
+    """Average precision and AUROC of each model with its intervals: a column for each method."""
     default = found[found["protocol"] == DEFAULT]
     methods = list(dict.fromkeys(default["method"]))
-    parts = []
-    for measure, title in (("average_precision", "Average precision"), ("auroc", "AUROC")):
-        rows = []
+    rows = []
+    for measure, title in (("average_precision", "average precision"), ("auroc", "AUROC")):
         for names, of_model in default.groupby(["name", "kind"], sort=False):
             cells = of_model.set_index("method").loc[methods]
-            rows.append([*names, *(_with_ends(cell, measure) for cell in cells.to_dict("records"))])
-        parts += [f"### {title}", table(["program", "kind", *(f"`{method}`" for method in methods)], rows)]
-    return "\n\n".join(parts)
+            rows.append([title, *names, *(_with_ends(cell, measure) for cell in cells.to_dict("records"))])
+    return ["measure", "program", "kind", *methods], rows
 
 
 def _with_ends(cell: Mapping[str, float], measure: str) -> str:
