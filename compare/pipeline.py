@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, permutations
-from typing import Any
 
 from rasplens.compare.claims.catalogue import CLAIMS, Progress, examine
 from rasplens.compare.comparison import Comparison
@@ -22,6 +21,7 @@ from rasplens.compare.verdict.verdict import IMPLEMENTS, verdict
 from rasplens.compile import CompiledModel, program_text
 from rasplens.compile.rasp import SOp
 from rasplens.errors import RaspLensError
+from rasplens.model.transformer import AnyModel
 from rasplens.tasks import Task, as_task
 
 STAGES = (*(kind.name for kind in CLAIMS), *DESCRIBED)
@@ -30,7 +30,7 @@ STAGES = (*(kind.name for kind in CLAIMS), *DESCRIBED)
 
 def compare(
     reference: CompiledModel | SOp | str,
-    learned: Any,
+    learned: AnyModel,
     *,
     task: Task | str,
     config: CompareConfig | Preset = "standard",
@@ -89,7 +89,7 @@ def compare(
 
 def rank(
     references: Sequence[CompiledModel | SOp | str],
-    learned: Any,
+    learned: AnyModel,
     *,
     task: Task | str,
     config: CompareConfig | Preset = "standard",

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,9 @@ from rasplens.compile.rasp.batch_interpreter import UNDEFINED, BatchInterpreter
 from rasplens.errors import RaspLensError
 from rasplens.model import transformer_of
 from rasplens.model.hook_points import EMBEDDED
+from rasplens.model.transformer import AnyModel
 from rasplens.tasks import Task, compile_for
+from rasplens.tasks.compiling import AnyProgram
 from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
 from rasplens.tasks.partial import partial_task
 
@@ -123,7 +124,7 @@ class Study:
 
 def study_of(
     compiled: CompiledModel,
-    learned: Any,
+    learned: AnyModel,
     task: Task,
     config: CompareConfig,
     seed: int,
@@ -174,7 +175,7 @@ def study_of(
     )
 
 
-def reference_of(program: Any, task: Task) -> CompiledModel:
+def reference_of(program: AnyProgram, task: Task) -> CompiledModel:
     """The compiled program of a comparison.
 
     Args:

@@ -39,7 +39,9 @@ from rasplens.compare.verdict.verdict import IMPLEMENTS
 from rasplens.compile import UndefinedValue, run
 from rasplens.compile.rasp import Selector, SOp, Value
 from rasplens.errors import RaspLensError
+from rasplens.model.transformer import AnyModel
 from rasplens.tasks import Task, as_task
+from rasplens.tasks.compiling import AnyProgram
 
 CONFIG = CompareConfig(n_inputs=300)
 """How much assertions look at, unless told otherwise."""
@@ -59,8 +61,8 @@ Position = int | str
 
 
 def assert_implements(
-    program: Any,
-    model: Any,
+    program: AnyProgram,
+    model: AnyModel,
     task: Task | str,
     *,
     at_least: float = 0.0,
@@ -93,7 +95,7 @@ def assert_implements(
 
 
 def assert_head_attends(
-    model: Any,
+    model: AnyModel,
     layer: int,
     head: int,
     rule: Rule,
@@ -160,8 +162,8 @@ def assert_head_attends(
 
 
 def assert_variable_encoded(
-    program: Any,
-    model: Any,
+    program: AnyProgram,
+    model: AnyModel,
     variable: str,
     task: Task | str,
     *,
@@ -224,7 +226,7 @@ def assert_variable_encoded(
 
 
 def assert_edge_critical(
-    model: Any,
+    model: AnyModel,
     layer: int,
     query: Position,
     key: Position,
@@ -258,7 +260,7 @@ def assert_edge_critical(
 
 
 def assert_edge_not_critical(
-    model: Any,
+    model: AnyModel,
     layer: int,
     query: Position,
     key: Position,
@@ -290,7 +292,7 @@ def assert_edge_not_critical(
 
 
 def _without_edge(
-    model: Any,
+    model: AnyModel,
     layer: int,
     query: Position,
     key: Position,
@@ -339,7 +341,7 @@ def _edge_name(task: Task, layer: int, query: int, key: int) -> str:
 
 
 def _studied(
-    model: Any, task: Task, config: CompareConfig, seed: int, vocabulary: GivenVocabulary | None
+    model: AnyModel, task: Task, config: CompareConfig, seed: int, vocabulary: GivenVocabulary | None
 ) -> StudiedModel:
     """A model on held-out inputs."""
     rows = np.random.default_rng(seed).permutation(len(task.held_out))[: config.n_inputs]

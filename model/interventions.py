@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from array_api_compat import is_jax_namespace
@@ -29,6 +29,7 @@ LETTERS: Final[Mapping[EdgePart, str]] = {"values": "v", "keys": "k", "queries":
 """Whose hook points a part of an edge is read at."""
 
 
+@runtime_checkable
 class Intervention(Protocol):
     """A change of one forward pass."""
 

@@ -25,6 +25,24 @@ class HasTransformer(Protocol):
         """Its weights, and how they run."""
 
 
+@runtime_checkable
+class Hooked(Protocol):
+    """A torch module with TransformerLens's hook points: a `HookedModel` or a `TransformerBridge`."""
+
+    cfg: Any
+    hook_dict: Any
+
+    def run_with_hooks(self, *args: Any, **kwargs: Any) -> Any:
+        """The logits while hooks edit activations."""
+
+    def run_with_cache(self, *args: Any, **kwargs: Any) -> Any:
+        """The logits, and the activations by hook point."""
+
+
+AnyModel = HasTransformer | Hooked
+"""A model that can be compared: weights, what has them, or a torch module with hook points."""
+
+
 @dataclass(frozen=True, eq=False)
 class Transformer:
     """A validated, read-only transformer.
@@ -134,7 +152,7 @@ def in_a_line(config: Config) -> str:
     )
 
 
-def transformer_of(model: Any) -> Transformer | None:
+def transformer_of(model: object) -> Transformer | None:
     """The transformer of a model that has one; None of anything else, such as a torch module."""
     found = getattr(model, "transformer", None)
     return found if isinstance(found, Transformer) else None

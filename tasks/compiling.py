@@ -13,9 +13,11 @@ N_DOMAIN = 500
 """So many held-out inputs, and as many others, stand for a task's domain."""
 
 
-def compile_for(
-    task: Task | str, program: SOp | CompiledModel | str | None = None, *, optimize: bool = True
-) -> CompiledModel:
+AnyProgram = SOp | CompiledModel | str
+"""A program, compiled or not, or the name of one of the task's."""
+
+
+def compile_for(task: Task | str, program: AnyProgram | None = None, *, optimize: bool = True) -> CompiledModel:
     """A program, compiled for a task's inputs. It need not be defined on others, and refuses to answer there.
 
     Nor need it be defined at positions at which no answer is read.

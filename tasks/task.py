@@ -15,8 +15,12 @@ from rasplens.compile import CompiledModel
 from rasplens.compile.rasp import SOp, Value
 from rasplens.compile.rasp.values import VALUES, is_number, is_value, plain, value_key
 from rasplens.errors import RaspLensError, expect
+from rasplens.model import HasTransformer
 from rasplens.tasks.answers import compiled_codes, logits, program_answers
 from rasplens.tasks.readout import Readout, answer_codes, logit_table, ordered_labels
+
+Answering = SOp | CompiledModel | HasTransformer | Callable[..., Any]
+"""What has answers: a program, a model, or a torch module from token ids to logits."""
 
 Ids = Int[np.ndarray, "batch pos"]
 
@@ -238,7 +242,7 @@ class Task:
         values = (*compiled.variables[compiled.output].values, None)
         return np.array([self.answer_code(value) for value in values])
 
-    def answers(self, model: Any, ids: Ids) -> Int[np.ndarray, "batch loss_pos"]:
+    def answers(self, model: Answering, ids: Ids) -> Int[np.ndarray, "batch loss_pos"]:
         """A model's answers at the loss positions, as indices into `outputs`; `NO_ANSWER` where it has none.
 
         Args:
@@ -262,7 +266,7 @@ class Task:
             )
         return self.codes(scores)
 
-    def accuracy(self, model: Any, ids: Ids | None = None) -> Accuracy:
+    def accuracy(self, model: Answering, ids: Ids | None = None) -> Accuracy:
         """How often a model, a compiled model or a program is right.
 
         Args:

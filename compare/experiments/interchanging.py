@@ -28,7 +28,9 @@ from rasplens.compare.subject.vocabulary import GivenVocabulary
 from rasplens.errors import RaspLensError
 from rasplens.model import random_streams
 from rasplens.model.interventions import Subspace, whole
+from rasplens.model.transformer import AnyModel
 from rasplens.tasks import Task, as_task
+from rasplens.tasks.compiling import AnyProgram
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +70,8 @@ class Interchanged:
 
 
 def interchange(
-    program: Any,
-    model: Any,
+    program: AnyProgram,
+    model: AnyModel,
     task: Task | str,
     variable: str,
     point: str,
@@ -105,8 +107,8 @@ def interchange(
 
 
 def find_subspaces(
-    program: Any,
-    model: Any,
+    program: AnyProgram,
+    model: AnyModel,
     task: Task | str,
     variable: str,
     point: str,
@@ -197,8 +199,8 @@ def _check_interchanged(study: Study, pairs: InterchangePairs, subspaces: Subspa
 
 
 def _studied(
-    program: Any,
-    model: Any,
+    program: AnyProgram,
+    model: AnyModel,
     task: Task | str,
     config: CompareConfig | Preset,
     seed: int,

@@ -4,7 +4,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -20,6 +20,7 @@ from rasplens.compare.subject.vocabulary import GivenVocabulary
 from rasplens.errors import RaspLensError
 from rasplens.model import random_streams
 from rasplens.model.interventions import EdgePart, Subspace, torch_hooks, whole
+from rasplens.model.transformer import AnyModel
 from rasplens.tasks import Task, as_task
 from rasplens.tasks.task import Ids
 
@@ -70,7 +71,7 @@ class Patched:
 
 
 def patch(
-    model: Any,
+    model: AnyModel,
     task: Task | str,
     point: str,
     *,
@@ -107,7 +108,7 @@ def patch(
 
 
 def patch_edges(
-    model: Any,
+    model: AnyModel,
     task: Task | str,
     edges: Sequence[Edge],
     part: EdgePart = "values",
@@ -137,7 +138,7 @@ def patch_edges(
 
 
 def scrub(
-    model: Any,
+    model: AnyModel,
     task: Task | str,
     edges: Sequence[Edge],
     *,
@@ -165,7 +166,7 @@ def scrub(
 
 
 def _studied(
-    model: Any, task: Task, config: CompareConfig | Preset, seed: int, vocabulary: GivenVocabulary | None
+    model: AnyModel, task: Task, config: CompareConfig | Preset, seed: int, vocabulary: GivenVocabulary | None
 ) -> StudiedModel:
     rows = random_streams.rng(seed, "experiment inputs").permutation(len(task.held_out))[
         : get_config(config).n_inputs

@@ -3,6 +3,7 @@
 import inspect
 import itertools
 import reprlib
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from rasplens.learned import CompressedModel
 from rasplens.learned.importers.checkpoint import check_fits
 from rasplens.model import HookedModel, transformer_of
 from rasplens.model.hook_points import EMBEDDED, act_name
+from rasplens.model.transformer import AnyModel, Hooked
 from rasplens.tasks import Task, as_task
 from rasplens.tasks.task import Ids
 
@@ -27,7 +29,7 @@ TRIED = 100
 
 
 def as_studied_model(
-    model: Any, task: Task | str, ids: Ids, vocabulary: GivenVocabulary | None = None
+    model: AnyModel, task: Task | str, ids: Ids, vocabulary: GivenVocabulary | None = None
 ) -> StudiedModel:
     """A model on some inputs of a task.
 
@@ -50,25 +52,34 @@ def as_studied_model(
     if isinstance(model, CompressedModel):
         vocabulary = vocabulary or vocabulary_of(model.compiled, task)
         return StudiedModel(HookedModel(model), task, ids, vocabulary, tuple(model.compiled.heads))
+    hooked: Any = model
     if (transformer := transformer_of(model)) is not None:
         if vocabulary is not None:
             _check_ids(transformer.config, task, vocabulary)
             transformer, vocabulary = narrowed(transformer, task, vocabulary)
-        model = HookedModel(transformer)
-    if not (hasattr(model, "run_with_hooks") and hasattr(model, "hook_dict")):
+        hooked = HookedModel(transformer)
+    if not isinstance(hooked, Hooked):
         what = f"the module {type(model).__name__}" if isinstance(model, torch.nn.Module) else reprlib.repr(model)
         raise RaspLensError(
             "The learned side must be a LearnedModel, Transformer, HookedModel, TransformerBridge, CompiledModel "
             f"or CompressedModel; got {what}. Another torch module is made one by rasplens.learned.adapt."
         )
     if vocabulary is None:
-        _check_fits(model, task)
+        _check_fits(hooked, task)
     else:
-        _check_ids(model.cfg, task, vocabulary)
-    heads = tuple(itertools.product(range(model.cfg.n_layers), range(model.cfg.n_heads)))
-    studied = StudiedModel(model, task, ids, vocabulary or task_vocabulary(task), heads)
+        _check_ids(hooked.cfg, task, vocabulary)
+    heads = tuple(itertools.product(range(hooked.cfg.n_layers), range(hooked.cfg.n_heads)))
+    studied = StudiedModel(hooked, task, ids, vocabulary or task_vocabulary(task), heads)
     layers = range(studied.n_layers)
     wanted = [act_name(name, layer) for name in ("pattern", "z", "resid_post") for layer in layers] + [EMBEDDED]
+    _check_runs(hooked, wanted)
+    if not isinstance(hooked, HookedModel):
+        check_live(hooked, studied.on(task.held_out[:1]).tokens.to(studied.device), wanted)
+    return _with_padding(studied)
+
+
+def _check_runs(model: Any, wanted: Sequence[str]) -> None:
+    """Raises where a model lacks a hook point, or cannot be run as comparisons do."""
     if missing := [point for point in wanted if point not in model.hook_dict]:
         raise RaspLensError(f"The model has no hook point {missing[0]!r}, which comparisons read and edit.")
     parameter = next(model.parameters())
@@ -83,9 +94,6 @@ def as_studied_model(
         raise RaspLensError(
             "The model is in training mode: its dropout makes answers random. Call its eval() first."
         )
-    if not isinstance(model, HookedModel):
-        check_live(model, studied.on(task.held_out[:1]).tokens.to(studied.device), wanted)
-    return _with_padding(studied)
 
 
 def _with_padding(studied: StudiedModel) -> StudiedModel:
@@ -109,7 +117,7 @@ def _with_padding(studied: StudiedModel) -> StudiedModel:
     return replace(studied, padding=padding)
 
 
-def _known_vocabulary(model: Any, task: Task, given: GivenVocabulary | None) -> Vocabulary | None:
+def _known_vocabulary(model: object, task: Task, given: GivenVocabulary | None) -> Vocabulary | None:
     """A vocabulary for the task; None if the model's is the task's own, or says itself what it is."""
     if given is None:
         prefix = getattr(model, "prefix", ())

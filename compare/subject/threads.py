@@ -33,7 +33,7 @@ def few_threads(*models: Any) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _width(model: Any) -> int:
+def _width(model: object) -> int:
     """Return the width of a model's residual stream; 0 for what is no model."""
     transformer = transformer_of(model)
     config = getattr(model, "cfg", None) if transformer is None else transformer.config

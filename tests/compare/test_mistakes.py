@@ -166,6 +166,6 @@ def test_token_ids_are_whole_numbers(compiled, ids):
         HookedModel(compiled.transformer)(ids)
 
 
-def test_a_torch_module_is_adapted_first(compiled, task):
+def test_a_torch_module_is_adapted_first(compiled, task, unchecked):
     with pytest.raises(RaspLensError, match=r"got the module _Module\. .* rasplens\.learned\.adapt"):
         compare(compiled, _Module(lambda ids: ids), task=task)

@@ -232,7 +232,7 @@ def test_a_claim_that_makes_no_sense_is_refused_in_one_line(kind, induction, tas
     assert "\n" not in str(refused.value)
 
 
-def test_the_program_comes_first_as_in_compare(induction, noise, task):
+def test_the_program_comes_first_as_in_compare(induction, noise, task, unchecked):
     for claim in (assert_implements, lambda p, m, t: assert_variable_encoded(p, m, "previous", t)):
         with pytest.raises(RaspLensError, match="turn them round"):
             claim(noise, induction, task)
