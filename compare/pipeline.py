@@ -25,7 +25,7 @@ from rasplens.errors import RaspLensError
 from rasplens.tasks import Task, as_task
 
 STAGES = (*(kind.name for kind in CLAIMS), *DESCRIBED)
-"""What `progress` is called with, in order."""
+"""The names that `progress` is called with, in order."""
 
 
 def compare(

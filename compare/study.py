@@ -53,7 +53,7 @@ class Study:
 
     @property
     def task(self) -> Task:
-        """What both are asked."""
+        """The task that both models are asked."""
         return self.scored.task
 
     @property
