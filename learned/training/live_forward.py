@@ -229,9 +229,9 @@ class _Layer:
         return scores / self.config.attn_scale
 
     def _offset(self, letter: str, positions: Positions) -> jax.Array:
-        """Return the part of queries or keys that does not depend on the stream: bias and positions.
+        """Return the part of queries or keys apart from the stream, `[head, position, d_head]`.
 
-        `[head, position, d_head]`.
+        It is the bias, and what positions add to queries and keys alone.
         """
         config, bias = self.config, self._bias(f"b_{letter}")
         offset = jnp.zeros((config.n_heads, len(positions), config.d_head), self.weights["embed.W_E"].dtype)
