@@ -1,4 +1,4 @@
-"""Descriptions of two models beside the claims, which decide nothing: five axes of evidence, and tidy tables."""
+"""Evidence on two models that decides nothing, beside the claims: five axes, and tidy tables."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -53,7 +53,7 @@ class Study:
 
     @property
     def task(self) -> Task:
-        """The task that both models are asked."""
+        """The task that the program and the model are asked."""
         return self.scored.task
 
     @property

@@ -155,7 +155,7 @@ def at_all_positions(config: Config, mask: np.ndarray, positions: tuple[int, ...
 
 
 def read_in_full(stream: live._Embedded, matrices: jax.Array, positions: tuple[int, ...]) -> jax.Array:
-    """Return the readings that tables of the first layer are for, computed at every position instead."""
+    """Return the stream times matrices, computed at every position instead of looked up in tables."""
     return live._Computed(stream.at(positions), positions).read(matrices, positions)
 
 

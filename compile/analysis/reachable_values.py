@@ -121,7 +121,7 @@ def values_read(
 
 @dataclass(frozen=True, eq=False)
 class _Analysis:
-    """The analysis of the nodes before one."""
+    """The state of an analysis: the nodes so far, and which values meet."""
 
     space: InputSpace
     limits: CompileLimits

@@ -60,7 +60,7 @@ class _Batch:
     def noting_failures(self, found: Int[np.ndarray, "#batch ..."]) -> Int[np.ndarray, "#batch ..."]:
         """Note failures, and return the codes with `UNDEFINED` in their place.
 
-        A failure on a key that no query sees counts for the sequence alone.
+        A failure on a pair that is not visible counts for the sequence alone.
         """
         fails = found == FAILS
         if fails.any():

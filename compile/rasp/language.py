@@ -355,7 +355,7 @@ class Where(SOp):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Full(SOp):
-    """A constant: one value at every position."""
+    """An s-op with one value at every position."""
 
     fill: Value
 

@@ -46,7 +46,7 @@ def _show(title: str, headings: list[str], rows: list[list[object]], json: bool)
 
 
 def _summary(build: object) -> str:
-    """Return what a task asks: the first line about the module of the function that builds it."""
+    """Return what a task asks, by the first line of its builder's module."""
     module = inspect.getmodule(build)
     text = inspect.getdoc(module) if module is not None else None
     return (text or "").split("\n")[0].partition(" (")[0].rstrip(".:")

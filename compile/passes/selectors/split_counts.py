@@ -156,7 +156,7 @@ def _count(node: BosAttentionNode, selector: int, rewriting: Rewriting) -> int:
 
 
 def _counted(node: BosAttentionNode) -> list[int]:
-    """Return the number of keys that is counted, by the code of the attention on BOS."""
+    """Return the number of counted keys, by the code of the attention on BOS."""
     return [round(1 / share) - 1 for share in node.values]
 
 
