@@ -32,7 +32,7 @@ from rasplens.tasks.task import NOT_ASKED, Ids
 
 @dataclass(frozen=True)
 class Route(Subject):
-    """A claim on the routes that information takes between positions, or on what decides them."""
+    """The subject of a claim on routes between positions, or on what decides them."""
 
     level = "routes"
 

@@ -86,7 +86,7 @@ def readings(studied: StudiedModel) -> dict[str, Readings]:
     generator = torch.Generator().manual_seed(SEED)
 
     def back(values: Sequence[torch.Tensor], sizes: Sequence[float]) -> torch.Tensor:
-        """Return the gradient of random sums of values in the stream: `[input, ctx, d_model]`."""
+        """Return the gradient of a random sum of values with respect to the stream: `[input, ctx, d_model]`."""
         drawn = [torch.randn(value.shape, generator=generator, dtype=value.dtype) for value in values]
         weights = [weight / size for weight, size in zip(drawn, sizes, strict=True)]
         (seen,) = torch.autograd.grad(values, [changed], weights, retain_graph=True, allow_unused=True)
