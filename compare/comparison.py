@@ -1,4 +1,4 @@
-"""What a comparison found: tidy tables, each score beside its control."""
+"""The result of a comparison: tidy tables, each score beside its control."""
 
 import json
 from collections.abc import Mapping
@@ -154,7 +154,7 @@ class Comparison:
 
     @classmethod
     def load(cls, path: str | Path) -> "Comparison":
-        """What `save` wrote.
+        """Read the comparison that `save` wrote.
 
         Raises:
             StorageError: If there is no such file, it was changed, or holds no comparison of this version.

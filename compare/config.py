@@ -120,7 +120,7 @@ PRESETS: Mapping[str, CompareConfig] = {
         bootstrap_draws=2_000,
     ),
 }
-"""What most comparisons want, by name: less time, the default, or more precision."""
+"""The configs that most comparisons want, by name: less time, the default, or more precision."""
 
 
 def get_config(config: CompareConfig | Preset, **changes: int) -> CompareConfig:

@@ -1,4 +1,4 @@
-"""What describes two models beside the claims and decides nothing: five axes of evidence, and tidy tables."""
+"""Evidence on two models that decides nothing, beside the claims: five axes, and tidy tables."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ STAGES = "residual subspaces", "attention", "edge ablations", "tables"
 
 @dataclass(frozen=True, eq=False)
 class Descriptions:
-    """What describes two models.
+    """The evidence that describes two models and decides nothing.
 
     Attributes:
         axes: The evidence on one scale.

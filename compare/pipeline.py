@@ -25,7 +25,7 @@ from rasplens.model.transformer import AnyModel
 from rasplens.tasks import Task, as_task
 
 STAGES = (*(kind.name for kind in CLAIMS), *DESCRIBED)
-"""What `progress` is called with, in order."""
+"""The names that `progress` is called with, in order."""
 
 
 def compare(

@@ -54,7 +54,7 @@ class Study:
 
     @property
     def task(self) -> Task:
-        """What both are asked."""
+        """The task that the program and the model are asked."""
         return self.scored.task
 
     @property

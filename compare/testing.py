@@ -53,8 +53,8 @@ SHOWN = 5
 """Edges that a message lists."""
 
 Rule = Selector | Callable[[int, int, Sequence[Value]], bool] | Callable[[int, int], bool]
-"""What a head is to attend to: a selector, or a function of key position, query position and, if it likes, the
-tokens."""
+"""The rule that a head is to attend by: a selector, or a function of key position, query position and, if it
+likes, the tokens."""
 
 Position = int | str
 """One of a task's positions, by its place or its name."""
@@ -349,7 +349,7 @@ def _studied(
 
 
 def _selected(rule: Rule, studied: StudiedModel) -> Bool[np.ndarray, "input query key"]:
-    """What a rule selects, of what the task lets each position see; nothing where it is undefined."""
+    """Return the keys that a rule selects, of those the task lets each query see; none where it is undefined."""
     task = studied.task
     if not (isinstance(rule, Selector) or (callable(rule) and not isinstance(rule, SOp))):
         raise TypeError(f"The rule must be a selector or a function of key, query and tokens; got {rule!r}.")

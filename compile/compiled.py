@@ -151,7 +151,7 @@ class CompiledModel(Anatomy):
         return circuit(self, granularity, positions, limits)
 
     def reparametrised(self, change: Reparametrisation) -> "CompiledModel":
-        """The same model in other weights; `rasplens.model.disguise` calls it.
+        """Return the model in other weights; `rasplens.model.disguise` calls it.
 
         Its variables are read from the new residual stream, and its heads and neurons are those of the twin: each
         neuron by itself, as a disguise takes them apart.

@@ -36,7 +36,7 @@ Residual = Float[np.ndarray, "batch pos d_model"]
 
 @dataclass(frozen=True)
 class CircuitPart:
-    """What reads from or writes to the residual stream.
+    """A part of the model that reads from or writes to the residual stream.
 
     Attributes:
         name: `"L0H1"` for a head, `"L0 hist"` for the neurons of a variable, or an embedding or the logits.

@@ -193,7 +193,7 @@ class Graph:
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """What a variable can be.
+    """The domain of a variable: the values that it can have.
 
     Attributes:
         values: Its values; a value's place is its code. Numbers held as such are in ascending order.

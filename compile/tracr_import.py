@@ -50,7 +50,7 @@ class TracrModel:
         return np.array([[self.input_ids[token] for token in (self.bos, *tokens)] for tokens in sequences])
 
     def __call__(self, tokens: Sequence[Value]) -> list[Value]:
-        """What the model answers at every position; Tracr's models know no undefined values."""
+        """Return the model's answer at every position; Tracr's models know no undefined values."""
         logits = self.transformer(self.encode([tokens]))[0, 1:]
         if self.output_values is None:
             return [float(number) for number in logits[:, 0]]

@@ -106,7 +106,7 @@ class Variable:
 
     @property
     def projector(self) -> Float[np.ndarray, "d_model d_model"]:
-        """What to multiply a residual stream by for the part of it that lies along its directions."""
+        """The matrix that projects a residual stream onto the variable's directions."""
         return self.subspace.read @ self.subspace.write.T
 
     @property
@@ -125,7 +125,7 @@ class Variable:
         return f"<Variable {self.name!r}: {self.encoding.value}, {len(self.values)} values, {place}>"
 
     def in_basis(self, change: ChangeOfBasis) -> "Variable":
-        """The same variable where the residual stream has another basis."""
+        """Return the variable where the residual stream has another basis."""
         place = self.place if not change.is_turned else _turned(self.place, change)
         return replace(self, columns=change.reads @ self.columns, place=place)
 

@@ -135,7 +135,7 @@ def verify(
 
 @dataclass(frozen=True, eq=False)
 class _Outcome:
-    """What the program says on some sequences of one length, and the model.
+    """The answers of the program and of the model on some sequences of one length.
 
     Attributes:
         compiled: The model.
@@ -172,7 +172,7 @@ class _Outcome:
         return [None if code == NO_CODE else values[code] for code in codes]
 
     def expected(self, row: int) -> list[Value] | None:
-        """What the program says on one of the sequences, by the plain interpreter; None where it is undefined.
+        """Return the program's answers on one sequence, by the plain interpreter; None where it is undefined.
 
         Raises:
             RaspLensError: If the program does not always say the same.

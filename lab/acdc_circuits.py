@@ -41,7 +41,7 @@ PUBLISHED = {
 public code); `edge-pruning` stands beside its subnetwork probing."""
 
 CIRCUITS = "circuit by zero ablation", "by the program", "of it what varies"
-"""What is taken for the truth."""
+"""The definitions of a true circuit."""
 
 BREAKS = 1e-6
 """From which damage on, a squared distance, zero ablation of an edge breaks something."""

@@ -139,7 +139,7 @@ def tables(
     keep: Kept = inline,
     section: str = "",
 ) -> str:
-    """What is written: the measures, the families, the pairs that are not right, those that are not told apart."""
+    """Return the text to write: measures, families, pairs that are not right, those that are not told apart."""
     told = is_told_apart(frame)
     right = ((frame["verdict"] == IMPLEMENTS) == frame["same"]) & (frame["verdict"] != UNKNOWN)
     wrong = frame[told & ~right]
@@ -167,7 +167,7 @@ SAME_VARIABLES = {
     "recognised": ("models with a program's variables that are said to have them", "≥ 95 %"),
     "false_does_not": ("that are said not to implement it", "0"),
 }
-"""The same of models that were trained by SIIT."""
+"""The measures of models that were trained by SIIT: what each counts, and what is to be reached."""
 
 
 def siit_tables(
@@ -178,7 +178,7 @@ def siit_tables(
     keep: Kept = inline,
     section: str = "",
 ) -> str:
-    """What is written of models that were trained by SIIT: every pair, because little of them is known."""
+    """Return the text on models that were trained by SIIT: every pair, because little of them is known."""
     found = same_variables(frame)
     rows = [[text, f"{100 * found[name]:.2f} %", goal] for name, (text, goal) in SAME_VARIABLES.items()]
     trained = frame[frame["model"] != "itself"]

@@ -1,4 +1,4 @@
-"""What a comparison costs: seconds, memory, and edge ablations beside one hooked forward pass for each edge.
+"""The cost of a comparison: seconds, memory, and edge ablations beside one hooked forward pass for each edge.
 
 python -m lab.compare --write docs/comparison-speed.md
 """

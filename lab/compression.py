@@ -1,4 +1,4 @@
-"""What compression keeps of programs, in four parts, each with a place of its own on the page.
+"""Measures what compression keeps of programs, in four parts, each with a place of its own on the page.
 
 python -m lab.compression fast --write docs/compression.md                        # the published findings
 python -m lab.compression starts --write docs/compression.md                      # one finding, six seeds
@@ -88,7 +88,7 @@ def measured(arguments: argparse.Namespace) -> str:
 
 
 def starts(arguments: argparse.Namespace) -> str:
-    """What becomes of the target of `sort_unique` from one random first map and from another."""
+    """Return the table of `sort_unique`'s target, compressed from several random first maps."""
     job = Job("lab.compression:started", {"seeds": list(SEEDS), "d": DETAILS_OF["sort_unique"][0]})
     frame = swept([job], arguments)
     rows = [
@@ -161,7 +161,7 @@ def finding(part: str, number: int) -> dict[str, str]:
 
 
 def of_features(model: CompressedModel) -> str:
-    """What became of every feature."""
+    """Return the table of every feature's fate."""
     features = evaluate(model).features
     rows = [
         [row.feature, f"{row.kept:.2f}", row.partner, f"{row.cosine:.2f}", row.fate]

@@ -1,4 +1,4 @@
-"""What the learned models implement: the shipped ones, and published checkpoints where there are any.
+"""Findings on the learned models: the shipped ones, and published checkpoints where there are any.
 
 python -m lab.findings --write docs/findings.md
 python -m lab.findings --checkpoint sort=FILE --checkpoint compression=FILE --write docs/findings.md

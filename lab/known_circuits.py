@@ -1,4 +1,4 @@
-"""What benchmarks of methods have in common: models whose circuit is known, one job for each."""
+"""The jobs that benchmarks of methods share: models whose circuit is known, one job for each."""
 
 import argparse
 from collections.abc import Iterator

@@ -47,7 +47,7 @@ PROTOCOLS = {
     "loss, stairs": Protocol(metric="loss", curve="stairs"),
     "loss, signed, stairs": Protocol(metric="loss", absolute=False, curve="stairs"),
 }
-"""What is changed of the default, one thing at a time, but for what is added to the loss."""
+"""Protocols that differ from the default in one thing at a time, but for what is added to the loss."""
 
 FLOORS = {f"floor {floor:g}": Protocol(floor=floor) for floor in (0.0, 1e-9, 1e-6, 1e-3)}
 """From which share of the largest score on scores are told apart."""
@@ -142,7 +142,7 @@ def asked(programs_of: str, has_logits: bool) -> list[tuple[Collection[str], Map
 
 
 def tables(found: pd.DataFrame, seed: int, is_published: bool) -> str:
-    """What is written; beside published figures if the programs are those of the paper."""
+    """Return the text to write; beside published figures if the programs are those of the paper."""
     done = found[found["method"].notna()]
     default = done[done["protocol"] == DEFAULT]
     parts = [

@@ -1,4 +1,4 @@
-"""What benchmarks measure: short tables between a page's markers, long ones as CSV."""
+"""The output of benchmarks: short tables between a page's markers, long ones as CSV."""
 
 import subprocess
 from collections.abc import Callable, Sequence

@@ -52,7 +52,7 @@ SHARP = 50.0
 N_RANDOM = 20
 
 MINUTES, GIB = 20, 8
-"""What is to be reached."""
+"""The minutes and GiB to stay below."""
 
 
 def main() -> None:
@@ -139,7 +139,7 @@ def model(seed: int) -> Transformer:
 
 
 def one(seed: int, config: str) -> dict[str, object]:
-    """What the comparison says of the model of a seed, where it found the program's parts, and what it took."""
+    """Compare the model of a seed: the verdict, where the program's parts were found, and what it took."""
     task = get_task("induction")
     compiled = compile_program(task.programs["induction"], task.vocab, task.n_ctx, mask=task.visible)
     asked, began = model(seed), time.perf_counter()

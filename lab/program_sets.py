@@ -177,4 +177,4 @@ def shape_of(shape: str, name: str, compiled: CompiledModel) -> Architecture:
 
 
 SHAPES = "ordinary", "LN", "narrow"
-"""What `shape_of` knows."""
+"""The shapes that `shape_of` knows."""

@@ -117,7 +117,7 @@ def trained(programs_of: str, name: str, shape: str, recipe: dict[str, float], s
 
 
 def compared(programs_of: str, name: str, stored: str, config: Preset, seed: int) -> Row:
-    """What a comparison says of a stored model, and of the compiled one itself."""
+    """Return the verdict on a stored model, and whether variables can be tested in the compiled one itself."""
     task, reference = compiled_task(programs_of, name)
     said, itself = (
         compare(reference, one, task=task, config=config, seed=seed).verdict

@@ -188,7 +188,7 @@ def coverage(config: str) -> str:
 
 
 PARTS: Mapping[str, Callable[[str], str]] = {"symmetries": symmetries, "seeds": seeds, "coverage": coverage}
-"""What is measured, by the names of the page's markers."""
+"""The measurements, by the names of the page's markers."""
 
 if __name__ == "__main__":
     main()

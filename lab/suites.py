@@ -25,7 +25,7 @@ from lab.page import show, table
 HERE = Path(__file__).parents[1]
 
 SUITES = {"fast": ["pytest"], "slow": ["pytest", "-m", "slow"]}
-"""What is typed for each."""
+"""The command of each suite."""
 
 HEADINGS = ["suite", "ratio", "here", "work", "the other", "work", "tests here", "the other's"]
 

@@ -1,4 +1,4 @@
-"""What a thousand comparisons cost, and how that falls with the number of processes: all in one run.
+"""The cost of a thousand comparisons, and how it falls with the number of processes: all in one run.
 
 python -m lab.sweeps --write docs/howto/many-models.md
 """

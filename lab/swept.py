@@ -1,4 +1,4 @@
-"""What benchmarks with many jobs have in common: where results are kept, how many processes, and a bar."""
+"""The set-up of benchmarks with many jobs: where results are kept, how many processes, and a bar."""
 
 import argparse
 import sys
@@ -32,7 +32,7 @@ def swept(jobs: Iterable[Job], arguments: argparse.Namespace) -> pd.DataFrame:
 
 
 def chosen(only: str, known: Iterable[str], what: str) -> list[str]:
-    """What `--only` asks for, with commas; everything by default."""
+    """Return the names that `--only` asks for, with commas; all by default."""
     names = list(known)
     asked = only.split(",") if only else names
     if unknown := [name for name in asked if name not in names]:

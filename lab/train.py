@@ -155,7 +155,7 @@ def at_all_positions(config: Config, mask: np.ndarray, positions: tuple[int, ...
 
 
 def read_in_full(stream: live._Embedded, matrices: jax.Array, positions: tuple[int, ...]) -> jax.Array:
-    """What the tables of the first layer are looked up for, computed at every position."""
+    """Return the stream times matrices, computed at every position instead of looked up in tables."""
     return live._Computed(stream.at(positions), positions).read(matrices, positions)
 
 
@@ -266,7 +266,7 @@ def eager_steps(task: Task, recipe: Recipe) -> Callable[[], float]:
 
 
 def hooked_transformer_steps(task: Task, recipe: Recipe) -> dict[str, Callable[[], float]]:
-    """The same on TransformerLens's own `HookedTransformer`, where there is one that can express the model."""
+    """Return the published loop on TransformerLens's `HookedTransformer`, where it can express the model."""
     architecture = recipe.architecture
     try:
         from transformer_lens import HookedTransformer, HookedTransformerConfig

@@ -43,7 +43,7 @@ def scored(programs_of: str, name: str, made: str, seed: int, stored: str | None
 
 
 def tables(found: pd.DataFrame, seed: int) -> str:
-    """What is written: a model's variables count as one, the mean over them."""
+    """Return the text to write: a model's variables count as one, the mean over them."""
     done = found[found["method"].notna()]
     by_model = done.groupby(["program", "kind", "method"], sort=False)[list(MEASURES)].mean().reset_index()
     n_variables = len(done.groupby(["program", "variable"]))

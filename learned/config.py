@@ -1,4 +1,4 @@
-"""What of a training users may want to change that is neither the model nor its recipe."""
+"""Settings of a training that are neither the model nor its recipe."""
 
 from dataclasses import dataclass
 

@@ -99,7 +99,7 @@ def distill(
 
 
 def _untrained(teacher: Transformer, seed: int) -> Transformer:
-    """What the student starts from: of the teacher's shape, with more neurons."""
+    """Return the untrained student: of the teacher's shape, with more neurons."""
     start = untrained_like(replace(teacher.config, d_mlp=WIDER * teacher.config.d_mlp), teacher.mask, seed)
     shapes = {name: shape for name, shape in bias_shapes(start.config).items() if name in teacher.weights}
     zeros = {name: np.zeros(shape, dtype=np.float32) for name, shape in shapes.items()}
@@ -163,7 +163,7 @@ def _interchanged(stream: jax.Array, projectors: jax.Array, key: jax.Array) -> j
 
 
 def _observer(model: Transformer) -> Callable[..., Activations]:
-    """What there is to match, from weights and tokens; behind a state of the stream, if that is given."""
+    """Return a function from weights and tokens to the activations to match, or those behind a given stream."""
     mask, config = jnp.asarray(model.mask), model.config
 
     def observe(

@@ -1,4 +1,4 @@
-"""What can go wrong in training."""
+"""Errors of training."""
 
 from rasplens.errors import RaspLensError
 

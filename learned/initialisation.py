@@ -75,7 +75,7 @@ def _n_weights(config: Config) -> int:
 
 
 def _start(config: Config, name: str, shape: tuple[int, ...], drawn: np.ndarray) -> np.ndarray:
-    """What a weight starts as: drawn, but for those that start at a constant."""
+    """Return the first value of a weight: drawn, but for those that start at a constant."""
     if name in config.frozen:
         return np.broadcast_to(np.eye(shape[1], shape[2]), shape)
     if name.endswith((".smear", ".b")):

@@ -1,4 +1,4 @@
-"""What the numbers of a recipe may be: an interval for each field, checked by one rule."""
+"""Intervals of a recipe's numbers: one for each field, checked by one rule."""
 
 from collections.abc import Mapping
 from dataclasses import fields

@@ -32,7 +32,7 @@ class LearnedModel:
 
     @property
     def history(self) -> list[dict[str, Any]]:
-        """What training reported, chunk by chunk; empty for imported models."""
+        """The reports of training, chunk by chunk; empty for imported models."""
         return self.provenance.get("history", [])
 
     @property

@@ -48,7 +48,7 @@ def read_siit_recipe(path: str | Path) -> tuple[SIITRecipe, Architecture | None]
 
 
 def _read(path: str | Path) -> tuple[dict[str, Any], Architecture | None]:
-    """What a file has beside the table `architecture`, and that."""
+    """Read a recipe file: its values, and apart from them its table `architecture`, if it has one."""
     try:
         values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:

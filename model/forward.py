@@ -123,7 +123,7 @@ def forward_from(
 
 @dataclass(frozen=True)
 class _Model:
-    """What every part of one forward pass reads."""
+    """The arguments of one forward pass that every part of it reads."""
 
     weights: Mapping[str, Array]
     mask: Array
@@ -141,7 +141,7 @@ class _Model:
         return residual[..., used], self.weights[name][..., used, :]
 
     def written(self, value: Array, name: str, weight: Array) -> Array:
-        """What a weight, `[width, d_model]`, writes to the stream."""
+        """Multiply a value by a weight that writes to the stream, `[width, d_model]`."""
         if (used := self.used.get(name)) is None:
             return value @ weight
         part, xp = value @ weight[:, used], self.xp
@@ -164,7 +164,7 @@ def normalized(
     hook: Hook = no_hook,
     xp: ModuleType = np,
 ) -> Array:
-    """What a layer norm, such as `"ln_final"`, makes of the residual stream; itself, if the config has none."""
+    """Apply a layer norm, such as `"ln_final"`, to the residual stream; no change, if the config has none."""
     if config.normalization == "none":
         return residual
     centred = residual - xp.mean(residual, axis=-1, keepdims=True)
@@ -203,7 +203,7 @@ def _behind_heads(model: _Model, layer: int, residual: Array, gathered: Array | 
 
 
 def _attention_inputs(model: _Model, layer: int, residual: Array) -> tuple[Array, Array, Array]:
-    """What queries, keys and values read: one and the same, or each head a copy, `[batch, pos, head, d_model]`."""
+    """Return the inputs of queries, keys and values: all one, or a copy a head, `[batch, pos, head, d_model]`."""
     norm = f"blocks.{layer}.ln1"
     if not model.split:
         read = model.normalized(norm, residual)
@@ -216,7 +216,7 @@ def _attention_inputs(model: _Model, layer: int, residual: Array) -> tuple[Array
 
 
 def _gathered(model: _Model, layer: int, read: tuple[Array, Array, Array], position: Array | None) -> Array:
-    """What each head of a layer takes from where it attends: `[batch, pos, head, d_head]`."""
+    """Return `z`, what each head gathers: the attention-weighted sum of values, `[batch, pos, head, d_head]`."""
     name, hook, xp = f"blocks.{layer}.attn.", model.hook, model.xp
     query, key, value = read
     if model.config.positions == "shortformer" and position is not None:
@@ -244,7 +244,7 @@ def _gathered(model: _Model, layer: int, read: tuple[Array, Array, Array], posit
 
 
 def _attention_output(model: _Model, layer: int, gathered: Array) -> Array:
-    """What the heads of a layer write together: `[batch, pos, d_model]`."""
+    """Return the output of the heads together, with the bias: `[batch, pos, d_model]`."""
     name, xp = f"blocks.{layer}.attn.", model.xp
     output = model.weights[f"{name}W_O"]
     if model.per_head:
@@ -269,7 +269,7 @@ def _project(model: _Model, name: str, letter: str, residual: Array) -> Array:
 
 
 def _mlp(model: _Model, layer: int, residual: Array) -> Array:
-    """What the MLP of a layer writes: `[batch, pos, d_model]`."""
+    """Return the output of a layer's MLP: `[batch, pos, d_model]`."""
     name, hook, xp = f"blocks.{layer}.mlp.", model.hook, model.xp
     seen, weight = model.read(residual, f"{name}W_in")
     pre = hook(f"{name}hook_pre", model.plus_bias(seen @ weight, f"{name}b_in"))
@@ -278,7 +278,7 @@ def _mlp(model: _Model, layer: int, residual: Array) -> Array:
 
 
 def activated(pre: Array, activation: str, xp: ModuleType = np) -> Array:
-    """What neurons make of what they read.
+    """Apply the activation function of the neurons.
 
     Source: Hendrycks and Gimpel 2016, "Gaussian Error Linear Units", with its approximation by tanh ("gelu_new").
     """
@@ -294,7 +294,7 @@ def activated(pre: Array, activation: str, xp: ModuleType = np) -> Array:
 
 
 def _activated_in_torch(pre: Array, activation: str) -> Array:
-    """The same in one step each, which of a model as large as GPT-2 saves a fifth of a pass."""
+    """Apply the activation function by one operation of torch, which for GPT-2's size saves a fifth of a pass."""
     from torch.nn import functional
 
     if activation in ("gelu", "gelu_new"):

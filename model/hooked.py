@@ -25,7 +25,7 @@ WRITING = "attn.W_O", "mlp.W_out"
 """How the names of weights end that read the residual stream, and of those that write to it."""
 
 ReturnType = Literal["logits", "loss", "both"] | None
-"""What a forward pass returns, as in TransformerLens: None leaves out nothing but the return."""
+"""The return value of a forward pass, as in TransformerLens: None leaves out nothing but the return."""
 
 
 class HookedModel(HookedRootModule):

@@ -23,7 +23,7 @@ from rasplens.model.forward import Array, Hook
 from rasplens.model.hook_points import act_name
 
 EdgePart = Literal["values", "keys", "queries", "attention"]
-"""What of an edge is patched; "attention" takes the edge away, and the rest of its row keeps its proportions."""
+"""The part of an edge that is patched; "attention" removes it, and the rest of its row keeps its proportions."""
 
 LETTERS: Final[Mapping[EdgePart, str]] = {"values": "v", "keys": "k", "queries": "q"}
 """Whose hook points a part of an edge is read at."""

@@ -101,7 +101,7 @@ class Transformer:
         return self.weights["unembed.W_U"]
 
     def astype(self, dtype: type | str | np.dtype) -> "Transformer":
-        """The same transformer with its weights in another floating-point dtype."""
+        """Return the transformer with its weights in another floating-point dtype."""
         return Transformer(self.config, {k: v.astype(dtype) for k, v in self.weights.items()}, self.mask)
 
     def __call__(self, tokens: Int[np.ndarray, "batch pos"]) -> Float[np.ndarray, "batch pos d_vocab_out"]:

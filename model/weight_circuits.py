@@ -140,7 +140,7 @@ def _head_weight(model: Transformer, layer: int, head: int, letter: str) -> Floa
 def _embedding_projections(
     model: Transformer, layer: int, head: int, letter: str
 ) -> tuple[Float[np.ndarray, "d_vocab d_head"], Float[np.ndarray, "n_ctx d_head"]]:
-    """What the token embedding and the position contribute to a head's queries or keys."""
+    """Return the terms of the token embedding and of the position in a head's queries or keys."""
     config = model.config
     weight = _head_weight(model, layer, head, letter)
     if config.positions in ("learned", "shortformer"):

@@ -40,10 +40,10 @@ class _SaidOnce(typer.core.TyperCommand):
 command = partial(app.command, cls=_SaidOnce)
 
 FLAG = ""
-"""What stands behind an option that takes no value, in help."""
+"""The metavar in help of an option that takes no value."""
 
 LARGEST = 2**63 - 1
-"""What a seed may be: results keep it as a number of 64 bits."""
+"""The largest seed: results keep it as a number of 64 bits."""
 
 MOST, MOST_MODELS = 10_000_000, 10_000
 """Inputs and models that a command takes at most; more would fill the memory before anything is said."""
@@ -55,7 +55,7 @@ OUTPUTS = "out", "export"
 """Parameters of commands that name what is written; the others name what is read."""
 
 AFTER = "A training goes on where it was when the same command is run again; anything else starts afresh."
-"""What is said after Ctrl-C."""
+"""The message after Ctrl-C."""
 
 
 def _be_quiet(is_quiet: bool) -> None:
@@ -78,7 +78,7 @@ class Preset(StrEnum):
 
 
 class PartialName(StrEnum):
-    """What to do about inputs on which a program is undefined."""
+    """The choices for inputs on which a program is undefined."""
 
     forbid = "forbid"
     allow = "allow"
@@ -478,7 +478,7 @@ class KindName(StrEnum):
 
 
 class AblationName(StrEnum):
-    """What an ablated edge carries."""
+    """The values that an ablated edge can carry."""
 
     resample = "resample"
     mean = "mean"
@@ -486,7 +486,7 @@ class AblationName(StrEnum):
 
 
 class MetricName(StrEnum):
-    """What counts as damage."""
+    """The measures of damage."""
 
     kl = "kl"
     loss = "loss"
@@ -737,7 +737,7 @@ def _declared(
     normalization: NormalizationName | None,
     attn_scale: float | None,
 ) -> Any:
-    """What is said of a state dict, because its shapes do not tell."""
+    """Return the settings declared for a state dict, which its shapes do not tell."""
     from rasplens.learned.importers.readings import Declared
 
     words = [None if name is None else name.value for name in (positions, activation, normalization)]

@@ -62,7 +62,7 @@ class Rate:
 
 
 def training_report(advance: Advance, steps: int, n_models: int = 1) -> Callable[[Any], None]:
-    """What `train` calls: it shows the loss, the accuracy and the time left of a training of so many steps."""
+    """Return the callback of `train`: it shows loss, accuracy and time left of a training of so many steps."""
     rate = Rate(steps)
 
     def report(now: Any) -> None:
@@ -73,14 +73,14 @@ def training_report(advance: Advance, steps: int, n_models: int = 1) -> Callable
 
 
 def comparison_report(advance: Advance, name: str = "comparing") -> Callable[[str], None]:
-    """What `compare` and `rank` call: it shows which stage of a comparison begins."""
+    """Return the callback of `compare` and `rank`: it shows which stage of a comparison begins."""
     from rasplens.compare.pipeline import STAGES
 
     return lambda stage: advance(f"{name}: {stage}", STAGES.index(stage), len(STAGES))
 
 
 def sweep_report(advance: Advance) -> Callable[[Any], None]:
-    """What `sweep` calls: it shows how many jobs failed, and the time left."""
+    """Return the callback of `sweep`: it shows how many jobs failed, and the time left."""
 
     def report(now: Any) -> None:
         failed = f"{now.failed} failed  " if now.failed else ""

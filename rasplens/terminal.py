@@ -1,4 +1,4 @@
-"""What commands print: tables for people, JSON for scripts."""
+"""The output of commands: tables for people, JSON for scripts."""
 
 import json
 from collections.abc import Sequence

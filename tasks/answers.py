@@ -1,4 +1,4 @@
-"""What each kind of model says on inputs: a program its values, a compiled model its own, others their logits."""
+"""Answers of each kind of model: the values of a program, those of a compiled model, or the logits of others."""
 
 import reprlib
 from collections.abc import Sequence

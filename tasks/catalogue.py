@@ -17,7 +17,7 @@ TASKS: Mapping[str, Callable[..., Task]] = {
     "compression_notebook": compression_notebook,
     "induction": induction,
 }
-"""What builds each task; see the functions for their sizes."""
+"""The function that builds each task; see there for its sizes."""
 
 
 def get_task(name: str, **sizes: int) -> Task:

@@ -1,4 +1,4 @@
-"""What a model writes when it goes on from a prompt, token by token."""
+"""Completions of a prompt by a model, token by token."""
 
 from collections.abc import Callable
 

@@ -21,7 +21,7 @@ LARGEST = float(np.finfo(np.float32).max)
 
 
 def logit_table(readout: Readout, outputs: Sequence[Value]) -> Float[np.ndarray, "answer logit"] | None:
-    """What the logits of each answer should be: 1 for its labels, or its value; None where each has its own.
+    """Return the logits that each answer should have: 1 for its labels, or its value; None where each has its own.
 
     Raises:
         RaspLensError: If the answers are no tuples of labels, or no numbers.

@@ -1,4 +1,4 @@
-"""What a model is asked to do: inputs, where the loss is read, what is right there."""
+"""A task: its inputs, where the loss is read, and what is right there."""
 
 import hashlib
 import math
@@ -125,7 +125,7 @@ class Task:
 
     @cached_property
     def logit_table(self) -> Float[np.ndarray, "answer logit"] | None:
-        """What the logits of each answer should be; None where each answer has a logit of its own."""
+        """The logits that each answer should have; None where each answer has a logit of its own."""
         return logit_table(self.readout, self.outputs)
 
     @property
@@ -149,7 +149,7 @@ class Task:
 
     @cached_property
     def digest(self) -> str:
-        """What tells the task from others of its name: a hash of its held-out inputs and their answers."""
+        """A hash of the held-out inputs and their answers, which tells the task from others of its name."""
         parts = [repr((self.vocab, self.outputs, self.loss_positions)).encode()]
         parts += [np.ascontiguousarray(array, dtype=np.int64).tobytes() for array in self._examples]
         return hashlib.sha256(b"".join(parts)).hexdigest()[:12]
@@ -183,7 +183,7 @@ class Task:
         return ids
 
     def next_token(self) -> "Task":
-        """The same inputs, with every token but the first as the answer at the position before it.
+        """Return the task with every token but the first as the answer at the position before it.
 
         Raises:
             RaspLensError: If the task's answers are no next tokens.

@@ -1,4 +1,4 @@
-"""What one model does on a task: the analyses that the published interpretations rest on.
+"""Analyses of one model on a task: those that the published interpretations rest on.
 
 Each takes a `StudiedModel`, which `rasplens.compare.as_studied_model` makes of any model, compiled ones too.
 """

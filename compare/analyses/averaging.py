@@ -11,7 +11,7 @@ from rasplens.model.hook_points import act_name
 
 @dataclass(frozen=True, eq=False)
 class AveragedAttention:
-    """What is left of a model whose attention no longer depends on the input.
+    """The accuracy of a model whose attention no longer depends on the input.
 
     Attributes:
         clean: Token accuracy as it is, in [0, 1].

@@ -13,7 +13,7 @@ from rasplens.tasks import Task
 
 @dataclass(frozen=True)
 class SortingHeuristics:
-    """What the weights of a one-layer sorting model say, for its head 0.
+    """The heuristics of a one-layer sorting model, read off the weights of its head 0.
 
     Attributes:
         copies: The share of numbers whose OV circuit raises themselves most.

@@ -75,7 +75,7 @@ def _embedding_streams(model: Transformer, cache: dict[str, np.ndarray]) -> list
 
 
 def _moved(model: Transformer, layer: int, pattern: np.ndarray, stream: np.ndarray) -> np.ndarray:
-    """What the heads of a layer write of a residual stream, with their patterns as they are."""
+    """Return the sum of a layer's head outputs for a residual stream, with fixed attention patterns."""
     heads = range(model.config.n_heads)
     return sum(
         (pattern[:, head] @ stream @ ov_matrix(model, layer, head) for head in heads), np.zeros_like(stream)
@@ -83,7 +83,7 @@ def _moved(model: Transformer, layer: int, pattern: np.ndarray, stream: np.ndarr
 
 
 def _written_biases(model: Transformer, layer: int, pattern: np.ndarray) -> np.ndarray:
-    """What value and output biases of a layer write."""
+    """Return what the value and output biases of a layer add to the residual stream."""
     config, none = model.config, np.zeros(model.config.d_model, dtype=model.dtype)
     written = np.zeros((*pattern.shape[::2], config.d_model), dtype=model.dtype)
     if (biases := model.weights.get(param_name("b_V", layer))) is not None:

@@ -1,4 +1,4 @@
-"""What a program claims of a model, each claim with its status: holds, fails, cannot tell, or not testable.
+"""Claims of a program on a model, each with its status: holds, fails, cannot tell, or not testable.
 
 A claim is tested by independent trials: pairs of inputs, or inputs, of each of which one answer counts. Its score
 is the share of trials that came out as the program says, with the 95 % interval of a proportion (Wilson 1927,
@@ -38,7 +38,7 @@ COLUMNS: Final = "claim", "kind", "status", *NUMBERS, "n", "substantial", "reaso
 
 @dataclass(frozen=True)
 class Subject:
-    """What a claim is about; what is said of a claim is joined on it. `str` gives the claim in words.
+    """The subject of a claim. All that is said of a claim is joined on it. `str` gives the claim in words.
 
     Attributes:
         level: The level that such claims belong to: the same answers, variables, or routes.
@@ -95,7 +95,7 @@ class Claim:
 
     @property
     def words(self) -> str:
-        """What is claimed."""
+        """The claim in words."""
         return str(self.subject)
 
     def to_dict(self) -> dict[str, Any]:

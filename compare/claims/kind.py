@@ -1,4 +1,4 @@
-"""What makes a kind of claim: what it is about, how it is tested and judged, its tables and its terms."""
+"""Kinds of claims: what each is about, how it is tested and judged, its tables and its terms."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -51,5 +51,5 @@ class Evidence:
         return found
 
     def also(self, kind: ClaimKind[E], found: E) -> "Evidence":
-        """The same, and the evidence on another kind."""
+        """Return this evidence and that on another kind."""
         return Evidence({**self.by_kind, kind.name: found})

@@ -34,7 +34,7 @@ CHOICES = 3
 
 @dataclass(frozen=True, eq=False)
 class Posable:
-    """What occurs in the compiled model on the task's inputs.
+    """The selections and answers that occur in the compiled model on the task's inputs.
 
     Attributes:
         rows: By layer, head and relevant position of the model, which selections occur, as `selections` numbers
@@ -50,7 +50,7 @@ class Posable:
     pure: "tuple[Pure, ...]"
 
     def mixtures(self, behind: str = EMBEDDED) -> "Mixtures":
-        """What tells whether variables are mixed, while hooks edit the compiled model at a point or behind it."""
+        """Return a watch for mixed variables, for a run that is edited at a hook point or behind it."""
         return Mixtures([one for one in self.pure if when(one.variable.written_at) >= when(behind)])
 
     def are_posed(
@@ -132,7 +132,7 @@ def selections(scores: Float[np.ndarray, "*batch ctx"], has_bos: bool) -> Int[np
 
 
 def posable(pairing: Pairing) -> Posable:
-    """What occurs on a pairing's inputs."""
+    """Return the selections and answers that occur in the compiled model on a pairing's inputs."""
     reference, n_answers = pairing.reference, len(pairing.task.loss_positions)
     has_bos = pairing.compiled.has_bos
     rows = {}

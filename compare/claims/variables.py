@@ -63,7 +63,7 @@ class OneVariable(Subject):
 
 @dataclass(frozen=True, eq=False)
 class VariableTests:
-    """What the variables between input and output do in the learned model.
+    """The evidence on the variables between input and output of the learned model.
 
     Attributes:
         drawn: For each that can be tested, pairs of inputs to choose a site on, and others to score on.

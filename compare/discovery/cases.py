@@ -91,7 +91,7 @@ class Case:
         return accuracy_of(self.task.right(self.vocabulary.codes(logits), ids)).token
 
     def problem(self, protocol: Protocol) -> Problem:
-        """What methods are given."""
+        """Return the problem that methods are given."""
         return discovery_problem(self, self.task, protocol, self.vocabulary)
 
 
@@ -152,7 +152,7 @@ def compressed_case(compiled: CompiledModel, task: Task, seed: int = 0) -> Case:
 
 
 def where_defined(task: Task) -> Task:
-    """The same task, which asks for no answer where the program has none."""
+    """Return the task without the answers that the program leaves undefined."""
     undefined = task.answer_code(None)
     if undefined == NO_ANSWER:
         return task

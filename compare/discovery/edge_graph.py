@@ -15,7 +15,7 @@ from rasplens.errors import RaspLensError
 from rasplens.model import Config
 
 EMBED, POS_EMBED, LOGITS = "embed", "pos_embed", "logits"
-"""What writes first, and what reads last."""
+"""The senders that write first, and the receiver that reads last."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ Circuits = Bool[np.ndarray, "circuit edge"]
 
 @dataclass(frozen=True)
 class Criterion:
-    """What a circuit may meet or not.
+    """A criterion that a circuit may meet or not.
 
     Attributes:
         name: Its name.
@@ -307,7 +307,7 @@ def _path(graph: EdgeGraph, by_receiver: dict[str, list[int]], random: np.random
 
 
 def _patched(circuits: Circuits) -> Float[np.ndarray, "circuit edge"]:
-    """What is ablated: all edges but a circuit's."""
+    """Return the edges to ablate: all but a circuit's."""
     return (~circuits).astype(np.float32)
 
 

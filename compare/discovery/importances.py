@@ -19,7 +19,7 @@ from rasplens.model.storage import write_atomically
 INPUT = "input"
 
 SIZES = "n_layers", "n_heads", "d_model"
-"""What a file says of its model's shape."""
+"""The fields of a file that give its model's shape."""
 
 
 def read_importances(path: str | Path, config: Config, model: str | None = None) -> dict[str, float]:

@@ -55,7 +55,7 @@ def patched_run(model: Transformer) -> Run:
         written: list[jax.Array] = []
 
         def read(first: int, n: int, value: jax.Array) -> jax.Array:
-            """What some receivers read, one after the other: `[batch, ctx, receiver, d_model]`."""
+            """Return the inputs of some receivers, one after the other: `[batch, ctx, receiver, d_model]`."""
             if patched is not None and instead is not None:
                 change = instead[: len(written)] - jnp.stack(written)
                 value = value + jnp.einsum("rs,sbpd->bprd", patched[first : first + n, : len(written)], change)

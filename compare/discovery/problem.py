@@ -1,4 +1,4 @@
-"""What a method of circuit discovery is given: a model, pairs of inputs, and what counts as damage.
+"""The problem that a method of circuit discovery is given: a model, pairs of inputs, and what counts as damage.
 
 Figures of different papers differ by their protocol more than by their methods. So it is data here, all of it.
 """
@@ -35,10 +35,10 @@ CHOICES = {
     "circuit": ("seen", "program"),
     "curve": ("whole", "stairs"),
 }
-"""What a protocol has to choose from."""
+"""The values that each field of a protocol may have."""
 
 SCORING_ALONE = "embeddings", "logits", "heads", "circuit", "curve", "unscored", "floor"
-"""What no method sees of a protocol: only how its scores are counted depends on it."""
+"""The fields of a protocol that no method sees: only how its scores are counted depends on them."""
 
 NEED_LOGITS = "loss", "logit_difference"
 """Metrics that need a logit for each answer."""
@@ -100,7 +100,7 @@ class Protocol:
 
     @property
     def seen_by_methods(self) -> "Protocol":
-        """The same without what only their scoring depends on: under such, methods give the same scores."""
+        """The protocol with default scoring: where two agree in it, methods give the same scores."""
         default = Protocol()
         return replace(self, **{name: getattr(default, name) for name in SCORING_ALONE})
 
@@ -159,7 +159,7 @@ class Problem:
         return edge_graph(self.transformer.config)
 
     def scored_by(self, protocol: Protocol) -> "Problem":
-        """The same problem, with scores counted by a protocol that methods cannot tell from its own."""
+        """Return the problem with scores counted by a protocol that methods cannot tell from its own."""
         return replace(self, protocol=replace(protocol, metric=self.protocol.metric))
 
     @in_float64
@@ -181,7 +181,7 @@ class Problem:
     def _by_parts(
         self, patched: Float[np.ndarray, "patch edge"], measured: Callable[[jax.Array], jax.Array]
     ) -> np.ndarray:
-        """What is measured of the answers' logits with each set of edges patched, `AT_ONCE` sets at a time."""
+        """Measure the answers' logits with each set of edges patched, `AT_ONCE` sets at a time."""
         whole = -len(patched) % AT_ONCE
         padded = np.concatenate([patched, np.zeros((whole, patched.shape[1]), dtype=patched.dtype)])
         tokens = jnp.asarray(self.tokens)
@@ -226,7 +226,7 @@ class Problem:
         return jnp.take_along_axis(own, jnp.asarray(np.maximum(self.wrong, 0))[..., None], axis=-1)[..., 0] - right
 
     def of_pair(self, pair: int) -> "Problem":
-        """The same of a single pair."""
+        """Return the problem of a single pair."""
         some = slice(pair, pair + 1)
         return replace(
             self,
@@ -319,7 +319,7 @@ def _columns(task: Task, own: Vocabulary, ids: Ids) -> Int[np.ndarray, "pair ans
 
 
 def _instead(ablation: str, clean: jax.Array, other: jax.Array) -> jax.Array:
-    """What ablated edges carry, from what each sender writes on the inputs and on the others."""
+    """Return what ablated edges carry, from what each sender writes on the inputs and on the others."""
     if ablation == "zero":
         return jnp.zeros_like(clean)
     if ablation == "mean":

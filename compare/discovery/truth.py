@@ -61,7 +61,7 @@ def program_edges(compiled: CompiledModel, task: Task | None = None) -> frozense
 
 
 def _differences(compiled: CompiledModel, task: Task) -> dict[str, Float[np.ndarray, "row d_model"]]:
-    """What each part writes on inputs of the task, less what it writes on the first one: a row each position."""
+    """Return what each sender writes on inputs, less what it writes on the first: a row for each position."""
     model = compiled.transformer.astype(np.float64)
     tokens = compiled.encode(task.sequences(task.held_out[:N_INPUTS]))
     _, cache = model.run_with_cache(tokens)
@@ -78,7 +78,7 @@ def _differences(compiled: CompiledModel, task: Task) -> dict[str, Float[np.ndar
 
 
 def circuit_edges(compiled: CompiledModel, circuit: Circuit, task: Task | None = None) -> frozenset[str]:
-    """The same for a model whose nodes stand for parts of the compiled one and compute their variables."""
+    """Return the program's edges in a model whose nodes stand for compiled parts and compute their variables."""
     places = nodes_standing_for(circuit)
     return frozenset(renamed for edge in program_edges(compiled, task) for renamed in _renamed(edge, places))
 

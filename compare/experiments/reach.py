@@ -1,4 +1,4 @@
-"""What can reach an answer, by what heads see and what varies. Elsewhere an intervention asks nothing."""
+"""Places that can reach an answer, by what heads see and what varies. Elsewhere an intervention asks nothing."""
 
 import numpy as np
 from jaxtyping import Bool
@@ -74,7 +74,7 @@ def _behind(studied: StudiedModel, seen: Seen, first: int) -> Bool[np.ndarray, "
 
 
 def _seen(studied: StudiedModel) -> Seen:
-    """What each layer sees: what a mask hides has no finite score. Everything, where scores have no hook point."""
+    """Return the positions that each layer sees: those with a finite score; all, where there is no hook for it."""
     points = [act_name("attn_scores", layer) for layer in range(studied.n_layers)]
     if not points or not all(point in studied.model.hook_dict for point in points):
         n_ctx = studied.tokens.shape[1]

@@ -1,4 +1,4 @@
-"""What single experiments have in common: how much is looked at, and where an activation is."""
+"""The setup that single experiments share: how much is looked at, and where an activation is."""
 
 from rasplens.compare.config import CompareConfig
 from rasplens.compare.subject.studied_model import StudiedModel

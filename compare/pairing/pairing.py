@@ -72,7 +72,7 @@ class Pairing:
         return balance(self.reference.answers())
 
     def on(self, ids: Int[np.ndarray, "input pos"], n_drawn: int | None = None) -> "Pairing":
-        """The same models on other inputs, of which all or the first are as the task draws them."""
+        """Return the pairing on other inputs, of which all or the first are as the task draws them."""
         sides = {side: getattr(self, side).on(ids) for side in ("reference", "learned", "untrained")}
         return replace(self, ids=ids, n_drawn=len(ids) if n_drawn is None else n_drawn, **sides)
 

@@ -1,4 +1,4 @@
-"""What the attention viewer of a report shows: each compiled head beside the learned one it is matched with."""
+"""The data of a report's attention viewer: each compiled head beside the learned one it is matched with."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

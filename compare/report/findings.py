@@ -24,7 +24,7 @@ METHODS = {
 
 @dataclass(frozen=True)
 class Paragraph:
-    """What is said, and the part of the report that shows it.
+    """A paragraph of the findings, and the part of the report that shows it.
 
     Attributes:
         about: The name of a section of the report.
@@ -92,7 +92,7 @@ def _behaviour(comparison: Comparison) -> list[str]:
 
 
 def _kind(inputs: str) -> str:
-    """What the behaviour table calls inputs, as a noun."""
+    """Return a noun for inputs, by their name in the behaviour table."""
     alternative = inputs.removeprefix("against ")
     return (
         f"inputs that tell it from {alternative!r}"
@@ -115,7 +115,7 @@ def _interchange(comparison: Comparison) -> list[str]:
 
 
 def _illusion(row: Any) -> str:
-    """What to say of an interchange that needs directions along which the variable moves nothing."""
+    """Return a sentence on an interchange that needs directions along which its variable moves nothing."""
     if (
         row.method == "component"
         or row.score - max(row.random, row.untrained) <= CLEARLY

@@ -1,4 +1,4 @@
-"""What the sentences of the findings share: tables, scores, names and numbers."""
+"""Tables, scores, names and numbers that the sentences of the findings share."""
 
 from collections.abc import Sequence
 

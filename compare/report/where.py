@@ -23,7 +23,7 @@ SCORES = {
     "untrained": "untrained model",
     "ceiling": "the compiled model itself",
 }
-"""What is said of a variable's interchange, by the column of its table."""
+"""The scores of a variable's interchange, in words, by the column of its table."""
 
 
 WORST_FIRST: tuple[Status, ...] = (FAILS, OPEN, HOLDS, UNTESTABLE)

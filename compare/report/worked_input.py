@@ -11,12 +11,12 @@ from rasplens.compare.evidence.examples import NOTHING
 from rasplens.compare.report.sentences import table
 
 TITLES = {"token": "input", "right": "right answer", "compiled": "compiled program", "learned": "learned model"}
-"""What each line is, by the column of the table of examples."""
+"""The title of each line, by the column of the table of examples."""
 
 
 @dataclass(frozen=True)
 class Said:
-    """What is said at a position, and whether it is a wrong answer."""
+    """The text at a position, and whether it is a wrong answer."""
 
     text: str
     is_wrong: bool

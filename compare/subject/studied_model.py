@@ -71,7 +71,7 @@ class StudiedModel:
         return seen
 
     def arguments(self, rows: Rows = ALL) -> dict[str, torch.Tensor]:
-        """What the model is called with beside tokens, on some inputs: where padding is hidden, the mask."""
+        """Return the model's arguments beside tokens, on some inputs: the mask, where padding is hidden."""
         beside = arguments(self.padding, self.seen[rows]) if self.padding != "token" else {}
         return {name: value.to(self.device) for name, value in beside.items()}
 
@@ -135,15 +135,15 @@ class StudiedModel:
         return [point for point in points if point in self.model.hook_dict]
 
     def on(self, ids: Ids) -> "StudiedModel":
-        """The same model on other inputs; itself on its own, with what is known of them."""
+        """Return the model on other inputs; itself on its own, with what is known of them."""
         return self if ids is self.ids else replace(self, ids=ids)
 
     def first(self, n: int) -> "StudiedModel":
-        """The same model on the first inputs only."""
+        """Return the model on the first inputs only."""
         return self if n >= self.n_inputs else self.on(self.ids[:n])
 
     def with_answers(self, most: int) -> "StudiedModel":
-        """The same model on as many of its inputs as have so many answers together, at least two."""
+        """Return the model on the first of its inputs, as many as have so many answers together, at least two."""
         return self.first(max(2, most // self.targets.shape[1]))
 
     def residual(self, point: str) -> Float[np.ndarray, "input pos d_model"]:
@@ -151,7 +151,7 @@ class StudiedModel:
         return self.whole(point)[:, self.places]
 
     def activation(self, point: str, rows: Rows = ALL) -> Float[np.ndarray, "row pos width"]:
-        """What passes a hook point at the task's positions; heads stand side by side.
+        """Return the activation at a hook point, at the task's positions; heads stand side by side.
 
         Args:
             point: Of the activation.
@@ -186,11 +186,11 @@ class StudiedModel:
         return self.whole(act_name("v", layer))
 
     def whole_gathered(self, layer: int) -> Float[np.ndarray, "input ctx head d_head"]:
-        """What each head of a layer gathers, at all of the model's positions."""
+        """Return `z`, what each head of a layer gathers, at all of the model's positions."""
         return self.whole(act_name("z", layer))
 
     def whole(self, point: str) -> Float[np.ndarray, "input ctx ..."]:
-        """What passes a hook point at all of the model's positions, unedited; it is computed once."""
+        """Return the unedited activation at a hook point, at all of the model's positions; it is computed once."""
         if point not in self._known:
             self._known.update(self.cache(self._read_with(point)))
         return self._known[point]

@@ -36,7 +36,7 @@ class LevelLine:
 
 @dataclass(frozen=True)
 class Headline:
-    """What a comparison comes to.
+    """The outcome of a comparison in short.
 
     Attributes:
         sentence: The verdict.
@@ -72,7 +72,7 @@ def _counts(claims: list[Claim]) -> str:
 
 
 def _reasons(verdict: Verdict) -> list[str]:
-    """What decides: claims that fail or are open; and what could not be tested, in one sentence."""
+    """Return what decides: claims that fail or are open; and what could not be tested, in one sentence."""
     decisive = [
         claim
         for status in (FAILS, OPEN)

@@ -96,7 +96,7 @@ def judge(study: Study, seed: int) -> Verdict:
 
 
 def verdict(claims: Sequence[Claim]) -> Verdict:
-    """What claims come to."""
+    """Return the verdict on claims, by conjunction."""
     levels = {level: level_answer([claim for claim in claims if claim.level == level]) for level in LEVELS}
     answer = _together(levels)
     return Verdict(answer, levels, tuple(claims), tuple(_reasons(answer, levels, claims)))

@@ -1,1 +1,1 @@
-"""What every node of a graph can be: reachable values, tables, and their evaluation on many inputs at once."""
+"""Analysis of a graph: reachable values of every node, tables, and their evaluation on many inputs at once."""

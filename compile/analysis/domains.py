@@ -1,4 +1,4 @@
-"""What a variable can be: the domain of some values under an encoding, and the code of a value in it."""
+"""Domains of variables: their values under an encoding, and the code of a value in them."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -20,7 +20,7 @@ class ValuesError(CompileError):
 
 
 class NotANumberError(ValuesError):
-    """What is read as a number can be something else.
+    """A variable that is read as a number can be something else.
 
     Attributes:
         value: What it can be.
@@ -33,7 +33,7 @@ class NotANumberError(ValuesError):
 
 @dataclass(frozen=True)
 class Averaged:
-    """What a number is made of.
+    """The values that a number is computed from.
 
     Attributes:
         values: All that the s-ops can be of which it is made.

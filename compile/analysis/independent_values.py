@@ -41,7 +41,7 @@ MANY = 10_000
 
 @dataclass(frozen=True, eq=False)
 class IndependentValues:
-    """What may happen in a graph, from its tables alone.
+    """The values that may meet in a graph, from its tables alone.
 
     Attributes:
         space: The inputs.

@@ -30,7 +30,7 @@ Codes = Int[np.ndarray, "batch query key"]
 
 @dataclass(frozen=True, eq=False)
 class ObservedValues:
-    """What happens in a graph on the inputs of a small space.
+    """The values that occur in a graph on the inputs of a small space.
 
     What an operation is where it has no value, and whatever reads that, is left out.
 
@@ -46,7 +46,7 @@ class ObservedValues:
 
     @classmethod
     def of(cls, space: InputSpace, limits: CompileLimits, nodes: list[FiniteNode]) -> "ObservedValues":
-        """What happens on all inputs of a space."""
+        """Return the values that occur on all inputs of a space."""
         traces = [Trace(ids, space.visible[: ids.shape[1], : ids.shape[1]]) for ids in space.all_ids()]
         return cls(limits, nodes, traces)
 
@@ -149,7 +149,7 @@ class ObservedValues:
     def _rows(
         self, selector: int, source: int
     ) -> Iterator[tuple[Bool[np.ndarray, "batch query key"], Int[np.ndarray, "batch query key"]]]:
-        """What a selector selects, and the codes at each key, as arrays of one shape; nothing of what fails."""
+        """Yield selected keys and the codes at each key, as arrays of one shape; nothing of what fails."""
         for found in self.traces:
             selected = found.selected[selector]
             is_unknown = ~found.is_known(selector) | (selected & ~found.is_known(source)[:, None, :]).any(axis=-1)

@@ -1,4 +1,4 @@
-"""What a variable can be where another one is known to be of some kind, at the same position.
+"""Codes that a variable can have where another one is known to have some of its own, at the same position.
 
 Functions of one or two variables are followed backwards, from what is known to what it was computed from, and
 forwards again. So a key that is no "BOS" is a token other than "BOS", and its neighbour is not.

@@ -98,7 +98,7 @@ def reachable_values(
 def values_read(
     finite: FiniteGraph, reads: Sequence[tuple[int, int]], inputs: InputSpace, limits: CompileLimits, is_run: bool
 ) -> list[Averaged]:
-    """What selectors read of variables in a whole graph: of each, all that it can be and what is selected.
+    """Return what selectors read of variables in a whole graph: for each, its values and those that are selected.
 
     Args:
         finite: The graph.
@@ -121,7 +121,7 @@ def values_read(
 
 @dataclass(frozen=True, eq=False)
 class _Analysis:
-    """What has been found before a node."""
+    """The state of an analysis: the nodes so far, and which values meet."""
 
     space: InputSpace
     limits: CompileLimits
@@ -151,7 +151,7 @@ class _Analysis:
 
 
 def _facts(node: LoweredVariable) -> tuple[tuple[int, ...], str, rasp.RASPExpr, Encoding]:
-    """What a finite variable has in common with the lowered one."""
+    """Return the fields that a finite variable shares with the lowered one."""
     return node.inputs, node.name, node.expr, node.encoding
 
 

@@ -36,7 +36,7 @@ SMALLEST = 1e-30
 
 @dataclass(frozen=True)
 class Rounding:
-    """What float32 makes of a number.
+    """The rounding of a number in float32.
 
     Attributes:
         largest: The largest number, in absolute value, that is added up on the way to it.
@@ -48,7 +48,7 @@ class Rounding:
 
 
 Read = Callable[[int], Rounding]
-"""What float32 makes of the variable with an id where it is read as a number."""
+"""Rounding of the variable with an id, where it is read as a number."""
 
 
 def check_precision(graph: FiniteGraph) -> None:

@@ -39,7 +39,7 @@ Codes = Int[np.ndarray, "batch pos"]
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """What a program does on a batch of sequences of one length.
+    """The trace of a program on a batch of sequences of one length.
 
     Attributes:
         ids: The sequences, as codes of the tokens.
@@ -198,7 +198,7 @@ def _(node: ConjunctionNode, i: int, nodes: Sequence[FiniteNode], found: Trace) 
 
 
 def _satisfies(i: int, node: PredicateNode, found: Trace) -> Shaped[np.ndarray, "batch query key"]:
-    """What the table of a selector says of every key and query."""
+    """Return the entry of a selector's table for every key and query."""
     keys, queries = found.codes[node.keys], found.codes[node.queries]
     at = tuple(np.broadcast_arrays(keys[:, None, :], queries[:, :, None]))
     _note_errors(i, node, at, found)

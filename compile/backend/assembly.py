@@ -15,7 +15,7 @@ from rasplens.model import Config, Transformer
 from rasplens.model.hook_points import param_name
 
 WEIGHTS = np.float32
-"""What weights are held as."""
+"""The dtype of weights."""
 
 
 Part = TypeVar("Part", Head, Neurons)

@@ -1,4 +1,4 @@
-"""What the parts of an assembled transformer are called: its variables, its result, its heads and neurons."""
+"""Names of the parts of an assembled transformer: its variables, its result, its heads and neurons."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from rasplens.model.hook_points import EMBEDDED, act_name
 
 
 def held_variables(program: rasp.SOp, layout: Layout, places: Places, assembly: Assembly) -> dict[str, Variable]:
-    """What the residual stream holds, by name: the s-ops of the program, then what the compiler adds."""
+    """Return the variables in the residual stream, by name: the program's s-ops, then the compiler's own."""
     graph, found = layout.graph, {}
     of_program = {expr.name for expr in expressions(program) if isinstance(expr, rasp.SOp)}
     for name, i in _named(layout).items():

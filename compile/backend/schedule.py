@@ -31,7 +31,7 @@ def schedule(layout: Layout) -> Places:
 
 
 def computed(layout: Layout, places: Places) -> Iterator[tuple[int, int, int]]:
-    """What heads and neurons compute, in order: its id, the layer, and ATTENTION or MLP."""
+    """Yield the variables that heads and neurons compute, in order: id, layer, and ATTENTION or MLP."""
     for variable in layout.written:
         place = places[variable]
         if place is not None:

@@ -1,1 +1,1 @@
-"""What people see of programs and compiled models: figures, tables, and notebooks."""
+"""Displays of programs and compiled models: figures, tables, and notebooks."""

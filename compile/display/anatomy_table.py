@@ -6,7 +6,7 @@ from rasplens.compile.anatomy import Anatomy
 
 
 def anatomy_rows(compiled: Anatomy) -> list[dict[str, Any]]:
-    """What each variable of a compiled model is, where it stands and what computes it."""
+    """Return a row for each variable of a compiled model: its encoding, its directions and what computes it."""
     return [
         {
             "variable": name,

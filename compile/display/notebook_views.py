@@ -1,4 +1,4 @@
-"""What a notebook shows of a compiled model: its size, its variables, and its program."""
+"""The notebook view of a compiled model: its size, its variables, and its program."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""What a program is checked for before it is lowered."""
+"""Checks of a program before it is lowered."""
 
 from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter

@@ -49,23 +49,23 @@ class Encodings:
     numbers: frozenset[int] = frozenset()
 
     def with_inputs_run(self) -> "Encodings":
-        """The same, by the values that occur: what no input reaches is no reason to refuse."""
+        """Return the encodings by the values that occur: what no input reaches is no reason to refuse."""
         return replace(self, is_run=True)
 
     def with_number(self, expr: rasp.RASPExpr, averaged: Averaged) -> "Encodings":
-        """The same, with an s-op that reads numbers held as one."""
+        """Return the encodings with one more s-op held as a number, and the values that it is made of."""
         return replace(self, made_of={**self.made_of, id(expr): averaged})
 
     def held_apart(self, expr: rasp.RASPExpr | None) -> "Encodings":
-        """The same, with a number held with one direction a value."""
+        """Return the encodings with a number that is held with one direction a value."""
         return replace(self, apart=self.apart | {id(expr)})
 
     def with_average(self, expr: rasp.Aggregate) -> "Encodings":
-        """The same, with an aggregate of classes that averages numbers."""
+        """Return the encodings with an aggregate of classes that averages numbers."""
         return replace(self, averages={**self.averages, id(expr): expr})
 
     def made_of_also(self, found: Sequence[Averaged]) -> "Encodings":
-        """The same, with what is found now that each of `averages` is made of; no other number is known yet."""
+        """Return the encodings with the values now found for each of `averages`; no other number is known yet."""
         known = {i: _joined(self.made_of.get(i), now) for i, now in zip(self.averages, found, strict=True)}
         return replace(self, made_of=known)
 
@@ -86,7 +86,7 @@ def encodings_of(program: rasp.SOp) -> Encodings:
 
 
 def _joined(before: Averaged | None, now: Averaged) -> Averaged:
-    """What a number is made of, as found before and now."""
+    """Return the values that a number is made of, as found before and now."""
     if before is None:
         return now
     return Averaged(_union(before.values, now.values), _union(before.read, now.read))

@@ -81,7 +81,7 @@ class _Builder:
         return self.lowered[id(expr)]
 
     def formula(self, selector: rasp.Selector) -> Formula:
-        """What a selector selects, made on first sight; of those that it is made of first, without recursion."""
+        """Return a selector's formula, made on first sight; its parts come first, without recursion."""
         waiting = expressions(selector) if id(selector) not in self.formulas else []
         for expr in waiting:
             if isinstance(expr, rasp.Selector) and id(expr) not in self.formulas:

@@ -33,12 +33,12 @@ Formula = Atom | Not | And
 
 
 def negation(formula: Formula) -> Formula:
-    """What a formula does not select; two negations cancel."""
+    """Return the formula that selects what another does not; two negations cancel."""
     return formula.inner if isinstance(formula, Not) else Not(formula)
 
 
 def conjunction(formulas: Iterable[Formula]) -> And:
-    """What all formulas select; a conjunction of conjunctions is one of their parts, each of them once."""
+    """Return the conjunction of formulas; nested conjunctions are flattened, and each part occurs once."""
     return And(tuple(dict.fromkeys(part for formula in formulas for part in conjuncts(formula))))
 
 

@@ -102,7 +102,7 @@ def check_defined_within(program: rasp.SOp, space: InputSpace, on: DefinedOn) ->
 
 
 def refusal(program: rasp.SOp, tokens: Sequence[Value], space: InputSpace, on: DefinedOn) -> CompileError:
-    """What is said of an input on which a program has no value."""
+    """Return the error for an input on which a program has no value."""
     remedy = 'Compile with partial="allow" (or --partial allow) to have the model refuse to answer there.'
     if on.within or space.domain is not None:
         remedy = "The domain that was given contains this input: correct the one or the other."

@@ -1,4 +1,4 @@
-"""What the output does not depend on."""
+"""Removal of nodes that the output does not depend on."""
 
 from dataclasses import replace
 

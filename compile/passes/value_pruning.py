@@ -39,7 +39,7 @@ def prune_values(graph: FiniteGraph, space: InputSpace, limits: CompileLimits = 
 
 @dataclass(frozen=True, eq=False)
 class _Seen:
-    """What happens on all inputs together.
+    """The codes and table entries that occur on all inputs together.
 
     Attributes:
         codes: By variable, which of its codes occur, undefined last.
@@ -53,7 +53,7 @@ class _Seen:
 
 
 def _execute(graph: FiniteGraph, space: InputSpace) -> _Seen:
-    """What happens in a graph on all inputs."""
+    """Return the codes and table entries that occur in a graph on all inputs."""
     codes = {i: np.zeros(len(graph.variable(i).values) + 1, dtype=bool) for i in graph.variables}
     met = {
         i: np.zeros(node.table.shape, bool) for i, node in enumerate(graph.nodes) if isinstance(node, LookupNode)

@@ -54,11 +54,14 @@ class _Batch:
         self.found: dict[int, Any] = {}
 
     def seen(self, selector: rasp.RASPExpr) -> Matrices:
-        """What a selector selects, as far as it may be seen: one matrix for each sequence."""
+        """Return the keys that a selector selects among those that are visible: one matrix for each sequence."""
         return np.broadcast_to(self.found[id(selector)] & self.visible, (len(self.ids), *self.visible.shape))
 
     def noting_failures(self, found: Int[np.ndarray, "#batch ..."]) -> Int[np.ndarray, "#batch ..."]:
-        """The same without failures, which are noted; those of pairs that are not seen for the sequence alone."""
+        """Note failures, and return the codes with `UNDEFINED` in their place.
+
+        A failure on a pair that is not visible counts for the sequence alone.
+        """
         fails = found == FAILS
         if fails.any():
             self.fails |= fails.reshape(len(found), -1).any(axis=1)
@@ -142,7 +145,7 @@ class BatchInterpreter:
     def selections(
         self, ids: Int[np.ndarray, "batch pos"]
     ) -> tuple[list[tuple[rasp.Aggregate | rasp.SelectorWidth, Matrices]], Bool[np.ndarray, " batch"]]:
-        """What the program selects, as `interpreter.selections` says: by aggregate and width, a matrix a sequence.
+        """Return the program's `selections`, as the interpreter does: by aggregate and width, a matrix a sequence.
 
         Also on which sequences the program is undefined as a whole: there the matrices mean nothing.
         """

@@ -177,7 +177,7 @@ def input_space(
 
 
 def _rank(value: Value) -> tuple[Any, ...]:
-    """What puts values in order, None and values of several types inside tuples too."""
+    """Return a sort key for values, None and values of several types inside tuples too."""
     if isinstance(value, tuple):
         return (3, tuple(map(_rank, value)))
     if value is None or isinstance(value, str):

@@ -56,7 +56,7 @@ def run(
 def selections(
     program: rasp.SOp, tokens: Sequence[Value], mask: np.ndarray
 ) -> list[tuple[rasp.Aggregate | rasp.SelectorWidth, np.ndarray]]:
-    """What a program selects on one sequence: each aggregate and each width with its boolean `[query, key]`.
+    """Return the selections of a program on one sequence: each aggregate and width with its `[query, key]`.
 
     Args:
         program: The program.

@@ -100,15 +100,15 @@ class RASPExpr:
         return tuple(argument for argument in arguments if isinstance(argument, RASPExpr))
 
     def named(self: ExprT, name: str) -> ExprT:
-        """The same expression under a name for display."""
+        """Return the expression under a name for display."""
         return annotate(self, name=name)
 
     def annotated(self: ExprT, **annotations: Any) -> ExprT:
-        """The same expression with further annotations."""
+        """Return the expression with further annotations."""
         return annotate(self, **annotations)
 
     def __call__(self, tokens: Sequence[Value]) -> list[Any]:
-        """What the expression evaluates to on a sequence, every position seeing every other."""
+        """Return the values of the expression on a sequence, every position seeing every other."""
         from rasplens.compile.rasp.interpreter import run
 
         return run(self, tokens)
@@ -355,7 +355,7 @@ class Where(SOp):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Full(SOp):
-    """The same value at every position."""
+    """An s-op with one value at every position."""
 
     fill: Value
 

@@ -1,4 +1,4 @@
-"""What a notebook shows of a program: what it computes, its text and its graph; HTML without scripts."""
+"""The notebook view of a program: what it computes, its text and its graph; HTML without scripts."""
 
 import networkx as nx
 from markupsafe import Markup

@@ -60,7 +60,7 @@ def is_value(value: object) -> bool:
 
 
 VALUES = "those are strings without lone surrogates, numbers other than nan, booleans, and tuples of them"
-"""What is said where something is no value."""
+"""The end of an error message about something that is no value."""
 
 
 def is_number(value: object) -> bool:

@@ -1,4 +1,4 @@
-"""What the RASP language offers by itself: operations on constants, s-ops and selectors alike."""
+"""Built-in operations of the RASP language, on constants, s-ops and selectors alike."""
 
 import operator
 from collections.abc import Callable, Mapping
@@ -74,7 +74,7 @@ def where(condition: Any, then: Any, otherwise: Any) -> rasp.SOp:
 
 
 def negation(value: Any) -> Any:
-    """What is not: of a truth value, an s-op or a selector."""
+    """Return the negation of a truth value, an s-op or a selector."""
     return (not value) if is_static(value) else ~value
 
 

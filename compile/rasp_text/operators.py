@@ -16,7 +16,7 @@ from rasplens.errors import RaspLensError
 
 @dataclass(frozen=True)
 class Operator:
-    """What an operator does to two values, whether they are constants or those of s-ops at a position.
+    """An operator on two values, whether they are constants or those of s-ops at a position.
 
     Attributes:
         function: Of the two values.
@@ -91,7 +91,7 @@ OF_CONSTANTS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def joined(symbol: str, left: Any, right: Any) -> Any:
-    """What an operator makes of two constants, two selectors, or s-ops and constants position by position.
+    """Apply an operator to two constants, two selectors, or s-ops and constants position by position.
 
     Raises:
         RaspLensError: If it does not work on such.

@@ -20,7 +20,7 @@ LIBRARY = Path(__file__).with_name("library.rasp")
 
 @dataclass(frozen=True, eq=False)
 class RaspFile:
-    """What a text in the RASP language defines.
+    """The definitions of a text in the RASP language.
 
     Attributes:
         name: The file, or what stands for it.
@@ -50,7 +50,7 @@ class RaspFile:
 
 
 def read_rasp(path: str | Path) -> RaspFile:
-    """What a file in the RASP language defines. Tokens are strings; reading runs nothing but the language itself.
+    """Read the definitions of a RASP file. Tokens are strings; reading runs nothing but the language itself.
 
     Raises:
         RaspTextError: If it is no program, with file, line and column.
@@ -60,7 +60,7 @@ def read_rasp(path: str | Path) -> RaspFile:
 
 
 def parse_rasp(text: str, name: str = "<text>") -> RaspFile:
-    """What a text in the RASP language defines; `load` looks in the current folder.
+    """Read the definitions of a RASP text; `load` looks in the current folder.
 
     Raises:
         RaspTextError: If it is no program, with line and column.

@@ -1,4 +1,4 @@
-"""What every compiled model is like: a file that says otherwise was not written by `save`.
+"""The structure of every compiled model: a file that says otherwise was not written by `save`.
 
 A checksum tells whether a file was changed; it does not keep anybody from writing one. These checks do not show
 that the weights compute the program: that is what `verify` is for.

@@ -340,7 +340,7 @@ class _Face:
 
 
 def _with_shuffled_answers(task: Task, seed: int) -> Task:
-    """The same inputs with answers that depend on nothing but a hash of the whole input."""
+    """Return the task with answers that depend on nothing but a hash of the whole input."""
     n = len(task.outputs)
 
     def target(ids: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What verdicts come to on labelled pairs: how often they are right, by family."""
+"""Measures of verdicts on labelled pairs: how often they are right, by family."""
 
 from collections.abc import Callable, Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""What random programs are made of: steps as plain data, with the expression and the values of each.
+"""The steps of random programs, as plain data, with the expression and the values of each.
 
 All s-ops take the values 0 to 2, and none is ever undefined.
 """

@@ -17,7 +17,7 @@ Tensor = torch.Tensor
 
 @dataclass(frozen=True, eq=False)
 class Patch:
-    """What comes from other inputs along some edges, in every head of a layer.
+    """Keys or values from other inputs along some edges, in every head of a layer.
 
     Attributes:
         edges: Boolean `[input, query, key]`.
@@ -30,7 +30,7 @@ class Patch:
 
 @dataclass(frozen=True, eq=False)
 class LayerEdit:
-    """What is changed in the attention of a layer.
+    """The changes to the attention of a layer.
 
     Attributes:
         pattern: What every head's pattern is overwritten with: `[input, head, query, key]`.

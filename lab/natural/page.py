@@ -73,7 +73,7 @@ def page(findings: Findings, controls: Findings, before: str = "") -> str:
 
 
 def _verdicts(before: str) -> str:
-    """What `compare` says of the models, as it stands on the page."""
+    """Return the verdicts of `compare` on the models, as they stand on the page."""
     begin, end = VERDICTS
     kept = before.partition(begin)[2].partition(end)[0].strip("\n")
     about = (

@@ -1,4 +1,4 @@
-"""What a program says when keys or values along edges come from another input, step by step.
+"""Predictions of a program when keys or values along edges come from another input, step by step.
 
 A *step* is what one attention pattern of the program does: the aggregates and widths that share a selector. An
 edge is a pair of a query and a key position. With *values* from a source along some edges, an aggregate averages
@@ -80,7 +80,7 @@ class Predictions:
 
     @cached_property
     def selected(self) -> tuple[np.ndarray, ...]:
-        """What each step selects on the bases: boolean `[input, query, key]`."""
+        """The selections of each step on the bases: boolean `[input, query, key]`."""
         return tuple(
             np.array([run(step.selector, row, mask=self.task.visible) for row in self.task.sequences(self.bases)])
             for step in self.steps
@@ -134,7 +134,7 @@ class Predictions:
         return [NO_ANSWER if left_out[place] else self.task.answer_code(values[place]) for place in places]
 
     def _under(self, fixed: Mapping[str, list[Value]], expr: rasp.RASPExpr, base: list[Value]) -> list[Any]:
-        """What an expression evaluates to when some s-ops take given values."""
+        """Return the values of an expression when some s-ops take given values."""
         known = {part.name for part in expressions(expr) if isinstance(part, SOp)}
         read = {name: values for name, values in fixed.items() if name in known}
         return run(expr, base, mask=self.task.visible, set=read)
@@ -198,7 +198,7 @@ def _mean(values: list[Value], are_numbers: bool) -> Value:
 
 @singledispatch
 def selection(selector: Selector, pair: _Pair) -> np.ndarray:
-    """What a selector selects with the source's keys along some edges: boolean `[query, key]`."""
+    """Return the selection of a selector with the source's keys along some edges: boolean `[query, key]`."""
     raise TypeError(f"{selector!r} has no keys that could be patched.")
 
 

@@ -99,7 +99,7 @@ def histogram_by_averaging(vocab: Sequence[Value], length: int) -> SOp:
 
 
 def induction() -> SOp:
-    """What followed the previous occurrence of my token: keys are the tokens before.
+    """The token behind the previous occurrence of my token: keys are the tokens before.
 
     Where there are several occurrences it has no value; the task never has them.
     """
@@ -109,7 +109,7 @@ def induction() -> SOp:
 
 
 def induction_by_pointer() -> SOp:
-    """What followed the previous occurrence of my token: first where that is, then the position behind."""
+    """The token behind the previous occurrence of my token: first where that is, then the position behind."""
     index = rasp.Map(lambda i: i, indices).named("index")
     match = (same & earlier).named("same_earlier")
     pointer = rasp.Aggregate(match, index).named("pointer")

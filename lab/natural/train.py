@@ -29,7 +29,7 @@ LEARNED_FROM = 0.99
 
 @dataclass(frozen=True)
 class Shape:
-    """What is varied from model to model: everything but the number of layers, and that by how many more."""
+    """The shape of a model, which varies: everything but the number of layers, and that by how many more."""
 
     n_heads: int
     d_mlp: int = 0

@@ -66,7 +66,7 @@ Layout = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found of a model and a program.
+    """A finding on a model and a program.
 
     Attributes:
         model: The model's file, without its ending.
@@ -115,7 +115,7 @@ class Material:
         return tuple(map(self.predictions.carries_content, self.steps))
 
     def answers(self, steps: tuple[int, ...], of_source: str) -> np.ndarray:
-        """What the program answers with keys, values or both of some steps patched; asked once, then known."""
+        """Return the program's answers with keys, values or both of some steps patched; computed once."""
         if (steps, of_source) not in self.known:
             chosen = [self.steps[i] for i in steps]
             self.known[steps, of_source] = self.predictions.answers(chosen, of_source)
@@ -381,7 +381,7 @@ def compiled_controls(mechanism: str) -> list[Finding]:
 
 
 def findings_of(mechanism: str, model: HasTransformer, name: str, shape: str, seed: int) -> list[Finding]:
-    """What is found of a model, one finding for each of its mechanism's programs."""
+    """Return the findings on a model, one for each of its mechanism's programs."""
     subject = Subject.of(get_mechanism(mechanism).task, model)
     found = []
     for program in get_mechanism(mechanism).programs:

@@ -53,7 +53,7 @@ def jobs(seeds: Collection[int], config: Preset) -> Iterator[Job]:
 
 
 def compared(mechanism: str, program: str, path: str, config: Preset, **labels: object) -> Row:
-    """What a comparison says of a model and a program; nothing of one that no model here has room for."""
+    """Return the verdict on a model and a program; no verdict on a program that no model here has room for."""
     compiled = _compiled(mechanism, program)
     if compiled.transformer.config.n_layers > MOST_LAYERS:
         return {"left_out": "a rival that no model here has room for"}

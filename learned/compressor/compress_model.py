@@ -146,7 +146,7 @@ def training_pool(compiled: CompiledModel, config: TrainConfig = DEFAULTS) -> Ex
 
 
 def better_end(ends: Sequence[CompressedModel], losses: Sequence[float]) -> CompressedModel:
-    """What a member's heats ended with: of the models with (nearly) the most right answers that of least loss."""
+    """Return the model of least loss, of those with (nearly) the most right answers."""
     if len(ends) == 1:
         return ends[0]
     from rasplens.learned.compressor.evaluation import evaluate

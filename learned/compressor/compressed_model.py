@@ -64,7 +64,7 @@ class CompressedModel:
 
     @property
     def labels(self) -> list[str]:
-        """What each row of the projection stands for: the directions of the compiled residual stream."""
+        """The label of each row of the projection: its direction of the compiled residual stream."""
         return direction_labels(self.compiled)
 
     @property

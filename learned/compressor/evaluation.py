@@ -1,4 +1,4 @@
-"""What a compressed model kept: its answers, what its layers write, and which features share directions."""
+"""Evaluation of a compressed model: its answers, what its layers write, and which features share directions."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -122,7 +122,7 @@ def baseline(model: CompressedModel, on: Examples | None = None) -> CompressedMo
 
 
 def feature_table(model: CompressedModel) -> pd.DataFrame:
-    """What became of each residual direction of the compiled model; see `Evaluation.features`."""
+    """Return the fate of each residual direction of the compiled model; see `Evaluation.features`."""
     labels, overlap = model.labels, model.overlap
     kept = np.diag(overlap)
     sizes = np.sqrt(np.outer(kept, kept))

@@ -82,5 +82,5 @@ def _draws(compiled: CompiledModel, n: int, seed: int) -> Iterator[np.ndarray]:
 def masks(
     compiled: CompiledModel, real: Bool[np.ndarray, "input ctx"]
 ) -> Bool[np.ndarray, "layer input 1 ctx ctx"]:
-    """What each position of each input may see: what the model lets it see of the input's own positions."""
+    """Return the attention mask of each input: what the model lets it see of the input's own positions."""
     return compiled.transformer.mask[:, None, None] & real[:, None, None]

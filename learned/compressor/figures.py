@@ -1,4 +1,4 @@
-"""What a compression did, to look at."""
+"""Figures of a compression."""
 
 from typing import TYPE_CHECKING
 

@@ -86,7 +86,7 @@ def layer_outputs(n_layers: int, attn_only: bool) -> list[str]:
 def reading_errors(
     compiled: CompiledModel, examples: Examples
 ) -> list[tuple[Float[np.ndarray, "D D"], Float[np.ndarray, "D D"]]]:
-    """What it takes to say how far readings of the stream are off, if it goes through a map: `fitted_map`.
+    """Return the second moments by which `fitted_map` measures reading errors of a stream that goes through a map.
 
     Returns:
         For every point at which the stream is read, the sum of `r rᵀ` over all that read there, r being the

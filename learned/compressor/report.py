@@ -1,4 +1,4 @@
-"""What a compression says of itself while it runs."""
+"""The progress report of a compression."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -55,7 +55,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CompressionSteps:
-    """What a compression runs.
+    """The compiled functions of a compression.
 
     Attributes:
         begin: From the first maps and the shares of the learning rate, the state before the first step.

@@ -25,7 +25,7 @@ def sweep(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> pd.DataFrame:
-    """What a program keeps at each width, beside principal components.
+    """Compress a program to each width, and measure what it keeps, beside principal components.
 
     Args:
         compiled: The model.

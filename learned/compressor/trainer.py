@@ -140,7 +140,7 @@ def leading_heats(state: State, heats: int) -> np.ndarray:
 
 
 def _digest(compiled: CompiledModel) -> str:
-    """What tells the weights of a model from others."""
+    """Return a digest of a model's weights."""
     digest = hashlib.sha256()
     for name, array in sorted(compiled.transformer.weights.items()):
         digest.update(f"{name} {array.shape}".encode() + np.ascontiguousarray(array).tobytes())

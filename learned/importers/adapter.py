@@ -86,7 +86,7 @@ class AdaptedModel(HookedRootModule):
             yield
 
     def _through(self, name: str) -> Edit:
-        """What a hook point makes of a value; heads that stand side by side get an axis of their own."""
+        """Return the edit that a hook point makes; heads that stand side by side get an axis of their own."""
         point: Any = self.hook_dict[name]
 
         def pass_through(value: torch.Tensor) -> torch.Tensor:
@@ -127,14 +127,14 @@ class _Place:
         return watched.register_forward_hook(lambda _, __, output: self._first_edited(output, edit))
 
     def _taken(self, inputs: tuple[Any, ...], named: dict[str, Any], edit: Edit) -> Any:
-        """What a module is called with: the first argument is edited, or the first tensor of those by name."""
+        """Edit the arguments of a module: the first by place, or the first tensor of those by name."""
         if inputs:
             return self._first_edited(inputs, edit), named
         name = next((name for name, value in named.items() if isinstance(value, torch.Tensor)), None)
         return inputs, named if name is None else {**named, name: self._edited(named[name], edit)}
 
     def _first_edited(self, found: Any, edit: Edit) -> Any:
-        """What a module takes or gives; of several values the first is edited."""
+        """Edit the first of the values that a module takes or gives."""
         if isinstance(found, tuple):
             return (self._edited(found[0], edit), *found[1:])
         return self._edited(found, edit)
@@ -208,7 +208,7 @@ def adapt(
 
 
 def _logits(module: torch.nn.Module, tokens: torch.Tensor, d_vocab: int) -> Any:
-    """What a module gives for token ids.
+    """Return a module's output for token ids.
 
     Raises:
         RaspLensError: If it does not take them.
@@ -268,7 +268,7 @@ def _some(known: Mapping[str, Any]) -> str:
 
 
 def _activations(adapted: AdaptedModel, tokens: torch.Tensor) -> dict[str, torch.Tensor]:
-    """What passes each hook point.
+    """Return the activation at each hook point.
 
     Raises:
         RaspLensError: If nothing does.

@@ -28,7 +28,7 @@ TELLING = 0.005
 """Shares of right answers that differ by less do not tell two readings of a state dict apart."""
 
 CHOSEN_BY_HAND = {"positions", "activation"}
-"""What has no commonest value that nearly always holds."""
+"""Settings that have no commonest value which nearly always holds."""
 
 
 def import_checkpoint(

@@ -31,13 +31,13 @@ PROBES = 2
 """Inputs of each length."""
 
 CONTEXTS = "max_position_embeddings", "max_seq_len", "seq_length"
-"""What the longest input is called in the configs of transformers."""
+"""Names of the longest input's length in the configs of transformers."""
 
 MOST_SAID = 200
 """Letters of a library's reason that are handed on."""
 
 ADAPTER = "adapter_config.json"
-"""What the config of an adapter of weights is called."""
+"""The name of the config of an adapter of weights."""
 
 
 def is_huggingface(path: str | Path) -> bool:

@@ -15,7 +15,7 @@ MOST_MISSING = 2
 them. What is missing of smaller ones is said by name."""
 
 LAYERS = "num_hidden_layers", "n_layer", "n_layers", "num_layers"
-"""What the number of layers is called in the configs of transformers."""
+"""Names of the number of layers in the configs of transformers."""
 
 N_NAMED = 3
 """Tensors of each kind that a message names."""

@@ -21,7 +21,7 @@ STANDARD = "standard"
 
 @dataclass(frozen=True)
 class Declared:
-    """What is said of a state dict because its shapes do not tell it. None leaves it open.
+    """The settings declared for a state dict because its shapes do not tell them. None leaves one open.
 
     Attributes:
         n_heads: Heads per layer; needed for the state dict of a bridge.
@@ -85,7 +85,7 @@ def readings(state: StateDict, declared: Declared, n_ctx: int | None, what: str)
 
 
 def difference(chosen: Config, other: Config) -> dict[str, Any]:
-    """What would have to be declared for the other reading to be the one that is chosen."""
+    """Return what would have to be declared for the other reading to be the one that is chosen."""
     words = {"learned": STANDARD}
     return {
         field.name: words.get(value, value)
@@ -108,7 +108,7 @@ def _positions(state: StateDict, what: str, declared: Declared) -> list[str]:
 
 
 def _choice(name: str, possible: list[str], declared: Declared, what: str) -> list[str]:
-    """What is declared, if it is possible; all that is possible, if nothing is.
+    """Return the declared choice, if it is possible; all possible ones, if none is declared.
 
     Raises:
         RaspLensError: If it is not possible.

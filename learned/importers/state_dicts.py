@@ -26,7 +26,7 @@ from rasplens.model.storage import check_size
 Weights = dict[str, np.ndarray]
 
 EMBEDDINGS = "embed.W_E", "embed.weight"
-"""What the embedding of tokens is called: models have it, and other mappings of tensors have not."""
+"""Names of the token embedding: models have it, and other mappings of tensors have not."""
 
 MOST_UNPACKED = 100
 """A file that unpacks to more than so many times its size is not read."""

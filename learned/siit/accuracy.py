@@ -177,7 +177,7 @@ class _Patched:
         return self._given(self.pairs.source)
 
     def _given(self, ids: Ids) -> Mapping[str, torch.Tensor]:
-        """What all nodes give, by hook point."""
+        """Return the activations of all nodes, by hook point."""
         points = {node.point for node in self.nodes}
         with torch.no_grad():
             cache = self.hooked.run_with_cache(self._behind_bos(ids), names_filter=lambda name: name in points)[1]

@@ -55,7 +55,7 @@ class Node:
 
 @dataclass(frozen=True)
 class CompiledPart:
-    """What a node of a model stands for: a part of the compiled model.
+    """The part of the compiled model that a node of a model stands for.
 
     Attributes:
         variables: The variables that it computes.
@@ -97,7 +97,7 @@ def circuit_of(compiled: CompiledModel) -> Circuit:
 
 
 def variables_by_node(circuit: Circuit) -> dict[str, list[str]]:
-    """What each node computes, in JSON values."""
+    """Return the variables that each node computes, in JSON values."""
     return {str(node): list(part.variables) for node, part in circuit.items()}
 
 

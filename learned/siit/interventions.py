@@ -34,7 +34,7 @@ MOST_VALUES = 64
 
 
 class NodeInterchange(NamedTuple):
-    """What is taken from where.
+    """An interchange of nodes: which are taken, and from which inputs.
 
     Attributes:
         taken: Which nodes, at which positions, are as on another input: `[node, batch, pos]`.
@@ -114,7 +114,7 @@ def oracle(compiled: CompiledModel, circuit: Circuit, task: Task) -> Callable[..
 
 
 def variables(compiled: CompiledModel, circuit: Circuit, task: Task) -> Callable[[jax.Array], list[jax.Array]]:
-    """What the compiled model's parts give on inputs, node by node: the program's variables, told twice.
+    """Return a function that gives the program's variables on inputs, node by node, told twice.
 
     Once in its own code, and once with a direction for each value. In its code alone, some values hardly differ:
     where w tokens are selected, a head gives 1/(1+w). By values alone, a node need not have the program's code.
@@ -157,7 +157,7 @@ def _told(vectors: jax.Array, values: np.ndarray) -> jax.Array:
 
 
 def _of_part(value: jax.Array, heads: tuple[int, ...]) -> jax.Array:
-    """What heads give, side by side, or an MLP: `[batch, pos, direction]`."""
+    """Return the output of heads, side by side, or of an MLP: `[batch, pos, direction]`."""
     return value[:, :, jnp.asarray(heads)].reshape(*value.shape[:2], -1) if heads else value
 
 

@@ -31,7 +31,7 @@ HELD = 0.5
 
 
 class InputBatch(NamedTuple):
-    """What a model is trained on.
+    """A batch of inputs that a model is trained on.
 
     Attributes:
         ids: Of their tokens: `[batch, pos]`.
@@ -112,7 +112,7 @@ def _of_all_nodes(part: NodeInterchange, those: jax.Array, n_nodes: int) -> Node
 
 
 def _and_the_rest(whole: NodeInterchange, outside: jax.Array, both: float, key: jax.Array) -> NodeInterchange:
-    """The same with all nodes outside of the circuit from other inputs, or held, on a share of the inputs."""
+    """Return the interchange with all nodes outside of the circuit from other inputs, or held, on a share."""
     which, whence, how = jax.random.split(key, 3)
     n = whole.source.shape[1]
     rows = jax.random.bernoulli(which, both, (n, 1))

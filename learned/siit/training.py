@@ -157,7 +157,7 @@ class SIITTraining(ChunkedRun[SIITReport]):
         return RunState((weights, moments), notes, (*at.reports, new))
 
     def model(self, weights: Weights) -> Transformer:
-        """What is trained, without the readouts."""
+        """Return the trained model, without the readouts."""
         own = {name: np.asarray(weights[name]) for name in self.start.weights}
         return Transformer(self.start.config, own, self.start.mask)
 
@@ -231,7 +231,7 @@ def _optimisation(
 
 
 def _readouts(start: Transformer, compiled: CompiledModel, circuit: Circuit, task: Task) -> Weights:
-    """What reads variables off nodes, zero at first."""
+    """Return the weights that read variables off nodes, zero at first."""
     config = start.config
     found: Weights = {}
     wanted = variables(compiled, circuit, task)(jnp.asarray(task.held_out[:1]))

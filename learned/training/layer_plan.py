@@ -1,4 +1,4 @@
-"""What each layer has to compute, so that the loss can be read: decided once, from the mask."""
+"""The plan of what each layer has to compute, so that the loss can be read: decided once, from the mask."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ Positions = tuple[int, ...]
 
 @dataclass(frozen=True)
 class LayerPlan:
-    """What one layer computes.
+    """The plan of what one layer computes.
 
     Attributes:
         before: Positions at which its input is needed.
@@ -29,7 +29,7 @@ class LayerPlan:
 
 
 def plan_layers(mask: np.ndarray, loss_positions: Positions, smeared_keys: bool = False) -> tuple[LayerPlan, ...]:
-    """What each layer has to compute, so that the logits at the loss positions come out; first layer first.
+    """Return what each layer has to compute, so that the logits at the loss positions come out; first layer first.
 
     Args:
         mask: Boolean `[layer, query, key]`.

@@ -83,7 +83,7 @@ class _Embedded:
         return by_token[:, _pick(self.tokens, positions)] + by_position[:, None]
 
     def tables(self, matrices: jax.Array, positions: Positions) -> tuple[jax.Array, jax.Array]:
-        """What tokens and positions contribute to `read`: `[head, token, width]`, `[head, position, width]`."""
+        """Return the terms of tokens and of positions in `read`: `[head, token or position, width]`."""
         by_token = self.token_table @ matrices
         if self.position_table is None:
             return by_token, jnp.zeros((len(matrices), len(positions), matrices.shape[-1]), matrices.dtype)
@@ -122,20 +122,20 @@ class _Layer:
     mask: np.ndarray
 
     def normalized(self, stream: _Stream) -> _Stream:
-        """What the attention reads of the residual stream."""
+        """Return the attention's input from the residual stream, normalised where the model has layer norm."""
         if self.config.normalization == "none":
             return stream
         return _Computed(self._norm("ln1", stream.at(self.plan.before)), self.plan.before)
 
     def mlp(self, residual: jax.Array) -> jax.Array:
-        """What the MLP writes: `[batch, after, d_model]`."""
+        """Return the output of the MLP: `[batch, after, d_model]`."""
         pre = _plus(_times(self._norm("ln2", residual), self._weight("W_in")), self._bias("b_in"))
         return _plus(
             _times(activated(pre, self.config.activation, jnp), self._weight("W_out")), self._bias("b_out")
         )
 
     def attention(self, stream: _Stream, then: jax.Array | None = None) -> jax.Array:
-        """What the heads write together, times the matrix that comes `then`: `[batch, after, width]`."""
+        """Return the sum of the heads' outputs, times the matrix that comes `then`: `[batch, after, width]`."""
         plan, circuit = self.plan, self._output_circuit(then)
         parts = []
         if plan.free:
@@ -229,7 +229,10 @@ class _Layer:
         return scores / self.config.attn_scale
 
     def _offset(self, letter: str, positions: Positions) -> jax.Array:
-        """What is added to queries or keys whatever the stream, bias and sinusoids: `[head, position, d_head]`."""
+        """Return the part of queries or keys apart from the stream, `[head, position, d_head]`.
+
+        It is the bias, and what positions add to queries and keys alone.
+        """
         config, bias = self.config, self._bias(f"b_{letter}")
         offset = jnp.zeros((config.n_heads, len(positions), config.d_head), self.weights["embed.W_E"].dtype)
         if bias is not None:

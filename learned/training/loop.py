@@ -53,7 +53,7 @@ class ChunkedRun(ABC, Generic[R]):
     @property
     @abstractmethod
     def identity(self) -> Mapping[str, Any]:
-        """What tells it from other jobs, in JSON values: a state on disk is only gone on with by the same one."""
+        """The values that tell it from other jobs, in JSON. Only the same job goes on with a state on disk."""
 
     @abstractmethod
     def layout(self) -> Any:

@@ -1,4 +1,4 @@
-"""What a training says of itself while it runs."""
+"""The progress report of a training."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

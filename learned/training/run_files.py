@@ -120,7 +120,7 @@ def _check_same(path: Path, stored: Mapping[str, Any], run: Mapping[str, Any]) -
 
 
 def _differences(stored: Mapping[str, Any], run: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """What differs, by name, before and now; of a recipe each field by itself."""
+    """Yield the values that differ, as name, before and now; of a recipe each field by itself."""
     for name, now in run.items():
         before = stored.get(name)
         if isinstance(now, Mapping) and isinstance(before, Mapping):

@@ -43,7 +43,7 @@ EVERYWHERE, BY_INPUT = PartitionSpec(), PartitionSpec(None, None, "inputs")
 
 @dataclass(frozen=True, eq=False)
 class TrainingSteps:
-    """What training runs.
+    """The compiled functions of training.
 
     Attributes:
         begin: From the members' first weights, the state before the first step.

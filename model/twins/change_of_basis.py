@@ -1,4 +1,4 @@
-"""What reads the residual stream and what writes to it: where another basis for it, or another width, goes in."""
+"""Changes of the residual stream's basis or width, by the weights that read it and those that write to it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class ChangeOfBasis:
 
 
 def widening(width: int, extra: int) -> ChangeOfBasis:
-    """The same directions, and some more that hold nothing."""
+    """Return the change to a wider stream: all directions stay, and the further ones hold nothing."""
     writes = np.eye(width, width + extra)
     return ChangeOfBasis(writes, writes.T, is_turned=False)
 

@@ -1,4 +1,4 @@
-"""The same function with its heads divided otherwise: split, merged, doubled, or with idle ones beside them."""
+"""Twins whose heads are divided otherwise: split, merged, doubled, or with idle ones beside them."""
 
 import numpy as np
 from jaxtyping import Float
@@ -107,7 +107,7 @@ def idle_head(model: Transformer, rng: np.random.Generator) -> Head:
 
 
 def _factors(heads: list[Head]) -> tuple[Float[np.ndarray, "d_model_1 rank"], Float[np.ndarray, "rank d_model"]]:
-    """What heads that attend alike write together, as a product: values, their bias in a last row, and outputs."""
+    """Factor the summed OV matrix of heads that attend alike; the bias of their values is a last row."""
     together = sum(_values(head) @ head["W_O"] for head in heads)
     left, sizes, right = np.linalg.svd(together, full_matrices=False)
     rank = max(1, int((sizes > RANK * sizes.max(initial=0)).sum()))

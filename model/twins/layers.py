@@ -1,4 +1,4 @@
-"""The same function in more layers."""
+"""Twins with more layers, which compute the same function."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The same function with pathways beside the true one: copied and unread, dormant, or redundant.
+"""Twins with pathways beside the true one: copied and unread, dormant, or redundant.
 
 What they are for: a comparison may not take a copy for the original, nor credit a subspace with what acts through
 a path that lies dormant until someone patches it (Makelov et al. 2023, arXiv 2311.17030). All of them lead through

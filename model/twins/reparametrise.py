@@ -1,4 +1,4 @@
-"""The same function in other weights: what a comparison may not notice, and what a blind test may not give away.
+"""Twins in other weights: what a comparison may not notice, and what a blind test may not give away.
 
 A transformer has symmetries: its residual stream may be rotated or take any other basis, its heads be permuted,
 the basis inside a head changed, its neurons permuted and, with a ReLU, rescaled, and its residual stream widened
@@ -29,7 +29,7 @@ from rasplens.model.twins.change_of_basis import (
 )
 
 KINDS = ("residual", "heads", "neurons")
-"""What a disguise changes: the basis of the residual stream, order and inner bases of heads, neurons."""
+"""The parts that a disguise changes: the basis of the residual stream, order and inner bases of heads, neurons."""
 
 BASES = ("orthogonal", "oblique")
 """How the residual stream is turned: by a rotation, or by any invertible map."""
@@ -67,7 +67,7 @@ class Reparametrisable(HasTransformer, Protocol):
     """A model that knows what its parts mean, and goes on knowing it in other weights."""
 
     def reparametrised(self, change: Reparametrisation) -> HasTransformer:
-        """The same model in other weights, of the same kind."""
+        """Return the model in other weights, of the same kind."""
 
 
 Described = TypeVar("Described", bound=Reparametrisable)
@@ -183,7 +183,7 @@ def _reparametrised(
 
 
 def _without_identities(model: Transformer) -> Transformer:
-    """The same transformer, whose values and outputs may be changed."""
+    """Return the transformer in a form whose values and outputs may be changed."""
     return Transformer(replace(model.config, identity_v=False, identity_o=False), model.weights, model.mask)
 
 

@@ -1,4 +1,4 @@
-"""The same function with attention from every position to itself that nothing depends on."""
+"""Twins with attention from every position to itself that nothing depends on."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What the published documents trained and found, again: one entry for each, with their figures beside ours."""
+"""Reproductions of published documents: one entry for each, with their figures beside ours."""
 
 from rasplens.reproductions.catalogue import REPRODUCTIONS
 from rasplens.reproductions.reproduction import Finding, Reproduction

@@ -73,7 +73,7 @@ THREE_LAYERS = replace(
     recipe="three_layers",
     findings=_compression_findings(1.0, 1.0, "–"),
 )
-"""The same with another layer."""
+"""The model of the article with another layer."""
 
 NARROW = replace(
     TWO_LAYERS,

@@ -65,7 +65,7 @@ def _completed(task: Task, model: Transformer, copies: bool) -> Finding:
 
 
 def completion(task: Task, model: Transformer, prompt: str) -> str:
-    """What a copying model writes behind a prompt."""
+    """Return the text that a copying model writes behind a prompt."""
     ids = np.array([[task.vocab.index(letter) for letter in prompt]])
     written = complete(model, ids, task.n_ctx)[0, len(prompt) :]
     return "".join(str(task.vocab[i]) for i in written)

@@ -58,7 +58,7 @@ class Reproduction:
 
     @property
     def command(self) -> str:
-        """What reproduces it."""
+        """The command that reproduces it."""
         return f"rasplens reproduce {self.name}"
 
     def train(self, recipe: Recipe | None = None, **options: Any) -> LearnedModel:

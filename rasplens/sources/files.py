@@ -1,4 +1,4 @@
-"""What users' own files define: Python files, which are run, and files in the RASP language, which are read."""
+"""Definitions in users' own files: Python files, which are run, and RASP files, which are read."""
 
 import importlib.util
 import inspect
@@ -100,7 +100,7 @@ def _run(path: Path) -> ModuleType:
 
 
 def _call(path: Path, function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a user's code gives.
+    """Call a user's function, and return its result.
 
     Raises:
         RaspLensError: If it fails; with the line of the file where it did.

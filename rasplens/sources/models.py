@@ -52,7 +52,7 @@ class Studied:
         return float(as_studied_model(self.model, task, ids, self.vocabulary(task)).right().mean())
 
     def generated(self, task: Task, most: int = 500) -> float | None:
-        """The same share where it reads its own answers; None where answers are no next tokens."""
+        """Return the accuracy where the model reads its own answers; None where answers are no next tokens."""
         from rasplens.compare import as_studied_model
 
         if not is_generated(task):

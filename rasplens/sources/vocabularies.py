@@ -19,7 +19,7 @@ MOST_DIGITS = 4_300
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a program from a file needs beside itself; a task's programs bring theirs.
+    """The settings that a program from a file needs beside itself; a task's programs bring theirs.
 
     Attributes:
         vocab: Its tokens, as `parse_vocab` reads them.

@@ -23,10 +23,10 @@ Row = Mapping[str, Any]
 """Columns of a table by name, in JSON values."""
 
 SOURCES = "*.py", "*.rasp", "*.lark", "*.safetensors"
-"""What results depend on, of a package."""
+"""Patterns of the files in a package that results depend on."""
 
 LIBRARIES = "jax", "jaxlib", "numpy", "optax", "scikit-learn", "scipy", "torch", "transformer-lens"
-"""What computes them besides, by its versions."""
+"""The libraries whose versions results depend on as well."""
 
 
 _IMPORTED: dict[str, str] = {}
@@ -35,7 +35,7 @@ _IMPORTED: dict[str, str] = {}
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be computed, in plain data: it goes to other processes and other machines.
+    """A computation in plain data: it goes to other processes and other machines.
 
     Attributes:
         run: The function, as `"module:name"`. Whoever does the job must be able to import it. It takes the

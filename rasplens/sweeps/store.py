@@ -20,7 +20,7 @@ class DamagedResultError(RaspLensError):
 
 
 def stored_rows(folder: str | Path, job: Job) -> dict[str, Any] | None:
-    """What a job gave, as `{"rows": ..., "seconds": ...}`, if it is kept in a folder; else None.
+    """Return the result of a job, `{"rows": ..., "seconds": ...}`, if it is kept in a folder; else None.
 
     A file that was changed, or is that of another job, is warned of, and is as good as none.
     """
@@ -56,7 +56,7 @@ def store_rows(folder: Path, job: Job, rows: Sequence[Row], seconds: float) -> N
 
 
 def _identity(job: Job) -> dict[str, Any]:
-    """What tells a job from others, in JSON values."""
+    """Return the values that tell a job from others, in JSON."""
     return {"key": job.key, "run": job.run, "arguments": dict(job.arguments), "files": list(job.files)}
 
 

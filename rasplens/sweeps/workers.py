@@ -50,7 +50,7 @@ OVERDUE = "The job did not end within {timeout:g} seconds, and was ended."
 
 
 def run_job(job: Job, code: str, timeout: float | None = None) -> Outcome:
-    """What a job gives; an exception is an outcome as well.
+    """Run a job, and return its outcome; an exception is one as well.
 
     Args:
         job: The job.
@@ -88,7 +88,7 @@ def _ended_after(timeout: float | None) -> Iterator[None]:
 
 
 def _plain_rows(job: Job, given: Any) -> list[dict[str, Any]]:
-    """What a job gave as rows of JSON values; numpy's numbers become Python's.
+    """Return the result of a job as rows of JSON values; numpy's numbers become Python's.
 
     Raises:
         RaspLensError: If it cannot be kept.

@@ -1,1 +1,1 @@
-"""What the commands do, one module a command."""
+"""The workflows of the commands, one module a command."""

@@ -48,7 +48,7 @@ def inspect_and_show(path: Path, tasks: list[Task], declared: Declared, json: bo
 
 
 def _found(path: Path, declared: Declared) -> tuple[str, dict[str, Any], list[str]]:
-    """What kind of model it is, its architecture, and its hook points."""
+    """Return the kind of model, its architecture, and its hook points."""
     if is_huggingface(path):
         bridge = load_huggingface(path)
         names = ("architecture", "n_layers", "n_heads", "d_model", "d_head", "d_mlp", "n_ctx", "d_vocab")

@@ -46,7 +46,7 @@ def _show(title: str, headings: list[str], rows: list[list[object]], json: bool)
 
 
 def _summary(build: object) -> str:
-    """What a task asks: the first sentence on what builds it, or on its module where that says more."""
+    """Return what a task asks, by the first line of its builder's module."""
     module = inspect.getmodule(build)
     text = inspect.getdoc(module) if module is not None else None
     return (text or "").split("\n")[0].partition(" (")[0].rstrip(".:")

@@ -186,7 +186,7 @@ def _check_export(export: Destination) -> None:
 
 
 def _how_to_run(case: Case) -> dict[str, Any]:
-    """What someone needs to know who has the model's file alone, in JSON values."""
+    """Return what someone needs to know who has the model's file alone, in JSON values."""
     ids, columns = case.task.held_out[:1], case.vocabulary.columns
     return {
         "program": case.program,

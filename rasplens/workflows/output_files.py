@@ -26,7 +26,7 @@ HEAD = 1_000
 """Bytes within which these marks stand."""
 
 INSTEAD = "Give another --out, or delete it, or replace it with --force."
-"""What to do where something is there already."""
+"""The advice where something is there already."""
 
 
 @dataclass(frozen=True)

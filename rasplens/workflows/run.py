@@ -120,6 +120,6 @@ def _write(comparison: Comparison, places: tuple[Path, Path], to: Destination) -
 
 
 def _values(comparison: Comparison, checks: dict[str, Verification]) -> dict[str, Any]:
-    """What is printed as JSON of one comparison."""
+    """Return the JSON values that are printed of one comparison."""
     values = {name: value for name, value in comparison.to_dict().items() if name != "tables"}
     return {**values, "verification": {name: verification_values(check) for name, check in checks.items()}}

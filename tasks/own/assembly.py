@@ -22,7 +22,7 @@ N_LOOKED_AT = 2_000
 
 @dataclass(frozen=True, eq=False)
 class AnswerKey:
-    """What is asked of inputs.
+    """The questions on inputs and their right answers.
 
     Attributes:
         places: Of an input, the positions at which answers are read.
@@ -172,7 +172,7 @@ def _is_several(answer: Value) -> bool:
 
 
 def _remembered(of: Callable[[tuple[int, ...]], list], width: int, kind: type) -> Callable[[Ids], np.ndarray]:
-    """What is said of each input, asked once of each: `[input, width]`."""
+    """Return a function for what is said of each input, `[input, width]`, which asks once for each of them."""
     known: dict[tuple[int, ...], list] = {}
 
     def remembered(ids: Ids) -> np.ndarray:
@@ -237,5 +237,5 @@ def listed(answer: Any) -> list[Value]:
 
 
 def key_of(tokens: Sequence[Value]) -> tuple[Any, ...]:
-    """What tells a sequence from others: 1 is not True."""
+    """Return a key that tells a sequence from others: 1 is not True."""
     return tuple(map(value_key, tokens))

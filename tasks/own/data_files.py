@@ -15,7 +15,7 @@ from rasplens.tasks.readout import Readout
 from rasplens.tasks.task import Task
 
 HELD_OUT = ("test", "held_out", "held-out", "valid", "validation", "eval")
-"""What `split` says of an input that is not trained on."""
+"""Values of `split` for an input that is not trained on."""
 
 TRAINED = ("train", "training")
 

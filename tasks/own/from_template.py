@@ -19,7 +19,7 @@ MOST_TRIES = 1_000
 """How often an input is drawn again before its conditions are taken to be impossible."""
 
 Fields = Mapping[str, Sequence[Value]]
-"""What stands in the fields of a layout."""
+"""The tokens in the fields of a layout, by name."""
 
 Draw = Callable[[np.random.Generator], Fields]
 Answers = Callable[[list[Value]], Any] | SOp

@@ -39,7 +39,7 @@ class TemplatePart:
 
 @dataclass(frozen=True)
 class InputTemplate:
-    """What stands where in an input.
+    """The places of tokens and fields in an input.
 
     Attributes:
         template: As it was written.

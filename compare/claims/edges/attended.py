@@ -140,7 +140,7 @@ def _likeness(
 
 
 def _likeness_of_uniform(pairing: Pairing, one: ActiveHead) -> Float[np.ndarray, " row"]:
-    """The same of attending to everything alike."""
+    """Return the similarity of a compiled head to uniform attention, where it attends elsewhere than to itself."""
     read, first = _selecting(pairing, one)
     uniform = np.pad(between_positions(pairing.task), ((0, 0), (0, 1))).astype(np.float64)
     return _similarities(first, np.broadcast_to(uniform, (*read.shape, uniform.shape[-1]))[read])

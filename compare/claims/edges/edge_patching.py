@@ -146,7 +146,10 @@ def _scores_decide(studied: StudiedModel, layer: int) -> bool:
 
 
 def _scale(studied: StudiedModel, layer: int) -> float:
-    """What a layer's attention scores are of queries times keys, measured: what configs say of it differs."""
+    """Return the factor from queries times keys to a layer's attention scores.
+
+    It is measured, for configs differ in what they say of it.
+    """
     if (known := _SCALES.setdefault(studied.model, {}).get(layer)) is not None:
         return known
     points = [act_name("attn_scores", layer), *(_point(studied, layer, letter) for letter in "qk")]

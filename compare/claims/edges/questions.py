@@ -1,4 +1,4 @@
-"""What is asked of a model's routes: pairs of inputs, edges between their positions, and what the program answers.
+"""Questions on a model's routes: pairs of inputs, edges between their positions, and the program's answers.
 
 The compiled model is the oracle: with the same part of the same edges patched, it answers what any model answers
 that moves the same information along the same edges.
@@ -32,7 +32,7 @@ from rasplens.tasks.task import NOT_ASKED, Ids
 
 @dataclass(frozen=True)
 class Route(Subject):
-    """What information takes between positions, and what decides that."""
+    """The subject of a claim on routes between positions, or on what decides them."""
 
     level = "routes"
 
@@ -66,7 +66,7 @@ class OtherEdges(Route):
 
 @dataclass(frozen=True)
 class Keys(Route):
-    """What keys hold decides what is selected."""
+    """The content of keys decides what is selected."""
 
     def __str__(self) -> str:
         return "keys decide as in the program"
@@ -74,7 +74,7 @@ class Keys(Route):
 
 @dataclass(frozen=True)
 class Queries(Route):
-    """What queries ask for decides what is selected."""
+    """The content of queries decides what is selected."""
 
     def __str__(self) -> str:
         return "queries decide as in the program"

@@ -19,13 +19,13 @@ from rasplens.compare.claims.interchange.coordinates import Subspaces, Whitened
 from rasplens.model.interventions import Subspace
 
 SMALLEST = 1e-3
-"""What is read of a direction along which a variable moves the stream is none if it is smaller."""
+"""Smallest part of a direction that counts as read, where the variable moves the stream along it."""
 
 
 def split(
     subspaces: Subspaces, axes: Mapping[int, Whitened], moved: Subspaces
 ) -> tuple[dict[int, Subspace], dict[int, Subspace]]:
-    """What is read of subspaces: the active part, along which the variable moves the stream, and the dormant one.
+    """Split what is read of subspaces: the active part, along which the variable moves the stream, and the rest.
 
     Args:
         subspaces: By position, those that are interchanged.

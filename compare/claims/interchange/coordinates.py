@@ -22,8 +22,10 @@ SPREAD = 1e-4
 rounding."""
 
 NOISE = 1e-2
-"""The same of a direction that nothing reads; less is noise. In a basis that is oblique by more than its inverse,
-what is computed with and not read alone may look like noise."""
+"""Smallest spread along a direction that nothing reads, as a share of the widest; less is noise and dropped.
+
+In a basis that is oblique by more than its inverse, what is computed with and not read alone may look like noise.
+"""
 
 READ = 1e-2
 """A direction is read if what its spread does to readings is at least this share of the most that one does."""

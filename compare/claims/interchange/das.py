@@ -32,7 +32,7 @@ RANK = 8
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """What a search found.
+    """The result of a search.
 
     Attributes:
         subspaces: By position: those of the step with the best score on the pairs that it stops by.

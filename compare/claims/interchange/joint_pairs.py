@@ -40,7 +40,7 @@ class JointPairs:
     by_second: Bool[np.ndarray, "pair answer"]
 
     def without_questions(self) -> "JointPairs":
-        """The same, of which nothing is asked."""
+        """Return the pairs without any question on either variable."""
         nothing = np.zeros_like(self.by_first)
         return replace(self, by_first=nothing, by_second=nothing)
 

@@ -120,7 +120,7 @@ def interchange_pairs(
 
 
 def sayable(pairing: Pairing, expected: Int[np.ndarray, "pair answer"]) -> Int[np.ndarray, "pair answer"]:
-    """What is expected, without the answers that the learned model has no logit for: of those it is not asked.
+    """Return the expected answers, with `NOT_ASKED` where the learned model has no logit for one.
 
     Such as None, which a compiled model says by having no logit that is large.
     """

@@ -14,7 +14,7 @@ from rasplens.compare.study import Study
 
 @dataclass(frozen=True, eq=False)
 class ReferenceSites:
-    """What the same search finds in the compiled model; each variable once.
+    """The sites that the search finds in the compiled model; each variable is searched for once.
 
     Attributes:
         study: The models on the same inputs.

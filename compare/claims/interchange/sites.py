@@ -170,7 +170,7 @@ def _mapped(
 
 
 def components(studied: StudiedModel, positions: Sequence[int]) -> Iterator[Candidate]:
-    """What each head gathers, and what the heads and the MLP of each layer write, whole, at some positions."""
+    """Yield whole components at some positions: `z` of each head, and the output of each attention and MLP."""
 
     def everywhere(part: Subspace) -> Subspaces:
         return dict.fromkeys(positions, part)

@@ -73,7 +73,7 @@ def stream_axes(studied: StudiedModel, point: str) -> StreamAxes:
 
 
 def readings(studied: StudiedModel) -> dict[str, Readings]:
-    """What is read of the stream behind each of its hook points, by the task's position.
+    """Return the directions that are read behind each hook point of the stream, by the task's position.
 
     Read is what changes a query, a key, a value, a neuron or an answer when the stream changes by ever so little:
     the row space of the weights that read, and of what norms make of it. Whether an attention pattern is too
@@ -86,7 +86,7 @@ def readings(studied: StudiedModel) -> dict[str, Readings]:
     generator = torch.Generator().manual_seed(SEED)
 
     def back(values: Sequence[torch.Tensor], sizes: Sequence[float]) -> torch.Tensor:
-        """What random readings of values see of the stream: `[input, ctx, d_model]`."""
+        """Return the gradient of a random sum of values with respect to the stream: `[input, ctx, d_model]`."""
         drawn = [torch.randn(value.shape, generator=generator, dtype=value.dtype) for value in values]
         weights = [weight / size for weight, size in zip(drawn, sizes, strict=True)]
         (seen,) = torch.autograd.grad(values, [changed], weights, retain_graph=True, allow_unused=True)

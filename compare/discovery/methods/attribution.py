@@ -91,7 +91,7 @@ def attribution_of_nodes(problem: Problem) -> Scores:
 
 
 def attribution_of_nodes_ig(problem: Problem) -> Scores:
-    """The same with gradients on the way from the other to the clean embeddings."""
+    """Attribution patching of nodes, with gradients on the way from the other to the clean embeddings."""
     return _of_nodes(problem, eap_ig_inputs)
 
 

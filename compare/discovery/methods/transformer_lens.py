@@ -50,7 +50,7 @@ def eap_transformer_lens(problem: Problem) -> Scores:
 
 
 def _attributed(bridge: "_Bridge", problem: Problem) -> dict[str, float]:
-    """What TransformerLens gives the edges on a single pair, by our names, all positions together."""
+    """Return TransformerLens's score of each edge on a single pair, by our names, all positions together."""
 
     def damage(logits: torch.Tensor) -> torch.Tensor:
         return _Damage.apply(logits, problem)

@@ -25,7 +25,7 @@ SPANNED = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a method says of a site.
+    """The result of a method at a site.
 
     Attributes:
         subspaces: By position, where in the stream the variable is.
@@ -42,7 +42,7 @@ Finder = Callable[[VariableProblem, str], Found | None]
 
 
 def probe(problem: VariableProblem, site: str) -> Found:
-    """What a linear probe reads: the span of its weights, and its accuracy above that of the commonest value.
+    """Return the span of a linear probe's weights, and its accuracy above that of the commonest value.
 
     Alain and Bengio 2016 (arXiv 1610.01644). A probe finds what is there, whether or not anything reads it.
     """
@@ -90,7 +90,7 @@ def das(problem: VariableProblem, site: str) -> Found | None:
 
 
 def boundless_das(problem: VariableProblem, site: str) -> Found | None:
-    """The same with a rank that is learned (Wu et al. 2023, arXiv 2305.08809), on two of three pairs."""
+    """Boundless DAS: its rank is learned (Wu et al. 2023, arXiv 2305.08809), on two of three pairs."""
     if problem.study.learned.vocabulary.columns is None:
         return None
     chosen, studied = problem.chosen, problem.fitting.learned
@@ -145,7 +145,7 @@ def _at(
 
 
 def _span(directions: Float[np.ndarray, "d_model column"]) -> Subspace:
-    """What directions span, with an orthogonal projection onto it."""
+    """Return the span of directions, with an orthogonal projection onto it."""
     basis, sizes, _ = np.linalg.svd(directions.astype(np.float64), full_matrices=False)
     basis = basis[:, sizes > SPANNED * sizes.max(initial=0)]
     return Subspace(basis, basis)

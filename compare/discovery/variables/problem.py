@@ -1,4 +1,4 @@
-"""What a method that looks for a variable is given, and where the variable is and is not used.
+"""The problem of finding a variable: what a method is given, and where the variable is and is not used.
 
 A site is a hook point of the residual stream. The program's weights say at which ones a variable is used: from
 where it is written to where it is first read, so that all that depends on it still lies ahead. Behind the last

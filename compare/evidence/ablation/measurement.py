@@ -1,4 +1,4 @@
-"""What an ablation costs: accuracy, probability of the right answer, divergence of the answers."""
+"""The cost of an ablation: accuracy, probability of the right answer, divergence of the answers."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -125,7 +125,7 @@ def _of_targets(
 
 
 def replacement(activation: np.ndarray, method: Method, seed: int) -> np.ndarray:
-    """What takes the place of an activation `[input, ...]`."""
+    """Return the replacement of an activation `[input, ...]`: zeros, its mean, or its value on other inputs."""
     if method == "zero":
         return np.zeros_like(activation)
     if method == "mean":

@@ -39,7 +39,7 @@ COLUMNS = (
     "compiled_layer", "compiled_head", "variable", "layer", "head", "rows", "similarity", "shuffled",
     "input_dependence", "concordance", "p", "untrained",
 )  # fmt: skip
-"""What is said of each pair of heads."""
+"""The columns of the table of pairs of heads."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -74,7 +74,7 @@ Stream = Float[np.ndarray, "_ d_model"]
 
 @dataclass(frozen=True, eq=False)
 class _Reading:
-    """What probes of one variable are given at one place.
+    """The data that probes of one variable are given at one place.
 
     Attributes:
         place: The variable's name, the hook point, the position.

@@ -198,7 +198,7 @@ class _Design:
     def predicted(
         self, weights: Float[np.ndarray, "column _"], some: Int[np.ndarray, " column"] | slice = slice(None)
     ) -> Float[np.ndarray, "scored _"]:
-        """What some columns say on the inputs to score on."""
+        """Return the predictions of some columns on the inputs to score on."""
         return np.asarray(self.columns[self.n_fitting :, some] @ weights - self.mean[some] @ weights)
 
 

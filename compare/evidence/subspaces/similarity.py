@@ -37,7 +37,7 @@ class CentredStream:
     directions: Float[np.ndarray, "row direction"]
 
     def shuffled(self, order: Int[np.ndarray, " row"]) -> "CentredStream":
-        """The same with rows in another order."""
+        """Return the stream with its rows in another order."""
         return CentredStream(self.rows[order], self.kernel[np.ix_(order, order)], self.directions[order])
 
 

@@ -30,7 +30,7 @@ DESCRIBED = {
     "qk": "QK circuits of the learned model",
     "residual_stream": "The residual stream of the compiled model on one input",
 }
-"""What each figure shows, for those who do not see it."""
+"""The description of each figure, for those who do not see it."""
 
 
 def figures(comparison: Comparison) -> dict[str, go.Figure]:

@@ -1,4 +1,4 @@
-"""What rows and columns of figures are called: positions, heads and hook points."""
+"""Labels of rows and columns in figures: positions, heads and hook points."""
 
 import pandas as pd
 

@@ -79,7 +79,7 @@ def program_figure(comparison: Comparison) -> go.Figure | None:
 
 
 def residual_stream_figure(comparison: Comparison) -> go.Figure | None:
-    """What every direction of the compiled model holds on one input; None if there are too many to read."""
+    """Draw the residual stream of the compiled model on one input; None if it has too many directions to read."""
     pairing = comparison.pairing
     if pairing is None or pairing.compiled.transformer.config.d_model > MOST_DIRECTIONS:
         return None

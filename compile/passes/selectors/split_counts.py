@@ -36,7 +36,7 @@ LARGEST = 10_000_000
 
 @dataclass(frozen=True, eq=False)
 class _Split:
-    """What a predicate of pairs comes to: the first parts decide, or are tied and the second ones do.
+    """A predicate of pairs, split: the first parts decide, or are tied and the second ones do.
 
     Attributes:
         first: The ids of the key's and the query's first part.
@@ -156,7 +156,7 @@ def _count(node: BosAttentionNode, selector: int, rewriting: Rewriting) -> int:
 
 
 def _counted(node: BosAttentionNode) -> list[int]:
-    """What is counted, by the code of the attention on BOS."""
+    """Return the number of counted keys, by the code of the attention on BOS."""
     return [round(1 / share) - 1 for share in node.values]
 
 

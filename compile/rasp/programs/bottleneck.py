@@ -28,7 +28,9 @@ def slots() -> SOp:
 
 @described
 def read_both() -> SOp:
-    """The same digits, with one selector: each output position reads both from SEP, and says its own.
+    """Gives the two digits of `[d1, d2, SEP, o1, o2]` back at o1 and o2, with one selector.
+
+    Each output position reads both digits from SEP, and says its own.
 
     Causal-safe: every position reads the past.
 

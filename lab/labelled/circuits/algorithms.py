@@ -1,4 +1,4 @@
-"""The same answers by another algorithm."""
+"""Circuits whose programs give equal answers by different algorithms."""
 
 from lab.labelled.circuits.circuit import Circuit, of_program
 from rasplens.compile.rasp import (
@@ -25,7 +25,7 @@ def highest_directly() -> SOp:
 
 
 def highest_by_rank() -> SOp:
-    """The same: the one that no other exceeds."""
+    """The highest number: the one that no other exceeds."""
     rank = SelectorWidth(Select(tokens, tokens, Comparison.GT)).named("how_many_exceed")
     return Aggregate(Select(rank, tokens, lambda key, query: key == 0), tokens).named("highest_by_rank")
 
@@ -36,7 +36,7 @@ def sorted_by_rank() -> SOp:
 
 
 def sorted_by_counts() -> SOp:
-    """The same: a position tells its number by how many are lower than each."""
+    """Numbers 0 to 2 in order: a position tells its number by how many are lower than each."""
     zeros = SelectorWidth(Select(tokens, tokens, lambda key, query: key == 0)).named("zeros")
     below_two = SelectorWidth(Select(tokens, tokens, lambda key, query: key < 2)).named("below_two")
     above_zeros = SequenceMap(lambda i, n: i >= n, indices, zeros).named("above_zeros")
@@ -52,7 +52,7 @@ def first_a_directly() -> SOp:
 
 
 def first_a_by_counting() -> SOp:
-    """The same: how many positions have no `a` up to them."""
+    """Where the first `a` stands; 5 if nowhere: how many positions have no `a` up to them."""
     is_a = Select(tokens, tokens, lambda key, query: key == "a")
     so_far = SelectorWidth(is_a & Select(indices, indices, Comparison.LEQ)).named("as_so_far")
     return SelectorWidth(Select(so_far, tokens, lambda key, query: key == 0)).named("first_a_by_counting")

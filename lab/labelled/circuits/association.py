@@ -1,4 +1,4 @@
-"""The same terms put together in another order, where what is half done is a variable."""
+"""Circuits that combine equal terms in different order, where what is half done is a variable."""
 
 from collections.abc import Callable
 
@@ -45,7 +45,7 @@ def parity_in_a_row() -> SOp:
 
 
 def parity_by_halves() -> SOp:
-    """The same: two and two."""
+    """Whether 4 of 7 bits, this one and those before it, add up to an odd number: two and two."""
     near = SequenceMap(lambda x, y: x ^ y, tokens, _term(1, 7)).named("near_half")
     far = SequenceMap(lambda x, y: x ^ y, _term(2, 7), _term(3, 7)).named("far_half")
     return SequenceMap(lambda x, y: x ^ y, near, far).named("parity_by_halves")

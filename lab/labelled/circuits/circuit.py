@@ -74,7 +74,7 @@ def on_inputs(
 
 
 def moved(of: SOp, place: Callable[[int], int], name: str) -> SOp:
-    """What stands at the place that each position looks at."""
+    """Return the values of an s-op at the place that each position looks at."""
     return Aggregate(Select(indices, indices, lambda key, query: key == place(query)), of).named(name)
 
 

@@ -25,7 +25,7 @@ def looking(where: Selector, name: str) -> SOp:
 
 
 def counting(where: Selector, name: str) -> SOp:
-    """The same: by how much it selects."""
+    """Whether a selector finds anything: by how much it selects."""
     return Map(lambda n: n > 0, SelectorWidth(where).named(f"{name}_width")).named(name)
 
 

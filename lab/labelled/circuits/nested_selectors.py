@@ -32,7 +32,7 @@ def elsewhere_exactly() -> SOp:
 
 
 def elsewhere_and_here() -> SOp:
-    """The same: everywhere, less once for here."""
+    """How often the own token stands elsewhere: everywhere, less once for here."""
     return Map(lambda n: n - 1, SelectorWidth(_own()).named("everywhere")).named("elsewhere_and_here")
 
 
@@ -42,7 +42,7 @@ def lower_exactly() -> SOp:
 
 
 def lower_and_equal() -> SOp:
-    """The same: those that are not higher, less those that are equal."""
+    """How many lower numbers there are elsewhere: those that are not higher, less those that are equal."""
     not_higher = SelectorWidth(Select(tokens, tokens, Comparison.LEQ)).named("not_higher")
     return (not_higher - SelectorWidth(_own()).named("equal")).named("lower_and_equal")
 
@@ -53,7 +53,7 @@ def earlier_exactly() -> SOp:
 
 
 def earlier_and_here() -> SOp:
-    """The same: up to here, less once."""
+    """How often the own token stood before: up to here, less once."""
     so_far = SelectorWidth(_own() & Select(indices, indices, Comparison.LEQ)).named("up_to_here")
     return Map(lambda n: n - 1, so_far).named("earlier_and_here")
 
@@ -64,7 +64,7 @@ def a_anywhere() -> SOp:
 
 
 def a_latest() -> SOp:
-    """The same: by looking at the last of them."""
+    """Whether there is an `a`: by looking at the last of them."""
     return looking(SelectBest(tokens, tokens, lambda key, query: key == "a", indices), "a_latest")
 
 
@@ -74,7 +74,7 @@ def above_anywhere() -> SOp:
 
 
 def above_at_most() -> SOp:
-    """The same: by looking at the highest of them, the last of several."""
+    """Whether some number is higher than the own one: by looking at the highest of them, the last of several."""
     return looking(SelectBest(tokens, tokens, Comparison.GT, tokens), "above_at_most")
 
 
@@ -84,7 +84,7 @@ def other_anywhere() -> SOp:
 
 
 def other_first() -> SOp:
-    """The same: by looking at the first of them."""
+    """Whether some other token stands somewhere: by looking at the first of them."""
     earliness = Map(lambda i: -i, indices).named("earliness")
     return looking(SelectBest(tokens, tokens, Comparison.NEQ, earliness), "other_first")
 

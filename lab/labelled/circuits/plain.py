@@ -17,7 +17,7 @@ from rasplens.tasks import Task, get_task
 
 
 def gather(offset: int, of: SOp, name: str) -> SOp:
-    """What stands `offset` positions before, cyclically in a sequence of 5."""
+    """Return the values `offset` positions before, cyclically in a sequence of 5."""
     return Aggregate(Select(indices, indices, lambda k, q: k == (q - offset) % 5), of).named(name)
 
 
@@ -48,7 +48,7 @@ def histogram_by_match() -> SOp:
 
 
 def histogram_by_counts() -> SOp:
-    """The same in sequences of 7 of two tokens: the `a`s are counted, and the `b`s are the others."""
+    """How often the own token occurs, among 7 tokens of two kinds: `a`s are counted, `b`s are the others."""
     count = SelectorWidth(Select(tokens, tokens, lambda k, q: k == "a")).named("count_a")
     return SequenceMap(lambda t, n: n if t == "a" else 7 - n, tokens, count).named("histogram_by_counts")
 
@@ -60,7 +60,7 @@ def repeated_by_count() -> SOp:
 
 
 def repeated_by_looking() -> SOp:
-    """The same: by looking whether the token stands at another position."""
+    """Whether the own token occurs more than once: by looking whether it stands at another position."""
     other = Select(tokens, tokens, Comparison.EQ) & Select(indices, indices, Comparison.NEQ)
     found = Aggregate(other, Map(lambda t: 1, tokens), default=0).named("found_elsewhere")
     return Map(lambda n: n == 1, found).named("repeated_by_looking")
@@ -73,7 +73,7 @@ def share_by_average() -> SOp:
 
 
 def share_by_counts() -> SOp:
-    """The same: a count, divided by the position."""
+    """The share of `a` so far: a count, divided by the position."""
     seen = Select(tokens, indices, lambda k, q: k == "a") & Select(indices, indices, Comparison.LEQ)
     count = SelectorWidth(seen).named("count_so_far")
     return numerical(SequenceMap(lambda n, i: n / (i + 1), count, indices)).named("share_by_counts")
@@ -97,7 +97,7 @@ def majority_by_own() -> SOp:
 
 
 def majority_by_others() -> SOp:
-    """The same of two tokens: by counting the others."""
+    """Whether most of 7 tokens, of two kinds, are `a`: by counting the others."""
     count = SelectorWidth(Select(tokens, tokens, lambda k, q: k == "b")).named("count_of_b")
     return Map(lambda n: n < 4, count).named("majority_by_others")
 
@@ -109,7 +109,7 @@ def same_as_first_by_reading() -> SOp:
 
 
 def same_as_first_by_looking() -> SOp:
-    """The same: by looking whether the own token stands at the first position."""
+    """Whether a token is the first one: by looking whether the own token stands at the first position."""
     there = Select(tokens, tokens, Comparison.EQ) & Select(indices, indices, lambda k, q: k == 0)
     found = Aggregate(there, Map(lambda t: 1, tokens), default=0).named("found_first")
     return Map(lambda n: n == 1, found).named("same_as_first_by_looking")
@@ -123,7 +123,7 @@ def ends_by_reading() -> SOp:
 
 
 def ends_by_looking() -> SOp:
-    """The same: by reading the first, and looking whether it stands at the last position."""
+    """Whether the first and the last token are the same: by reading the first, and looking for it at the last."""
     first = Aggregate(Select(indices, indices, lambda k, q: k == 0), tokens).named("first_read")
     there = Select(tokens, first, Comparison.EQ) & Select(indices, indices, lambda k, q: k == 4)
     found = Aggregate(there, Map(lambda t: 1, tokens), default=0).named("found_at_end")
@@ -137,7 +137,7 @@ def mirror_by_reading() -> SOp:
 
 
 def mirror_by_looking() -> SOp:
-    """The same: by looking whether the own token stands there."""
+    """Whether a token is the same as its mirror image: by looking whether the own token stands there."""
     there = Select(tokens, tokens, Comparison.EQ) & Select(indices, indices, lambda k, q: k == 4 - q)
     found = Aggregate(there, Map(lambda t: 1, tokens), default=0).named("found_mirrored")
     return Map(lambda n: n == 1, found).named("mirror_by_looking")
@@ -149,7 +149,7 @@ def rank_by_lower() -> SOp:
 
 
 def rank_by_higher() -> SOp:
-    """The same: by counting those that come later."""
+    """How many tokens come no later in the alphabet: by counting those that come later."""
     later = SelectorWidth(Select(tokens, tokens, Comparison.GT)).named("later")
     return Map(lambda n: 5 - n, later).named("rank_by_higher")
 
@@ -160,7 +160,7 @@ def swap_at_once() -> SOp:
 
 
 def swap_in_steps() -> SOp:
-    """The same: backwards, and from there to where they belong."""
+    """Every two neighbours swapped in a sequence of 6: backwards, and from there to where they belong."""
     backwards = Aggregate(Select(indices, indices, lambda k, q: k == 5 - q), tokens).named("backwards")
     return Aggregate(Select(indices, indices, lambda k, q: k == 5 - (q ^ 1)), backwards).named("swap_in_steps")
 
@@ -173,7 +173,7 @@ def pointed_at_by_count() -> SOp:
 
 
 def pointed_at_by_rest() -> SOp:
-    """The same: by counting all others."""
+    """The token that the number of `a`s points at: by counting all others."""
     count = SelectorWidth(Select(tokens, tokens, lambda k, q: k != "a")).named("number_of_others")
     place = Map(lambda n: (5 - n) % 5, count).named("place_by_others")
     return Aggregate(Select(indices, place, Comparison.EQ), tokens).named("pointed_at_by_rest")

@@ -12,7 +12,7 @@ def three_on_by_one() -> SOp:
 
 
 def three_on_by_two() -> SOp:
-    """The same: two, then one."""
+    """Three positions on of 5: two, then one."""
     return moved(moved(tokens, lambda q: (q - 2) % 5, "two_first"), lambda q: (q - 1) % 5, "three_on_by_two")
 
 
@@ -23,7 +23,7 @@ def first_by_middle() -> SOp:
 
 
 def first_by_last() -> SOp:
-    """The same: by way of the last."""
+    """The first of 5 tokens everywhere: by way of the last."""
     relay = moved(tokens, lambda q: 0 if q == 4 else q, "at_last")
     return moved(relay, lambda q: 4, "first_by_last")
 
@@ -34,7 +34,7 @@ def backwards_by_one() -> SOp:
 
 
 def backwards_by_two() -> SOp:
-    """The same: two positions on, and backwards from there."""
+    """Backwards: two positions on, and backwards from there."""
     return moved(moved(tokens, lambda q: (q - 2) % 5, "on_two"), lambda q: (6 - q) % 5, "backwards_by_two")
 
 

@@ -22,7 +22,7 @@ def product_from_sum() -> SOp:
 
 
 def product_from_difference() -> SOp:
-    """The same by their difference."""
+    """A token two positions before, times the one before that and 1, by their difference: modulo 3."""
     off = SequenceMap(lambda x, y: (x - y) % 3, tokens, _before()).named("off")
     own, both = _two_on(tokens, "token_two_on"), _two_on(off, "off_two_on")
     return SequenceMap(lambda x, d: x * ((x - d) % 3 + 1) % 3, own, both).named("product_from_difference")
@@ -37,7 +37,7 @@ def range_from_highest() -> SOp:
 
 
 def range_from_lowest() -> SOp:
-    """The same by the lower one and their sum."""
+    """How far a token two positions before is from the one before it: by the lower one and their sum."""
     total = SequenceMap(lambda x, y: x + y, tokens, _before()).named("sum_of_two")
     low = SequenceMap(min, tokens, _before()).named("lower")
     both = _two_on(total, "sum_two_before"), _two_on(low, "lower_two_on")
@@ -52,7 +52,7 @@ def both_ends_by_token() -> SOp:
 
 
 def both_ends_by_equality() -> SOp:
-    """The same: of the last it is read whether it is the first."""
+    """The first and the last of 7 bits, as a number: of the last it is read whether it is the first."""
     first = moved(tokens, lambda q: 0, "bit_at_start")
     equal = SequenceMap(lambda x, y: x == y, tokens, first).named("like_first")
     last = moved(equal, lambda q: 6, "last_like_first")

@@ -17,7 +17,7 @@ def share_of_own() -> SOp:
 
 
 def share_of_rest() -> SOp:
-    """The same: 1 less the share of all others."""
+    """The share of `a`: 1 less the share of all others."""
     rest = mean(tokens != "a", "rest")
     return numerical(Map(lambda x: 1 - x, rest)).named("share_of_rest")
 
@@ -29,7 +29,7 @@ def more_by_difference() -> SOp:
 
 
 def more_by_both() -> SOp:
-    """The same: by two means."""
+    """Whether there are more `a`s than `b`s: by two means."""
     both = mean(tokens == "a", "share_of_a"), mean(tokens == "b", "share_of_b")
     return SequenceMap(lambda x, y: x > y + 0.01, *both).named("more_by_both")
 
@@ -40,7 +40,7 @@ def sum_by_total() -> SOp:
 
 
 def sum_by_kinds() -> SOp:
-    """The same: by how many 1s there are, and how many 2s."""
+    """The sum of 4 numbers 0 to 2, modulo 3: by how many 1s there are, and how many 2s."""
     both = mean(tokens == 1, "share_of_1"), mean(tokens == 2, "share_of_2")
     return SequenceMap(lambda x, y: round(4 * x + 8 * y) % 3, *both).named("sum_by_kinds")
 

@@ -28,7 +28,7 @@ def count_by_width() -> SOp:
 
 
 def count_by_mean() -> SOp:
-    """The same of 5 tokens: 5 times a mean."""
+    """How many `a`s there are among 5 tokens: 5 times a mean."""
     return Map(lambda x: round(5 * x), mean(tokens == "a", "mean_of_a")).named("count_by_mean")
 
 
@@ -38,7 +38,7 @@ def own_by_width() -> SOp:
 
 
 def own_by_mean() -> SOp:
-    """The same of 7 tokens of two kinds: by the mean of one kind."""
+    """How often the own token occurs among 7 tokens of two kinds: by the mean of one kind."""
     share = mean(tokens == "a", "share_of_as")
     return SequenceMap(lambda t, x: round(7 * (x if t == "a" else 1 - x)), tokens, share).named("own_by_mean")
 
@@ -49,7 +49,7 @@ def so_far_by_width() -> SOp:
 
 
 def so_far_by_mean() -> SOp:
-    """The same: their share up to here, times how many positions that are."""
+    """How many `a`s there are up to here: their share so far, times how many positions that are."""
     so_far = Select(indices, indices, Comparison.LEQ)
     share = numerical(Aggregate(so_far, numerical(tokens == "a"), default=0)).named("share_so_far")
     return SequenceMap(lambda x, i: round(x * (i + 1)), share, indices).named("so_far_by_mean")
@@ -61,7 +61,7 @@ def most_by_width() -> SOp:
 
 
 def most_by_mean() -> SOp:
-    """The same: by a mean."""
+    """Whether most of 5 tokens are `a`: by a mean."""
     return Map(lambda x: x > 0.5, mean(tokens == "a", "mean_a")).named("most_by_mean")
 
 
