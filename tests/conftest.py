@@ -1,7 +1,9 @@
 """Fixtures shared by the whole suite."""
 
+import gc
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 import jax
 import jaxtyping
@@ -32,7 +34,8 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     chosen = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
     workers = 0 if chosen else min(MOST_WORKERS, len(os.sched_getaffinity(0)))
     if workers:
-        settings = ONE_CORE if config.option.markexpr == "slow" else ONE_CORE | QUICK_TO_COMPILE
+        is_fast = config.option.markexpr not in ("slow", "release")
+        settings = ONE_CORE | QUICK_TO_COMPILE if is_fast else ONE_CORE
         os.environ.update({name: os.environ.get(name, value) for name, value in settings.items()})
     return workers
 
@@ -47,6 +50,25 @@ def compiled_once(tmp_path_factory):
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     yield
     jax.config.update("jax_compilation_cache_dir", None)
+
+
+MOST_MEMORY = 1.5 * 2**30
+"""Bytes that a worker keeps from one file of tests to the next."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def bounded_memory():
+    """What JAX has compiled is forgotten behind a file of tests, once it takes up much."""
+    yield
+    if resident_memory() > MOST_MEMORY:
+        jax.clear_caches()
+        gc.collect()
+
+
+def resident_memory() -> int:
+    """Return the bytes that this process has in memory; 0 where the system does not say."""
+    statm = Path("/proc/self/statm")
+    return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0
 
 
 @pytest.fixture(scope="session")

@@ -152,7 +152,9 @@ def test_a_changed_number_is_noticed(comparison, tmp_path):
         Comparison.load(path)
 
 
-@pytest.mark.parametrize("n", [20, pytest.param(1_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "n", [20, pytest.param(200, marks=pytest.mark.slow), pytest.param(1_000, marks=pytest.mark.release)]
+)
 def test_a_damaged_comparison_is_refused_or_the_same(comparison, tmp_path, n):
     path, content, rng = tmp_path / "c.json", comparison.to_json().encode(), np.random.default_rng(0)
     refused = 0

@@ -136,8 +136,11 @@ def test_random_numbers_are_answered_exactly_or_refused(tmp_path):
     assert sum(compiled) > len(compiled) / 4
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("part", range(20))
+PARTS = [pytest.param(part, marks=pytest.mark.slow if part < 6 else pytest.mark.release) for part in range(20)]
+"""Of five hundred programs each."""
+
+
+@pytest.mark.parametrize("part", PARTS)
 def test_many_random_numbers_are_answered_exactly_or_refused(part, tmp_path):
     @seed(part)
     @settings(max_examples=500, database=None, **RELAXED)

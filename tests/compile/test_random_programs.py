@@ -214,8 +214,11 @@ def test_tables_of_what_occurs_say_the_same(monkeypatch):
     check_each()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("part", range(20))
+PARTS = [pytest.param(part, marks=pytest.mark.slow if part < 6 else pytest.mark.release) for part in range(20)]
+"""Of five hundred programs each."""
+
+
+@pytest.mark.parametrize("part", PARTS)
 def test_many_random_programs_compile_to_what_they_mean(part):
     @seed(part)
     @settings(max_examples=500, database=None, **RELAXED)

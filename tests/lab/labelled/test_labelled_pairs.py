@@ -31,7 +31,7 @@ def test_near_pairs_are_the_program_twice_and_its_alternative():
     assert pairs[2].model is pairs[2].alternative
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_siit_pairs_are_known_to_be_neither_and_their_kind_says_whether_they_reach_their_marks(monkeypatch):
     from lab.labelled import labelled_pairs as module
     from rasplens.learned import SIITRecipe

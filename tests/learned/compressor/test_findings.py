@@ -12,7 +12,7 @@ from rasplens.learned import compress, compress_many
 from rasplens.learned.compressor.evaluation import baseline, evaluate
 from rasplens.learned.compressor.recipe import get_recipe
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.release
 
 
 def compiled(name, **options):

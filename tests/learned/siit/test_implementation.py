@@ -102,7 +102,7 @@ def test_answers_of_several_labels_are_refused():
         train_to_implement(programs.histogram(), labels)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_comparison_recognises_it_and_not_one_that_only_answers_alike():
     """Routes are its own affair: the training says what nodes give, not what they read.
 

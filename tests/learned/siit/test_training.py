@@ -77,8 +77,10 @@ class KilledError(Exception):
     pass
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("chunks", [1, 3, 4])  # within the first cycle, at its end, within the second
+@pytest.mark.parametrize(  # within the first cycle, at its end, within the second
+    "chunks",
+    [pytest.param(1, marks=pytest.mark.slow), *(pytest.param(n, marks=pytest.mark.release) for n in (3, 4))],
+)
 def test_a_training_that_was_killed_goes_on_to_the_same_weights(task, compiled, tmp_path, monkeypatch, chunks):
     from rasplens.learned.siit import training
 

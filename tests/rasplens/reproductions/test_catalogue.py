@@ -70,7 +70,7 @@ REDUCED = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("name", REDUCED)
 def test_a_smaller_budget_comes_close(name):
     steps, measure, floor = REDUCED[name]
@@ -79,7 +79,7 @@ def test_a_smaller_budget_comes_close(name):
     assert float(findings(entry, learned)[measure].ours) >= floor
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_without_smeared_keys_copying_fails_on_a_smaller_budget_too():
     entry = REPRODUCTIONS["copy"]
     learned = entry.train(replace(get_recipe(entry.task, entry.recipe), steps=2_500))

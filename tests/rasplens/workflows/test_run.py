@@ -62,7 +62,7 @@ def test_another_model_another_program_another_folder_as_json(cli, folder, small
     assert (folder / "x/y/comparison.json").is_file()
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("task", ["compression", "sort"])
 def test_the_other_tasks_at_full_size(cli, folder, task):
     code, text, _ = cli("run", task, "--json")
