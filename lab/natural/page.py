@@ -47,8 +47,8 @@ could not ask for are left out.
   - The program has more consecutive steps than the model has layers.
 - **unknown**: anything else. Models below 99 % accuracy are *not learned*.
 
-Where the model has layers to spare, a step may be spread over several. Then a program is different only if `spread`,
-the lower of `cut` and `levels` with every step in every layer, is at most 0.75 too.
+Where the model has layers to spare, a step may be spread over several. Then a program is different only if
+`spread`, the lower of `cut` and `levels` with every step in every layer, is at most 0.75 too.
 
 A model that differs from every program solves its task in another way. Mostly, its attention prefers some keys by
 content, *and* its values carry that content, so neither looking nor averaging alone describes it.
