@@ -14,17 +14,17 @@ LABELS = ("same", "different", "unknown")
 
 INTRODUCTION = """# Naturally trained models
 
-Small models that `lab/natural/train.py` trains from nothing, and which program each of them implements.
-That is established without `rasplens.compare`: `lab/natural/truth.py` intervenes on the edges of their
-attention and asks the program, by the interpreter, what should come of it. `lab/natural/truth.json` has
-every figure.
+`lab/natural/train.py` trains small models from random weights. `lab/natural/truth.py` establishes which
+program each of them implements, without `rasplens.compare`: it intervenes on attention edges, and the
+program's interpreter gives the expected answers. `lab/natural/truth.json` has every figure.
 
 ```console
 python -m lab.natural.train     # runs/natural/<mechanism>-<shape>-<seed>.safetensors; goes on where it was
 python -m lab.natural.truth     # lab/natural/truth.json and this page
 ```
 
-For each program the best layout of its steps onto the model's layers counts, by these figures:
+A program's steps can be laid out onto the model's layers in several ways. The best layout counts, by these
+figures:
 
 | figure | what is done | same |
 | --- | --- | --- |
@@ -35,20 +35,23 @@ For each program the best layout of its steps onto the model's layers counts, by
 | `own_only` | control: values along all edges come from other inputs | ≤ 0.75 |
 | `alone` | control: values along the edges of one step come from other inputs | ≤ 0.75 |
 
-The first two and the controls are accuracies. The other figures are agreement with what the program says of the
-intervention, `changed` over the answers that it says will change and `kept` over the others; answers that the task
+The first two and the controls are accuracies. The other figures are agreement with the program's answers under the
+intervention: `changed` over the answers that it says will change, `kept` over the others. Answers that the task
 could not ask for are left out.
 
-**same**: all of this holds, and some answers were predicted to change. **different**: `attention`, `cut` or `both`
-is at 0.75 or less, or `values` or `keys` at 0.5 or less (they may lead to states that the task never has), or a
-step's values can be replaced at no loss (`alone` ≥ 0.95), or the program has more steps one behind the other than
-the model has layers. Where the model has layers to spare, a step may be spread over several: then a program is
-only different if `spread`, the lower of `cut` and `levels` with every step in every layer, is at 0.75 or less too.
-**unknown**: what is between. Models below 99 % accuracy are *not learned*. Beside a label stands what decided it
-for the first such seed.
+- **same**: all figures reach the last column, and some answers were predicted to change.
+- **different**: one of these is true.
+  - `attention`, `cut` or `both` is at most 0.75.
+  - `values` or `keys` is at most 0.5; these may lead to states that the task never has.
+  - A step's values can be replaced at no loss (`alone` ≥ 0.95).
+  - The program has more consecutive steps than the model has layers.
+- **unknown**: anything else. Models below 99 % accuracy are *not learned*.
 
-A model of which every program is different solves its task in yet another way: mostly, attention that prefers some
-keys by their content *and* values that carry that content, so that neither looking nor averaging alone is true.
+Where the model has layers to spare, a step may be spread over several. Then a program is different only if
+`spread`, the lower of `cut` and `levels` with every step in every layer, is at most 0.75 too.
+
+A model that differs from every program solves its task in another way. Mostly, its attention prefers some keys by
+content, *and* its values carry that content, so neither looking nor averaging alone describes it.
 
 """
 
@@ -113,7 +116,7 @@ def _controls(controls: Findings) -> str:
     own = [one["model"].rsplit("-", 1)[1] == one["program"] for one in controls]
     right = sum((one["label"] == "same") == is_own for one, is_own in zip(controls, own, strict=True))
     return (
-        "The same tests of models of which the truth is known: each program compiled, against each program of its "
-        f"mechanism. {right} of {len(controls)} labels are right. Programs of more than three layers are left "
+        "The same tests on each program compiled, against each program of its mechanism. "
+        f"{right} of {len(controls)} labels are right. Programs of more than three layers are left "
         "out. Every label with its figures is in `lab/natural/truth.json`, of the trained models as well."
     )
