@@ -18,48 +18,48 @@ GLOSSARY = (
     Term(
         "reference",
         "The compiled program, whose every head and variable is known.",
-        "models.pairing",
+        "pairing.pairing",
         ("program", "compiled"),
     ),
     Term(
         "learned model",
         "The model under study, whose vocabulary may differ from the task's.",
-        "models.studied_model",
+        "subject.studied_model",
         ("learned",),
     ),
     Term(
         "untrained control",
         "A randomly initialised model of the learned model's shape: the floor of most scores.",
-        "models.pairing",
+        "pairing.pairing",
         ("untrained",),
     ),
     Term(
         "vocabulary",
         "How a model takes a task's inputs and gives its answers: token ids, positions, and logits.",
-        "models.vocabulary",
+        "subject.vocabulary",
     ),
     Term(
         "variable",
         "An s-op of the program; the compiled model has directions of the residual stream for it.",
-        "models.pairing",
+        "pairing.pairing",
         ("variable", "first", "second"),
     ),
     Term(
         "hook point",
         "A place in the forward pass, by TransformerLens's name, such as blocks.0.hook_resid_post.",
-        "models.studied_model",
+        "subject.studied_model",
         ("point",),
     ),
     Term(
         "position",
         "A place in the task's input sequence; a query attends to a key.",
-        "models.studied_model",
+        "subject.studied_model",
         ("position", "query", "key"),
     ),
     Term(
         "head",
         "An attention head by layer and index, such as L0H1; a table may say which side it belongs to.",
-        "models.studied_model",
+        "subject.studied_model",
         ("layer", "head", "compiled_layer", "compiled_head"),
     ),
     Term(
@@ -72,12 +72,12 @@ GLOSSARY = (
     Term(
         "causally relevant",
         "An activation that is exchanged for that of another input or position changes an answer's logits there.",
-        "models.relevance",
+        "pairing.relevance",
     ),
     Term(
         "held-out inputs",
         "Inputs on which nothing was trained, fitted or chosen; scores are measured on them.",
-        "models.pairing",
+        "pairing.pairing",
         ("n", "inputs"),
     ),
     Term(
@@ -267,22 +267,22 @@ GLOSSARY = (
     Term(
         "labelled calibration set",
         "Labelled pairs, of which it is known whether the model implements the reference.",
-        "verdict.calibration.labelled_pairs",
+        "lab.labelled.labelled_pairs",
     ),
     Term(
         "distilled model",
         "A model trained from random weights to match the activations of a compiled one.",
-        "verdict.calibration.labelled_pairs",
+        "rasplens.learned.distillation",
     ),
     Term(
         "oblique",
         "Of a disguise: the basis of the residual stream is any invertible one, which keeps no angles or lengths.",
-        "verdict.calibration.labelled_pairs",
+        "rasplens.model.twins.reparametrise",
     ),
     Term(
         "twin",
         "An exact re-writing of a transformer: heads split or doubled, idle layers, dormant pathways.",
-        "verdict.calibration.labelled_pairs",
+        "rasplens.model.twins",
     ),
 )
 """Every term, in the order of a report."""

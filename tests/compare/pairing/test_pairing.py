@@ -47,7 +47,7 @@ def test_the_control_has_the_learned_models_shape_and_other_weights(with_noise):
     assert difference.abs().max() > 0.1
 
 
-def test_every_kind_of_model_can_be_the_learned_side(noise, induction, task):
+def test_every_kind_of_model_can_be_the_learned_side(noise, induction, task, unchecked):
     ids = task.held_out[:5]
     answers = as_studied_model(noise, task, ids).answers()
     learned = LearnedModel(noise, task.name, {"origin": "nowhere"})

@@ -7,7 +7,7 @@ import pytest
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.evidence.ablation.profiles import Overlap
 from rasplens.compare.report.findings import findings, paragraphs
-from rasplens.compare.report.subspace_findings import depth_of, last_overlaps
+from rasplens.compare.report.subspace_findings import last_overlaps
 from rasplens.compare.verdict.verdict import Verdict
 
 
@@ -167,13 +167,6 @@ def test_variables_that_share_a_subspace_are_named_at_their_last_hook_point(floo
     )
     apart = with_tables(floor, overlaps=OVERLAPS.assign(shared=0.5))
     assert about(apart, "overlaps").startswith("0 of 3 pairs of variables share")
-
-
-def test_hook_points_are_in_forward_order():
-    points = ["blocks.0.hook_resid_pre", "blocks.0.hook_resid_mid", "blocks.0.hook_resid_post"]
-    points += ["blocks.1.hook_resid_mid", "blocks.10.hook_resid_mid"]
-    depths = [depth_of(point) for point in points]
-    assert depths == sorted(set(depths))
 
 
 def test_a_comparison_that_was_stored_says_the_same(floor, tmp_path):
