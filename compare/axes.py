@@ -14,8 +14,9 @@ from rasplens.compare.claims.answers import Behaviour
 from rasplens.compare.claims.interchange.accuracy import Interchange
 from rasplens.compare.evidence.ablation.measurement import Effects
 from rasplens.compare.evidence.ablation.profiles import resampled_similarity
+from rasplens.compare.evidence.attention.active_heads import active_heads
 from rasplens.compare.evidence.attention.concordance import concordance
-from rasplens.compare.evidence.attention.heads import ByInput, HeadSimilarities, active_heads
+from rasplens.compare.evidence.attention.heads import ByInput, HeadSimilarities
 from rasplens.compare.evidence.subspaces.decodability import Decodability, best_points
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.model import random_streams

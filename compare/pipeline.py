@@ -12,9 +12,10 @@ from rasplens.compare.descriptions import descriptions
 from rasplens.compare.evidence.ablation.measurement import METHODS
 from rasplens.compare.evidence.ablation.profiles import correlate, critical_overlap
 from rasplens.compare.pairing.distinguishing import DistinguishingInputs, discriminate
+from rasplens.compare.pairing.reference import reference_of
 from rasplens.compare.ranking import Ranking
 from rasplens.compare.report.findings import findings
-from rasplens.compare.study import reference_of, study_of
+from rasplens.compare.study import study_of
 from rasplens.compare.subject.threads import few_threads
 from rasplens.compare.subject.vocabulary import GivenVocabulary
 from rasplens.compare.verdict.verdict import IMPLEMENTS, verdict

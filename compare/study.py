@@ -9,7 +9,7 @@ import numpy as np
 from rasplens.compare.config import CompareConfig
 from rasplens.compare.pairing.control import untrained_control
 from rasplens.compare.pairing.distinguishing import DistinguishingInputs
-from rasplens.compare.pairing.inputs import fitting_inputs, scored_inputs
+from rasplens.compare.pairing.inputs import defined_inputs, fitting_inputs, scored_inputs
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.pairing.relevance import Relevance
 from rasplens.compare.pairing.variables import determines, own_variables, varies
@@ -17,19 +17,12 @@ from rasplens.compare.subject.as_studied import as_studied_model
 from rasplens.compare.subject.studied_model import StudiedModel
 from rasplens.compare.subject.vocabulary import GivenVocabulary
 from rasplens.compile import CompiledModel, Variable
-from rasplens.compile.rasp import SOp
-from rasplens.compile.rasp.batch_interpreter import UNDEFINED, BatchInterpreter
 from rasplens.errors import RaspLensError
-from rasplens.model import transformer_of
 from rasplens.model.hook_points import EMBEDDED
 from rasplens.model.transformer import AnyModel
-from rasplens.tasks import Task, compile_for
-from rasplens.tasks.compiling import AnyProgram
+from rasplens.tasks import Task
 from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
 from rasplens.tasks.partial import partial_task
-
-LEAST_DEFINED = 10
-"""With fewer inputs out of distribution on which a program is defined, none are looked at."""
 
 OFTEN = 5
 """A variable can be seen to follow from a token only if each token occurs this often, on average."""
@@ -170,34 +163,6 @@ def study_of(
     return Study(
         scored=scored,
         fitting=replace(scored.on(fitting.ids, fitting.n_drawn), reference=relevance.reference),
-        off_distribution=scored.on(_defined(compiled, task, others)),
+        off_distribution=scored.on(defined_inputs(compiled, task, others)),
         distinguishing=distinguishing or {},
     )
-
-
-def reference_of(program: AnyProgram, task: Task) -> CompiledModel:
-    """The compiled program of a comparison.
-
-    Args:
-        program: It, or an s-op, or the name of one of the task's programs, which is compiled.
-        task: What it is asked.
-
-    Raises:
-        RaspLensError: If it is no program, or does not fit the task.
-    """
-    if isinstance(program, CompiledModel | SOp | str):
-        return compile_for(task, program)
-    is_model = transformer_of(program) is not None or hasattr(program, "run_with_hooks")
-    turned = " The program comes first, then the model: turn them round." if is_model else ""
-    raise RaspLensError(
-        "The reference must be a CompiledModel, as compile_program returns it, an s-op, or the name of one of the "
-        f"programs of {task.name!r} ({', '.join(task.programs) or 'none'}); got {program!r}.{turned}"
-    )
-
-
-def _defined(compiled: CompiledModel, task: Task, ids: np.ndarray) -> np.ndarray:
-    """The inputs on which the program is defined where it answers, or held-out ones if there are hardly any."""
-    codes, is_known = BatchInterpreter(compiled.program, task.vocab, task.visible).where_defined(ids)
-    answers_fail = ~is_known[:, list(task.loss_positions)].all(axis=1)
-    kept = ids[~answers_fail & (codes != UNDEFINED).any(axis=1)]
-    return kept if len(kept) >= LEAST_DEFINED else task.held_out[: len(ids)]

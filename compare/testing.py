@@ -30,8 +30,9 @@ from rasplens.compare.evidence.ablation.edges import edge_effects
 from rasplens.compare.evidence.ablation.measurement import METHODS
 from rasplens.compare.evidence.subspaces.decodability import CONTROLS, best_points, decodability
 from rasplens.compare.experiments.reach import reaching_edges
+from rasplens.compare.pairing.reference import reference_of
 from rasplens.compare.pipeline import compare
-from rasplens.compare.study import reference_of, study_of
+from rasplens.compare.study import study_of
 from rasplens.compare.subject.as_studied import as_studied_model
 from rasplens.compare.subject.studied_model import StudiedModel
 from rasplens.compare.subject.vocabulary import GivenVocabulary

@@ -40,7 +40,7 @@ def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Itera
     routes = evidence.of(ROUTES)
     if routes.why_none:
         return
-    told = gathered(study, routes)
+    told = gathered(routes, study.config.comparisons)
     for one in evidence.of(ATTENTION):
         if told.isdisjoint(one.gathers):
             yield _claim(one, rng, study.config.comparisons)

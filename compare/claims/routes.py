@@ -42,18 +42,18 @@ class RouteTests:
     why_none: str
 
 
-def gathered(study: Study, tests: RouteTests) -> set[Aggregates]:
+def gathered(tests: RouteTests, comparisons: int) -> set[Aggregates]:
     """The aggregates of which the questions tell whether values are gathered along their edges."""
     return {
         one.questions.subject.aggregates
         for one in tests.found
-        if isinstance(one.questions.subject, GatheredEdges) and _is_substantial(study, one)
+        if isinstance(one.questions.subject, GatheredEdges) and _is_substantial(one, comparisons)
     }
 
 
-def _is_substantial(study: Study, one: RouteTest) -> bool:
+def _is_substantial(one: RouteTest, comparisons: int) -> bool:
     """Whether enough of the questions have to change an answer."""
-    return len(one.changed) >= least_trials(AT_LEAST, study.config.comparisons)
+    return len(one.changed) >= least_trials(AT_LEAST, comparisons)
 
 
 def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Iterator[Claim]:
@@ -63,7 +63,7 @@ def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Itera
     if study.scored.as_part:
         yield untestable(OtherEdges(), "left open: the program is compared as a part of the model")
     for one in tests.found:
-        asked, substantial = one.questions, _is_substantial(study, one)
+        asked, substantial = one.questions, _is_substantial(one, comparisons)
         reason = f"{asked.part} patched along {asked.edges.mean():.0%} of the edges" if len(asked) else ""
         control = float(np.fmax(one.control_changed, one.control_kept))
         parts = one.changed, one.kept

@@ -22,10 +22,7 @@ from rasplens.compare.claims.claim import (
     untestable,
 )
 from rasplens.compare.claims.interchange.accuracy import Interchange, interchange_table, interchanges
-from rasplens.compare.claims.interchange.pairs import (
-    InterchangePairs,
-    draw_pairs,
-)
+from rasplens.compare.claims.interchange.pairs import InterchangePairs, draw_pairs
 from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
 from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.trials import one_of_each
@@ -79,7 +76,7 @@ class VariableTests:
 
 
 def _test(study: Study, evidence: Evidence, seed: int) -> VariableTests:
-    drawn, held = draw_pairs(study, seed), representations(study)
+    drawn, held = draw_pairs(study, study.variables, seed), representations(study)
     reference = ReferenceSites(study, seed)
     return VariableTests(drawn, held, reference, interchanges(study, drawn, held, reference, seed))
 

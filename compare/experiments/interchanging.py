@@ -11,10 +11,7 @@ from jaxtyping import Float
 
 from rasplens.compare.claims.interchange.coordinates import Subspaces
 from rasplens.compare.claims.interchange.das import distributed_alignment_search
-from rasplens.compare.claims.interchange.pairs import (
-    InterchangePairs,
-    interchange_pairs,
-)
+from rasplens.compare.claims.interchange.pairs import InterchangePairs, interchange_pairs
 from rasplens.compare.claims.interchange.patching import agreement
 from rasplens.compare.claims.interchange.sites import mapped_subspaces
 from rasplens.compare.claims.interchange.stream_axes import stream_axes
@@ -23,7 +20,8 @@ from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.experiments.reach import reaching
 from rasplens.compare.experiments.setup import CONFIG, width_of
 from rasplens.compare.pairing.pairing import Pairing
-from rasplens.compare.study import Study, reference_of, study_of
+from rasplens.compare.pairing.reference import reference_of
+from rasplens.compare.study import Study, study_of
 from rasplens.compare.subject.vocabulary import GivenVocabulary
 from rasplens.errors import RaspLensError
 from rasplens.model import random_streams

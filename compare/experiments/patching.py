@@ -9,12 +9,13 @@ from typing import get_args
 import numpy as np
 from jaxtyping import Bool, Int
 
-from rasplens.compare.claims.edges.edge_patching import patched, why_not_patchable
+from rasplens.compare.claims.edges.attention_scores import why_not_patchable
+from rasplens.compare.claims.edges.edge_patching import patched
 from rasplens.compare.config import CompareConfig, Preset, get_config
 from rasplens.compare.experiments.reach import reaching, reaching_edges, seen_edges, varying, varying_edges
 from rasplens.compare.experiments.setup import CONFIG, width_of
 from rasplens.compare.subject.as_studied import as_studied_model
-from rasplens.compare.subject.interchange import of_heads, taken
+from rasplens.compare.subject.interchange import taken
 from rasplens.compare.subject.studied_model import StudiedModel
 from rasplens.compare.subject.vocabulary import GivenVocabulary
 from rasplens.errors import RaspLensError
@@ -224,7 +225,7 @@ def _of_heads(studied: StudiedModel, point: str, heads: list[int]) -> Subspace:
         raise RaspLensError("heads is empty: nothing is patched. Give some, or omit it for all of them.")
     if wrong := [head for head in heads if not 0 <= head < n_heads]:
         raise RaspLensError(f"There is no head {wrong[0]}: a layer has {n_heads}, counted from 0.")
-    return of_heads(studied, heads)
+    return studied.heads_subspace(heads)
 
 
 def _places(task: Task, positions: Sequence[Position] | None) -> list[int]:

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Bool
 
-from rasplens.compare.claims.edges.edge_patching import HIDDEN, ROUNDING
+from rasplens.compare.claims.edges.attention_scores import HIDDEN, ROUNDING
 from rasplens.compare.subject.studied_model import StudiedModel
 from rasplens.model.hook_points import act_name
 from rasplens.model.interventions import LETTERS, EdgePart

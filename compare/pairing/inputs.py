@@ -11,7 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from rasplens.compile import CompiledModel
+from rasplens.compile.ir import UNDEFINED
 from rasplens.compile.rasp import SOp
+from rasplens.compile.rasp.batch_interpreter import BatchInterpreter
 from rasplens.tasks import Task
 from rasplens.tasks.task import Ids
 
@@ -35,6 +38,9 @@ DRAWS_OF_EACH = 24
 
 LEAST_HELD_OUT = 40
 """Where fewer of a task's inputs are held out, and there are few in all, models are compared on all of them."""
+
+LEAST_DEFINED = 10
+"""With fewer inputs out of distribution on which a program is defined, none are looked at."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +99,14 @@ def fitting_inputs(task: Task, program: SOp, n: int, rng: np.random.Generator) -
     """Inputs to fit and to choose on, none of them held out; see `scored_inputs`."""
     drawn = task.sample(rng, n)
     return _with_rare(task, program, drawn, lambda: task.sample(rng, DRAWN))
+
+
+def defined_inputs(compiled: CompiledModel, task: Task, ids: np.ndarray) -> np.ndarray:
+    """The inputs on which the program is defined where it answers, or held-out ones if there are hardly any."""
+    codes, is_known = BatchInterpreter(compiled.program, task.vocab, task.visible).where_defined(ids)
+    answers_fail = ~is_known[:, list(task.loss_positions)].all(axis=1)
+    kept = ids[~answers_fail & (codes != UNDEFINED).any(axis=1)]
+    return kept if len(kept) >= LEAST_DEFINED else task.held_out[: len(ids)]
 
 
 def balance(codes: Int[np.ndarray, "input answer"]) -> Float[np.ndarray, " input"] | None:

@@ -13,7 +13,6 @@ import numpy as np
 from jaxtyping import Float
 
 from rasplens.compare.pairing.inputs import balance
-from rasplens.compare.subject.interchange import of_heads
 from rasplens.compare.subject.studied_model import Head, StudiedModel
 from rasplens.compile import Variable
 from rasplens.model.hook_points import act_name, activation_of, layer_of
@@ -63,7 +62,7 @@ def relevant_rows(studied: StudiedModel, n_inputs: int) -> dict[Head, list[int]]
     found = {}
     for layer, head in studied.heads:
         found[layer, head] = _relevant_positions(
-            studied, n_inputs, act_name("z", layer), of_heads(studied, [head])
+            studied, n_inputs, act_name("z", layer), studied.heads_subspace([head])
         )
     return found
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from rasplens.compare.comparison import Comparison
-from rasplens.compare.evidence.attention.heads import active_heads
+from rasplens.compare.evidence.attention.active_heads import active_heads
 from rasplens.compare.report.sentences import table
 from rasplens.compare.subject.studied_model import Head
 

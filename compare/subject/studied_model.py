@@ -16,6 +16,7 @@ from rasplens.compare.subject.vocabulary import (
 )
 from rasplens.model.hook_points import EMBEDDED, act_name, layer_of
 from rasplens.model.hooked import HookedModel
+from rasplens.model.interventions import Subspace, whole
 from rasplens.tasks import Task
 from rasplens.tasks.task import NOT_ASKED, Ids, marked
 
@@ -168,6 +169,12 @@ class StudiedModel:
         """How wide an activation is that lies along the stream, or is what the heads of a layer gather."""
         cfg = self.model.cfg
         return cfg.n_heads * cfg.d_head if point.endswith("attn.hook_z") else cfg.d_model
+
+    def heads_subspace(self, heads: Iterable[int]) -> Subspace:
+        """Return what some heads of a layer have of an activation in which all of them stand side by side."""
+        d_head = self.model.cfg.d_head
+        directions = [i for head in heads for i in range(head * d_head, (head + 1) * d_head)]
+        return whole(self.model.cfg.n_heads * d_head, directions)
 
     def pattern(self, layer: int) -> Float[np.ndarray, "input head query key"]:
         """Attention between the task's positions: what other positions get is left out."""

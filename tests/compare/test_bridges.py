@@ -8,7 +8,7 @@ from known_interchanges import scored_pairs
 from transformer_lens.model_bridge.sources import build_bridge_from_module
 
 from rasplens.compare import CompareConfig, as_studied_model, compare, study_of, token_vocabulary
-from rasplens.compare.claims.edges.edge_patching import why_not_patchable
+from rasplens.compare.claims.edges.attention_scores import why_not_patchable
 from rasplens.compare.claims.interchange.accuracy import interchanges
 from rasplens.compare.claims.interchange.pairs import draw_pairs
 from rasplens.compare.claims.interchange.patching import agreement
@@ -172,7 +172,9 @@ def test_variables_are_interchanged_in_a_bridge(native, induction, task, brief):
     for point in study.learned.residual_points:
         whole = agreement(study.learned, pairs, point, None)
         assert np.isfinite(whole.iia).all()
-    (one,) = interchanges(study, draw_pairs(study, 0), representations(study), ReferenceSites(study, 0), 0)
+    (one,) = interchanges(
+        study, draw_pairs(study, study.variables, 0), representations(study), ReferenceSites(study, 0), 0
+    )
     assert one.variable == "previous"
     assert one.accuracy.score == 1
     assert one.untrained < 0.5

@@ -1,6 +1,6 @@
 """The page about the architecture is true: its paths exist, and the import graph is what it says."""
 
-import importlib
+import importlib.util
 import re
 import tomllib
 from pathlib import Path
@@ -55,12 +55,24 @@ def test_every_exception_to_the_import_contracts_is_stated():
         assert f"`{module.removeprefix('rasplens.').replace('.', '/')}.py`" in stated
 
 
-def test_a_program_comes_back_to_no_room_on_its_way_through_the_compiler():
-    path = ROOT / "tests" / "tools" / "journey.py"
-    spec = importlib.util.spec_from_file_location("journey", path)
-    journey = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(journey)
+@pytest.fixture(scope="module")
+def journey():
+    spec = importlib.util.spec_from_file_location("journey", ROOT / "tests" / "tools" / "journey.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_program_comes_back_to_no_room_on_its_way_through_the_compiler(journey):
     stays = journey.through_compile()
     assert stays[0].endswith("compiler")
     assert journey.returns(stays) == 0
     assert journey.returns([*stays, stays[0]]) == 1  # it would be counted
+
+
+@pytest.mark.slow
+def test_a_compiled_model_seldom_comes_back_to_a_module_that_it_left(journey):
+    stays = journey.through_compare()
+    assert stays[0].endswith("pipeline")
+    assert len(stays) > 40  # the negative control: it was followed
+    assert journey.returns(stays) <= 6

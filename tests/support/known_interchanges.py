@@ -4,8 +4,7 @@ import numpy as np
 
 from rasplens.compare.claims.interchange.accuracy import Interchange
 from rasplens.compare.claims.interchange.pairs import InterchangePairs, interchange_pairs
-from rasplens.compare.claims.interchange.patching import Agreement
-from rasplens.compare.claims.interchange.sites import Site, SiteMethod
+from rasplens.compare.claims.interchange.patching import Agreement, Site, SiteMethod
 from rasplens.compare.study import Study
 from rasplens.model.interventions import whole
 

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool
 
-from rasplens.compare.claims.edges.edge_patching import patched, why_not_patchable
+from rasplens.compare.claims.edges.attention_scores import why_not_patchable
+from rasplens.compare.claims.edges.edge_patching import patched
 from rasplens.compare.claims.edges.program_edges import between_positions
 from rasplens.compare.claims.edges.questions import CountedEdges, OtherEdges, Questions, questions
 from rasplens.compare.claims.trials import one_of_each

@@ -15,7 +15,8 @@ from jaxtyping import Bool, Float
 
 from rasplens.compare.claims.edges.compiled_heads import heads_along
 from rasplens.compare.claims.edges.program_edges import Aggregates, between_positions
-from rasplens.compare.evidence.attention.heads import SELECTS, ActiveHead, active_heads, similarity
+from rasplens.compare.evidence.attention.active_heads import SELECTS, ActiveHead, active_heads
+from rasplens.compare.evidence.attention.heads import similarity
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.study import Study
 from rasplens.compare.subject.studied_model import BATCH, Head, StudiedModel

@@ -3,7 +3,7 @@
 import numpy as np
 
 from rasplens.compare.claims.edges.program_edges import Aggregates, Edges, program_edges
-from rasplens.compare.evidence.attention.heads import SELECTS, ActiveHead, active_heads
+from rasplens.compare.evidence.attention.active_heads import SELECTS, ActiveHead, active_heads
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.subject.studied_model import Head
 

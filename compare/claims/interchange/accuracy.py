@@ -21,15 +21,15 @@ import pandas as pd
 from rasplens.compare.claims.interchange.active_directions import split
 from rasplens.compare.claims.interchange.coordinates import Whitened, n_axes
 from rasplens.compare.claims.interchange.pairs import InterchangePairs
-from rasplens.compare.claims.interchange.patching import Agreement, accuracy_drop_without, agreement
-from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
-from rasplens.compare.claims.interchange.sites import (
-    GOOD_ENOUGH,
+from rasplens.compare.claims.interchange.patching import (
+    Agreement,
     Site,
     SiteMethod,
-    find_sites,
-    mapped_subspaces,
+    accuracy_drop_without,
+    agreement,
 )
+from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
+from rasplens.compare.claims.interchange.sites import GOOD_ENOUGH, find_sites, mapped_subspaces
 from rasplens.compare.claims.interchange.stream_axes import stream_axes
 from rasplens.compare.evidence.subspaces.representations import Place, Representation, representations
 from rasplens.compare.study import Study

@@ -24,10 +24,11 @@ import numpy as np
 from jaxtyping import Bool
 
 from rasplens.compare.claims.interchange.accuracy import FOUND, Interchange
-from rasplens.compare.claims.interchange.joint_pairs import JointPairs, posed_to_tell, posed_together
-from rasplens.compare.claims.interchange.pairs import InterchangePairs, moves
+from rasplens.compare.claims.interchange.joint_pairs import JointPairs, moves, posed_to_tell, posed_together
+from rasplens.compare.claims.interchange.pairs import InterchangePairs
+from rasplens.compare.claims.interchange.patching import Site
 from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
-from rasplens.compare.claims.interchange.sites import GOOD_ENOUGH, Site
+from rasplens.compare.claims.interchange.sites import GOOD_ENOUGH
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.study import Study
 from rasplens.compare.subject.interchange import taken

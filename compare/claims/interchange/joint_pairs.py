@@ -5,15 +5,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Int
 
-from rasplens.compare.claims.interchange.pairs import (
-    InterchangePairs,
-    Setting,
-    codes_when_set,
-    counterfactual,
-    sayable,
-)
+from rasplens.compare.claims.interchange.counterfactuals import Setting, codes_when_set, counterfactual, sayable
+from rasplens.compare.claims.interchange.pairs import InterchangePairs
 from rasplens.compare.claims.posable import posable
 from rasplens.compare.pairing.pairing import Pairing
+from rasplens.compile.variable import nearest
 from rasplens.model.hook_points import when
 from rasplens.tasks.task import NOT_ASKED
 
@@ -43,6 +39,14 @@ class JointPairs:
         """Return the pairs without any question on either variable."""
         nothing = np.zeros_like(self.by_first)
         return replace(self, by_first=nothing, by_second=nothing)
+
+
+def moves(pairing: Pairing, pairs: InterchangePairs, variable: str) -> bool:
+    """Whether a variable changes in the compiled model, on any pair, when that of the pairs is interchanged."""
+    other = pairing.compiled.variables[variable]
+    before = nearest(other, other.read(pairing.reference.activation(other.written_at, pairs.base)))[0]
+    setting = Setting(pairs.variable, pairs.source, pairs.intervened)
+    return bool((before != codes_when_set(pairing, pairs.base, setting, variable)).any())
 
 
 def posed_together(
@@ -136,7 +140,10 @@ def _posed(
     posed, variables = posable(pairing), pairing.compiled.variables
     mixtures = posed.mixtures(min((variables[one.variable].written_at for one in (first, second)), key=when))
     expected, scores = counterfactual(pairing, base, first, second, watching=mixtures.hooks)
-    asked, expected = posed.are_posed(expected, scores, mixtures.rows), sayable(pairing, expected)
+    asked, expected = (
+        posed.are_posed(expected, scores, mixtures.rows),
+        sayable(expected, pairing.learned.vocabulary.columns),
+    )
     by_second, by_first = (
         (expected != counterfactual(pairing, base, alone)[0]) & (expected != NOT_ASKED)
         for alone in (first, second)

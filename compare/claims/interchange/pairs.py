@@ -6,23 +6,18 @@ counterfactual answers of any model that implements the program. Only such count
 Source: Geiger et al. 2021, "Causal Abstractions of Neural Networks".
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from jaxtyping import Bool, Int
 
+from rasplens.compare.claims.interchange.counterfactuals import Setting, counterfactual, sayable
 from rasplens.compare.claims.posable import posable
 from rasplens.compare.pairing.inputs import balanced
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.study import Study
-from rasplens.compare.subject.interchange import taken
-from rasplens.compare.subject.studied_model import FwdHook
-from rasplens.compile.variable import nearest
 from rasplens.model import random_streams
-from rasplens.model.hook_points import act_name, activation_of, layer_of
-from rasplens.model.interventions import Project, torch_hooks
 from rasplens.tasks.task import NOT_ASKED
 
 
@@ -65,21 +60,6 @@ class InterchangePairs:
         return InterchangePairs(self.variable, *(part[rows] for part in parts))
 
 
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """A variable that takes its value from other inputs.
-
-    Attributes:
-        variable: Its name.
-        source: The inputs, by their place in the pairing.
-        intervened: Where it does: `[pair, pos]`.
-    """
-
-    variable: str
-    source: Int[np.ndarray, " pair"]
-    intervened: Bool[np.ndarray, "pair pos"]
-
-
 def interchange_pairs(
     pairing: Pairing, variable: str, positions: Sequence[int], seed: int
 ) -> InterchangePairs | None:
@@ -108,7 +88,7 @@ def interchange_pairs(
         setting, mixtures = Setting(variable, source, intervened), posed.mixtures(behind=written_at)
         expected, scores = counterfactual(pairing, base, setting, watching=mixtures.hooks)
         is_posed = posed.are_posed(expected, scores, mixtures.rows)
-        expected = sayable(pairing, expected)
+        expected = sayable(expected, pairing.learned.vocabulary.columns)
         changes = (expected != answers[base]) & (expected != NOT_ASKED)
         asked = is_posed & changes.any(axis=1)
         found.append(tuple(part[asked] for part in (base, source, intervened, expected, changes)))
@@ -119,91 +99,18 @@ def interchange_pairs(
     return InterchangePairs(variable, *(np.concatenate(part)[:n] for part in zip(*found, strict=True)))
 
 
-def sayable(pairing: Pairing, expected: Int[np.ndarray, "pair answer"]) -> Int[np.ndarray, "pair answer"]:
-    """Return the expected answers, with `NOT_ASKED` where the learned model has no logit for one.
-
-    Such as None, which a compiled model says by having no logit that is large.
-    """
-    columns = pairing.learned.vocabulary.columns
-    if columns is None:
-        return expected
-    return np.where((expected >= 0) & (columns[expected] >= 0), expected, NOT_ASKED)
-
-
-def counterfactual(
-    pairing: Pairing, base: Int[np.ndarray, " pair"], *settings: Setting, watching: Sequence[FwdHook] = ()
-) -> tuple[Int[np.ndarray, "pair answer"], dict[int, np.ndarray]]:
-    """The program's answers on inputs with variables as they are on others, at some positions.
-
-    The compiled model gives them, with each variable's own directions taken from its source where it is written;
-    `run(..., set=...)` says the same where every variable has a value.
+def draw_pairs(
+    study: Study, variables: Mapping[str, Sequence[int]], seed: int
+) -> list[tuple[InterchangePairs, InterchangePairs]]:
+    """Return, for every variable that can be tested, pairs to choose a site on and others to score on.
 
     Args:
-        pairing: Whose inputs.
-        base: The inputs, by their place there.
-        settings: What is taken from others.
-        watching: More hooks, at or behind the first of these.
-
-    Returns:
-        The answers as the task's codes, and by layer with heads the attention scores then,
-        `[pair, head, ctx, ctx]`.
+        study: The models.
+        variables: By name, the positions where each may be taken from elsewhere: `Study.variables`.
+        seed: Of the pairs.
     """
-    reference, set_to = pairing.reference, [_set(pairing, setting) for setting in settings]
-    first, layers = min(_first_attending(one.point) for one in set_to), reference.attending_layers
-    scores = {layer: reference.whole(act_name("attn_scores", layer))[base] for layer in layers if layer < first}
-
-    def keep(layer: int) -> Callable[[torch.Tensor, object], torch.Tensor]:
-        def function(of_layer: torch.Tensor, hook: object) -> torch.Tensor:
-            scores[layer] = of_layer.numpy()
-            return of_layer
-
-        return function
-
-    watched = [(act_name("attn_scores", layer), keep(layer)) for layer in layers if layer >= first]
-    logits = reference.logits([*torch_hooks(set_to), *watched, *watching], base)
-    return reference.codes(logits, base), scores
-
-
-def moves(pairing: Pairing, pairs: InterchangePairs, variable: str) -> bool:
-    """Whether a variable changes in the compiled model, on any pair, when that of the pairs is interchanged."""
-    other = pairing.compiled.variables[variable]
-    before = nearest(other, other.read(pairing.reference.activation(other.written_at, pairs.base)))[0]
-    setting = Setting(pairs.variable, pairs.source, pairs.intervened)
-    return bool((before != codes_when_set(pairing, pairs.base, setting, variable)).any())
-
-
-def codes_when_set(
-    pairing: Pairing, base: Int[np.ndarray, " pair"], setting: Setting, variable: str
-) -> Int[np.ndarray, "pair pos"]:
-    """A variable in the compiled model, on inputs on which another one is set; codes as in `pairing.codes`."""
-    reference, other = pairing.reference, pairing.compiled.variables[variable]
-    found: list[np.ndarray] = []
-
-    def watch(stream: torch.Tensor, hook: object) -> torch.Tensor:
-        found.append(stream[:, reference.places].numpy())
-        return stream
-
-    reference.logits([*torch_hooks([_set(pairing, setting)]), (other.written_at, watch)], base)
-    return nearest(other, other.read(np.concatenate(found)))[0]
-
-
-def _first_attending(point: str) -> int:
-    """The first layer whose attention comes behind a hook point of the residual stream."""
-    return layer_of(point) + (activation_of(point) != "resid_pre")
-
-
-def _set(pairing: Pairing, setting: Setting) -> Project:
-    """Return the intervention on the compiled model that sets a variable where it is written."""
-    variable = pairing.compiled.variables[setting.variable]
-    positions = np.flatnonzero(setting.intervened.any(axis=0)).tolist()
-    own = dict.fromkeys(positions, variable.subspace)
-    return taken(pairing.reference, setting.source, setting.intervened, variable.written_at, own)
-
-
-def draw_pairs(study: Study, seed: int) -> list[tuple[InterchangePairs, InterchangePairs]]:
-    """For every variable that can be tested, pairs to choose a site on and others to score on."""
     drawn = []
-    for name, positions in study.variables.items():
+    for name, positions in variables.items():
         chosen, scored = (interchange_pairs(part, name, positions, seed) for part in (study.fitting, study.scored))
         if chosen is not None and scored is not None:
             drawn.append((chosen, scored))

@@ -1,6 +1,7 @@
 """Interchange interventions: a model's answers with subspaces of an activation taken from another input."""
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -9,7 +10,12 @@ from rasplens.compare.claims.interchange.coordinates import Subspaces
 from rasplens.compare.claims.interchange.pairs import InterchangePairs
 from rasplens.compare.subject.interchange import taken
 from rasplens.compare.subject.studied_model import StudiedModel
-from rasplens.model.interventions import Project, torch_hooks, whole
+from rasplens.model.interventions import Project, Subspace, torch_hooks, whole
+
+NO_WORSE = 0.02
+"""Of two sites of which one scores by no more than this better, the smaller one is taken."""
+
+SiteMethod = Literal["component", "linear map", "DAS"]
 
 
 @dataclass(frozen=True)
@@ -68,3 +74,47 @@ def _agreement(answers: np.ndarray, pairs: InterchangePairs) -> Agreement:
     right, changes, stays = answers == pairs.expected, pairs.changes, pairs.stays
     specificity = np.where(stays.any(axis=1), (right & stays).sum(axis=1) / np.maximum(1, stays.sum(axis=1)), 1.0)
     return Agreement((right & changes).sum(axis=1) / changes.sum(axis=1), specificity, right)
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """Where, and along which directions, a variable is interchanged.
+
+    Attributes:
+        point: The hook point.
+        method: How its subspaces were found: all of what a head gathers or a layer writes ("component"), by the
+            linear map from the variables to the stream, or by distributed alignment search.
+        subspaces: By position.
+        score: On the pairs that it was chosen on.
+        fitted: On the pairs that its subspaces were fitted to, where that is a search; the score otherwise.
+    """
+
+    point: str
+    method: SiteMethod
+    subspaces: dict[int, Subspace]
+    score: float
+    fitted: float
+
+
+def scored(
+    studied: StudiedModel, chosen: InterchangePairs, point: str, method: SiteMethod, subspaces: Subspaces
+) -> Site:
+    """A candidate as a site, with its score on some pairs."""
+    score = agreement(studied, chosen, point, subspaces).score
+    return Site(point, method, dict(subspaces), score, score)
+
+
+def rescored(studied: StudiedModel, chosen: InterchangePairs, site: Site) -> Site:
+    """Return a site with its score on other pairs."""
+    return scored(studied, chosen, site.point, site.method, site.subspaces)
+
+
+def smallest(studied: StudiedModel, chosen: InterchangePairs, best: Site) -> Site:
+    """The site with as few directions as score no worse."""
+    most = max((one.rank for one in best.subspaces.values()), default=0)
+    for rank in range(1, most):
+        subspaces = {position: one.first(rank) for position, one in best.subspaces.items()}
+        smaller = scored(studied, chosen, best.point, best.method, subspaces)
+        if smaller.score >= best.score - NO_WORSE:
+            return smaller
+    return best

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from rasplens.compare.claims.interchange.pairs import InterchangePairs
-from rasplens.compare.claims.interchange.sites import GOOD_ENOUGH, Sites, components, find_sites, scored
+from rasplens.compare.claims.interchange.patching import scored
+from rasplens.compare.claims.interchange.sites import GOOD_ENOUGH, Sites, components, find_sites
 from rasplens.compare.evidence.subspaces.representations import Place, Representation, representations
 from rasplens.compare.study import Study
 

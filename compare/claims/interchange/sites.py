@@ -2,27 +2,30 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from rasplens.compare.claims.interchange.coordinates import Subspaces
 from rasplens.compare.claims.interchange.das import distributed_alignment_search
 from rasplens.compare.claims.interchange.pairs import InterchangePairs
-from rasplens.compare.claims.interchange.patching import agreement, alone
+from rasplens.compare.claims.interchange.patching import (
+    NO_WORSE,
+    Site,
+    SiteMethod,
+    alone,
+    rescored,
+    scored,
+    smallest,
+)
 from rasplens.compare.claims.interchange.stream_axes import stream_axes
 from rasplens.compare.evidence.parallel import in_parallel
 from rasplens.compare.evidence.subspaces.representations import Place, Representation
-from rasplens.compare.subject.interchange import of_heads
 from rasplens.compare.subject.studied_model import StudiedModel
 from rasplens.model.hook_points import act_name, when
 from rasplens.model.interventions import Subspace, whole
 
 GOOD_ENOUGH = 0.95
 """Where a whole component, or the subspaces of the linear map, score this high, DAS is not run."""
-
-NO_WORSE = 0.02
-"""Of two sites of which one scores by no more than this better, the smaller one is taken."""
 
 CLEARLY_BETTER = 0.05
 """By how much; on some hundred pairs, less may be chance."""
@@ -39,30 +42,9 @@ MOST_RESCORED = 24
 MOST_GOOD = 5
 """Of the sites that score no worse than the best, so many are kept."""
 
-SiteMethod = Literal["component", "linear map", "DAS"]
 
 Candidate = tuple[str, SiteMethod, Subspaces]
 """A hook point, and subspaces there that were found by a method."""
-
-
-@dataclass(frozen=True, eq=False)
-class Site:
-    """Where, and along which directions, a variable is interchanged.
-
-    Attributes:
-        point: The hook point.
-        method: How its subspaces were found: all of what a head gathers or a layer writes ("component"), by the
-            linear map from the variables to the stream, or by distributed alignment search.
-        subspaces: By position.
-        score: On the pairs that it was chosen on.
-        fitted: On the pairs that its subspaces were fitted to, where that is a search; the score otherwise.
-    """
-
-    point: str
-    method: SiteMethod
-    subspaces: dict[int, Subspace]
-    score: float
-    fitted: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +72,8 @@ def find_sites(
 
     DAS runs only where neither components nor the subspaces of the map score `GOOD_ENOUGH`, and not with 0 steps.
     """
-    candidates = [*_mapped(studied, found, chosen), *components(studied, chosen.positions)]
+    whole_parts = list(components(studied, chosen.positions))
+    candidates = [*_mapped(studied, found, chosen), *whole_parts]
     few = alone(studied, chosen.of(slice(FEW_PAIRS)))
     # Of a map and a component that score alike, the map: it takes less along.
     tried = [scored(*few, point, method, subspaces) for point, method, subspaces in candidates]
@@ -98,7 +81,7 @@ def find_sites(
     if len(chosen.base) > FEW_PAIRS and (promising := _promising(tried)):
         # From here on without the rest: what is scored on few pairs is held against nothing that is scored on all.
         everything = alone(studied, chosen)
-        sites = [_rescored(*everything, site) for site in promising]
+        sites = [rescored(*everything, site) for site in promising]
     best = max(sites, key=lambda site: site.score)
     if das_steps and best.score < GOOD_ENOUGH and studied.vocabulary.columns is not None:
         # With nothing to start from, the middle is where a variable between input and output has to be.
@@ -112,7 +95,7 @@ def find_sites(
         best = sites[-1] if search.score > best.score + CLEARLY_BETTER else best
     good = (site for site in sites if site.score >= best.score - NO_WORSE)
     last_first = sorted(good, key=lambda site: when(site.point), reverse=True)
-    return Sites(best if best.method != "linear map" else _smallest(studied, chosen, best), _spread(last_first))
+    return Sites(best if best.method != "linear map" else smallest(studied, chosen, best), _spread(last_first))
 
 
 def _promising(sites: Sequence[Site]) -> list[Site]:
@@ -149,18 +132,6 @@ def mapped_subspaces(
     return dict(zip(held, in_parallel(at_position, held), strict=True))
 
 
-def scored(
-    studied: StudiedModel, chosen: InterchangePairs, point: str, method: SiteMethod, subspaces: Subspaces
-) -> Site:
-    """A candidate as a site, with its score on some pairs."""
-    score = agreement(studied, chosen, point, subspaces).score
-    return Site(point, method, dict(subspaces), score, score)
-
-
-def _rescored(studied: StudiedModel, chosen: InterchangePairs, site: Site) -> Site:
-    return scored(studied, chosen, site.point, site.method, site.subspaces)
-
-
 def _mapped(
     studied: StudiedModel, found: Mapping[Place, Representation], chosen: InterchangePairs
 ) -> Iterator[Candidate]:
@@ -179,15 +150,4 @@ def components(studied: StudiedModel, positions: Sequence[int]) -> Iterator[Cand
         yield point, "component", everywhere(whole(studied.width(point)))
     for layer in range(studied.n_layers):
         for head in studied.heads_of(layer):
-            yield act_name("z", layer), "component", everywhere(of_heads(studied, [head]))
-
-
-def _smallest(studied: StudiedModel, chosen: InterchangePairs, best: Site) -> Site:
-    """The site with as few directions as score no worse."""
-    most = max((one.rank for one in best.subspaces.values()), default=0)
-    for rank in range(1, most):
-        subspaces = {position: one.first(rank) for position, one in best.subspaces.items()}
-        smaller = scored(studied, chosen, best.point, best.method, subspaces)
-        if smaller.score >= best.score - NO_WORSE:
-            return smaller
-    return best
+            yield act_name("z", layer), "component", everywhere(studied.heads_subspace([head]))

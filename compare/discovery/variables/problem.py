@@ -71,7 +71,7 @@ def variable_problems(case: Case, config: CompareConfig = CONFIG, seed: int = 0)
     study = study_of(case.compiled, case.transformer, case.task, config, seed, case.vocabulary)
     drawn = [
         (sites_of(study, chosen.variable, case.circuit), chosen, scored)
-        for chosen, scored in draw_pairs(study, seed)
+        for chosen, scored in draw_pairs(study, study.variables, seed)
     ]
     told = [part for part in drawn if {"used", "unused"} <= set(part[0].values())]
     held = representations(study) if told else {}

@@ -48,7 +48,7 @@ class Edge:
 def edge_effects(studied: StudiedModel, config: CompareConfig = STANDARD, seed: int = 0) -> Effects:
     """The ablation effect of each attention edge: rows layer, query, key, and attention (its mean)."""
     studied = studied.with_answers(config.edge_answers)
-    edges = attended_edges(studied, config.relevance_inputs) if ablated_heads(studied, config) else []
+    edges = attended_edges(studied, config.relevance_inputs) if ablated_heads(studied.heads, config) else []
     keys = [{**vars(edge), "attention": mean_attention(studied, edge)} for edge in edges]
 
     def without(method: Method) -> Iterable[Edited]:

@@ -37,7 +37,7 @@ Edit = Callable[[torch.Tensor, slice], None]
 def head_effects(studied: StudiedModel, config: CompareConfig = STANDARD, seed: int = 0) -> Effects:
     """The ablation effect of each head: rows layer, head."""
     studied = studied.with_answers(config.head_answers)
-    heads = ablated_heads(studied, config)
+    heads = ablated_heads(studied.heads, config)
     keys = [{"layer": layer, "head": head} for layer, head in heads]
 
     def edits(method: Method) -> list[tuple[str, Edit]]:
@@ -49,7 +49,7 @@ def head_effects(studied: StudiedModel, config: CompareConfig = STANDARD, seed: 
 def head_position_effects(studied: StudiedModel, config: CompareConfig = STANDARD, seed: int = 0) -> Effects:
     """The ablation effect of each head at each position: rows layer, head, position."""
     studied = studied.with_answers(config.edge_answers)
-    cells = list(itertools.product(ablated_heads(studied, config), range(studied.n_pos)))
+    cells = list(itertools.product(ablated_heads(studied.heads, config), range(studied.n_pos)))
     keys = [{"layer": head[0], "head": head[1], "position": position} for head, position in cells]
 
     def edits(method: Method) -> list[tuple[str, Edit]]:
@@ -76,7 +76,7 @@ def joint_effects(studied: StudiedModel, config: CompareConfig = STANDARD, seed:
         hooks = [(act_name("z", head[0]), _whole_batch(_head_edit(studied, head, method, seed))) for head in heads]
         return right - float(marked(studied.codes(studied.logits(hooks)), studied.targets).mean())
 
-    heads = ablated_heads(studied, config)
+    heads = ablated_heads(studied.heads, config)
     alone = {(head, method): drop([head], method) for head in heads for method in METHODS}
     rows = []
     for first, second in itertools.combinations(heads, 2):

@@ -49,9 +49,9 @@ class Edited:
     answers: Sequence[int]
 
 
-def ablated_heads(studied: StudiedModel, config: CompareConfig) -> Sequence[Head]:
+def ablated_heads(heads: Sequence[Head], config: CompareConfig) -> Sequence[Head]:
     """The heads that are ablated one by one: all, or none of a model that has too many."""
-    return studied.heads if len(studied.heads) <= config.most_heads else ()
+    return heads if len(heads) <= config.most_heads else ()
 
 
 def measured_effects(

@@ -16,23 +16,19 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from scipy.optimize import linear_sum_assignment
 from scipy.special import rel_entr
 
+from rasplens.compare.evidence.attention.active_heads import SELECTS, ActiveHead, Rows, active_heads
 from rasplens.compare.evidence.attention.concordance import concordance, moments
 from rasplens.compare.evidence.derangements import derangement
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.subject.studied_model import Head, StudiedModel
 from rasplens.model import random_streams
 
-SELECTS = 1e-3
-"""The least attention to the sequence that counts as selecting something (the rest is on the BOS)."""
-
 SPLIT_GAIN = 0.02
 """How much more similar two heads together have to be than the better one for a head to count as split."""
-
-Rows = Float[np.ndarray, "input query key"]
 
 
 COLUMNS = (
@@ -40,27 +36,6 @@ COLUMNS = (
     "input_dependence", "concordance", "p", "untrained",
 )  # fmt: skip
 """The columns of the table of pairs of heads."""
-
-
-@dataclass(frozen=True, eq=False)
-class ActiveHead:
-    """A compiled head and its active query rows.
-
-    Attributes:
-        head: Its layer and index.
-        variable: The s-op that it computes.
-        pattern: Its attention over the sequence; each row adds up to 1, or is zero where it selects nothing.
-        active_rows: The query rows on which it selects something that reaches an answer.
-        inactive_rows: The query rows on which it selects nothing although it could, and its variable has a value.
-        attention: Its attention as it is, without what a BOS takes.
-    """
-
-    head: Head
-    variable: str
-    pattern: Rows
-    active_rows: Bool[np.ndarray, "input query"]
-    inactive_rows: Bool[np.ndarray, "input query"]
-    attention: Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,30 +133,6 @@ def split_heads(pairing: Pairing, found: HeadSimilarities) -> pd.DataFrame:
             if other != head and gain > SPLIT_GAIN:
                 rows.append(("split", one.variable, f"L{layer}H{head}+{other}", gain))
     return pd.DataFrame(rows, columns=["kind", "compiled", "learned", "gain"])
-
-
-def active_heads(pairing: Pairing) -> list[ActiveHead]:
-    """The compiled heads with an active query row on some input."""
-    rows = pairing.relevance.rows
-    found = (_active_head(pairing, head, name, rows[head]) for head, name in pairing.compiled.heads.items())
-    return [active for active in found if active.active_rows.any()]
-
-
-def _active_head(pairing: Pairing, head: Head, variable: str, relevant: list[int]) -> ActiveHead:
-    layer, index = head
-    pattern = pairing.reference.pattern(layer)[:, index]
-    total = pattern.sum(axis=-1)
-    active = np.zeros(total.shape, dtype=bool)
-    active[:, relevant] = total[:, relevant] > SELECTS
-    # A row that can only see one position attends to it whatever the model does.
-    active &= (pairing.task.visible.sum(axis=-1) > 1)[None]
-    selects = (total > SELECTS)[..., None]
-    # Nothing selected has a meaning where the variable has a value all the same: a default, or a count of 0. Of a
-    # variable that is held in its maps alone, that is not known.
-    has_value = pairing.codes[variable] >= 0 if variable in pairing.codes else np.zeros_like(active)
-    inactive = active.any(axis=0) & ~selects[..., 0] & has_value
-    rows = np.where(selects, pattern / np.where(selects, total[..., None], 1), 0)
-    return ActiveHead(head, variable, rows, active, inactive, pattern)
 
 
 def similarity(

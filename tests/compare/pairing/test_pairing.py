@@ -4,7 +4,7 @@ import torch
 
 from rasplens.compare import CompareConfig, as_studied_model, study_of
 from rasplens.compare.pairing.control import untrained_control
-from rasplens.compare.study import LEAST_DEFINED, _defined
+from rasplens.compare.pairing.inputs import LEAST_DEFINED, defined_inputs
 from rasplens.compile import compile_program, run
 from rasplens.compile.rasp import Aggregate, Comparison, Map, Select, SequenceMap, indices, tokens
 from rasplens.errors import RaspLensError
@@ -145,7 +145,7 @@ def test_inputs_on_which_the_program_is_undefined_are_left_out(task):
     compiled = compile_program(program, "ABC", 3, partial="allow")
     small = task_from_program(Map(str.lower, tokens), "ABC", 3)
     once, twice = [[0, 1, 2], [2, 1, 0]], [[0, 0, 1]]
-    found = _defined(compiled, small, np.array(once * LEAST_DEFINED + twice))
+    found = defined_inputs(compiled, small, np.array(once * LEAST_DEFINED + twice))
     assert found.tolist() == once * LEAST_DEFINED
-    few = _defined(compiled, small, np.array(twice * 3))
+    few = defined_inputs(compiled, small, np.array(twice * 3))
     np.testing.assert_array_equal(few, small.held_out[:3])

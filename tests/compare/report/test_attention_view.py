@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from rasplens.compare.comparison import Comparison
-from rasplens.compare.evidence.attention.heads import active_heads
+from rasplens.compare.evidence.attention.active_heads import active_heads
 from rasplens.compare.report.attention_view import FULL, N_INPUTS, attention_view, best_matches, head_name
 
 

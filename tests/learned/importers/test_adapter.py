@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from rasplens.compare import as_studied_model, compare
-from rasplens.compare.claims.edges.edge_patching import why_not_patchable
+from rasplens.compare.claims.edges.attention_scores import why_not_patchable
 from rasplens.errors import RaspLensError
 from rasplens.learned import adapt, load_pretrained
 from rasplens.model import HookedModel, Transformer

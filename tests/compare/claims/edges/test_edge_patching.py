@@ -8,7 +8,8 @@ import torch
 from scipy.special import softmax
 
 from rasplens.compare import as_studied_model
-from rasplens.compare.claims.edges.edge_patching import patched, why_not_patchable
+from rasplens.compare.claims.edges.attention_scores import why_not_patchable
+from rasplens.compare.claims.edges.edge_patching import patched
 from rasplens.compare.claims.edges.program_edges import between_positions, program_edges
 from rasplens.compare.subject.vocabulary import vocabulary_of
 from rasplens.learned import Architecture, untrained, untrained_like

@@ -22,7 +22,7 @@ from rasplens.tasks import task_from_program
 
 
 def interchanged(study, drawn=None):
-    drawn = draw_pairs(study, 0) if drawn is None else drawn
+    drawn = draw_pairs(study, study.variables, 0) if drawn is None else drawn
     return interchanges(study, drawn, representations(study), ReferenceSites(study, 0), seed=0)
 
 

@@ -181,6 +181,8 @@ def test_a_variable_that_is_read_together_with_another_is_no_illusion():
     task, program = circuit.task(), circuit.program()
     compiled = compile_program(program, task.vocab, task.n_ctx, mask=task.visible)
     study = study_of(compiled, compiled, task, CompareConfig(n_inputs=100), 0)
-    (one,) = interchanges(study, draw_pairs(study, 0), representations(study), ReferenceSites(study, 0), seed=0)
+    (one,) = interchanges(
+        study, draw_pairs(study, study.variables, 0), representations(study), ReferenceSites(study, 0), seed=0
+    )
     assert one.accuracy.score == one.active.score == 1
     assert one.dormant < 0.05

@@ -12,8 +12,8 @@ from rasplens.compare.claims.interchange.accuracy import interchanges
 from rasplens.compare.claims.interchange.joint import _may_follow, _right, joint_interchanges
 from rasplens.compare.claims.interchange.joint_pairs import posed_to_tell, posed_together
 from rasplens.compare.claims.interchange.pairs import draw_pairs
+from rasplens.compare.claims.interchange.patching import Site
 from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
-from rasplens.compare.claims.interchange.sites import Site
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.subject.vocabulary import vocabulary_of
 from rasplens.compile import compile_program, run
@@ -50,7 +50,7 @@ def association():
 def interchanged_alone(compiled, model, task):
     """The study, pairs to interchange on, sites of the compiled model, and each variable by itself."""
     study = study_of(compiled, model, task, FEW, 0, vocabulary_of(compiled, task))
-    drawn, reference = draw_pairs(study, 0), ReferenceSites(study, 0)
+    drawn, reference = draw_pairs(study, study.variables, 0), ReferenceSites(study, 0)
     return study, drawn, reference, interchanges(study, drawn, representations(study), reference, 0)
 
 
@@ -140,7 +140,7 @@ def test_variables_that_the_compiler_merged_are_related():
     task = task_from_program(program, "abc", 5, causal=True)
     compiled = compile_for(task)
     study = study_of(compiled, compiled, task, FEW, 0, vocabulary_of(compiled, task))
-    chosen = {pairs.variable: pairs for pairs, _ in draw_pairs(study, 0)}
+    chosen = {pairs.variable: pairs for pairs, _ in draw_pairs(study, study.variables, 0)}
     related = {
         names: may_be_related(study.fitting, *(chosen[name] for name in names))
         for names in itertools.combinations(sorted(chosen), 2)

@@ -8,12 +8,8 @@ from known_interchanges import scored_pairs
 
 from lab.labelled.circuits import CIRCUITS
 from rasplens.compare import CompareConfig, study_of
-from rasplens.compare.claims.interchange.pairs import (
-    Setting,
-    counterfactual,
-    draw_pairs,
-    interchange_pairs,
-)
+from rasplens.compare.claims.interchange.counterfactuals import Setting, counterfactual
+from rasplens.compare.claims.interchange.pairs import draw_pairs, interchange_pairs
 from rasplens.compile import UndefinedValue, compile_program, run
 from rasplens.compile.rasp import Aggregate, Select, SequenceMap, indices, tokens
 from rasplens.compile.rasp.values import value_key

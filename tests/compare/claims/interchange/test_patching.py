@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from rasplens.compare.claims.interchange.pairs import (
-    InterchangePairs,
-    interchange_pairs,
-)
+from rasplens.compare.claims.interchange.pairs import InterchangePairs, interchange_pairs
 from rasplens.compare.claims.interchange.patching import (
     Agreement,
     _agreement,

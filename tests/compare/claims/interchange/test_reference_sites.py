@@ -33,7 +33,7 @@ def test_what_the_search_does_not_find_there_is_a_low_ceiling():
     task = one.task()
     compiled = compile_program(one.program, task.vocab, task.n_ctx, mask=task.visible)
     study = study_of(compiled, compiled, task, PRESETS["quick"], 0)
-    chosen = {pairs.variable: pairs for pairs, _ in draw_pairs(study, 0)}["where_3"]
+    chosen = {pairs.variable: pairs for pairs, _ in draw_pairs(study, study.variables, 0)}["where_3"]
     sites = ReferenceSites(study, 0)
     best, few = sites.sites(chosen).best, chosen.of(slice(study.config.control_pairs))
     assert sites.ceiling(chosen) == best.score < 0.9

@@ -6,12 +6,10 @@ import pytest
 from lab.labelled.circuits import CIRCUITS
 from rasplens.compare import CompareConfig, study_of
 from rasplens.compare.claims.interchange.pairs import interchange_pairs
-from rasplens.compare.claims.interchange.patching import agreement
+from rasplens.compare.claims.interchange.patching import NO_WORSE, Site, agreement
 from rasplens.compare.claims.interchange.sites import (
     FEW_PAIRS,
     MOST_RESCORED,
-    NO_WORSE,
-    Site,
     _promising,
     _smallest,
     _spread,

@@ -148,7 +148,7 @@ def test_noise_of_a_trained_model_is_not_interchanged():
     student = distill(compiled, vocabulary.tokens(task.sample(np.random.default_rng(0), 2_000)), seed=0)
     assert student.error <= MOST_ERROR
     study = study_of(compiled, student.transformer, task, PRESETS["quick"], 0, vocabulary)
-    drawn, reference = draw_pairs(study, 0), ReferenceSites(study, 0)
+    drawn, reference = draw_pairs(study, study.variables, 0), ReferenceSites(study, 0)
     found = interchanges(study, drawn, representations(study), reference, 0)
     together = list(joint_interchanges(study, drawn, found, reference, 0))
     assert len(together) > 2

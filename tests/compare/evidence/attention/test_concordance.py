@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from rasplens.compare.evidence.attention.active_heads import active_heads
 from rasplens.compare.evidence.attention.concordance import concordance, moments
-from rasplens.compare.evidence.attention.heads import active_heads
 
 
 def test_concordance_is_a_concordance_of_deviations():

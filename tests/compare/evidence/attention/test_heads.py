@@ -4,13 +4,8 @@ import numpy as np
 import pytest
 
 from rasplens.compare import CompareConfig, study_of
-from rasplens.compare.evidence.attention.heads import (
-    _similarities,
-    active_heads,
-    head_similarities,
-    similarity,
-    split_heads,
-)
+from rasplens.compare.evidence.attention.active_heads import active_heads
+from rasplens.compare.evidence.attention.heads import _similarities, head_similarities, similarity, split_heads
 from rasplens.compare.subject.vocabulary import vocabulary_of
 from rasplens.compile import compile_program
 from rasplens.compile.rasp import Aggregate, Map, Select, SequenceMap, indices, numerical, tokens
