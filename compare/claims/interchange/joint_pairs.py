@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Int
 
-from rasplens.compare.claims.interchange.counterfactuals import Setting, codes_when_set, counterfactual, sayable
+from rasplens.compare.claims.counterfactuals import Setting, codes_when_set, counterfactual, sayable
 from rasplens.compare.claims.interchange.pairs import InterchangePairs
 from rasplens.compare.claims.posable import posable
 from rasplens.compare.pairing.pairing import Pairing

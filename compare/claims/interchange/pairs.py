@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int
 
-from rasplens.compare.claims.interchange.counterfactuals import Setting, counterfactual, sayable
+from rasplens.compare.claims.counterfactuals import Setting, counterfactual, sayable
 from rasplens.compare.claims.posable import posable
 from rasplens.compare.pairing.inputs import balanced
 from rasplens.compare.pairing.pairing import Pairing

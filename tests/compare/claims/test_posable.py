@@ -6,8 +6,8 @@ from known_interchanges import scored_pairs
 
 from lab.labelled.circuits import CIRCUITS
 from rasplens.compare import CompareConfig, compare, study_of
+from rasplens.compare.claims.counterfactuals import Setting, counterfactual
 from rasplens.compare.claims.edges.edge_patching import patched
-from rasplens.compare.claims.interchange.counterfactuals import Setting, counterfactual
 from rasplens.compare.claims.posable import posable, selections
 from rasplens.compile import compile_program, programs
 from rasplens.compile.rasp import Aggregate, Comparison, Select, causal, indices, tokens

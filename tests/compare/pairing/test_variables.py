@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rasplens.compare import CompareConfig, study_of
-from rasplens.compare.claims.interchange.counterfactuals import Setting, counterfactual
+from rasplens.compare.claims.counterfactuals import Setting, counterfactual
 from rasplens.compare.claims.posable import posable
 from rasplens.compare.evidence.subspaces.decodability import decodability
 from rasplens.compare.pairing.variables import kinds

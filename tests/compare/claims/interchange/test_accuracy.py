@@ -74,7 +74,7 @@ def test_a_subspace_has_controls_of_its_rank(mapped):
 def test_a_model_that_learned_nothing_does_not(with_noise, with_itself):
     """Asked on the pairs of one that answers; of its own there are none."""
     assert interchanged(with_noise) == []
-    (one,) = interchanged(with_noise, draw_pairs(with_itself, 0))
+    (one,) = interchanged(with_noise, draw_pairs(with_itself, with_itself.variables, 0))
     assert one.variable == "previous"
     assert one.accuracy.score <= 0.2
     assert one.ceiling >= 0.95  # the search would have found it

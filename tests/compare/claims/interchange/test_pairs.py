@@ -8,7 +8,7 @@ from known_interchanges import scored_pairs
 
 from lab.labelled.circuits import CIRCUITS
 from rasplens.compare import CompareConfig, study_of
-from rasplens.compare.claims.interchange.counterfactuals import Setting, counterfactual
+from rasplens.compare.claims.counterfactuals import Setting, counterfactual
 from rasplens.compare.claims.interchange.pairs import draw_pairs, interchange_pairs
 from rasplens.compile import UndefinedValue, compile_program, run
 from rasplens.compile.rasp import Aggregate, Select, SequenceMap, indices, tokens
@@ -152,7 +152,7 @@ def test_a_model_that_never_answers_as_the_program_does_is_not_asked(with_noise)
     positions = with_noise.interchangeable_positions("previous")
     assert positions
     assert interchange_pairs(with_noise.scored, "previous", positions, seed=0) is None
-    assert draw_pairs(with_noise, 0) == []
+    assert draw_pairs(with_noise, with_noise.variables, 0) == []
 
 
 def test_an_empty_intervention_mask_changes_no_answer(with_itself):

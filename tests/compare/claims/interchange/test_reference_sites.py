@@ -13,7 +13,7 @@ from rasplens.compile import compile_program
 
 
 def test_each_variable_is_sought_once_and_on_few_pairs(with_itself, monkeypatch):
-    ((chosen, _),) = draw_pairs(with_itself, 0)
+    ((chosen, _),) = draw_pairs(with_itself, with_itself.variables, 0)
     asked = []
 
     def counted(studied, pairs, *given):
@@ -42,6 +42,6 @@ def test_what_the_search_does_not_find_there_is_a_low_ceiling():
 
 
 def test_where_a_component_is_good_enough_nothing_is_sought(with_itself, monkeypatch):
-    ((chosen, _),) = draw_pairs(with_itself, 0)
+    ((chosen, _),) = draw_pairs(with_itself, with_itself.variables, 0)
     monkeypatch.setattr(ReferenceSites, "sites", None)
     assert ReferenceSites(with_itself, 0).ceiling(chosen) >= GOOD_ENOUGH

@@ -6,12 +6,11 @@ import pytest
 from lab.labelled.circuits import CIRCUITS
 from rasplens.compare import CompareConfig, study_of
 from rasplens.compare.claims.interchange.pairs import interchange_pairs
-from rasplens.compare.claims.interchange.patching import NO_WORSE, Site, agreement
+from rasplens.compare.claims.interchange.patching import NO_WORSE, Site, agreement, smallest
 from rasplens.compare.claims.interchange.sites import (
     FEW_PAIRS,
     MOST_RESCORED,
     _promising,
-    _smallest,
     _spread,
     components,
     find_sites,
@@ -70,10 +69,10 @@ def test_the_smallest_of_equally_good_subspaces_is_taken(with_itself, found, cho
     studied = with_itself.fitting.learned
     subspaces = mapped_subspaces(studied, found, "previous", POINT)
     largest = Site(POINT, "linear map", subspaces, agreement(studied, chosen, POINT, subspaces).score, 0.0)
-    smallest = _smallest(studied, chosen, largest)
-    (rank,) = {one.rank for one in smallest.subspaces.values()}
+    found_one = smallest(studied, chosen, largest)
+    (rank,) = {one.rank for one in found_one.subspaces.values()}
     assert rank <= min(one.rank for one in largest.subspaces.values())
-    assert smallest.score >= largest.score - NO_WORSE
+    assert found_one.score >= largest.score - NO_WORSE
     fewer = {position: one.first(rank - 1) for position, one in subspaces.items()}
     assert agreement(studied, chosen, POINT, fewer).score < largest.score - NO_WORSE
     # Eight letters, and none before the first: seven directions tell them apart.
@@ -117,7 +116,8 @@ def test_no_site_wins_by_few_pairs(with_itself, found, chosen, monkeypatch):
         return Site(point, method, dict(subspaces), score, score)
 
     monkeypatch.setattr("rasplens.compare.claims.interchange.sites.MOST_RESCORED", 3)
-    monkeypatch.setattr("rasplens.compare.claims.interchange.sites.scored", scored)
+    for module in ("sites", "patching"):
+        monkeypatch.setattr(f"rasplens.compare.claims.interchange.{module}.scored", scored)
     sites = find_sites(with_itself.fitting.learned, chosen, found, 0, das_steps=0)
     assert {sites.best.score, *(site.score for site in sites.good)} == {0.7}
     assert len(sites.good) == 3
