@@ -11,6 +11,7 @@ Wang et al. 2022, "Interpretability in the Wild", section 3.1 (along edges).
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from types import ModuleType
 from typing import Any, Final, Literal, Protocol, runtime_checkable
 
@@ -215,20 +216,25 @@ class Edges:
 
 
 def torch_hooks(interventions: Sequence[Intervention]) -> list[tuple[str, Callable[..., Any]]]:
-    """Return interventions as `fwd_hooks` of a `HookedRootModule`'s `run_with_hooks`, for one forward pass."""
+    """Return interventions as `fwd_hooks` of a `HookedRootModule`'s `run_with_hooks`, for one forward pass.
+
+    A bridge calls its hook points otherwise (`hook_z` is its `o.hook_in`). So each hook knows the name that it was
+    asked for, and asks no hook point for its own.
+    """
+    return [hook for one in interventions for hook in _torch_hooks(one)]
+
+
+def _torch_hooks(one: Intervention) -> Iterator[tuple[str, Callable[..., Any]]]:
     import array_api_compat.torch as xp
 
-    hooks: list[tuple[str, Callable[..., Any]]] = []
-    for intervention in interventions:
-        seen: dict[str, Array] = {}
+    seen: dict[str, Array] = {}
 
-        def edit(own: Array, hook: Any, one: Intervention = intervention, seen: dict[str, Array] = seen) -> Array:
-            edited = one.edit(hook.name, own, seen, xp)
-            seen[hook.name] = edited
-            return edited
+    def edit(own: Array, hook: object, point: str) -> Array:
+        seen[point] = edited = one.edit(point, own, seen, xp)
+        return edited
 
-        hooks += [(point, edit) for point in intervention.points]
-    return hooks
+    for point in one.points:
+        yield point, partial(edit, point=point)
 
 
 @contextmanager

@@ -9,6 +9,8 @@ from transformer_lens.model_bridge.sources import build_bridge_from_module
 
 from rasplens.compare import CompareConfig, as_studied_model, compare, study_of, token_vocabulary
 from rasplens.compare.claims.edges.attention_scores import why_not_patchable
+from rasplens.compare.claims.edges.edge_patching import patched
+from rasplens.compare.claims.edges.program_edges import between_positions
 from rasplens.compare.claims.interchange.accuracy import interchanges
 from rasplens.compare.claims.interchange.pairs import draw_pairs
 from rasplens.compare.claims.interchange.patching import agreement
@@ -20,6 +22,7 @@ from rasplens.compare.pairing.control import untrained_control
 from rasplens.compare.subject.vocabulary import vocabulary_of
 from rasplens.model import Config, Transformer, causal_mask, to_bridge, weight_shapes
 from rasplens.model.hook_points import act_name
+from rasplens.model.interventions import LETTERS
 
 STEPS = 150
 """Of training: enough to be better than chance."""
@@ -203,6 +206,35 @@ def test_the_edges_of_a_language_model_can_be_patched(language, vocabulary, task
     """Its config leaves the scale of its scores to the architecture."""
     assert language.cfg.attn_scale < 0
     assert why_not_patchable(as_studied_model(language, task, task.held_out[:2], vocabulary)) == ""
+
+
+@pytest.mark.parametrize("part", ["values", "keys", "queries"])
+def test_all_edges_of_a_language_model_patched_are_its_projections_patched(language, vocabulary, task, part):
+    """A bridge has other names for its hook points than those that they are asked for by."""
+    studied = as_studied_model(language, task, task.held_out[:40], vocabulary)
+    base, source = np.arange(40), (np.arange(40) + 7) % 40
+    points = [act_name(LETTERS[part], layer) for layer in range(studied.n_layers)]
+    theirs = {point: torch.as_tensor(studied.whole(point)[source]) for point in points}
+    hooks = [(point, lambda value, hook, taken=theirs[point]: taken) for point in points]
+    own = list(studied.vocabulary.positions)
+    for point, taken in theirs.items():  # what stands before the task's positions is not patched
+        before = torch.as_tensor(studied.whole(point)[base])
+        taken[:, [i for i in range(taken.shape[1]) if i not in own]] = before[:, [0]]
+    expected = studied.codes(studied.logits(hooks, base), base)
+    everywhere = np.ones((40, task.n_ctx, task.n_ctx), dtype=bool)
+    answers, _ = patched(studied, base, source, everywhere, part)
+    np.testing.assert_array_equal(answers, expected)
+    assert (answers != studied.answers()).any()  # keys and queries of so small a model change few
+
+
+def test_without_its_edges_a_language_model_answers_otherwise(language, vocabulary, task):
+    studied = as_studied_model(language, task, task.held_out[:40], vocabulary)
+    edges = np.broadcast_to(between_positions(task), (40, task.n_ctx, task.n_ctx))
+    answers, scores = patched(studied, np.arange(40), np.arange(40), edges, "attention")
+    assert (answers != studied.answers()).mean() > 0.05
+    assert np.isneginf(
+        scores[0][:, :, 1:, 1:][np.broadcast_to(edges[:, None], scores[0][:, :, 1:, 1:].shape)]
+    ).all()
 
 
 def test_heads_that_share_their_keys_cannot_be_patched_edge_by_edge(task, vocabulary):
