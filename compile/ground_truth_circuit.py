@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+import array_api_compat.numpy as xnp
 import networkx as nx
 import numpy as np
 from jaxtyping import Float, Int
@@ -23,7 +24,8 @@ from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
 from rasplens.compile.variable import nearest
 from rasplens.errors import RaspLensError
 from rasplens.model.forward import forward, masked_softmax
-from rasplens.model.hook_points import act_name, param_name
+from rasplens.model.hook_points import param_name
+from rasplens.model.interventions import Edges, array_hook
 
 TOKENS, POSITIONS, LOGITS = "tokens", "positions", "logits"
 """The parts of a model that are neither heads nor neurons: its two embeddings and its unembedding."""
@@ -162,20 +164,12 @@ def _write(compiled: Anatomy, part: CircuitPart, read: Residual, tokens: np.ndar
 
 
 def _run_without(compiled: Anatomy, ids: np.ndarray, edge: AttentionEdge) -> np.ndarray:
-    """The logits with an attention edge taken away and the rest of its row renormalised."""
-
-    def edit(name: str, value: np.ndarray) -> np.ndarray:
-        if name != act_name("pattern", edge.layer):
-            return value
-        value = value.copy()
-        row = value[:, :, compiled.offset + edge.query]
-        row[..., compiled.offset + edge.key] = 0
-        total = row.sum(axis=-1, keepdims=True)
-        value[:, :, compiled.offset + edge.query] = row / np.where(total > 0, total, 1)
-        return value
-
-    model = compiled.transformer
-    return forward(model.weights, model.mask, model.config, compiled.with_bos(ids), edit)[:, compiled.offset :]
+    """Return the logits with an attention edge taken away; the rest of its row keeps its proportions."""
+    model, tokens = compiled.transformer, compiled.with_bos(ids)
+    where = np.zeros((1, 1, tokens.shape[1], tokens.shape[1]), dtype=bool)
+    where[..., compiled.offset + edge.query, compiled.offset + edge.key] = True
+    with array_hook([Edges(edge.layer, "attention", None, where)], xnp) as hook:
+        return forward(model.weights, model.mask, model.config, tokens, hook)[:, compiled.offset :]
 
 
 def _matters(compiled: Anatomy, ids: np.ndarray, candidate: Cut | AttentionEdge, counted: Sequence[int]) -> bool:

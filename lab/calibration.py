@@ -81,8 +81,8 @@ def main() -> None:
     if not len(verdicts):
         raise SystemExit("No circuit has such pairs.")
     draw, section = siit_tables if arguments.sources == ["siit"] else tables, _section(set(arguments.sources))
-    keep = as_csv() if arguments.write else inline
-    text = draw(verdicts, left_out(found), arguments.config, arguments.seed, keep, section.replace(" ", "-"))
+    keep = as_csv(section.replace(" ", "-")) if arguments.write else inline
+    text = draw(verdicts, left_out(found), arguments.config, arguments.seed, keep)
     show(text, arguments.write, section)
 
 
@@ -131,14 +131,7 @@ def left_out(found: pd.DataFrame) -> dict[str, str]:
     }
 
 
-def tables(
-    frame: pd.DataFrame,
-    left_out: dict[str, str],
-    config: str,
-    seed: int,
-    keep: Kept = inline,
-    section: str = "",
-) -> str:
+def tables(frame: pd.DataFrame, left_out: dict[str, str], config: str, seed: int, keep: Kept = inline) -> str:
     """Return the text to write: measures, families, pairs that are not right, those that are not told apart."""
     told = is_told_apart(frame)
     right = ((frame["verdict"] == IMPLEMENTS) == frame["same"]) & (frame["verdict"] != UNKNOWN)
@@ -147,18 +140,18 @@ def tables(
         _measures(frame, config, seed),
         _families(frame[told]),
         f"### Not right: {len(wrong)}",
-        _listed(wrong, keep, f"{section}-not-right"),
+        _listed(wrong, keep, "not-right"),
     ]
     apart = frame[~told & frame["same"].notna()]
     if len(apart):
         why = [f"`{name}`: {why}" for name, why in NOT_TOLD_APART.items()]
-        parts += [f"### Not told apart: {len(apart)}", *why, _listed(apart, keep, f"{section}-not-told-apart")]
+        parts += [f"### Not told apart: {len(apart)}", *why, _listed(apart, keep, "not-told-apart")]
     unknown = frame[frame["same"].isna()]
     if len(unknown):
         parts += [
             f"### Unknown: {len(unknown)}",
             "Their distillation did not come far enough: they count for neither.",
-            _listed(unknown, keep, f"{section}-unknown"),
+            _listed(unknown, keep, "unknown"),
         ]
     return "\n\n".join([*parts, *_left_out(left_out)])
 
@@ -170,14 +163,7 @@ SAME_VARIABLES = {
 """The measures of models that were trained by SIIT: what each counts, and what is to be reached."""
 
 
-def siit_tables(
-    frame: pd.DataFrame,
-    left_out: dict[str, str],
-    config: str,
-    seed: int,
-    keep: Kept = inline,
-    section: str = "",
-) -> str:
+def siit_tables(frame: pd.DataFrame, left_out: dict[str, str], config: str, seed: int, keep: Kept = inline) -> str:
     """Return the text on models that were trained by SIIT: every pair, because little of them is known."""
     found = same_variables(frame)
     rows = [[text, f"{100 * found[name]:.2f} %", goal] for name, (text, goal) in SAME_VARIABLES.items()]
@@ -189,7 +175,7 @@ def siit_tables(
     parts = [
         title,
         table(["", "measured", "to reach"], rows),
-        _listed(trained, keep, section, ("answers", "variables", "routes")),
+        _listed(trained, keep, "", ("answers", "variables", "routes")),
     ]
     return "\n\n".join([*parts, *_left_out(left_out)])
 

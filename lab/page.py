@@ -43,12 +43,13 @@ def inline(name: str, headings: list[str], rows: list[list[str]]) -> str:
     return table(headings, rows)
 
 
-def as_csv(folder: Path = RESULTS) -> Kept:
-    """Writes tables as CSV, `NAME.csv` in a folder; the page says where."""
+def as_csv(section: str, folder: Path = RESULTS) -> Kept:
+    """Writes tables as CSV, `SECTION-NAME.csv` in a folder; the page says where."""
 
     def keep(name: str, headings: list[str], rows: list[list[str]]) -> str:
-        write_csv(folder / f"{name}.csv", headings, rows)
-        return f"`lab/results/{name}.csv` has each."
+        file = "-".join(filter(None, (section, name))) + ".csv"
+        write_csv(folder / file, headings, rows)
+        return f"`lab/results/{file}` has each."
 
     return keep
 

@@ -165,7 +165,7 @@ class Edges:
         part: What of the edges.
         value: Values, keys or queries elsewhere: `[batch, pos, head, d_head]`; None for "attention".
         where: Which edges: `[batch, 1, query, key]`.
-        scale: What attention scores are of queries times keys.
+        scale: The factor from queries times keys to attention scores.
         read_at: The hook points of queries, keys and values, by letter, where they are others than `act_name`'s:
             rotary positions turn queries and keys before they meet.
     """
@@ -174,12 +174,14 @@ class Edges:
     part: EdgePart
     value: Array | None
     where: Array
-    scale: float
+    scale: float = 1.0
     read_at: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def points(self) -> tuple[str, ...]:
         """Those of what the edges carry, and then of what is edited."""
+        if self.part == "attention":
+            return (self._scores,)
         read = "v" if self.part == "values" else "qk"
         edited = (act_name("pattern", self.layer), self._z) if self.part == "values" else (self._scores,)
         return (*(self._point(letter) for letter in read), *edited)

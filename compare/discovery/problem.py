@@ -49,7 +49,7 @@ AT_ONCE = 16
 """Sets of patched edges that are run side by side."""
 
 FLOOR = 1e-6
-"""Of the largest score. The difference of two damages in float32, which many methods work in, is as rough."""
+"""Scores below this share of the largest count as zero: what is smaller may be rounding."""
 
 
 @dataclass(frozen=True)

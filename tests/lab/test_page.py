@@ -17,10 +17,11 @@ def test_every_result_says_what_drew_it_and_is_a_table(path):
 
 def test_a_table_in_a_file_comes_back(tmp_path):
     rows = [["a|b", "1, 2"], ["c", 'said "d"']]
-    said = as_csv(tmp_path)("some", ["one", "two"], rows)
-    assert "some.csv" in said
-    assert pd.read_csv(tmp_path / "some.csv", comment="#").to_numpy().tolist() == rows
-    assert (tmp_path / "some.csv").read_text().startswith(f"# {drawn_by()}\n")
+    keep = as_csv("some-pairs", tmp_path)
+    for name, file in (("wrong", "some-pairs-wrong.csv"), ("", "some-pairs.csv")):
+        assert file in keep(name, ["one", "two"], rows)
+        assert pd.read_csv(tmp_path / file, comment="#").to_numpy().tolist() == rows
+        assert (tmp_path / file).read_text().startswith(f"# {drawn_by()}\n")
     assert __version__ in drawn_by()
 
 
