@@ -29,11 +29,6 @@ def test_no_part_imports_what_stands_above_it(graph):
     assert graph.find_illegal_dependencies_for_layers(layers=LAYERS[::-1], containers={"rasplens.compare"})
 
 
-def test_calibration_needs_neither_pipeline_nor_report(graph):
-    layers = ("pipeline", "report", "verdict.verdict")
-    assert not graph.find_illegal_dependencies_for_layers(layers=layers, containers={"rasplens.compare"})
-
-
 def test_no_module_imports_the_front_door(graph):
     inside = graph.find_descendants("rasplens.compare")
     assert not graph.find_modules_that_directly_import("rasplens.compare") & inside
