@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from scipy.stats import binomtest
 
 from rasplens.compare.claims.claim import (
@@ -22,12 +22,14 @@ from rasplens.compare.claims.claim import (
     Share,
     Status,
     Subject,
+    failing_class,
     least_trials,
     share,
     untestable,
 )
 from rasplens.compare.claims.kind import ClaimKind, Evidence
-from rasplens.compare.claims.trials import one_of_each
+from rasplens.compare.claims.trials import Trials, one_of_each
+from rasplens.compare.pairing.answered import AnsweredInputs
 from rasplens.compare.pairing.inputs import all_inputs, enough_held_out
 from rasplens.compare.pairing.pairing import Pairing, Side
 from rasplens.compare.study import Study
@@ -91,6 +93,7 @@ class Behaviour:
             of that kind).
         trials: By kind of input, whether the model agrees on one answer of each, drawn at random; of inputs that
             tell an alternative apart, of the answers that do.
+        examples: By kind of input, one on which it does not, in words; none where it always does.
         by_answer: By answer of the program, as the task's codes, whether the model agrees on one such answer of
             each input that has any: of those that are drawn, and of others with rare answers.
         agrees: On the task's own held-out inputs and those that tell alternatives apart, the share of
@@ -98,8 +101,9 @@ class Behaviour:
     """
 
     table: pd.DataFrame
-    trials: Mapping[str, Bool[np.ndarray, " _"]]
-    by_answer: Mapping[int, Bool[np.ndarray, " _"]]
+    trials: Mapping[str, Trials]
+    examples: Mapping[str, str]
+    by_answer: Mapping[int, Trials]
     agrees: Float[np.ndarray, "2 counted"]
 
 
@@ -111,7 +115,7 @@ def behaviour(study: Study, seed: int) -> Behaviour:
         seed: Of the out-of-distribution inputs.
     """
     task, pairing = study.task, study.scored
-    rows, counted, trials = [], [], {}
+    rows, counted, trials, examples = [], [], dict[str, Trials](), dict[str, str]()
     draw = random_streams.rng(seed, "behaviour trials")
     everything = np.ones((1, len(task.loss_positions)), dtype=bool)
     whole = all_inputs(task)
@@ -142,13 +146,24 @@ def behaviour(study: Study, seed: int) -> Behaviour:
         right = float(task.right(given, ids).mean()) if kind in (HELD_OUT, ALL) else float("nan")
         exhaustive = kind == ALL or (kind == HELD_OUT and len(ids) == len(task.held_out))
         rows.append((kind, share.shape[1], *share.mean(axis=1), right, undefined, exhaustive))
-        trials[kind] = one_of_each(agrees[0], asked & tell, draw)
+        inputs = AnsweredInputs(task, ids, said, len(ids))
+        trials[kind] = one_of_each(inputs, np.arange(len(ids)), agrees[0], asked & tell, draw)
+        if (differs := asked & tell & ~agrees[0]).any():
+            examples[kind] = _example(inputs, given, *np.argwhere(differs)[0].tolist())
         if not kind.endswith(OUT_OF_DISTRIBUTION) and kind != ALL:
             counted.append(share)
     columns = ["inputs", "n", "agreement", "untrained", "right", "undefined", "exhaustive"]
     table = pd.DataFrame(rows, columns=columns)
     agreement = np.concatenate([np.zeros((2, 0)), *counted], axis=1)
-    return Behaviour(table, trials, _by_answer(pairing, whole, draw), agreement)
+    return Behaviour(table, trials, examples, _by_answer(pairing, whole, draw), agreement)
+
+
+def _example(inputs: AnsweredInputs, given: Int[np.ndarray, "input answer"], row: int, answer: int) -> str:
+    """An input on which a model answers otherwise than the program, in words."""
+    task = inputs.task
+    tokens = " ".join(map(str, task.sequences(inputs.ids[row : row + 1])[0]))
+    ours, theirs = (task.answer_name(int(one[row, answer])) for one in (inputs.answers, given))
+    return f"on {tokens!r} the program answers {ours}, the model {theirs}"
 
 
 def _given(pairing: Pairing, side: Side, ids: Ids) -> Int[np.ndarray, "input answer"]:
@@ -159,13 +174,12 @@ def _given(pairing: Pairing, side: Side, ids: Ids) -> Int[np.ndarray, "input ans
     return studied.on(ids).answers()
 
 
-def _by_answer(
-    pairing: Pairing, whole: Ids | None, draw: np.random.Generator
-) -> dict[int, Bool[np.ndarray, " _"]]:
+def _by_answer(pairing: Pairing, whole: Ids | None, draw: np.random.Generator) -> dict[int, Trials]:
     ids = pairing.ids if whole is None else whole
     said, given = _given(pairing, "reference", ids), _given(pairing, "learned", ids)
     codes = np.unique(said[said >= 0]).tolist()
-    return {code: one_of_each(given == said, said == code, draw) for code in codes}
+    inputs, rows = AnsweredInputs(pairing.task, ids, said, len(ids)), np.arange(len(ids))
+    return {code: one_of_each(inputs, rows, given == said, said == code, draw) for code in codes}
 
 
 def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> list[Claim]:
@@ -181,7 +195,8 @@ def _on_inputs(behaved: Behaviour, study: Study) -> Iterator[Claim]:
     for row in behaved.table.itertuples():
         if row.inputs.endswith(OUT_OF_DISTRIBUTION):
             continue
-        subject, agrees = AnswersOn(row.inputs), behaved.trials[row.inputs]
+        subject, trials = AnswersOn(row.inputs), behaved.trials[row.inputs]
+        agrees = trials.right
         found = share(agrees, comparisons)
         if row.exhaustive:  # all answers of all inputs there are: nothing is left to chance
             found = Share(row.agreement, row.agreement, row.agreement, row.n)
@@ -202,8 +217,14 @@ def _on_inputs(behaved: Behaviour, study: Study) -> Iterator[Claim]:
         which = f"all {found.n} {of_kind} there are" if row.exhaustive else f"{found.n} inputs"
         missing = f"; it has none of the task's for {row.undefined:.0%}" if row.undefined else ""
         reason = f"agreement with the program's answers on {which}{missing}"
+        if row.inputs in behaved.examples:
+            reason = f"{reason}; {behaved.examples[row.inputs]}"
         ends = found.score, found.low, found.high
-        yield Claim(subject, status, *ends, row.untrained, found.n, True, reason)
+        whole = Claim(subject, status, *ends, row.untrained, found.n, True, reason)
+        in_class = failing_class(trials, comparisons)
+        if in_class is not None and in_class.elsewhere.score >= ANSWERS_AGREE:
+            whole = in_class.claim(whole)
+        yield whole
 
 
 def _each_answer(behaved: Behaviour, study: Study) -> Iterator[Claim]:
@@ -214,7 +235,7 @@ def _each_answer(behaved: Behaviour, study: Study) -> Iterator[Claim]:
     if len(behaved.by_answer) < 2:
         return
     at_once = study.config.comparisons * len(behaved.by_answer)
-    found = {code: share(agrees, at_once) for code, agrees in behaved.by_answer.items()}
+    found = {code: share(agrees.right, at_once) for code, agrees in behaved.by_answer.items()}
     code, least = min(found.items(), key=lambda one: (one[1].high, one[1].score))
     by_chance = binomtest(round(least.score * least.n), least.n, ANSWERS_AGREE, alternative="less").pvalue
     status: Status = HOLDS

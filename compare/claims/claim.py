@@ -15,6 +15,9 @@ import pandas as pd
 from jaxtyping import Bool
 from scipy.stats import binomtest, norm
 
+from rasplens.compare.claims.classes import worst_class
+from rasplens.compare.claims.trials import Trials
+
 Level = Literal["answers", "variables", "routes"]
 Status = Literal["holds", "fails", "cannot tell", "not testable"]
 
@@ -33,7 +36,7 @@ CONFIDENCE: Final = 0.95
 
 NUMBERS: Final = "score", "low", "high", "control"
 
-COLUMNS: Final = "claim", "kind", "status", *NUMBERS, "n", "substantial", "reason"
+COLUMNS: Final = "claim", "kind", "status", *NUMBERS, "n", "substantial", "reason", "except_where"
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,7 @@ class Claim:
         n: The trials of that part.
         substantial: Whether it says that something changes an answer, not only that nothing else does.
         reason: What the score is, or why there is none.
+        except_where: The class of inputs in which it fails, if it holds everywhere else; empty else.
     """
 
     subject: Subject
@@ -87,6 +91,7 @@ class Claim:
     n: int
     substantial: bool
     reason: str
+    except_where: str = ""
 
     @property
     def level(self) -> Level:
@@ -151,7 +156,7 @@ def judged(parts: Sequence[Share]) -> Status:
 
 def judged_by_trials(
     subject: Subject,
-    trials: Sequence[np.ndarray],
+    trials: Sequence[Trials],
     control: float,
     substantial: bool,
     reason: str,
@@ -159,22 +164,67 @@ def judged_by_trials(
 ) -> Claim:
     """A claim from the trials of its parts; those of fewer than `least_trials` do not count.
 
+    A claim is one on all inputs: it fails if it does so in a class of them, though it holds everywhere else.
+
     Args:
         subject: What the claim is about.
-        trials: Of each part, which succeeded: boolean `[trial]`.
+        trials: Of each part.
         control: What a control reaches.
         substantial: Whether something has to change.
         reason: What was done.
         comparisons: How many comparisons are made at once.
     """
     needed = least_trials(AT_LEAST, comparisons)
-    parts = [share(part, comparisons) for part in trials if len(part) >= needed]
-    if not parts:
+    counted = [part for part in trials if len(part) >= needed]
+    if not counted:
         most = max((len(part) for part in trials), default=0)
         return untestable(subject, f"{most} pairs of inputs could be asked, where {needed} are needed")
+    parts = [share(part.right, comparisons) for part in counted]
     least = min(parts, key=lambda part: part.score)
     low, high = (min(getattr(part, end) for part in parts) for end in ("low", "high"))
-    return Claim(subject, judged(parts), least.score, low, high, control, least.n, substantial, reason)
+    whole = Claim(subject, judged(parts), least.score, low, high, control, least.n, substantial, reason)
+    split = [failing_class(part, comparisons) for part in counted]
+    if not any(split) or judged([one.elsewhere if one else part for one, part in zip(split, parts, strict=True)]) != HOLDS:
+        return whole
+    worst = min((one for one in split if one), key=lambda one: one.inside.score)
+    return worst.claim(whole)
+
+
+@dataclass(frozen=True)
+class FailingClass:
+    """A class of inputs in which trials fail.
+
+    Attributes:
+        words: The class.
+        share: The share of the answers asked for that are of the class.
+        inside: The trials in the class that succeeded.
+        elsewhere: Those that did elsewhere.
+    """
+
+    words: str
+    share: float
+    inside: Share
+    elsewhere: Share
+
+    def claim(self, whole: Claim) -> Claim:
+        """A claim that holds but in this class."""
+        where = f"{self.words} ({self.share:.0%} of the answers)"
+        reason = f"{whole.reason}; where {where}: {self.inside.score:.2f}, elsewhere {self.elsewhere.score:.2f}"
+        ends = self.inside.score, self.inside.low, self.inside.high
+        return Claim(
+            whole.subject, FAILS, *ends, whole.control, self.inside.n, whole.substantial, reason, except_where=where
+        )
+
+
+def failing_class(trials: Trials, comparisons: int) -> FailingClass | None:
+    """The class of inputs in which trials fail; None if there is none, or none that can be told from chance."""
+    found = worst_class(trials)
+    if found is None:
+        return None
+    inside, elsewhere = (share(trials.right[rows], comparisons) for rows in (found.inside, ~found.inside))
+    if inside.high >= AT_MOST:
+        return None
+    return FailingClass(found.words, found.share, inside, elsewhere)
 
 
 def untestable(subject: Subject, why: str) -> Claim:

@@ -43,7 +43,7 @@ def _test(study: Study, evidence: Evidence, seed: int) -> list[JointInterchange]
 
 
 def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Iterator[Claim]:
-    comparisons = study.config.comparisons
+    comparisons, inputs = study.config.comparisons, study.scored.answered
     for one in evidence.of(JOINT):
         subject = TwoVariables(*one.variables)
         where = f"interchanged at {' and '.join(one.points)}"
@@ -51,11 +51,13 @@ def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Itera
         def judge(
             right: np.ndarray, subject: Subject = subject, where: str = where, pairs: JointPairs = one.pairs
         ) -> Claim:
-            trials = [one_of_each(right, which, rng) for which in (pairs.by_first, pairs.by_second)]
+            trials = [
+                one_of_each(inputs, pairs.base, right, which, rng) for which in (pairs.by_first, pairs.by_second)
+            ]
             return judged_by_trials(subject, trials, float("nan"), True, where, comparisons)
 
         own = judge(one.right)
-        if own.status in (FAILS, OPEN) and one.ceiling is not None and judge(one.ceiling).status != HOLDS:
+        if own.status in (FAILS, OPEN) and not own.except_where and one.ceiling is not None and judge(one.ceiling).status != HOLDS:
             yield untestable(subject, f"{where}: not even the compiled model does as the program says")
         else:
             yield own

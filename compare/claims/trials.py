@@ -1,12 +1,54 @@
 """Independent trials: of each pair of inputs one answer counts; answers of one pair depend on one another."""
 
+from dataclasses import dataclass, replace
+
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
+
+from rasplens.compare.pairing.answered import AnsweredInputs
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """Trials of one claim, each on an input of its own.
+
+    Attributes:
+        inputs: Those that could be asked about.
+        right: Which trials came out as the claim says.
+        base: The input of each, by its place; of a pair, the base.
+        answer: Which answer of the input counts.
+    """
+
+    inputs: AnsweredInputs
+    right: Bool[np.ndarray, " trial"]
+    base: Int[np.ndarray, " trial"]
+    answer: Int[np.ndarray, " trial"]
+
+    def __len__(self) -> int:
+        return len(self.right)
+
+    def of(self, rows: Bool[np.ndarray, " trial"] | slice) -> "Trials":
+        """Some of the trials."""
+        return replace(self, right=self.right[rows], base=self.base[rows], answer=self.answer[rows])
 
 
 def one_of_each(
-    right: Bool[np.ndarray, "pair answer"], which: Bool[np.ndarray, "pair answer"], rng: np.random.Generator
-) -> Bool[np.ndarray, " _"]:
-    """For each pair with any such answer, whether one of them, drawn at random, is right."""
+    inputs: AnsweredInputs,
+    base: Int[np.ndarray, " pair"],
+    right: Bool[np.ndarray, "pair answer"],
+    which: Bool[np.ndarray, "pair answer"],
+    rng: np.random.Generator,
+) -> Trials:
+    """For each pair with any such answer, whether one of them, drawn at random, is right.
+
+    Args:
+        inputs: Those that pairs are of.
+        base: The base of each pair, by its place.
+        right: Which answers are as the claim says.
+        which: Those that may count.
+        rng: Draws them.
+    """
     chosen = np.where(which, rng.random(which.shape), -1).argmax(axis=1)
-    return np.asarray(right[np.arange(len(right)), chosen][which.any(axis=1)])
+    rows = np.flatnonzero(which.any(axis=1))
+    answer = chosen[rows]
+    return Trials(inputs, np.asarray(right[rows, answer]), base[rows], answer)

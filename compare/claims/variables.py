@@ -7,7 +7,6 @@ import numpy as np
 
 from rasplens.compare.claims.claim import (
     AT_LEAST,
-    AT_MOST,
     FAILS,
     HOLDS,
     OPEN,
@@ -33,6 +32,7 @@ from rasplens.compare.evidence.subspaces.representations import (
     overlap_table,
     representations,
 )
+from rasplens.compare.pairing.answered import AnsweredInputs
 from rasplens.compare.study import Study
 from rasplens.compare.term import Term
 
@@ -85,36 +85,40 @@ def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Itera
     by_name = {one.variable: one for one in evidence.of(VARIABLES).interchanged}
     for name in study.variables:
         if name in by_name:
-            yield judged_interchange(by_name[name], rng, study.config.comparisons)
+            yield judged_interchange(by_name[name], study.scored.answered, rng, study.config.comparisons)
         else:
             yield untestable(OneVariable(name), study.why_not_interchangeable(name))
 
 
-def judged_interchange(one: Interchange, rng: np.random.Generator, comparisons: int) -> Claim:
+def judged_interchange(
+    one: Interchange, inputs: AnsweredInputs, rng: np.random.Generator, comparisons: int
+) -> Claim:
     """The claim on a variable, from its interchange.
 
     Args:
         one: The interchange.
+        inputs: Those that its pairs are of.
         rng: Draws which answer of a pair counts.
         comparisons: How many comparisons are made at once.
     """
     subject = OneVariable(one.variable)
     where = f"interchanged at {one.point} ({one.method}, rank {one.rank:.0f})"
-    changes = one.pairs.changes
-    trials = [one_of_each(one.accuracy.right, which, rng) for which in (changes, one.pairs.stays)]
+    base, changes = one.pairs.base, one.pairs.changes
+    right = one.accuracy.right
+    trials = [one_of_each(inputs, base, right, which, rng) for which in (changes, one.pairs.stays)]
     if one.method != "component":
-        trials.append(one_of_each(one.active.right, changes, rng))
+        trials.append(one_of_each(inputs, base, one.active.right, changes, rng))
     found = judged_by_trials(subject, trials, one.control, True, where, comparisons)
     if found.status == HOLDS and one.control >= AT_LEAST:
         return untestable(subject, f"{where}: a control does as well ({one.control:.2f})")
-    if found.status in (HOLDS, UNTESTABLE):
+    if found.status in (HOLDS, UNTESTABLE) or found.except_where:
         return found
     if _known_share(one.ceiling, one.n_ceiling, comparisons).low < AT_LEAST:
         why = f"{where}: the search finds it not even in the compiled model ({one.ceiling:.2f})"
         return untestable(subject, why)
     # That a search fails on other pairs than its own says that it had too few, not that there is nothing.
     fitted = _known_share(one.site.fitted, len(one.pairs.base), comparisons)
-    fails = fitted.high < AT_MOST and judged([fitted]) == FAILS
+    fails = FAILS == found.status == judged([fitted])
     reason = f"{where}: the search reaches {one.site.fitted:.2f} on its own pairs, {found.score:.2f} on others"
     status: Status = FAILS if fails else OPEN
     return Claim(subject, status, found.score, found.low, found.high, one.control, found.n, True, reason)

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from rasplens.compare.config import CompareConfig
+from rasplens.compare.pairing.answered import AnsweredInputs
 from rasplens.compare.pairing.inputs import balance
 from rasplens.compare.pairing.relevance import Relevance
 from rasplens.compare.subject.studied_model import StudiedModel
@@ -65,6 +66,11 @@ class Pairing:
         """On which inputs the learned model gives all of the program's answers, where it has them all."""
         asked = self.reference.answers()
         return np.asarray(((self.learned.answers() == asked) & (asked != NO_ANSWER)).all(axis=1))
+
+    @cached_property
+    def answered(self) -> AnsweredInputs:
+        """The inputs with the program's answers."""
+        return AnsweredInputs(self.task, self.ids, self.reference.answers(), self.n_drawn)
 
     @cached_property
     def balance(self) -> Float[np.ndarray, " input"] | None:

@@ -46,7 +46,7 @@ class Verdict:
 
     @property
     def claims(self) -> pd.DataFrame:
-        """One row per claim: claim, kind, status, score, low, high, control, n, substantial, reason."""
+        """One row per claim: claim, kind, status, score, low, high, control, n, substantial, reason, except_where."""
         return claims_table(self.all_claims)
 
     @property
@@ -116,7 +116,8 @@ def level_answer(claims: Sequence[Claim]) -> LevelAnswer:
         asked = [claim for claim in found if claim.substantial]  # not whether each single answer is given
         above = [claim for claim in asked if claim.low > claim.control + PART * (1 - claim.control)]
         return PARTLY if len(above) == len(asked) else NOT
-    return PARTLY if any(claim.status == HOLDS and claim.substantial for claim in found) else NOT
+    in_part = (claim for claim in found if claim.status == HOLDS or claim.except_where)
+    return PARTLY if any(claim.substantial for claim in in_part) else NOT
 
 
 PART: Final = 0.5

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool
 
 from rasplens.compare.claims.edges.attention_scores import why_not_patchable
 from rasplens.compare.claims.edges.edge_patching import patched
 from rasplens.compare.claims.edges.program_edges import between_positions
 from rasplens.compare.claims.edges.questions import CountedEdges, OtherEdges, Questions, questions
-from rasplens.compare.claims.trials import one_of_each
+from rasplens.compare.claims.trials import Trials, one_of_each
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.model import random_streams
 
@@ -39,8 +38,8 @@ class RouteTest:
     """
 
     questions: Questions
-    changed: Bool[np.ndarray, " changing"]
-    kept: Bool[np.ndarray, " keeping"]
+    changed: Trials
+    kept: Trials
     control_changed: float
     control_kept: float
 
@@ -65,7 +64,7 @@ def route_table(found: Sequence[RouteTest]) -> pd.DataFrame:
     for one in found:
         asked = one.questions
         edges = _mean(asked.edges)
-        shares = (_mean(one.changed), len(one.changed), one.control_changed)
+        shares = (_mean(one.changed.right), len(one.changed), one.control_changed)
         rows.append(
             (
                 str(asked.subject),
@@ -73,7 +72,7 @@ def route_table(found: Sequence[RouteTest]) -> pd.DataFrame:
                 asked.drawn,
                 edges,
                 *shares,
-                _mean(one.kept),
+                _mean(one.kept.right),
                 len(one.kept),
                 one.control_kept,
             )
@@ -83,7 +82,7 @@ def route_table(found: Sequence[RouteTest]) -> pd.DataFrame:
 
 def _tested(pairing: Pairing, asked: Questions, rng: np.random.Generator) -> RouteTest:
     if not len(asked):
-        nothing = np.zeros(0, dtype=bool)
+        nothing = Trials(pairing.answered, np.zeros(0, dtype=bool), asked.base, asked.base)
         return RouteTest(asked, nothing, nothing, np.nan, np.nan)
     answers, _ = patched(pairing.learned, asked.base, asked.source, asked.edges, asked.part)
     right = answers == asked.expected
@@ -93,11 +92,11 @@ def _tested(pairing: Pairing, asked: Questions, rng: np.random.Generator) -> Rou
         everything = np.broadcast_to(between_positions(pairing.task), asked.edges.shape)
         lost, _ = patched(pairing.learned, asked.base, asked.source, everything, asked.part)
         control_kept = _mean((lost == asked.expected)[asked.at_risk])
-    most = pairing.config.questions
+    most = slice(pairing.config.questions)
     return RouteTest(
         questions=asked,
-        changed=one_of_each(right, asked.changes, rng)[:most],
-        kept=one_of_each(right, asked.at_risk, rng)[:most],
+        changed=one_of_each(pairing.answered, asked.base, right, asked.changes, rng).of(most),
+        kept=one_of_each(pairing.answered, asked.base, right, asked.at_risk, rng).of(most),
         control_changed=_mean(shuffled[asked.changes]),
         control_kept=control_kept,
     )
