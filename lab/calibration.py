@@ -15,6 +15,7 @@ from pathlib import Path
 import pandas as pd
 
 from lab.labelled.circuits import CIRCUITS, HARD, NOT_TOLD_APART, Circuit
+from lab.labelled.hidden_mechanisms import hidden_pairs
 from lab.labelled.labelled_pairs import (
     ALTERNATIVE,
     LabelledPair,
@@ -53,6 +54,7 @@ SOURCES: Mapping[str, Pairs] = {
     "shuffled": shuffled_pairs,
     "random": near_pairs,
     "siit": siit_pairs,
+    "hidden": hidden_pairs,
 }
 """Models in other weights; compressed, distilled and trained ones; random programs, each with one that is near;
 models that were trained to have a program's variables."""

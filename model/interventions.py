@@ -20,11 +20,16 @@ from array_api_compat import is_jax_namespace
 from jaxtyping import Float
 
 from rasplens.errors import RaspLensError
-from rasplens.model.forward import Array, Hook
+from rasplens.model.forward import Array, Hook, masked_softmax
 from rasplens.model.hook_points import act_name
 
 EdgePart = Literal["values", "keys", "queries", "attention"]
-"""The part of an edge that is patched; "attention" removes it, and the rest of its row keeps its proportions."""
+"""The part of an edge that is patched; "attention" removes it, and the rest of its row keeps its proportions. A row
+of a head that would lose nearly all of its attention stays as it is: what is left would be a mixture of what the
+head never reads."""
+
+LEAST_LEFT: Final = 0.01
+"""The least share of a row's attention that has to be left."""
 
 LETTERS: Final[Mapping[EdgePart, str]] = {"values": "v", "keys": "k", "queries": "q"}
 """Whose hook points a part of an edge is read at."""
@@ -197,7 +202,8 @@ class Edges:
         if point != self._scores:
             return own
         if self.value is None:
-            return xp.where(where, -xp.inf, own)
+            left = xp.sum(masked_softmax(own, xp) * ~where, axis=-1, keepdims=True)
+            return xp.where(where & (left >= LEAST_LEFT), -xp.inf, own)
         query, key = (seen[self._point(letter)] for letter in "qk")
         value = xp.asarray(self.value, dtype=query.dtype)
         there = _products(value, key, xp) if self.part == "queries" else _products(query, value, xp)

@@ -53,6 +53,7 @@ STREAMS: Mapping[str, int] = MappingProxyType(
         "intervals of areas": 34,
         "joint interchange told": 35,
         "orders of ties": 36,
+        "heads that attend alike": 37,
         "twins": 40,
         "random programs": 41,
         "compression inputs": 42,

@@ -5,11 +5,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rasplens.compare.claims.claim import FAILS, OPEN, Claim, Subject, judged_by_trials
+from rasplens.compare.claims.claim import (
+    AT_LEAST,
+    FAILS,
+    HOLDS,
+    OPEN,
+    Claim,
+    Subject,
+    in_every_class,
+    judged_on_average,
+    least_trials,
+    untestable,
+)
 from rasplens.compare.claims.edges.attended import Attended, attended
 from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.routes import ROUTES, gathered
 from rasplens.compare.claims.trials import one_of_each
+from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.study import Study
 from rasplens.compare.subject.studied_model import Head
 
@@ -43,20 +55,29 @@ def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Itera
     told = gathered(routes, study.config.comparisons)
     for one in evidence.of(ATTENTION):
         if told.isdisjoint(one.gathers):
-            yield _claim(one, rng, study.config.comparisons)
+            yield _claim(one, study.scored, rng)
 
 
-def _claim(one: Attended, rng: np.random.Generator, comparisons: int) -> Claim:
-    subject = AttendsLike(one.compiled, one.variable, one.heads)
-    reason = "what it gathers there is the same everywhere, or only counted"
-    trials = one_of_each(one.alike, one.rows, rng)
-    found = judged_by_trials(subject, [trials], one.uniform, False, reason, comparisons)
+def _claim(one: Attended, pairing: Pairing, rng: np.random.Generator) -> Claim:
+    subject, comparisons = AttendsLike(one.compiled, one.variable, one.heads), pairing.config.comparisons
+    if len(one.moves) < (needed := least_trials(AT_LEAST, comparisons)):
+        why = f"what the compiled head gathers changes an answer in {len(one.moves)} trials of {needed}"
+        return untestable(subject, why)
+    alike = one_of_each(pairing.answered, np.arange(len(one.rows)), one.alike, one.rows, rng)
+    share = one.moves.right.mean()
+    reason = (
+        f"attention is alike on {alike.right.mean():.0%} of its rows; taken from other inputs, these heads change "
+        f"{share:.0%} of the answers that the compiled head changes"
+    )
+    found = judged_on_average(subject, [alike, one.moves], one.uniform, False, reason, comparisons)
+    if found.status == HOLDS:  # on average; a class of inputs where they change nothing is another mechanism's
+        found = replace(in_every_class(found, [one.moves], comparisons), except_where="")
     return replace(found, status=OPEN) if found.status == FAILS else found
 
 
 ATTENTION = ClaimKind(
     name="attention where routes do not tell",
     subjects=(AttendsLike,),
-    test=lambda study, evidence, seed: list(attended(study)),
+    test=lambda study, evidence, seed: list(attended(study, seed)),
     claims=_claims,
 )

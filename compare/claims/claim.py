@@ -162,9 +162,24 @@ def judged_by_trials(
     reason: str,
     comparisons: int,
 ) -> Claim:
-    """A claim from the trials of its parts; those of fewer than `least_trials` do not count.
+    """A claim from the trials of its parts, in every class of inputs.
 
-    A claim is one on all inputs: it fails if it does so in a class of them, though it holds everywhere else.
+    It fails if it does so in one class, though it holds everywhere else. The arguments are those of
+    `judged_on_average`.
+    """
+    whole = judged_on_average(subject, trials, control, substantial, reason, comparisons)
+    return whole if whole.status == UNTESTABLE else in_every_class(whole, trials, comparisons)
+
+
+def judged_on_average(
+    subject: Subject,
+    trials: Sequence[Trials],
+    control: float,
+    substantial: bool,
+    reason: str,
+    comparisons: int,
+) -> Claim:
+    """A claim from the trials of its parts; those of fewer than `least_trials` do not count.
 
     Args:
         subject: What the claim is about.
@@ -182,12 +197,21 @@ def judged_by_trials(
     parts = [share(part.right, comparisons) for part in counted]
     least = min(parts, key=lambda part: part.score)
     low, high = (min(getattr(part, end) for part in parts) for end in ("low", "high"))
-    whole = Claim(subject, judged(parts), least.score, low, high, control, least.n, substantial, reason)
+    return Claim(subject, judged(parts), least.score, low, high, control, least.n, substantial, reason)
+
+
+def in_every_class(whole: Claim, trials: Sequence[Trials], comparisons: int) -> Claim:
+    """A claim that was judged on average, or as one that fails in a class of inputs and holds everywhere else."""
+    counted = [part for part in trials if len(part) >= least_trials(AT_LEAST, comparisons)]
     split = [failing_class(part, comparisons) for part in counted]
-    if not any(split) or judged([one.elsewhere if one else part for one, part in zip(split, parts, strict=True)]) != HOLDS:
+    elsewhere = [
+        share(part.right, comparisons) if one is None else one.elsewhere
+        for one, part in zip(split, counted, strict=True)
+    ]
+    failing = [one for one in split if one is not None]
+    if not failing or judged(elsewhere) != HOLDS:
         return whole
-    worst = min((one for one in split if one), key=lambda one: one.inside.score)
-    return worst.claim(whole)
+    return min(failing, key=lambda one: one.inside.score).claim(whole)
 
 
 @dataclass(frozen=True)
@@ -212,7 +236,14 @@ class FailingClass:
         reason = f"{whole.reason}; where {where}: {self.inside.score:.2f}, elsewhere {self.elsewhere.score:.2f}"
         ends = self.inside.score, self.inside.low, self.inside.high
         return Claim(
-            whole.subject, FAILS, *ends, whole.control, self.inside.n, whole.substantial, reason, except_where=where
+            whole.subject,
+            FAILS,
+            *ends,
+            whole.control,
+            self.inside.n,
+            whole.substantial,
+            reason,
+            except_where=where,
         )
 
 

@@ -1,8 +1,9 @@
 """Whether heads attend where a selector selects: what is looked at where no intervention tells.
 
 A head that gathers the same value everywhere, or counts, says only whether, or how much, its selector selects.
-Where else it attends changes no answer. Then attention itself is what is left to look at: it says where a model
-looks, though not that this matters, so it can leave a claim open and never refute one.
+Where else it attends changes no answer. Then attention itself is what is left to look at. It says where a model
+looks, though not that this matters: so what such heads gather has to decide answers as well, see
+`head_interchange`. Even so it can leave a claim open and never refute one: other heads may do the same work.
 """
 
 import itertools
@@ -14,12 +15,15 @@ import torch
 from jaxtyping import Bool, Float
 
 from rasplens.compare.claims.edges.compiled_heads import heads_along
+from rasplens.compare.claims.edges.head_interchange import moves_answers
 from rasplens.compare.claims.edges.program_edges import Aggregates, between_positions
+from rasplens.compare.claims.trials import Trials
 from rasplens.compare.evidence.attention.active_heads import SELECTS, ActiveHead, active_heads
 from rasplens.compare.evidence.attention.heads import similarity
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.study import Study
 from rasplens.compare.subject.studied_model import BATCH, Head, StudiedModel
+from rasplens.model import random_streams
 from rasplens.model.hook_points import act_name
 
 ALIKE = 0.9
@@ -46,6 +50,8 @@ class Attended:
         variable: The s-op that it computes.
         gathers: The aggregates along whose edges it attends.
         heads: Of the learned model, those that attend most like it; their mean is compared.
+        moves: Where the compiled head, taken from another input, changes an answer: whether these heads do, and all
+            others that attend like it.
         rows: The query rows on which the compiled head attends to another position.
         alike: On which of them the attention is alike.
         similarity: The mean over them.
@@ -56,20 +62,21 @@ class Attended:
     variable: str
     gathers: tuple[Aggregates, ...]
     heads: tuple[Head, ...]
+    moves: Trials
     rows: Bool[np.ndarray, "input query"]
     alike: Bool[np.ndarray, "input query"]
     similarity: float
     uniform: float
 
 
-def attended(study: Study) -> Iterator[Attended]:
+def attended(study: Study, seed: int) -> Iterator[Attended]:
     """For every compiled head with active query rows, the learned heads that attend most like it.
 
     What a position gives to itself does not count: it repeats the residual stream. What other positions than the
     task's take, such as a BOS, does: by that a head that counts differs from one that looks. How large a share
     that is, against one position's, is the model's own.
     """
-    pairing, fitting = study.scored, study.fitting
+    pairing, fitting, rng = study.scored, study.fitting, random_streams.rng(seed, "heads that attend alike")
     groups, along = _groups(pairing.learned), heads_along(pairing)
     on_fitting = {one.head: one for one in active_heads(fitting)}
     for one in active_heads(pairing):
@@ -78,12 +85,15 @@ def attended(study: Study) -> Iterator[Attended]:
             continue
         chosen_on = (fitting, on_fitting[one.head]) if one.head in on_fitting else (pairing, one)
         heads, share = _most_like(*chosen_on, groups)
+        alone = {heads for heads in groups if len(heads) == 1 and _attends_alike(*chosen_on, heads)}
+        together = sorted({*heads, *itertools.chain(*alone)})
         found = _likeness(pairing, one, heads, share)
         yield Attended(
             compiled=one.head,
             variable=one.variable,
             gathers=along[one.head],
             heads=heads,
+            moves=moves_answers(pairing, one.head, together, rng),
             rows=rows,
             alike=_placed(found, rows),
             similarity=float(found.mean()),
@@ -101,6 +111,12 @@ def _most_like(
     scores = [_likeness(pairing, one, heads, share).sum() for heads, share in zip(groups, shares, strict=True)]
     best = int(np.argmax(scores))
     return groups[best], shares[best]
+
+
+def _attends_alike(pairing: Pairing, one: ActiveHead, heads: tuple[Head, ...]) -> bool:
+    """Whether heads attend like a compiled head on most of its rows."""
+    likeness = _likeness(pairing, one, heads, _share_of_rest(pairing, one, heads))
+    return bool((likeness >= ALIKE).mean() >= 0.5)
 
 
 def _groups(studied: StudiedModel) -> list[tuple[Head, ...]]:

@@ -1,0 +1,75 @@
+"""Whether heads decide answers: what they gather is taken from another input, beside a compiled head's.
+
+Heads that attend like a compiled head may do nothing for it. So what they gather, `z`, is taken from another input
+at all positions, and so is the compiled head's. Where the compiled model's answer changes, that of a model in which
+these heads do the compiled head's work changes as well.
+
+Source: Geiger et al. 2021, "Causal Abstractions of Neural Networks" (interchange of a node).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Int
+
+from rasplens.compare.claims.trials import Trials, one_of_each
+from rasplens.compare.pairing.inputs import balanced
+from rasplens.compare.pairing.pairing import Pairing
+from rasplens.compare.subject.interchange import taken
+from rasplens.compare.subject.studied_model import Head, StudiedModel
+from rasplens.model.hook_points import act_name
+from rasplens.model.interventions import torch_hooks
+
+
+def moves_answers(pairing: Pairing, compiled: Head, heads: Sequence[Head], rng: np.random.Generator) -> Trials:
+    """Where a compiled head changes an answer, whether heads of the learned model do.
+
+    Args:
+        pairing: The models, on inputs.
+        compiled: The head of the compiled model.
+        heads: Those of the learned one, taken together.
+        rng: Draws pairs of inputs, and which answer of a pair counts.
+
+    Returns:
+        A trial for each pair of inputs on which the compiled head changes an answer.
+    """
+    config, inputs = pairing.config, np.flatnonzero(pairing.agrees)
+    own, none = pairing.reference.answers(), np.zeros((0, len(pairing.task.loss_positions)), dtype=bool)
+    bases, moved, changes = [inputs[:0]], [none], [none]
+    tried = enough = 0
+    while len(inputs) > 1 and tried < config.questions_tried and enough < config.questions:
+        base = inputs[balanced(pairing.balance, inputs, config.questions, rng)]
+        source = rng.choice(inputs, config.questions)
+        expected = interchanged(pairing.reference, [compiled], base, source)
+        asked = (expected != own[base]) & (expected >= 0)
+        rows = asked.any(axis=1)
+        given = interchanged(pairing.learned, heads, base[rows], source[rows])
+        bases.append(base[rows])
+        moved.append(given != own[base[rows]])
+        changes.append(asked[rows])
+        tried += config.questions
+        enough += int(rows.sum())
+    everything = (np.concatenate(part) for part in (bases, moved, changes))
+    return one_of_each(pairing.answered, *everything, rng).of(slice(config.questions))
+
+
+def interchanged(
+    studied: StudiedModel,
+    heads: Sequence[Head],
+    base: Int[np.ndarray, " pair"],
+    source: Int[np.ndarray, " pair"],
+) -> Int[np.ndarray, "pair answer"]:
+    """A model's answers with what some heads gather as it is on other inputs, at all positions."""
+    everywhere, positions = np.ones((len(base), studied.n_pos), dtype=bool), range(studied.n_pos)
+    layers = sorted({layer for layer, _ in heads})
+    patches = [
+        taken(
+            studied,
+            source,
+            everywhere,
+            act_name("z", layer),
+            dict.fromkeys(positions, studied.heads_subspace(head for of, head in heads if of == layer)),
+        )
+        for layer in layers
+    ]
+    return studied.codes(studied.logits(torch_hooks(patches), base), base)
