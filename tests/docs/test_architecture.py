@@ -1,11 +1,13 @@
 """The page about the architecture is true: its paths exist, and the import graph is what it says."""
 
-import importlib.util
+import importlib
 import re
 import tomllib
 from pathlib import Path
 
+import journey
 import pytest
+from static_journey import Territory, static_stays
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/architecture.md").read_text()
@@ -55,15 +57,7 @@ def test_every_exception_to_the_import_contracts_is_stated():
         assert f"`{module.removeprefix('rasplens.').replace('.', '/')}.py`" in stated
 
 
-@pytest.fixture(scope="module")
-def journey():
-    spec = importlib.util.spec_from_file_location("journey", ROOT / "tests" / "tools" / "journey.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_a_program_comes_back_to_no_room_on_its_way_through_the_compiler(journey):
+def test_a_program_comes_back_to_no_room_on_its_way_through_the_compiler():
     stays = journey.through_compile()
     assert stays[0].endswith("compiler")
     assert journey.returns(stays) == 0
@@ -71,8 +65,88 @@ def test_a_program_comes_back_to_no_room_on_its_way_through_the_compiler(journey
 
 
 @pytest.mark.slow
-def test_a_compiled_model_seldom_comes_back_to_a_module_that_it_left(journey):
+def test_a_compiled_model_seldom_comes_back_to_a_module_that_it_left():
     stays = journey.through_compare()
     assert stays[0].endswith("pipeline")
     assert len(stays) > 40  # the negative control: it was followed
     assert journey.returns(stays) <= 6
+    read = {stay.module for side in ("reference", "learned") for stay in journey.as_read()[f"compare's {side}"]}
+    assert set(stays) <= read  # the walk through the source misses no module
+
+
+def test_all_three_are_followed_through_the_source():
+    found = journey.as_read()
+    rooms = [len({stay.module for stay in stays}) for stays in found.values()]
+    assert min(rooms[:2]) > 30  # the negative control: the whole comparison is read
+    assert rooms[2] > 5
+    reference, learned, program = (sum(stay.is_return for stay in stays) for stays in found.values())
+    assert learned > 0
+    assert reference <= 60
+    assert program <= 5
+
+
+THIRD = """
+class Box:
+    inner: "Box"
+    other: "Box"
+    def take(self, it): pass
+def deep(it): pass
+def shallow(it): pass
+ROW = Kind(test=shallow, judge=lambda it: deep(it))
+LAST = Kind(test=lambda it: None, judge=lambda it: None)
+ROWS = (ROW, LAST)
+"""
+
+SECOND = """
+from small.third import Box, deep
+def one(it): deep(it)
+def two(it): pass
+def boxed(it) -> Box: return Box(it)
+"""
+
+FIRST = """
+from functools import partial
+from small.second import boxed, one, two
+from small.third import ROWS, Box, deep
+def own(it): pass
+def start(it, aside):
+    {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("pass", "first"),
+        ("one(it)", "first second third"),
+        ("one(it); one(it)", "first second third"),  # each is read once
+        ("one(aside); two(aside)", "first"),  # not handed on
+        ("one(it); two(it)", "first second third first second*"),
+        ("two(deep(it))", "first third"),  # the result is no carrier
+        ("deep(it); two(it)", "first third first second"),  # to come back to the caller is no return
+        ("deep(it); own(it)", "first third first*"),
+        ("box = boxed(it); deep(box)", "first second first third"),
+        ("box = boxed(it); deep(box.inner)", "first second first third"),
+        ("box = boxed(it); deep(box.other)", "first second"),
+        ("for name, each in {'it': it}.items(): two(each)", "first second"),
+        (
+            "for kind in ROWS: kind.test(it); two(it); kind.judge(it)",  # row by row
+            "first third first second first third* first third* first third*",
+        ),
+        ("Box(aside).take(it)", "first third"),
+        ("partial(two, it)", "first second"),
+    ],
+)
+def test_a_walk_through_the_source_of_a_small_package(tmp_path, body, expected):
+    (tmp_path / "small").mkdir()
+    for name, text in (("first", FIRST.format(body=body)), ("second", SECOND), ("third", THIRD)):
+        (tmp_path / f"small/{name}.py").write_text(text)
+    stays = static_stays(Territory(tmp_path, "small", {"Box"}, {"other"}), "small.first", "start", "it")
+    assert " ".join(stay.module.removeprefix("small.") + "*" * stay.is_return for stay in stays) == expected
+
+
+def test_a_walk_begins_at_a_function_that_there_is():
+    with pytest.raises(ValueError, match=r"pipeline has no function 'compared'"):
+        static_stays(
+            Territory(journey.ROOT, "rasplens.compare"), "rasplens.compare.pipeline", "compared", "learned"
+        )
