@@ -24,8 +24,9 @@ from rasplens.model.forward import Array, Hook, masked_softmax
 from rasplens.model.hook_points import act_name
 
 EdgePart = Literal["values", "keys", "queries", "attention"]
-"""The part of an edge that is patched; "attention" removes it, and the rest of its row keeps its proportions. A row
-of a head that would lose nearly all of its attention stays as it is: what is left would be a mixture of what the
+"""The part of an edge that is patched; "attention" removes it, and the rest of its row keeps its proportions.
+
+A head's row that would lose nearly all of its attention stays as it is: the rest would be a mixture of what the
 head never reads."""
 
 LEAST_LEFT: Final = 0.01

@@ -16,14 +16,16 @@ MOST_DRAWS = 50
 def partial_task(task: Task, program: SOp) -> Task:
     """A task that asks only for the answers that a program has; where it is undefined or None, nothing is asked.
 
-    So a program can be held against the part of a model that it describes.
+    So a program can be held against the part of a model that it describes. A task that was made from a program has
+    None among its answers: that is none of the part's.
 
     Raises:
         RaspLensError: If it has hardly any answers.
     """
+    none = [NO_ANSWER, *(code for code, value in enumerate(task.outputs) if value is None)]
 
     def asked(ids: Ids) -> Bool[np.ndarray, "batch loss_pos"]:
-        return np.asarray(task.is_asked(ids) & (task.answers(program, ids) != NO_ANSWER))
+        return np.asarray(task.is_asked(ids) & ~np.isin(task.answers(program, ids), none))
 
     def draw(rng: np.random.Generator, n: int) -> Ids:
         found = task.held_out[:0]

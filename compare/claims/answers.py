@@ -22,11 +22,11 @@ from rasplens.compare.claims.claim import (
     Share,
     Status,
     Subject,
-    failing_class,
     least_trials,
     share,
     untestable,
 )
+from rasplens.compare.claims.class_by_class import failing_class
 from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.trials import Trials, one_of_each
 from rasplens.compare.pairing.answered import AnsweredInputs

@@ -8,12 +8,10 @@ import numpy as np
 from rasplens.compare.claims.claim import (
     AT_LEAST,
     FAILS,
-    HOLDS,
     OPEN,
     Claim,
     Subject,
-    in_every_class,
-    judged_on_average,
+    judged_by_trials,
     least_trials,
     untestable,
 )
@@ -37,6 +35,7 @@ class AttendsLike(Subject):
     """
 
     level = "routes"
+    can_fail = False
 
     compiled: Head
     variable: str
@@ -69,10 +68,9 @@ def _claim(one: Attended, pairing: Pairing, rng: np.random.Generator) -> Claim:
         f"attention is alike on {alike.right.mean():.0%} of its rows; taken from other inputs, these heads change "
         f"{share:.0%} of the answers that the compiled head changes"
     )
-    found = judged_on_average(subject, [alike, one.moves], one.uniform, False, reason, comparisons)
-    if found.status == HOLDS:  # on average; a class of inputs where they change nothing is another mechanism's
-        found = replace(in_every_class(found, [one.moves], comparisons), except_where="")
-    return replace(found, status=OPEN) if found.status == FAILS else found
+    found = judged_by_trials(subject, [alike, one.moves], one.uniform, False, reason, comparisons)
+    status = OPEN if found.status == FAILS else found.status
+    return replace(found, status=status, trials=(one.moves,))
 
 
 ATTENTION = ClaimKind(

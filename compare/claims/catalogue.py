@@ -8,6 +8,7 @@ import pandas as pd
 from rasplens.compare.claims.answers import ANSWERS
 from rasplens.compare.claims.attention import ATTENTION
 from rasplens.compare.claims.claim import Claim, Subject
+from rasplens.compare.claims.class_by_class import class_by_class
 from rasplens.compare.claims.joint import JOINT
 from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.routes import ROUTES
@@ -40,7 +41,7 @@ def examine(study: Study, seed: int, progress: Progress | None = None) -> tuple[
                 progress(kind.name)
             evidence = evidence.also(kind, kind.test(study, evidence, seed))
             claims += kind.claims(study, evidence, rng)
-    return tuple(claims), evidence
+    return tuple(class_by_class(claims, study.config.comparisons)), evidence
 
 
 def claim_tables(evidence: Evidence) -> dict[str, pd.DataFrame]:

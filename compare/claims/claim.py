@@ -7,7 +7,7 @@ is the share of trials that came out as the program says, with the 95 % interval
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
@@ -15,7 +15,6 @@ import pandas as pd
 from jaxtyping import Bool
 from scipy.stats import binomtest, norm
 
-from rasplens.compare.claims.classes import worst_class
 from rasplens.compare.claims.trials import Trials
 
 Level = Literal["answers", "variables", "routes"]
@@ -45,9 +44,11 @@ class Subject:
 
     Attributes:
         level: The level that such claims belong to: the same answers, variables, or routes.
+        can_fail: Whether trials can refute such claims; else they leave them open.
     """
 
     level: ClassVar[Level]
+    can_fail: ClassVar[bool] = True
 
     def to_dict(self) -> dict[str, Any]:
         """Its type and its fields, as JSON values."""
@@ -80,6 +81,7 @@ class Claim:
         substantial: Whether it says that something changes an answer, not only that nothing else does.
         reason: What the score is, or why there is none.
         except_where: The class of inputs in which it fails, if it holds everywhere else; empty else.
+        trials: Of each part, while claims are judged class by class; none afterwards.
     """
 
     subject: Subject
@@ -92,6 +94,7 @@ class Claim:
     substantial: bool
     reason: str
     except_where: str = ""
+    trials: tuple[Trials, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def level(self) -> Level:
@@ -162,23 +165,6 @@ def judged_by_trials(
     reason: str,
     comparisons: int,
 ) -> Claim:
-    """A claim from the trials of its parts, in every class of inputs.
-
-    It fails if it does so in one class, though it holds everywhere else. The arguments are those of
-    `judged_on_average`.
-    """
-    whole = judged_on_average(subject, trials, control, substantial, reason, comparisons)
-    return whole if whole.status == UNTESTABLE else in_every_class(whole, trials, comparisons)
-
-
-def judged_on_average(
-    subject: Subject,
-    trials: Sequence[Trials],
-    control: float,
-    substantial: bool,
-    reason: str,
-    comparisons: int,
-) -> Claim:
     """A claim from the trials of its parts; those of fewer than `least_trials` do not count.
 
     Args:
@@ -197,65 +183,8 @@ def judged_on_average(
     parts = [share(part.right, comparisons) for part in counted]
     least = min(parts, key=lambda part: part.score)
     low, high = (min(getattr(part, end) for part in parts) for end in ("low", "high"))
-    return Claim(subject, judged(parts), least.score, low, high, control, least.n, substantial, reason)
-
-
-def in_every_class(whole: Claim, trials: Sequence[Trials], comparisons: int) -> Claim:
-    """A claim that was judged on average, or as one that fails in a class of inputs and holds everywhere else."""
-    counted = [part for part in trials if len(part) >= least_trials(AT_LEAST, comparisons)]
-    split = [failing_class(part, comparisons) for part in counted]
-    elsewhere = [
-        share(part.right, comparisons) if one is None else one.elsewhere
-        for one, part in zip(split, counted, strict=True)
-    ]
-    failing = [one for one in split if one is not None]
-    if not failing or judged(elsewhere) != HOLDS:
-        return whole
-    return min(failing, key=lambda one: one.inside.score).claim(whole)
-
-
-@dataclass(frozen=True)
-class FailingClass:
-    """A class of inputs in which trials fail.
-
-    Attributes:
-        words: The class.
-        share: The share of the answers asked for that are of the class.
-        inside: The trials in the class that succeeded.
-        elsewhere: Those that did elsewhere.
-    """
-
-    words: str
-    share: float
-    inside: Share
-    elsewhere: Share
-
-    def claim(self, whole: Claim) -> Claim:
-        """A claim that holds but in this class."""
-        where = f"{self.words} ({self.share:.0%} of the answers)"
-        reason = f"{whole.reason}; where {where}: {self.inside.score:.2f}, elsewhere {self.elsewhere.score:.2f}"
-        ends = self.inside.score, self.inside.low, self.inside.high
-        return Claim(
-            whole.subject,
-            FAILS,
-            *ends,
-            whole.control,
-            self.inside.n,
-            whole.substantial,
-            reason,
-            except_where=where,
-        )
-
-
-def failing_class(trials: Trials, comparisons: int) -> FailingClass | None:
-    """The class of inputs in which trials fail; None if there is none, or none that can be told from chance."""
-    found = worst_class(trials)
-    if found is None:
-        return None
-    inside, elsewhere = (share(trials.right[rows], comparisons) for rows in (found.inside, ~found.inside))
-    if inside.high >= AT_MOST:
-        return None
-    return FailingClass(found.words, found.share, inside, elsewhere)
+    ends = least.score, low, high
+    return Claim(subject, judged(parts), *ends, control, least.n, substantial, reason, trials=tuple(counted))
 
 
 def untestable(subject: Subject, why: str) -> Claim:

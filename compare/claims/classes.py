@@ -1,14 +1,14 @@
 """Classes of inputs: the one on which trials fail, while they come out as claimed everywhere else.
 
-A model that uses another mechanism on a fifth of the inputs does as the program says in four trials of five, and an
+A model that uses another mechanism on a fifth of the inputs does as the program says in four trials of five. An
 average hides that. So trials are split by what their inputs have: a token at a position, a token anywhere, two
 equal tokens, a length, the program's answer; and by up to `MOST_CONDITIONS` of these together. The worst class is
-searched for, as in subgroup discovery (Klösgen 1996, "Explora"). That it is not worse by chance is told by a
-permutation test: the same search in shuffled trials.
+searched for, as in subgroup discovery (Klösgen 1996, "Explora"). A permutation test, the same search in shuffled
+trials, tells it from chance.
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,39 +34,58 @@ MOST_PAIRS: Final = 12
 """Of longer inputs no two positions are compared."""
 
 
-@dataclass(frozen=True, eq=False)
+Condition = tuple[str, bool]
+"""A condition in words, and whether the source meets it rather than the base."""
+
+
+@dataclass(frozen=True)
 class InputClass:
-    """Answers on inputs that meet some conditions.
+    """Answers on inputs that meet some conditions; of a pair of inputs, the base or the source.
 
     Attributes:
-        words: The conditions in words.
-        share: The share of the answers asked for, on inputs as the task draws them.
-        inside: Which trials are of the class.
+        conditions: All of which are met.
+        share: The share of the answers asked for, on inputs as the task draws them, that meet them.
     """
 
-    words: str
+    conditions: tuple[Condition, ...]
     share: float
-    inside: Bool[np.ndarray, " trial"]
+
+    @property
+    def words(self) -> str:
+        """The conditions; those of a source are of what the model then sees."""
+        return " and ".join(dict.fromkeys(words for words, _ in self.conditions))
+
+    def of(self, trials: Trials) -> Bool[np.ndarray, " trial"]:
+        """Which trials are of the class; none where a condition is about a source, and there is none."""
+        met = conditions(trials)
+        none = np.zeros(len(trials), dtype=bool)
+        return np.asarray(np.logical_and.reduce([met.get(one, none) for one in self.conditions]))
 
 
-def conditions(
-    inputs: AnsweredInputs, base: Int[np.ndarray, " trial"], answer: Int[np.ndarray, " trial"]
-) -> dict[str, Bool[np.ndarray, " trial"]]:
-    """By each condition in words, which answers meet it.
-
-    Args:
-        inputs: The inputs.
-        base: The input of each answer, by its place.
-        answer: Which answer of the input it is.
-    """
-    return dict(_conditions(inputs, base, answer))
+def conditions(trials: Trials) -> dict[Condition, Bool[np.ndarray, " trial"]]:
+    """Which trials meet each condition."""
+    of_base = _conditions(trials.inputs, trials.base, trials.answer)
+    found = {(words, False): met for words, met in of_base}
+    if trials.source is not None:
+        found |= {(words, True): met for words, met in _of_tokens(trials.inputs, trials.source)}
+    return found
 
 
 def _conditions(
     inputs: AnsweredInputs, base: Int[np.ndarray, " trial"], answer: Int[np.ndarray, " trial"]
 ) -> Iterator[tuple[str, Bool[np.ndarray, " trial"]]]:
-    task, ids = inputs.task, inputs.ids[base]
-    said = inputs.answers[base, answer]
+    yield from _of_tokens(inputs, base)
+    task, said = inputs.task, inputs.answers[base, answer]
+    for code, name in enumerate(task.outputs):
+        yield f"the answer is {name!r}", said == code
+    for which, place in enumerate(task.loss_positions):
+        yield f"the answer is read at {_position(task.positions[place])}", answer == which
+
+
+def _of_tokens(
+    inputs: AnsweredInputs, rows: Int[np.ndarray, " trial"]
+) -> Iterator[tuple[str, Bool[np.ndarray, " trial"]]]:
+    task, ids = inputs.task, inputs.ids[rows]
     for position, place in enumerate(task.positions):
         for token, name in enumerate(task.vocab):
             yield f"{_position(place)} is {name!r}", ids[:, position] == token
@@ -81,35 +100,50 @@ def _conditions(
         lengths = (ids != padding).sum(axis=1)
         for length in range(1, task.n_ctx + 1):
             yield f"there are {length} tokens", lengths == length
-    for code, name in enumerate(task.outputs):
-        yield f"the answer is {name!r}", said == code
-    for which, place in enumerate(task.loss_positions):
-        yield f"the answer is read at {_position(task.positions[place])}", answer == which
 
 
 def _position(name: str) -> str:
     return f"position {name}" if name.isdecimal() else name
 
 
-def worst_class(trials: Trials) -> InputClass | None:
-    """The class of inputs in which trials fail most clearly more often than elsewhere; None if that may be chance."""
-    inputs, right = trials.inputs, trials.right
+def worst_class(*parts: Trials) -> InputClass | None:
+    """The class of inputs in which trials fail most clearly more often than elsewhere; None if that may be chance.
+
+    Args:
+        parts: Trials on the same inputs, such as those of several claims.
+    """
+    right = np.concatenate([np.zeros(0, dtype=bool), *(part.right for part in parts)])
     if not LEAST_IN_CLASS <= (~right).sum() < len(right):
         return None
-    met = conditions(inputs, trials.base, trials.answer)
-    names = [words for words, column in met.items() if column.any() and not column.all()]
+    met = [conditions(part) for part in parts]
+    nowhere = [np.zeros(len(part), dtype=bool) for part in parts]  # of a source, where there is none
+    every = dict.fromkeys(one for of_part in met for one in of_part)
+    each = {
+        one: np.concatenate([of_part.get(one, none) for of_part, none in zip(met, nowhere, strict=True)])
+        for one in every
+    }
+    names = [one for one, column in each.items() if column.any() and not column.all()]
     if not names:
         return None
-    has = np.stack([met[words] for words in names], axis=1)
+    has = np.stack([each[one] for one in names], axis=1)
     found, evidence = _search(has, right)
-    rng = np.random.default_rng(0)
-    if not found or any(_search(has, rng.permutation(right))[1] >= evidence for _ in range(PERMUTATIONS)):
+    rng, ends = np.random.default_rng(0), np.cumsum([len(part) for part in parts])[:-1]
+
+    def shuffled() -> Bool[np.ndarray, " trial"]:
+        """The trials of each part in another order."""
+        return np.concatenate([rng.permutation(own) for own in np.split(right, ends)])
+
+    if not found or any(_search(has, shuffled())[1] >= evidence for _ in range(PERMUTATIONS)):
         return None
-    chosen = [names[one] for one in found]
-    asked = np.nonzero(inputs.answers[: inputs.n_drawn] != NOT_ASKED)
-    everywhere = conditions(inputs, *asked)
-    share = np.logical_and.reduce([everywhere[words] for words in chosen]).mean()
-    return InputClass(" and ".join(chosen), float(share), has[:, list(found)].all(axis=1))
+    chosen = tuple(names[one] for one in found)
+    return InputClass(chosen, _share(parts[0].inputs, chosen))
+
+
+def _share(inputs: AnsweredInputs, chosen: Sequence[Condition]) -> float:
+    """The share of the answers, on the inputs as they are drawn, that meet conditions."""
+    rows, answers = np.nonzero(inputs.answers[: inputs.n_drawn] != NOT_ASKED)
+    everywhere = dict(_conditions(inputs, rows, answers))
+    return float(np.logical_and.reduce([everywhere[words] for words, _ in chosen]).mean())
 
 
 def _search(
@@ -130,7 +164,7 @@ def _search(
 def _evidence(
     inside: Bool[np.ndarray, "trial condition"], right: Bool[np.ndarray, " trial"]
 ) -> Float[np.ndarray, " condition"]:
-    """By class, the log-likelihood ratio of two rates of failure against one; 0 where failures are rarer inside."""
+    """By class, the log-likelihood ratio of two rates of failure against one; 0 if failures are rarer inside."""
     n, wrong = len(right), float((~right).sum())
     n_in, wrong_in = inside.sum(axis=0).astype(float), inside[~right].sum(axis=0).astype(float)
     n_out, wrong_out = n - n_in, wrong - wrong_in

@@ -40,13 +40,14 @@ class Posable:
         rows: By layer, head and relevant position of the model, which selections occur, as `selections` numbers
             them: `[selection]`.
         answers: Which answers occur, `[answer, code]`.
-        has_bos: Whether the compiled model has a BOS, which says from which score on a key is selected.
+        levels: Without a BOS in the compiled model, which says from which score on a key can be selected, the
+            lowest score of a selected key, as `rows`; empty with one.
         pure: The variables that the compiled model computes, where they always have a value.
     """
 
     rows: Mapping[tuple[int, int, int], np.ndarray]
     answers: Bool[np.ndarray, "answer code"]
-    has_bos: bool
+    levels: Mapping[tuple[int, int, int], float]
     pure: "tuple[Pure, ...]"
 
     def mixtures(self, behind: str = EMBEDDED) -> "Mixtures":
@@ -69,7 +70,7 @@ class Posable:
         known = self.answers[np.arange(len(self.answers)), expected] & (expected >= 0)
         posed = (known | (expected == NOT_ASKED)).all(axis=1) & ~mixed
         for (layer, head, place), sizes in self.rows.items():
-            posed &= sizes[selections(scores[layer][:, head, place], self.has_bos)]
+            posed &= sizes[selections(scores[layer][:, head, place], self.levels.get((layer, head, place)))]
         return np.asarray(posed)
 
 
@@ -120,33 +121,41 @@ class Mixtures:
         return watch
 
 
-def selections(scores: Float[np.ndarray, "*batch ctx"], has_bos: bool) -> Int[np.ndarray, "*batch"]:
+def selections(scores: Float[np.ndarray, "*batch ctx"], level: float | None = None) -> Int[np.ndarray, "*batch"]:
     """How many keys a compiled head selects, three times; and 1 more if one could be, 2 if several could.
 
     Keys that could be selected, but for a better one, are those that predicates hold for. The BOS stands right
-    below all of them, or level with them where they are counted. Without one, it is not known.
+    below all of them, or level with them where they are counted.
+
+    Args:
+        scores: Attention scores of some rows.
+        level: Without a BOS, the lowest score of a key that is ever selected: where no key comes so high, no
+            predicate holds.
     """
     selected = (scores > scores.max(axis=-1, keepdims=True) - APART).sum(axis=-1)
-    could_be = (scores[..., 1:] > scores[..., :1] - APART).sum(axis=-1) if has_bos else selected
+    keys, least = (scores[..., 1:], scores[..., :1]) if level is None else (scores, level)
+    could_be = (keys > least - APART).sum(axis=-1)
     return np.asarray(CHOICES * selected + np.minimum(could_be, CHOICES - 1))
 
 
 def posable(pairing: Pairing) -> Posable:
     """Return the selections and answers that occur in the compiled model on a pairing's inputs."""
     reference, n_answers = pairing.reference, len(pairing.task.loss_positions)
-    has_bos = pairing.compiled.has_bos
-    rows = {}
+    rows, levels = {}, dict[tuple[int, int, int], float]()
     for (layer, head), positions in pairing.relevance.rows.items():
         scores = reference.whole(act_name("attn_scores", layer))
         for place in map(reference.at, positions):
             seen = np.zeros(CHOICES * (scores.shape[-1] + 1), dtype=bool)
-            seen[selections(scores[:, head, place], has_bos)] = True
+            own = scores[:, head, place]
+            if not pairing.compiled.has_bos:
+                levels[layer, head, place] = float(own.max(axis=-1).min())
+            seen[selections(own, levels.get((layer, head, place)))] = True
             rows[layer, head, place] = seen
     asked = reference.answers()
     answers = np.zeros((n_answers, len(pairing.task.outputs)), dtype=bool)
     known = asked >= 0
     answers[np.nonzero(known)[1], asked[known]] = True
-    return Posable(rows, answers, has_bos, tuple(_pure(pairing)))
+    return Posable(rows, answers, levels, tuple(_pure(pairing)))
 
 
 def _pure(pairing: Pairing) -> Iterator[Pure]:

@@ -1,6 +1,6 @@
 """Independent trials: of each pair of inputs one answer counts; answers of one pair depend on one another."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -17,19 +17,23 @@ class Trials:
         right: Which trials came out as the claim says.
         base: The input of each, by its place; of a pair, the base.
         answer: Which answer of the input counts.
+        source: Of pairs, the source of each; None where there is none, or more than one.
     """
 
     inputs: AnsweredInputs
     right: Bool[np.ndarray, " trial"]
     base: Int[np.ndarray, " trial"]
     answer: Int[np.ndarray, " trial"]
+    source: Int[np.ndarray, " trial"] | None = None
 
     def __len__(self) -> int:
         return len(self.right)
 
     def of(self, rows: Bool[np.ndarray, " trial"] | slice) -> "Trials":
         """Some of the trials."""
-        return replace(self, right=self.right[rows], base=self.base[rows], answer=self.answer[rows])
+        source = None if self.source is None else self.source[rows]
+        right, base, answer = (part[rows] for part in (self.right, self.base, self.answer))
+        return Trials(self.inputs, right, base, answer, source)
 
 
 def one_of_each(
@@ -38,6 +42,7 @@ def one_of_each(
     right: Bool[np.ndarray, "pair answer"],
     which: Bool[np.ndarray, "pair answer"],
     rng: np.random.Generator,
+    source: Int[np.ndarray, " pair"] | None = None,
 ) -> Trials:
     """For each pair with any such answer, whether one of them, drawn at random, is right.
 
@@ -47,8 +52,10 @@ def one_of_each(
         right: Which answers are as the claim says.
         which: Those that may count.
         rng: Draws them.
+        source: The source of each pair, if there is one.
     """
     chosen = np.where(which, rng.random(which.shape), -1).argmax(axis=1)
     rows = np.flatnonzero(which.any(axis=1))
     answer = chosen[rows]
-    return Trials(inputs, np.asarray(right[rows, answer]), base[rows], answer)
+    sources = None if source is None else source[rows]
+    return Trials(inputs, np.asarray(right[rows, answer]), base[rows], answer, sources)

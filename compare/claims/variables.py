@@ -1,7 +1,7 @@
 """The claims on variables: taken from another input, each changes answers as in the program."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -103,15 +103,15 @@ def judged_interchange(
     """
     subject = OneVariable(one.variable)
     where = f"interchanged at {one.point} ({one.method}, rank {one.rank:.0f})"
-    base, changes = one.pairs.base, one.pairs.changes
-    right = one.accuracy.right
-    trials = [one_of_each(inputs, base, right, which, rng) for which in (changes, one.pairs.stays)]
+    pairs, right = one.pairs, one.accuracy.right
+    asked = [(right, pairs.changes), (right, pairs.stays)]
     if one.method != "component":
-        trials.append(one_of_each(inputs, base, one.active.right, changes, rng))
+        asked.append((one.active.right, pairs.changes))
+    trials = [one_of_each(inputs, pairs.base, *part, rng, pairs.source) for part in asked]
     found = judged_by_trials(subject, trials, one.control, True, where, comparisons)
     if found.status == HOLDS and one.control >= AT_LEAST:
         return untestable(subject, f"{where}: a control does as well ({one.control:.2f})")
-    if found.status in (HOLDS, UNTESTABLE) or found.except_where:
+    if found.status in (HOLDS, UNTESTABLE):
         return found
     if _known_share(one.ceiling, one.n_ceiling, comparisons).low < AT_LEAST:
         why = f"{where}: the search finds it not even in the compiled model ({one.ceiling:.2f})"
@@ -119,9 +119,12 @@ def judged_interchange(
     # That a search fails on other pairs than its own says that it had too few, not that there is nothing.
     fitted = _known_share(one.site.fitted, len(one.pairs.base), comparisons)
     fails = FAILS == found.status == judged([fitted])
-    reason = f"{where}: the search reaches {one.site.fitted:.2f} on its own pairs, {found.score:.2f} on others"
+    others = f"{one.accuracy.score:.2f} on others"
+    if one.method != "component" and one.active.score < one.accuracy.score:
+        others = f"{others}, of which its active part {one.active.score:.2f}"
+    reason = f"{where}: the search reaches {one.site.fitted:.2f} on its own pairs, {others}"
     status: Status = FAILS if fails else OPEN
-    return Claim(subject, status, found.score, found.low, found.high, one.control, found.n, True, reason)
+    return replace(found, status=status, reason=reason)
 
 
 def _known_share(score: float, n: int, comparisons: int) -> Share:

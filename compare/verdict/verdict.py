@@ -46,7 +46,7 @@ class Verdict:
 
     @property
     def claims(self) -> pd.DataFrame:
-        """One row per claim: claim, kind, status, score, low, high, control, n, substantial, reason, except_where."""
+        """One row per claim; its columns are `COLUMNS` of `claims.claim`."""
         return claims_table(self.all_claims)
 
     @property

@@ -152,7 +152,10 @@ def with_backup(first: Transformer, backup: Transformer) -> Transformer:
     both = side_by_side(first, backup, (1.0, 1.0))
     width, n = first.config.d_model, both.config.d_vocab_out
     config = replace(
-        both.config, n_layers=both.config.n_layers + 1, d_model=both.config.d_model + n, d_mlp=max(both.config.d_mlp, n)
+        both.config,
+        n_layers=both.config.n_layers + 1,
+        d_model=both.config.d_model + n,
+        d_mlp=max(both.config.d_mlp, n),
     )
     weights = {name: np.zeros(shape) for name, shape in (weight_shapes(config) | bias_shapes(config)).items()}
     for name, array in both.weights.items():

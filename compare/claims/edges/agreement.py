@@ -95,8 +95,8 @@ def _tested(pairing: Pairing, asked: Questions, rng: np.random.Generator) -> Rou
     most = slice(pairing.config.questions)
     return RouteTest(
         questions=asked,
-        changed=one_of_each(pairing.answered, asked.base, right, asked.changes, rng).of(most),
-        kept=one_of_each(pairing.answered, asked.base, right, asked.at_risk, rng).of(most),
+        changed=one_of_each(pairing.answered, asked.base, right, asked.changes, rng, asked.source).of(most),
+        kept=one_of_each(pairing.answered, asked.base, right, asked.at_risk, rng, asked.source).of(most),
         control_changed=_mean(shuffled[asked.changes]),
         control_kept=control_kept,
     )

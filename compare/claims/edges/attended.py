@@ -50,8 +50,8 @@ class Attended:
         variable: The s-op that it computes.
         gathers: The aggregates along whose edges it attends.
         heads: Of the learned model, those that attend most like it; their mean is compared.
-        moves: Where the compiled head, taken from another input, changes an answer: whether these heads do, and all
-            others that attend like it.
+        moves: Where the compiled head, taken from another input, changes an answer: whether these heads do so,
+            together with all others that attend like it.
         rows: The query rows on which the compiled head attends to another position.
         alike: On which of them the attention is alike.
         similarity: The mean over them.

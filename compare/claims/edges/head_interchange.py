@@ -1,8 +1,8 @@
 """Whether heads decide answers: what they gather is taken from another input, beside a compiled head's.
 
 Heads that attend like a compiled head may do nothing for it. So what they gather, `z`, is taken from another input
-at all positions, and so is the compiled head's. Where the compiled model's answer changes, that of a model in which
-these heads do the compiled head's work changes as well.
+at all positions, and so is the compiled head's. If these heads do its work, answers change where the compiled
+model's do.
 
 Source: Geiger et al. 2021, "Causal Abstractions of Neural Networks" (interchange of a node).
 """
@@ -35,7 +35,7 @@ def moves_answers(pairing: Pairing, compiled: Head, heads: Sequence[Head], rng: 
     """
     config, inputs = pairing.config, np.flatnonzero(pairing.agrees)
     own, none = pairing.reference.answers(), np.zeros((0, len(pairing.task.loss_positions)), dtype=bool)
-    bases, moved, changes = [inputs[:0]], [none], [none]
+    bases, moved, changes, sources = [inputs[:0]], [none], [none], [inputs[:0]]
     tried = enough = 0
     while len(inputs) > 1 and tried < config.questions_tried and enough < config.questions:
         base = inputs[balanced(pairing.balance, inputs, config.questions, rng)]
@@ -47,10 +47,12 @@ def moves_answers(pairing: Pairing, compiled: Head, heads: Sequence[Head], rng: 
         bases.append(base[rows])
         moved.append(given != own[base[rows]])
         changes.append(asked[rows])
+        sources.append(source[rows])
         tried += config.questions
         enough += int(rows.sum())
     everything = (np.concatenate(part) for part in (bases, moved, changes))
-    return one_of_each(pairing.answered, *everything, rng).of(slice(config.questions))
+    found = one_of_each(pairing.answered, *everything, rng, np.concatenate(sources))
+    return found.of(slice(config.questions))
 
 
 def interchanged(

@@ -1,12 +1,14 @@
 """Interchange interventions: a model's answers with subspaces of an activation taken from another input."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from rasplens.compare.claims.interchange.coordinates import Subspaces
+from rasplens.compare.claims.interchange.active_directions import split
+from rasplens.compare.claims.interchange.coordinates import Subspaces, Whitened
 from rasplens.compare.claims.interchange.pairs import InterchangePairs
 from rasplens.compare.subject.interchange import taken
 from rasplens.compare.subject.studied_model import StudiedModel
@@ -85,7 +87,7 @@ class Site:
         method: How its subspaces were found: all of what a head gathers or a layer writes ("component"), by the
             linear map from the variables to the stream, or by distributed alignment search.
         subspaces: By position.
-        score: On the pairs that it was chosen on.
+        score: On the pairs that it was chosen on; of its active part, if that is lower.
         fitted: On the pairs that its subspaces were fitted to, where that is a search; the score otherwise.
     """
 
@@ -109,12 +111,33 @@ def rescored(studied: StudiedModel, chosen: InterchangePairs, site: Site) -> Sit
     return scored(studied, chosen, site.point, site.method, site.subspaces)
 
 
-def smallest(studied: StudiedModel, chosen: InterchangePairs, best: Site) -> Site:
-    """The site with as few directions as score no worse."""
+def by_its_active_part(
+    studied: StudiedModel, chosen: InterchangePairs, site: Site, axes: Mapping[int, Whitened], moved: Subspaces
+) -> Site:
+    """A site with the lower of two scores: its own, and that of its active part.
+
+    Args:
+        studied: The model.
+        chosen: The pairs that it was scored on.
+        site: The site.
+        axes: The whitened coordinates of the stream there.
+        moved: The directions along which the variable moves the stream there.
+    """
+    active, _ = split(site.subspaces, axes, moved)
+    return replace(site, score=min(site.score, agreement(studied, chosen, site.point, active).score))
+
+
+def smallest(best: Site, judge: Callable[[Site], Site]) -> Site:
+    """The site with as few directions as score no worse.
+
+    Args:
+        best: The site with all of them.
+        judge: Scores one with fewer.
+    """
     most = max((one.rank for one in best.subspaces.values()), default=0)
     for rank in range(1, most):
         subspaces = {position: one.first(rank) for position, one in best.subspaces.items()}
-        smaller = scored(studied, chosen, best.point, best.method, subspaces)
+        smaller = judge(replace(best, subspaces=subspaces))
         if smaller.score >= best.score - NO_WORSE:
             return smaller
     return best

@@ -1,6 +1,6 @@
 """Where a variable is interchanged: the site that does best on pairs to choose on, and no larger than it needs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from rasplens.compare.claims.interchange.patching import (
     Site,
     SiteMethod,
     alone,
+    by_its_active_part,
     rescored,
     scored,
     smallest,
@@ -68,7 +69,7 @@ def find_sites(
     seed: int,
     das_steps: int,
 ) -> Sites:
-    """The sites with the highest score on the pairs to choose on.
+    """The sites with the highest score on the pairs to choose on, each by its active part as well.
 
     DAS runs only where neither components nor the subspaces of the map score `GOOD_ENOUGH`, and not with 0 steps.
     """
@@ -77,11 +78,19 @@ def find_sites(
     few = alone(studied, chosen.of(slice(FEW_PAIRS)))
     # Of a map and a component that score alike, the map: it takes less along.
     tried = [scored(*few, point, method, subspaces) for point, method, subspaces in candidates]
-    sites = tried
+    sites, on = tried, few
     if len(chosen.base) > FEW_PAIRS and (promising := _promising(tried)):
         # From here on without the rest: what is scored on few pairs is held against nothing that is scored on all.
-        everything = alone(studied, chosen)
-        sites = [rescored(*everything, site) for site in promising]
+        on = alone(studied, chosen)
+        sites = [rescored(*on, site) for site in promising]
+
+    def by_active_part(site: Site) -> Site:
+        if site.method == "component":  # takes every path
+            return site
+        moved = mapped_subspaces(studied, found, chosen.variable, site.point)
+        return by_its_active_part(*on, site, stream_axes(studied, site.point), moved)
+
+    sites = _best_by(by_active_part, sites)
     best = max(sites, key=lambda site: site.score)
     if das_steps and best.score < GOOD_ENOUGH and studied.vocabulary.columns is not None:
         # With nothing to start from, the middle is where a variable between input and output has to be.
@@ -90,12 +99,26 @@ def find_sites(
         start = max(mapped, key=lambda site: site.score)
         start = start if start.score > 0 else mapped[len(mapped) // 2]
         search = distributed_alignment_search(studied, chosen, start.point, start.subspaces, seed, das_steps)
-        sites.append(Site(start.point, "DAS", search.subspaces, search.score, search.fitted))
+        searched = Site(start.point, "DAS", search.subspaces, search.score, search.fitted)
+        sites.append(by_active_part(searched))
         # What was searched for has to be clearly better to be preferred to what was read off.
-        best = sites[-1] if search.score > best.score + CLEARLY_BETTER else best
+        best = sites[-1] if sites[-1].score > best.score + CLEARLY_BETTER else best
     good = (site for site in sites if site.score >= best.score - NO_WORSE)
     last_first = sorted(good, key=lambda site: when(site.point), reverse=True)
-    return Sites(best if best.method != "linear map" else smallest(studied, chosen, best), _spread(last_first))
+    if best.method == "linear map":
+        best = smallest(best, lambda site: by_active_part(rescored(*on, site)))
+    return Sites(best, _spread(last_first))
+
+
+def _best_by(judge: Callable[[Site], Site], sites: Sequence[Site]) -> list[Site]:
+    """The sites, of which all that could be the best, or no worse, are judged; others score less anyway."""
+    found, highest = list(sites), -1.0
+    for i in sorted(range(len(sites)), key=lambda i: -sites[i].score):
+        if sites[i].score < highest - NO_WORSE:
+            break
+        found[i] = judge(sites[i])
+        highest = max(highest, found[i].score)
+    return found
 
 
 def _promising(sites: Sequence[Site]) -> list[Site]:
