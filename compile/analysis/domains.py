@@ -52,7 +52,7 @@ class ReadsNumbersError(CompileError):
     """
 
     def __init__(self, node: HeldNode, averaged: Averaged) -> None:
-        super().__init__(f"{node.name!r} reads values that are no numbers.", node.expr)
+        super().__init__(f"{node.name!r} reads values that are not numbers.", node.expr)
         self.averaged = averaged
 
 
@@ -88,8 +88,8 @@ def held_number(node: HeldNode, value: Value) -> Value:
     """
     if not isinstance(value, bool | int | float | Fraction):
         message = (
-            f"{node.name.removesuffix(' as numerical')!r} is held as a number, by numerical(...), but can be "
-            f"{value!r}. Leave numerical(...) out there, or write categorical(...) in its place."
+            f"{node.name.removesuffix(' as numerical')!r} is encoded as a number by numerical(...), but can be "
+            f"{value!r}. Remove numerical(...), or use categorical(...) instead."
         )
         raise NotANumberError(message, node, value)
     number = as_number(value)

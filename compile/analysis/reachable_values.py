@@ -316,8 +316,8 @@ def _(op: ir.BosAttention, node: LoweredVariable, analysis: _Analysis) -> Finite
     visible = analysis.space.visible
     if op.of_length and not visible.all():
         raise CompileError(
-            "`length` is the length of the whole sequence, which not every position sees here. Count what is "
-            "seen instead: SelectorWidth(Select(tokens, tokens, Comparison.TRUE)).",
+            "`length` counts the whole sequence, but some positions do not see all of it. Count the visible "
+            "positions instead: SelectorWidth(Select(tokens, tokens, Comparison.TRUE)).",
             node.expr,
         )
     widths = widths_by_layout(analysis.nodes, node.inputs[0], visible)
@@ -452,7 +452,7 @@ def _call(node: GraphNode, function: Callable[..., Value], *arguments: Value) ->
 def _check_value(node: GraphNode, value: Value) -> None:
     if value is not None and not is_value(value):
         raise CompileError(
-            f"The function of {node.name!r} returned {value!r}, of type {type(value).__name__}; values are None, "
-            "bool, int, float but nan, str or tuples of those.",
+            f"The function of {node.name!r} returned {value!r}, of type {type(value).__name__}; a value is None, "
+            "a bool, int, float (not nan) or str, or a tuple of those.",
             node.expr,
         )

@@ -71,7 +71,7 @@ class Names:
         is_outermost = self.around is not None and self.around.around is None
         known = self.around.own if self.around is not None and is_outermost else {}
         if name in RESERVED or (name in known and name not in SETTABLE):
-            raise RaspLensError(f"{name!r} is built in and keeps its meaning. Choose another name.")
+            raise RaspLensError(f"{name!r} is built in and cannot be redefined. Choose another name.")
 
     def _outwards(self) -> Iterator[Names]:
         names: Names | None = self
