@@ -71,12 +71,15 @@ class HookedModel(HookedRootModule):
         if return_type in ("loss", "both") and (
             start_at_layer is not None or self.cfg.d_vocab != self.cfg.d_vocab_out
         ):
-            raise RaspLensError("There is no next-token loss where logits or inputs are no tokens.")
+            raise RaspLensError(
+                f"return_type={return_type!r} needs token inputs and a logit for each token; got "
+                f"start_at_layer={start_at_layer}, d_vocab={self.cfg.d_vocab}, d_vocab_out={self.cfg.d_vocab_out}."
+            )
         logits = self._logits(tokens, start_at_layer)
         if return_type is None or return_type == "logits":
             return logits if return_type else None
         if return_type not in ("loss", "both"):
-            raise RaspLensError(f'return_type is "logits", "loss", "both" or None; got {return_type!r}.')
+            raise RaspLensError(f'return_type must be "logits", "loss", "both" or None; got {return_type!r}.')
         loss = torch.nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten().long())
         return loss if return_type == "loss" else (logits, loss)
 
