@@ -34,7 +34,7 @@ def partial_task(task: Task, program: SOp) -> Task:
                 return found
         raise RaspLensError(
             f"The program has an answer on {len(found)} of {MOST_DRAWS * n:,} inputs of {task.name!r}: too few to "
-            "compare it as a part of a model."
+            "compare it with part of a model."
         )
 
     held_out = task.held_out[asked(task.held_out).any(axis=1)]
