@@ -22,7 +22,7 @@ SAMPLES = 2_000
 """How many sequences of a larger input space are checked."""
 
 PLAINLY = 1_000
-"""On as many of them, chosen at random, the plain interpreter is asked what the program says, too."""
+"""On this many of them, chosen at random, the plain interpreter is run as well."""
 
 Progress = Callable[[int, int], None]
 """Called with (checked, to check)."""

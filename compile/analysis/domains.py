@@ -12,7 +12,7 @@ from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.rasp.values import as_number, value_key
 
 LARGEST = 1e30
-"""The most that a number may be: slopes of neurons are ratios of such numbers."""
+"""The largest magnitude of a number: the slopes of neurons are ratios of such numbers."""
 
 
 class ValuesError(CompileError):
@@ -36,8 +36,8 @@ class Averaged:
     """The values that a number is computed from.
 
     Attributes:
-        values: All that the s-ops can be of which it is made.
-        read: What of it is read: selected, or chosen.
+        values: All values of the s-ops that it is computed from.
+        read: Those of them that are read: selected, or chosen.
     """
 
     values: tuple[Value, ...]
@@ -45,7 +45,7 @@ class Averaged:
 
 
 class ReadsNumbersError(CompileError):
-    """A number is made of what can be no number elsewhere: it has to be read as a number first.
+    """A number computed from values that are not all numbers: they have to be read as numbers first.
 
     Attributes:
         averaged: What it is made of.

@@ -62,7 +62,7 @@ from rasplens.compile.rasp.input_space import InputSpace
 from rasplens.compile.rasp.values import exact, is_exact, is_real, is_value, plain, value_key
 
 NEVER: Value = 0
-"""Stands for a value of what is never defined: a variable has one value at least."""
+"""The placeholder value of a variable that is never defined: a domain has at least one value."""
 
 
 def reachable_values(

@@ -28,7 +28,7 @@ LEAK = 1e-11
 """The most attention that all unselected positions together may keep."""
 
 ROOM = 4
-"""How many errors the gap between two values must have room for."""
+"""How many times the rounding error must fit into the gap between two values."""
 
 SMALLEST = 1e-30
 """The least gap between two values: slopes of neurons are its inverse."""

@@ -11,10 +11,10 @@ from rasplens.compile.limits import CompileLimits
 from rasplens.compile.rasp.input_space import InputSpace
 
 BYTES = 4
-"""Of a weight in float32."""
+"""Bytes of a weight in float32."""
 
 AT_WORK = 8
-"""Of a number while a model is made."""
+"""Bytes of a number while a model is built."""
 
 NAMED = 3
 """How many of the widest variables an error names."""

@@ -15,7 +15,7 @@ from rasplens.compile.rasp.values import is_value, plain, value_key
 from rasplens.errors import RaspLensError, expect
 
 BATCH = 2_048
-"""Sequences that are worked on at once."""
+"""Sequences that are processed at once."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -491,7 +491,7 @@ indices = IndicesType()
 length = LengthType()
 
 PRIMITIVES: Mapping[str, SOp] = {"TokensType": tokens, "IndicesType": indices, "LengthType": length}
-"""By the name of its class, here as in Tracr, each s-op of which there is only one."""
+"""The s-ops that exist only once, by the name of their class, as in Tracr."""
 
 
 def numerical(sop: SOpT) -> SOpT:

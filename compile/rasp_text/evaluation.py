@@ -27,13 +27,13 @@ from rasplens.errors import RaspLensError
 Branch = Tree[Any]
 
 LONGEST_NAME = 40
-"""The characters of an unknown name by which one that may be meant is looked for."""
+"""The characters of an unknown name that are compared with known names."""
 
 DEEPEST = 100
-"""Calls within calls: a function that calls itself would not end."""
+"""The deepest nesting of calls: a function that calls itself would not end."""
 
 Load = Callable[[str, Source, Branch], Mapping[str, Any]]
-"""From the name of a file, who loads it and where, the values of that file's public names."""
+"""Loads a file by name, for the text and the statement that ask for it: the values of its public names."""
 
 
 class TextEvaluation:

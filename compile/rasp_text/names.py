@@ -17,10 +17,10 @@ RESERVED = frozenset({
     "True", "False", "tokens_asis", "tokens_str", "tokens_int", "tokens_float", "tokens_bool", "indices", "out",
     "get", "range", "zip", "len", "round", "indicator", "aggregate", "select",
 })  # fmt: skip
-"""The names that nothing may be called, not even in a function."""
+"""Reserved names, which cannot be assigned even in a function."""
 
 SETTABLE = frozenset({"tokens", "reverse"})
-"""The names known from the start that a text may give another meaning: `tokens = tokens_int;` reads numbers."""
+"""Built-in names that a text may redefine: `tokens = tokens_int;` reads numbers."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,7 +40,7 @@ WIDEST = 200
 
 
 LONGEST_MESSAGE = 600
-"""Characters of an error's message; what it says of a text may be as long as the text."""
+"""The longest error message, in characters: it quotes the text, which may be long."""
 
 
 @dataclass(frozen=True)
