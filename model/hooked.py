@@ -18,14 +18,14 @@ from rasplens.model.hook_points import ATTENTION, act_name, param_name
 from rasplens.model.transformer import HasTransformer, Transformer, check_tokens, in_a_line
 
 LARGE = 2**20
-"""From this size on of a residual stream, in numbers, it is worth while to see which directions weights use."""
+"""From this size of a residual stream on, in numbers, finding the directions that weights use saves time."""
 
 READING = "attn.W_Q", "attn.W_K", "attn.W_V", "mlp.W_in", "unembed.W_U"
 WRITING = "attn.W_O", "mlp.W_out"
-"""How the names of weights end that read the residual stream, and of those that write to it."""
+"""Endings of the names of weights that read the residual stream, and of those that write to it."""
 
 ReturnType = Literal["logits", "loss", "both"] | None
-"""The return value of a forward pass, as in TransformerLens: None leaves out nothing but the return."""
+"""What a forward pass returns, as in TransformerLens; with None it runs and returns nothing."""
 
 
 class HookedModel(HookedRootModule):

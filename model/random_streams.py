@@ -62,7 +62,7 @@ STREAMS: Mapping[str, int] = MappingProxyType(
 
 
 FIRST_MAPS = 20
-"""In front of what the first map of a compression is drawn by: keys of three numbers are none of `rng`."""
+"""The first number in the key of a compression's first map; `rng` has no keys of three numbers."""
 
 
 def rng(seed: int, stream: str) -> np.random.Generator:

@@ -14,7 +14,7 @@ from rasplens.errors import RaspLensError
 from rasplens.model import transformer_of
 
 BATCH = 1_024
-"""Inputs that run at once."""
+"""Inputs per batch."""
 
 
 def program_answers(

@@ -10,7 +10,7 @@ from rasplens.tasks.catalogue import as_task
 from rasplens.tasks.task import Task
 
 N_DOMAIN = 500
-"""So many held-out inputs, and as many others, stand for a task's domain."""
+"""This many held-out inputs, and as many others, represent a task's domain."""
 
 
 AnyProgram = SOp | CompiledModel | str

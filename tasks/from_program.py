@@ -15,7 +15,7 @@ from rasplens.tasks.task import Ids, Task
 N_HELD_OUT = 500
 
 LEAST_DEFINED = 0.01
-"""A program that has a value on a smaller share of random inputs makes no task of random inputs."""
+"""The smallest share of random inputs on which a program must have a value to make a task of them."""
 
 
 def task_from_program(program: SOp, vocab: Sequence[Value], max_len: int, *, causal: bool = False) -> Task:

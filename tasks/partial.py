@@ -10,7 +10,7 @@ from rasplens.errors import RaspLensError
 from rasplens.tasks.task import NO_ANSWER, Ids, Task
 
 MOST_DRAWS = 50
-"""Inputs are drawn so many times anew to find some of which a program says something."""
+"""How many times inputs are drawn again to find some on which a program has an answer."""
 
 
 def partial_task(task: Task, program: SOp) -> Task:

@@ -12,12 +12,12 @@ from rasplens.compile.rasp.values import value_key
 from rasplens.errors import RaspLensError
 
 Readout = Literal["label", "labels", "number"]
-"""A logit for each answer, of which the highest counts; a logit for each label, and an answer is the tuple of
-those above 0; or one logit that is the answer, up to the nearest."""
+"""How logits give an answer. "label": a logit for each answer, and the highest counts. "labels": a logit for each
+label, and the answer is the tuple of those above 0. "number": a single logit, and the answer nearest to it."""
 
 
 LARGEST = float(np.finfo(np.float32).max)
-"""Of numbers that a model gives."""
+"""The largest number that a model can give."""
 
 
 def logit_table(readout: Readout, outputs: Sequence[Value]) -> Float[np.ndarray, "answer logit"] | None:

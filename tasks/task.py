@@ -25,7 +25,7 @@ Answering = SOp | CompiledModel | HasTransformer | Callable[..., Any]
 Ids = Int[np.ndarray, "batch pos"]
 
 NO_ANSWER = -1
-"""The code of an answer that the task does not know, or of none."""
+"""The code of an unknown or missing answer."""
 
 NOT_ASKED = -2
 """Stands for the answer, right or given, where the task asks for none on an input."""

@@ -13,10 +13,10 @@ from rasplens.model.twins.change_of_basis import in_basis, widening
 from rasplens.model.twins.head_lists import head_of, heads_of, with_heads
 
 N_PROBES = 64
-"""Random inputs on which it is seen whether a head attends by position alone."""
+"""The number of random inputs that test whether a head attends by position alone."""
 
 ALIKE = 1e-10
-"""The most that its pattern may differ between them."""
+"""The largest difference of its pattern between them."""
 
 _SHARP = 80.0
 """By how much a position's own score lies above all others where it attends to itself: e^-80 is nothing."""

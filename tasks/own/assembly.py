@@ -17,7 +17,7 @@ from rasplens.tasks.task import NO_ANSWER, NOT_ASKED, Ids, Task
 N_HELD_OUT = 1_000
 
 N_LOOKED_AT = 2_000
-"""Inputs on which it is seen what tokens and answers there are."""
+"""The number of inputs drawn to find the tokens and answers that occur."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,10 +20,10 @@ HELD_OUT = ("test", "held_out", "held-out", "valid", "validation", "eval")
 TRAINED = ("train", "training")
 
 NO_ANSWER = "_"
-"""Stands in a `.csv` where no answer is read."""
+"""The word in a `.csv` for a position where no answer is read."""
 
 LONGEST_NUMBER = 18
-"""A word of more characters is no number."""
+"""The longest word that is read as a number, in characters."""
 
 ENDINGS = (".jsonl", ".csv")
 """The kinds of data files that are read."""

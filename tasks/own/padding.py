@@ -10,10 +10,10 @@ from rasplens.compile.rasp.values import value_key
 from rasplens.errors import RaspLensError
 
 Side = Literal["right", "left", "both"]
-"""Behind the tokens, before them, or on both sides: some before, by chance, and the rest behind."""
+"""Where padding goes: behind the tokens, before them, or on both sides, divided at random."""
 
 PADDING = "PAD"
-"""The token, unless another is named."""
+"""The default padding token."""
 
 
 def check_side(pad: str) -> None:
