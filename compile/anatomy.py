@@ -68,12 +68,12 @@ class Anatomy:
             RaspLensError: If there is no sequence, one does not fit, or lengths differ and there is no padding.
         """
         if not len(sequences):
-            raise RaspLensError("There is no sequence to encode.")
+            raise RaspLensError("There is no sequence to encode. Give at least one.")
         longest = max(len(tokens) for tokens in sequences)
         if not self.has_pad and any(len(tokens) < longest for tokens in sequences):
             raise RaspLensError(
-                "The sequences of a batch must have one length: the model knows no padding. Compile it with "
-                "pad=True, or call run_batch."
+                "All sequences of a batch must have one length, as the model has no padding token; got lengths "
+                f"{sorted({len(tokens) for tokens in sequences})}. Compile it with pad=True, or call run_batch."
             )
         padding = [self.transformer.config.d_vocab - 1] * longest
         ids = [(self.inputs.ids(tokens) + padding)[:longest] for tokens in sequences]

@@ -105,7 +105,9 @@ class CompiledModel(Anatomy):
         output, width = self.variables[self.output], self.transformer.config.d_vocab_out
         array = np.asarray(logits.detach().cpu() if hasattr(logits, "detach") else logits)
         if array.ndim != 3 or array.shape[2] != width:
-            raise RaspLensError(f"Logits of {self.output!r} are [batch, ctx, {width}]; got shape {array.shape}.")
+            raise RaspLensError(
+                f"The logits of {self.output!r} are [batch, ctx, {width}]; got shape {array.shape}."
+            )
         return self._values(output.decode(array[:, self.offset :], self.tolerance(output)))
 
     def _values(self, codes: Int[np.ndarray, "batch pos"]) -> list[list[Value]]:
@@ -196,8 +198,8 @@ class CompiledModel(Anatomy):
         if self.has_bos and self.inputs.visible.all():
             if any(isinstance(variable.place, ObliqueDirections) for variable in self.variables.values()):
                 raise RaspLensError(
-                    "A disguised model whose BOS sees no other position has no bridge: no axis of its residual "
-                    "stream tells the BOS. Make the bridge of the model that was disguised."
+                    "A disguised model whose BOS attends only to itself cannot become a bridge: no axis of its "
+                    "residual stream marks the BOS. Call to_bridge() on the model before the disguise."
                 )
             model = _with_bos_by_itself(model, len(self.inputs.vocab))
         return to_bridge(model, self.with_bos(ids))

@@ -93,12 +93,10 @@ def compile_program(
     if partial not in get_args(Partial):
         raise RaspLensError(f'partial must be "forbid" or "allow"; got {partial!r}.')
     if pad and mask is not None:
-        raise RaspLensError(
-            "With a mask of its own, a position may see nothing but padding. Compile without `pad`."
-        )
+        raise RaspLensError("With a mask, a position may see nothing but padding: give `mask` or `pad`, not both.")
     on = DefinedOn(partial, _as_ids(defined_on, inputs), _positions(defined_at, max_len))
     if on.at is not None and not on.within:
-        raise RaspLensError("defined_at says at which positions of defined_on: give these sequences as well.")
+        raise RaspLensError("defined_at selects positions of the sequences in defined_on: give both.")
     lowered, whole, graph = defined_program(
         program, inputs, on, limits, lambda found: run_passes(found, inputs, passes, limits)
     )
@@ -133,8 +131,8 @@ def _warn_of_numbers_held_apart(of_program: Sequence[rasp.RASPExpr], lowered: Gr
     ]
     if names:
         warnings.warn(
-            f"float32 cannot hold the values of {', '.join(names)} apart: held with one direction a value, not as "
-            "a number. Rescale, shift or round them for a smaller model.",
+            f"float32 cannot tell the values of {', '.join(names)} apart, so each value gets its own direction "
+            "instead of one number for all. Rescale, shift or round them for a smaller model.",
             PrecisionWarning,
             stacklevel=3,
         )
@@ -164,7 +162,7 @@ def _positions(given: Sequence[int] | None, max_len: int) -> list[int] | None:
         return None
     positions = list(given)
     if not positions or any(isinstance(at, bool) or at not in range(max_len) for at in positions):
-        raise RaspLensError(f"defined_at is positions from 0 to {max_len - 1}, one at least; got {given!r}.")
+        raise RaspLensError(f"defined_at must be one or more positions from 0 to {max_len - 1}; got {given!r}.")
     return positions
 
 

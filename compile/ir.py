@@ -438,5 +438,5 @@ def predicates_at(nodes: Sequence[FiniteNode], selector: int) -> list[PredicateN
     parts = [nodes[i] for i in places]
     found = [part for part in parts if isinstance(part, PredicateNode)]
     if len(found) < len(parts):
-        raise TypeError(f"{node.name!r} is no conjunction of predicates")
+        raise TypeError(f"{node.name!r} is not a conjunction of predicates")
     return found

@@ -43,4 +43,4 @@ class CompileLimits:
 
 
 DEFAULT_LIMITS = CompileLimits()
-"""The limits where none are given."""
+"""The default limits."""

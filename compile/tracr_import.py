@@ -43,7 +43,8 @@ class TracrModel:
         """
         if len({len(tokens) for tokens in sequences}) > 1:
             raise RaspLensError(
-                "The sequences of a batch must have one length: Tracr's models do not mask padding."
+                "All sequences of a batch must have one length, as Tracr's models do not mask padding; got "
+                f"lengths {sorted({len(tokens) for tokens in sequences})}."
             )
         if unknown := [token for tokens in sequences for token in tokens if token not in self.input_ids]:
             raise RaspLensError(f"Token {unknown[0]!r} is not in the vocabulary of the model.")
@@ -136,7 +137,9 @@ def _output_columns(
             fitting.append([labels.index(label) for label in wanted])
     if not fitting:
         known = ", ".join(dict.fromkeys(names))
-        raise RaspLensError(f"No residual labels fit the output {output or ''}; there are {known}.")
+        raise RaspLensError(
+            f"No residual labels fit {f'the output {output!r}' if output else 'any output'}; there are {known}."
+        )
     written = [_last_written(columns, weights, n_layers) for columns in fitting]
     last = [columns for columns, at in zip(fitting, written, strict=True) if at == max(written)]
     if len(last) > 1:
@@ -194,7 +197,7 @@ def _convert(expr: Any, known: dict[int, rasp.RASPExpr]) -> rasp.RASPExpr:
         arguments = [_argument(getattr(expr, name), known) for name in _FIELDS[kind]]
         found = getattr(rasp, kind)(*arguments, annotations=annotations)
     else:
-        raise TypeError(f"{expr!r} is no expression of Tracr's RASP.")
+        raise TypeError(f"{expr!r} is not an expression of Tracr's RASP.")
     known[id(expr)] = found
     return found
 

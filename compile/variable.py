@@ -99,8 +99,8 @@ class Variable:
         """
         if isinstance(self.place, ObliqueDirections):
             raise RaspLensError(
-                f"{self.name!r} lies along no axes of the residual stream: its model is disguised. Use `read`, or "
-                "`projector` for what of a stream lies along it."
+                f"{self.name!r} lies along no axes of the residual stream: its model is disguised. Use `read` for "
+                "its coordinates, or `projector` for its part of a stream."
             )
         return self.place.directions
 
@@ -165,8 +165,8 @@ class Variable:
         if (is_refused := is_mixture & ~np.asarray(may_mix)).any():
             worst = coordinates[np.unravel_index(np.argmax(np.where(is_refused, errors, 0)), errors.shape)]
             raise UndefinedValue(
-                f"{self.name!r} holds no single value but a mixture ({_describe(self, worst)}): an aggregate met "
-                "different values on this input. To average numbers, make the aggregate numerical(...)."
+                f"{self.name!r} holds a mixture of values ({_describe(self, worst)}): an aggregate averaged "
+                "different values on this input. To average numbers, wrap the aggregate in numerical(...)."
             )
         return np.where(is_mixture, -1, codes)
 

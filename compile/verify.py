@@ -22,7 +22,7 @@ SAMPLES = 2_000
 """How many sequences of a larger input space are checked."""
 
 PLAINLY = 1_000
-"""On as many of them, chosen at random, the plain interpreter is asked what the program says, too."""
+"""On this many of them, chosen at random, the plain interpreter is run as well."""
 
 Progress = Callable[[int, int], None]
 """Called with (checked, to check)."""
@@ -37,7 +37,7 @@ class Counterexample:
     got: list[Value]
 
     def __str__(self) -> str:
-        unsure = " (but nearly another value)" if self.expected == self.got else ""
+        unsure = " (but too close to another value)" if self.expected == self.got else ""
         return f"on {list(self.tokens)} the program says {self.expected}, the model {self.got}{unsure}"
 
 
@@ -75,7 +75,7 @@ class Verification:
         outside = f", undefined at some position of {self.undefined:,} of them" if self.undefined else ""
         if self.counterexample is None and self.answers == 0:
             return f"NOTHING TO COMPARE: the program has no value on {extent} {_count(self.total)} inputs"
-        verdict = "equal" if self.ok else f"WRONG: {self.counterexample}"
+        verdict = "equal" if self.ok else f"WRONG: {self.counterexample}; compared"
         return f"{verdict} on {extent} {_count(self.total)} inputs{outside}; smallest margin {self.margin:.3f}"
 
 
@@ -100,7 +100,7 @@ def verify(
     Raises:
         RaspLensError: If a given sequence does not fit the model, or there is none to check.
     """
-    expect(compiled, CompiledModel, "verify takes what compile_program(program, vocab, max_len) gives")
+    expect(compiled, CompiledModel, "verify takes a compiled model, as compile_program(...) returns it")
     space = compiled.inputs
     exhaustive = inputs is None and space.size <= EXHAUSTIVE_LIMIT
     batches_of_ids: Iterable[np.ndarray]
@@ -185,8 +185,8 @@ class _Outcome:
         if bool(self.is_undefined[row]) != (expected is None) or not np.all(same):
             _check_deterministic(self.compiled, tokens)
             raise RuntimeError(
-                f"The interpreters of RASP disagree about {self.compiled.output!r} on {list(tokens)}: the plain "
-                f"one says {expected}. This is a fault of rasplens; please report it, with the program."
+                f"The two RASP interpreters disagree about {self.compiled.output!r} on {list(tokens)}: the plain "
+                f"one gives {expected}. This is a bug in RASPLens; please report it, with the program."
             )
         return expected
 
@@ -211,7 +211,7 @@ def _check_deterministic(compiled: CompiledModel, tokens: Sequence[Value]) -> No
     for _ in range(REPEATS):
         if (again := _interpreted(compiled, tokens)) != first:
             raise RaspLensError(
-                f"{compiled.output!r} is not deterministic: on {list(tokens)} it says {first}, then {again}."
+                f"{compiled.output!r} is not deterministic: on {list(tokens)} it gives {first}, then {again}."
             )
 
 

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from transformer_lens.model_bridge import TransformerBridge
 
 PARITY = 1e-4
-"""The most that a bridge's logits may differ from the model's, relative to how far the model's spread. Rounding in
-single precision gives some 1e-6."""
+"""The largest difference of a bridge's logits from the model's, relative to the spread of the model's logits.
+Rounding in single precision gives about 1e-6."""
 
 ROUNDING = 1e-6
-"""A spread that is a smaller part of the logits' size is rounding itself."""
+"""A spread below this share of the logits' magnitude is itself rounding."""
 
 
 def to_bridge(transformer: Transformer, tokens: Int[np.ndarray, "batch pos"] | None = None) -> "TransformerBridge":

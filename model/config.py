@@ -23,7 +23,7 @@ _KINDS: Mapping[str, type] = {
     ),
     "attn_scale": Real,
 }
-"""By field, what it has to be."""
+"""The type that each field must have."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ LAYER_NORM_EPSILON = 1e-5
 """Added to the variance, as in TransformerLens and GPT-2."""
 
 ROTARY_BASE = 10_000
-"""Of the wavelengths of rotary positions, as in TransformerLens and GPT-NeoX."""
+"""The base of the wavelengths of rotary positions, as in TransformerLens and GPT-NeoX."""
 
 
 def no_hook(name: str, value: Array) -> Array:

@@ -18,14 +18,14 @@ from rasplens.model.hook_points import ATTENTION, act_name, param_name
 from rasplens.model.transformer import HasTransformer, Transformer, check_tokens, in_a_line
 
 LARGE = 2**20
-"""From this size on of a residual stream, in numbers, it is worth while to see which directions weights use."""
+"""From this size of a residual stream on, in numbers, finding the directions that weights use saves time."""
 
 READING = "attn.W_Q", "attn.W_K", "attn.W_V", "mlp.W_in", "unembed.W_U"
 WRITING = "attn.W_O", "mlp.W_out"
-"""How the names of weights end that read the residual stream, and of those that write to it."""
+"""Endings of the names of weights that read the residual stream, and of those that write to it."""
 
 ReturnType = Literal["logits", "loss", "both"] | None
-"""The return value of a forward pass, as in TransformerLens: None leaves out nothing but the return."""
+"""What a forward pass returns, as in TransformerLens; with None it runs and returns nothing."""
 
 
 class HookedModel(HookedRootModule):
@@ -71,12 +71,15 @@ class HookedModel(HookedRootModule):
         if return_type in ("loss", "both") and (
             start_at_layer is not None or self.cfg.d_vocab != self.cfg.d_vocab_out
         ):
-            raise RaspLensError("There is no next-token loss where logits or inputs are no tokens.")
+            raise RaspLensError(
+                f"return_type={return_type!r} needs token inputs and a logit for each token; got "
+                f"start_at_layer={start_at_layer}, d_vocab={self.cfg.d_vocab}, d_vocab_out={self.cfg.d_vocab_out}."
+            )
         logits = self._logits(tokens, start_at_layer)
         if return_type is None or return_type == "logits":
             return logits if return_type else None
         if return_type not in ("loss", "both"):
-            raise RaspLensError(f'return_type is "logits", "loss", "both" or None; got {return_type!r}.')
+            raise RaspLensError(f'return_type must be "logits", "loss", "both" or None; got {return_type!r}.')
         loss = torch.nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten().long())
         return loss if return_type == "loss" else (logits, loss)
 

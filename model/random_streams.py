@@ -63,7 +63,7 @@ STREAMS: Mapping[str, int] = MappingProxyType(
 
 
 FIRST_MAPS = 20
-"""In front of what the first map of a compression is drawn by: keys of three numbers are none of `rng`."""
+"""The first number in the key of a compression's first map; `rng` has no keys of three numbers."""
 
 
 def rng(seed: int, stream: str) -> np.random.Generator:
@@ -77,7 +77,7 @@ def rng(seed: int, stream: str) -> np.random.Generator:
         RaspLensError: If there is no such stream, or the seed is no whole number from 0 on.
     """
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise RaspLensError(f"A seed is a whole number from 0 on; got {seed!r}.")
+        raise RaspLensError(f"A seed must be a whole number of at least 0; got {seed!r}.")
     if stream not in STREAMS:
         raise RaspLensError(f"There is no random stream {stream!r}. There are {', '.join(STREAMS)}.")
     return np.random.default_rng([seed, STREAMS[stream]])
@@ -91,5 +91,5 @@ def first_map(width: int, *seeds: int) -> np.random.Generator:
         seeds: What a user chose, and the number of the attempt or of the member.
     """
     if not seeds:
-        raise RaspLensError("The first map of a compression is drawn by a seed; got none.")
+        raise RaspLensError("The first map of a compression needs at least one seed; got none.")
     return np.random.default_rng([FIRST_MAPS, width, *seeds])

@@ -69,10 +69,10 @@ def check_size(path: Path) -> None:
         StorageError: In either case.
     """
     if not path.is_file():
-        raise StorageError(f"{path} is no regular file." if path.exists() else f"There is no file {path}.")
+        raise StorageError(f"{path} is not a regular file." if path.exists() else f"There is no file {path}.")
     size, most = path.stat().st_size, MOST_OF_MEMORY * machine_memory()
     if size > most:
-        raise StorageError(f"{path} has {size / 2**30:.0f} GiB, more than fits into memory: it is no such file.")
+        raise StorageError(f"{path} has {size / 2**30:.0f} GiB, more than fits into memory.")
 
 
 def machine_memory() -> float:
@@ -148,7 +148,7 @@ def write_atomically(path: Path, content: bytes) -> None:
             file is there, such as a device; an older file in the same place is then still there.
     """
     if path.exists() and not path.is_file():
-        raise StorageError(f"Cannot write {path}: it is there and no regular file. Name another place.")
+        raise StorageError(f"Cannot write {path}: it exists and is not a regular file. Choose another path.")
     with _writing(path):
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=_temporary_prefix(path))
         try:
@@ -188,16 +188,16 @@ def _writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        full = "Make room there, or name another place." if error.errno in _FULL else "Name another place."
+        full = "Free some space, or choose another path." if error.errno in _FULL else "Choose another path."
         raise StorageError(f"Cannot write {path}: {error.strerror}. {full}") from None
 
 
 def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     path = Path(path)
-    with reading(path, "model: it is truncated or no safetensors file"):
+    with reading(path, "model: it is truncated or not a safetensors file"):
         metadata, tensors = read_safetensors(path)
     if _HEADER_KEY not in metadata:
-        raise StorageError(f"{path} is a safetensors file, but RASPLens did not write it: no config in it.")
+        raise StorageError(f"{path} is a safetensors file, but RASPLens did not write it: it has no config.")
     with reading(path, "model"):
         header = _parse_header(path, metadata[_HEADER_KEY])
         if header["checksum"] != checksum(header, tensors):

@@ -135,7 +135,7 @@ class Transformer:
             logits = forward(self.weights, self.mask, self.config, tokens, hook)
         if not np.isfinite(logits).all():
             raise RaspLensError(
-                f"a logit is not finite: {self.dtype} is too small for an activation; use smaller weights"
+                f"A logit is not finite: an activation is too large for {self.dtype}. Use smaller weights."
             )
         return logits
 

@@ -83,8 +83,8 @@ def score_terms(model: Transformer, head: int, layer: int = 0) -> ScoreTerms:
     _require_linear(model)
     if not model.config.has_score_terms:
         raise RaspLensError(
-            "The score has no four-term form: a smeared key mixes two positions, a rotary one is turned by its "
-            "own."
+            "The score has no four-term form: a smeared key mixes two positions, and a rotary key is turned "
+            "by its position."
         )
     query_token, query_position = _embedding_projections(model, layer, head, "Q")
     key_token, key_position = _embedding_projections(model, layer, head, "K")

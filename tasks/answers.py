@@ -14,7 +14,7 @@ from rasplens.errors import RaspLensError
 from rasplens.model import transformer_of
 
 BATCH = 1_024
-"""Inputs that run at once."""
+"""Inputs per batch."""
 
 
 def program_answers(
@@ -79,7 +79,7 @@ def _logits(model: Any, ids: Int[np.ndarray, "batch pos"]) -> Float[np.ndarray, 
     import torch
 
     if not callable(model):
-        what = "A model is a program, a CompiledModel, a Transformer, what has one, or a torch module"
+        what = "A model is a program, a CompiledModel, a Transformer, an object that has one, or a torch module"
         raise RaspLensError(f"{what}; got {reprlib.repr(model)}.")
     with torch.no_grad():
         parameters = model.parameters() if isinstance(model, torch.nn.Module) else iter(())
@@ -88,5 +88,5 @@ def _logits(model: Any, ids: Int[np.ndarray, "batch pos"]) -> Float[np.ndarray, 
     found = found[0] if isinstance(found, tuple) else getattr(found, "logits", found)
     if not isinstance(found, torch.Tensor) or found.ndim != 3 or found.shape[:2] != ids.shape:
         got = tuple(found.shape) if isinstance(found, torch.Tensor) else type(found).__name__
-        raise RaspLensError(f"A model gives logits [batch, pos, logit] for ids {ids.shape}; this one gives {got}.")
+        raise RaspLensError(f"A model gives logits [batch, pos, logit] for ids of shape {ids.shape}; got {got}.")
     return np.asarray(found.float().cpu().numpy())

@@ -10,7 +10,7 @@ from rasplens.tasks.catalogue import as_task
 from rasplens.tasks.task import Task
 
 N_DOMAIN = 500
-"""So many held-out inputs, and as many others, stand for a task's domain."""
+"""This many held-out inputs, and as many others, represent a task's domain."""
 
 
 AnyProgram = SOp | CompiledModel | str
@@ -66,18 +66,17 @@ def check_compiled_for(compiled: CompiledModel, task: Task) -> None:
     if list(map(value_key, inputs.vocab)) != list(map(value_key, task.vocab)) or inputs.max_len != task.n_ctx:
         own, its = (", ".join(map(str, vocab)) for vocab in (inputs.vocab, task.vocab))
         raise RaspLensError(
-            f"{compiled.output!r} is compiled for {inputs.max_len} of the tokens {own}; inputs of {task.name!r} "
-            f"have {task.n_ctx} of {its}, in this order. Compile it with `compile_for`."
+            f"{compiled.output!r} is compiled for {inputs.max_len} tokens out of {own}; inputs of {task.name!r} "
+            f"have {task.n_ctx} tokens out of {its}, in this order. Compile it with `compile_for`."
         )
     if not np.array_equal(inputs.visible, task.visible):
         raise RaspLensError(
-            f"Other positions see each other in {compiled.output!r} than in {task.name!r}. Compile it with "
-            "`compile_for`."
+            f"The mask of {compiled.output!r} differs from that of {task.name!r}. Compile it with `compile_for`."
         )
     if (right := task.accuracy(compiled, task.held_out[:N_DOMAIN]).token) < 1:
         raise RaspLensError(
-            f"{compiled.output!r} gives only {right:.3f} of the answers of {task.name!r}. Give a program that "
-            "solves the task, or the program's own task."
+            f"{compiled.output!r} is right on only {right:.3f} of the answers of {task.name!r}. Give a program "
+            "that solves the task, or a task built from the program."
         )
 
 
@@ -88,7 +87,7 @@ def program_of(task: Task, name: str | None) -> SOp:
         RaspLensError: If there is none of that name.
     """
     if not task.programs:
-        raise RaspLensError(f"Task {task.name!r} has no program. Give one, as `program` or --program.")
+        raise RaspLensError(f"Task {task.name!r} has no program. Give one as `program` or --program.")
     if name is not None and name not in task.programs:
         raise RaspLensError(f"Task {task.name!r} has no program {name!r}. It has {', '.join(task.programs)}.")
     return task.programs[next(iter(task.programs)) if name is None else name]

@@ -24,7 +24,10 @@ def complete(
     if length > model.config.n_ctx:
         raise RaspLensError(f"The model has {model.config.n_ctx} positions; {length} were asked for.")
     if model.config.d_vocab_out > model.config.d_vocab:
-        raise RaspLensError("The model's logits do not stand for its tokens, so it cannot go on from a prompt.")
+        raise RaspLensError(
+            f"The model cannot continue a prompt: it has {model.config.d_vocab_out} logits for "
+            f"{model.config.d_vocab} tokens."
+        )
     written = np.asarray(prompts)
     while written.shape[1] < length:
         written = np.concatenate([written, model(written)[:, -1:].argmax(axis=-1)], axis=1)
@@ -58,7 +61,7 @@ def generated_answers(task: Task, answers: Callable[[Ids], Codes], ids: Ids) -> 
         RaspLensError: If the task's answers are no next tokens.
     """
     if not is_generated(task):
-        raise RaspLensError(f"The answers of {task.name!r} are not its next tokens: nothing is generated.")
+        raise RaspLensError(f"The answers of {task.name!r} are not its next tokens, so nothing can be generated.")
     order = np.argsort(task.loss_positions)
     behind = np.array(task.loss_positions)[order] + 1
     token_of, written, asked = _token_ids(task), np.array(ids), task.is_asked(ids)[:, order]

@@ -15,7 +15,7 @@ from rasplens.tasks.task import Ids, Task
 N_HELD_OUT = 500
 
 LEAST_DEFINED = 0.01
-"""A program that has a value on a smaller share of random inputs makes no task of random inputs."""
+"""The smallest share of random inputs on which a program must have a value to make a task of them."""
 
 
 def task_from_program(program: SOp, vocab: Sequence[Value], max_len: int, *, causal: bool = False) -> Task:
@@ -44,7 +44,7 @@ def task_from_program(program: SOp, vocab: Sequence[Value], max_len: int, *, cau
         if len(missing) > (1 - LEAST_DEFINED) * n > 1:
             raise RaspLensError(
                 f"{program.name!r} has a value on {n - len(missing)} of {n} random inputs: too few to draw more. "
-                "Make a task of your own, whose inputs are all such."
+                "Build a task whose inputs all have one, with build_task or task_from_inputs."
             )
         while len(missing):
             ids[missing] = rng.integers(0, len(tokens), (len(missing), max_len))

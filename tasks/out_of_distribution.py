@@ -8,7 +8,7 @@ POOL = 3
 """Different tokens that an input is made of, where its positions allow them."""
 
 N_LOOKED_AT = 500
-"""Inputs of the task that say which tokens can stand at which position."""
+"""Inputs of the task that show which tokens occur at each position."""
 
 
 def out_of_distribution_inputs(task: Task, rng: np.random.Generator, n: int) -> Ids:

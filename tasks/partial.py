@@ -10,7 +10,7 @@ from rasplens.errors import RaspLensError
 from rasplens.tasks.task import NO_ANSWER, Ids, Task
 
 MOST_DRAWS = 50
-"""Inputs are drawn so many times anew to find some of which a program says something."""
+"""How many times inputs are drawn again to find some on which a program has an answer."""
 
 
 def partial_task(task: Task, program: SOp) -> Task:
@@ -36,7 +36,7 @@ def partial_task(task: Task, program: SOp) -> Task:
                 return found
         raise RaspLensError(
             f"The program has an answer on {len(found)} of {MOST_DRAWS * n:,} inputs of {task.name!r}: too few to "
-            "compare it as a part of a model."
+            "compare it with part of a model."
         )
 
     held_out = task.held_out[asked(task.held_out).any(axis=1)]

@@ -12,12 +12,12 @@ from rasplens.compile.rasp.values import value_key
 from rasplens.errors import RaspLensError
 
 Readout = Literal["label", "labels", "number"]
-"""A logit for each answer, of which the highest counts; a logit for each label, and an answer is the tuple of
-those above 0; or one logit that is the answer, up to the nearest."""
+"""How logits give an answer. "label": a logit for each answer, and the highest counts. "labels": a logit for each
+label, and the answer is the tuple of those above 0. "number": a single logit, and the answer nearest to it."""
 
 
 LARGEST = float(np.finfo(np.float32).max)
-"""Of numbers that a model gives."""
+"""The largest number that a model can give."""
 
 
 def logit_table(readout: Readout, outputs: Sequence[Value]) -> Float[np.ndarray, "answer logit"] | None:
@@ -29,13 +29,13 @@ def logit_table(readout: Readout, outputs: Sequence[Value]) -> Float[np.ndarray,
     if readout == "label":
         return None
     if readout not in get_args(Readout):
-        raise RaspLensError(f"Logits are read as a label, as labels or as a number; got {readout!r}.")
+        raise RaspLensError(f'readout must be "label", "labels" or "number"; got {readout!r}.')
     if readout == "number":
         if strange := [value for value in outputs if not isinstance(value, int | float)]:
-            raise RaspLensError(f"The answers are read as numbers; {strange[0]!r} is none.")
+            raise RaspLensError(f'With readout="number", answers must be numbers; got {strange[0]!r}.')
         return _numbers(outputs)[:, None]
     if strange := [value for value in outputs if not isinstance(value, tuple)]:
-        raise RaspLensError(f"An answer of several labels is a tuple of them; got {strange[0]!r}.")
+        raise RaspLensError(f'With readout="labels", an answer must be a tuple of labels; got {strange[0]!r}.')
     if not any(outputs):
         raise RaspLensError("No answer has a label: there is nothing to learn.")
     labels = {value_key(label): i for i, label in enumerate(labels_of(outputs))}
@@ -48,15 +48,17 @@ def logit_table(readout: Readout, outputs: Sequence[Value]) -> Float[np.ndarray,
 def _numbers(outputs: Sequence[Value]) -> Float[np.ndarray, " answer"]:
     """Answers as a model gives them, in single precision."""
     if large := [value for value in outputs if not abs(value) <= LARGEST]:
-        raise RaspLensError(f"The answers are read as numbers; {str(large[0])[:20]} is too large for them.")
+        raise RaspLensError(
+            f'With readout="number", answers must fit in float32; {str(large[0])[:20]} is too large.'
+        )
     found = np.array(outputs, dtype=np.float32)
     order = np.argsort(found, kind="stable")
     if len(same := order[:-1][np.diff(found[order]) == 0]):
         first = next(iter(same))
         twin = next(i for i in order if i != first and found[i] == found[first])
         raise RaspLensError(
-            f"The answers {outputs[first]!r} and {outputs[twin]!r} are the same number in single precision, in "
-            "which models answer. Round them, or make them smaller."
+            f"The answers {outputs[first]!r} and {outputs[twin]!r} are the same number in single precision, "
+            "the precision of a model's answers. Round them, or make them smaller."
         )
     return found
 

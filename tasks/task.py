@@ -25,7 +25,7 @@ Answering = SOp | CompiledModel | HasTransformer | Callable[..., Any]
 Ids = Int[np.ndarray, "batch pos"]
 
 NO_ANSWER = -1
-"""The code of an answer that the task does not know, or of none."""
+"""The code of an unknown or missing answer."""
 
 NOT_ASKED = -2
 """Stands for the answer, right or given, where the task asks for none on an input."""
@@ -101,11 +101,11 @@ class Task:
 
     def __post_init__(self) -> None:
         for name in ("vocab", "outputs"):
-            expect(getattr(self, name), Iterable, f"{name} of a task is a tuple of values, such as ('a', 'b')")
+            expect(getattr(self, name), Iterable, f"{name} of a task must be a tuple, such as ('a', 'b')")
         object.__setattr__(self, "vocab", tuple(map(plain, self.vocab)))
         object.__setattr__(self, "outputs", tuple(map(plain, self.outputs)))
         if strange := [value for value in (*self.vocab, *self.outputs) if not (value is None or is_value(value))]:
-            raise RaspLensError(f"{strange[0]!r} is no token or answer of {self.name!r}: {VALUES}.")
+            raise RaspLensError(f"A token or answer of {self.name!r} must be {VALUES}; got {strange[0]!r}.")
         _ = self.logit_table  # refuses outputs that cannot be read so
         if (asked := self.asked) is not None:
             target = self.target
@@ -116,7 +116,7 @@ class Task:
         if not len(self.held_out):
             raise RaspLensError("A task needs held-out inputs to be evaluated on.")
         if not self.is_held_out(self.held_out).all():
-            raise RaspLensError("Every held-out input must be one that `is_held_out` names.")
+            raise RaspLensError("`is_held_out` must be true of every input in `held_out`.")
 
     @property
     def n_ctx(self) -> int:
@@ -169,7 +169,7 @@ class Task:
         if isinstance(position, int | np.integer) and 0 <= position < self.n_ctx:
             return int(position)
         raise RaspLensError(
-            f"Task {self.name!r} has no position {position!r}; it has 0 to {self.n_ctx - 1}, by name "
+            f"Task {self.name!r} has no position {position!r}; it has 0 to {self.n_ctx - 1}, named "
             f"{', '.join(map(repr, self.positions))}."
         )
 
@@ -192,7 +192,7 @@ class Task:
         following = np.roll(self.held_out, -1, axis=1)[:, list(self.loss_positions)]
         if self.outputs != self.vocab or not self.right(following, self.held_out).all():
             raise RaspLensError(
-                f"The answers of {self.name!r} are not the next tokens: they cannot be everywhere."
+                f"The answers of {self.name!r} are not its next tokens, so they cannot be read everywhere."
             )
         padding = self.vocab.index(self.padding) if self.padding is not None else len(self.vocab)
         asked = None if self.asked is None else lambda ids: (ids[:, :-1] != padding) & (ids[:, 1:] != padding)

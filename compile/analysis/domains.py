@@ -12,7 +12,7 @@ from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.rasp.values import as_number, value_key
 
 LARGEST = 1e30
-"""The most that a number may be: slopes of neurons are ratios of such numbers."""
+"""The largest magnitude of a number: the slopes of neurons are ratios of such numbers."""
 
 
 class ValuesError(CompileError):
@@ -36,8 +36,8 @@ class Averaged:
     """The values that a number is computed from.
 
     Attributes:
-        values: All that the s-ops can be of which it is made.
-        read: What of it is read: selected, or chosen.
+        values: All values of the s-ops that it is computed from.
+        read: Those of them that are read: selected, or chosen.
     """
 
     values: tuple[Value, ...]
@@ -45,14 +45,14 @@ class Averaged:
 
 
 class ReadsNumbersError(CompileError):
-    """A number is made of what can be no number elsewhere: it has to be read as a number first.
+    """A number computed from values that are not all numbers: they have to be read as numbers first.
 
     Attributes:
         averaged: What it is made of.
     """
 
     def __init__(self, node: HeldNode, averaged: Averaged) -> None:
-        super().__init__(f"{node.name!r} reads values that are no numbers.", node.expr)
+        super().__init__(f"{node.name!r} reads values that are not numbers.", node.expr)
         self.averaged = averaged
 
 
@@ -88,8 +88,8 @@ def held_number(node: HeldNode, value: Value) -> Value:
     """
     if not isinstance(value, bool | int | float | Fraction):
         message = (
-            f"{node.name.removesuffix(' as numerical')!r} is held as a number, by numerical(...), but can be "
-            f"{value!r}. Leave numerical(...) out there, or write categorical(...) in its place."
+            f"{node.name.removesuffix(' as numerical')!r} is encoded as a number by numerical(...), but can be "
+            f"{value!r}. Remove numerical(...), or use categorical(...) instead."
         )
         raise NotANumberError(message, node, value)
     number = as_number(value)

@@ -1,4 +1,4 @@
-"""Which values meet, if what is not known to depend on each other may come together in any way.
+"""Which values meet, if variables without a known dependence may combine freely.
 
 What follows from the length and the position alone is known exactly, and so are large tables where the inputs are
 few enough to be run. The rest is a superset of what occurs.
@@ -36,7 +36,7 @@ from rasplens.compile.rasp.input_space import InputSpace
 from rasplens.compile.rasp.values import exact
 
 MANY = 10_000
-"""An operation of more pairs of values than this is looked at on the inputs themselves, where they are few."""
+"""An operation over more pairs of values than this is evaluated on the inputs themselves, if they are few."""
 
 
 @dataclass(frozen=True, eq=False)

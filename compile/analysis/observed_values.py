@@ -21,7 +21,7 @@ CELL = 8
 """Bytes of a cell of a table."""
 
 LARGEST_SUM = 2**62
-"""Sums of whole numbers up to here are added up as such, larger ones as Python's."""
+"""Sums of whole numbers up to this one are computed in int64, larger ones with Python's integers."""
 
 
 Selected = Bool[np.ndarray, "batch query key"]

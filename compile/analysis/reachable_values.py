@@ -62,7 +62,7 @@ from rasplens.compile.rasp.input_space import InputSpace
 from rasplens.compile.rasp.values import exact, is_exact, is_real, is_value, plain, value_key
 
 NEVER: Value = 0
-"""Stands for a value of what is never defined: a variable has one value at least."""
+"""The placeholder value of a variable that is never defined: a domain has at least one value."""
 
 
 def reachable_values(
@@ -316,8 +316,8 @@ def _(op: ir.BosAttention, node: LoweredVariable, analysis: _Analysis) -> Finite
     visible = analysis.space.visible
     if op.of_length and not visible.all():
         raise CompileError(
-            "`length` is the length of the whole sequence, which not every position sees here. Count what is "
-            "seen instead: SelectorWidth(Select(tokens, tokens, Comparison.TRUE)).",
+            "`length` counts the whole sequence, but some positions do not see all of it. Count the visible "
+            "positions instead: SelectorWidth(Select(tokens, tokens, Comparison.TRUE)).",
             node.expr,
         )
     widths = widths_by_layout(analysis.nodes, node.inputs[0], visible)
@@ -452,7 +452,7 @@ def _call(node: GraphNode, function: Callable[..., Value], *arguments: Value) ->
 def _check_value(node: GraphNode, value: Value) -> None:
     if value is not None and not is_value(value):
         raise CompileError(
-            f"The function of {node.name!r} returned {value!r}, of type {type(value).__name__}; values are None, "
-            "bool, int, float but nan, str or tuples of those.",
+            f"The function of {node.name!r} returned {value!r}, of type {type(value).__name__}; a value is None, "
+            "a bool, int, float (not nan) or str, or a tuple of those.",
             node.expr,
         )

@@ -28,7 +28,7 @@ LEAK = 1e-11
 """The most attention that all unselected positions together may keep."""
 
 ROOM = 4
-"""How many errors the gap between two values must have room for."""
+"""How many times the rounding error must fit into the gap between two values."""
 
 SMALLEST = 1e-30
 """The least gap between two values: slopes of neurons are its inverse."""
@@ -85,16 +85,16 @@ def _check(node: VariableNode, rounding: Rounding) -> None:
     needed = ROOM * rounding.error
     if len(numbers) == 1 and needed > max(1.0, abs(float(numbers[0]))):
         raise PrecisionError(
-            f"{node.name!r} is {node.values[0]!r}, but float32 may be off by {rounding.error:.2g} where it adds "
-            f"up numbers up to {rounding.largest:g}. Rescale those.",
+            f"{node.name!r} is {node.values[0]!r}, but float32 may be off by {rounding.error:.2g}, as it adds "
+            f"numbers up to {rounding.largest:g}. Rescale them.",
             node.expr,
         )
     gaps = [float(after - before) for before, after in pairwise(numbers)]
     if gaps and min(gaps) < max(needed, SMALLEST):
         at = int(np.argmin(gaps))
         raise PrecisionError(
-            f"{node.name!r} can be {node.values[at]!r} and {node.values[at + 1]!r}, which is too close together "
-            f"for float32 beside numbers up to {rounding.largest:g}. Rescale, shift or round it.",
+            f"{node.name!r} can be {node.values[at]!r} and {node.values[at + 1]!r}, too close together for "
+            f"float32 next to numbers up to {rounding.largest:g}. Rescale, shift or round them.",
             node.expr,
         )
 
@@ -102,7 +102,7 @@ def _check(node: VariableNode, rounding: Rounding) -> None:
 def _number(value: Value) -> float:
     """A value of a variable that is read as a number, which analysis has made sure of."""
     if not isinstance(value, bool | int | float):
-        raise TypeError(f"{value!r} is no number")
+        raise TypeError(f"{value!r} is not a number")
     return value
 
 

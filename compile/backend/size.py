@@ -11,10 +11,10 @@ from rasplens.compile.limits import CompileLimits
 from rasplens.compile.rasp.input_space import InputSpace
 
 BYTES = 4
-"""Of a weight in float32."""
+"""Bytes of a weight in float32."""
 
 AT_WORK = 8
-"""Of a number while a model is made."""
+"""Bytes of a number while a model is built."""
 
 NAMED = 3
 """How many of the widest variables an error names."""
@@ -67,8 +67,8 @@ def check_size(layout: Layout, places: Places, inputs: InputSpace, limits: Compi
     if at_work > limits.max_bytes or (at_work := predicted_size(layout, places, inputs).total) > limits.max_bytes:
         raise CompileError(
             f"The model needs {_in_words(at_work)}, and the limit is {_in_words(limits.max_bytes)}: a residual "
-            f"stream of {layout.d_model:,} directions, the most of them for {_widest(layout)}. Reduce the "
-            "vocabulary or max_len, hold numbers as numerical(...), optimise, or raise max_bytes of CompileLimits."
+            f"stream of {layout.d_model:,} directions, most of them for {_widest(layout)}. Reduce the "
+            "vocabulary or max_len, wrap numbers in numerical(...), optimise, or raise max_bytes of CompileLimits."
         )
 
 

@@ -35,8 +35,8 @@ def warn_where_causality_matters(
             if list(map(value_key, got)) != list(map(value_key, other)):
                 tokens = [inputs.vocab[token] for token in ids[row]]
                 warnings.warn(
-                    f"{program.name!r} depends on what comes later: on {tokens} it says {other}, but {got} where "
-                    "positions see only the past. If that is what it is meant to say, mark it as causal(...).",
+                    f"{program.name!r} depends on later positions: on {tokens} it gives {other}, but {got} where "
+                    "positions see only the past. If that is intended, mark it with causal(...).",
                     CausalWarning,
                     stacklevel=3,
                 )

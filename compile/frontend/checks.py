@@ -22,13 +22,13 @@ def check_expressions(of_program: Sequence[rasp.RASPExpr], space: InputSpace) ->
         TopologicalSorter({id(expr): list(map(id, expr.children)) for expr in of_program}).prepare()
     except CycleError:
         program = of_program[-1]
-        raise CompileError(f"{program.name!r} reads itself, in a circle: it has no value.", program) from None
+        raise CompileError(f"{program.name!r} depends on itself, so it has no value.", program) from None
     for expr in of_program:
         if not isinstance(expr, rasp.ConstantSOp | rasp.ConstantSelector) or not expr.check_length:
             continue
         if space.lengths != {len(expr.value)}:
             raise CompileError(
-                f"{expr.name!r} is a constant of length {len(expr.value)}, and has no value on sequences of other "
-                f"lengths from 1 to {space.max_len}. Give it check_length=False to cut or fill it.",
+                f"{expr.name!r} is a constant of length {len(expr.value)}, but sequences have lengths from "
+                f"1 to {space.max_len}. Set check_length=False to cut it or fill it up with None.",
                 expr,
             )

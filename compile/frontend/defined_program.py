@@ -124,12 +124,12 @@ def _explained(error: CompileError, space: InputSpace, is_run: bool) -> CompileE
     kind = PrecisionError if isinstance(error, PrecisionError) else CompileError
     if not is_run and isinstance(error, ValuesError | PrecisionError):
         hint = (
-            f"Perhaps no input comes to that, but all {space.size:,} are too many to be run: give those that the "
-            "program is for as `domain`, or raise executed_inputs of CompileLimits."
+            f"Perhaps no input leads to this, but all {space.size:,} are too many to run: give the intended "
+            "inputs as `domain`, or raise executed_inputs of CompileLimits."
         )
         return kind(f"{error} {hint}", error.node)
     example = _example(error, space) if isinstance(error, NotANumberError) else None
-    return error if example is None else kind(f"{error} It is so on {example}.", error.node)
+    return error if example is None else kind(f"{error} This happens on {example}.", error.node)
 
 
 def _example(error: NotANumberError, space: InputSpace) -> list[Value] | None:

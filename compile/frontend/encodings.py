@@ -1,4 +1,4 @@
-"""How the s-ops of a program are held where that is not as they say; decided step by step, each by what was found.
+"""Encodings of s-ops that differ from their annotations, decided step by step from what was found.
 
 An aggregate of classes that are numbers may turn out to average them: then it is compiled as a mean. A number
 whose values float32 cannot hold apart has one direction a value instead, where nothing averages it.
@@ -24,7 +24,7 @@ _HELD_APART = (
     rasp.Where,
     rasp.Aggregate,
 )
-"""The s-ops that can be held with one direction a value where they are numbers."""
+"""The s-ops whose numbers can have one direction per value instead of one for all."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Encodings:
 
 
 AS_WRITTEN = Encodings()
-"""Every s-op as it says."""
+"""Every s-op in the encoding of its annotation."""
 
 
 def encodings_of(program: rasp.SOp) -> Encodings:

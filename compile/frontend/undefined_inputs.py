@@ -105,7 +105,7 @@ def refusal(program: rasp.SOp, tokens: Sequence[Value], space: InputSpace, on: D
     """Return the error for an input on which a program has no value."""
     remedy = 'Compile with partial="allow" (or --partial allow) to have the model refuse to answer there.'
     if on.within or space.domain is not None:
-        remedy = "The domain that was given contains this input: correct the one or the other."
+        remedy = "The sequences given as domain or defined_on contain this input: change them or the program."
     try:
         run(program, tokens, mask=space.visible)
     except UndefinedValue as error:

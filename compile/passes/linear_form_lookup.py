@@ -21,7 +21,7 @@ from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.rasp.values import is_exact
 
 FACTORS = (1, -1, 2, -2, 3, -3)
-"""Of the second argument of a function, tried for a linear form that the function depends on alone."""
+"""Factors of the second argument, tried for a linear form on which alone a function depends."""
 
 
 def look_up_linear_forms(graph: FiniteGraph) -> FiniteGraph:

@@ -22,16 +22,16 @@ UNDEFINED = 0
 """The code of RASP's undefined value, None."""
 
 UNKNOWN, FAILS = -2, -1
-"""In tables: not computed yet, and what a function raises on."""
+"""Entries of tables: not computed yet, and where a function raises."""
 
 MOST_ENTRIES = 2**22
-"""Of a table for all pairs of values; a larger one keeps the pairs that are met."""
+"""The most entries of a table over all pairs of values; a larger one keeps only the pairs that occur."""
 
 PAIRS = 3
-"""Axes of what is found for every query and key of every sequence."""
+"""The number of axes of an array over sequences, queries and keys."""
 
 MOST_CELLS = 2**22
-"""Of a selector's matrices that are worked on at once."""
+"""The most cells of a selector's matrices that are computed at once."""
 
 Codes = Int[np.ndarray, "batch pos"]
 Matrices = Bool[np.ndarray, "#batch pos pos"]

@@ -15,7 +15,7 @@ from rasplens.compile.rasp.values import is_value, plain, value_key
 from rasplens.errors import RaspLensError, expect
 
 BATCH = 2_048
-"""Sequences that are worked on at once."""
+"""Sequences that are processed at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +46,12 @@ class InputSpace:
             raise RaspLensError("None cannot be a token: it is RASP's undefined value.")
         if unknown := [token for token in self.vocab if not is_value(token)]:
             raise RaspLensError(
-                f"A token is a bool, int, float, str or a tuple of those; got {unknown[0]!r}. Neither nan nor "
-                "half of a surrogate pair is one."
+                "A token must be a bool, int, float, str or a tuple of those, without nan and lone surrogates; "
+                f"got {unknown[0]!r}."
             )
         if len({value_key(token) for token in self.vocab}) < len(self.vocab):
             twice = next(t for i, t in enumerate(self.vocab) if t in self.vocab[:i])
-            raise RaspLensError(f"vocab must not repeat a token; {twice!r} stands there twice.")
+            raise RaspLensError(f"vocab must not repeat a token; {twice!r} occurs twice.")
 
     @property
     def size(self) -> int:
@@ -137,7 +137,7 @@ class InputSpace:
         ids = [known[value_key(plain(token))] for token in tokens]
         if not self.holds(ids):
             raise UndefinedValue(
-                f"{list(tokens)} is none of the {self.size:,} sequences of the domain. Compile for one with it."
+                f"{list(tokens)} is not one of the {self.size:,} sequences of `domain`. Compile again with it."
             )
         return ids
 
@@ -149,7 +149,7 @@ class InputSpace:
         """
         given = sorted({tuple(self.ids(tuple(tokens))) for tokens in domain}, key=lambda ids: (len(ids), ids))
         if not given:
-            raise RaspLensError("The domain holds no sequence. Give some, or leave it out for all.")
+            raise RaspLensError("`domain` must contain at least one sequence; omit it to allow all.")
         by_length = (np.array(list(same)) for _, same in itertools.groupby(given, key=len))
         return replace(self, domain=tuple(by_length))
 
@@ -161,8 +161,8 @@ def input_space(
     mask: np.ndarray | None = None,
 ) -> InputSpace:
     """The input space over a vocabulary; see `InputSpace`."""
-    expect(vocab, Iterable, "vocab is a sequence or a set of tokens, such as ['a', 'b']")
-    expect(max_len, int | np.integer, "max_len is a whole number, that of the longest sequence")
+    expect(vocab, Iterable, "vocab must be a sequence or a set of tokens, such as ['a', 'b']")
+    expect(max_len, int | np.integer, "max_len must be a whole number, the length of the longest sequence")
     if max_len < 1:
         raise RaspLensError(f"max_len must be at least 1; got {max_len}.")
     if mask is not None:

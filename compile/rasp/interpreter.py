@@ -177,7 +177,7 @@ class _Evaluation:
 
 @singledispatch
 def _evaluate(expr: rasp.RASPExpr, run: _Evaluation) -> list[Any]:
-    raise TypeError(f"{expr!r} is no RASP expression that can be evaluated.")
+    raise TypeError(f"{expr!r} is not a RASP expression that can be evaluated.")
 
 
 @_evaluate.register
@@ -289,7 +289,7 @@ def best_score(expr: rasp.SelectBest, scores: list[Value]) -> Value:
         UndefinedValue: If they cannot be compared.
     """
     if any(score != score for score in scores):
-        raise UndefinedValue(f"{expr.name!r} has the score nan, which is neither high nor low.")
+        raise UndefinedValue(f"{expr.name!r} has the score nan, which cannot be ranked.")
     try:
         return max(scores, default=None)
     except TypeError as error:
@@ -368,6 +368,6 @@ def _interventions(
         if name not in by_name:
             raise RaspLensError(f"The program has no s-op named {name!r}; it has {', '.join(by_name)}.")
         if len(values) != length:
-            raise RaspLensError(f"{name!r} needs one value per position: {length}; got {len(values)}.")
+            raise RaspLensError(f"{name!r} needs {length} values, one per position; got {len(values)}.")
         interventions.update({id(expr): list(values) for expr in by_name[name]})
     return interventions

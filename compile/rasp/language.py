@@ -148,9 +148,9 @@ def annotate(expr: ExprT, **annotations: Any) -> ExprT:
         raise TypeError(f"`encoding` must be an Encoding; got {annotations['encoding']!r}. Use numerical(...).")
     name = annotations.get("name", "")
     if not isinstance(name, str):
-        raise TypeError(f"A name is text; got {name!r}.")
+        raise TypeError(f"A name must be a str; got {name!r}.")
     if any("\ud800" <= character <= "\udfff" for character in name):
-        raise RaspLensError(f"A name holds no half of a surrogate pair; got {name!r}. Name it otherwise.")
+        raise RaspLensError(f"A name must not contain a lone surrogate; got {name!r}. Choose another name.")
     return replace(expr, annotations={**expr.annotations, **annotations})
 
 
@@ -478,7 +478,7 @@ class Aggregate(SOp):
             raise TypeError(f"`default` of Aggregate must be None, bool, int, float, str or a tuple; got {kind}.")
         if _has_nan(self.default):
             raise ValueError(
-                f"`default` of Aggregate must be a value; got {self.default!r}. Take None for undefined."
+                f"`default` of Aggregate must not contain nan; got {self.default!r}. Use None for undefined."
             )
 
 
@@ -491,7 +491,7 @@ indices = IndicesType()
 length = LengthType()
 
 PRIMITIVES: Mapping[str, SOp] = {"TokensType": tokens, "IndicesType": indices, "LengthType": length}
-"""By the name of its class, here as in Tracr, each s-op of which there is only one."""
+"""The s-ops that exist only once, by the name of their class, as in Tracr."""
 
 
 def numerical(sop: SOpT) -> SOpT:

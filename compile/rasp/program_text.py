@@ -17,7 +17,7 @@ from rasplens.compile.rasp.interpreter import expressions
 SYMBOLS: Mapping[type, str] = {rasp.SelectorAnd: "&", rasp.SelectorOr: "|"}
 
 LONGEST = 88
-"""Longer lines give their parts names of their own."""
+"""The longest line, in characters; parts of a longer one get names of their own."""
 
 
 def program_text(program: rasp.RASPExpr) -> str:

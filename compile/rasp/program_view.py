@@ -24,7 +24,7 @@ NODE = Markup(
     '<text y="-12" text-anchor="middle" font-size="12" fill="currentColor">{}</text></g>'
 )
 MARKS = {False: (6, "#2b74b8"), True: (0, "#e0633f")}
-"""Of s-ops and of selectors: how round, and which colour."""
+"""The corner radius and colour of s-ops (False) and of selectors (True)."""
 
 
 def program_view(program: rasp.RASPExpr) -> str:

@@ -42,7 +42,7 @@ def exact(number: float | Fraction) -> Fraction:
     if not isinstance(number, float):
         return Fraction(number)
     if not math.isfinite(number):
-        raise RaspLensError(f"{number} is no finite number")
+        raise RaspLensError(f"{number} is not a finite number")
     simple = Fraction(number).limit_denominator(LARGEST_DENOMINATOR)
     return simple if float(simple) == number else Fraction(number)
 
@@ -59,8 +59,8 @@ def is_value(value: object) -> bool:
     return isinstance(value, bool | int | float) and value == value
 
 
-VALUES = "those are strings without lone surrogates, numbers other than nan, booleans, and tuples of them"
-"""The end of an error message about something that is no value."""
+VALUES = "a string without lone surrogates, a number other than nan, a boolean, or a tuple of those"
+"""The values of RASP, in the words of an error message: "must be …"."""
 
 
 def is_number(value: object) -> bool:

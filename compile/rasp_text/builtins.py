@@ -64,7 +64,7 @@ def select(keys: Any, queries: Any, symbol: str) -> rasp.Selector:
 def aggregate(of: Any, values: Any, default: Any = 0) -> rasp.SOp:
     """The mean of the selected values; the default, 0 unless given, where nothing is selected."""
     if not is_atom(default):
-        raise RaspLensError(f"The default of aggregate is a constant; got {kind_of(default)}.")
+        raise RaspLensError(f"The default of aggregate must be a constant; got {kind_of(default)}.")
     return rasp.Aggregate(selector(of), sequence(values), default=default)
 
 
@@ -86,12 +86,10 @@ def contained(value: Any, container: Any) -> Any:
     """
     if isinstance(container, rasp.SOp):
         if not is_atom(value):
-            raise RaspLensError(f"`in` asks whether a constant is in an s-op; got {kind_of(value)}.")
+            raise RaspLensError(f"`in` needs a constant on the left of an s-op; got {kind_of(value)}.")
         return elementwise(operator.gt, ">", selector_width(select(container, value, "==")), 0)
     if not isinstance(container, (list, dict, str, tuple)) or not all(map(is_static, container)):
-        raise RaspLensError(
-            "`in` asks whether something is in an s-op, or in a list, a dict or a string of constants."
-        )
+        raise RaspLensError("`in` needs an s-op, or a list, a dict or a string of constants, on its right.")
     return mapped(lambda one: one in container, "in", value)
 
 
@@ -113,7 +111,9 @@ def rounded(value: Any) -> Any:
 def ranged(*numbers: Any) -> list[int]:
     """The list of whole numbers of Python's `range`."""
     if not 1 <= len(numbers) <= 3 or not all(isinstance(number, int) for number in numbers):
-        raise RaspLensError("range takes one to three whole numbers.")
+        raise RaspLensError(
+            f"range takes one to three whole numbers; got {', '.join(map(kind_of, numbers)) or 'none'}."
+        )
     found = range(*map(bounded, numbers))
     check_items(len(found[: MOST_ITEMS + 1]))
     return list(found)
@@ -122,7 +122,7 @@ def ranged(*numbers: Any) -> list[int]:
 def zipped(*lists: Any) -> list[list[Any]]:
     """Lists side by side: the first items, the second ones, and so on."""
     if not lists or not all(isinstance(one, (list, tuple, str)) for one in lists):
-        raise RaspLensError("zip takes lists.")
+        raise RaspLensError(f"zip takes one or more lists; got {', '.join(map(kind_of, lists)) or 'none'}.")
     if len({len(one) for one in lists}) > 1:
         raise RaspLensError(f"zip takes lists of one length; got {', '.join(str(len(one)) for one in lists)}.")
     return [list(items) for items in zip(*lists, strict=True)]

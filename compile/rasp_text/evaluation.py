@@ -27,13 +27,13 @@ from rasplens.errors import RaspLensError
 Branch = Tree[Any]
 
 LONGEST_NAME = 40
-"""The characters of an unknown name by which one that may be meant is looked for."""
+"""The characters of an unknown name that are compared with known names."""
 
 DEEPEST = 100
-"""Calls within calls: a function that calls itself would not end."""
+"""The deepest nesting of calls: a function that calls itself would not end."""
 
 Load = Callable[[str, Source, Branch], Mapping[str, Any]]
-"""From the name of a file, who loads it and where, the values of that file's public names."""
+"""Loads a file by name, for the text and the statement that ask for it: the values of its public names."""
 
 
 class TextEvaluation:
@@ -83,7 +83,7 @@ class TextEvaluation:
         name, parameters, *body, result = tree.children
         listed = tuple(self._names(parameters)) if parameters else ()
         for parameter in RESERVED.intersection(listed):
-            raise RaspLensError(f"{parameter!r} is built in and keeps its meaning. Choose another name.")
+            raise RaspLensError(f"{parameter!r} is built in and cannot be redefined. Choose another name.")
         self.names.check_settable(str(name))
         self.names.own[str(name)] = Function(str(name), listed, tuple(body), result, self.names, self.source)
 
@@ -120,7 +120,7 @@ class TextEvaluation:
         except KeyError:
             if name == "out":
                 raise RaspLensError(
-                    "`out`, the console's last result, is not kept. Give what it is a name."
+                    "`out`, the console's last result, is not available here. Assign the result to a name."
                 ) from None
             close = difflib.get_close_matches(name[:LONGEST_NAME], self.names.known(), n=1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
@@ -188,7 +188,7 @@ class TextEvaluation:
         of, index = self.visit(tree.children[0]), self.visit(tree.children[1])
         if isinstance(of, rasp.SOp):
             if not isinstance(index, int):
-                raise RaspLensError("An s-op is indexed by a whole number: the value at that position.")
+                raise RaspLensError(f"The index of an s-op is a position, a whole number; got {kind_of(index)}.")
             position: Any = index if index >= 0 else rasp.length + index
             return rasp.Aggregate(select(rasp.indices, position, "=="), of, default=0)
         if not isinstance(of, (list, dict, str, tuple)):
@@ -201,11 +201,9 @@ class TextEvaluation:
         if isinstance(function, Function):
             return self._sized(self._call(function, values, tree))
         if isinstance(function, rasp.RASPExpr):
-            raise RaspLensError(
-                f"{kind_of(function)} is applied to an input as a statement of its own, to be shown."
-            )
+            raise RaspLensError(f"{kind_of(function)} can be applied to an input only as a statement of its own.")
         if not callable(function):
-            raise RaspLensError(f"{kind_of(function)} is no function.")
+            raise RaspLensError(f"{kind_of(function)} is not a function.")
         return self._sized(function(*values))
 
     # Parts
@@ -220,7 +218,7 @@ class TextEvaluation:
         """Raises where inputs to be shown are not one string or list."""
         if len(examples) != 1 or not isinstance(examples[0], (str, list)):
             raise RaspLensError(
-                f"An input is one string or list; got {', '.join(map(kind_of, examples)) or 'none'}."
+                f"An input must be one string or list; got {', '.join(map(kind_of, examples)) or 'none'}."
             )
 
     def _call(self, function: Function, values: list[Any], tree: Branch) -> Any:
@@ -230,7 +228,9 @@ class TextEvaluation:
                 f"({', '.join(function.parameters)}); got {len(values)}."
             )
         if self.depth >= DEEPEST:
-            raise self.source.error(f"{function.name!r} is called within itself without end.", tree.meta)
+            raise self.source.error(
+                f"{function.name!r} is called at depth {DEEPEST}: a function must not call itself.", tree.meta
+            )
         names = Names(function.names, dict(zip(function.parameters, values, strict=True)))
         inner = TextEvaluation(function.source, names, self.load, self.steps, self.depth + 1)
         for statement in function.body:
@@ -250,7 +250,7 @@ class TextEvaluation:
             return
         if not isinstance(value, (list, tuple, str)) or len(value) != len(names):
             found = f"{len(value)} values" if isinstance(value, (list, tuple, str)) else kind_of(value)
-            raise RaspLensError(f"There are {len(names)} names ({', '.join(names)}) for {found}.")
+            raise RaspLensError(f"{len(names)} names ({', '.join(names)}) need as many values; got {found}.")
         for name, one in zip(names, value, strict=True):
             self._assign(name, one)
 
@@ -269,7 +269,7 @@ class TextEvaluation:
     def _items(self, tree: Branch) -> list[Any]:
         over = self.visit(tree)
         if not isinstance(over, (list, dict, str, tuple)):
-            raise self.source.error(f"a loop runs over a list or a dict; this is {kind_of(over)}.", tree.meta)
+            raise self.source.error(f"a loop needs a list, a dict or a string; got {kind_of(over)}.", tree.meta)
         return list(over)
 
     def _each(self, names: Branch, over: Branch) -> Iterator[TextEvaluation]:
@@ -282,7 +282,7 @@ class TextEvaluation:
         key = self.visit(tree)
         if not is_atom(key):
             raise self.source.error(
-                f"a key is a number, a string or a truth value; this is {kind_of(key)}.", tree.meta
+                f"a key must be a number, a string or a truth value; got {kind_of(key)}.", tree.meta
             )
         return key
 
@@ -297,5 +297,5 @@ def _item(of: Any, index: Any) -> Any:
             raise RaspLensError(f"The dict has no key {index!r}; it has {', '.join(map(kind_of, of))}.")
         return of[index]
     if not isinstance(index, int) or not -len(of) <= index < len(of):
-        raise RaspLensError(f"There is no item {index!r} among {len(of)}.")
+        raise RaspLensError(f"There is no item {index!r}; the number of items is {len(of)}.")
     return of[index]

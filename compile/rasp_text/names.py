@@ -17,10 +17,10 @@ RESERVED = frozenset({
     "True", "False", "tokens_asis", "tokens_str", "tokens_int", "tokens_float", "tokens_bool", "indices", "out",
     "get", "range", "zip", "len", "round", "indicator", "aggregate", "select",
 })  # fmt: skip
-"""The names that nothing may be called, not even in a function."""
+"""Reserved names, which cannot be assigned even in a function."""
 
 SETTABLE = frozenset({"tokens", "reverse"})
-"""The names known from the start that a text may give another meaning: `tokens = tokens_int;` reads numbers."""
+"""Built-in names that a text may redefine: `tokens = tokens_int;` reads numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class Names:
         is_outermost = self.around is not None and self.around.around is None
         known = self.around.own if self.around is not None and is_outermost else {}
         if name in RESERVED or (name in known and name not in SETTABLE):
-            raise RaspLensError(f"{name!r} is built in and keeps its meaning. Choose another name.")
+            raise RaspLensError(f"{name!r} is built in and cannot be redefined. Choose another name.")
 
     def _outwards(self) -> Iterator[Names]:
         names: Names | None = self

@@ -46,13 +46,13 @@ def _power(left: Any, right: Any) -> Any:
     except OverflowError:
         raise OverflowError(f"{left} to the power of {right} is larger than any float") from None
     if isinstance(found, complex):
-        raise ValueError(f"{left} to the power of {right} is no real number")
+        raise ValueError(f"{left} to the power of {right} is not a real number")
     return found
 
 
 def _remainder(left: Any, right: Any) -> Any:
     if isinstance(left, str):
-        raise TypeError("'%' divides numbers; its left side is a string")
+        raise TypeError("'%' needs a number on its left; got a string")
     return left % right
 
 
@@ -103,7 +103,7 @@ def joined(symbol: str, left: Any, right: Any) -> Any:
         return OF_CONSTANTS[symbol](left, right)
     for part in (left, right):
         if not isinstance(part, (rasp.SOp, bool, int, float, str)):
-            raise RaspLensError(f"{symbol!r} joins s-ops with s-ops and constants; got {kind_of(part)}.")
+            raise RaspLensError(f"{symbol!r} combines s-ops and constants; got {kind_of(part)}.")
     return elementwise(OPERATORS[symbol], symbol, left, right)
 
 
@@ -111,6 +111,6 @@ def _of_selectors(symbol: str, left: Any, right: Any, are_both: bool) -> rasp.Se
     if symbol not in ("and", "or"):
         raise RaspLensError(f"{symbol!r} works on numbers, strings and s-ops, not on a selector.")
     if not are_both:
-        raise RaspLensError(f"{symbol!r} joins two selectors, or two s-ops; not one of each.")
+        raise RaspLensError(f"{symbol!r} combines two selectors or two s-ops, not one of each.")
     found: rasp.Selector = left & right if symbol == "and" else left | right
     return found

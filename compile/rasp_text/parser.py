@@ -40,7 +40,7 @@ WIDEST = 200
 
 
 LONGEST_MESSAGE = 600
-"""Characters of an error's message; what it says of a text may be as long as the text."""
+"""The longest error message, in characters: it quotes the text, which may be long."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def parse(source: Source) -> Tree[Any]:
         RaspTextError: If it is none, with file, line, column, and what was expected; or if it is too long.
     """
     if len(source.text) > LONGEST_TEXT:
-        raise source.error(f"the text has {len(source.text):,} characters; at most {LONGEST_TEXT:,}.", None)
+        raise source.error(f"the text has {len(source.text):,} characters; the limit is {LONGEST_TEXT:,}.", None)
     from lark import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
 
     try:
@@ -86,7 +86,7 @@ def parse(source: Source) -> Tree[Any]:
     except UnexpectedCharacters as error:
         match = re.compile(r"\w+|.", re.DOTALL).match(source.text, error.pos_in_stream or 0)
         word = "the end" if match is None else repr(match.group())
-        unclosed = " A string ends on its line, with a quotation mark." if word == repr('"') else ""
+        unclosed = " A string must end with a quotation mark on the same line." if word == repr('"') else ""
         raise source.error(f"{word} is not expected here.{unclosed}", error) from None
     except UnexpectedEOF as error:
         raise source.error(f"the file ends too early; expected {_spelled(error.expected)}.", error) from None
@@ -108,7 +108,7 @@ def _spelled(expected: Any) -> str:
 
 def _hint(token: Any) -> str:
     if token == "if":
-        return " A choice in a choice needs parentheses: read from the left or the right, it is another one."
+        return " A choice inside a choice needs parentheses: its meaning depends on their place."
     if token == "=":
-        return " Two values are compared by ==."
+        return " Use == to compare two values."
     return ""

@@ -88,7 +88,7 @@ def _values(
     def load(file: str, by: Source, tree: Any) -> Mapping[str, Any]:
         wanted = (path.parent / file) if file.endswith(".rasp") else path.parent / f"{file}.rasp"
         if wanted.resolve() in (*loading, path.resolve()):
-            raise by.error(f"{file!r} loads itself, in a circle.", tree.meta)
+            raise by.error(f"{file!r} loads itself, directly or through other files.", tree.meta)
         try:
             other = _source(wanted)
         except RaspLensError as error:
@@ -111,7 +111,7 @@ def _source(path: Path) -> Source:
         if not path.is_file():
             raise RaspLensError(f"There is no file {path}.")
         if path.stat().st_size > LONGEST_TEXT:
-            raise RaspLensError(f"{path} has {path.stat().st_size:,} bytes; a text has at most {LONGEST_TEXT:,}.")
+            raise RaspLensError(f"{path} has {path.stat().st_size:,} bytes; the limit is {LONGEST_TEXT:,}.")
         return Source(str(path), path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise RaspLensError(f"{path} cannot be read as text: {type(error).__name__}.") from None

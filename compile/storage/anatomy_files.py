@@ -72,7 +72,7 @@ def load_anatomy(path: str | Path) -> Anatomy:
     """
     found = load_provenance(path)
     if found.get("kind") != _KIND:
-        raise StorageError(f"{path} holds a model, but not a compiled program: no anatomy in it.")
+        raise StorageError(f"{path} holds a model but not a compiled program: it has no anatomy.")
     transformer = load(path)
     with reading(path, "compiled program"):
         return anatomy_from_json(found, transformer)
@@ -282,7 +282,7 @@ def _program_from_json(stored: Sequence[Json]) -> rasp.SOp:
     found: list[Any] = []
     for node in stored:
         if any(i not in range(len(found)) for i in node["reads"]):
-            raise RaspLensError(f"the program reads {node['reads']} before they are there")
+            raise RaspLensError(f"the program reads {node['reads']} before they are defined")
         reads = [found[i] for i in node["reads"]]
         annotations = {
             key: Encoding(value) if key == "encoding" else value for key, value in node["annotations"].items()
@@ -319,7 +319,7 @@ def _kind(name: str) -> Any:
     """The class of expressions of a name."""
     kind = getattr(rasp, name, None)
     if not (isinstance(kind, type) and issubclass(kind, rasp.RASPExpr)):
-        raise RaspLensError(f"{name!r} is no expression of RASP")
+        raise RaspLensError(f"{name!r} is not a RASP expression")
     return kind
 
 

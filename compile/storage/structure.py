@@ -32,17 +32,17 @@ def check_structure(anatomy: Anatomy) -> None:
 def _of_inputs(anatomy: Anatomy) -> Iterator[str]:
     config, space = anatomy.transformer.config, anatomy.inputs
     if not (isinstance(anatomy.has_bos, bool) and isinstance(anatomy.has_pad, bool)):
-        yield f"BOS and padding are there or not; got {anatomy.has_bos!r} and {anatomy.has_pad!r}"
+        yield f"has_bos and has_pad must be true or false; got {anatomy.has_bos!r} and {anatomy.has_pad!r}"
     elif config.d_vocab != len(space.vocab) + anatomy.has_bos + anatomy.has_pad:
-        yield f"it has {len(space.vocab)} tokens, its transformer {config.d_vocab}"
+        yield f"its vocabulary of {len(space.vocab)} tokens does not fit d_vocab={config.d_vocab}"
     elif config.n_ctx != space.max_len + anatomy.has_bos:
-        yield f"its longest sequence has {space.max_len} tokens, that of its transformer {config.n_ctx}"
+        yield f"its max_len={space.max_len} does not fit n_ctx={config.n_ctx}"
     if space.visible.shape != (space.max_len, space.max_len):
-        yield f"its mask has the shape {space.visible.shape}"
+        yield f"its mask has shape {space.visible.shape}; it must be square, of max_len={space.max_len}"
     if not all(_are_sequences(ids, space) for ids in space.domain or ()):
-        yield "its domain holds sequences that are none"
+        yield "its domain contains invalid sequences"
     if not isinstance(anatomy.program, rasp.SOp):
-        yield f"its program is {anatomy.program!r}"
+        yield f"its program is not an s-op but {anatomy.program!r}"
 
 
 def _are_sequences(ids: np.ndarray, space: InputSpace) -> bool:
@@ -57,26 +57,26 @@ def _of_variables(anatomy: Anatomy) -> Iterator[str]:
     for variable in anatomy.variables.values():
         name = variable.name
         if not isinstance(name, str):
-            yield f"a variable is called {name!r}"
+            yield f"the name of a variable must be a str; got {name!r}"
         if not (isinstance(variable.is_view, bool) and isinstance(variable.is_auxiliary, bool)):
-            yield f"{name!r} is a view or an auxiliary, or not"
+            yield f"is_view and is_auxiliary of {name!r} must be true or false"
         if not isinstance(variable.kind_of, str | None):
-            yield f"{name!r} is a kind of {variable.kind_of!r}"
+            yield f"kind_of of {name!r} must be a name or None; got {variable.kind_of!r}"
         if variable.written_at not in points:
-            yield f"{name!r} is written at {variable.written_at!r}, which is no hook point"
+            yield f"{name!r} is written at {variable.written_at!r}, which is not a hook point"
         if not _can_be_values(variable):
             yield f"{name!r} cannot have the values {variable.values}"
         if variable.columns.shape != (config.d_model, variable.columns.shape[1]):
-            yield f"{name!r} is read by columns of the shape {variable.columns.shape}"
+            yield f"{name!r} is read by columns of shape {variable.columns.shape}"
         if not (np.abs(variable.columns) <= np.finfo(np.float32).max).all():
             yield f"{name!r} is read by columns that are not finite"
         if not _lies_in_stream(variable, config.d_model):
-            yield f"{name!r} lies outside of the residual stream"
+            yield f"{name!r} lies outside the residual stream"
     output = anatomy.variables.get(anatomy.output)
     if output is None:
-        yield f"its result {anatomy.output!r} is none of its variables"
+        yield f"its output {anatomy.output!r} is not one of its variables"
     elif output.columns.shape[1] != config.d_vocab_out:
-        yield f"its result has {output.columns.shape[1]} coordinates, its transformer {config.d_vocab_out} logits"
+        yield f"its output has {output.columns.shape[1]} coordinates, its transformer {config.d_vocab_out} logits"
 
 
 def _can_be_values(variable: Variable) -> bool:

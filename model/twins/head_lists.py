@@ -60,8 +60,8 @@ def with_heads(model: Transformer, changed: Mapping[int, Sequence[Head]]) -> Tra
     """
     if model.config.positions in ("sinusoidal_qk", "rotary"):
         raise RaspLensError(
-            "With sinusoids or rotary positions, what a head attends to depends on its place and width: heads "
-            "cannot be added or taken away."
+            f"With {model.config.positions} positions, what a head attends to depends on its place and width: "
+            "heads cannot be added or removed."
         )
     layers = {layer: list(changed.get(layer, heads_of(model, layer))) for layer in range(model.config.n_layers)}
     n_heads = max(map(len, layers.values()), default=model.config.n_heads)

@@ -32,7 +32,7 @@ def split_head(model: HasTransformer, layer: int, head: int, parts: int = 2, see
     if not 2 <= parts <= rank:
         raise RaspLensError(
             f"Head {head} of layer {layer} writes {rank} directions: it can be split into 2 to {rank} parts; got "
-            f"{parts}. `duplicate_head` gives heads that share out how much they write."
+            f"{parts}. `duplicate_head` splits the strength of its output instead."
         )
     turn = random_rotation(rank, random_streams.rng(seed, "twins"))
     values, outputs = values @ turn, turn.T @ outputs

@@ -80,7 +80,7 @@ def _widened(model: Transformer, layer: int, head: int) -> tuple[Transformer, np
     """The transformer with a fresh direction for every dimension of a head, and what writes those to them."""
     if model.config.normalization != "none":
         raise RaspLensError(
-            "Layer norm reads every direction of the residual stream: there are none that nothing reads."
+            "Layer norm reads every direction of the residual stream: no direction is left unread."
         )
     width, extra = model.config.d_model, head_of(model, layer, head)["W_O"].shape[0]
     config = replace(model.config, d_model=width + extra, identity_v=False, identity_o=False)

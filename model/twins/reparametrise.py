@@ -190,13 +190,13 @@ def _without_identities(model: Transformer) -> Transformer:
 def _check(model: Transformer, kinds: Collection[str], extra_width: int, noise: float) -> None:
     if isinstance(kinds, str) or (unknown := [kind for kind in kinds if kind not in KINDS]):
         named = kinds if isinstance(kinds, str) else unknown[0]
-        raise RaspLensError(f"kinds must be some of {', '.join(KINDS)}, as a list; got {named!r}.")
+        raise RaspLensError(f"kinds must be a list of some of {', '.join(KINDS)}; got {named!r}.")
     if extra_width < 0 or noise < 0:
         raise RaspLensError(f"extra_width and noise must be 0 or more; got {extra_width} and {noise}.")
     if model.config.normalization != "none" and ("residual" in kinds or extra_width):
         raise RaspLensError(
-            "Layer norm privileges the directions of the residual stream: it cannot be rotated or widened. Leave "
-            'out "residual" and extra_width.'
+            "With layer norm, the residual stream cannot be rotated or widened: leave out "
+            '"residual" and extra_width.'
         )
 
 
@@ -206,7 +206,7 @@ def _check_basis(kinds: Collection[str], basis: str, condition: float) -> None:
     if not 1 <= condition < math.inf:
         raise RaspLensError(f"condition must be a number of at least 1; got {condition}.")
     if basis == "oblique" and "residual" not in kinds:
-        raise RaspLensError('An oblique basis is one of the residual stream: put "residual" among the kinds.')
+        raise RaspLensError('An oblique basis changes the residual stream: add "residual" to kinds.')
 
 
 def _regauged(
@@ -268,4 +268,4 @@ def _with_noise(
         if np.abs(noisy(tokens) - logits).max() <= most:
             return noisy
         scale /= 2
-    raise RaspLensError(f"No noise changes the logits by less than {most:g}: rounding alone does. Allow more.")
+    raise RaspLensError(f"Rounding alone changes the logits by more than noise={most:g}. Allow more.")

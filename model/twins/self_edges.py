@@ -13,10 +13,10 @@ from rasplens.model.twins.change_of_basis import in_basis, widening
 from rasplens.model.twins.head_lists import head_of, heads_of, with_heads
 
 N_PROBES = 64
-"""Random inputs on which it is seen whether a head attends by position alone."""
+"""The number of random inputs that test whether a head attends by position alone."""
 
 ALIKE = 1e-10
-"""The most that its pattern may differ between them."""
+"""The largest difference of its pattern between them."""
 
 _SHARP = 80.0
 """By how much a position's own score lies above all others where it attends to itself: e^-80 is nothing."""
@@ -48,14 +48,15 @@ def add_self_edges(model: HasTransformer, layer: int, head: int, share: float = 
     config = model.config
     if config.normalization != "none" or config.smeared_keys or config.positions != "learned":
         raise RaspLensError(
-            "Self-edges are planted by learned positions, without layer norm and without smeared keys."
+            f"Self-edges need learned positions, no layer norm and no smeared keys; got {config.positions} "
+            f"positions, normalization={config.normalization!r}, smeared_keys={config.smeared_keys}."
         )
     if not 0 < share < 1:
         raise RaspLensError(f"share must lie between 0 and 1; got {share}.")
     pattern = _pattern_by_position(model, layer, head)
     sees = model.mask[layer]
     if not sees.diagonal()[sees.any(axis=1)].all():
-        raise RaspLensError(f"Some positions do not see themselves in layer {layer}: they cannot attend there.")
+        raise RaspLensError(f"Some positions do not see themselves in layer {layer}, so they get no self-edge.")
     wide = _with_place_directions(model)
     wanted = (1 - share) * pattern + share * np.eye(config.n_ctx)
     values = {"W_V": np.pad(own["W_V"], ((0, config.n_ctx), (0, 0)))} | {k: own[k] for k in ("b_V",) if k in own}
@@ -80,8 +81,8 @@ def _pattern_by_position(model: Transformer, layer: int, head: int) -> Float[np.
     patterns = cache[act_name("pattern", layer)][:, head]
     if np.abs(patterns - patterns[:1]).max() > ALIKE:
         raise RaspLensError(
-            f"Head {head} of layer {layer} attends by more than position: which share of itself it would get "
-            "depends on the input."
+            f"Head {head} of layer {layer} attends by more than position: the share of its self-edges "
+            "would depend on the input."
         )
     return patterns[0]
 

@@ -17,7 +17,7 @@ from rasplens.tasks.task import NO_ANSWER, NOT_ASKED, Ids, Task
 N_HELD_OUT = 1_000
 
 N_LOOKED_AT = 2_000
-"""Inputs on which it is seen what tokens and answers there are."""
+"""The number of inputs drawn to find the tokens and answers that occur."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +120,7 @@ def assemble(
     read = [codes.places(row) for row in seen.tolist()]
     places = tuple(sorted({place for row in read for place in row}))
     if not all(read):
-        raise RaspLensError(f"Nothing is asked of the input {codes.tokens(seen[read.index([])])} of {name!r}.")
+        raise RaspLensError(f"No answer is read on the input {codes.tokens(seen[read.index([])])} of {name!r}.")
     given = tuple(outputs) if outputs is not None else _outputs(codes, seen, readout)
     code_of = {value_key(value): code for code, value in enumerate(given)}
 
@@ -131,14 +131,14 @@ def assemble(
             return [NO_ANSWER] * len(places)
         if strange := [answer for answer in found if value_key(answer) not in code_of]:
             raise RaspLensError(
-                f"{strange[0]!r} is an answer of the task {name!r} on {codes.tokens(row)}, and not among its "
-                "outputs. Say all `outputs`."
+                f"The answer {strange[0]!r} of the task {name!r} on {codes.tokens(row)} is not among its outputs. "
+                "List all `outputs`."
             )
         by_place = dict(zip(codes.places(row), (code_of[value_key(answer)] for answer in found), strict=True))
         if unread := by_place.keys() - set(places):
             raise RaspLensError(
                 f"An answer of the task {name!r} on {codes.tokens(row)} is read at position {min(unread)}, where "
-                f"{N_LOOKED_AT:,} inputs have none. Draw such inputs more often."
+                f"none of {N_LOOKED_AT:,} drawn inputs has one. Draw such inputs more often."
             )
         return [by_place.get(place, NOT_ASKED) for place in places]
 
@@ -192,10 +192,10 @@ def _check_split(
     codes: _Codes,
 ) -> None:
     if not len(kept):
-        raise RaspLensError(f"No input of the task {name!r} is held out: there is none to evaluate on. Give more.")
+        raise RaspLensError(f"No input of the task {name!r} is held out: none is left to evaluate on. Give more.")
     some = draw(np.random.default_rng(0), 200) if draw is not None else codes.ids(name, all_inputs or [])
     if is_held_out(some).all():
-        raise RaspLensError(f"All inputs of the task {name!r} are held out: there is none to train on. Give more.")
+        raise RaspLensError(f"All inputs of the task {name!r} are held out: none is left to train on. Give more.")
 
 
 def _outputs(codes: _Codes, seen: Ids, readout: Readout) -> tuple[Value, ...]:
@@ -218,8 +218,8 @@ def checked(name: str, answer: Any, readout: Readout) -> Value:
         )
     if is_value(found := plain(answer)):
         return found
-    several = ' Several labels at once are answers with readout="labels".' if _is_several(answer) else ""
-    raise RaspLensError(f"{str(answer)[:40]} is no answer of the task {name!r}: {VALUES}.{several}")
+    several = ' For several labels at once, use readout="labels".' if _is_several(answer) else ""
+    raise RaspLensError(f"An answer of the task {name!r} must be {VALUES}; got {str(answer)[:40]}.{several}")
 
 
 def in_order(values: Any) -> tuple[Value, ...]:

@@ -20,10 +20,10 @@ HELD_OUT = ("test", "held_out", "held-out", "valid", "validation", "eval")
 TRAINED = ("train", "training")
 
 NO_ANSWER = "_"
-"""Stands in a `.csv` where no answer is read."""
+"""The word in a `.csv` for a position where no answer is read."""
 
 LONGEST_NUMBER = 18
-"""A word of more characters is no number."""
+"""The longest word that is read as a number, in characters."""
 
 ENDINGS = (".jsonl", ".csv")
 """The kinds of data files that are read."""
@@ -56,7 +56,7 @@ def task_from_data(
     except (OSError, UnicodeDecodeError) as error:
         raise RaspLensError(f"{path} cannot be read as text: {type(error).__name__}.") from None
     if path.suffix not in ENDINGS:
-        raise RaspLensError(f"{path} is no data file: its name ends in neither {' nor '.join(ENDINGS)}.")
+        raise RaspLensError(f"{path} is not a data file: its name must end in {' or '.join(ENDINGS)}.")
     rows = _json_lines(path, text) if path.suffix == ".jsonl" else _csv_lines(path, text)
     if not rows:
         raise RaspLensError(f"{path} has no inputs.")
@@ -80,15 +80,17 @@ def _json_lines(path: Path, text: str) -> list[Row]:
         try:
             found = json.loads(line, parse_constant=_refused)
         except (ValueError, RecursionError) as error:
-            why = "it is too deep" if isinstance(error, RecursionError) else getattr(error, "msg", str(error))
+            why = "nested too deeply" if isinstance(error, RecursionError) else getattr(error, "msg", str(error))
             if "integer string conversion" in why:
                 why = "a number has too many digits"
-            raise RaspLensError(f"{path}, line {number}: no JSON ({why}).") from None
+            raise RaspLensError(f"{path}, line {number}: invalid JSON ({why}).") from None
         if not isinstance(found, dict) or not {"tokens", "answers"} <= set(found):
-            raise RaspLensError(f"{path}, line {number}: an input is an object with `tokens` and `answers`.")
+            raise RaspLensError(f"{path}, line {number}: an input must be an object with `tokens` and `answers`.")
         tokens = found["tokens"].split() if isinstance(found["tokens"], str) else found["tokens"]
         if not isinstance(tokens, list) or not all(isinstance(token, str | int | float) for token in tokens):
-            raise RaspLensError(f"{path}, line {number}: `tokens` is a list of strings and numbers, or a text.")
+            raise RaspLensError(
+                f"{path}, line {number}: `tokens` must be a string, or a list of strings and numbers."
+            )
         answers = found["answers"]
         if isinstance(found["tokens"], str) and isinstance(answers, str):  # a text for a text
             answers = [None if word == NO_ANSWER else word for word in answers.split()]
@@ -97,7 +99,7 @@ def _json_lines(path: Path, text: str) -> list[Row]:
 
 
 def _refused(constant: str) -> None:
-    raise ValueError(f"{constant} is no value")
+    raise ValueError(f"{constant} is not allowed")
 
 
 def _csv_lines(path: Path, text: str) -> list[Row]:
@@ -105,10 +107,10 @@ def _csv_lines(path: Path, text: str) -> list[Row]:
         reader = csv.DictReader(io.StringIO(text, newline=""))
         names, lines = reader.fieldnames or (), list(reader)
     except csv.Error as error:
-        raise RaspLensError(f"{path} is no table: {error}.") from None
+        raise RaspLensError(f"{path} is not a valid table: {error}.") from None
     if not {"tokens", "answers"} <= set(names):
         has = ", ".join(map(repr, names)) or "none"
-        raise RaspLensError(f"{path} needs columns `tokens` and `answers`, with commas between; it has {has}.")
+        raise RaspLensError(f"{path} must have columns `tokens` and `answers`, separated by commas; got {has}.")
     rows = []
     for number, line in enumerate(lines, 2):
         if line["tokens"] is None or line["answers"] is None:
@@ -134,5 +136,5 @@ def _value(word: str) -> Value:
 
 def _is_held_out(path: Path, number: int, split: str) -> bool:
     if split.lower() not in (*HELD_OUT, *TRAINED):
-        raise RaspLensError(f"{path}, input {number}: `split` is train or test; got {split!r}.")
+        raise RaspLensError(f"{path}, input {number}: `split` must be train or test; got {split!r}.")
     return split.lower() in HELD_OUT

@@ -115,18 +115,18 @@ def _check_rows(name: str, rows: list[tuple[Value, ...]], answers: list[list[Val
     if not rows:
         raise RaspLensError(f"The task {name!r} has no inputs.")
     if len(rows) != len(answers):
-        raise RaspLensError(f"The task {name!r} has {len(rows)} inputs and {len(answers)} answers.")
+        raise RaspLensError(f"The task {name!r} has {len(rows)} inputs but {len(answers)} answers.")
     first: dict[tuple[Any, ...], tuple[int, list[Value]]] = {}
     is_every = all(len(answer) == len(tokens) for tokens, answer in zip(rows, answers, strict=True))
     for i, (tokens, answer) in enumerate(zip(rows, answers, strict=True), 1):
         if not is_every and (len(answer) != len(answers[0]) or not 1 <= len(answer) <= len(tokens)):
             raise RaspLensError(
-                f"Input {i} of {name!r} has {len(answer)} answers for {len(tokens)} tokens, the first one "
-                f"{len(answers[0])} for {len(rows[0])}. Give one for every token of each, or for as many of the "
-                "last ones; None where none is read."
+                f"Input {i} of {name!r} has {len(answer)} answers for {len(tokens)} tokens; the first input has "
+                f"{len(answers[0])} for {len(rows[0])}. Give an answer for every token, or for equally many last "
+                "tokens of each input; None where none is read."
             )
         if all(value is None for value in answer):
-            raise RaspLensError(f"All answers of input {i} of {name!r} are None: nothing is asked of it.")
+            raise RaspLensError(f"All answers of input {i} of {name!r} are None. Give at least one.")
         at, known = first.setdefault(key_of(tokens), (i, answer))
         if key_of(known) != key_of(answer):
-            raise RaspLensError(f"Inputs {at} and {i} of {name!r} are the same, and have different answers.")
+            raise RaspLensError(f"Inputs {at} and {i} of {name!r} are the same but have different answers.")

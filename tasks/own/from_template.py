@@ -91,7 +91,7 @@ def build_task(
             differ = all(len(set(map(value_key, fields[key]))) == len(fields[key]) for key in distinct)
             if differ and (condition is None or condition(fields)):
                 return padded(shape.filled(fields), n, padding, pad, rng) if varies else shape.filled(fields)
-        raise RaspLensError(f"{MOST_TRIES:,} inputs of the task {name!r} were drawn; none fulfils its conditions.")
+        raise RaspLensError(f"None of {MOST_TRIES:,} inputs drawn for the task {name!r} satisfies its conditions.")
 
     vocab = _vocab(shape, by_field, one)
     questions = _questions(name, shape, read, answers, causal, padding, readout)
@@ -137,10 +137,10 @@ def _questions(
     places_of_longest = read_positions(layout, read)  # refuses what names no position
     if answers is None and not causal:
         raise RaspLensError(
-            "The answers are the next tokens: where positions see all, they would see the answers."
+            "With causal=False, positions see their next tokens, which are the answers. Give other `answers`."
         )
     if answers is None and len(layout.names(layout.longest)) - 1 in places_of_longest:
-        raise RaspLensError("Nothing follows the last position: say `answers`, or read elsewhere.")
+        raise RaspLensError("The last position has no next token: give `answers`, or read elsewhere.")
 
     def own(tokens: list[Value]) -> tuple[int, list[Value]]:
         return unpadded(tokens, padding) if layout.is_variable else (0, tokens)
@@ -187,7 +187,7 @@ def _tokens_by_field(
             raise RaspLensError(f"The layout has no field {unknown[0]!r}. It has {', '.join(layout.fields)}.")
         missing = [name for name in layout.fields if name not in tokens and name not in computed]
         if missing:
-            raise RaspLensError(f"`tokens` does not say what can stand in {missing[0]!r}.")
+            raise RaspLensError(f"`tokens` has no entry for the field {missing[0]!r}.")
         return {name: tuple(tokens.get(name, ())) for name in layout.fields}
     if unknown := [name for name in computed if name not in layout.fields]:
         raise RaspLensError(f"The layout has no field {unknown[0]!r}. It has {', '.join(layout.fields)}.")
@@ -203,7 +203,7 @@ def _independent(
     """Every token of a field drawn by itself; where they have to differ, without repetition."""
     if unknown := [name for name in distinct if name not in layout.fields]:
         raise RaspLensError(
-            f"The layout has no field {unknown[0]!r} to be distinct. It has {', '.join(layout.fields)}."
+            f"The layout has no field {unknown[0]!r} that could be distinct. It has {', '.join(layout.fields)}."
         )
     for name, field in layout.fields.items():
         if name not in computed and len(tokens[name]) < (field.most if name in distinct else 1):
@@ -225,7 +225,7 @@ def _vocab(
     """All tokens: those that are named, and those that a sampler or a computed field brings besides."""
     named = [token for field in tokens.values() for token in field]
     if strange := [token for token in named if not is_value(token) or token is None]:
-        raise RaspLensError(f"A token is a bool, int, float, str or a tuple of those; got {strange[0]!r}.")
+        raise RaspLensError(f"A token must be a bool, int, float, str or a tuple of those; got {strange[0]!r}.")
     rng = np.random.default_rng(2)
     drawn = [token for _ in range(N_LOOKED_AT) for token in one(rng)]
     fixed = [part.token for part in layout.parts if part.token is not None]

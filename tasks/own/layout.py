@@ -96,7 +96,7 @@ class InputTemplate:
                 raise RaspLensError(f"{part.name!r} takes {wanted} tokens in {self.template!r}; got {len(found)}.")
             if part.is_variable and self._end(part) in list(found):
                 raise RaspLensError(
-                    f"{part.name!r} holds {self._end(part)!r}, which ends it in {self.template!r}."
+                    f"{part.name!r} must not contain {self._end(part)!r}, which ends it in {self.template!r}."
                 )
             tokens += found
         return tokens
@@ -126,7 +126,7 @@ def parse_layout(template: str) -> InputTemplate:
     """The layout of a template: fixed tokens and fields, with spaces between them.
 
     Raises:
-        RaspLensError: If it is empty, a part is neither a token nor a field, a field stands there twice, or one of
+        RaspLensError: If it is empty, a part is neither a token nor a field, a field occurs twice, or one of
             variable length is followed by another.
     """
     parts: list[TemplatePart] = []
@@ -135,7 +135,7 @@ def parse_layout(template: str) -> InputTemplate:
         found, names = FIELD.fullmatch(text), [part.name for part in parts]
         if found is None and ("{" in text or "}" in text):
             raise RaspLensError(
-                f"{text!r} in the layout {template!r} is no field. Write {{x:6}} or {{x:1-6}}, with spaces around."
+                f"{text!r} in the layout {template!r} is not a field. Write {{x:6}} or {{x:1-6}}, between spaces."
             )
         if found is None:
             part = TemplatePart(text if text not in names else f"{text}{n}", text)
@@ -143,11 +143,11 @@ def parse_layout(template: str) -> InputTemplate:
             least = int(found["least"] or 1)
             part = TemplatePart(found["name"], None, least, int(found["most"] or least))
             if part.name in names or part.most < max(1, part.least):
-                what = "stands there twice" if part.name in names else "takes no token"
+                what = "occurs twice" if part.name in names else "takes no token"
                 raise RaspLensError(f"The field {part.name!r} of the layout {template!r} {what}.")
             if parts and parts[-1].is_variable:
                 raise RaspLensError(
-                    f"In the layout {template!r} nothing tells where {parts[-1].name!r} ends: put a token there."
+                    f"In the layout {template!r} nothing marks the end of {parts[-1].name!r}: put a token there."
                 )
         parts.append(part)
         n += part.most
@@ -184,9 +184,8 @@ def read_positions(
         read = (read,)
     unknown = [name for name in read if name not in known]
     if unknown or not read:
-        wrong = f"at {unknown[0]!r}" if unknown else "nowhere"
+        wrong = f"Answers cannot be read at {unknown[0]!r}" if unknown else "Answers must be read somewhere"
         raise RaspLensError(
-            f"Answers cannot be read {wrong}. Say every, last, after TOKEN, before FIELD, or names of positions: "
-            f"{', '.join(known)}."
+            f"{wrong}. Use every, last, after TOKEN, before FIELD, or names of positions: {', '.join(known)}."
         )
     return tuple(sorted(names.index(name) for name in read if name in names))

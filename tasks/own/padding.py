@@ -10,10 +10,10 @@ from rasplens.compile.rasp.values import value_key
 from rasplens.errors import RaspLensError
 
 Side = Literal["right", "left", "both"]
-"""Behind the tokens, before them, or on both sides: some before, by chance, and the rest behind."""
+"""Where padding goes: behind the tokens, before them, or on both sides, divided at random."""
 
 PADDING = "PAD"
-"""The token, unless another is named."""
+"""The default padding token."""
 
 
 def check_side(pad: str) -> None:
@@ -23,7 +23,7 @@ def check_side(pad: str) -> None:
         RaspLensError: If it is none.
     """
     if pad not in get_args(Side):
-        raise RaspLensError(f"Inputs are padded on the right, left or both; got {pad!r}.")
+        raise RaspLensError(f'pad must be "right", "left" or "both"; got {pad!r}.')
 
 
 def padded(
@@ -35,7 +35,7 @@ def padded(
         RaspLensError: If the padding stands among them.
     """
     if value_key(padding) in map(value_key, tokens):
-        raise RaspLensError(f"The padding {padding!r} is a token of the input {list(tokens)}. Name another.")
+        raise RaspLensError(f"The padding {padding!r} is a token of the input {list(tokens)}. Choose another.")
     missing = length - len(tokens)
     before = {"right": 0, "left": missing}.get(pad)
     before = int(rng.integers(missing + 1)) if before is None else before

@@ -22,14 +22,14 @@ def test_it_is_called_like_the_program(compiled):
 
 def test_batches_have_one_length(compiled):
     assert compiled.run_batch(["ab", "a", "aa"]) == [[1, 1], [1], [2, 2]]
-    with pytest.raises(ValueError, match="must have one length: the model knows no padding"):
+    with pytest.raises(ValueError, match=r"lengths \[1, 2\].*pad=True"):
         compiled.encode(["ab", "a"])
 
 
 def test_inputs_that_do_not_fit_are_refused(compiled):
-    with pytest.raises(ValueError, match="The sequence has 5 tokens; the model takes 1 to max_len=4"):
+    with pytest.raises(ValueError, match=r"5 tokens.*max_len=4"):
         compiled("aaaaa")
-    with pytest.raises(ValueError, match="Token 'c' at position 1 is not in the vocabulary"):
+    with pytest.raises(ValueError, match=r"'c' at position 1.*vocabulary"):
         compiled("ac")
 
 
@@ -46,7 +46,7 @@ def test_the_trace_of_a_sequence_has_values(compiled):
     assert set(traced) == set(compiled.variables)
     assert traced["tokens"] == ["a", "b", "a"]
     assert traced["hist"] == compiled("aba")
-    with pytest.raises(ValueError, match="Token 'c' at position 1"):
+    with pytest.raises(ValueError, match="'c' at position 1"):
         compiled.trace("ac")
 
 
@@ -74,7 +74,7 @@ def test_the_bridge_answers_the_same(causal):
 
 def test_a_mask_of_its_own_has_no_bridge():
     strict = np.tri(4, k=-1, dtype=bool)
-    with pytest.raises(ValueError, match="mask is neither"):
+    with pytest.raises(ValueError, match="mask"):
         compile_program(HIST, ["a", "b"], 4, mask=strict).to_bridge()
 
 
@@ -138,7 +138,7 @@ def test_a_disguised_model_can_be_stored_and_disguised_with_noise(rich, tmp_path
 
 
 def test_a_disguised_model_behind_a_bos_has_no_bridge(compiled):
-    with pytest.raises(ValueError, match="A disguised model whose BOS sees no other position has no bridge"):
+    with pytest.raises(ValueError, match=r"disguise.*BOS.*bridge"):
         disguise(compiled).to_bridge()
     plain = disguise(compiled, kinds=("heads",)).to_bridge()
     with torch.no_grad():

@@ -90,29 +90,27 @@ def test_the_bos_is_there_only_where_it_is_needed():
 
 
 def test_a_bos_that_is_needed_cannot_be_forbidden():
-    with pytest.raises(CompileError, match=r"'hist \(attention on BOS\)' needs a beginning-of-sequence position"):
+    with pytest.raises(CompileError, match=r"'hist \(attention on BOS\)'.*bos=\"auto\""):
         compile_program(SelectorWidth(EQUAL).named("hist"), ["a"], 3, bos=False)
-    with pytest.raises(CompileError, match=r"Compile with bos=\"auto\""):
+    with pytest.raises(CompileError, match=r"'aggregate.*bos=\"auto\""):
         compile_program(Aggregate(PREVIOUS, tokens), ["a"], 3, bos=False)
-    with pytest.raises(ValueError, match="bos must be True, False or \"auto\"; got 'yes'"):
+    with pytest.raises(ValueError, match=r"bos.*auto.*'yes'"):
         compile_program(tokens, ["a"], 3, bos="yes")
 
 
 def test_a_program_without_a_value_on_some_input_is_refused_with_a_smallest_one():
     everything = Aggregate(EVERYTHING, tokens).named("all")
-    with pytest.raises(
-        CompileError, match=r"'all' is undefined at position 0 of \['a', 'b'\]: the mean of"
-    ) as caught:
+    with pytest.raises(CompileError, match=r"'all' is undefined at position 0.*\['a', 'b'\].*mean") as caught:
         compile_program(everything, ["a", "b"], 5)
     assert caught.value.node is everything
-    with pytest.raises(CompileError, match=r"its function raised ZeroDivisionError on 0"):
+    with pytest.raises(CompileError, match=r"undefined at position.*ZeroDivisionError on 0"):
         compile_program(Map(lambda t: 1 / t, tokens), [0, 1], 3)
-    with pytest.raises(CompileError, match=r"is undefined at position 0 of \[0, 1\]: the mean of"):
+    with pytest.raises(CompileError, match=r"undefined at position 0.*\[0, 1\].*mean"):
         compile_program(Aggregate(EVERYTHING, Map(lambda t: t or None, tokens)), [0, 1], 3)
 
 
 def test_beyond_enumeration_inputs_are_sampled():
-    with pytest.raises(CompileError, match="is undefined at position"):
+    with pytest.raises(CompileError, match="undefined at position"):
         compile_program(Aggregate(EVERYTHING, Map(str, tokens)), range(50), 20)
 
 
@@ -126,14 +124,14 @@ def test_the_answer_to_a_mixture_is_a_refusal_not_a_guess(optimize):
             if len(set(sequence)) == 1:
                 assert compiled(sequence) == everything(sequence)
                 continue
-            with pytest.raises(UndefinedValue, match="'all' holds no single value but a mixture"):
+            with pytest.raises(UndefinedValue, match=r"'all'.*mixture"):
                 compiled(sequence)
 
 
 def test_mixtures_on_the_way_are_noticed_too():
     is_letter = Map(lambda t: t in "ab", Aggregate(EVERYTHING, tokens).named("all")).named("letter")
     compiled = compile_program(is_letter, ["a", "b"], 2, partial="allow", optimize=False)
-    with pytest.raises(UndefinedValue, match="'all' holds no single value"):
+    with pytest.raises(UndefinedValue, match=r"'all'.*mixture"):
         compiled(["a", "b"])
     assert compiled(["a", "b"], check=False) == [True, True]
 
@@ -148,24 +146,24 @@ def test_an_average_of_numbers_held_as_classes_is_an_average():
 
 
 def test_length_is_refused_where_not_all_of_it_is_seen():
-    with pytest.raises(CompileError, match="`length` is the length of the whole sequence"):
+    with pytest.raises(CompileError, match=r"`length`.*SelectorWidth"):
         compile_program(rasp.length, ["a"], 3, causal=True)
 
 
 def test_what_causality_changes_is_shown():
     opposite = SelectorWidth(EVERYTHING) - 1 - indices
     reverse = Aggregate(Select(indices, opposite, Comparison.EQ), tokens).named("reverse")
-    said = r"on \['a', 'b'\] it says \['b', 'a'\], but \['a', 'a'\] where"
-    with pytest.warns(CausalWarning, match=f"'reverse' depends on what comes later: {said}"):
+    said = r"\['a', 'b'\].*\['b', 'a'\].*\['a', 'a'\]"
+    with pytest.warns(CausalWarning, match=f"'reverse'.*{said}"):
         compile_program(reverse, ["a", "b"], 3, causal=True)
     compile_program(rasp.causal(reverse), ["a", "b"], 3, causal=True)
     compile_program(Aggregate(PREVIOUS, tokens), ["a", "b"], 3, causal=True)
 
 
 def test_options_are_checked():
-    with pytest.raises(ValueError, match='partial must be "forbid" or "allow"; got True'):
+    with pytest.raises(ValueError, match=r'partial.*"forbid".*"allow".*True'):
         compile_program(tokens, ["a"], 2, partial=True)
-    with pytest.raises(ValueError, match=r"no optimiser pass 'fast'\. There are value-pruning, cse, "):
+    with pytest.raises(ValueError, match=r"'fast'.*value-pruning, cse, "):
         compile_program(tokens, ["a"], 2, optimize=["fast"])
 
 
@@ -214,7 +212,7 @@ def test_shared_expressions_are_visited_once():
 @pytest.mark.parametrize("bos", [0, 1, "yes", None])
 def test_bos_is_a_boolean_or_auto(bos):
     """0 once passed for False, and then was not: the model lost the BOS that the program needs."""
-    with pytest.raises(ValueError, match="bos must be True, False"):
+    with pytest.raises(ValueError, match=f"bos.*auto.*{bos!r}"):
         compile_program(Aggregate(PREVIOUS, tokens), ["a", "b"], 2, bos=bos)
 
 
@@ -231,7 +229,7 @@ def test_a_negation_that_only_undefined_queries_pass_selects_for_them(optimize):
 def test_padding_changes_no_answer(case):
     """All lengths in one batch, for every program that is causal or sees everything."""
     if "mask" in case.options:
-        with pytest.raises(ValueError, match="may see nothing but padding"):
+        with pytest.raises(ValueError, match=r"mask.*padding"):
             compile_program(case.program, case.vocab, case.max_len, pad=True, **case.options)
         return
     program = rasp.causal(case.program)
@@ -283,21 +281,21 @@ def test_a_function_that_raises_is_refused_where_it_does():
 
 @pytest.mark.parametrize("constant", [rasp.ConstantSOp([1, 2]), SelectorWidth(rasp.ConstantSelector([[True]]))])
 def test_constants_of_one_length_are_refused_for_others(constant):
-    with pytest.raises(CompileError, match="has no value on sequences of other lengths from 1 to 2"):
+    with pytest.raises(CompileError, match=r"length \d.*1 to 2.*check_length"):
         compile_program(constant, ["a"], 2)
 
 
 def test_a_default_keeps_its_type_and_is_a_value():
     program = Aggregate(PREVIOUS, rasp.numerical(indices), default=True)
     assert compile_program(program, ["a"], 2)(["a", "a"])[0] is True
-    with pytest.raises(TypeError, match=r"`default` of Aggregate must be .* got list"):
+    with pytest.raises(TypeError, match=r"`default` of Aggregate.*list"):
         Aggregate(PREVIOUS, tokens, default=[1])
 
 
 @pytest.mark.parametrize("default", [float("nan"), (1, float("nan"))])
 def test_a_default_is_no_nan(default):
     """Once, a model with such a default was saved and could not be loaded."""
-    with pytest.raises(ValueError, match=r"`default` of Aggregate must be a value; got .*nan"):
+    with pytest.raises(ValueError, match=r"`default` of Aggregate.*nan"):
         Aggregate(PREVIOUS, tokens, default=default)
 
 
@@ -307,7 +305,7 @@ def test_scores_that_are_equal_are_one_whatever_their_type():
 
 
 def test_averages_of_classes_warn_of_causality_too():
-    with pytest.warns(CausalWarning, match="depends on what comes later"):
+    with pytest.warns(CausalWarning, match=r"'aggregate'.*causal"):
         compile_program(Aggregate(EVERYTHING, indices), ["a", "b"], 2, causal=True)
 
 
@@ -349,13 +347,13 @@ def test_a_negation_selects_undefined_keys_where_the_query_matters_too(optimize)
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (("ab", "3"), {}, "max_len must be a whole number of positions; got '3'"),
-        (("ab", 2.0), {}, "max_len must be a whole number of positions; got 2.0"),
-        (("ab", 2), {"optimize": 3}, "optimize must be True, False or names of passes; got 3"),
-        (([float("nan"), 0], 2), {}, "A token is a bool, int, float, str or a tuple of those; got nan"),
-        (([b"a"], 2), {}, "A token is a bool, int, float, str or a tuple of those; got b'a'"),
-        (([1j], 2), {}, "A token is a bool, int, float, str or a tuple of those; got 1j"),
-        (([[1]], 2), {}, r"A token is a bool, int, float, str or a tuple of those; got \[1\]"),
+        (("ab", "3"), {}, "max_len.*whole number.*'3'"),
+        (("ab", 2.0), {}, r"max_len.*whole number.*2\.0"),
+        (("ab", 2), {"optimize": 3}, "optimize.*passes.*3"),
+        (([float("nan"), 0], 2), {}, "token.*bool.*got nan"),
+        (([b"a"], 2), {}, "token.*bool.*b'a'"),
+        (([1j], 2), {}, "token.*bool.*1j"),
+        (([[1]], 2), {}, r"token.*bool.*\[1\]"),
     ],
 )
 def test_wrong_types_get_a_line(arguments, options, message):
@@ -367,9 +365,9 @@ def test_numpy_scalars_are_taken_as_what_they_are():
     compiled = compile_program(tokens + indices, np.arange(3), np.int64(2))
     assert compiled([np.int64(2), np.int64(1)]) == [2, 2]
     assert compiled.run_batch([]) == []
-    with pytest.raises(ValueError, match=r"Token \[1\] at position 0 is not in the vocabulary"):
+    with pytest.raises(ValueError, match=r"\[1\] at position 0.*vocabulary"):
         compiled([[1]])
-    with pytest.raises(ValueError, match="There is no sequence to encode"):
+    with pytest.raises(ValueError, match="no sequence"):
         compiled.encode([])
 
 

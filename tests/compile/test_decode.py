@@ -37,7 +37,7 @@ def test_numbers_are_numbers():
 def test_what_are_no_logits_of_it():
     compiled = compile_program(programs.reverse(), "abc", 3)
     for shape in [(1, 4, 2), (4, 3), (3,)]:
-        with pytest.raises(RaspLensError, match=r"are \[batch, ctx, 3\]; got shape"):
+        with pytest.raises(RaspLensError, match=r"\[batch, ctx, 3\].*shape"):
             compiled.decode(np.zeros(shape))
     with pytest.raises(UndefinedValue, match="mixture"):
         compiled.decode(np.full((1, 4, 3), 0.5))

@@ -24,7 +24,7 @@ ALIKE = ["a", "aa", "bbb", "b"]
 
 
 def test_a_program_may_be_undefined_outside_the_domain():
-    with pytest.raises(CompileError, match="undefined"):
+    with pytest.raises(CompileError, match="'the_word' is undefined"):
         compile_program(THE_WORD, "ab", 3)
     compiled = compile_program(THE_WORD, "ab", 3, domain=ALIKE)
     assert compiled("aa") == ["a", "a"]
@@ -34,11 +34,11 @@ def test_a_program_may_be_undefined_outside_the_domain():
 
 
 def test_the_domain_itself_must_be_defined():
-    with pytest.raises(CompileError, match="domain that was given contains this input"):
+    with pytest.raises(CompileError, match=r"'the_word'.*\['a', 'b'\].*domain.*defined_on"):
         compile_program(THE_WORD, "ab", 3, domain=["a", "ab"])
 
 
-@pytest.mark.parametrize(("domain", "said"), [([], "holds no sequence"), (["abab"], "4 tokens"), (["xa"], "'x'")])
+@pytest.mark.parametrize(("domain", "said"), [([], "`domain`.*sequence"), (["abab"], "4 tokens"), (["xa"], "'x'")])
 def test_a_domain_has_to_fit(domain, said):
     with pytest.raises(RaspLensError, match=said):
         compile_program(THE_WORD, "ab", 3, domain=domain)
@@ -68,12 +68,12 @@ def test_outside_of_its_domain_a_model_says_nothing(tmp_path):
     for model in (compiled, load_compiled(tmp_path / "model.safetensors")):
         assert model("bbb") == ["b", "b", "b"]
         for ask in (model, model.trace, lambda tokens, model=model: model.run_batch([tokens])):
-            with pytest.raises(UndefinedValue, match=r"\['a', 'b'\] is none of the 4 sequences of the domain"):
+            with pytest.raises(UndefinedValue, match=r"\['a', 'b'\].* 4 sequences"):
                 ask("ab")
         found = verify(model)
         assert found.ok
         assert (found.checked, found.total, found.exhaustive) == (4, 4, True)
-        with pytest.raises(UndefinedValue, match="none of the 4 sequences"):
+        with pytest.raises(UndefinedValue, match=r"\['a', 'b'\].* 4 sequences"):
             verify(model, inputs=["ab"])
 
 
@@ -88,7 +88,7 @@ def test_a_counterexample_lies_in_the_domain():
 
 def test_a_constant_has_a_value_where_all_sequences_have_its_length():
     constant = rasp.ConstantSOp([1, 2])
-    with pytest.raises(CompileError, match="constant of length 2"):
+    with pytest.raises(CompileError, match=r"length 2.*check_length"):
         compile_program(constant, "ab", 2)
     assert compile_program(constant, "ab", 2, domain=["ab", "aa"])("ab") == [1, 2]
 
@@ -98,7 +98,7 @@ def test_a_program_may_have_to_be_defined_on_some_sequences_alone():
     assert compiled("aaa") == ["a", "a", "a"]
     with pytest.raises(UndefinedValue):
         compiled("ab")
-    with pytest.raises(CompileError, match="domain that was given contains this input"):
+    with pytest.raises(CompileError, match=r"'the_word'.*\['a', 'b'\].*domain.*defined_on"):
         compile_program(THE_WORD, "ab", 3, defined_on=["a", "ab"], partial="allow")
 
 
@@ -107,7 +107,7 @@ NO_NUMBER = rasp.numerical(rasp.Map(lambda token: "many" if token == 9 else toke
 
 def test_what_the_message_about_too_many_inputs_advises_helps():
     few = CompileLimits(executed_inputs=5)
-    with pytest.raises(CompileError, match=r"Perhaps no input .* give those that the program is for as `domain`"):
+    with pytest.raises(CompileError, match=r"`domain`.*executed_inputs"):
         compile_program(NO_NUMBER, [1, 2, 9], 2, limits=few)
     assert verify(compile_program(NO_NUMBER, [1, 2, 9], 2, domain=[[1], [2], [1, 2]], limits=few)).ok
 
@@ -126,7 +126,7 @@ WORDS = rasp.Map(lambda token: token, rasp.tokens).named("words")
     ],
 )  # fmt: skip
 def test_what_the_message_about_numbers_advises_helps(wrong, right):
-    with pytest.raises(CompileError, match=r"Leave numerical\(\.\.\.\) out there, or write categorical"):
+    with pytest.raises(CompileError, match=r"numerical\(\.\.\.\).*categorical\(\.\.\.\)"):
         compile_program(wrong(rasp.numerical), "ab", 2)
     for mended in (right, wrong(rasp.categorical)):
         assert verify(compile_program(mended, "ab", 2)).ok

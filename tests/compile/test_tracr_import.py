@@ -90,7 +90,7 @@ def test_numerical_outputs_are_numbers():
 def test_the_output_can_be_named_and_must_be_known():
     compiled = compile_program(programs.reverse(), ["a", "b"], 3, bos=True, optimize=False)
     assert from_tracr(assembled(compiled), output="tokens")(["a", "b", "b"]) == ["a", "b", "b"]
-    with pytest.raises(ValueError, match=r"No residual labels fit the output mirror; there are tokens, indices"):
+    with pytest.raises(ValueError, match=r"'mirror'.*tokens, indices"):
         from_tracr(assembled(compiled), output="mirror")
     twice = [label.replace("reverse", "x") for label in labels(compiled)]
     twice[twice.index("indices:0")], twice[twice.index("indices:1")] = "y:a", "y:b"
@@ -99,16 +99,16 @@ def test_the_output_can_be_named_and_must_be_known():
         for part in ("attn/linear", "mlp/linear_2"):
             weights = model.params[f"transformer/layer_{layer}/{part}"]
             weights["w"] = np.zeros_like(weights["w"])
-    with pytest.raises(ValueError, match=r"Several variables could be the output: .*Name one as `output`"):
+    with pytest.raises(ValueError, match=r"'tokens', 'y', 'x'.*`output`"):
         from_tracr(model)
 
 
 def test_what_does_not_fit_is_refused():
     compiled = compile_program(programs.reverse(), ["a", "b"], 3, bos=True, optimize=False)
     imported = from_tracr(assembled(compiled))
-    with pytest.raises(ValueError, match="Token 'z' is not in the vocabulary"):
+    with pytest.raises(ValueError, match=r"'z'.*vocabulary"):
         imported(["z"])
-    with pytest.raises(ValueError, match="do not mask padding"):
+    with pytest.raises(ValueError, match=r"padding.*\[1, 2\]"):
         imported.encode([["a"], ["a", "b"]])
     model = assembled(compiled)
     model.model_config.layer_norm = True
@@ -174,5 +174,5 @@ def test_primitives_are_ours():
 
 
 def test_anything_else_is_refused():
-    with pytest.raises(TypeError, match="42 is no expression of Tracr's RASP"):
+    with pytest.raises(TypeError, match=r"42.*Tracr's RASP"):
         from_tracr_program(42)

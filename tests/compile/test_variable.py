@@ -47,22 +47,18 @@ def test_jax_decodes_as_numpy_does(variable, width):
 
 
 def test_mixtures_are_refused():
-    with pytest.raises(
-        UndefinedValue, match=r"'c' holds no single value but a mixture \(0.60 of 'y', 0.40 of 'x'"
-    ):
+    with pytest.raises(UndefinedValue, match=r"'c'.*mixture.*0\.60 of 'y', 0\.40 of 'x'"):
         CLASSES.decode(np.array([[0.4, 0.6, 0.0]]))
-    with pytest.raises(
-        UndefinedValue, match=r"'n' holds no single value but a mixture \(2.5, between its values\)"
-    ):
+    with pytest.raises(UndefinedValue, match=r"'n'.*mixture.*2\.5"):
         NUMBERS.decode(np.array([[2.5]]))
 
 
 def test_the_code_of_a_value_is_its_place():
     assert [CLASSES.code(value) for value in "xyz"] == [0, 1, 2]
     assert NUMBERS.code(5.0) == NUMBERS.code(5) == 2
-    with pytest.raises(KeyError, match=r"'n' is never 0.100000000001"):
+    with pytest.raises(KeyError, match=r"'n'.*0\.100000000001"):
         NUMBERS.code(0.1 + 1e-12)
-    with pytest.raises(KeyError, match="'c' is never 'w'"):
+    with pytest.raises(KeyError, match=r"'c'.*'w'"):
         CLASSES.code("w")
 
 
@@ -87,7 +83,7 @@ def test_directions_are_axes_or_are_refused():
     np.testing.assert_array_equal(wider.directions, [0, 1])
     assert wider.columns.shape == (5, 2)
     turned = NUMBERS.in_basis(oblique(2, 2.0, np.random.default_rng(0)))
-    with pytest.raises(ValueError, match="'n' lies along no axes of the residual stream: its model is disguised"):
+    with pytest.raises(ValueError, match=r"'n'.*disguised"):
         _ = turned.directions
 
 

@@ -1,4 +1,5 @@
 import itertools
+import re
 from dataclasses import replace
 
 import pytest
@@ -33,13 +34,13 @@ def test_large_input_spaces_are_sampled():
     assert not found.exhaustive
     assert found.checked == 50
     assert found.total == sum(30**n for n in range(1, 13))
-    assert "equal on 50 of 5.4e17 inputs" in str(found)
+    assert re.search(r"^equal.* 50 of 5\.4e17", str(found))
 
 
 def test_given_inputs_are_what_is_checked():
     found = verify(compile_program(HIST, ["a", "b"], 3), inputs=["ab", "a", "bbb"])
     assert (found.checked, found.exhaustive, found.ok) == (3, False, True)
-    with pytest.raises(ValueError, match="not in the vocabulary"):
+    with pytest.raises(ValueError, match=r"'x' at position 0.*vocabulary"):
         verify(compile_program(HIST, ["a", "b"], 3), inputs=["x"])
 
 
@@ -53,7 +54,7 @@ def test_a_wrong_model_is_found_and_the_counterexample_is_a_smallest():
     assert found.counterexample.tokens == ("b",)
     assert found.counterexample.expected == ["b"]
     assert found.counterexample.got == ["a"]
-    assert str(found).startswith("WRONG: on ['b'] the program says ['b'], the model ['a'] on")
+    assert re.search(r"^WRONG.*\['b'\].*\['b'\].*\['a'\]", str(found))
 
 
 def test_counterexamples_of_samples_are_shrunk():
@@ -79,7 +80,7 @@ def test_inputs_without_a_value_are_counted_and_cannot_be_wrong():
     found = verify(compile_program(Aggregate(EVERYTHING, tokens), ["a", "b"], 2, partial="allow"))
     assert found.ok
     assert (found.checked, found.undefined) == (6, 2)
-    assert "undefined at some position of 2 of them" in str(found)
+    assert re.search("undefined.* 2 ", str(found))
     failing = verify(compile_program(Map(lambda t: 1 / t, tokens), [0, 1], 1, partial="allow"))
     assert (failing.checked, failing.undefined) == (2, 1)
 
@@ -92,7 +93,7 @@ def test_answers_are_compared_beside_a_position_that_has_none():
     assert (found.checked, found.undefined, found.answers) == (6, 6, 4)
     wrong = verify(replace(compiled, program=SequenceMap(lambda token, place: 6 // place, tokens, indices)))
     assert wrong.counterexample.expected[1] != wrong.counterexample.got[1]
-    with pytest.raises(CompileError, match="place"):
+    with pytest.raises(CompileError, match="'place'"):
         compile_program(place.named("place"), [1, 2], 2, defined_on=[[1, 2]], defined_at=[0])
 
 
@@ -107,11 +108,11 @@ def test_a_branch_that_is_never_taken_is_read_too():
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"defined_at": [0]}, "give these sequences as well"),
-        ({"defined_at": [], "defined_on": ["ab"]}, "one at least"),
-        ({"defined_at": [2], "defined_on": ["ab"]}, "positions from 0 to 1"),
-        ({"defined_at": [-1], "defined_on": ["ab"]}, "positions from 0 to 1"),
-        ({"defined_at": "01", "defined_on": ["ab"]}, "positions from 0 to 1"),
+        ({"defined_at": [0]}, "defined_at.*defined_on"),
+        ({"defined_at": [], "defined_on": ["ab"]}, r"0 to 1.*\[\]"),
+        ({"defined_at": [2], "defined_on": ["ab"]}, r"0 to 1.*\[2\]"),
+        ({"defined_at": [-1], "defined_on": ["ab"]}, r"0 to 1.*\[-1\]"),
+        ({"defined_at": "01", "defined_on": ["ab"]}, "0 to 1.*'01'"),
     ],
 )
 def test_positions_that_ask_nothing_are_refused(given, why):
@@ -141,12 +142,12 @@ def test_a_program_without_any_value_is_not_verified_by_that():
 
 def test_sizes_beyond_any_float_are_printed():
     compiled = compile_program(Map(lambda t: t, tokens), [0, 1, 2], 1_000)
-    assert "of 1.9e477 inputs" in str(verify(compiled, inputs=[[0]]))
+    assert "1.9e477" in str(verify(compiled, inputs=[[0]]))
 
 
 def test_checking_nothing_is_refused():
     compiled = compile_program(Map(lambda t: t, tokens), [0, 1], 2)
-    with pytest.raises(ValueError, match="no sequence to check"):
+    with pytest.raises(ValueError, match="no sequence"):
         verify(compiled, inputs=[])
 
 
@@ -156,5 +157,5 @@ def test_a_program_that_changes_its_mind_is_no_fault_of_the_model(period):
     calls = itertools.count()
     program = Map(lambda token: next(calls) // period % 2 == 0, tokens).named("moody")
     compiled = compile_program(program, ["a", "b"], 3)
-    with pytest.raises(RaspLensError, match=r"'moody' is not deterministic: on \[.*\] it says .*, then "):
+    with pytest.raises(RaspLensError, match=r"'moody'.*deterministic.*\[.*\].*\[.*\]"):
         verify(compiled)

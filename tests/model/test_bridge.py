@@ -56,7 +56,7 @@ def test_a_difference_in_the_logits_is_refused(random_transformer, monkeypatch):
     from rasplens.model import bridge
 
     monkeypatch.setattr(bridge, "PARITY", -1.0)
-    with pytest.raises(ValueError, match="converted model's logits differ by"):
+    with pytest.raises(ValueError, match=r"logits.*e[-+]\d+.*-1\.0"):
         to_bridge(without_unembedding_bias(random_transformer(CONFIG, dtype=np.float32)))
 
 
@@ -70,10 +70,10 @@ def test_a_difference_is_relative_to_the_spread_of_logits_and_nan_is_one():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"smeared_keys": True}, "this model has smeared keys"),
-        ({"positions": "sinusoidal_qk"}, "this model has sinusoidal_qk positions"),
-        ({"positions": "rotary"}, "this model has rotary positions"),
-        ({}, "no unembedding bias"),
+        ({"smeared_keys": True}, r"bridge.*has smeared keys"),
+        ({"positions": "sinusoidal_qk"}, "sinusoidal_qk positions"),
+        ({"positions": "rotary"}, "rotary positions"),
+        ({}, "unembedding bias"),
     ],
 )
 def test_what_it_cannot_express_is_refused(random_transformer, change, message):
@@ -83,5 +83,5 @@ def test_what_it_cannot_express_is_refused(random_transformer, change, message):
 
 def test_other_masks_are_refused(random_transformer):
     strict = np.repeat(np.tri(5, k=-1, dtype=bool)[None], 2, axis=0)
-    with pytest.raises(ValueError, match="mask is neither"):
+    with pytest.raises(ValueError, match=r"causal.*bidirectional.*mask"):
         to_bridge(random_transformer(CONFIG, mask=strict))

@@ -16,17 +16,17 @@ def test_scores_are_divided_by_the_root_of_the_head_width_by_default():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"n_layers": -1}, "n_layers must be 0 or more; got -1"),
-        ({"d_mlp": -1}, "d_mlp must be 0 or more"),
-        ({"n_heads": 0}, "n_heads must be at least 1; got 0"),
+        ({"n_layers": -1}, "n_layers.* 0 .*-1"),
+        ({"d_mlp": -1}, "d_mlp.* 0 .*-1"),
+        ({"n_heads": 0}, "n_heads.* 1.* 0"),
         (
             {"positions": "alibi"},
-            "positions must be one of learned, shortformer, sinusoidal_qk, rotary, none; got",
+            "positions.* learned, shortformer, sinusoidal_qk, rotary, none.*'alibi'",
         ),
-        ({"activation": "tanh"}, "activation must be one of relu, gelu, gelu_new, silu; got 'tanh'"),
-        ({"rotary_dim": 3}, "rotary_dim must be even, and at most d_head="),
-        ({"rotary_dim": 100}, "rotary_dim must be even, and at most d_head="),
-        ({"attn_scale": -1.0}, "attn_scale must be positive"),
+        ({"activation": "tanh"}, "activation.* relu, gelu, gelu_new, silu.*'tanh'"),
+        ({"rotary_dim": 3}, "rotary_dim.*even.*d_head=4.* 3"),
+        ({"rotary_dim": 100}, "rotary_dim.*even.*d_head=4.* 100"),
+        ({"attn_scale": -1.0}, r"attn_scale.*-1\.0"),
     ],
 )
 def test_impossible_shapes_are_refused(change, message):
@@ -40,11 +40,11 @@ def test_a_config_survives_the_round_trip_through_plain_values():
 
 
 def test_from_dict_names_what_is_unknown_or_missing():
-    with pytest.raises(ValueError, match=r"Unknown config fields \['rotary_base'\]"):
+    with pytest.raises(ValueError, match=r"[Uu]nknown.*\['rotary_base'\]"):
         Config.from_dict(SMALL.to_dict() | {"rotary_base": 3})
     incomplete = SMALL.to_dict()
     del incomplete["d_model"]
-    with pytest.raises(ValueError, match=r"Incomplete config.*d_model"):
+    with pytest.raises(ValueError, match=r"[Ii]ncomplete.*d_model"):
         Config.from_dict(incomplete)
 
 

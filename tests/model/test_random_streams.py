@@ -26,13 +26,13 @@ def test_weights_come_from_the_bare_seed(seed):
 
 
 def test_an_unknown_stream_is_refused_with_those_that_there_are():
-    with pytest.raises(ValueError, match=r"no random stream 'noise'.*training inputs, .*permutation test"):
+    with pytest.raises(ValueError, match=r"'noise'.*training inputs, .*permutation test"):
         rng(0, "noise")
 
 
 @pytest.mark.parametrize("seed", [-1, True])
 def test_what_is_no_seed_is_refused(seed):
-    with pytest.raises(RaspLensError, match="A seed is a whole number from 0 on"):
+    with pytest.raises(RaspLensError, match=f"seed.*whole number.*{seed}"):
         rng(seed, "disguise")
 
 
@@ -41,7 +41,7 @@ def test_the_first_map_of_a_compression_has_a_key_that_is_no_streams():
     np.testing.assert_array_equal(drawn, first_map(8, 0, 1).random(5))
     assert not np.array_equal(drawn, first_map(9, 0, 1).random(5))
     assert not any(np.array_equal(drawn, rng(seed, name).random(5)) for seed in (0, 8, 20) for name in STREAMS)
-    with pytest.raises(RaspLensError, match="drawn by a seed"):
+    with pytest.raises(RaspLensError, match="seed"):
         first_map(8)
 
 

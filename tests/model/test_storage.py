@@ -55,7 +55,7 @@ def test_saving_again_replaces_the_file_and_leaves_nothing_else(stored, tmp_path
 def test_a_truncated_file_is_refused(stored, kept):
     _, path = stored
     path.write_bytes(path.read_bytes()[:kept])
-    with pytest.raises(StorageError, match="truncated or no safetensors file"):
+    with pytest.raises(StorageError, match=r"truncated.*safetensors"):
         load(path)
 
 
@@ -94,38 +94,38 @@ def test_an_edited_config_is_noticed(stored):
 def test_another_format_version_is_named(stored):
     _, path = stored
     edit_header(path, lambda header: header.update(format=3))
-    with pytest.raises(StorageError, match="format version 3; this RASPLens reads version 2"):
+    with pytest.raises(StorageError, match=r"version 3.*version 2"):
         load(path)
 
 
 def test_a_header_without_its_parts_is_refused(stored):
     _, path = stored
     edit_header(path, lambda header: header.pop("checksum"))
-    with pytest.raises(StorageError, match=r"damaged header: \['checksum'\] missing"):
+    with pytest.raises(StorageError, match=r"header.*\['checksum'\]"):
         load(path)
 
 
 def test_a_header_that_is_no_json_object_is_refused(stored, tmp_path):
     path = tmp_path / "x.safetensors"
     safetensors.numpy.save_file({"a": np.zeros(2)}, path, metadata={"rasplens": "["})
-    with pytest.raises(StorageError, match="damaged header"):
+    with pytest.raises(StorageError, match="header"):
         load(path)
 
 
 def test_somebody_elses_safetensors_file_is_refused(tmp_path):
     path = tmp_path / "foreign.safetensors"
     safetensors.numpy.save_file({"a": np.zeros(2)}, path)
-    with pytest.raises(StorageError, match="RASPLens did not write it"):
+    with pytest.raises(StorageError, match=r"RASPLens.*config"):
         load(path)
 
 
 def test_a_missing_file_and_a_missing_folder_are_named(stored, tmp_path):
     model, _ = stored
-    with pytest.raises(StorageError, match="There is no file"):
+    with pytest.raises(StorageError, match=r"no file .*nowhere\.safetensors"):
         load(tmp_path / "nowhere.safetensors")
-    with pytest.raises(StorageError, match="null is no regular file"):
+    with pytest.raises(StorageError, match=r"/dev/null.*regular file"):
         load("/dev/null")
-    with pytest.raises(StorageError, match=r"the folder .*absent does not exist"):
+    with pytest.raises(StorageError, match=r"folder .*absent"):
         save(model, tmp_path / "absent" / "model.safetensors")
 
 
@@ -143,6 +143,6 @@ def test_other_dtypes_and_shapes_of_the_same_bytes_are_noticed(tmp_path, random_
 def test_what_is_no_file_is_never_replaced(tmp_path):
     os.mkfifo(tmp_path / "fifo")
     for path in (tmp_path / "fifo", tmp_path):
-        with pytest.raises(StorageError, match="it is there and no regular file"):
+        with pytest.raises(StorageError, match=r"Cannot write.*regular file"):
             write_atomically(path, b"")
     assert (tmp_path / "fifo").is_fifo()

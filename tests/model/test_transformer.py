@@ -22,38 +22,38 @@ def test_every_invariant_of_the_arrays_fires(model):
     def build(weights, mask=model.mask):
         return Transformer(CONFIG, weights, mask)
 
-    with pytest.raises(ValueError, match=r"embed\.W_E must have shape \(5, 3\); got \(5, 4\)"):
+    with pytest.raises(ValueError, match=r"embed\.W_E.*\(5, 3\).*\(5, 4\)"):
         build(changed(model, embed__W_E=np.zeros((5, 4))))
-    with pytest.raises(ValueError, match=r"Missing weights: unembed\.W_U"):
+    with pytest.raises(ValueError, match=r"[Mm]issing.*unembed\.W_U"):
         build({name: a for name, a in model.weights.items() if name != "unembed.W_U"})
-    with pytest.raises(ValueError, match=r"Unknown weights: embed\.W_X"):
+    with pytest.raises(ValueError, match=r"[Uu]nknown.*embed\.W_X"):
         build(changed(model, embed__W_X=np.zeros(1)))
-    with pytest.raises(ValueError, match=r"unembed\.W_U must be floating-point; got int64"):
+    with pytest.raises(ValueError, match=r"unembed\.W_U.*floating-point.*int64"):
         build(changed(model, unembed__W_U=np.zeros((3, 2), dtype=int)))
-    with pytest.raises(ValueError, match=r"share one dtype; embed\.W_E is float64, unembed\.W_U is float32"):
+    with pytest.raises(ValueError, match=r"dtype.*embed\.W_E.*float64.*unembed\.W_U.*float32"):
         build(changed(model, unembed__W_U=np.zeros((3, 2), dtype=np.float32)))
-    with pytest.raises(ValueError, match=r"unembed\.W_U has NaN or infinite entries"):
+    with pytest.raises(ValueError, match=r"unembed\.W_U.*NaN.*infinite"):
         build(changed(model, unembed__W_U=np.full((3, 2), np.nan)))
-    with pytest.raises(ValueError, match=r"mask must have shape \(1, 4, 4\) \(layer, query, key\); got \(4, 4\)"):
+    with pytest.raises(ValueError, match=r"mask.*\(1, 4, 4\).*layer, query, key.*\(4, 4\)"):
         build(model.weights, np.tri(4, dtype=bool))
-    with pytest.raises(ValueError, match="mask must be boolean; got int64"):
+    with pytest.raises(ValueError, match=r"mask.*boolean.*int64"):
         build(model.weights, causal_mask(1, 4).astype(np.int64))
 
 
 def test_a_frozen_ov_that_is_not_the_identity_is_refused(model):
     config = Config(**{**CONFIG.to_dict(), "identity_v": True})
-    with pytest.raises(ValueError, match=r"The config says that blocks\.0\.attn\.W_V is the identity"):
+    with pytest.raises(ValueError, match=r"blocks\.0\.attn\.W_V.*identity"):
         Transformer(config, model.weights, model.mask)
 
 
 def test_tokens_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match=r"tokens must be \[batch, pos\]; got shape \(3,\)"):
+    with pytest.raises(ValueError, match=r"tokens.*\[batch, pos\].*\(3,\)"):
         check_tokens(CONFIG, np.zeros(3, int))
-    with pytest.raises(ValueError, match="Sequences have 5 positions; the model has n_ctx=4"):
+    with pytest.raises(ValueError, match=r"5 positions.*n_ctx=4"):
         check_tokens(CONFIG, np.zeros((1, 5), int))
-    with pytest.raises(ValueError, match="Token ids run from 0 to 5; the model knows 0 to 4"):
+    with pytest.raises(ValueError, match=r" 0 to 5.* 0 to 4"):
         check_tokens(CONFIG, np.array([[0, 5]]))
-    with pytest.raises(ValueError, match="Token ids run from -1 to 0"):
+    with pytest.raises(ValueError, match=r" -1 to 0.* 0 to 4"):
         check_tokens(CONFIG, np.array([[0, -1]]))
 
 
@@ -106,7 +106,7 @@ def test_a_transformer_stands_for_itself_and_a_model_for_its_transformer(model):
 
 def test_logits_that_are_not_finite_are_refused(model):
     huge = {name: np.full_like(array, 3e38, dtype=np.float32) for name, array in model.weights.items()}
-    with pytest.raises(ValueError, match="a logit is not finite: float32 is too small for an activation"):
+    with pytest.raises(ValueError, match=r"logit.*finite.*float32"):
         Transformer(CONFIG, huge, model.mask)(np.array([[0, 1]]))
-    with pytest.raises(ValueError, match="a logit is not finite"):
+    with pytest.raises(ValueError, match=r"logit.*finite"):
         Transformer(CONFIG, huge, model.mask).run_with_cache(np.array([[0, 1]]))

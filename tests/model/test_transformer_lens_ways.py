@@ -83,9 +83,7 @@ def test_weights_that_are_not_there():
 
 
 def test_unknown_hook_points_get_the_nearest(model, tokens):
-    with pytest.raises(
-        RaspLensError, match=r"no hook point 'blocks\.0\.attn\.hook_patern'.*'blocks\.0\.attn\.hook_pattern'"
-    ):
+    with pytest.raises(RaspLensError, match=r"'blocks\.0\.attn\.hook_patern'.*'blocks\.0\.attn\.hook_pattern'"):
         model.run_with_hooks(tokens, fwd_hooks=[("blocks.0.attn.hook_patern", lambda x, hook: x)])
     with pytest.raises(RaspLensError, match="no hook point"):
         model.run_with_cache(tokens, names_filter="hook_embd")
@@ -105,10 +103,10 @@ def test_return_types(unchecked):
     torch.testing.assert_close(loss, expected)
     torch.testing.assert_close(model(tokens, return_type="loss"), expected)
     assert model(tokens, return_type=None) is None
-    with pytest.raises(RaspLensError, match="return_type is"):
+    with pytest.raises(RaspLensError, match=r"return_type.*'probs'"):
         model(tokens, return_type="probs")
     other = HookedModel(load_pretrained("sort").transformer)
-    with pytest.raises(RaspLensError, match="no next-token loss"):
+    with pytest.raises(RaspLensError, match=r"return_type='loss'.*d_vocab=\d+.*d_vocab_out=\d+"):
         other(torch.as_tensor(get_task("sort").held_out[:2]), return_type="loss")
 
 

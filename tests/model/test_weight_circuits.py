@@ -40,7 +40,7 @@ def test_the_four_terms_add_up_to_the_score(random_transformer, positions, biase
 
 def test_smeared_keys_have_no_four_terms(random_transformer):
     model = random_transformer(Config(**{**CONFIG.to_dict(), "smeared_keys": True}))
-    with pytest.raises(ValueError, match="no four-term form"):
+    with pytest.raises(ValueError, match="four-term"):
         score_terms(model, 0)
 
 
@@ -61,7 +61,7 @@ def test_head_matrices_have_the_shape_of_the_residual_stream(random_transformer)
     assert ov_matrix(model, 1, 1).shape == (6, 6)
     key = model.weights["blocks.1.attn.W_K"][1]
     np.testing.assert_allclose(qk_matrix(model, 1, 1), model.weights["blocks.1.attn.W_Q"][1] @ key.T / 2)
-    with pytest.raises(ValueError, match="There is no head L2H0: the model has 2 layers of 2 heads"):
+    with pytest.raises(ValueError, match=r"L2H0.* 2 layers of 2 heads"):
         ov_matrix(model, 2, 0)
 
 
@@ -99,9 +99,9 @@ def test_special_tokens_without_a_logit_do_not_count():
 
 
 def test_scores_that_do_not_exist_are_refused():
-    with pytest.raises(ValueError, match="A circuit of 2 tokens cannot have 3 logits"):
+    with pytest.raises(ValueError, match=r"2 tokens.* 3 logits"):
         copying_score(np.zeros((2, 3)))
-    with pytest.raises(ValueError, match="Every eigenvalue is zero"):
+    with pytest.raises(ValueError, match=r"eigenvalue.*zero"):
         copying_score(np.zeros((3, 3)))
 
 
@@ -112,7 +112,7 @@ def test_a_model_with_layer_norm_has_no_circuits_of_weights_alone(random_transfo
         lambda: direct_path(model),
         lambda: score_terms(model, 0),
     ):
-        with pytest.raises(ValueError, match="normalises its residual stream"):
+        with pytest.raises(ValueError, match=r"normali.*residual stream.*weights"):
             circuit()
 
 

@@ -88,7 +88,7 @@ FAULTS = {
     "no vocabulary": (("compile", "mine.py:histogram"), "say --vocab (such as a,b,c or 0..9) and --max-len"),
     "wrong vocabulary": (
         ("verify", "mine.py:histogram", "--vocab", "a,a", "--max-len", "3"),
-        "vocab must not repeat a token; 'a' stands there twice",
+        "vocab must not repeat a token; 'a'",
     ),
     "token outside the vocabulary": (
         ("compile", "mine.py:histogram", "--vocab", "a,b", "--max-len", "3", "--input", "a,z"),

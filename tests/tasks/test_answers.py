@@ -48,5 +48,5 @@ def test_answers_that_the_task_does_not_know_are_none(task):
 
 
 def test_a_model_with_other_answers_is_refused(task):
-    with pytest.raises(ValueError, match="The model has 9 logits; task 'sort' has 4 answers"):
+    with pytest.raises(ValueError, match=r"9 logits.*'sort'.*4 answers"):
         task.answers(lambda ids: torch.zeros((*ids.shape, 9)), task.held_out)

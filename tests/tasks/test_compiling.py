@@ -27,11 +27,11 @@ def test_the_compiled_model_of_a_task_s_own_program_is_one_of_the_task(task):
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (task_from_program(programs.induction(), "abd", 4, causal=True), "compiled for 4 of the tokens a, b, d"),
-        (task_from_program(programs.induction(), "cab", 4, causal=True), "in this order"),
-        (task_from_program(programs.induction(), "abc", 5, causal=True), "have 4 of a, b, c, in this order"),
-        (task_from_program(programs.induction(), "abc", 4), "Other positions see each other"),
-        (task_from_program(programs.histogram(), "abc", 4, causal=True), "gives only 0.* of the answers"),
+        (task_from_program(programs.induction(), "abd", 4, causal=True), " 4 .* a, b, d"),
+        (task_from_program(programs.induction(), "cab", 4, causal=True), " 4 .* c, a, b"),
+        (task_from_program(programs.induction(), "abc", 5, causal=True), " 5 .* a, b, c;.* 4 .* a, b, c"),
+        (task_from_program(programs.induction(), "abc", 4), "mask of 'induction'.*'induction'"),
+        (task_from_program(programs.histogram(), "abc", 4, causal=True), r" 0\.\d+ of the answers"),
     ],
 )
 def test_that_of_another_is_not(task, other, message):
@@ -41,7 +41,7 @@ def test_that_of_another_is_not(task, other, message):
 
 def test_answers_that_the_program_gets_wrong_are_told(task):
     wrong = replace(task, target=lambda ids: 1 - task.target(ids).clip(0, 1))
-    with pytest.raises(RaspLensError, match=r"gives only 0\.\d+ of the answers of 'induction'"):
+    with pytest.raises(RaspLensError, match=r" 0\.\d+ of the answers of 'induction'"):
         check_compiled_for(compile_for(task), wrong)
 
 

@@ -20,10 +20,10 @@ def test_each_letter_is_the_likeliest_behind_those_before():
 
 
 def test_what_cannot_be_written_is_refused(random_transformer):
-    with pytest.raises(ValueError, match="24 positions; 25 were asked for"):
+    with pytest.raises(ValueError, match=r"24 positions.*25"):
         complete(load_pretrained("copy").transformer, np.array([[0]]), 25)
     config = Config(n_layers=1, n_heads=1, d_model=4, d_head=4, n_ctx=5, d_vocab=3, d_vocab_out=4)
-    with pytest.raises(ValueError, match="do not stand for its tokens"):
+    with pytest.raises(ValueError, match=r"\d+ logits.*\d+ tokens"):
         complete(random_transformer(config), np.array([[0]]), 3)
 
 
@@ -59,7 +59,7 @@ def test_a_model_goes_on_from_its_own_mistakes(copying):
 def test_what_is_no_next_token_is_not_generated():
     task = task_from_program(programs.histogram(), "abc", 5)
     assert not is_generated(task)
-    with pytest.raises(RaspLensError, match="are not its next tokens"):
+    with pytest.raises(RaspLensError, match=r"'.*next tokens"):
         generated_accuracy(task, task.target)
 
 

@@ -44,5 +44,5 @@ def test_a_program_that_always_answers_asks_for_everything(task):
 
 
 def test_a_program_without_answers_is_refused(task):
-    with pytest.raises(RaspLensError, match=r"no answer on any held-out input of 'halves'"):
+    with pytest.raises(RaspLensError, match=r"held-out.*'halves'"):
         partial_task(task, Map(lambda letter: None, tokens))

@@ -57,9 +57,9 @@ def test_the_order_of_labels_is_none():
 
 
 def test_what_cannot_be_read_so():
-    with pytest.raises(RaspLensError, match="read as numbers; 'a' is none"):
+    with pytest.raises(RaspLensError, match=r"number.*'a'"):
         logit_table("number", ("a", 1))
-    with pytest.raises(RaspLensError, match="is a tuple of them; got 'a'"):
+    with pytest.raises(RaspLensError, match=r"tuple.*'a'"):
         logit_table("labels", ("a",))
 
 
@@ -87,7 +87,7 @@ def test_a_model_has_a_logit_for_each_label():
     config = Config(1, 1, 8, 8, task.n_ctx, len(task.vocab), task.n_logits)
     model = untrained_like(config, task.mask(1), 0)
     assert 0 <= task.accuracy(model).token < 0.9
-    with pytest.raises(RaspLensError, match="1 logits; task 'seen' has 3 logits, read as labels"):
+    with pytest.raises(RaspLensError, match=r"1 logits.*'seen'.* 3 logits.*labels"):
         task.accuracy(untrained_like(Config(1, 1, 8, 8, task.n_ctx, len(task.vocab), 1), task.mask(1), 0))
 
 

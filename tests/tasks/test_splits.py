@@ -36,5 +36,5 @@ def test_held_out_inputs_are_different_from_each_other():
 
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_a_task_that_cannot_be_split_is_refused(share):
-    with pytest.raises(ValueError, match="too few different inputs"):
+    with pytest.raises(ValueError, match=r"few.*inputs.*\d+ were drawn"):
         held_out_inputs(lambda rng, n: np.zeros((n, 2), int), lambda ids: np.full(len(ids), share == 1.0), 10)

@@ -35,9 +35,9 @@ def test_ids_and_tokens_translate_both_ways(task):
 
 
 def test_inputs_that_do_not_fit_are_refused(task):
-    with pytest.raises(ValueError, match="Inputs of 'sort' have 8 tokens; got 2"):
+    with pytest.raises(ValueError, match=r"'sort'.* 8 tokens.* 2"):
         task.ids([["BOS", 1]])
-    with pytest.raises(ValueError, match="Token 9 is not in the vocabulary of 'sort'"):
+    with pytest.raises(ValueError, match=r" 9 .*vocabulary of 'sort'"):
         task.ids([["BOS", 9, 0, 1, "MID", 0, 1, 9]])
 
 
@@ -65,9 +65,9 @@ def test_the_union_of_the_masks_is_what_a_program_may_see():
 
 
 def test_impossible_tasks_are_refused(task):
-    with pytest.raises(ValueError, match=r"Loss positions \[8\] lie outside the 8 positions"):
+    with pytest.raises(ValueError, match=r"[Ll]oss positions \[8\].* 8 positions"):
         replace(task, loss_positions=(7, 8))
-    with pytest.raises(ValueError, match="Every held-out input must be one that `is_held_out` names"):
+    with pytest.raises(ValueError, match="`is_held_out`"):
         replace(task, is_held_out=lambda ids: np.zeros(len(ids), dtype=bool))
 
 
@@ -80,7 +80,7 @@ def test_the_next_token_can_be_the_answer_everywhere():
 
 
 def test_answers_that_are_no_tokens_have_no_next_token():
-    with pytest.raises(ValueError, match="'compression' are not the next tokens"):
+    with pytest.raises(ValueError, match=r"'compression'.*next tokens"):
         get_task("compression").next_token()
 
 
@@ -97,7 +97,7 @@ def test_a_notebook_shows_the_layout_and_three_inputs_with_their_answers():
 @pytest.mark.parametrize("name", ["vocab", "outputs"])
 @pytest.mark.usefixtures("unchecked")
 def test_tokens_and_answers_are_values_in_a_sequence(task, name):
-    with pytest.raises(ValueError, match=f"{name} of a task is a tuple of values, such as .*; got int 5"):
+    with pytest.raises(ValueError, match=f"{name} of a task.*tuple.*int 5"):
         replace(task, **{name: 5})
-    with pytest.raises(ValueError, match=r"is no token or answer of 'sort'.*without lone surrogates"):
+    with pytest.raises(ValueError, match=r"'sort'.*surrogates"):
         replace(task, **{name: ("\ud800", *getattr(task, name)[1:])})

@@ -6,7 +6,7 @@ from rasplens.compile.ir import EqualityNode, FiniteGraph, FiniteNode, Predicate
 from rasplens.compile.passes.rewriting import Rewriting, rewrite
 
 FEWEST_BITS = 2
-"""With one bit, what equals nothing would differ from what is equal by half a level only."""
+"""The shortest code: with one bit, a key that equals no query would be only half a level below an equal one."""
 
 
 def code_equalities(graph: FiniteGraph) -> FiniteGraph:

@@ -31,7 +31,7 @@ from rasplens.compile.passes.rewriting import Rewriting, rewrite
 from rasplens.compile.rasp import Encoding
 
 LARGEST = 10_000_000
-"""Pairs of pairs that are looked at, at most."""
+"""The most pairs of pairs that are examined."""
 
 
 @dataclass(frozen=True, eq=False)

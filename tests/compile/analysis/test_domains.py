@@ -32,12 +32,12 @@ def test_a_code_stands_for_a_value_or_for_none():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([], "'n' is undefined whatever the input"),
-        (["x"], r"'n' is held as a number, by numerical\(\.\.\.\), but can be 'x'"),
-        ([float("inf")], "'n' can be inf, which no weight can hold"),
-        ([10**400], "which no weight can hold"),
-        ([3e38], "which no weight can hold"),
-        (range(30_000), "can take more than 20,000 values"),
+        ([], "'n' is undefined"),
+        (["x"], r"'n'.*numerical\(\.\.\.\).*'x'"),
+        ([float("inf")], "'n'.*inf.*weight"),
+        ([10**400], "'n'.*10000.*weight"),
+        ([3e38], r"'n'.*3e\+38.*weight"),
+        (range(30_000), "'n'.* 20,000 values"),
     ],
 )
 def test_numbers_that_no_weights_can_hold_are_refused(values, message):

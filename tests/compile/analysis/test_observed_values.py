@@ -64,12 +64,12 @@ def test_what_is_never_defined_takes_one_value_that_stands_for_none():
     assert finite.variable(finite.names["nothing"]).values == (NEVER,)
     assert finite.variable(finite.names["nothing"]).is_partial
     assert verify(compile_program(program, [0, 1], 3)).ok
-    with pytest.raises(CompileError, match="'nothing' is undefined whatever the input"):
+    with pytest.raises(CompileError, match="'nothing' is undefined"):
         compile_program(nothing, [0, 1], 3)
 
 
 def test_a_table_that_is_too_large_is_refused():
-    with pytest.raises(CompileError, match="'pair' combines variables of 2 and 3 values: their table is larger"):
+    with pytest.raises(CompileError, match=r"'pair'.* 2 and 3 values.*max_bytes"):
         reachable_values(
             build_graph(SequenceMap(lambda x, y: x, tokens, indices).named("pair")),
             SPACE,

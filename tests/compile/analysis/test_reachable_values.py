@@ -157,43 +157,43 @@ def test_rows_that_see_nothing_fall_back_on_the_default():
     [
         (
             lambda: numerical(Map(str, tokens)).named("n"),
-            r"'n' is held as a number, by numerical\(\.\.\.\), but can be '0'",
+            r"'n'.*numerical\(\.\.\.\).*'0'",
         ),
         (
             lambda: numerical(Aggregate(EQUAL, Map(str, tokens))),
-            r"is held as a number, by numerical\(\.\.\.\), but can be '0'",
+            r"'aggregate'.*numerical\(\.\.\.\).*'0'",
         ),
         (
             lambda: numerical(LinearSequenceMap(Map(str, tokens), tokens, 1, 1)),
-            "adds up numbers, but 'map' can be '0'",
+            "numbers.*'map'.*'0'",
         ),
-        (lambda: Map(lambda t: None, tokens).named("never"), "'never' is undefined whatever the input"),
-        (lambda: Map(lambda t: [t], tokens).named("list"), r"function of 'list' returned \[0\], of type list"),
-        (lambda: Map(lambda t: t.upper(), tokens).named("up"), "function of 'up' always fails: AttributeError"),
-        (lambda: SelectorWidth(Select(tokens, tokens, lambda k, q: k.x)), "predicate of .* always fails: Attrib"),
-        (lambda: Map(lambda t: tokens, tokens), "returned <TokensType>, of type TokensType"),
+        (lambda: Map(lambda t: None, tokens).named("never"), "'never' is undefined"),
+        (lambda: Map(lambda t: [t], tokens).named("list"), r"'list' returned \[0\].*type list"),
+        (lambda: Map(lambda t: t.upper(), tokens).named("up"), "function.*'up'.*AttributeError"),
+        (lambda: SelectorWidth(Select(tokens, tokens, lambda k, q: k.x)), "predicate.*AttributeError"),
+        (lambda: Map(lambda t: tokens, tokens), "returned <TokensType>"),
         (
             lambda: numerical(Map(lambda t: 1e39 * t, tokens)).named("n"),
-            "'n' can be 1e[+]39, which no weight can hold",
+            "'n'.*1e[+]39.*weight",
         ),
         (
             lambda: numerical(Map(lambda t: float("nan"), tokens)),
-            "returned nan, of type float; values are None, bool, int, float but nan",
+            "returned nan.*type float",
         ),
-        (lambda: Map(lambda t: (1, float("nan")), tokens), r"returned \(1, nan\), of type tuple"),
-        (lambda: numerical(Map(lambda t: float("inf"), tokens)), "can be inf, which no weight can hold"),
+        (lambda: Map(lambda t: (1, float("nan")), tokens), r"returned \(1, nan\).*type tuple"),
+        (lambda: numerical(Map(lambda t: float("inf"), tokens)), "inf.*weight"),
         (
             lambda: Map(lambda t, calls=[]: calls.append(0) or len(calls), tokens),
-            "deterministic: on 0 it returned 1",
+            "deterministic.* 0 .* 1,",
         ),
-        (lambda: numerical(LinearSequenceMap(tokens, tokens, None, 1)), "factor of .* is None"),
+        (lambda: numerical(LinearSequenceMap(tokens, tokens, None, 1)), "factor.*None"),
         (
             lambda: Aggregate(SelectBest(tokens, tokens, EQ, Map(lambda t: [1, "x", 2][t], tokens)), tokens),
-            "scores of .* cannot be put in order",
+            "scores of 'select_best'.*order",
         ),
         (
             lambda: Aggregate(SelectBest(tokens, tokens, Comparison.TRUE, lambda k, q: "x" if k else q), tokens),
-            "scores of .* cannot be put in order",
+            "scores of 'select_best'.*order",
         ),
         (
             lambda: Aggregate(SelectBest(tokens, tokens, Comparison.TRUE, lambda k, q: float("nan")), tokens),
@@ -201,7 +201,7 @@ def test_rows_that_see_nothing_fall_back_on_the_default():
         ),
         (
             lambda: Aggregate(SelectBest(tokens, tokens, Comparison.EQ, lambda k: k), tokens),
-            "score of 'select_best' always fails: TypeError",
+            "score of 'select_best'.*TypeError",
         ),
     ],
 )
@@ -216,15 +216,15 @@ def test_too_many_combinations_are_refused_by_name():
         SelectorWidth(Select(tokens, indices, Comparison.EQ).named("pairs")),
         numerical(LinearSequenceMap(tokens, indices, 1, 1)).named("pairs"),
     ):
-        with pytest.raises(CompileError, match="'pairs' combines variables of 3 and 3 values: more than 8 pairs"):
+        with pytest.raises(CompileError, match=r"'pairs'.* 3 and 3 values.* 8 .*max_combinations"):
             analyse(program, limits=CompileLimits(max_combinations=8))
 
 
 def test_too_many_values_are_refused_by_name():
     limits = CompileLimits(max_values=5)
-    with pytest.raises(CompileError, match="'sum' can take more than 5 values"):
+    with pytest.raises(CompileError, match=r"'sum'.* 5 values"):
         analyse((tokens + 10 * indices).named("sum"), limits=limits)
-    with pytest.raises(CompileError, match="'mean' can take more than 5 values"):
+    with pytest.raises(CompileError, match=r"'mean'.* 5 values"):
         analyse(numerical(Aggregate(EVERYTHING, numerical(tokens * tokens))).named("mean"), limits=limits)
 
 

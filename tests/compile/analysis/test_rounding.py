@@ -58,14 +58,14 @@ def test_every_error_is_an_upper_bound_of_what_float32_does():
 @pytest.mark.parametrize(
     ("program", "message"),
     [
-        (number(2**24, 2**24 + 1, 0), "can be 16777216 and 16777217, which is too close together for float32"),
-        (number(0, 1e-50, 0), "can be 0 and 1e-50, which is too close together"),
-        (number(0, 1e-8, 1), "can be 0 and 1e-08, which is too close"),
+        (number(2**24, 2**24 + 1, 0), "16777216 and 16777217.*float32"),
+        (number(0, 1e-50, 0), "0 and 1e-50.*float32"),
+        (number(0, 1e-8, 1), "0 and 1e-08.*float32"),
         (
             number(0, 10**9, 1),
-            "can be 0 and 1, which is too close together for float32 beside numbers up to 1e[+]09",
+            " 0 and 1,.*float32.*1e[+]09",
         ),
-        (numerical(LinearSequenceMap(tokens, Map(lambda t: 10**9 + t, tokens), 0.5, 1)), "too close together"),
+        (numerical(LinearSequenceMap(tokens, Map(lambda t: 10**9 + t, tokens), 0.5, 1)), "float32.*shift"),
     ],
 )
 def test_numbers_that_float32_cannot_hold_apart_are_refused(program, message):
@@ -78,7 +78,7 @@ def test_a_lone_value_is_refused_if_what_is_not_selected_drowns_it():
     graph = analysed(numerical(Aggregate(EQUAL, number(0, 10**20, 10**20))))
     mean = graph.variable(graph.output)
     only_zero = replace(graph, nodes=(*graph.nodes[:-1], replace(mean, domain=Domain((0,), is_partial=False))))
-    with pytest.raises(PrecisionError, match=r"is 0, but float32 may be off by .*1e[+]20. Rescale those"):
+    with pytest.raises(PrecisionError, match=r"is 0, .*float32.*1e[+]20"):
         check_precision(only_zero)
 
 
@@ -102,7 +102,7 @@ def test_a_precision_error_is_a_compile_error():
 def test_the_gap_must_have_room_for_four_errors():
     """An error of 4 roundings of the largest, four times over: a 2^20th of the largest."""
     check_precision(analysed(number(0, 1, 2**20 - 2)))
-    with pytest.raises(PrecisionError, match="can be 0 and 1"):
+    with pytest.raises(PrecisionError, match=r" 0 and 1,.*float32"):
         check_precision(analysed(number(0, 1, 2**20 + 2)))
 
 

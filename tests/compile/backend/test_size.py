@@ -44,9 +44,9 @@ def test_it_is_at_least_the_size_of_the_model_and_not_much_more(program, fold):
             tokens,
             "ab",
             1_000_000,
-            r"max_len=1,000,000 needs tables of 1,000,000 × 1,000,000 positions: 7,450.6 GiB",
+            r"max_len=1,000,000.*7,450\.6 GiB.*max_bytes",
         ),
-        (tokens, range(20_000), 2, r"The model needs 3.0 GiB, and the limit is 2.0 GiB.*'tokens' \(20,000\)"),
+        (tokens, range(20_000), 2, r"3\.0 GiB.*2\.0 GiB.*'tokens' \(20,000\)"),
     ],
 )
 def test_what_would_not_fit_is_refused_before_it_is_made(program, vocab, max_len, message):
@@ -56,8 +56,6 @@ def test_what_would_not_fit_is_refused_before_it_is_made(program, vocab, max_len
 
 def test_the_limit_can_be_set():
     few, many = CompileLimits(max_bytes=10_000), CompileLimits(max_bytes=100_000)
-    with pytest.raises(
-        CompileError, match=r"needs 4\d.\d KiB, and the limit is 9.8 KiB.*raise max_bytes of CompileLimits"
-    ):
+    with pytest.raises(CompileError, match=r"4\d\.\d KiB.*9\.8 KiB.*max_bytes"):
         compile_program(sort(), range(6), 5, limits=few)
     assert compile_program(sort(), range(6), 5, limits=many)([3, 1, 2]) == [1, 2, 3]

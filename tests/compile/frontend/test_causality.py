@@ -1,3 +1,4 @@
+import re
 import warnings
 
 import pytest
@@ -24,7 +25,7 @@ def warned(program, vocab="ab", max_len=3):
 def test_the_smallest_input_on_which_the_future_matters_is_named():
     ((category, message),) = warned(SelectorWidth(EVERYTHING).named("seen"))
     assert category is CausalWarning
-    assert "'seen' depends on what comes later: on ['a', 'a'] it says [2, 2], but [1, 2]" in message
+    assert re.search(r"'seen'.*\['a', 'a'\].*\[2, 2\].*\[1, 2\]", message)
 
 
 @pytest.mark.parametrize("program", [tokens, Aggregate(PREVIOUS, tokens)])

@@ -91,7 +91,7 @@ def test_numbers_that_float32_cannot_hold_apart_get_one_direction_a_value(progra
 
 
 def test_numbers_that_are_held_apart_are_named():
-    with pytest.warns(PrecisionWarning, match="cannot hold the values of 'when' apart: held with one direction"):
+    with pytest.warns(PrecisionWarning, match=r"float32.*'when'"):
         compiled = compile_program(number(STAMPS).named("when"), ["a", "b", "x"], 2)
     assert compiled.variables["when"].encoding is Encoding.CATEGORICAL
 
@@ -104,7 +104,7 @@ def test_a_lone_number_need_not_fit_into_float32(value):
 
 
 def test_tokens_of_any_size_are_told_apart():
-    with pytest.warns(PrecisionWarning, match="'tokens'"):
+    with pytest.warns(PrecisionWarning, match=r"float32.*'tokens'"):
         compiled = compile_program(numerical(tokens), [10**18, 10**18 + 1, 3], 2)
     assert same_answers(compiled)
 
@@ -132,7 +132,7 @@ def test_noise_is_the_answer_where_the_program_gives_noise(noise):
     ],
 )
 def test_what_is_averaged_must_be_held_as_a_number(program):
-    with pytest.raises(PrecisionError, match=r"too close together for float32.*Rescale, shift or round it"):
+    with pytest.raises(PrecisionError, match=r"float32.*shift"):
         compile_program(program, ["a", "b", "x"], 3)
 
 
@@ -147,13 +147,13 @@ def test_a_selector_is_undefined_where_either_half_raises():
 
 
 def test_a_selector_is_no_program():
-    with pytest.raises(CompileError, match=r"A program is an s-op; got .*Aggregate over a selector first"):
+    with pytest.raises(CompileError, match=r"s-op.*Select.*Aggregate"):
         compile_program(EQUAL, "ab", 2)
 
 
 @pytest.mark.parametrize("program", [5, None, "tokens"])
 def test_a_program_is_an_s_op(program):
-    with pytest.raises(RaspLensError, match=r"compile_program takes an s-op first: compile_program.*; got"):
+    with pytest.raises(RaspLensError, match=r"s-op.*got"):
         compile_program(program, "ab", 2)
 
 
@@ -169,7 +169,7 @@ def test_depth_is_no_limit():
 def test_a_program_that_reads_itself_is_refused():
     circle = Map(lambda t: t, Map(lambda t: t, tokens))
     object.__setattr__(circle.inner, "inner", circle)
-    with pytest.raises(CompileError, match="reads itself, in a circle"):
+    with pytest.raises(CompileError, match=r"'map'.*itself"):
         compile_program(circle, "ab", 2)
 
 
@@ -183,5 +183,5 @@ def test_an_undefined_input_that_no_search_saw_is_refused_at_the_call():
     program = Map(lambda n: 1 // (5 - n), word)
     compiled = compile_program(program, "abcdefghijklmnopqrstuvwxyz", 5)
     assert compiled(list("raspb")) == compiled.interpret(list("raspb")) == [1] * 5
-    with pytest.raises(UndefinedValue, match="no value"):
+    with pytest.raises(UndefinedValue, match=r"no value.*'r', 'a', 's', 'p', 's'"):
         compiled(list("rasps"))

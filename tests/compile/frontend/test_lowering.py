@@ -139,7 +139,7 @@ def test_a_best_match_is_one_head_and_counted_through_one_of_the_best_keys():
 
 
 def test_what_no_head_can_do_is_refused_with_the_expression():
-    with pytest.raises(CompileError, match="cannot be compiled") as caught:
+    with pytest.raises(CompileError, match=r"SOp.*compiled") as caught:
         build_graph(rasp.SOp())
     assert isinstance(caught.value.node, rasp.RASPExpr)
 

@@ -72,7 +72,7 @@ def test_what_is_selected_is_known_without_running_the_inputs(name):
 
 def test_a_mixture_of_numbers_and_classes_stays_undefined():
     mixed = Aggregate(EVERYTHING, tokens)
-    with pytest.raises(CompileError, match=r"mean of \[1, 'BOS'\] does not exist"):
+    with pytest.raises(CompileError, match=r"mean of \[1, 'BOS'\]"):
         compile_program(mixed, VOCAB, 2)
     compiled = compile_program(mixed, VOCAB, 2, partial="allow")
     assert compiled([1, 2]) == [1.5, 1.5]
@@ -91,7 +91,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("program", REFUSED.values(), ids=REFUSED)
 def test_a_number_that_is_none_is_refused_with_an_input_and_a_remedy_that_works(program):
-    with pytest.raises(CompileError, match=r"can be '\w+'.*or write categorical.* It is so on \['BOS'\]"):
+    with pytest.raises(CompileError, match=r"'\w+'.*categorical.*\['BOS'\]"):
         compile_program(program(numerical), VOCAB, 3, partial="allow")
     for mended in (program(categorical), program(lambda sop: sop)):
         assert verify(compile_program(mended, VOCAB, 3, partial="allow")).ok
@@ -99,7 +99,7 @@ def test_a_number_that_is_none_is_refused_with_an_input_and_a_remedy_that_works(
 
 def test_what_is_added_up_has_to_be_numbers():
     total = numerical(LinearSequenceMap(tokens, indices, 1, 1))
-    with pytest.raises(CompileError, match=r"'tokens' can be 'BOS'. Map it to a number. It is so on \['BOS'\]"):
+    with pytest.raises(CompileError, match=r"'tokens'.*'BOS'.*Map.*\['BOS'\]"):
         compile_program(total, VOCAB, 2)
     mapped = Map(lambda token: 0 if token == "BOS" else token, tokens)
     assert verify(compile_program(numerical(LinearSequenceMap(mapped, indices, 1, 1)), VOCAB, 2)).ok
@@ -111,7 +111,7 @@ def test_what_no_input_reaches_refuses_nothing():
     other = Map(lambda token: 2 - token, last)
     program = numerical(Map(lambda n: "many" if n == 4 else n, numerical(LinearSequenceMap(last, other, 1, 1))))
     assert verify(compile_program(program, [0, 1, 2], 3)).ok
-    with pytest.raises(CompileError, match=r"can be 'many'.* Perhaps no input comes to that"):
+    with pytest.raises(CompileError, match=r"'many'.*executed_inputs"):
         compile_program(program, [0, 1, 2], 3, limits=CompileLimits(executed_inputs=20))
     assert verify(compile_program(program, [0, 1, 2], 3, limits=CompileLimits(executed_inputs=39))).ok
 
@@ -120,7 +120,7 @@ def test_every_branch_is_looked_at_before_any_is_read_as_numbers():
     """Once, what the first branch does not read was taken for what no branch does, and "BOS" became 0."""
     both = numerical(Where(tokens == 1, tokens, tokens))
     total = numerical(LinearSequenceMap(Map(lambda t: None if t == "BOS" else t, tokens), tokens, 1, 1))
-    with pytest.raises(CompileError, match=r"'where' is held as a number.* can be 'BOS'.* It is so on"):
+    with pytest.raises(CompileError, match=r"'where'.*numerical.*'BOS'.*\['BOS'"):
         compile_program(both, VOCAB, 2)
     assert verify(compile_program(total, VOCAB, 2)).ok
 

@@ -35,23 +35,23 @@ def test_a_domain_holds_its_own_sequences_alone():
     assert space.ids("ab") == [0, 1]
     assert space.holds([1, 0])
     assert not space.holds([1, 1])
-    with pytest.raises(ValueError, match=r"\['b', 'b'\] is none of the 4 sequences of the domain"):
+    with pytest.raises(ValueError, match=r"\['b', 'b'\].* 4 sequences"):
         space.ids("bb")
-    with pytest.raises(ValueError, match="domain holds no sequence"):
+    with pytest.raises(ValueError, match=r"`domain`.*sequence"):
         input_space("ab", 3).within([])
 
 
 @pytest.mark.parametrize(
     ("vocab", "max_len", "message"),
     [
-        (["a"], 0, "max_len must be at least 1; got 0"),
-        ([], 1, "vocab must have at least one token"),
-        (["a", "\ud800"], 1, r"got '\\ud800'\. Neither nan nor half of a surrogate pair is one"),
-        ([("a", "b\udfff")], 1, "half of a surrogate pair"),
-        (5, 1, "vocab is a sequence or a set of tokens, such as .*; got int 5"),
-        (["a"], "3", "max_len is a whole number, that of the longest sequence; got str '3'"),
-        (["a", None], 1, "None cannot be a token"),
-        (["a", "b", "a"], 1, "vocab must not repeat a token; 'a' stands there twice"),
+        (["a"], 0, "max_len.*1.*0"),
+        ([], 1, "vocab.*one token"),
+        (["a", "\ud800"], 1, r"surrogate.*'\\ud800'"),
+        ([("a", "b\udfff")], 1, "surrogate.*udfff"),
+        (5, 1, "vocab.*int 5"),
+        (["a"], "3", "max_len.*whole number.*str '3'"),
+        (["a", None], 1, "None.*token"),
+        (["a", "b", "a"], 1, "vocab.*'a'.*twice"),
     ],
 )
 def test_impossible_spaces_are_refused(vocab, max_len, message):
@@ -61,11 +61,11 @@ def test_impossible_spaces_are_refused(vocab, max_len, message):
 
 def test_sequences_that_do_not_fit_are_refused():
     space = input_space(list("abcdefghij"), 2)
-    with pytest.raises(ValueError, match="The sequence has 3 tokens; the model takes 1 to max_len=2"):
+    with pytest.raises(ValueError, match=r"3 tokens.*max_len=2"):
         space.ids("abc")
-    with pytest.raises(ValueError, match="The sequence has 0 tokens"):
+    with pytest.raises(ValueError, match="0 tokens"):
         space.ids("")
-    with pytest.raises(ValueError, match=r"Token 'z' at position 1 is not in the vocabulary \('a', .*, 'h', …\)"):
+    with pytest.raises(ValueError, match=r"'z' at position 1.*\('a', .*, 'h', …\)"):
         space.ids("az")
-    with pytest.raises(ValueError, match="Token 1 at position 0"):
+    with pytest.raises(ValueError, match=" 1 at position 0"):
         input_space([True], 1).ids([1])

@@ -172,9 +172,9 @@ def test_an_intervention_sets_every_copy_of_a_name():
 
 
 def test_interventions_that_make_no_sense_are_refused():
-    with pytest.raises(ValueError, match=r"no s-op named 'x'; it has tokens, shifted"):
+    with pytest.raises(ValueError, match=r"'x'.*tokens, shifted"):
         run(Aggregate(Select(tokens, tokens, Comparison.EQ), tokens).named("shifted"), "a", set={"x": [1]})
-    with pytest.raises(ValueError, match="'tokens' needs one value per position: 2; got 1"):
+    with pytest.raises(ValueError, match=r"'tokens'.* 2 .* 1"):
         run(tokens, "ab", set={"tokens": ["a"]})
 
 
@@ -203,5 +203,5 @@ def test_visibility():
 
 
 def test_only_expressions_can_be_run():
-    with pytest.raises(TypeError, match="no RASP expression"):
+    with pytest.raises(TypeError, match="RASP expression"):
         run(rasp.SOp(), "a")

@@ -127,7 +127,7 @@ def test_expressions_are_hashable_by_identity():
 
 
 def test_an_s_op_has_no_truth_value():
-    with pytest.raises(TypeError, match=r"The s-op '\(tokens == 1\)' has no truth value. Use &, | and ~"):
+    with pytest.raises(TypeError, match=r"'\(tokens == 1\)'.*truth value"):
         bool(tokens == 1)
 
 
@@ -159,29 +159,29 @@ SELECTOR = Select(tokens, tokens, Comparison.EQ)
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: Map(abs, 3), r"`inner` of Map must be an s-op; got 3\. Wrap a constant in Full"),
-        (lambda: Map(3, tokens), "Map needs a Python function of values; got 3"),
-        (lambda: Map(tokens, tokens), "Map needs a Python function"),
-        (lambda: SequenceMap(max, tokens, 1), "`snd` of SequenceMap must be an s-op"),
-        (lambda: SequenceMap(1, tokens, tokens), "SequenceMap needs a Python function"),
-        (lambda: LinearSequenceMap(1, tokens, 1, 1), "`fst` of LinearSequenceMap must be an s-op"),
-        (lambda: Where(True, tokens, tokens), "`condition` of Where must be an s-op"),
-        (lambda: Select(tokens, 0, Comparison.EQ), "`queries` of Select must be an s-op"),
-        (lambda: Select(tokens, tokens, True), "Select needs a Python function"),
-        (lambda: SelectBest(tokens, tokens, True, tokens), "SelectBest needs a Python function"),
+        (lambda: Map(abs, 3), "`inner` of Map.*s-op.*3.*Full"),
+        (lambda: Map(3, tokens), "Map.*function.*3"),
+        (lambda: Map(tokens, tokens), "Map.*function.*TokensType"),
+        (lambda: SequenceMap(max, tokens, 1), "`snd` of SequenceMap.*s-op.*1"),
+        (lambda: SequenceMap(1, tokens, tokens), "SequenceMap.*function.*1"),
+        (lambda: LinearSequenceMap(1, tokens, 1, 1), "`fst` of LinearSequenceMap.*s-op.*1"),
+        (lambda: Where(True, tokens, tokens), "`condition` of Where.*s-op.*True"),
+        (lambda: Select(tokens, 0, Comparison.EQ), "`queries` of Select.*s-op.*0"),
+        (lambda: Select(tokens, tokens, True), "Select.*function.*True"),
+        (lambda: SelectBest(tokens, tokens, True, tokens), "SelectBest.*function.*True"),
         (
             lambda: SelectBest(tokens, tokens, Comparison.EQ, 1),
-            "`score` of SelectBest must be an s-op or a Python",
+            "`score` of SelectBest.*function.*1",
         ),
-        (lambda: SelectBest(tokens, tokens, Comparison.EQ, SELECTOR), "`score` of SelectBest must be an s-op"),
-        (lambda: Where(tokens, None, tokens), r"`then` of Where must be an s-op; got None"),
-        (lambda: Where(tokens, tokens, [1]), r"`otherwise` of Where must be an s-op; got \[1\]"),
-        (lambda: SelectorWidth(tokens), "`selector` of SelectorWidth must be a selector; got <TokensType>"),
-        (lambda: Aggregate(tokens, tokens), "`selector` of Aggregate must be a selector"),
-        (lambda: Aggregate(Select(tokens, tokens, Comparison.EQ), 1), "`sop` of Aggregate must be an s-op"),
-        (lambda: ~Select(tokens, tokens, Comparison.EQ) & tokens, "`snd` of SelectorAnd must be a selector"),
-        (lambda: Select(tokens, tokens, Comparison.EQ) | 1, "`snd` of SelectorOr must be a selector; got 1"),
-        (lambda: rasp.SelectorNot(tokens), "`inner` of SelectorNot must be a selector"),
+        (lambda: SelectBest(tokens, tokens, Comparison.EQ, SELECTOR), "`score` of SelectBest.*Select"),
+        (lambda: Where(tokens, None, tokens), "`then` of Where.*s-op.*None"),
+        (lambda: Where(tokens, tokens, [1]), r"`otherwise` of Where.*s-op.*\[1\]"),
+        (lambda: SelectorWidth(tokens), "`selector` of SelectorWidth.*<TokensType>"),
+        (lambda: Aggregate(tokens, tokens), "`selector` of Aggregate.*TokensType"),
+        (lambda: Aggregate(Select(tokens, tokens, Comparison.EQ), 1), "`sop` of Aggregate.*s-op.*1"),
+        (lambda: ~Select(tokens, tokens, Comparison.EQ) & tokens, "`snd` of SelectorAnd.*TokensType"),
+        (lambda: Select(tokens, tokens, Comparison.EQ) | 1, "`snd` of SelectorOr.*1"),
+        (lambda: rasp.SelectorNot(tokens), "`inner` of SelectorNot.*TokensType"),
     ],
 )
 def test_expressions_of_the_wrong_kind_are_refused_where_they_are_built(build, message):
@@ -191,7 +191,7 @@ def test_expressions_of_the_wrong_kind_are_refused_where_they_are_built(build, m
 
 @pytest.mark.parametrize(
     ("name", "kind", "message"),
-    [("a\ud800", ValueError, "half of a surrogate pair"), (3, TypeError, "A name is text; got 3")],
+    [("a\ud800", ValueError, "surrogate.*ud800"), (3, TypeError, "name.* str.*3")],
 )
 def test_names_that_no_file_could_hold_are_refused(unchecked, name, kind, message):
     with pytest.raises(kind, match=message):

@@ -1,5 +1,7 @@
 """The language follows the original's grammar and evaluator, or refuses with a reason."""
 
+import re
+
 import pytest
 
 from rasplens.compile import RaspTextError, compile_program, parse_rasp, program_text, read_rasp, verify
@@ -69,34 +71,34 @@ def test_texts_of_the_original_are_read(text):
 @pytest.mark.parametrize(
     ("text", "place", "said"),
     [
-        ("length = 3;", "1:1", "'length' is built in and keeps its meaning"),
+        ("length = 3;", "1:1", "'length' is built in"),
         ("x = 1; for count in [1] { x = 2; }", "1:8", "'count' is built in"),
         ("a, max = 1, 2;", "1:1", "'max' is built in"),
         ("def sort(a) { return a; }", "1:1", "'sort' is built in"),
         ("def f(indices) { return 1; }", "1:1", "'indices' is built in"),
         ("def f(a) { range = a; return a; } x = f(1);", "1:12", "'range' is built in"),
         ("out = 1;", "1:1", "'out' is built in"),
-        ("x = out;", "1:5", "`out`, the console's last result, is not kept"),
-        ("x = tokens in tokens;", "1:5", "asks whether a constant is in an s-op; got an s-op"),
-        ("x = 1 in full_s;", "1:5", "in an s-op, or in a list, a dict or a string"),
+        ("x = out;", "1:5", "`out`"),
+        ("x = tokens in tokens;", "1:5", "`in`.*constant.*got an s-op"),
+        ("x = 1 in full_s;", "1:5", "`in`.*s-op.*list.*dict.*string"),
         ("x = full_s in [1];", "1:5", "not on a selector"),
-        ("x = zip([1, 2], [3]);", "1:5", "lists of one length; got 2, 1"),
-        ("x = zip();", "1:5", "zip takes lists"),
-        ("x = [1] + indices;", "1:5", "'+' joins s-ops with s-ops and constants; got a list"),
-        ('x = "%d" % 3;', "1:5", "its left side is a string"),
-        ("x = (-8) ^ 0.5;", "1:5", "no real number"),
-        ("x = 10.0 ^ 400;", "1:5", "larger than any float"),
-        ("x = indices(3);", "1:5", "is applied to an input as a statement of its own"),
-        ("indices(3);", "1:1", "An input is one string or list; got 3"),
-        ("indices();", "1:1", "An input is one string or list; got none"),
-        ("set example 5", "1:1", "An input is one string or list; got 5"),
-        ("draw(full_s);", "1:1", "draw takes an s-op; got a selector"),
+        ("x = zip([1, 2], [3]);", "1:5", "zip.*length.* 2, 1"),
+        ("x = zip();", "1:5", "zip.*lists.*none"),
+        ("x = [1] + indices;", "1:5", r"\'\+\'.*s-ops.*a list"),
+        ('x = "%d" % 3;', "1:5", "'%'.*string"),
+        ("x = (-8) ^ 0.5;", "1:5", "-8.* 0.5.*real number"),
+        ("x = 10.0 ^ 400;", "1:5", "10.0.* 400.*float"),
+        ("x = indices(3);", "1:5", "s-op.*input.*statement"),
+        ("indices(3);", "1:1", "input.*string or list.*3"),
+        ("indices();", "1:1", "input.*string or list.*none"),
+        ("set example 5", "1:1", "input.*string or list.*5"),
+        ("draw(full_s);", "1:1", "draw.*s-op.*a selector"),
         ("draw(nothing);", "1:6", "no name 'nothing'"),
-        ("x = {indices: 1};", "1:6", "this is an s-op"),
-        ("def f(a) { return a; } x = f[1];", "1:28", "a function cannot be indexed"),
-        ("x = aggregate(full_s, 1, [1]);", "1:5", "default of aggregate is a constant; got a list"),
-        ("x = len(3);", "1:5", "len takes a list, a dict or a string; got 3"),
-        ('x = range("a");', "1:5", "one to three whole numbers"),
+        ("x = {indices: 1};", "1:6", "key.*an s-op"),
+        ("def f(a) { return a; } x = f[1];", "1:28", "a function.*indexed"),
+        ("x = aggregate(full_s, 1, [1]);", "1:5", "default of aggregate.*constant.*a list"),
+        ("x = len(3);", "1:5", "len.*list.*dict.*string.*3"),
+        ('x = range("a");', "1:5", "range.*whole numbers.*'a'"),
         ("return 3;", "1:1", "'exit'"),
         ("return 3;", "1:1", "'full seq display'"),
     ],
@@ -106,7 +108,7 @@ def test_what_is_refused_is_refused_with_a_reason(text, place, said):
         parse_rasp(text, "mine.rasp")
     message = str(error.value)
     assert message.startswith(f"mine.rasp:{place}: ")
-    assert said in message
+    assert re.search(said, message)
 
 
 def test_a_file_that_is_loaded_ends_at_its_exit(tmp_path):

@@ -1,6 +1,7 @@
 """The RASP language as text: what it means, and what is said of mistakes."""
 
 import itertools
+import re
 
 import pytest
 
@@ -89,35 +90,35 @@ def test_programs_mean_what_the_language_says(text, tokens, values):
 @pytest.mark.parametrize(
     ("text", "place", "said"),
     [
-        ("x = 1 +;", "1:8", "';' is not expected here"),
+        ("x = 1 +;", "1:8", "';'.*expected"),
         ("x = tokens\ny = 2;", "2:1", "expected ';'"),
-        ("x = nothing;", "1:5", "there is no name 'nothing'"),
-        ("x = lenght;", "1:5", "Did you mean 'length'?"),
-        ("x = 1 if 1 == 1 else 2 if 2 == 1 else 3;", "1:24", "needs parentheses"),
-        ('x = "abc', "1:5", "A string ends on its line"),
-        ("x = aggregate(tokens, 1);", "1:5", "A selector is needed"),
+        ("x = nothing;", "1:5", "no name 'nothing'"),
+        ("x = lenght;", "1:5", "'lenght'.*'length'"),
+        ("x = 1 if 1 == 1 else 2 if 2 == 1 else 3;", "1:24", "parentheses"),
+        ('x = "abc', "1:5", "string.*quotation mark"),
+        ("x = aggregate(tokens, 1);", "1:5", "selector.*got an s-op"),
         ("x = select(tokens, tokens, ==) + 1;", "1:5", "not on a selector"),
-        ("x = select(tokens, tokens, ==) and tokens;", "1:5", "two selectors, or two s-ops"),
-        ("a, b = 1;", "1:1", "2 names"),
-        ("for i in 3 { x = i; }", "1:10", "runs over a list"),
+        ("x = select(tokens, tokens, ==) and tokens;", "1:5", "'and'.*selectors.*s-ops"),
+        ("a, b = 1;", "1:1", "2 names.*a, b"),
+        ("for i in 3 { x = i; }", "1:10", "loop.*3"),
         ("x = [1, 2][5];", "1:5", "no item 5"),
         ('x = {"a": 1}["b"];', "1:5", "no key 'b'"),
-        ("def f(a) { return a; }\nx = f(1, 2);", "2:5", "takes 1 arguments"),
-        ("x = 3(1);", "1:5", "is no function"),
+        ("def f(a) { return a; }\nx = f(1, 2);", "2:5", "'f'.* 1 arg.* 2"),
+        ("x = 3(1);", "1:5", "3 is.*function"),
         ("x = 1 / 0;", "1:5", "division by zero"),
-        ("x = range(1000000);", "1:5", "too long"),
-        ('load "nowhere";', "1:1", "There is no file nowhere.rasp"),
+        ("x = range(1000000);", "1:5", "10,000 items"),
+        ('load "nowhere";', "1:1", r"no file nowhere\.rasp"),
         ("def f(a) { return f(a); } x = f(1);", "1:", ""),
-        ("x = $;", "1:5", "'$' is not expected"),
-        ("if = 3;", "1:1", "not expected"),
+        ("x = $;", "1:5", r"'\$'.*expected"),
+        ("if = 3;", "1:1", "'if'.*expected"),
     ],
 )
 def test_mistakes_are_shown_where_they_are(text, place, said):
     with pytest.raises(RaspLensError) as error:
         parse_rasp(text, "mine.rasp")
     message = str(error.value)
-    assert message.startswith(f"mine.rasp:{place}") or "nested too deeply" in message
-    assert said in message
+    assert message.startswith(f"mine.rasp:{place}") or "nested" in message
+    assert re.search(said, message)
     if isinstance(error.value, RaspTextError):
         line, caret = message.splitlines()[-2:]
         assert line.strip() in text
@@ -125,7 +126,7 @@ def test_mistakes_are_shown_where_they_are(text, place, said):
 
 
 def test_deep_nesting_is_refused():
-    with pytest.raises(RaspLensError, match="nested too deeply"):
+    with pytest.raises(RaspLensError, match="nested"):
         parse_rasp(f"x = {'(' * 3_000}1{')' * 3_000} + {'-' * 5_000}1;")
 
 
@@ -137,7 +138,7 @@ def test_names_with_an_underscore_stay_in_their_file(tmp_path):
     with pytest.raises(RaspTextError, match="no name '_hidden'"):
         read_rasp(tmp_path / "main.rasp")
     (tmp_path / "lib.rasp").write_text('load "main";')
-    with pytest.raises(RaspTextError, match="in a circle"):
+    with pytest.raises(RaspTextError, match=r"'main'.*itself"):
         read_rasp(tmp_path / "main.rasp")
 
 
@@ -147,17 +148,17 @@ def test_an_output_goes_by_name_and_is_the_last_one_otherwise():
     assert list(found.selectors) == ["s"]
     assert found.output().name == "a"
     assert found.output("b").name == "b"
-    with pytest.raises(RaspLensError, match=r"defines no s-op 'c'\. It defines b, a"):
+    with pytest.raises(RaspLensError, match=r"'c'.* b, a"):
         found.output("c")
-    with pytest.raises(RaspLensError, match="assigns no s-op"):
+    with pytest.raises(RaspLensError, match="no s-op"):
         parse_rasp("x = 3;").output()
 
 
 def test_what_cannot_be_read(tmp_path):
-    with pytest.raises(RaspLensError, match="There is no file"):
+    with pytest.raises(RaspLensError, match=r"no file .*none\.rasp"):
         read_rasp(tmp_path / "none.rasp")
     (tmp_path / "binary.rasp").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(RaspLensError, match="cannot be read as text"):
+    with pytest.raises(RaspLensError, match=r"binary\.rasp.*UnicodeDecodeError"):
         read_rasp(tmp_path / "binary.rasp")
 
 

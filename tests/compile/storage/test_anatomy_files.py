@@ -54,13 +54,13 @@ def test_functions_fail_where_they_did(tmp_path):
     compile_program(inverse, [0, 1], 2, partial="allow").save(tmp_path / "m.safetensors")
     found = verify(load_compiled(tmp_path / "m.safetensors"))
     assert (found.checked, found.undefined) == (6, 4)
-    with pytest.raises(KeyError, match="no value for 0 was stored"):
+    with pytest.raises(KeyError, match="value for 0"):
         Lookup(())(0)
 
 
 def test_another_model_is_refused(tmp_path):
     save(compile_program(tokens, ["a"], 2).transformer, tmp_path / "m.safetensors")
-    with pytest.raises(StorageError, match="not a compiled program"):
+    with pytest.raises(StorageError, match="compiled program"):
         load_compiled(tmp_path / "m.safetensors")
 
 
@@ -105,7 +105,7 @@ def test_a_loaded_model_refuses_to_answer_where_it_did(tmp_path, of):
         try:
             wanted = compiled(sequence)
         except UndefinedValue:
-            with pytest.raises(UndefinedValue, match="The program has no value on"):
+            with pytest.raises(UndefinedValue, match="no value on"):
                 loaded(sequence)
         else:
             assert loaded(sequence) == wanted

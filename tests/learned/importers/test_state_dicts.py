@@ -206,7 +206,7 @@ def test_what_is_no_file_is_not_read(tmp_path):
     """A pipe would be waited for."""
     os.mkfifo(tmp_path / "pipe.pt")
     (tmp_path / "link.pt").symlink_to(tmp_path / "none.pt")
-    irregular = "is no regular file"
+    irregular = "regular file"
     for name, refusal in (("pipe.pt", irregular), ("link.pt", "There is no file"), ("", irregular)):
         with pytest.raises(StorageError, match=refusal):
             read_state_dict(tmp_path / name)

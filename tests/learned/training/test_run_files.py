@@ -100,7 +100,7 @@ def test_a_place_that_cannot_be_written_to_is_said_to_be_that(tmp_path, monkeypa
         raise OSError(30, "Read-only file system")
 
     monkeypatch.setattr("tempfile.mkstemp", readonly)
-    with pytest.raises(StorageError, match=r"state.safetensors: Read-only file system. Name another place.$"):
+    with pytest.raises(StorageError, match=r"state\.safetensors.*Read-only file system"):
         save_run(tmp_path / "state.safetensors", ARRAYS, RUN, {})
     nowhere = alone(tmp_path / "nowhere" / "state.safetensors")
     with pytest.raises(StorageError, match=r"Cannot write .*: the folder .* does not exist"):

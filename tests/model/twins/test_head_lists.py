@@ -31,7 +31,7 @@ def test_a_wider_head_and_a_longer_list_change_no_other_head(model):
 
 
 def test_layers_and_heads_that_are_not_there_are_refused(model):
-    with pytest.raises(ValueError, match="The model has layers 0 to 1; got 2"):
+    with pytest.raises(ValueError, match=r"layers 0 to 1.* 2"):
         heads_of(model, 2)
-    with pytest.raises(ValueError, match="The model has heads 0 to 1 in every layer; got -1"):
+    with pytest.raises(ValueError, match=r"heads 0 to 1.*-1"):
         head_of(model, 0, -1)

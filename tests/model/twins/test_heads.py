@@ -30,9 +30,9 @@ def test_the_parts_of_a_head_attend_alike_and_write_parts_of_what_it_wrote(model
 
 
 def test_heads_that_attend_otherwise_are_not_merged(model):
-    with pytest.raises(ValueError, match="Heads 0 and 1 of layer 1 do not attend alike"):
+    with pytest.raises(ValueError, match=r"[Hh]eads 0 and 1 of layer 1.*attend"):
         twins.merge_heads(model, 1, 0, 1)
-    with pytest.raises(ValueError, match="cannot be merged with itself"):
+    with pytest.raises(ValueError, match=r"merged.* 0 twice"):
         twins.merge_heads(model, 1, 0, 0)
 
 
@@ -44,7 +44,7 @@ def test_what_a_whole_row_shares_does_not_keep_heads_from_being_merged(model):
     shifted = Transformer(twin.config, weights, twin.mask)
     np.testing.assert_allclose(twins.merge_heads(shifted, 1, 3, 0)(TOKENS), model(TOKENS), atol=1e-9)
     weights["blocks.1.attn.b_Q"][3] += 1  # the negative control: one of the queries does not
-    with pytest.raises(ValueError, match="do not attend alike"):
+    with pytest.raises(ValueError, match=r"[Hh]eads 0 and 3 of layer 1.*attend"):
         twins.merge_heads(Transformer(twin.config, weights, twin.mask), 1, 0, 3)
 
 
@@ -76,9 +76,9 @@ def test_idle_heads_attend_and_write_nothing(model):
 
 
 def test_what_cannot_be_is_refused(random_transformer, model):
-    with pytest.raises(ValueError, match="it can be split into 2 to 4 parts; got 5"):
+    with pytest.raises(ValueError, match=r" 2 to 4 .* 5"):
         twins.split_head(model, 0, 0, parts=5)
-    with pytest.raises(ValueError, match=r"writes 1 directions.*`duplicate_head` gives heads"):
+    with pytest.raises(ValueError, match=r" 1 directions.*`duplicate_head`"):
         twins.split_head(random_transformer(replace(SIZES, d_head=1)), 0, 0)
-    with pytest.raises(ValueError, match="At least 1 idle head must be inserted; got 0"):
+    with pytest.raises(ValueError, match=r" 1 idle head.* 0"):
         twins.insert_idle_heads(model, 0)

@@ -25,5 +25,5 @@ def test_its_weights_follow_the_seed(random_transformer):
 
 
 def test_there_is_no_other_place(random_transformer):
-    with pytest.raises(ValueError, match="A layer can be inserted at 0 to 2; got 3"):
+    with pytest.raises(ValueError, match=r" 0 to 2.* 3"):
         insert_idle_layer(random_transformer(CONFIG), 3)

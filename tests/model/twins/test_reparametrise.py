@@ -164,7 +164,7 @@ def test_noise_makes_the_identity_none(random_transformer):
 
 def test_noise_below_rounding_is_refused(random_transformer):
     model = random_transformer(SIZES, dtype=np.float32)
-    with pytest.raises(ValueError, match="No noise changes the logits by less than 1e-12: rounding alone does"):
+    with pytest.raises(ValueError, match=r"noise.*1e-12"):
         disguise(model, noise=1e-12, tokens=TOKENS)
 
 
@@ -178,7 +178,7 @@ def test_the_dtype_is_kept(random_transformer):
 def test_layer_norm_fixes_the_residual_stream_and_nothing_else(random_transformer):
     model = random_transformer(replace(SIZES, normalization="LN", d_mlp=9))
     for arguments in ({}, {"kinds": ["residual"]}, {"kinds": (), "extra_width": 2}):
-        with pytest.raises(ValueError, match="Layer norm privileges the directions of the residual stream"):
+        with pytest.raises(ValueError, match=r'layer norm.*"residual".*extra_width'):
             disguise(model, **arguments)
     twin = disguise(model, kinds=["heads", "neurons"])
     np.testing.assert_allclose(twin(TOKENS), model(TOKENS), **SAME)
@@ -187,21 +187,19 @@ def test_layer_norm_fixes_the_residual_stream_and_nothing_else(random_transforme
 
 def test_what_is_no_disguise_is_refused(random_transformer):
     model = random_transformer(SIZES)
-    with pytest.raises(
-        ValueError, match="kinds must be some of residual, heads, neurons, as a list; got 'layers'"
-    ):
+    with pytest.raises(ValueError, match=r"kinds.*list.* residual, heads, neurons.*'layers'"):
         disguise(model, kinds=["heads", "layers"])
-    with pytest.raises(ValueError, match="as a list; got 'heads'"):
+    with pytest.raises(ValueError, match=r"kinds.*list.*'heads'"):
         disguise(model, kinds="heads")
-    with pytest.raises(ValueError, match="basis must be one of orthogonal, oblique; got 'skew'"):
+    with pytest.raises(ValueError, match=r"basis.* orthogonal, oblique.*'skew'"):
         disguise(model, basis="skew")
     for condition in (0.5, np.inf, np.nan):
-        with pytest.raises(ValueError, match="condition must be a number of at least 1"):
+        with pytest.raises(ValueError, match=f"condition.* 1.*{condition}"):
             disguise(model, basis="oblique", condition=condition)
-    with pytest.raises(ValueError, match='put "residual" among the kinds'):
+    with pytest.raises(ValueError, match=r'oblique.*"residual".*kinds'):
         disguise(model, basis="oblique", kinds=["heads"])
     for arguments in ({"extra_width": -1}, {"noise": -0.5}):
-        with pytest.raises(ValueError, match="must be 0 or more"):
+        with pytest.raises(ValueError, match=r"extra_width and noise.* 0 .*-"):
             disguise(model, **arguments)
 
 

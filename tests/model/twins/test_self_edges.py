@@ -55,13 +55,13 @@ def test_a_compiled_head_that_moves_tokens_takes_them():
 
 
 def test_heads_that_look_at_tokens_are_refused(by_position):
-    with pytest.raises(ValueError, match="Head 1 of layer 0 attends by more than position"):
+    with pytest.raises(ValueError, match=r"[Hh]ead 1 of layer 0.*position"):
         twins.add_self_edges(by_position(), 0, 1)
-    with pytest.raises(ValueError, match="share must lie between 0 and 1; got 1"):
+    with pytest.raises(ValueError, match=r"share.* 0 and 1.* 1"):
         twins.add_self_edges(by_position(), 0, 0, 1.0)
     strict = np.tri(6, k=-1, dtype=bool)[None].repeat(2, axis=0)
-    with pytest.raises(ValueError, match="Some positions do not see themselves in layer 0"):
+    with pytest.raises(ValueError, match=r"positions.*themselves.*layer 0"):
         twins.add_self_edges(by_position(mask=strict), 0, 0)
-    for sizes in ({"smeared_keys": True}, {"normalization": "LN"}):
-        with pytest.raises(ValueError, match="without layer norm and without smeared keys"):
+    for sizes, said in (({"smeared_keys": True}, "smeared_keys=True"), ({"normalization": "LN"}, "'LN'")):
+        with pytest.raises(ValueError, match=said):
             twins.add_self_edges(by_position(**sizes), 0, 0)

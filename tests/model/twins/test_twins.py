@@ -56,7 +56,7 @@ def assert_same(model, twin, tokens=TOKENS):
 def test_the_logits_stay_on_inputs_of_every_length(random_transformer, name, config, dtype):
     model = random_transformer(config, biases=True, dtype=dtype)
     if config.normalization == "LN" and name in NEED_FRESH_DIRECTIONS:
-        with pytest.raises(ValueError, match="Layer norm reads every direction"):
+        with pytest.raises(ValueError, match=r"[Ll]ayer norm.*direction"):
             REWRITINGS[name](model)
         return
     twin = REWRITINGS[name](model)
@@ -96,16 +96,16 @@ def test_a_layer_can_be_inserted_where_there_is_none(random_transformer):
 def test_sinusoids_fix_the_heads(random_transformer):
     model = random_transformer(replace(SIZES, positions="sinusoidal_qk"))
     for rewriting in (REWRITINGS["split"], REWRITINGS["idle heads"], REWRITINGS["decoy"]):
-        with pytest.raises(ValueError, match="heads cannot be added or taken away"):
+        with pytest.raises(ValueError, match=r"positions.*heads"):
             rewriting(model)
     assert_same(model, twins.insert_idle_layer(model, 1))
 
 
 def test_there_are_no_other_heads_and_layers(random_transformer):
     model = random_transformer(SIZES)
-    with pytest.raises(ValueError, match="The model has layers 0 to 1; got 2"):
+    with pytest.raises(ValueError, match=r"layers 0 to 1.* 2"):
         twins.split_head(model, 2, 0)
-    with pytest.raises(ValueError, match="The model has heads 0 to 2 in every layer; got -1"):
+    with pytest.raises(ValueError, match=r"heads 0 to 2.*-1"):
         twins.plant_decoy(model, 0, -1)
-    with pytest.raises(ValueError, match="A layer can be inserted at 0 to 2; got 3"):
+    with pytest.raises(ValueError, match=r" 0 to 2.* 3"):
         twins.insert_idle_layer(model, 3)

@@ -41,14 +41,14 @@ def test_an_input_that_is_not_there_has_no_answer():
 @pytest.mark.parametrize(
     ("inputs", "answers", "said"),
     [
-        ([], [], "no inputs"),
-        (["ab"], [], "1 inputs and 0 answers"),
-        (["ab", "abc"], [["a", "b"], ["a"]], "1 answers for 3 tokens, the first one 2 for 2"),
+        ([], [], "'mine'.*no inputs"),
+        (["ab"], [], "1 inputs.*0 answers"),
+        (["ab", "abc"], [["a", "b"], ["a"]], "1 answers for 3 tokens.* 2 for 2"),
         (["ab", "ba"], [["a"], ["a", "b"]], "2 answers for 2 tokens"),
-        (["ab", "ab"], ["a", "b"], "are the same, and have different answers"),
-        (["ab", "ba"], [["a", None], [None, None]], "All answers of input 2 of 'mine' are None"),
-        (["ab", ["PAD"]], ["a", "a"], "The padding 'PAD' is a token"),
-        (["ab"], ["a"], "held out"),
+        (["ab", "ab"], ["a", "b"], "1 and 2.*different answers"),
+        (["ab", "ba"], [["a", None], [None, None]], "input 2 of 'mine'.*None"),
+        (["ab", ["PAD"]], ["a", "a"], "padding 'PAD'"),
+        (["ab"], ["a"], "'mine'.*held out"),
     ],
 )
 def test_what_makes_no_task(inputs, answers, said):
@@ -79,11 +79,11 @@ def test_a_table(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        (["{"], "line 1: no JSON"),
-        ([{"tokens": "a b"}], "line 1: an input is an object"),
-        ([{"tokens": 3, "answers": 1}], "line 1: `tokens` is a list"),
-        ([{"tokens": "a b", "answers": 1, "split": "tset"}], "input 1: `split` is train or test; got 'tset'"),
-        ([], "has no inputs"),
+        (["{"], "line 1: .*JSON"),
+        ([{"tokens": "a b"}], "line 1: .*object.*`answers`"),
+        ([{"tokens": 3, "answers": 1}], "line 1: `tokens`.*list"),
+        ([{"tokens": "a b", "answers": 1, "split": "tset"}], "input 1: `split`.*'tset'"),
+        ([], r"mine\.jsonl.*no inputs"),
     ],
 )
 def test_lines_that_are_no_inputs(tmp_path, rows, said):
@@ -92,14 +92,14 @@ def test_lines_that_are_no_inputs(tmp_path, rows, said):
 
 
 def test_files_that_are_no_data(tmp_path):
-    with pytest.raises(RaspLensError, match="There is no file"):
+    with pytest.raises(RaspLensError, match=r"no file .*none\.csv"):
         task_from_data(tmp_path / "none.csv")
     (tmp_path / "a.txt").write_text("x")
-    with pytest.raises(RaspLensError, match="no data file"):
+    with pytest.raises(RaspLensError, match=r"a\.txt.*\.jsonl.*\.csv"):
         task_from_data(tmp_path / "a.txt")
     (tmp_path / "a.csv").write_text("x,y\n1,2")
-    with pytest.raises(RaspLensError, match="needs columns"):
+    with pytest.raises(RaspLensError, match=r"`tokens` and `answers`.*'x', 'y'"):
         task_from_data(tmp_path / "a.csv")
     (tmp_path / "b.csv").write_bytes(b"\xff\xfe")
-    with pytest.raises(RaspLensError, match="cannot be read as text"):
+    with pytest.raises(RaspLensError, match=r"b\.csv.*UnicodeDecodeError"):
         task_from_data(tmp_path / "b.csv")

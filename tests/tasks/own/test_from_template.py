@@ -34,7 +34,12 @@ def test_a_layout_names_its_positions():
 
 @pytest.mark.parametrize(
     ("template", "said"),
-    [("BOS", "has no field"), ("{x:2} {x}", "twice"), ("a{x:2}", "is no field"), ("{x:0}", "no token")],
+    [
+        ("BOS", "'BOS'.*no field"),
+        ("{x:2} {x}", "'x'.*twice"),
+        ("a{x:2}", "'a{x:2}'.*field"),
+        ("{x:0}", "'x'.*no token"),
+    ],
 )
 def test_what_is_no_layout(template, said):
     with pytest.raises(RaspLensError, match=said):
@@ -58,7 +63,7 @@ def test_where_answers_are_read(read, places):
 
 @pytest.mark.parametrize("read", ["somewhere", "after NOTHING", "before BOS", [], ["x9"]])
 def test_answers_that_are_read_nowhere(read):
-    with pytest.raises(RaspLensError, match="Answers cannot be read"):
+    with pytest.raises(RaspLensError, match=r"every, last, after.*x1"):
         read_positions(parse_layout(LAYOUT), read)
 
 
@@ -86,9 +91,9 @@ def test_fields_may_have_to_differ_and_to_fulfil_a_condition():
     task = sorting(distinct=["x"], condition=lambda fields: fields["x"][0] < 3)
     lists = [row[1:4] for row in task.sequences(task.held_out)]
     assert all(len(set(row)) == 3 and row[0] < 3 for row in lists)
-    with pytest.raises(RaspLensError, match="none fulfils"):
+    with pytest.raises(RaspLensError, match=r"'my sort'.*conditions"):
         sorting(condition=lambda fields: False)
-    with pytest.raises(RaspLensError, match="tokens for the 3 places"):
+    with pytest.raises(RaspLensError, match=r" 2 tokens.* 3 places.*'x'"):
         sorting(tokens=range(2), distinct=["x"])
 
 
@@ -124,17 +129,17 @@ def test_a_built_task_can_be_compared_on():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"read": "every"}, "Nothing follows the last position"),
-        ({"causal": False}, "would see the answers"),
-        ({"answers": lambda tokens: [1, 2]}, "gives 2 answers"),
-        ({"outputs": [0]}, "not among its outputs"),
-        ({"tokens": {"z": [1]}}, "no field 'z'"),
-        ({"tokens": {"y": [1]}, "computed": {}}, "does not say what can stand in 'x'"),
-        ({"computed": {"z": sorted}}, "no field 'z'"),
-        ({"computed": {"y": lambda fields: [1]}}, "takes 3 tokens"),
-        ({"distinct": ["z"]}, "no field 'z'"),
+        ({"read": "every"}, "last position.*`answers`"),
+        ({"causal": False}, "causal=False.*`answers`"),
+        ({"answers": lambda tokens: [1, 2]}, "2 answers.* 3 positions"),
+        ({"outputs": [0]}, "'my sort'.*`outputs`"),
+        ({"tokens": {"z": [1]}}, "'z'.* x, y"),
+        ({"tokens": {"y": [1]}, "computed": {}}, "`tokens`.*'x'"),
+        ({"computed": {"z": sorted}}, "'z'.* x, y"),
+        ({"computed": {"y": lambda fields: [1]}}, "'y'.* 3 tokens.* 1"),
+        ({"distinct": ["z"]}, "'z'.*distinct.* x, y"),
         ({"held_out": [["BOS", 9, 1, 1, "SEP", 1, 1, 9]]}, "Token 9"),
-        ({"tokens": [None]}, "A token is"),
+        ({"tokens": [None]}, "token.*bool.*None"),
     ],
 )
 def test_what_makes_no_task(options, said):

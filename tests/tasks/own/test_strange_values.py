@@ -20,19 +20,19 @@ def of_last(answers, readout="label", given=range(4)):
 @pytest.mark.parametrize(
     ("answers", "readout", "why"),
     [
-        (lambda row: float("nan"), "label", "nan is no answer"),
-        (lambda row: float("nan"), "number", "nan is no answer"),
-        (lambda row: None, "label", "None is no answer"),
-        (lambda row: {"a": 1}, "label", "is no answer"),
-        (lambda row: [{1, 2}], "label", 'readout="labels"'),
-        (lambda row: [[{"a": 1}]], "labels", "is no answer"),
-        (lambda row: [[None]], "labels", "None is no answer"),
-        (lambda row: 10**400, "number", "too large"),
-        (lambda row: float("inf"), "number", "too large"),
-        (lambda row: 2**24 + sum(row), "number", "same number in single precision"),
-        (lambda row: 0.1 * row[0] + 0.2 * row[1] + 0.3 * row[2], "number", "same number in single precision"),
-        (lambda row: [set()], "labels", "No answer has a label"),
-        (lambda row: row[7], "label", r"`answers` of 'last' fails on .*IndexError"),
+        (lambda row: float("nan"), "label", "answer.*got nan"),
+        (lambda row: float("nan"), "number", "answer.*got nan"),
+        (lambda row: None, "label", "answer.*got None"),
+        (lambda row: {"a": 1}, "label", "answer.*got {'a': 1}"),
+        (lambda row: [{1, 2}], "label", 'answer.*readout="labels"'),
+        (lambda row: [[{"a": 1}]], "labels", "answer.*{'a': 1}"),
+        (lambda row: [[None]], "labels", "answer.*got .*None"),
+        (lambda row: 10**400, "number", "10{19} .*large"),
+        (lambda row: float("inf"), "number", "inf .*large"),
+        (lambda row: 2**24 + sum(row), "number", r"1677721\d and 1677721\d.*single precision"),
+        (lambda row: 0.1 * row[0] + 0.2 * row[1] + 0.3 * row[2], "number", r"0\.\d+ and 0\.\d+.*single precision"),
+        (lambda row: [set()], "labels", "answer.*label.*nothing"),
+        (lambda row: row[7], "label", "`answers` of 'last'.*IndexError"),
     ],
 )
 def test_what_is_no_answer_is_refused(answers, readout, why):
@@ -42,7 +42,7 @@ def test_what_is_no_answer_is_refused(answers, readout, why):
 
 @pytest.mark.usefixtures("unchecked")
 def test_another_readout_is_refused():
-    with pytest.raises(RaspLensError, match="got 'numbr'"):
+    with pytest.raises(RaspLensError, match=r"readout.*'numbr'"):
         of_last(lambda row: 1, "numbr")
 
 
@@ -87,7 +87,7 @@ def test_an_input_is_held_out_wherever_it_is_padded(pad):
 
 
 def test_an_input_that_is_held_out_and_not_is_refused():
-    with pytest.raises(RaspLensError, match=r"Inputs 1 and 3 of 'twice' are the same; one is held out"):
+    with pytest.raises(RaspLensError, match=r"1 and 3 of 'twice'.*held out"):
         task_from_inputs("twice", [["a"], ["b"], ["a"]], [["a"], ["b"], ["a"]], held_out=[True, True, False])
 
 
@@ -140,12 +140,12 @@ def test_line_ends_and_marks_of_other_systems_are_read(tmp_path, mark):
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ('{"tokens": ["a"], "answers": [NaN]}', "line 1: no JSON .NaN is no value"),
-        ('{"tokens": [Infinity], "answers": ["a"]}', "Infinity is no value"),
-        ('{"tokens": ["a"], "answers": [{"a": 1}]}', "is no answer"),
-        ('{"tokens": ["a"], "answers": {"a": 1}}', "is no answer"),
-        ("[" * 100_000, "line 1: no JSON .it is too deep"),
-        ('{"tokens": ["a"], "answers": [' + "1" * 5_000 + "]}", "line 1: no JSON .a number has too many digits"),
+        ('{"tokens": ["a"], "answers": [NaN]}', "line 1: .*JSON.*NaN"),
+        ('{"tokens": [Infinity], "answers": ["a"]}', "line 1: .*JSON.*Infinity"),
+        ('{"tokens": ["a"], "answers": [{"a": 1}]}', "answer.*{'a': 1}"),
+        ('{"tokens": ["a"], "answers": {"a": 1}}', "answer.*{'a': 1}"),
+        ("[" * 100_000, "line 1: .*JSON.*deep"),
+        ('{"tokens": ["a"], "answers": [' + "1" * 5_000 + "]}", "line 1: .*JSON.*digits"),
     ],
 )
 def test_strange_lines_are_refused(tmp_path, line, why):
@@ -154,5 +154,5 @@ def test_strange_lines_are_refused(tmp_path, line, why):
 
 
 def test_a_table_with_other_separators_says_what_it_has(tmp_path):
-    with pytest.raises(RaspLensError, match="with commas between; it has 'tokens;answers'"):
+    with pytest.raises(RaspLensError, match=r"commas.*'tokens;answers'"):
         task_from_data(written(tmp_path, "semicolons.csv", "tokens;answers\na b;b a\n"))

@@ -38,11 +38,11 @@ def test_fields_of_variable_length_are_found_again():
             assert "".join(tokens[i] for i in spans["y"]) == y
     assert layout.spans(["BOS", *"abcd", "SEP"]) is None
     assert layout.spans(["BOS", "a", "SEP", *"abc"]) is None
-    with pytest.raises(RaspLensError, match="holds 'SEP', which ends it"):
+    with pytest.raises(RaspLensError, match=r"'x'.*'SEP'"):
         layout.filled({"x": ["a", "SEP"], "y": ""})
-    with pytest.raises(RaspLensError, match="x' takes 1 to 3 tokens"):
+    with pytest.raises(RaspLensError, match=r"'x'.* 1 to 3 tokens.* 4"):
         layout.filled({"x": "abcd", "y": ""})
-    with pytest.raises(RaspLensError, match="nothing tells where 'x' ends"):
+    with pytest.raises(RaspLensError, match=r"{x:1-3} {y}.* 'x'"):
         parse_layout("{x:1-3} {y}")
 
 
@@ -73,9 +73,9 @@ def test_only_an_inputs_own_tokens_are_asked(pad):
 
 @pytest.mark.usefixtures("unchecked")
 def test_the_padding_is_no_token_of_an_input():
-    with pytest.raises(RaspLensError, match="The padding 'b' is a token"):
+    with pytest.raises(RaspLensError, match="padding 'b'"):
         echo(padding="b")
-    with pytest.raises(RaspLensError, match="right, left or both; got 'up'"):
+    with pytest.raises(RaspLensError, match=r"pad.*'up'"):
         echo("up")
 
 
