@@ -148,7 +148,8 @@ def posable(pairing: Pairing) -> Posable:
             seen = np.zeros(CHOICES * (scores.shape[-1] + 1), dtype=bool)
             own = scores[:, head, place]
             if not pairing.compiled.has_bos:
-                levels[layer, head, place] = float(own.max(axis=-1).min())
+                highest = own.max(axis=-1)
+                levels[layer, head, place] = float(highest[np.isfinite(highest)].min(initial=np.inf))
             seen[selections(own, levels.get((layer, head, place)))] = True
             rows[layer, head, place] = seen
     asked = reference.answers()

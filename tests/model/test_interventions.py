@@ -151,6 +151,16 @@ def test_an_edge_that_is_taken_away_gets_no_attention(model, tokens):
     np.testing.assert_allclose(pattern.sum(axis=-1), 1)
 
 
+def test_a_row_that_would_lose_nearly_all_of_its_attention_stays_as_it_is():
+    """Of the three rows the first has another edge left, the second nearly none, the third loses nothing."""
+    scores = np.log(np.array([[[[0.9, 0.1], [0.999, 0.001], [0.5, 0.5]]]]))
+    where = np.array([[[[True, False], [True, False], [False, False]]]])
+    gone = Edges(0, "attention", None, where)
+    edited = gone.edit("blocks.0.attn.hook_attn_scores", scores, {}, xnp)
+    assert edited[0, 0, 0, 0] == -np.inf
+    np.testing.assert_array_equal(edited[0, 0, 1:], scores[0, 0, 1:])
+
+
 def test_an_intervention_that_nothing_passes_is_refused(model, tokens, other):
     nowhere = Replace("blocks.7.hook_resid_pre", other[POINT], True)
     with pytest.raises(RaspLensError, match=r"blocks\.7\.hook_resid_pre"):

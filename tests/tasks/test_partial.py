@@ -5,7 +5,7 @@ import pytest
 
 from rasplens.compile.rasp import Aggregate, Map, Select, indices, tokens
 from rasplens.errors import RaspLensError
-from rasplens.tasks import partial_task, task_from_inputs
+from rasplens.tasks import partial_task, task_from_inputs, task_from_program
 from rasplens.tasks.task import NOT_ASKED
 
 LETTERS = "abcd"
@@ -41,6 +41,22 @@ def test_a_program_that_always_answers_asks_for_everything(task):
     np.testing.assert_array_equal(part.held_out, task.held_out)
     np.testing.assert_array_equal(part.target(task.held_out), task.target(task.held_out))
     assert part.accuracy(FIRST) == task.accuracy(FIRST)
+
+
+@pytest.mark.parametrize("says", [{"a"}, set()])
+def test_none_is_no_answer_of_a_part_though_the_task_has_it(says):
+    """A task from a program has None among its answers, for what is undefined."""
+    whole = task_from_program(FIRST.named("first"), LETTERS, 4)
+    assert None in whole.outputs
+    some = Map(lambda letter: letter if letter in says else None, FIRST).named("some")
+    if not says:
+        with pytest.raises(RaspLensError, match="held-out"):
+            partial_task(whole, some)
+        return
+    part = partial_task(whole, some)
+    assert part.accuracy(some) == (1.0, 1.0)
+    assert part.accuracy(FIRST) == (1.0, 1.0)
+    assert (part.held_out[:, 0] == whole.vocab.index("a")).all()
 
 
 def test_a_program_without_answers_is_refused(task):

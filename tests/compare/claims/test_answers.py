@@ -69,9 +69,9 @@ def test_what_counts_is_one_answer_of_each_input(with_noise):
     """So inputs are independent trials: on average they come to the agreement of all answers."""
     drawn = [behaviour(with_noise, seed=seed).trials["held out"] for seed in range(40)]
     whole = behaviour(with_noise, seed=0)
-    assert whole.trials["held out"].shape == (whole.table["n"][0],)
-    assert np.mean(drawn) == pytest.approx(whole.table["agreement"][0], abs=0.03)
-    assert not np.array_equal(drawn[0], drawn[1])
+    assert len(whole.trials["held out"]) == whole.table["n"][0]
+    assert np.mean([one.right for one in drawn]) == pytest.approx(whole.table["agreement"][0], abs=0.03)
+    assert not np.array_equal(drawn[0].answer, drawn[1].answer)
 
 
 def test_inputs_that_differ_in_attention_alone_say_nothing_of_answers(with_noise, task):
@@ -93,8 +93,8 @@ def test_what_tells_programs_apart_is_asked_where_it_does(offset, task):
     assert (found.answers.sum(axis=1) == 1).all()
     study = study_of(offset, model, task, CompareConfig(n_inputs=96), 0, distinguishing={"changed": found})
     trials = behaviour(study, seed=0).trials
-    assert not trials["against changed"].any()
-    assert trials["held out"].mean() > 0.9
+    assert not trials["against changed"].right.any()
+    assert trials["held out"].right.mean() > 0.9
 
 
 COLUMNS = ["inputs", "n", "agreement", "untrained", "right", "undefined", "exhaustive"]
@@ -105,12 +105,12 @@ def claims_on(study, behaved):
 
 
 def answers(study, agree, n, exhaustive):
-    trials = np.arange(n) < agree
+    trials = known_trials(np.arange(n) < agree)
     table = pd.DataFrame(
         [("held out", n, agree / n, 0.1, 1.0, 0.0, exhaustive)],
         columns=COLUMNS,
     )
-    behaved = Behaviour(table, {"held out": trials}, {}, np.ones((2, n)))
+    behaved = Behaviour(table, {"held out": trials}, {}, {}, np.ones((2, n)))
     return claims_on(study, behaved)[0]
 
 
@@ -139,11 +139,57 @@ def test_answers_have_to_agree_and_there_have_to_be_enough(with_itself, agree, n
     assert (one.low == one.score == one.high) == exhaustive
 
 
+def differing(study, wrong):
+    """The claim on held-out answers of a model that errs on some inputs of a task."""
+    ids = np.random.default_rng(0).integers(0, 4, (1000, 4))
+    inputs = inputs_of(ids)
+    right = ~wrong(ids)
+    trials = Trials(inputs, right, np.arange(1000), np.zeros(1000, dtype=int))
+    table = pd.DataFrame([("held out", 1000, right.mean(), 0.1, 1.0, 0.0, False)], columns=COLUMNS)
+    behaved = Behaviour(table, {"held out": trials}, {"held out": "on 'a a'"}, {}, np.ones((2, 1000)))
+    return claims_on(study, behaved)[0]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda ids: (ids[:, :2] == 3).all(axis=1), {"position 0 is 'd'", "position 1 is 'd'"}),  # 6 %
+        (lambda ids: (ids[:, 1:] == 2).all(axis=1), {f"position {i} is 'c'" for i in (1, 2, 3)}),  # 1.6 %
+        (lambda ids: ids[:, 2] == 0, {"position 2 is 'a'"}),  # 25 %
+    ],
+)
+def test_answers_that_differ_in_one_class_fail_there(with_itself, wrong, words):
+    one = differing(with_itself, wrong)
+    assert (one.status, one.score) == (FAILS, 0.0)
+    assert set(one.except_where.partition(" (")[0].split(" and ")) == words
+    assert "on 'a a'" in one.reason
+
+
+def test_answers_that_differ_here_and_there_do_not_fail_in_a_class(with_itself):
+    rng = np.random.default_rng(1)
+    one = differing(with_itself, lambda ids: rng.random(len(ids)) < 0.03)
+    assert (one.status, one.except_where) == (HOLDS, "")
+    assert "on 'a a'" in one.reason
+
+
+def test_an_input_on_which_answers_differ_is_named(offset, task):
+    """With what both answer there."""
+    from rasplens.compare import study_of
+
+    pointer = compile_program(task.programs["pointer"], task.vocab, task.n_ctx, mask=task.visible)
+    study = study_of(offset, pointer, task, CompareConfig(n_inputs=96), 0)
+    behaved = behaviour(study, seed=0)
+    agree = behaved.table.set_index("inputs")["agreement"]
+    assert set(behaved.examples) == set(agree[agree < 1].index)
+    for said in behaved.examples.values():
+        assert "the program answers" in said
+
+
 def each_answer(study, by_answer):
     """The claim on each answer by itself, from how often it is given where it is due: `{code: (agree, n)}`."""
-    trials = {code: np.arange(n) < agree for code, (agree, n) in by_answer.items()}
+    trials = {code: known_trials(np.arange(n) < agree) for code, (agree, n) in by_answer.items()}
     table = pd.DataFrame([("held out", 200, 1.0, 0.1, 1.0, 0.0, False)], columns=COLUMNS)
-    behaved = Behaviour(table, {"held out": np.ones(200, dtype=bool)}, trials, np.ones((2, 200)))
+    behaved = Behaviour(table, {"held out": known_trials([True] * 200)}, {}, trials, np.ones((2, 200)))
     return next((one for one in claims_on(study, behaved) if one.subject == EachAnswer()), None)
 
 

@@ -6,6 +6,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
+from known_trials import known_trials
 from subjects import subject
 
 from rasplens.compare.claims.catalogue import SUBJECTS
@@ -31,6 +32,10 @@ from rasplens.compare.claims.claim import (
 
 def trials(right, n):
     return np.arange(n) < right
+
+
+def part(right, n):
+    return known_trials(trials(right, n))
 
 
 @pytest.mark.parametrize(("right", "n"), [(0, 30), (7, 30), (29, 30), (30, 30), (150, 200)])
@@ -95,7 +100,7 @@ def by_trials(*parts, comparisons=1):
 
 
 def test_a_claim_has_the_score_of_its_least_part():
-    found = by_trials(trials(100, 100), trials(60, 80))
+    found = by_trials(part(100, 100), part(60, 80))
     least = share(trials(60, 80))
     assert (found.score, found.low, found.high, found.n) == (0.75, least.low, least.high, 80)
     assert (found.subject, found.level, found.control, found.substantial, found.reason) == (
@@ -107,7 +112,7 @@ def test_a_claim_has_the_score_of_its_least_part():
 def test_the_interval_of_a_claim_is_no_narrower_than_that_of_any_part():
     """The lowest ends, of whichever part."""
     few, many = trials(20, 20), trials(290, 300)
-    found = by_trials(few, many)
+    found = by_trials(known_trials(few), known_trials(many))
     assert found.score == pytest.approx(290 / 300)
     assert found.low == min(share(few).low, share(many).low)
     assert found.high == share(many).high
@@ -115,10 +120,10 @@ def test_the_interval_of_a_claim_is_no_narrower_than_that_of_any_part():
 
 def test_a_part_with_few_trials_does_not_count():
     least = least_trials(AT_LEAST)
-    wrong = trials(0, least - 1)
-    assert by_trials(trials(100, 100), wrong).status == HOLDS
-    assert by_trials(trials(100, 100), trials(0, least)).status == FAILS
-    nothing = by_trials(wrong, trials(3, 3))
+    wrong = part(0, least - 1)
+    assert by_trials(part(100, 100), wrong).status == HOLDS
+    assert by_trials(part(100, 100), part(0, least)).status == FAILS
+    nothing = by_trials(wrong, part(3, 3))
     assert nothing.status == UNTESTABLE
     assert nothing.reason == "11 pairs of inputs could be asked, where 12 are needed"
     assert by_trials().reason == "0 pairs of inputs could be asked, where 12 are needed"
@@ -132,9 +137,9 @@ def test_the_least_trials_can_hold_and_fewer_could_not(comparisons):
 
 
 def test_more_comparisons_make_a_claim_harder_to_hold():
-    assert by_trials(trials(84, 100)).status == HOLDS
-    assert by_trials(trials(84, 100), comparisons=10).status == OPEN
-    assert by_trials(trials(20, 20), comparisons=10).status == UNTESTABLE
+    assert by_trials(part(84, 100)).status == HOLDS
+    assert by_trials(part(84, 100), comparisons=10).status == OPEN
+    assert by_trials(part(20, 20), comparisons=10).status == UNTESTABLE
 
 
 def test_what_cannot_be_tested_has_no_score():
@@ -144,7 +149,7 @@ def test_what_cannot_be_tested_has_no_score():
 
 
 def test_the_table_has_a_row_per_claim():
-    found = claims_table([by_trials(trials(100, 100)), untestable(subject("variables"), "no pairs")])
+    found = claims_table([by_trials(part(100, 100)), untestable(subject("variables"), "no pairs")])
     assert tuple(found) == COLUMNS
     assert found["kind"].tolist() == ["routes", "variables"]
     assert found["status"].tolist() == [HOLDS, UNTESTABLE]

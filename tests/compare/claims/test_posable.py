@@ -8,9 +8,10 @@ from lab.labelled.circuits import CIRCUITS
 from rasplens.compare import CompareConfig, compare, study_of
 from rasplens.compare.claims.counterfactuals import Setting, counterfactual
 from rasplens.compare.claims.edges.edge_patching import patched
+from rasplens.compare.claims.edges.questions import questions
 from rasplens.compare.claims.posable import posable, selections
 from rasplens.compile import compile_program, programs
-from rasplens.compile.rasp import Aggregate, Comparison, Select, causal, indices, tokens
+from rasplens.compile.rasp import Aggregate, Comparison, Map, Select, SelectBest, causal, indices, tokens
 from rasplens.learned import load_pretrained
 from rasplens.model.hook_points import act_name
 from rasplens.tasks import compile_for, get_task, task_from_program
@@ -23,9 +24,25 @@ def test_selections_differ_by_their_size_and_by_whether_there_was_a_choice():
     scores = np.array([
         [28.0, 56, 0, 56], [28, 0, 0, 0], [56, 56, 56, 0], [140, 500, 168, 444], [140, 0, 168, 0],
     ])  # fmt: skip
-    np.testing.assert_array_equal(selections(scores, has_bos=True), [3 * 2 + 2, 3 * 1, 3 * 3 + 2, 3 + 2, 3 + 1])
+    np.testing.assert_array_equal(selections(scores), [3 * 2 + 2, 3 * 1, 3 * 3 + 2, 3 + 2, 3 + 1])
     scores = np.array([[-np.inf, -np.inf], [0, -np.inf], [56, 56], [56, 28]])
-    np.testing.assert_array_equal(selections(scores, has_bos=False), [0, 4, 8, 4])
+    np.testing.assert_array_equal(selections(scores, level=28.0), [0, 0 + 3, 8, 3 + 2])
+
+
+@pytest.mark.parametrize("bos", [False, True])
+def test_no_question_asks_for_a_token_that_stands_nowhere(bos):
+    """Every position finds the first token like its own. One that is patched may find none: no input asks that."""
+    earliest = Map(lambda i: -i, indices)
+    first = Aggregate(SelectBest(tokens, tokens, Comparison.EQ, earliest), indices).named("first_of_own")
+    task = task_from_program(first, "abcdef", 5)
+    compiled = compile_program(first, task.vocab, 5, mask=task.visible, bos=bos)
+    assert compiled.has_bos == bos
+    pairing = study_of(compiled, compiled, task, CompareConfig(n_inputs=200, n_fitting=100), 0).scored
+    (asked,) = [one for one in questions(pairing, 0) if one.part == "queries"]
+    patched_rows = asked.edges.any(axis=2)
+    finds = (pairing.ids[asked.source][:, :, None] == pairing.ids[asked.base][:, None, :]).any(axis=2)
+    assert len(asked) > 100
+    assert finds[patched_rows].all()
 
 
 def scores_of(pairing):

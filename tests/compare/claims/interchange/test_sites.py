@@ -6,7 +6,7 @@ import pytest
 from lab.labelled.circuits import CIRCUITS
 from rasplens.compare import CompareConfig, study_of
 from rasplens.compare.claims.interchange.pairs import interchange_pairs
-from rasplens.compare.claims.interchange.patching import NO_WORSE, Site, agreement, smallest
+from rasplens.compare.claims.interchange.patching import NO_WORSE, Site, agreement, rescored, smallest
 from rasplens.compare.claims.interchange.sites import (
     FEW_PAIRS,
     MOST_RESCORED,
@@ -69,7 +69,7 @@ def test_the_smallest_of_equally_good_subspaces_is_taken(with_itself, found, cho
     studied = with_itself.fitting.learned
     subspaces = mapped_subspaces(studied, found, "previous", POINT)
     largest = Site(POINT, "linear map", subspaces, agreement(studied, chosen, POINT, subspaces).score, 0.0)
-    found_one = smallest(studied, chosen, largest)
+    found_one = smallest(largest, lambda site: rescored(studied, chosen, site))
     (rank,) = {one.rank for one in found_one.subspaces.values()}
     assert rank <= min(one.rank for one in largest.subspaces.values())
     assert found_one.score >= largest.score - NO_WORSE
@@ -119,7 +119,7 @@ def test_no_site_wins_by_few_pairs(with_itself, found, chosen, monkeypatch):
     for module in ("sites", "patching"):
         monkeypatch.setattr(f"rasplens.compare.claims.interchange.{module}.scored", scored)
     sites = find_sites(with_itself.fitting.learned, chosen, found, 0, das_steps=0)
-    assert {sites.best.score, *(site.score for site in sites.good)} == {0.7}
+    assert max(sites.best.score, *(site.score for site in sites.good)) == 0.7  # or lower, by its active part
     assert len(sites.good) == 3
 
 

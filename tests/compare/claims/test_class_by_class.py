@@ -1,0 +1,94 @@
+"""Claims judged class by class."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from known_trials import inputs_of
+from subjects import subject
+
+from rasplens.compare.claims.attention import AttendsLike
+from rasplens.compare.claims.claim import FAILS, HOLDS, OPEN, judged_by_trials, untestable
+from rasplens.compare.claims.class_by_class import class_by_class, failing_class
+from rasplens.compare.claims.trials import Trials
+
+IDS = np.random.default_rng(0).integers(0, 4, (300, 4))
+D_AT_2 = IDS[:, 2] == 3
+
+
+def trials(right):
+    nothing = np.zeros(300, dtype=int)
+    return Trials(inputs_of(IDS), np.asarray(right), np.arange(300), nothing)
+
+
+def claim(*rights, of=None):
+    parts = [trials(right) for right in rights]
+    return judged_by_trials(of or subject("routes"), parts, 0.1, True, "patched", 1)
+
+
+def test_a_claim_that_holds_on_average_fails_in_a_class():
+    whole = claim(~D_AT_2)
+    assert whole.status in (HOLDS, OPEN)
+    (found,) = class_by_class([whole], 1)
+    assert found.status == FAILS
+    assert found.except_where.startswith("position 2 is 'd' (")
+    assert (found.score, found.n) == (0.0, D_AT_2.sum())
+    assert found.high < 0.65
+    assert "elsewhere 1.00" in found.reason
+    assert found.trials == ()
+
+
+def test_a_claim_that_fails_everywhere_is_not_said_to_fail_in_a_class():
+    right = ~D_AT_2 & (np.arange(300) % 2 == 0)
+    (found,) = class_by_class([claim(right)], 1)
+    assert (found.status, found.except_where) == (FAILS, "")
+
+
+def test_a_class_in_which_a_claim_does_worse_but_well_enough_changes_nothing():
+    right = ~D_AT_2 | (np.random.default_rng(2).random(300) < 0.8)
+    whole = claim(right)
+    (found,) = class_by_class([whole], 1)
+    assert (found.status, found.score, found.reason) == (HOLDS, whole.score, whole.reason)
+
+
+def test_all_other_parts_have_to_hold_as_well():
+    half = np.arange(300) % 2 == 0
+    (found,) = class_by_class([claim(~D_AT_2, half)], 1)
+    assert found.except_where == ""
+    (found,) = class_by_class([claim(~D_AT_2, np.ones(300, dtype=bool))], 1)
+    assert found.except_where
+
+
+def test_a_claim_is_asked_in_the_classes_that_other_claims_show():
+    """Four failures show nothing by themselves, and something where another claim fails on the same inputs."""
+    few = np.flatnonzero(D_AT_2)[:9]
+    rows = np.union1d(few, np.flatnonzero(~D_AT_2))
+    part = trials(~np.isin(np.arange(300), few[:8])).of(rows)
+    small = judged_by_trials(subject("routes"), [part], 0.1, True, "patched", 1)
+    other = claim(~D_AT_2)
+    alone, together = class_by_class([small], 1)[0], class_by_class([small, other], 1)
+    assert together[1].except_where
+    assert together[0].except_where
+    assert alone.except_where in ("", together[0].except_where)
+
+
+def test_what_cannot_fail_is_left_open():
+    subject_ = AttendsLike((0, 0), "x", ((0, 1),))
+    (found,) = class_by_class([claim(~D_AT_2, of=subject_)], 1)
+    assert found.status == OPEN
+    assert found.except_where
+
+
+def test_what_was_not_tested_stays_so():
+    none = untestable(subject("routes"), "why")
+    assert class_by_class([none], 1) == [none]
+
+
+@pytest.mark.parametrize("comparisons", [1, 10])
+def test_the_class_fails_by_its_own_interval(comparisons):
+    found = failing_class(trials(~D_AT_2), comparisons)
+    assert found.inside.n + found.elsewhere.n == 300
+    assert found.inside.score == 0
+    assert failing_class(trials(np.ones(300, dtype=bool)), comparisons) is None
+    every = replace(trials(~D_AT_2), right=np.zeros(300, dtype=bool))
+    assert failing_class(every, comparisons) is None
