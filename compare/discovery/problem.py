@@ -108,14 +108,16 @@ class Protocol:
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 raise RaspLensError(
-                    f"{name} of a Protocol is one of {', '.join(known)}; got {getattr(self, name)!r}."
+                    f"{name} of a Protocol must be one of {', '.join(known)}; got {getattr(self, name)!r}."
                 )
         if self.n_pairs < 2:
-            raise RaspLensError(f"A Protocol has at least 2 pairs; got {self.n_pairs}.")
+            raise RaspLensError(f"n_pairs of a Protocol must be at least 2; got {self.n_pairs}.")
         if self.points < 1:
-            raise RaspLensError(f"A Protocol has at least 1 point of integrated gradients; got {self.points}.")
+            raise RaspLensError(f"points of a Protocol must be at least 1; got {self.points}.")
         if not 0 <= self.floor < 1:
-            raise RaspLensError(f"floor of a Protocol is a share of the largest score, below 1; got {self.floor}.")
+            raise RaspLensError(
+                f"floor of a Protocol must be a share of the largest score, in [0, 1); got {self.floor}."
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,7 +309,7 @@ def _with_answers(task: Task, protocol: Protocol, own: Vocabulary) -> Ids:
         counts = counts & (right >= 0)
     if not (found := task.held_out[counts.any(axis=1)]).size:
         raise RaspLensError(
-            f"No held-out input of {task.name!r} has an answer that is asked and that the model has a logit for."
+            f"No held-out input of {task.name!r} asks for an answer that the model has a logit for."
         )
     return found
 

@@ -107,8 +107,8 @@ def _warn_if_incomplete(problem: Problem, name: str, ways: Bool[np.ndarray, "way
     missed, total = np.abs(ways @ found - damages).sum(), np.abs(damages).sum()
     if missed > MISSED * total:
         warnings.warn(
-            f"{name} with {problem.protocol.points} points misses {missed:.2g} of the damage that ablation does, "
-            f"{total:.2g}: its scores are rough. Give it more points, by Protocol(points=...) or --points.",
+            f"{name} with points={problem.protocol.points} misses {missed:.2g} of the ablation damage of "
+            f"{total:.2g}, so its scores are rough. Use more points: Protocol(points=...) or --points.",
             stacklevel=3,
         )
 
