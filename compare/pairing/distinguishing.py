@@ -64,7 +64,7 @@ def discriminate(first: SOp, second: SOp, task: Task, n: int = 200, seed: int = 
         RaspLensError: If `n` is below 1.
     """
     if n < 1:
-        raise RaspLensError(f"discriminate needs n of at least 1; got {n}.")
+        raise RaspLensError(f"n of discriminate must be at least 1; got {n}.")
     rng = random_streams.rng(seed, "distinguishing inputs")
     half = N_CANDIDATES // 2
     # Of a small task, these are nearly all inputs there are.
