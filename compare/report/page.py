@@ -209,7 +209,7 @@ def _table(name: str, frame: pd.DataFrame) -> ShownTable:
     rows = frame.head(MOST_ROWS).to_html(
         index=False, border=0, float_format="{:.3f}".format, escape=True, na_rep="–"
     )
-    rest = f"The first {MOST_ROWS:,} rows; the CSV file has all." if n > MOST_ROWS else ""
+    rest = f"Only the first {MOST_ROWS:,} rows are shown; the CSV file has all." if n > MOST_ROWS else ""
     csv = f"data:text/csv;charset=utf-8,{quote(as_csv(frame))}"
     return ShownTable(name, title, f"{n:,} row{'' if n == 1 else 's'}", Markup(rows), rest, csv)
 
