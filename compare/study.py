@@ -90,7 +90,7 @@ class Study:
     def why_not_interchangeable(self, variable: str) -> str:
         """Why a variable is not interchanged."""
         if variable not in self.own_variables:
-            return "it has no directions of its own in the compiled model, but follows from other variables"
+            return "it has no directions of its own in the compiled model: it follows from other variables"
         if not self.scored.relevance.positions(variable):
             return "it reaches no answer of the task"
         if not self._varying(variable):
