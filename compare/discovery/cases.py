@@ -25,13 +25,13 @@ from rasplens.tasks.compiling import check_compiled_for
 from rasplens.tasks.task import NO_ANSWER, NOT_ASKED, accuracy_of
 
 KEPT = 0.99
-"""The answers that a compressed model has to give right to count as one of its program."""
+"""Share of answers that a compressed model must get right to count as implementing its program."""
 
 NARROWER = 0.75
-"""How wide a compressed residual stream is, of the compiled one's."""
+"""Width of a compressed residual stream, as a share of the compiled one's."""
 
 COMPRESSION_STEPS = 2_000
-"""Of the compressor's training; more than its fast recipe has, since answers are to be kept."""
+"""Training steps of the compressor: more than its fast recipe has, to keep the answers."""
 
 
 @dataclass(frozen=True, eq=False)

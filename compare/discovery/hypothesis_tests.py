@@ -26,16 +26,16 @@ from rasplens.errors import RaspLensError
 from rasplens.model.random_streams import rng
 
 MARGIN = 0.1
-"""By how much the share of inputs on which an equivalent circuit does better may differ from a half."""
+"""Largest distance from a half of the share of inputs on which an equivalent circuit does better."""
 
 N_RANDOM = 499
-"""Random circuits, and permutations, that a test draws."""
+"""Number of random circuits, and of permutations, that a test draws."""
 
 TIE = 1e-4
-"""Damages that differ by less are rounding in float32."""
+"""Damages that differ by less count as equal: the difference is float32 rounding."""
 
 MOST_PATHS = 200
-"""Drawn for a random circuit, before its last edges are drawn one by one."""
+"""Number of paths drawn for a random circuit before its last edges are drawn one by one."""
 
 Circuits = Bool[np.ndarray, "circuit edge"]
 """Which edges each of several circuits has."""
@@ -171,7 +171,7 @@ def check_metric(problem: Problem) -> None:
 
 
 def equivalence(problem: Problem, circuit: Bool[np.ndarray, " edge"]) -> float:
-    """The p of: the shares of inputs on which circuit and model do better are equal, but for `MARGIN`.
+    """P-value of the null hypothesis that circuit and model do better on equally many inputs, up to `MARGIN`.
 
     The sign test at the nearer end of that interval, one-sided, which is the more likely one.
     """
@@ -183,7 +183,7 @@ def equivalence(problem: Problem, circuit: Bool[np.ndarray, " edge"]) -> float:
 
 
 def independence(problem: Problem, circuit: Bool[np.ndarray, " edge"], n_random: int, seed: int) -> float:
-    """The p of: with the circuit ablated, the model's logits are independent of the whole model's.
+    """P-value of the null hypothesis that, with the circuit ablated, logits are independent of the model's.
 
     HSIC with Gaussian kernels, by permutation (Gretton et al. 2007, "A Kernel Statistical Test of Independence").
     Their width is the median of the distances that are not zero: most answers may be the same.
@@ -199,7 +199,7 @@ def independence(problem: Problem, circuit: Bool[np.ndarray, " edge"], n_random:
 def minimality(
     problem: Problem, circuit: Bool[np.ndarray, " edge"], paths: Circuits, seed: int
 ) -> dict[str, float]:
-    """By edge, the p of: taking it away changes no more than taking away an edge that was added at random.
+    """By edge, the p-value of: removing it changes no more than removing an edge that was added at random.
 
     For each random path, the circuit with that path is taken, and one edge of it taken away that was not in the
     circuit. The p are those of each edge by itself.
@@ -224,13 +224,13 @@ def minimality(
 
 
 def sufficiency(problem: Problem, circuit: Bool[np.ndarray, " edge"], references: Circuits) -> float:
-    """The p of: the circuit alone does no better than a random one of its size."""
+    """P-value of the null hypothesis that the circuit alone does no better than a random one of its size."""
     found = problem.damages(_patched(np.concatenate([[circuit], references]))).mean(axis=1)
     return _p(-float(found[0]), -found[1:])
 
 
 def partial_necessity(problem: Problem, circuit: Bool[np.ndarray, " edge"], references: Circuits) -> float:
-    """The p of: ablating the circuit does no more damage than ablating a random one that has no edge of it."""
+    """P-value of: ablating the circuit does no more damage than ablating a random one that shares no edge."""
     found = problem.damages(_patched(~np.concatenate([[circuit], references]))).mean(axis=1)
     return _p(float(found[0]), found[1:])
 

@@ -59,7 +59,7 @@ def read_importances(path: str | Path, config: Config, model: str | None = None)
         raise RaspLensError(f"{path} is for a model with {other[0]}={its}; this model has {own}.")
     if None not in (of_model, model) and of_model != model:
         raise RaspLensError(
-            f"{path} was written for a model with other weights. Give the program, --kind and --seed of that "
+            f"{path} holds the scores of a model with other weights. Give the program, --kind and --seed of that "
             "model."
         )
     if not scores:

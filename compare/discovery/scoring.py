@@ -15,10 +15,10 @@ from rasplens.errors import RaspLensError
 from rasplens.model.random_streams import rng
 
 SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-"""Of edges kept, at which faithfulness is measured; as in MIB (Mueller et al. 2025, arXiv 2504.13151)."""
+"""Shares of edges kept at which faithfulness is measured, as in MIB (Mueller et al. 2025, arXiv 2504.13151)."""
 
 N_ORDERS = 10
-"""Random orders of edges whose scores tie, over which faithfulness is averaged."""
+"""Number of random orders of tied edges over which faithfulness is averaged."""
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,10 @@ from rasplens.compare.discovery.patched_run import in_float64
 from rasplens.compare.discovery.problem import Problem, Scores
 
 MISSED = 0.1
-"""The share of what ablation does by which integrated gradients may miss it before they are said to."""
+"""Integrated gradients warn if they miss more than this share of the ablation damage."""
 
 LEAST_AT_CLEAN = "kl", "l2"
-"""Metrics that are least at the clean input, where their gradient is zero."""
+"""Metrics that are minimal at the clean input, where their gradient is zero."""
 
 
 def eap(problem: Problem) -> Scores:

@@ -45,7 +45,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 
 
 BY_OTHER_INPUTS = frozenset({"eap-transformer-lens"})
-"""Methods that know no other ablation."""
+"""Methods that can ablate by other inputs only (`ablation="resample"`)."""
 
 
 def methods_under(protocol: Protocol) -> dict[str, Method]:

@@ -27,7 +27,7 @@ from rasplens.model.forward import forward
 from rasplens.model.hooked import attach
 
 READS = "hook_q_input", "hook_k_input", "hook_v_input"
-"""Hook points that TransformerLens has in the attention, and `forward` in the block."""
+"""Hook points that TransformerLens places in the attention and `forward` in the block."""
 
 
 def eap_transformer_lens(problem: Problem) -> Scores:
