@@ -26,10 +26,10 @@ AxisName = Literal["behaviour", "interchange", "attention", "ablation", "subspac
 AXES: tuple[AxisName, ...] = get_args(AxisName)
 
 ROOM = 0.01
-"""A control within this of the ceiling leaves no room for a score."""
+"""A control closer than this to the ceiling leaves no room for a score."""
 
 LEVEL = 0.95
-"""Of the intervals."""
+"""Confidence of the intervals."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from rasplens.model.storage import StorageError, checksum, reading, write_atomic
 from rasplens.tasks import Accuracy
 
 FORMAT = 7
-"""Of stored comparisons: another number for every change of what the tables hold."""
+"""Version of the file format of comparisons; it increases whenever the content of the tables changes."""
 
 
 @dataclass(frozen=True, eq=False)

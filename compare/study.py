@@ -25,7 +25,7 @@ from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
 from rasplens.tasks.partial import partial_task
 
 OFTEN = 5
-"""A variable can be seen to follow from a token only if each token occurs this often, on average."""
+"""Mean count of each token that is needed to tell whether a variable follows from the token."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,17 +45,17 @@ from rasplens.tasks import Task, as_task
 from rasplens.tasks.compiling import AnyProgram
 
 CONFIG = CompareConfig(n_inputs=300)
-"""How much assertions look at, unless told otherwise."""
+"""The default config of most assertions."""
 
 EDGE_CONFIG = CompareConfig(n_inputs=100)
-"""Edges are ablated one by one: fewer inputs will do."""
+"""The default config of assertions on edges: edges are ablated one by one, so it has fewer inputs."""
 
 SHOWN = 5
-"""Edges that a message lists."""
+"""Number of edges that a message lists."""
 
 Rule = Selector | Callable[[int, int, Sequence[Value]], bool] | Callable[[int, int], bool]
-"""The rule that a head is to attend by: a selector, or a function of key position, query position and, if it
-likes, the tokens."""
+"""The rule that a head should attend by: a selector, or a function of key position, query position and,
+optionally, the tokens."""
 
 Position = int | str
 """One of a task's positions, by its place or its name."""

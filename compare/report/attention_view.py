@@ -14,7 +14,7 @@ N_INPUTS = 5
 """Inputs that the reader can choose among."""
 
 FULL = 255
-"""Attention of 1: weights are whole numbers up to here."""
+"""The integer that stands for an attention weight of 1."""
 
 
 @dataclass(frozen=True)

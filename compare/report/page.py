@@ -28,10 +28,10 @@ from rasplens.compare.verdict.headline import headline
 from rasplens.model.storage import write_atomically
 
 MOST_ROWS = 200
-"""Longer tables are shown up to here; their CSV files are whole."""
+"""Most rows of a table that the page shows; CSV files have all rows."""
 
 ASSETS = files("rasplens.compare.report") / "assets"
-"""The page, its styles and its script; and plotly.js without what is not drawn here (maps, volumes, 3D)."""
+"""The page, its styles and its script, and a reduced plotly.js (without maps, volumes and 3D)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from rasplens.tasks import Task, as_task
 from rasplens.tasks.task import Ids
 
 TRIED = 100
-"""Held-out inputs on which it is tried how a model takes padding."""
+"""Number of held-out inputs on which the padding is tested."""
 
 
 def as_studied_model(

@@ -19,11 +19,11 @@ from rasplens.tasks import Task
 from rasplens.tasks.task import Ids
 
 SAME = 1e-3
-"""The most that logits may differ where padding is left out, and where there is none, relative to their spread:
-hidden scores are large numbers, which round."""
+"""Largest difference, relative to their spread, between logits with padding left out and without padding:
+masked scores are large numbers, which round."""
 
 TELLING = 0.005
-"""Shares of right answers that differ by less do not tell two ways apart."""
+"""Smallest difference in accuracy that distinguishes two ways of padding."""
 
 
 def padding_of(model: Any, task: Task, vocabulary: Vocabulary) -> Padding:

@@ -30,7 +30,7 @@ DESCRIBED = {
     "qk": "QK circuits of the learned model",
     "residual_stream": "The residual stream of the compiled model on one input",
 }
-"""The description of each figure, for those who do not see it."""
+"""Text alternative of each figure."""
 
 
 def figures(comparison: Comparison) -> dict[str, go.Figure]:
