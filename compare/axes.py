@@ -26,10 +26,10 @@ AxisName = Literal["behaviour", "interchange", "attention", "ablation", "subspac
 AXES: tuple[AxisName, ...] = get_args(AxisName)
 
 ROOM = 0.01
-"""A control within this of the ceiling leaves no room for a score."""
+"""A control closer than this to the ceiling leaves no room for a score."""
 
 LEVEL = 0.95
-"""Of the intervals."""
+"""Confidence of the intervals."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def interchange_axis(found: Sequence[Interchange], seed: int, draws: int) -> Axi
         if 1 - one.control >= ROOM
     ]
     if not parts:
-        return without_score("interchange", "a control does as well as can be for every variable")
+        return without_score("interchange", "for every variable a control reaches the ceiling")
 
     def statistic(weights: np.ndarray) -> np.ndarray:
         # Each variable has pairs of its own, and as many of the weights.
@@ -139,9 +139,9 @@ def interchange_axis(found: Sequence[Interchange], seed: int, draws: int) -> Axi
 
     scored = [name for name, *_ in parts]
     without = [one.variable for one in found if one.variable not in scored]
-    note = f"the least interchange of {', '.join(scored)}, above its best control"
+    note = f"the lowest interchange score of {', '.join(scored)}, above its best control"
     if without:
-        note += f"; a control does as well as can be for {', '.join(without)}"
+        note += f"; for {', '.join(without)} a control reaches the ceiling"
     return bootstrapped("interchange", note, max(pairs.shape[1] for _, pairs, _ in parts), statistic, seed, draws)
 
 
@@ -168,7 +168,7 @@ def attention_axis(pairing: Pairing, found: HeadSimilarities, seed: int) -> Axis
         ]
         return np.fmin.reduce(scores)
 
-    note = f"the least alike of {len(heads)} compiled heads and their matches, above uniform attention"
+    note = f"the least similar of {len(heads)} compiled heads and their matches, above uniform attention"
     return bootstrapped("attention", note, pairing.n_inputs, statistic, seed, pairing.config.bootstrap_draws)
 
 
@@ -176,7 +176,7 @@ def ablation_axis(pairing: Pairing, compiled: Effects, learned: Effects, seed: i
     """The cosine of the ablation effects of edges, above that with the keys of each row permuted."""
     for studied in (pairing.reference, pairing.learned):
         if (n_heads := len(studied.heads)) > (most := pairing.config.most_heads):
-            why = f"a model of {n_heads} heads is not ablated edge by edge (`most_heads` of the config: {most})"
+            why = f"edges are not ablated in a model of {n_heads} heads (most_heads={most} in the config)"
             return without_score("ablation", why)
     n = min(effects.drops["zero"].shape[1] for effects in (compiled, learned))
     if not (compiled.drops["zero"] > 0).any():

@@ -22,7 +22,7 @@ from rasplens.model.storage import StorageError, checksum, reading, write_atomic
 from rasplens.tasks import Accuracy
 
 FORMAT = 7
-"""Of stored comparisons: another number for every change of what the tables hold."""
+"""Version of the file format of comparisons; it increases whenever the content of the tables changes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +166,7 @@ class Comparison:
                 raise StorageError(f"{path} was changed after it was written: its checksum does not match.")
             again = json.loads(json.dumps(found.to_dict(), allow_nan=False))
             if differing := [name for name in again if name != "rasplens" and again[name] != values[name]]:
-                raise RaspLensError(f"no comparison has such {', '.join(differing)}")
+                raise RaspLensError(f"the values of {', '.join(differing)} are not those of a comparison")
         return found
 
     def __repr__(self) -> str:

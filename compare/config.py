@@ -131,6 +131,6 @@ def get_config(config: CompareConfig | Preset, **changes: int) -> CompareConfig:
     """
     if isinstance(config, str):
         if config not in PRESETS:
-            raise RaspLensError(f"There is no preset {config!r} of a comparison. There are {', '.join(PRESETS)}.")
+            raise RaspLensError(f"Unknown config preset {config!r}; choose one of {', '.join(PRESETS)}.")
         config = PRESETS[config]
     return replace(config, **changes) if changes else config

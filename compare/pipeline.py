@@ -122,7 +122,7 @@ def rank(
     names = [program.output for program in programs]
     if twice := [name for name in names if names.count(name) > 1]:
         raise RaspLensError(
-            f"rank needs programs of different names; {twice[0]!r} is there twice. Rename one: named()."
+            f"rank needs programs of different names; {twice[0]!r} occurs twice. Rename one with named()."
         )
     together = replace(get_config(config), comparisons=len(programs))
     apart = {
@@ -158,5 +158,5 @@ def _what_would_tell(first: str, second: str, found: DistinguishingInputs, task:
         return f"{both}: they give the same answers and read the same positions on every input that was tried."
     example = " ".join(map(str, task.sequences(found.ids[:1])[0]))
     if found.by == "attention":
-        return f"{both}: they give the same answers, and read other positions on such inputs as {example}."
-    return f"{both} on the task's inputs; such inputs as {example} would tell them."
+        return f"{both}: they give the same answers, but read different positions on inputs such as {example}."
+    return f"{both} on the task's inputs; inputs such as {example} would distinguish them."

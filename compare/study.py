@@ -25,7 +25,7 @@ from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
 from rasplens.tasks.partial import partial_task
 
 OFTEN = 5
-"""A variable can be seen to follow from a token only if each token occurs this often, on average."""
+"""Mean count of each token that is needed to tell whether a variable follows from the token."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ class Study:
     def why_not_interchangeable(self, variable: str) -> str:
         """Why a variable is not interchanged."""
         if variable not in self.own_variables:
-            return "it has no directions of its own in the compiled model, but follows from other variables"
+            return "it has no directions of its own in the compiled model: it follows from other variables"
         if not self.scored.relevance.positions(variable):
             return "it reaches no answer of the task"
         if not self._varying(variable):

@@ -45,17 +45,17 @@ from rasplens.tasks import Task, as_task
 from rasplens.tasks.compiling import AnyProgram
 
 CONFIG = CompareConfig(n_inputs=300)
-"""How much assertions look at, unless told otherwise."""
+"""The default config of most assertions."""
 
 EDGE_CONFIG = CompareConfig(n_inputs=100)
-"""Edges are ablated one by one: fewer inputs will do."""
+"""The default config of assertions on edges: edges are ablated one by one, so it has fewer inputs."""
 
 SHOWN = 5
-"""Edges that a message lists."""
+"""Number of edges that a message lists."""
 
 Rule = Selector | Callable[[int, int, Sequence[Value]], bool] | Callable[[int, int], bool]
-"""The rule that a head is to attend by: a selector, or a function of key position, query position and, if it
-likes, the tokens."""
+"""The rule that a head should attend by: a selector, or a function of key position, query position and,
+optionally, the tokens."""
 
 Position = int | str
 """One of a task's positions, by its place or its name."""
@@ -140,7 +140,7 @@ def assert_head_attends(
     rows = selected.any(axis=2) & (selected != task.visible).any(axis=2) & asked
     if not rows.any():
         raise RaspLensError(
-            "The rule selects nothing, or everything, in every row of these inputs: it claims nothing."
+            "The rule selects none or all of the visible keys in every row of these inputs, so it claims nothing."
         )
     pattern = studied.pattern(layer)[:, head].astype(np.float64)
     mass = (pattern * selected).sum(axis=2)
@@ -153,8 +153,8 @@ def assert_head_attends(
     most = int(pattern[worst, query].argmax())
     wanted = ", ".join(_named(task, key, tokens) for key in np.flatnonzero(selected[worst, query]).tolist())
     raise AssertionError(
-        f"L{layer}H{head} puts {score:.3f} of its attention where the rule says; it should be at_least={at_least} "
-        f"and above chance, {chance:.3f}.\n"
+        f"L{layer}H{head} puts {score:.3f} of its attention on the keys that the rule selects; expected "
+        f"at_least={at_least} and above chance, {chance:.3f}.\n"
         f"  rows: {int(rows.sum())} on {studied.n_inputs} inputs\n"
         f"  worst input: {' '.join(map(str, tokens))}\n"
         f"  worst row: query {_named(task, int(query), tokens)} puts {mass[worst, query]:.3f} on {wanted}; most, "
@@ -209,8 +209,9 @@ def assert_variable_encoded(
     if place is not None:
         table = table[table["position"] == place]
     if table.empty:
-        where = f" There are {', '.join(places)}." if places else ""
-        raise RaspLensError(f"{variable!r} neither varies nor reaches an answer at such a position.{where}")
+        what = "any position" if place is None else f"position {task.positions[place]}"
+        where = f" Choose among {', '.join(places)}." if places else ""
+        raise RaspLensError(f"{variable!r} does not vary, or reaches no answer, at {what}.{where}")
     means = table.groupby("point", sort=False)[["score", *CONTROLS]].mean()
     means["above"] = above(means["score"], means[list(CONTROLS)].max(axis=1))
     best = str(best_points(table)["point"].item())
@@ -219,8 +220,8 @@ def assert_variable_encoded(
         return
     at = ", ".join(places) if place is None else task.positions[place]
     raise AssertionError(
-        f"{variable!r} is not encoded at {point or best}: the probe comes {score:.3f} of the way from the best "
-        f"control (0) to right (1); it should be at_least={at_least}.\n"
+        f"{variable!r} is not encoded at {point or best}: the probe scores {score:.3f} between the best control "
+        f"(0) and always right (1); expected at_least={at_least}.\n"
         f"Held-out {table['measure'].iloc[0]}, the mean over the positions ({at}); best at {best}:\n"
         f"{_shown(means)}"
     )
@@ -314,7 +315,7 @@ def _without_edge(
     if not reaching_edges(studied, "values")[layer, at, to]:
         raise RaspLensError(
             f"No answer can depend on the edge {_edge_name(task, layer, at, to)}: no head of the layer computes "
-            f"anything, or nothing reads {task.positions[at]} behind it. It claims nothing."
+            f"anything, or nothing reads {task.positions[at]} after it. The assertion would claim nothing."
         )
     # As many inputs as were asked for, whatever the number of answers.
     table = edge_effects(
@@ -379,7 +380,9 @@ def _arguments(rule: Callable[..., Any]) -> int:
         with suppress(TypeError):
             parameters.bind(*range(n))
             return n
-    raise RaspLensError(f"The rule takes {parameters}; it is called with key, query and, if it likes, tokens.")
+    raise RaspLensError(
+        f"The rule has parameters {parameters}; it is called with key, query and, optionally, tokens."
+    )
 
 
 def _check_share(name: str, value: float) -> None:

@@ -46,7 +46,7 @@ def critical_edges(studied: StudiedModel, tolerance: float = TOLERANCE) -> Criti
         RaspLensError: If the tolerance lies outside [0, 1].
     """
     if not 0 <= tolerance <= 1:
-        raise RaspLensError(f"The tolerance is a difference of accuracies, in [0, 1]; got {tolerance}.")
+        raise RaspLensError(f"tolerance is an accuracy drop and must lie in [0, 1]; got {tolerance}.")
     table = edge_effects(studied, CompareConfig(edge_answers=studied.targets.size)).table
     table["critical"] = table["zero"] > tolerance
     others = [Edge(row.layer, row.query, row.key) for row in table[~table["critical"]].itertuples()]

@@ -14,7 +14,7 @@ LEAST = 0.05
 """Attention below this is not drawn."""
 
 MARGIN = 0.16
-"""Between a node and the arrows that end there."""
+"""Gap between a node and the arrows that end there."""
 
 ARROW, DISPENSABLE, STEP = "#b03a2e", "#e6bfb9", "#c8ccd0"
 

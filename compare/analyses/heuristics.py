@@ -46,7 +46,7 @@ def sorting_heuristics(model: Transformer, task: Task) -> SortingHeuristics:
         RaspLensError: If the task is not sorting, or the model has no such terms.
     """
     if task.name != "sort":
-        raise RaspLensError(f"These heuristics are about the task 'sort'; got {task.name!r}.")
+        raise RaspLensError(f"sorting_heuristics needs the task 'sort'; got {task.name!r}.")
     n, length = len(task.outputs), len(task.loss_positions)
     unsorted, after = np.arange(1, length + 1), np.arange(length + 2, task.n_ctx)
     outputs = np.array(task.loss_positions)

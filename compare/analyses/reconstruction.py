@@ -41,7 +41,10 @@ def logit_terms(studied: StudiedModel) -> LogitTerms:
     """
     model = studied.model.to_transformer()
     if model.config.normalization != "none":
-        raise RaspLensError("The logits of a model with layer norm are no sum of what its positions contribute.")
+        raise RaspLensError(
+            f"logit_terms needs a model without layer norm; got normalization={model.config.normalization!r}, "
+            "with which logits are not a sum over positions."
+        )
     tokens = studied.tokens.numpy()
     logits, cache = model.run_with_cache(tokens)
     n_pos = tokens.shape[1]

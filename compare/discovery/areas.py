@@ -1,8 +1,8 @@
 """Areas under the curves of scores, each a function of the scores of edges inside of a circuit and outside.
 
-Along the last axis stand the edges; the axes before it are resamples, all of which are done at once. So intervals
-cost little. Of one sample, the first two are `roc_auc_score` and `average_precision_score` of scikit-learn. Every
-`axis` is the last one: scipy's bootstrap passes it.
+The last axis holds the edges; the axes before it are resamples, all all at once, so intervals are cheap. For one
+sample, the first two areas equal `roc_auc_score` and `average_precision_score` of scikit-learn. `axis` is always
+the last one: scipy's bootstrap passes it.
 """
 
 import math
@@ -19,13 +19,13 @@ Outside = Float[np.ndarray, "*draw outside"]
 Area = Callable[[Inside, Outside, int], Float[np.ndarray, "*draw"]]
 
 N_DRAWN = 200
-"""Resamples of edges for an interval."""
+"""Bootstrap resamples of the edges behind an interval."""
 
 STAIRS = (0.0, 1e-5, 1e-4, 1e-3, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0, 10.0, 20.0, 50.0, 100.0)
 """Thresholds of the public code of InterpBench (Gupta et al. 2024, arXiv 2407.14494).
 
-From point to point its curve goes right, then up, and behind the last one right: between two circuits nothing is
-taken for granted. Conmy et al. 2023 (arXiv 2304.14997) call that pessimistic.
+Between two points the curve goes right, then up; after the last point it goes right. It assumes nothing about
+circuits between two thresholds, which Conmy et al. 2023 (arXiv 2304.14997) call pessimistic.
 """
 
 

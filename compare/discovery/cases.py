@@ -25,13 +25,13 @@ from rasplens.tasks.compiling import check_compiled_for
 from rasplens.tasks.task import NO_ANSWER, NOT_ASKED, accuracy_of
 
 KEPT = 0.99
-"""The answers that a compressed model has to give right to count as one of its program."""
+"""Share of answers that a compressed model must get right to count as implementing its program."""
 
 NARROWER = 0.75
-"""How wide a compressed residual stream is, of the compiled one's."""
+"""Width of a compressed residual stream, as a share of the compiled one's."""
 
 COMPRESSION_STEPS = 2_000
-"""Of the compressor's training; more than its fast recipe has, since answers are to be kept."""
+"""Training steps of the compressor: more than its fast recipe has, to keep the answers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,8 +145,8 @@ def compressed_case(compiled: CompiledModel, task: Task, seed: int = 0) -> Case:
     case = replace(plain, kind="compressed", transformer=wide, task=asked, vocabulary=own, decoys=decoys)
     if (kept := case.accuracy) < KEPT:
         raise RaspLensError(
-            f"Compressed to {width} directions, {compiled.output!r} keeps {kept:.3f} of its answers. Its circuit "
-            "is not known to be the program's."
+            f"Compressed to {width} directions, the model of {compiled.output!r} keeps only {kept:.3f} of its "
+            f"answers (required: {KEPT:g}), so its circuit is not known."
         )
     return case
 
@@ -186,7 +186,7 @@ def siit_case(
     if not model.accuracy.reaches(marks):
         least = model.accuracy.least
         short = [
-            f"{kind} {least[kind]:.3f}, of {mark:g}"
+            f"{kind} {least[kind]:.3f}, required {mark:g}"
             for kind, mark in marks.items()
             if kind in least and least[kind] < mark
         ]
@@ -197,8 +197,8 @@ def siit_case(
     untested = model.accuracy.untested
     if len(untested) == len(model.circuit):
         raise RaspLensError(
-            f"No node of the model of {compiled.output!r} can be tested: none of the answers depends on what its "
-            "nodes give. Its circuit is not known. Try another program, or longer inputs."
+            f"No node of the model of {compiled.output!r} can be tested: no answer depends on the output of a "
+            "node, so its circuit is not known. Try another program, or longer inputs."
         )
     edges, varying = (circuit_edges(compiled, model.circuit, each) for each in (None, task))
     heads = [(node.layer, node.head) for node in model.circuit if node.is_head]

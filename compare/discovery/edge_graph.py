@@ -52,7 +52,7 @@ class EdgeGraph:
         wanted = set(edges)
         if unknown := sorted(wanted - set(self.edges)):
             raise RaspLensError(
-                f"The model has no edge {unknown[0]!r}. Its edges are called {self.edges[0]!r} and the like."
+                f"The model has no edge {unknown[0]!r}. Edges have names such as {self.edges[0]!r}."
             )
         return np.array([edge in wanted for edge in self.edges], dtype=bool)
 

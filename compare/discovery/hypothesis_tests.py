@@ -26,16 +26,16 @@ from rasplens.errors import RaspLensError
 from rasplens.model.random_streams import rng
 
 MARGIN = 0.1
-"""By how much the share of inputs on which an equivalent circuit does better may differ from a half."""
+"""Largest distance from a half of the share of inputs on which an equivalent circuit does better."""
 
 N_RANDOM = 499
-"""Random circuits, and permutations, that a test draws."""
+"""Number of random circuits, and of permutations, that a test draws."""
 
 TIE = 1e-4
-"""Damages that differ by less are rounding in float32."""
+"""Damages that differ by less count as equal: the difference is float32 rounding."""
 
 MOST_PATHS = 200
-"""Drawn for a random circuit, before its last edges are drawn one by one."""
+"""Number of paths drawn for a random circuit before its last edges are drawn one by one."""
 
 Circuits = Bool[np.ndarray, "circuit edge"]
 """Which edges each of several circuits has."""
@@ -63,24 +63,24 @@ class Criterion:
 
 
 EQUIVALENCE = Criterion(
-    "equivalence", True, "Nothing speaks against the circuit doing as well as the model.",
-    "The circuit and the model do better than one another on different shares of the inputs.",
+    "equivalence", True, "The data are consistent with the circuit doing as well as the model.",
+    "Circuit and model do not do equally well: one is better on more of the inputs.",
 )  # fmt: skip
 INDEPENDENCE = Criterion(
-    "independence", True, "Nothing of the answers was found outside of the circuit.",
-    "What lies outside of the circuit still tells the answers.",
+    "independence", True, "No information about the answers was found outside the circuit.",
+    "The rest of the model still carries information about the answers.",
 )  # fmt: skip
 MINIMALITY = Criterion(
-    "minimality", False, "Each edge matters more than random ones do.",
-    "Some edge matters no more than random ones do.",
+    "minimality", False, "Every edge matters more than random edges do.",
+    "At least one edge matters no more than random edges do.",
 )  # fmt: skip
 SUFFICIENCY = Criterion(
-    "sufficiency", False, "The circuit alone does better than random ones of its size.",
-    "Random circuits of its size do as well alone.",
+    "sufficiency", False, "The circuit alone does better than random circuits of its size.",
+    "Random circuits of its size do as well as the circuit.",
 )  # fmt: skip
 PARTIAL_NECESSITY = Criterion(
-    "partial necessity", False, "Without the circuit the model does worse than without random ones of its size.",
-    "Without random circuits of its size the model does as badly.",
+    "partial necessity", False, "Ablating the circuit does more damage than ablating random circuits of its size.",
+    "Ablating random circuits of its size does as much damage.",
 )  # fmt: skip
 CRITERIA = EQUIVALENCE, INDEPENDENCE, MINIMALITY, SUFFICIENCY, PARTIAL_NECESSITY
 
@@ -127,21 +127,23 @@ def circuit_tests(
     check_metric(problem)
     own = problem.graph.mask_of(circuit)
     if own.all() or not own.any():
-        raise RaspLensError("A circuit that is tested has some of the model's edges, not none and not all.")
+        raise RaspLensError(
+            f"A circuit test needs some of the model's {len(own)} edges, not none and not all; got {own.sum()}."
+        )
     if not 0 < level < 1:
-        raise RaspLensError(f"A level is between 0 and 1; got {level!r}.")
+        raise RaspLensError(f"level must lie between 0 and 1; got {level!r}.")
     if n_random < (enough := math.ceil(len(CRITERIA) / level) - 1):
         raise RaspLensError(
-            f"With {n_random} random circuits no p is small enough for a level of {level:g} over {len(CRITERIA)} "
-            f"tests. Draw {enough} at least."
+            f"With n_random={n_random} no p-value can reach level={level:g} when corrected for {len(CRITERIA)} "
+            f"tests. Draw at least {enough} random circuits."
         )
     graph, n = problem.graph, int(own.sum())
     references, outside = (random_circuits(graph, n, n_random, seed, among) for among in (None, ~own))
     paths = random_paths(graph, n_random, seed)
     if (leaving := int((paths & ~own).any(axis=1).sum())) < enough:
         raise RaspLensError(
-            f"Only {leaving} of {n_random} random paths leave the circuit, where {enough} are needed to hold its "
-            "edges against. Draw more, by n_random, or test a smaller circuit."
+            f"Only {leaving} of {n_random} random paths leave the circuit; the minimality test needs {enough}. "
+            "Raise n_random, or test a smaller circuit."
         )
     edges = minimality(problem, own, paths, seed)
     p = {
@@ -163,13 +165,13 @@ def check_metric(problem: Problem) -> None:
     """Raises where damage is measured from the whole model."""
     if problem.protocol.metric not in NEED_LOGITS:
         raise RaspLensError(
-            f'Circuits are tested by "loss" or "logit_difference"; got {problem.protocol.metric!r}, by which '
-            "the whole model has no damage on any input."
+            f'The metric of a circuit test must be "loss" or "logit_difference"; got {problem.protocol.metric!r}, '
+            "under which the whole model has no damage on any input."
         )
 
 
 def equivalence(problem: Problem, circuit: Bool[np.ndarray, " edge"]) -> float:
-    """The p of: the shares of inputs on which circuit and model do better are equal, but for `MARGIN`.
+    """P-value of the null hypothesis that circuit and model do better on equally many inputs, up to `MARGIN`.
 
     The sign test at the nearer end of that interval, one-sided, which is the more likely one.
     """
@@ -181,7 +183,7 @@ def equivalence(problem: Problem, circuit: Bool[np.ndarray, " edge"]) -> float:
 
 
 def independence(problem: Problem, circuit: Bool[np.ndarray, " edge"], n_random: int, seed: int) -> float:
-    """The p of: with the circuit ablated, the model's logits are independent of the whole model's.
+    """P-value of the null hypothesis that, with the circuit ablated, logits are independent of the model's.
 
     HSIC with Gaussian kernels, by permutation (Gretton et al. 2007, "A Kernel Statistical Test of Independence").
     Their width is the median of the distances that are not zero: most answers may be the same.
@@ -197,7 +199,7 @@ def independence(problem: Problem, circuit: Bool[np.ndarray, " edge"], n_random:
 def minimality(
     problem: Problem, circuit: Bool[np.ndarray, " edge"], paths: Circuits, seed: int
 ) -> dict[str, float]:
-    """By edge, the p of: taking it away changes no more than taking away an edge that was added at random.
+    """By edge, the p-value of: removing it changes no more than removing an edge that was added at random.
 
     For each random path, the circuit with that path is taken, and one edge of it taken away that was not in the
     circuit. The p are those of each edge by itself.
@@ -222,13 +224,13 @@ def minimality(
 
 
 def sufficiency(problem: Problem, circuit: Bool[np.ndarray, " edge"], references: Circuits) -> float:
-    """The p of: the circuit alone does no better than a random one of its size."""
+    """P-value of the null hypothesis that the circuit alone does no better than a random one of its size."""
     found = problem.damages(_patched(np.concatenate([[circuit], references]))).mean(axis=1)
     return _p(-float(found[0]), -found[1:])
 
 
 def partial_necessity(problem: Problem, circuit: Bool[np.ndarray, " edge"], references: Circuits) -> float:
-    """The p of: ablating the circuit does no more damage than ablating a random one that has no edge of it."""
+    """P-value of: ablating the circuit does no more damage than ablating a random one that shares no edge."""
     found = problem.damages(_patched(~np.concatenate([[circuit], references]))).mean(axis=1)
     return _p(float(found[0]), found[1:])
 

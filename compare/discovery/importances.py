@@ -53,21 +53,19 @@ def read_importances(path: str | Path, config: Config, model: str | None = None)
     theirs = _names(edge_graph(config))
     known = set(theirs.values())
     if unknown := [name for name in scores if name not in known]:
-        raise RaspLensError(f"{path} has the edge {unknown[0]!r}, which the model has not.")
+        raise RaspLensError(f"{path} names the edge {unknown[0]!r}, which the model does not have.")
     if other:
         own, its = getattr(config, other[0]), sizes[other[0]]
-        raise RaspLensError(f"{path} is of a model with {other[0]} = {its}; this one has {own}.")
+        raise RaspLensError(f"{path} is for a model with {other[0]}={its}; this model has {own}.")
     if None not in (of_model, model) and of_model != model:
         raise RaspLensError(
-            f"{path} is of a model with other weights. Give the program, --kind and --seed that it was "
-            "written for."
+            f"{path} holds the scores of a model with other weights. Give the program, --kind and --seed of that "
+            "model."
         )
     if not scores:
         raise RaspLensError(f"{path} has no scores.")
     if odd := [name for name, score in scores.items() if not math.isfinite(score)]:
-        raise RaspLensError(
-            f"{path} gives the edge {odd[0]!r} the score {scores[odd[0]]}: scores are finite numbers."
-        )
+        raise RaspLensError(f"{path} gives the edge {odd[0]!r} the score {scores[odd[0]]}; scores must be finite.")
     return {own: scores[name] for own, name in theirs.items() if name in scores}
 
 

@@ -1,6 +1,6 @@
 """The problem that a method of circuit discovery is given: a model, pairs of inputs, and what counts as damage.
 
-Figures of different papers differ by their protocol more than by their methods. So it is data here, all of it.
+Results of different papers differ more by protocol than by method, so the whole protocol is data here.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from rasplens.tasks import Task
 from rasplens.tasks.task import Ids
 
 POINTS = 50
-"""Of integrated gradients. With the 5 that were published, they give heads of hard attention nothing."""
+"""Points of integrated gradients. With the published 5, heads with hard attention get a score of zero."""
 
 CHOICES = {
     "ablation": ("zero", "mean", "resample"),
@@ -38,7 +38,7 @@ CHOICES = {
 """The values that each field of a protocol may have."""
 
 SCORING_ALONE = "embeddings", "logits", "heads", "circuit", "curve", "unscored", "floor"
-"""The fields of a protocol that no method sees: only how its scores are counted depends on them."""
+"""The fields of a protocol that affect only the scoring, not the methods."""
 
 NEED_LOGITS = "loss", "logit_difference"
 """Metrics that need a logit for each answer."""
@@ -46,10 +46,10 @@ NEED_LOGITS = "loss", "logit_difference"
 NUMBERS = 'The metric {!r} needs a logit for each answer; this model answers with numbers. Use metric="l2".'
 
 AT_ONCE = 16
-"""Sets of patched edges that are run side by side."""
+"""Sets of patched edges that are run in one batch."""
 
 FLOOR = 1e-6
-"""Scores below this share of the largest count as zero: what is smaller may be rounding."""
+"""Scores below this share of the largest count as zero: smaller ones may be rounding."""
 
 
 @dataclass(frozen=True)
@@ -108,14 +108,16 @@ class Protocol:
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 raise RaspLensError(
-                    f"{name} of a Protocol is one of {', '.join(known)}; got {getattr(self, name)!r}."
+                    f"{name} of a Protocol must be one of {', '.join(known)}; got {getattr(self, name)!r}."
                 )
         if self.n_pairs < 2:
-            raise RaspLensError(f"A Protocol has at least 2 pairs; got {self.n_pairs}.")
+            raise RaspLensError(f"n_pairs of a Protocol must be at least 2; got {self.n_pairs}.")
         if self.points < 1:
-            raise RaspLensError(f"A Protocol has at least 1 point of integrated gradients; got {self.points}.")
+            raise RaspLensError(f"points of a Protocol must be at least 1; got {self.points}.")
         if not 0 <= self.floor < 1:
-            raise RaspLensError(f"floor of a Protocol is a share of the largest score, below 1; got {self.floor}.")
+            raise RaspLensError(
+                f"floor of a Protocol must be a share of the largest score, in [0, 1); got {self.floor}."
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,7 +309,7 @@ def _with_answers(task: Task, protocol: Protocol, own: Vocabulary) -> Ids:
         counts = counts & (right >= 0)
     if not (found := task.held_out[counts.any(axis=1)]).size:
         raise RaspLensError(
-            f"No held-out input of {task.name!r} has an answer that is asked and that the model has a logit for."
+            f"No held-out input of {task.name!r} asks for an answer that the model has a logit for."
         )
     return found
 
@@ -340,4 +342,4 @@ def _with_one_token_changed(
 
 
 Scores = Float[np.ndarray, " edge"]
-"""For each edge of a model how much it matters; NaN for one that a method says nothing of."""
+"""How much each edge of a model matters; NaN for an edge without a score."""

@@ -16,7 +16,7 @@ from rasplens.compare.discovery.scoring import score_edges
 from rasplens.errors import RaspLensError, expect
 
 Report = Callable[[str, int, int], None]
-"""Called with what is done, how many steps are, and of how many."""
+"""Progress callback, called with the task at hand, the steps done, and the steps in all."""
 
 
 def board(

@@ -15,10 +15,10 @@ from rasplens.errors import RaspLensError
 from rasplens.model.random_streams import rng
 
 SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-"""Of edges kept, at which faithfulness is measured; as in MIB (Mueller et al. 2025, arXiv 2504.13151)."""
+"""Shares of edges kept at which faithfulness is measured, as in MIB (Mueller et al. 2025, arXiv 2504.13151)."""
 
 N_ORDERS = 10
-"""Random orders of edges whose scores tie, over which faithfulness is averaged."""
+"""Number of random orders of tied edges over which faithfulness is averaged."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,8 @@ def score_edges(
     graph, protocol = problem.graph, problem.protocol
     if np.shape(scores) != (len(graph.edges),):
         raise RaspLensError(
-            f"A method gives one score for each of the model's {len(graph.edges)} edges; got {np.shape(scores)}."
+            f"A method must give one score for each of the model's {len(graph.edges)} edges; got scores of shape "
+            f"{np.shape(scores)}."
         )
     above = _above_floor(np.asarray(scores, dtype=float), protocol.floor)
     ranked = np.abs(above) if protocol.absolute else above
@@ -100,7 +101,7 @@ def score_edges(
     if protocol.unscored == "out":
         groups = [group for group in groups if is_scored[group].any()]
     if not groups:
-        raise RaspLensError("No edge is left to be scored: of none is it known whether it is in the circuit.")
+        raise RaspLensError("No edge can be scored: for no edge is it known whether it is in the circuit.")
     own, labels, at_decoys = (
         np.array([values[group].max() for group in groups], dtype=values.dtype)
         for values in (filled, in_circuit, graph.touching(decoys))

@@ -23,10 +23,10 @@ from rasplens.model.hook_points import act_name, param_name
 from rasplens.tasks import Task
 
 N_INPUTS = 500
-"""On which it is seen whether what passes along an edge differs."""
+"""Number of inputs on which it is tested whether the signal along an edge differs."""
 
 ROUNDING = 1e-4
-"""Of a compiled model's directions, which have entries of about one."""
+"""Tolerance on the products of a compiled model's directions, whose entries are about one."""
 
 
 def program_edges(compiled: CompiledModel, task: Task | None = None) -> frozenset[str]:

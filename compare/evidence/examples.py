@@ -10,7 +10,7 @@ from rasplens.tasks import Task
 N_EXAMPLES = 3
 
 NOTHING = "·"
-"""Stands where nothing is asked."""
+"""Placeholder where the task asks for no answer."""
 
 
 def examples_table(pairing: Pairing) -> pd.DataFrame:

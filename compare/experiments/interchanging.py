@@ -137,7 +137,7 @@ def find_subspaces(
     fitted = study.fitting.learned
     width_of(fitted, point)
     if fitted.vocabulary.columns is None:
-        raise RaspLensError("The model answers by numbers: a search by gradients needs logits.")
+        raise RaspLensError("The model answers with numbers; find_subspaces needs logits.")
     chosen, scored = (_interchange_pairs(study, part, variable, seed) for part in (study.fitting, study.scored))
     _check_reaches(study, chosen, point)
     mapped, axes = mapped_subspaces(fitted, representations(study), variable, point), stream_axes(fitted, point)
@@ -164,7 +164,7 @@ def _check_rank(study: Study, point: str, rank: int, n_axes: Mapping[int, int]) 
     at = min(n_axes, key=lambda position: n_axes[position])
     if not 1 <= rank <= n_axes[at]:
         raise RaspLensError(
-            f"rank is between 1 and {n_axes[at]}, the directions along which {point} varies at "
+            f"rank must be between 1 and {n_axes[at]}, the number of directions along which {point} varies at "
             f"{study.task.positions[at]}; got {rank}."
         )
 
@@ -187,8 +187,8 @@ def _check_interchanged(study: Study, pairs: InterchangePairs, subspaces: Subspa
         raise RaspLensError(f"subspaces is empty: nothing is interchanged. Give one for each of {named}.")
     if other := [position for position in subspaces if position not in pairs.positions]:
         raise RaspLensError(
-            f"There is a subspace at position {other[0]}, where {pairs.variable!r} is never interchanged; it is "
-            f"at {named}."
+            f"subspaces has position {other[0]}, where {pairs.variable!r} is never interchanged; give one for "
+            f"each of {named}."
         )
     if empty := [position for position, one in subspaces.items() if not one.rank]:
         raise RaspLensError(
@@ -255,8 +255,8 @@ def _given(subspaces: Mapping[int, Any], width: int) -> dict[int, Subspace]:
             continue
         basis = np.asarray(one, dtype=np.float64)
         if basis.ndim != 2 or basis.shape[0] != width:
-            raise RaspLensError(f"A subspace here is a basis [{width}, rank]; got shape {basis.shape}.")
+            raise RaspLensError(f"The basis of a subspace must have shape [{width}, rank]; got {basis.shape}.")
         if not np.allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-4):
-            raise RaspLensError("A subspace is given by an orthonormal basis; np.linalg.qr(basis)[0] makes one.")
+            raise RaspLensError("The basis of a subspace must be orthonormal; np.linalg.qr(basis)[0] makes it so.")
         found[position] = Subspace(basis, basis)
     return found

@@ -131,10 +131,10 @@ def patch_edges(
             cannot be patched; or if no answer can depend on any of them, or all carry the same on all inputs.
     """
     if part not in get_args(EdgePart):
-        raise RaspLensError(f"part is one of {', '.join(get_args(EdgePart))}; got {part!r}.")
+        raise RaspLensError(f"part must be one of {', '.join(get_args(EdgePart))}; got {part!r}.")
     studied = _studied(model, as_task(task), config, seed, vocabulary)
     if not edges:
-        raise RaspLensError("edges is empty: nothing is patched. Give pairs of a query's position and a key's.")
+        raise RaspLensError("edges is empty: nothing is patched. Give (query, key) pairs of positions.")
     return _along(studied, _mask(studied, edges), part, seed)
 
 
@@ -179,7 +179,7 @@ def _along(studied: StudiedModel, mask: Bool[np.ndarray, "query key"], part: Edg
     if why := why_not_patchable(studied):
         raise RaspLensError(f"The model's edges cannot be patched: {why}.")
     if not (mask := mask & reaching_edges(studied, part).any(axis=0)).any():
-        raise RaspLensError(f"No answer can depend on the {part} of these edges: nothing that is read sees them.")
+        raise RaspLensError(f"No answer can depend on the {part} of these edges: no answer is read behind them.")
     if not (mask & varying_edges(studied, part)).any():
         raise RaspLensError(f"The {part} of these edges are the same on all inputs: patching changes nothing.")
     base, source = _pairs(studied, seed)
@@ -194,7 +194,7 @@ def _check_asks(studied: StudiedModel, point: str, places: list[int]) -> None:
         raise RaspLensError("positions is empty: nothing is patched. Give some, or omit it for all of them.")
     if not reaching(studied, point)[places].any():
         raise RaspLensError(
-            f"No answer can depend on {point} at {named}: nothing behind it reads it there. Give another "
+            f"No answer can depend on {point} at {named}: nothing downstream reads it there. Give another "
             "position, or an earlier hook point."
         )
     if not varying(studied, point)[places].any():
@@ -205,7 +205,7 @@ def _pairs(studied: StudiedModel, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Each input once, and for each another one."""
     n = studied.n_inputs
     if n < 2:
-        raise RaspLensError("Patching needs two inputs at least.")
+        raise RaspLensError(f"Patching needs at least two inputs; got {n}.")
     shift = random_streams.rng(seed, "experiment pairs").integers(1, n, n)
     return np.arange(n), (np.arange(n) + shift) % n
 
@@ -224,7 +224,7 @@ def _of_heads(studied: StudiedModel, point: str, heads: list[int]) -> Subspace:
     if not heads:
         raise RaspLensError("heads is empty: nothing is patched. Give some, or omit it for all of them.")
     if wrong := [head for head in heads if not 0 <= head < n_heads]:
-        raise RaspLensError(f"There is no head {wrong[0]}: a layer has {n_heads}, counted from 0.")
+        raise RaspLensError(f"There is no head {wrong[0]}: a layer has {n_heads} heads, counted from 0.")
     return studied.heads_subspace(heads)
 
 
@@ -245,7 +245,7 @@ def _mask(studied: StudiedModel, edges: Sequence[Edge]) -> Bool[np.ndarray, "que
         if not seen[at, to]:
             raise RaspLensError(
                 f"Position {task.positions[at]} does not see {task.positions[to]}: there is no such edge. An edge "
-                "is a pair of a query's position and a key's, in this order."
+                "is a (query, key) pair of positions, in this order."
             )
         mask[at, to] = True
     return mask

@@ -9,14 +9,14 @@ from rasplens.model.hook_points import act_name
 from rasplens.model.interventions import LETTERS, EdgePart
 
 READ_BY_OTHERS = "k", "v"
-"""Letters of what a position gives to those that attend to it."""
+"""Hook letters of the activations that a position passes to those that attend to it."""
 
 BEFORE_ATTENTION = "hook_resid_pre", "hook_attn_in", "ln1"
-"""In a layer, the names of what its attention reads."""
+"""Names of the hook points that a layer's attention reads."""
 
 
 Seen = Bool[np.ndarray, "layer ctx ctx"]
-"""Which positions of a model each of its layers sees from which."""
+"""For each layer, which positions (keys) each position (query) sees."""
 
 
 def reaching(studied: StudiedModel, point: str) -> Bool[np.ndarray, " pos"]:

@@ -5,7 +5,7 @@ from rasplens.compare.subject.studied_model import StudiedModel
 from rasplens.errors import RaspLensError
 
 CONFIG = CompareConfig(n_inputs=300)
-"""How much is looked at, unless told otherwise."""
+"""The default config: how much is looked at."""
 
 
 def width_of(studied: StudiedModel, point: str) -> int:

@@ -17,11 +17,10 @@ from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
 from rasplens.tasks.task import NO_ANSWER, Ids
 
 N_CANDIDATES = 600
-"""Inputs among which those are sought that tell two programs apart: half of the task's own, half
-out of distribution."""
+"""Number of candidates for distinguishing inputs: half the task's own, half out of distribution."""
 
 SEVERAL = 4
-"""So many times as many of the task's own are drawn; of those and the held-out ones, each is taken once."""
+"""Oversampling factor for the task's own inputs; duplicates, among them and the held-out ones, are dropped."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +63,7 @@ def discriminate(first: SOp, second: SOp, task: Task, n: int = 200, seed: int = 
         RaspLensError: If `n` is below 1.
     """
     if n < 1:
-        raise RaspLensError(f"discriminate needs n of at least 1; got {n}.")
+        raise RaspLensError(f"n of discriminate must be at least 1; got {n}.")
     rng = random_streams.rng(seed, "distinguishing inputs")
     half = N_CANDIDATES // 2
     # Of a small task, these are nearly all inputs there are.

@@ -19,28 +19,28 @@ from rasplens.tasks import Task
 from rasplens.tasks.task import Ids
 
 ENOUGH = 12
-"""Inputs that are sought for each answer: so many can show a claim."""
+"""Inputs that are sought for each answer: enough to establish a claim."""
 
 MOST_RARE = 1 / 4
-"""Of the inputs that are drawn, at most as many with rare answers are put behind."""
+"""Inputs with rare answers that are appended, at most, as a share of the inputs drawn."""
 
 DRAWN = 16_384
-"""Inputs that are drawn to find rare answers among."""
+"""Inputs that are searched for rare answers."""
 
 RARE = 0.2
-"""An answer is rare if it comes less often than this part of the mean of all answers."""
+"""An answer is rare if its frequency is below this share of the mean frequency of answers."""
 
 FEW = 512
-"""A task with no more different inputs is asked about all of them."""
+"""A task with at most this many different inputs is scored on all of them."""
 
 DRAWS_OF_EACH = 24
-"""A task has only a few inputs if of so many draws for each the second half gives nothing new."""
+"""Draws per input: a task has few inputs if the second half of the draws gives nothing new."""
 
 LEAST_HELD_OUT = 40
-"""Where fewer of a task's inputs are held out, and there are few in all, models are compared on all of them."""
+"""If a task has few inputs in all and holds out fewer than this, models are compared on all inputs."""
 
 LEAST_DEFINED = 10
-"""With fewer inputs out of distribution on which a program is defined, none are looked at."""
+"""With fewer out-of-distribution inputs on which a program is defined, none are used."""
 
 
 @dataclass(frozen=True, eq=False)

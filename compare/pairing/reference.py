@@ -21,7 +21,7 @@ def reference_of(program: AnyProgram, task: Task) -> CompiledModel:
     if isinstance(program, CompiledModel | SOp | str):
         return compile_for(task, program)
     is_model = transformer_of(program) is not None or hasattr(program, "run_with_hooks")
-    turned = " The program comes first, then the model: turn them round." if is_model else ""
+    turned = " The program comes first, then the model: swap the two arguments." if is_model else ""
     raise RaspLensError(
         "The reference must be a CompiledModel, as compile_program returns it, an s-op, or the name of one of the "
         f"programs of {task.name!r} ({', '.join(task.programs) or 'none'}); got {program!r}.{turned}"

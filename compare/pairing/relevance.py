@@ -20,10 +20,10 @@ from rasplens.model.interventions import Project, Subspace, torch_hooks
 from rasplens.tasks.task import Ids
 
 CHANGE = 1e-3
-"""The least change of a logit that counts as one."""
+"""Smallest change of a logit that counts."""
 
 ROUNDS = 4
-"""The inputs are tried in so many parts: most positions are found with the first."""
+"""Number of batches in which inputs are tried: most positions are found with the first."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from rasplens.compile.rasp.interpreter import expressions
 from rasplens.model.hook_points import EMBEDDED
 
 MOST_COMMON = 0.95
-"""A variable whose commonest value covers more of the inputs than this counts as constant there."""
+"""A variable counts as constant at a position if its commonest value covers more than this share of inputs."""
 
 
 def own_variables(compiled: CompiledModel) -> dict[str, Variable]:

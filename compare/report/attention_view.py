@@ -11,10 +11,10 @@ from rasplens.compare.report.sentences import table
 from rasplens.compare.subject.studied_model import Head
 
 N_INPUTS = 5
-"""Inputs among which one chooses."""
+"""Inputs that the reader can choose among."""
 
 FULL = 255
-"""Attention of 1: weights are whole numbers up to here."""
+"""The integer that stands for an attention weight of 1."""
 
 
 @dataclass(frozen=True)

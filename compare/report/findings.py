@@ -12,13 +12,13 @@ from rasplens.compare.report.subspace_findings import overlap_sentences, subspac
 from rasplens.compare.verdict.headline import headline
 
 ILLUSORY = 0.05
-"""An interchange that scores lower by as much along its active directions is said to need others."""
+"""An interchange whose active part scores lower by this much is said to need other directions."""
 
 
 METHODS = {
-    "component": "all that it holds",
-    "linear map": "the subspace of the linear map",
-    "DAS": "a learned subspace",
+    "component": "the whole component",
+    "linear map": "subspace of the linear map",
+    "DAS": "subspace learned by DAS",
 }
 
 
@@ -58,7 +58,7 @@ def paragraphs(comparison: Comparison) -> list[Paragraph]:
 def _verdict(comparison: Comparison) -> list[str]:
     verdict = comparison.verdict
     said = headline(comparison.program, verdict).sentence
-    levels = "; ".join(f"the same {level}: {answer}" for level, answer in verdict.levels.items())
+    levels = ", ".join(f"same {level} ({answer})" for level, answer in verdict.levels.items())
     return [
         f"On the task {comparison.task!r}, {said[0].lower()}{said[1:]}",
         f"By level: {levels}.",
@@ -72,14 +72,15 @@ def _behaviour(comparison: Comparison) -> list[str]:
     sentences = [
         axis_sentence(comparison, "behaviour"),
         f"On {comparison.n_inputs:,} held-out inputs the learned model gets {percent(learned.token)} of the "
-        f"answers right and {percent(learned.sequence)} of the inputs throughout; the compiled program "
+        f"answers right, and all answers on {percent(learned.sequence)} of the inputs; the compiled program "
         f"{percent(compiled.token)} and {percent(compiled.sequence)}; an untrained model "
         f"{percent(untrained.token)} of the answers.",
     ]
     if (generated := comparison.accuracies.get("generated")) is not None:
         sentences.append(
-            f"Where it reads its own answers instead of the right ones, the learned model gets "
-            f"{percent(generated.token)} of them right and {percent(generated.sequence)} of the inputs throughout."
+            f"When it reads its own answers instead of the right ones, the learned model gets "
+            f"{percent(generated.token)} of them right, and all answers on {percent(generated.sequence)} of the "
+            "inputs."
         )
     kinds = [
         f"{percent(row.agreement)} on {row.n:,} {_kind(row.inputs)} (untrained {percent(row.untrained)})"
@@ -95,7 +96,7 @@ def _kind(inputs: str) -> str:
     """Return a noun for inputs, by their name in the behaviour table."""
     alternative = inputs.removeprefix("against ")
     return (
-        f"inputs that tell it from {alternative!r}"
+        f"inputs that distinguish it from {alternative!r}"
         if alternative != inputs
         else f"{inputs.replace(' ', '-')} inputs"
     )
@@ -104,12 +105,12 @@ def _kind(inputs: str) -> str:
 def _interchange(comparison: Comparison) -> list[str]:
     sentences = [axis_sentence(comparison, "interchange")]
     for row in table(comparison, "interchange").itertuples():
-        controls = f"an untrained model {row.untrained:.2f}, and full-stream patching {row.full_stream:.2f}"
+        controls = f"untrained model {row.untrained:.2f}, full-stream patching {row.full_stream:.2f}"
         if row.method != "component":  # of which there are no random ones
-            controls = f"random subspaces of the same rank get {row.random:.2f}, {controls}"
+            controls = f"random subspaces of the same rank {row.random:.2f}, {controls}"
         sentences.append(
-            f"{row.variable!r}, taken from another input at {row.point} ({METHODS[row.method]}, {row.pairs} "
-            f"pairs), gives the program's answers at a score of {row.score:.2f}; {controls}." + _illusion(row)
+            f"Interchanging {row.variable!r} at {row.point} ({METHODS[row.method]}, {row.pairs} pairs) scores "
+            f"{row.score:.2f}. Controls: {controls}." + _illusion(row)
         )
     return sentences
 
@@ -123,8 +124,8 @@ def _illusion(row: Any) -> str:
     ):
         return ""
     return (
-        f" Along directions that the variable itself moves and the model reads it gets only {row.active:.2f}: the "
-        "rest goes by a path that may be dormant otherwise."
+        f" Along the directions that the variable moves and the model reads, it scores only {row.active:.2f}: the "
+        "rest may go through a pathway that is otherwise dormant."
     )
 
 
@@ -137,24 +138,24 @@ def _attention(comparison: Comparison) -> list[str]:
     for row in matched.sort_values("input_dependence", ascending=False).itertuples():
         sentences.append(
             f"The compiled head for {row.variable!r} is matched with the learned L{row.layer}H{row.head}: "
-            f"similarity {row.similarity:.2f} of 1, "
-            f"{row.shuffled:.2f} with the rows of other inputs ({p_value(row.p)}), "
-            f"{row.untrained:.2f} for the most similar head of an untrained model." + _concordance(row.concordance)
+            f"similarity {row.similarity:.2f}. Controls: rows of other inputs {row.shuffled:.2f} "
+            f"({p_value(row.p)}), most similar head of an untrained model {row.untrained:.2f}."
+            + _concordance(row.concordance)
         )
     heads = found.groupby(["compiled_layer", "compiled_head"])
     if unmatched := sorted(set(heads["variable"].first()[~heads["matched"].any()])):
-        sentences.append(f"The learned model has no head left for {quoted(unmatched)}.")
+        sentences.append(f"No learned head is matched with the compiled heads for {quoted(unmatched)}.")
     for row in table(comparison, "shared_heads").itertuples():
         sentences.append(
-            f"{row.learned} together attend more like the head for {row.compiled!r} than either does, by "
-            f"{row.gain:.2f}."
+            f"{row.learned} together attend more like the head for {row.compiled!r} than either alone: similarity "
+            f"rises by {row.gain:.2f}."
             if row.kind == "split"
-            else f"{row.learned} is the most similar head for all of: {row.compiled}."
+            else f"{row.learned} is the most similar head for each of {row.compiled}."
         )
     return sentences
 
 
 def _concordance(found: float) -> str:
     if math.isnan(found):
-        return " The compiled head attends alike on all inputs."
-    return f" Its attention changes over inputs like the compiled head's at a concordance of {found:.2f}."
+        return " The compiled head's attention is the same on all inputs."
+    return f" The concordance of their changes over inputs is {found:.2f}."

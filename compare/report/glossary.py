@@ -11,13 +11,13 @@ def _with_methods(*ends: str) -> tuple[str, ...]:
 GLOSSARY = (
     Term(
         "task",
-        "What both models are asked: inputs, right answers, and the positions at which answers are read.",
+        "The inputs, the right answers, and the positions at which answers are read.",
         "pipeline",
         ("task",),
     ),
     Term(
         "reference",
-        "The compiled program, whose every head and variable is known.",
+        "The compiled program: all of its heads and variables are known.",
         "pairing.pairing",
         ("program", "compiled"),
     ),
@@ -35,7 +35,7 @@ GLOSSARY = (
     ),
     Term(
         "vocabulary",
-        "How a model takes a task's inputs and gives its answers: token ids, positions, and logits.",
+        "The token ids, positions and logits by which a model takes a task's inputs and gives its answers.",
         "subject.vocabulary",
     ),
     Term(
@@ -71,7 +71,7 @@ GLOSSARY = (
     Term("neuron", "A unit of an MLP, after its non-linearity.", "evidence.ablation.effects", ("neuron",)),
     Term(
         "causally relevant",
-        "An activation that is exchanged for that of another input or position changes an answer's logits there.",
+        "Of a position: an answer's logits change if the activation there is exchanged for another's.",
         "pairing.relevance",
     ),
     Term(
@@ -88,7 +88,7 @@ GLOSSARY = (
     *(term for kind in CLAIMS for term in kind.terms),
     Term(
         "axis",
-        "One kind of evidence that describes, from its best control (0) to the compiled model itself (1).",
+        "A descriptive score of one kind of evidence: 0 is its best control, 1 the compiled model itself.",
         "axes",
         ("name", "score", "note"),
     ),
@@ -99,7 +99,7 @@ GLOSSARY = (
     ),
     Term(
         "interval",
-        "The 95 % bootstrap interval over inputs; models and sites stay as they are.",
+        "The 95 % bootstrap interval over inputs; models and sites are held fixed.",
         "axes",
         ("low", "high"),
     ),
@@ -123,10 +123,10 @@ GLOSSARY = (
     ),
     Term(
         "inactive query rows",
-        "The query rows on which a compiled head selects nothing although it could, and its variable has a value.",
+        "The query rows on which a compiled head could select but does not, and its variable has a value.",
         "evidence.attention.heads",
     ),
-    Term("masked rows", "Attention rows that may attend to nothing.", "analyses.critical"),
+    Term("masked rows", "Query rows that have no key left to attend to.", "analyses.critical"),
     Term(
         "similarity",
         "1 minus the Jensen-Shannon divergence in bits between attention rows, on active query rows.",
@@ -135,25 +135,25 @@ GLOSSARY = (
     ),
     Term(
         "shuffled",
-        "The same score with inputs (or labels) shuffled: what does not depend on them.",
+        "The same score with inputs (or labels) shuffled: the part that does not depend on them.",
         "evidence.attention.heads",
         ("shuffled", "cka_shuffled", "cca_shuffled", "procrustes_shuffled"),
     ),
     Term(
         "input dependence",
-        "Similarity minus shuffled similarity: what attention owes to the input and not to position.",
+        "Similarity minus shuffled similarity: the part that depends on the input, not on position alone.",
         "evidence.attention.heads",
         ("input_dependence",),
     ),
     Term(
         "concordance",
-        "Lin's (1989) coefficient of how closely attention changes over inputs with the compiled head's.",
+        "How closely attention changes over inputs with the compiled head's (the coefficient of Lin 1989).",
         "evidence.attention.concordance",
         ("concordance",),
     ),
     Term(
         "matched",
-        "Joined by the one-to-one assignment of heads with the most similarity and concordance.",
+        "Paired by the one-to-one assignment of heads that maximises similarity and concordance.",
         "evidence.attention.heads",
         ("matched",),
     ),
@@ -177,14 +177,18 @@ GLOSSARY = (
     ),
     Term(
         "ablation method",
-        "What takes an activation's place: zero, its mean over inputs, or that of another input (resample).",
+        "What replaces an activation: zero, its mean over inputs, or its value on another input (resample).",
         "evidence.ablation.effects",
         ("zero", "mean", "resample"),
     ),
-    Term("accuracy drop", "Token accuracy before minus after an edit, in [0, 1].", "evidence.ablation.effects"),
+    Term(
+        "accuracy drop",
+        "Token accuracy before an edit minus token accuracy after it.",
+        "evidence.ablation.effects",
+    ),
     Term(
         "self-repair",
-        "How much larger the accuracy drop of two heads together is than the sum of both alone.",
+        "The accuracy drop of ablating two heads together, minus the sum of the drops of each alone.",
         "evidence.ablation.effects",
         _with_methods("_repaired"),
     ),
@@ -213,7 +217,7 @@ GLOSSARY = (
     ),
     Term(
         "choice",
-        "A probe's score on inputs that are neither fitted nor held out, by which hook points are chosen.",
+        "A probe's score on inputs that are neither fitted nor held out; hook points are chosen by it.",
         "evidence.subspaces.decodability",
         ("choice",),
     ),
@@ -225,48 +229,48 @@ GLOSSARY = (
     ),
     Term(
         "overlap",
-        "How two variables' subspaces lie: cosine, shared share, and what the same values write.",
+        "How two variables' subspaces relate: smallest angle, common share, and how alike equal values are.",
         "evidence.subspaces.representations",
         ("cosine", "shared", "correlation", "scale"),
     ),
     Term(
         "stream similarity",
-        "CKA, CCA and Procrustes distance of two residual streams; descriptive, no evidence of its own.",
+        "CKA, CCA and Procrustes distance of two residual streams; descriptive only.",
         "evidence.subspaces.similarity",
         ("cka", "cca", "procrustes"),
     ),
     Term(
         "verdict",
-        "The answer of a comparison: implements, partly, does not, or cannot tell.",
+        "The conclusion of a comparison: implements, partly, does not, or cannot tell.",
         "verdict.verdict",
         ("verdict", "implements", "partly", "does not", "cannot tell"),
     ),
     Term(
         "claim",
-        "What a program says of a model that implements it, tested by independent trials.",
+        "A statement that is true of a model that implements the program, tested by independent trials.",
         "claims.claim",
         ("claim", "control", "substantial", "reason"),
     ),
     Term(
         "status of a claim",
-        "It holds, fails, is open (cannot tell), or is not testable on these inputs or in this model.",
+        "One of: holds, fails, cannot tell (open), not testable (on these inputs, or in this model).",
         "claims.claim",
         ("status", "holds", "fails", "not testable"),
     ),
     Term(
         "level",
-        "What claims are about, each with an answer of its own: the same answers, variables, or routes.",
+        "A group of claims with an answer of its own: same answers, same variables, or same routes.",
         "verdict.verdict",
         ("answers", "variables", "same answers", "same variables", "same routes"),
     ),
     Term(
         "interval of a claim",
-        "The 95 % interval of a share of trials (Wilson 1927), over all programs that are compared (Bonferroni).",
+        "The 95 % interval of a share of trials (Wilson 1927), corrected for the number of programs (Bonferroni).",
         "claims.claim",
     ),
     Term(
         "labelled calibration set",
-        "Labelled pairs, of which it is known whether the model implements the reference.",
+        "Pairs of a model and a reference for which it is known whether the model implements the reference.",
         "lab.labelled.labelled_pairs",
     ),
     Term(
@@ -276,12 +280,12 @@ GLOSSARY = (
     ),
     Term(
         "oblique",
-        "Of a disguise: the basis of the residual stream is any invertible one, which keeps no angles or lengths.",
+        "Of a disguise: it writes the residual stream in any invertible basis, so angles and lengths are lost.",
         "rasplens.model.twins.reparametrise",
     ),
     Term(
         "twin",
-        "An exact re-writing of a transformer: heads split or doubled, idle layers, dormant pathways.",
+        "An exact rewriting of a transformer, with heads split or doubled, idle layers, or dormant pathways.",
         "rasplens.model.twins",
     ),
 )

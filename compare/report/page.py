@@ -28,10 +28,10 @@ from rasplens.compare.verdict.headline import headline
 from rasplens.model.storage import write_atomically
 
 MOST_ROWS = 200
-"""Longer tables are shown up to here; their CSV files are whole."""
+"""Most rows of a table that the page shows; CSV files have all rows."""
 
 ASSETS = files("rasplens.compare.report") / "assets"
-"""The page, its styles and its script; and plotly.js without what is not drawn here (maps, volumes, 3D)."""
+"""The page, its styles and its script, and a reduced plotly.js (without maps, volumes and 3D)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +209,7 @@ def _table(name: str, frame: pd.DataFrame) -> ShownTable:
     rows = frame.head(MOST_ROWS).to_html(
         index=False, border=0, float_format="{:.3f}".format, escape=True, na_rep="–"
     )
-    rest = f"The first {MOST_ROWS:,} rows; the CSV file has all." if n > MOST_ROWS else ""
+    rest = f"Only the first {MOST_ROWS:,} rows are shown; the CSV file has all." if n > MOST_ROWS else ""
     csv = f"data:text/csv;charset=utf-8,{quote(as_csv(frame))}"
     return ShownTable(name, title, f"{n:,} row{'' if n == 1 else 's'}", Markup(rows), rest, csv)
 

@@ -14,7 +14,7 @@ class Section:
         name: Its anchor; findings refer to it.
         title: Its heading.
         text: What it shows, in a sentence.
-        how: How that was measured; folded away.
+        how: How that was measured, a sentence an item; folded away.
         figures: The figures in it, by their names.
         tables: The tables, by their names.
         tabs: By the title of a tab, the figures in it.
@@ -23,7 +23,7 @@ class Section:
     name: str
     title: str
     text: str
-    how: str = ""
+    how: tuple[str, ...] = ()
     figures: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
     tabs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -33,9 +33,12 @@ SECTIONS = (
     Section(
         "claims",
         "Claims",
-        "What the program claims of the model, each claim with its status and its 95 % interval.",
-        "The verdict is their conjunction: no claim pays for another. A claim holds if its interval lies right of "
-        "the grey band, and fails if it lies left of it. Answers have to agree more closely.",
+        "Each claim of the program about the model, with its status and its 95 % interval.",
+        (
+            "The verdict is the conjunction of the claims.",
+            "A claim holds if its interval lies right of the grey band, and fails if it lies left of it.",
+            "Claims on answers have stricter limits than the band.",
+        ),
         ("claims",),
         ("claims",),
     ),
@@ -43,16 +46,21 @@ SECTIONS = (
         "where",
         "Variables and heads",
         "Where each variable and each head of the program was found in the learned model.",
-        "A variable is placed by interchange interventions, at the hook point where they work best. A compiled "
-        "head is matched with the learned head that attends most like it. A row opens its evidence.",
+        (
+            "A variable is placed at the hook point where interchange interventions work best.",
+            "A compiled head is matched with the learned head that attends most like it.",
+            "Open a row to see its evidence.",
+        ),
     ),
     Section(
         "routes",
         "Routes",
         "Which answers change when parts of attention edges are patched from another input.",
-        "The parts are values, keys, queries, or the attention itself, in all layers and heads at once. The "
-        "compiled model, patched alike, says which answers must change and which must stay. The shares that do "
-        "are shown beside their controls.",
+        (
+            "The parts are values, keys, queries, or the attention itself, in all layers and heads at once.",
+            "The compiled model, patched in the same way, shows which answers must change and which must stay.",
+            "The table gives the shares that do, beside their controls.",
+        ),
         (),
         ("routes",),
     ),
@@ -60,58 +68,70 @@ SECTIONS = (
         "evidence",
         "Evidence",
         "Five axes describe the models on one scale, from what the controls reach (0) to the compiled model (1).",
-        "Bars are 95 % intervals over inputs; models and sites stay.",
+        ("Bars are 95 % bootstrap intervals over inputs; models and sites are held fixed.",),
         ("evidence",),
         ("axes",),
     ),
     Section(
         "behaviour",
         "Behaviour",
-        "How often the learned model answers as the program does.",
-        "Inputs are held-out ones, those that distinguish alternative programs, and out-of-distribution ones "
-        "(independent tokens). Inputs outside the task are reported and not counted.",
+        "How often the learned model gives the answer of the program.",
+        (
+            "Inputs are held-out ones, those that distinguish alternative programs, and out-of-distribution ones "
+            "(independent tokens).",
+            "Inputs outside the task are reported but not counted.",
+        ),
         (),
         ("behaviour", "examples"),
     ),
     Section(
         "program",
         "Program graph",
-        "The expressions of the reference program, each right of what it reads; selectors are diamonds.",
-        "",
+        "The expressions of the reference program, each to the right of its arguments; selectors are diamonds.",
+        (),
         ("program",),
     ),
     Section(
         "interchange",
         "Interchange interventions",
         "A variable's subspace of the learned residual stream is patched from another input.",
-        "IIA is the share of the answers that must change and are then the program's. Specificity is "
-        "the share of the other answers that stay right. The score is the smaller of the two. The controls are "
-        "full-stream patching, random subspaces of the same rank, and an untrained model. The active part "
-        "is what the model reads and the variable itself moves: where its score is lower, the interchange may be "
-        "an illusion.",
+        (
+            "IIA: of the answers that must change, the share that become the program's.",
+            "Specificity: of the other answers, the share that stay right.",
+            "The score is the smaller of the two.",
+            "The controls are full-stream patching, random subspaces of the same rank, and an untrained model.",
+            "The active part is spanned by directions that the variable moves and the model reads.",
+            "If the active part scores lower, the interchange may be an illusion.",
+        ),
         ("interchange",),
         ("interchange",),
     ),
     Section(
         "attention",
         "Attention",
-        "Every compiled head beside the learned head that it is matched with.",
-        "Scores are 1 minus the Jensen-Shannon divergence in bits, on the compiled head's active query rows; "
-        "shuffled compares with another input's rows, and input dependence is what is left above "
-        "that. Concordance (Lin 1989) says how closely attention changes over inputs with the compiled "
-        "head's, also on its inactive query rows. The axis is the smaller of similarity (above uniform attention) "
-        "and concordance, of the worst head.",
+        "Each compiled head beside the learned head that it is matched with.",
+        (
+            "Similarity is 1 minus the Jensen-Shannon divergence in bits, on the compiled head's active rows.",
+            "Shuffled is the same with another input's rows; input dependence is similarity minus shuffled.",
+            "Concordance (Lin 1989) measures how closely attention changes over inputs with the compiled head's, "
+            "also on its inactive query rows.",
+            "The axis is the smaller of similarity (above uniform attention) and concordance, for the worst head.",
+        ),
         ("attention",),
         ("attention", "shared_heads"),
     ),
     Section(
         "ablation",
         "Ablation",
-        "How far token accuracy drops without a head, or without an attention edge.",
-        "Zero ablation sets a head's output to zero, mean ablation to its mean over inputs, "
-        "resample ablation to that of another input. An edge is the attention of all heads of a layer from "
-        "one query to one key. Its row keeps its proportions otherwise. The maps show the largest effect over "
-        "layers; blank edges get no attention. An effect is a lower bound where other parts repair the damage.",
+        "The drop in token accuracy when a head or an attention edge is ablated.",
+        (
+            "Zero ablation sets a head's output to zero, mean ablation to its mean over inputs, resample ablation "
+            "to that on another input.",
+            "An edge is the attention of all heads of a layer from one query to one key.",
+            "When an edge is ablated, the rest of its row keeps its proportions.",
+            "The maps show the largest effect over layers; blank edges get no attention.",
+            "An effect is a lower bound on importance where other parts repair the damage.",
+        ),
         ("heads",),
         (
             *(f"{name}_{side}" for name in ("heads", "head_positions", "joint", "edges")
@@ -124,18 +144,22 @@ SECTIONS = (
     Section(
         "subspaces",
         "Residual subspaces",
-        "Where a linear probe reads each variable of the program from the learned residual stream.",
-        "Probes look at the positions where a variable is causally relevant in the compiled model. Colour is the "
-        "held-out score minus its best control (commonest value, shuffled labels, an untrained model of its "
-        "shape): blue is above the controls, white is what they explain. Decodable is not the same as used.",
+        "Where a linear probe can read each variable of the program from the learned residual stream.",
+        (
+            "Probes are fitted at the positions where a variable is causally relevant in the compiled model.",
+            "Colour is the held-out score minus its best control: the commonest value, shuffled labels, or an "
+            "untrained model.",
+            "Blue is above the controls; white is what they explain.",
+            "A variable that can be decoded need not be used.",
+        ),
         ("decodability",),
         ("decodability", "representations"),
     ),
     Section(
         "overlaps",
         "Shared subspaces",
-        "How much of the smaller of two variables' subspaces lies in the other.",
-        "At the last hook point of the learned model where both have one, averaged over positions.",
+        "For each pair of variables, how much of the smaller subspace lies in the larger one.",
+        ("Taken at the last hook point of the learned model where both have one, averaged over positions.",),
         ("overlaps",),
         ("overlaps",),
     ),
@@ -143,7 +167,7 @@ SECTIONS = (
         "similarity",
         "Similarity of streams",
         "Debiased linear CKA of every hook point of the compiled model with every one of the learned model.",
-        "It describes, and is no evidence of its own: it can move without any change of function.",
+        ("CKA is descriptive: it can change without any change of function.",),
         ("similarity",),
         ("similarity",),
     ),
@@ -151,21 +175,21 @@ SECTIONS = (
         "ov",
         "OV circuits",
         "W_E W_V W_O W_U of each learned head: the logits that attending to a token writes.",
-        "A blue diagonal copies.",
+        ("A blue diagonal means that the head copies tokens.",),
         ("ov",),
     ),
     Section(
         "qk",
         "QK circuits",
-        "The learned attention score of layer 0 as a sum of four terms, by what query and key are read from.",
-        "",
+        "The learned attention score of layer 0 as a sum of four terms: query and key from token or position.",
+        (),
         ("qk",),
     ),
     Section(
         "residual_stream",
         "Compiled residual stream",
-        "What every direction of the compiled model holds at every position of one input, layer by layer.",
-        "",
+        "The compiled residual stream on one input: every direction at every position, layer by layer.",
+        (),
         ("residual_stream",),
     ),
 )  # fmt: skip

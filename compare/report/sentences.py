@@ -8,7 +8,7 @@ from rasplens.compare.axes import AxisName
 from rasplens.compare.comparison import Comparison
 
 CLEARLY = 0.1
-"""How far a score must stand above its best control to be called clearly above it."""
+"""Smallest distance above the best control that counts as clearly above it."""
 
 
 def table(comparison: Comparison, name: str) -> pd.DataFrame:

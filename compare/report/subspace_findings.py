@@ -28,14 +28,14 @@ def subspace_sentences(comparison: Comparison) -> list[str]:
     found = best[best["selectivity"] > CLEARLY].sort_values("selectivity", ascending=False)
     missing = best[best["selectivity"] <= CLEARLY]
     sentences.append(
-        f"{len(found)} of the program's {len(best)} varying variables can be read from the learned residual "
-        f"stream linearly by more than {CLEARLY} above every control."
+        f"A linear probe reads {len(found)} of the program's {len(best)} varying variables from the learned "
+        f"residual stream at more than {CLEARLY} above every control."
     )
     if len(found):
         sentences.append("; ".join(_decoded(row) for row in found.itertuples()) + ".")
     if len(missing):
         decodings = "; ".join(_decoded(row) for row in missing.itertuples())
-        sentences.append(f"Not clearly more than the controls explain: {decodings}.")
+        sentences.append(f"Not clearly above the controls: {decodings}.")
     return sentences
 
 
@@ -67,8 +67,8 @@ def _sharing(row: Any) -> str:
     if math.isnan(row.correlation):
         return f"{sentence}."
     return (
-        f"{sentence}; what the same values write there correlates at {row.correlation:.2f}, and the second's is "
-        f"{row.scale:.2f} times as large."
+        f"{sentence}; the vectors of equal values have a correlation of {row.correlation:.2f}, and those of the "
+        f"second are {row.scale:.2f} times as large."
     )
 
 

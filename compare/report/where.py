@@ -21,7 +21,7 @@ SCORES = {
     "full_stream": "full-stream patching",
     "random": "random subspaces",
     "untrained": "untrained model",
-    "ceiling": "the compiled model itself",
+    "ceiling": "compiled model",
 }
 """The scores of a variable's interchange, in words, by the column of its table."""
 
@@ -77,7 +77,7 @@ def heads_found(comparison: Comparison) -> list[Located]:
     for compiled, learned in best_matches(comparison).items():
         is_row = (found[["compiled_layer", "compiled_head", "layer", "head"]] == [*compiled, *learned]).all(axis=1)
         row = found[is_row].iloc[0]
-        evidence = f"Similarity {row['similarity']:.2f}, with another input's rows {row['shuffled']:.2f}"
+        evidence = f"Similarity {row['similarity']:.2f}, shuffled {row['shuffled']:.2f}"
         if row["concordance"] == row["concordance"]:
             evidence += f", concordance {row['concordance']:.2f}"
         claims = [claim for claim in comparison.verdict.all_claims if _is_about(claim.subject, compiled)]

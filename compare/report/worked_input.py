@@ -62,7 +62,7 @@ def worked_input(comparison: Comparison) -> WorkedInput | None:
 def _layout(example: pd.DataFrame) -> str:
     names, asked = list(example["position"]), list(example.loc[example["right"] != NOTHING, "position"])
     where = "each" if asked == names else ranges(asked)
-    return f"One worked input. Its {len(names)} positions are {ranges(names)}. An answer is read at {where}."
+    return f"One worked input with {len(names)} positions: {ranges(names)}. An answer is read at {where}."
 
 
 def ranges(names: Sequence[str]) -> str:

@@ -25,7 +25,7 @@ from rasplens.tasks import Task, as_task
 from rasplens.tasks.task import Ids
 
 TRIED = 100
-"""Held-out inputs on which it is tried how a model takes padding."""
+"""Number of held-out inputs on which the padding is tested."""
 
 
 def as_studied_model(
@@ -62,7 +62,7 @@ def as_studied_model(
         what = f"the module {type(model).__name__}" if isinstance(model, torch.nn.Module) else reprlib.repr(model)
         raise RaspLensError(
             "The learned side must be a LearnedModel, Transformer, HookedModel, TransformerBridge, CompiledModel "
-            f"or CompressedModel; got {what}. Another torch module is made one by rasplens.learned.adapt."
+            f"or CompressedModel; got {what}. Wrap any other torch module with rasplens.learned.adapt."
         )
     if vocabulary is None:
         _check_fits(hooked, task)
@@ -106,7 +106,9 @@ def _with_padding(studied: StudiedModel) -> StudiedModel:
     if padding == "token":
         return studied
     if "attention_mask" not in inspect.signature(studied.model.forward).parameters:
-        raise RaspLensError(f'The model takes no mask: its padding cannot be {padding}. Give padding="token".')
+        raise RaspLensError(
+            f'The model takes no attention mask, so its padding cannot be {padding}. Set padding="token".'
+        )
     few = replace(studied, padding=padding).on(studied.task.held_out[:TRIED])
     is_before = (few.seen.diff(dim=1) > 0).any(dim=1)  # a token stands behind padding
     if padding == "left out" and is_before.any():
@@ -147,7 +149,7 @@ def _check_fits(model: Any, task: Task) -> None:
             check_fits(model.cfg, task, "The learned model")
         except RaspLensError as error:
             raise RaspLensError(
-                f"{error} If it is a compiled model in other weights, give its vocabulary: "
+                f"{error} If its weights are those of a compiled model, disguised or compressed, pass "
                 "vocabulary=vocabulary_of(compiled)."
             ) from None
         return
@@ -156,7 +158,7 @@ def _check_fits(model: Any, task: Task) -> None:
         if (found := getattr(model.cfg, name)) != size:
             raise RaspLensError(
                 f"The learned model does not fit the task {task.name!r}: its {name} is {found}, the task's "
-                f"{size}. If it has a vocabulary of its own, give its vocabulary (`token_vocabulary`)."
+                f"{size}. If it has a vocabulary of its own, pass vocabulary=token_vocabulary(...)."
             )
     if model.cfg.n_ctx < task.n_ctx:
         raise RaspLensError(

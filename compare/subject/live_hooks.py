@@ -42,8 +42,8 @@ def check_live(model: Any, tokens: torch.Tensor, points: Iterable[str]) -> None:
         grads = torch.autograd.grad(logits.sum(), [added[point] for point in known], allow_unused=True)
     live = {point for point, grad in zip(known, grads, strict=True) if grad is not None}
     if dead := [point for point in points if point not in live]:
-        what = "what is edited there does not reach the logits" if dead[0] in added else "nothing passes it"
+        what = "edits there do not reach the logits" if dead[0] in added else "no activation passes it"
         raise RaspLensError(
-            f"The model's hook point {dead[0]!r} is not alive: {what}, so that experiments would ask nothing. "
-            "Give its parts their names by rasplens.learned.adapt."
+            f"The model's hook point {dead[0]!r} is not live: {what}, so no intervention can work there. Name "
+            "the model's parts with rasplens.learned.adapt."
         )

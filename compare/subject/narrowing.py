@@ -42,7 +42,7 @@ def narrowed(model: Transformer, task: Task, vocabulary: Vocabulary) -> tuple[Tr
         wide = vocabulary.tokens(ids)
         places = np.searchsorted(used, wide).clip(max=len(used) - 1)
         if (used[places] != wide).any():
-            raise RaspLensError("A vocabulary must give a token the same id, whatever stands beside it.")
+            raise RaspLensError("A vocabulary must give a token the same id in every context.")
         return places
 
     columns = np.full(len(vocabulary.columns), -1)

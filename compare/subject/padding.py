@@ -19,11 +19,11 @@ from rasplens.tasks import Task
 from rasplens.tasks.task import Ids
 
 SAME = 1e-3
-"""The most that logits may differ where padding is left out, and where there is none, relative to their spread:
-hidden scores are large numbers, which round."""
+"""Largest difference, relative to their spread, between logits with padding left out and without padding:
+masked scores are large numbers, which round."""
 
 TELLING = 0.005
-"""Shares of right answers that differ by less do not tell two ways apart."""
+"""Smallest difference in accuracy that distinguishes two ways of padding."""
 
 
 def padding_of(model: Any, task: Task, vocabulary: Vocabulary) -> Padding:
@@ -70,8 +70,8 @@ def check_left_out(model: Callable[..., torch.Tensor], tokens: torch.Tensor, see
     padded = model(tokens, **arguments("left out", seen))[:, own].detach().numpy()
     if not relative_difference(padded, model(tokens[:, own]).detach().numpy()) <= SAME:
         raise RaspLensError(
-            "The model cannot take padding that stands before tokens: it gives other logits than without padding. "
-            'Pad on the right, or say how it takes padding: token_vocabulary(..., padding="token").'
+            "The model cannot take padding before tokens: its logits differ from those without padding. "
+            'Pad on the right, or set token_vocabulary(..., padding="token").'
         )
 
 
@@ -86,8 +86,8 @@ def warn_of_other_ways(taken: Padding, right: Callable[[Padding], float]) -> Non
     best = max(shares, key=lambda way: shares[way])
     if shares[best] > shares[taken] + TELLING:
         warnings.warn(
-            f"The model gives {shares[taken]:.3f} of its answers right with padding {taken}, as its config says, "
-            f"and {shares[best]:.3f} with padding {best}. Say how it learned: "
+            f"The model gets {shares[taken]:.3f} of its answers right with padding {taken}, as its config says, "
+            f"and {shares[best]:.3f} with padding {best}. Set the padding that it was trained with: "
             f'token_vocabulary(..., padding="{best}").',
             stacklevel=4,
         )

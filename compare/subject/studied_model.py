@@ -24,14 +24,14 @@ BATCH = 512
 """Sequences that run at once."""
 
 FEW = 4
-"""Of inputs that are fewer than one in so many, an activation is computed without that of the others."""
+"""If fewer than one in this many inputs is needed, an activation is computed on those inputs only."""
 
 FwdHook = tuple[str, Callable[..., torch.Tensor]]
 Head = tuple[int, int]
 """A head as (layer, index)."""
 
 Rows = slice | Int[np.ndarray, " row"]
-"""Some of a model's inputs, by their place."""
+"""Indices of some of a model's inputs."""
 
 ALL: Final = slice(None)
 

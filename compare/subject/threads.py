@@ -10,10 +10,10 @@ from threadpoolctl import threadpool_limits
 from rasplens.model import transformer_of
 
 LEAST_WIDTH = 128
-"""Width of the residual stream from which on PyTorch gets several threads.
+"""Smallest width of the residual stream for which PyTorch gets several threads.
 
-Below it, an operation takes less time than threads take to meet. OpenMP's threads wait by spinning: beside other
-work they take the processors from the thread that they wait for. `lab/threads.py` measures it.
+Below it, an operation takes less time than the synchronisation of threads. OpenMP threads wait by spinning, so
+under load they take processors from the thread that they wait for. `lab/threads.py` measures it.
 """
 
 

@@ -95,8 +95,8 @@ def vocabulary_of(compiled: CompiledModel | TracrModel, task: Task | None = None
     """
     if not isinstance(compiled, CompiledModel | TracrModel):
         raise RaspLensError(
-            f"vocabulary_of takes a compiled model, or one of from_tracr; got {type(compiled).__name__}. Other "
-            "models have a token_vocabulary, or that of their task."
+            f"vocabulary_of takes a compiled model, or one of from_tracr; got {type(compiled).__name__}. For "
+            "other models use token_vocabulary, or leave vocabulary out if it is the task's."
         )
     if task is None:
         return lambda task: vocabulary_of(compiled, task)
@@ -133,7 +133,7 @@ def _vocabulary_of_tracr(model: TracrModel, task: Task) -> Vocabulary:
     """That of a model of Tracr's, in which its BOS stands before every input."""
     if model.output_values is None:
         raise RaspLensError(
-            "The model of Tracr's answers with one number, and labels are asked for. Take a categorical program."
+            "Tracr's model answers with one number, but the task asks for labels. Use a categorical program."
         )
     answers = {value: code for code, value in enumerate(model.output_values)}
     return token_vocabulary(task, model.input_ids, answers, prefix=[model.input_ids[model.bos]])
@@ -144,11 +144,11 @@ def _check_ids(what: str, ids: Mapping[Value, int]) -> None:
     first: dict[int, Value] = {}
     for value, i in ids.items():
         if not isinstance(i, int | np.integer) or isinstance(i, bool) or i < 0:
-            raise RaspLensError(f"The id of the {what} {value!r} must be a whole number from 0; got {i!r}.")
+            raise RaspLensError(f"The id of the {what} {value!r} must be a whole number of at least 0; got {i!r}.")
         if i in first:
             raise RaspLensError(
                 f"The {what}s {first[i]!r} and {value!r} have the same id, {i}: the model could not tell them "
-                "apart. Give each one of its own."
+                "apart. Give each its own id."
             )
         first[i] = value
 
@@ -179,7 +179,7 @@ def token_vocabulary(
             for; two have the same id, or one has none that could be; or the positions are not one for each.
     """
     if padding not in (None, *get_args(Padding)):
-        raise RaspLensError(f"padding is one of {', '.join(get_args(Padding))}; got {padding!r}.")
+        raise RaspLensError(f"padding must be one of {', '.join(get_args(Padding))}; got {padding!r}.")
     answers = tokens if answers is None else answers
     _check_ids("token", {token: tokens[token] for token in task.vocab if token in tokens})
     _check_ids("answer", {answer: answers[answer] for answer in task.outputs if answer in answers})
@@ -192,14 +192,15 @@ def token_vocabulary(
     ]
     if missing:
         raise RaspLensError(
-            f"The model's vocabulary has no id for {missing[0]!r} of the task {task.name!r}: give one for every "
-            "token and every answer, or read answers elsewhere."
+            f"The model's vocabulary has no id for {missing[0]!r} of the task {task.name!r}. Give an id for every "
+            "token and every answer, or ask for answers only where they have one."
         )
     start = len(prefix)
     places = tuple(range(start, start + task.n_ctx)) if positions is None else tuple(positions)
     if len(places) != task.n_ctx or list(places) != sorted(set(places)) or min(places) < start:
         raise RaspLensError(
-            f"positions must be {task.n_ctx} different ones in ascending order, behind the prefix; got {places}."
+            f"positions must be {task.n_ctx} different positions in ascending order, after the prefix; got "
+            f"{places}."
         )
     ids_of = np.array([tokens[token] for token in task.vocab])
     columns = np.array([answers.get(answer, -1) for answer in task.outputs])

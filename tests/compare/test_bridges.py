@@ -255,18 +255,18 @@ def test_heads_that_share_their_keys_cannot_be_patched_edge_by_edge(task, vocabu
 
 
 def test_a_vocabulary_of_its_own_needs_a_vocabulary(language, task):
-    with pytest.raises(ValueError, match=r"its d_vocab is 20, the task's 8.*token_vocabulary"):
+    with pytest.raises(ValueError, match=r"d_vocab is 20\b.* 8\b.*token_vocabulary"):
         as_studied_model(language, task, task.held_out[:10])
 
 
 def test_a_model_in_training_mode_is_refused(task, vocabulary):
     model = bridged(gpt2(task.n_ctx + 1).train())
-    with pytest.raises(ValueError, match="training mode: its dropout makes answers random"):
+    with pytest.raises(ValueError, match=r"dropout.*eval\(\)"):
         as_studied_model(model, task, task.held_out[:10], vocabulary)
     assert as_studied_model(model.eval(), task, task.held_out[:10], vocabulary).n_inputs == 10
 
 
 def test_a_model_in_half_precision_is_refused(task, vocabulary):
     model = bridged(gpt2(task.n_ctx + 1).eval().bfloat16())
-    with pytest.raises(ValueError, match=r"the model is torch\.bfloat16\. Call its float\(\)"):
+    with pytest.raises(ValueError, match=r"torch\.bfloat16.*float\(\)"):
         as_studied_model(model, task, task.held_out[:10], vocabulary)

@@ -77,13 +77,13 @@ def test_empty_tables_keep_their_columns_when_loaded(comparison, tmp_path):
 @pytest.mark.parametrize("text", ["{}", "[1]", "no JSON", '{"verdict": {"reasons": []}}'])
 def test_other_files_are_refused(tmp_path, text):
     (tmp_path / "c.json").write_text(text)
-    with pytest.raises(StorageError, match=r"c.json holds no valid comparison of this version"):
+    with pytest.raises(StorageError, match=r"c\.json.*comparison"):
         Comparison.load(tmp_path / "c.json")
 
 
 def test_a_comparison_with_other_tables_is_refused_when_it_is_read(comparison):
     older = {**comparison.to_dict(), "format": 1}
-    with pytest.raises(ValueError, match="its format is 1, not 7: compare again"):
+    with pytest.raises(ValueError, match="format is 1, not 7"):
         Comparison.from_dict(older)
 
 
@@ -148,7 +148,7 @@ def test_the_report_is_written(comparison, tmp_path):
 def test_a_changed_number_is_noticed(comparison, tmp_path):
     path = tmp_path / "c.json"
     path.write_text(comparison.to_json().replace('"n_inputs": ', '"n_inputs": 1'))
-    with pytest.raises(StorageError, match="was changed after it was written: its checksum does not match"):
+    with pytest.raises(StorageError, match=r"c\.json.*checksum"):
         Comparison.load(path)
 
 
@@ -191,9 +191,9 @@ def test_a_forged_comparison_is_refused_or_can_be_shown(comparison, tmp_path, n)
 
 def test_what_is_no_comparison_is_one_error(tmp_path):
     path = tmp_path / "c.json"
-    with pytest.raises(StorageError, match="There is no file"):
+    with pytest.raises(StorageError, match=r"no file .*c\.json"):
         Comparison.load(path)
     for text in ("", "[]", "3", "null", "{}", "[" * 100_000, '{"checksum": 1, "format": 5}'):
         path.write_text(text)
-        with pytest.raises(StorageError, match=r"holds no valid comparison of this version \(.*Compare again"):
+        with pytest.raises(StorageError, match=r"c\.json.*comparison.*\(\w+: .*Compare again"):
             Comparison.load(path)

@@ -26,7 +26,7 @@ def test_more_time_never_looks_at_less():
 
 
 def test_a_preset_that_is_not_there_is_refused(unchecked):
-    with pytest.raises(ValueError, match=r"There is no preset 'fast' .* There are quick, standard, thorough"):
+    with pytest.raises(ValueError, match=r"preset 'fast'.*quick, standard, thorough"):
         get_config("fast")
 
 
@@ -34,7 +34,7 @@ def test_a_preset_that_is_not_there_is_refused(unchecked):
 def test_each_field_has_a_least_value(field):
     least = LEAST.get(field, 1)
     assert getattr(CompareConfig(**{field: least}), field) == least
-    with pytest.raises(ValueError, match=f"{field} of a CompareConfig must be a whole number of at least {least}"):
+    with pytest.raises(ValueError, match=f"{field} of a CompareConfig .* {least}; got {least - 1}"):
         CompareConfig(**{field: least - 1})
 
 

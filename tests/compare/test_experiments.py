@@ -1,5 +1,7 @@
 """Single interventions, each against a model of which is known what has to come out."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -122,43 +124,43 @@ def test_a_search_finds_a_variable_in_a_disguise_and_not_before_it_is_there(indu
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda m, t: patch(m, t, "blocks.9.hook_z"), "no hook point 'blocks.9.hook_z'. It has"),
+        (lambda m, t: patch(m, t, "blocks.9.hook_z"), "hook point 'blocks.9.hook_z'"),
         (lambda m, t: patch(m, t, "blocks.0.attn.hook_pattern"), "holds attention"),
-        (lambda m, t: patch(m, t, "blocks.0.attn.hook_z", heads=[7]), "There is no head 7"),
+        (lambda m, t: patch(m, t, "blocks.0.attn.hook_z", heads=[7]), "no head 7"),
         (lambda m, t: patch(m, t, "blocks.0.hook_resid_pre", heads=[0]), "has no heads"),
         (lambda m, t: patch(m, t, "blocks.0.hook_resid_pre", positions=[99]), "has no position 99"),
         (lambda m, t: patch(m, t, "blocks.0.attn.hook_z", heads=[]), "heads is empty"),
         (lambda m, t: patch(m, t, "blocks.0.hook_resid_pre", positions=[]), "positions is empty"),
         (
             lambda m, t: patch(m, t, "blocks.0.hook_resid_post", positions=[0]),
-            "No answer can depend on blocks.0.hook",
+            "depend on blocks.0.hook_resid_post at ",
         ),
         (
             lambda m, t: patch(m, t, "blocks.0.attn.hook_q", positions=[0]),
-            "No answer can depend on blocks.0.attn.hoo",
+            "depend on blocks.0.attn.hook_q at ",
         ),
         (
             lambda m, t: patch(m, t, "blocks.0.attn.hook_k", positions=[3], config=FEW),
-            "blocks.0.attn.hook_k is the same on all inputs",
+            "blocks.0.attn.hook_k is the same",
         ),
         (lambda m, t: patch_edges(m, t, [(0, "nowhere")]), "has no position 'nowhere'"),
         (lambda m, t: patch_edges(m, t, []), "edges is empty"),
         (lambda m, t: patch_edges(m, t, [(1, 3)]), "does not see"),
         (
             lambda m, t: patch_edges(m, t, [(5, 3)], "value"),
-            "part is one of values, keys, queries, attention; got",
+            "values, keys, queries, attention; got 'value'",
         ),
-        (lambda m, t: patch_edges(m, t, [(1, 0)]), "No answer can depend on the values of these edges"),
-        (lambda m, t: patch_edges(m, t, [(5, 3)], "keys"), "The keys of these edges are the same on all inputs"),
+        (lambda m, t: patch_edges(m, t, [(1, 0)]), "depend on the values of these edges"),
+        (lambda m, t: patch_edges(m, t, [(5, 3)], "keys"), "keys of these edges are the same"),
         (lambda m, t: scrub(m, t, [(1, 3)]), "does not see"),
         (
             lambda m, t: scrub(m, t, [(q, k) for q in range(t.n_ctx) for k in range(q + 1)]),
-            "No answer can depend on the values of these edges",
+            "depend on the values of these edges",
         ),
         (lambda m, t: interchange("offset", m, t, "x", "hook_embed"), "has no variable 'x'"),
         (
             lambda m, t: interchange("offset", m, t, "tokens", "hook_embed", subspaces={0: np.ones((3, 1))}),
-            "is a basis",
+            "rank]; got (3, 1)",
         ),
         (lambda m, t: find_subspaces("nothing", m, t, "x", "hook_embed"), "has no program 'nothing'"),
     ],
@@ -174,7 +176,7 @@ def test_what_makes_no_experiment(offset, task, call, message):
     ("chosen", "message"),
     [
         (lambda at, whole: {}, "subspaces is empty"),
-        (lambda at, whole: dict.fromkeys([*at, 0], whole), "a subspace at position 0, where"),
+        (lambda at, whole: dict.fromkeys([*at, 0], whole), r"position 0\b.*interchanged"),
         (lambda at, whole: dict.fromkeys(at, whole[:, :0]), "has no directions"),
     ],
 )
@@ -190,7 +192,7 @@ def test_subspaces_that_are_never_interchanged_are_refused(induction, task, betw
 @pytest.mark.parametrize("rank", [0, -1, 500])
 def test_a_search_for_more_directions_than_there_are_is_refused(induction, task, between, rank):
     variable, point = between
-    with pytest.raises(RaspLensError, match=rf"rank is between 1 and \d+, .* got {rank}\."):
+    with pytest.raises(RaspLensError, match=rf"rank .*1 and \d+\b.* got {rank}\."):
         find_subspaces("induction", induction, task, variable, point, rank=rank, config=FEW)
 
 
@@ -203,5 +205,5 @@ def test_a_variable_that_no_answer_can_depend_on_any_more_is_refused(induction, 
     if set(pairs.positions) & set(task.loss_positions):
         interchange("induction", own, task, variable, last, config=FEW)
     else:
-        with pytest.raises(RaspLensError, match=r"no answer can depend on blocks\.\d\.hook_resid_post there"):
+        with pytest.raises(RaspLensError, match=rf"{variable!r}.* depend on {re.escape(last)} "):
             interchange("induction", own, task, variable, last, config=FEW)

@@ -1,6 +1,7 @@
 """Mistakes that people make: each gets one line that says what to do."""
 
 import math
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -32,30 +33,30 @@ def model(compiled, task):
 
 
 def test_the_model_before_the_program(compiled, model, task, unchecked):
-    with pytest.raises(RaspLensError, match="turn them round") as error:
+    with pytest.raises(RaspLensError, match=r"CompiledModel.*program comes first") as error:
         compare(model, compiled, task=task)
     assert "\n" not in str(error.value)
-    with pytest.raises(RaspLensError, match="turn them round"):
+    with pytest.raises(RaspLensError, match=r"CompiledModel.*program comes first"):
         rank([model], compiled, task=task)
 
 
 @pytest.mark.parametrize("wrong", [lambda tokens: tokens, None, 3])
 def test_what_is_no_program(wrong, compiled, task, unchecked):
-    with pytest.raises(RaspLensError, match="must be a CompiledModel") as error:
+    with pytest.raises(RaspLensError, match=f"CompiledModel.*got {re.escape(repr(wrong))}") as error:
         compare(wrong, compiled, task=task)
-    assert "turn them round" not in str(error.value)
-    with pytest.raises(RaspLensError, match="A program is an s-op"):
+    assert "comes first" not in str(error.value)
+    with pytest.raises(RaspLensError, match=rf"program.*s-op.*got {re.escape(repr(wrong))}"):
         run(wrong, "ab")
 
 
 @pytest.mark.parametrize("wrong", [None, 7, ["copy"]])
 def test_what_is_no_task(wrong, compiled, unchecked):
-    with pytest.raises(RaspLensError, match="A task is a Task, or the name of one"):
+    with pytest.raises(RaspLensError, match=rf"Task.*copy.*got {re.escape(repr(wrong))}"):
         compare(compiled, compiled, task=wrong)
 
 
 def test_a_program_that_the_task_does_not_have(compiled, task):
-    with pytest.raises(RaspLensError, match=r"has no program 'ofset'\. It has offset, induction"):
+    with pytest.raises(RaspLensError, match=r"no program 'ofset'.* offset, induction"):
         compare("ofset", compiled, task=task)
 
 
@@ -76,14 +77,14 @@ def test_tasks_go_by_name(compiled):
 def test_a_rule_may_leave_out_the_tokens(compiled, task):
     assert_head_attends(compiled, 0, 0, lambda key, query: key == query - 2, task, queries=task.loss_positions)
     assert_head_attends(compiled, 0, 0, lambda k, q, *rest: k == q - 2, task, queries=task.loss_positions)
-    with pytest.raises(RaspLensError, match="called with key, query"):
+    with pytest.raises(RaspLensError, match=r"rule.*\(key\).*key, query"):
         assert_head_attends(compiled, 0, 0, lambda key: True, task)
 
 
 def test_what_holds_no_comparison(tmp_path):
     binary = tmp_path / "weights.bin"
     binary.write_bytes(bytes(range(256)) * 1_000)
-    with pytest.raises(StorageError, match="holds no valid comparison") as error:
+    with pytest.raises(StorageError, match=r"weights\.bin.*comparison") as error:
         Comparison.load(binary)
     assert len(str(error.value)) < 300
 
@@ -104,7 +105,7 @@ def test_a_model_without_numbers_is_not_compared(compiled, model, task):
     broken = HookedModel(model.transformer)
     with torch.no_grad():
         next(broken.parameters()).fill_(math.nan)
-    with pytest.raises(RaspLensError, match=r"logits are NaN on \d+ of \d+ inputs"):
+    with pytest.raises(RaspLensError, match=r"NaN on \d+ of \d+ inputs"):
         compare(compiled, broken, task=task, config="quick", vocabulary=vocabulary_of(compiled))
 
 
@@ -121,11 +122,11 @@ class _Module(torch.nn.Module):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: verify(rasp.tokens), "verify.*compile_program.*got Tokens"),
-        (lambda: compile_program("ab", rasp.tokens, 4), "compile_program takes an s-op first"),
-        (lambda: task_from_program("ab", rasp.tokens, 4), "task_from_program takes an s-op first"),
-        (lambda: task_from_inputs([["a"]], "x", ["a"]), "task_from_inputs takes a name first"),
-        (lambda: get_task("copy", n_leters=3), "Task 'copy' has no size 'n_leters'. It has n_letters"),
+        (lambda: verify(rasp.tokens), r"verify.*compile_program\(program, vocab, max_len\)"),
+        (lambda: compile_program("ab", rasp.tokens, 4), "compile_program.*s-op.*got str 'ab'"),
+        (lambda: task_from_program("ab", rasp.tokens, 4), "task_from_program.*s-op.*got str 'ab'"),
+        (lambda: task_from_inputs([["a"]], "x", ["a"]), "task_from_inputs.*name.*got list"),
+        (lambda: get_task("copy", n_leters=3), "'copy'.*'n_leters'.*n_letters"),
     ],
 )
 def test_arguments_in_another_order(call, message):
@@ -136,7 +137,7 @@ def test_arguments_in_another_order(call, message):
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("other", ["model", 3, [[0, 1]]])
 def test_accuracy_is_that_of_a_model(task, other):
-    with pytest.raises(RaspLensError, match="A model is a program, a CompiledModel"):
+    with pytest.raises(RaspLensError, match=f"CompiledModel.*got {re.escape(repr(other))}"):
         task.accuracy(other)
 
 
@@ -155,17 +156,17 @@ def test_a_module_gives_logits_at_every_position(task):
     ):
         assert task.accuracy(_Module(forward)) == expected
     for forward in (lambda ids: torch.zeros(len(ids), size), lambda ids: None):
-        with pytest.raises(RaspLensError, match=r"A model gives logits \[batch, pos, logit\]"):
+        with pytest.raises(RaspLensError, match=r"logits \[batch, pos, logit\]"):
             task.accuracy(_Module(forward))
 
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("ids", [[[0, 1]], torch.zeros(1, 3)])
 def test_token_ids_are_whole_numbers(compiled, ids):
-    with pytest.raises(RaspLensError, match="tokens must be an array of whole numbers"):
+    with pytest.raises(RaspLensError, match=r"tokens .*\[batch, pos\]; got"):
         HookedModel(compiled.transformer)(ids)
 
 
 def test_a_torch_module_is_adapted_first(compiled, task, unchecked):
-    with pytest.raises(RaspLensError, match=r"got the module _Module\. .* rasplens\.learned\.adapt"):
+    with pytest.raises(RaspLensError, match=r"_Module\b.*rasplens\.learned\.adapt"):
         compare(compiled, _Module(lambda ids: ids), task=task)

@@ -60,7 +60,7 @@ def test_a_model_of_many_heads_is_compared_without_ablating_them(induction, task
     )
     assert whole.axis("ablation").has_score
     assert not found.axis("ablation").has_score
-    assert "a model of 2 heads" in found.axis("ablation").note
+    assert "2 heads (most_heads=1 " in found.axis("ablation").note
     assert found.tables["edges_learned"].empty
     assert found.verdict.to_dict() == whole.verdict.to_dict()
     assert "</html>" in render(found)

@@ -1,5 +1,6 @@
 """Alternative programs in order, and seeds as replicates."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -97,12 +98,12 @@ def test_it_is_shown_as_a_table(rankings):
 
 
 def test_no_reference_is_refused(noise, task):
-    with pytest.raises(ValueError, match="at least one compiled program"):
+    with pytest.raises(ValueError, match=r"rank .*at least one .*program"):
         rank([], noise, task=task)
 
 
 def test_two_programs_of_one_name_are_refused(offset, noise, task):
-    with pytest.raises(ValueError, match="'offset' is there twice"):
+    with pytest.raises(ValueError, match=r"'offset'.* twice"):
         rank([offset, offset], noise, task=task)
 
 
@@ -120,7 +121,7 @@ def test_programs_that_are_right_alike_are_not_told_apart():
     ranking = rank([own, other], own, task=task, config="quick")
     assert ranking.verdict == "not told apart: share_of_own, share_of_rest"
     (sentence,) = ranking.not_told_apart
-    assert sentence.endswith("the same answers and read the same positions on every input that was tried.")
+    assert re.search("'share_of_own'.*'share_of_rest'.*same answers.*same positions", sentence)
     assert sentence in repr(ranking)
 
 
@@ -130,7 +131,7 @@ def test_inputs_that_would_tell_are_named():
     task = circuit.task()
     found = discriminate(circuit.program(), circuit.alternative(), task)
     sentence = _what_would_tell("at_end", "highest_of_all", found, task)
-    example = sentence.partition("such inputs as ")[2].partition(" would tell")[0]
+    example = sentence.partition("inputs such as ")[2].partition(" would ")[0]
     numbers = [int(number) for number in example.split()]
     assert max(numbers) != numbers[-1]
 

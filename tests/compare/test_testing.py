@@ -1,5 +1,7 @@
 """Claims about models whose truth is known: right ones pass, wrong ones fail and show why."""
 
+import re
+
 import pytest
 
 from rasplens.compare import CompareConfig, testing
@@ -70,24 +72,22 @@ def test_a_model_that_learned_nothing_implements_nothing_and_every_axis_is_shown
     with pytest.raises(AssertionError) as failed:
         assert_implements(induction, noise, task)
     first, *rest = str(failed.value).splitlines()
-    assert first.startswith(
-        "Does the model implement 'induction' of task 'copy'? The verdict: does not (answers: does not"
-    )
+    assert all(said in first for said in ("'induction'", "'copy'", "does not (answers: does not"))
     assert rest[0].startswith("  answers: answers, held out: fails (")
     axes = [line.strip().split(":")[0] for line in rest[-5:]]
     assert axes == ["behaviour", "interchange", "attention", "ablation", "subspaces"]
-    assert "above an untrained model's" in rest[-5]
+    assert "untrained model" in rest[-5]
     assert any("variable previous: not testable" in line for line in rest)
 
 
 def test_an_axis_below_what_was_asked_is_named(noise, induction, task, evidence):
-    with pytest.raises(AssertionError, match=r"Below at_least=0\.9: behaviour, attention, ablation"):
+    with pytest.raises(AssertionError, match=r"at_least=0\.9: behaviour, attention, ablation"):
         assert_implements(induction, noise, task, at_least=0.9)
 
 
 def test_another_program_with_the_same_answers_is_not_implemented(offset, task, quick):
     """On inputs on which both programs answer alike, the one reads what the other does not."""
-    with pytest.raises(AssertionError, match="does not"):
+    with pytest.raises(AssertionError, match=r"'induction'.*does not \(answers: "):
         assert_implements(task.programs["induction"], offset, task, config=quick)
 
 
@@ -117,8 +117,9 @@ def test_a_wrong_claim_of_a_head_shows_score_chance_and_the_worst_row(offset, ta
         assert_head_attends(offset, 0, 0, one_back, task, queries=["8", 7])
     first, rows, worst, row = str(failed.value).splitlines()
     chance = (1 / 9 + 1 / 8) / 2
-    assert first.startswith("L0H0 puts 0.000 of its attention where the rule says; it should be at_least=0.9 and ")
-    assert f"above chance, {chance:.3f}" in first
+    assert first.startswith("L0H0 puts 0.000 of its attention ")
+    assert "at_least=0.9 " in first
+    assert f"chance, {chance:.3f}" in first
     assert rows == "  rows: 192 on 96 inputs"
     letters = worst.removeprefix("  worst input: ").split()
     assert row in [
@@ -130,7 +131,7 @@ def test_a_wrong_claim_of_a_head_shows_score_chance_and_the_worst_row(offset, ta
 
 def test_spread_attention_does_not_pass_for_a_rule_that_selects_almost_everything(noise, task):
     """The score is high, but so is chance."""
-    with pytest.raises(AssertionError, match=r"above chance, 0\.8"):
+    with pytest.raises(AssertionError, match=r"chance, 0\.8"):
         assert_head_attends(noise, 0, 0, lambda key, query, tokens: key > 0, task, queries=[5, 6, 7, 8])
 
 
@@ -138,7 +139,7 @@ def test_spread_attention_does_not_pass_for_a_rule_that_selects_almost_everythin
     "rule", [lambda key, query, tokens: True, Select(indices, Map(lambda i: -1, indices), rasp.Comparison.EQ)]
 )
 def test_a_rule_that_claims_nothing_is_refused(noise, task, rule):
-    with pytest.raises(ValueError, match="it claims nothing"):
+    with pytest.raises(ValueError, match=r"rule.*selects.*claims nothing"):
         assert_head_attends(noise, 0, 0, rule, task)
 
 
@@ -152,7 +153,7 @@ def test_a_variable_is_not_encoded_before_it_is_written(induction, task):
     with pytest.raises(AssertionError) as failed:
         assert_variable_encoded(induction, induction, "previous", task, point="blocks.0.hook_resid_pre")
     first, second, header, *rows = str(failed.value).splitlines()
-    assert first.startswith("'previous' is not encoded at blocks.0.hook_resid_pre: the probe comes 0.0")
+    assert re.match(r"'previous' is not encoded at blocks\.0\.hook_resid_pre: .* 0\.0\d\d .*at_least=", first)
     assert f"best at {MIDDLE}" in second
     assert header.split() == ["score", "chance", "shuffled", "untrained", "above"]
     scores = {row.split()[0]: [float(value) for value in row.split()[1:]] for row in rows}
@@ -162,7 +163,7 @@ def test_a_variable_is_not_encoded_before_it_is_written(induction, task):
 def test_a_disguised_variable_is_encoded_and_in_noise_it_is_not(hidden, noise, induction, task):
     model, vocabulary = hidden
     assert_variable_encoded(induction, model, "previous", task, vocabulary=vocabulary)
-    with pytest.raises(AssertionError, match="'previous' is not encoded at"):
+    with pytest.raises(AssertionError, match="'previous' is not encoded"):
         assert_variable_encoded(induction, noise, "previous", task)
 
 
@@ -176,17 +177,15 @@ def test_a_wrong_claim_of_an_edge_shows_the_edges_that_are_critical(offset, task
     with pytest.raises(AssertionError) as failed:
         assert_edge_critical(offset, 0, "4", "3", task)
     first, second, header, mine, *others = str(failed.value).splitlines()
-    assert first == "Without the edge L0 4→3, token accuracy drops by 0.000, less than at_least=0.01."
-    assert second.startswith("Of all answers 1.000 are right.")
+    assert re.search(r"edge L0 4→3, .* drops by 0\.000, less than at_least=0\.01\.", first)
+    assert " 1.000 are right." in second
     assert header.split() == ["attention", "zero", "mean", "resample"]
     assert mine.split() == ["L0", "4→3", "0.000", "0.000", "0.000", "0.000"]
     assert others[0].split()[:4] == ["L0", "2→0", "1.000", "0.167"]
 
 
 def test_an_edge_that_is_critical_is_not_passed_off_as_dispensable(offset, task):
-    with pytest.raises(
-        AssertionError, match=r"edge L0 4→2, token accuracy drops by 0\.167, more than at_most=0\.01"
-    ):
+    with pytest.raises(AssertionError, match=r"L0 4→2, .* 0\.167, .*at_most=0\.01"):
         assert_edge_not_critical(offset, 0, "4", "2", task)
 
 
@@ -199,27 +198,30 @@ def test_a_disguised_edge_is_critical_as_before(induction, hidden, task):
 
 
 BAD = {
-    "head": (lambda m, p, t: assert_head_attends(m, 2, 0, one_back, t), "No head L2H0 computes anything"),
-    "unused": (lambda m, p, t: assert_head_attends(m, 0, 1, one_back, t), "its heads are L0H0, L1H0"),
+    "head": (lambda m, p, t: assert_head_attends(m, 2, 0, one_back, t), "No head L2H0"),
+    "unused": (lambda m, p, t: assert_head_attends(m, 0, 1, one_back, t), "No head L0H1.* L0H0, L1H0"),
     "query": (lambda m, p, t: assert_head_attends(m, 0, 0, one_back, t, queries=["x"]), "has no position 'x'"),
-    "share": (lambda m, p, t: assert_head_attends(m, 0, 0, one_back, t, at_least=2.0), "at_least must be between"),
+    "share": (lambda m, p, t: assert_head_attends(m, 0, 0, one_back, t, at_least=2.0), "at_least .*got 2.0"),
     "n": (
         lambda m, p, t: assert_head_attends(m, 0, 0, one_back, t, config=CompareConfig(n_inputs=1)),
-        "n_inputs of a CompareConfig must be a whole number of at least 10; got 1",
+        "n_inputs of a CompareConfig .* 10; got 1",
     ),
-    "variable": (lambda m, p, t: assert_variable_encoded(p, m, "x", t), "no variable 'x'; it has 'tokens', "),
+    "variable": (lambda m, p, t: assert_variable_encoded(p, m, "x", t), "no variable 'x'.* 'tokens', "),
     "point": (
         lambda m, p, t: assert_variable_encoded(p, m, "previous", t, point="x"),
-        "no hook point 'x'; it has",
+        "no hook point 'x'.*blocks",
     ),
     "position": (lambda m, p, t: assert_variable_encoded(p, m, "previous", t, position=9), "has no position 9"),
-    "dead": (lambda m, p, t: assert_variable_encoded(p, m, "previous", t, position=8), "There are 1, 2, 3, 4"),
-    "layer": (lambda m, p, t: assert_edge_critical(m, 2, 1, 0, t), "no layer 2; its layers are 0 to 1"),
+    "dead": (
+        lambda m, p, t: assert_variable_encoded(p, m, "previous", t, position=8),
+        "position 8.* 1, 2, 3, 4",
+    ),
+    "layer": (lambda m, p, t: assert_edge_critical(m, 2, 1, 0, t), "no layer 2.* 0 to 1"),
     "edge": (lambda m, p, t: assert_edge_critical(m, 0, "1", "2", t), "Position 1 does not see 2"),
-    "unread": (lambda m, p, t: assert_edge_not_critical(m, 1, 1, 0, t), "No answer can depend on the edge L1 1→0"),
+    "unread": (lambda m, p, t: assert_edge_not_critical(m, 1, 1, 0, t), "depend on the edge L1 1→0"),
     "key": (
         lambda m, p, t: assert_edge_not_critical(m, 0, 1, -1, t),
-        "no position -1; it has 0 to 8, by name '0'",
+        "no position -1.* 0 to 8\\b",
     ),
 }
 
@@ -234,14 +236,14 @@ def test_a_claim_that_makes_no_sense_is_refused_in_one_line(kind, induction, tas
 
 def test_the_program_comes_first_as_in_compare(induction, noise, task, unchecked):
     for claim in (assert_implements, lambda p, m, t: assert_variable_encoded(p, m, "previous", t)):
-        with pytest.raises(RaspLensError, match="turn them round"):
+        with pytest.raises(RaspLensError, match="program comes first"):
             claim(noise, induction, task)
 
 
 def test_programs_and_rules_of_the_wrong_kind_are_refused(induction, task, unchecked):
-    with pytest.raises(RaspLensError, match="one of the programs"):
+    with pytest.raises(RaspLensError, match=r"program.* 'copy'.*got 3"):
         assert_implements(3, induction, task)
-    with pytest.raises(TypeError, match="must be a selector or a function"):
+    with pytest.raises(TypeError, match=rf"selector.*got {indices!r}"):
         assert_head_attends(induction, 0, 0, indices, task)
 
 
@@ -253,5 +255,5 @@ def test_claims_hold_for_other_tasks_with_positions_of_their_own_names():
     query, key = task.positions[2], task.positions[0]
     assert_edge_critical(compiled, 0, query, key, task, at_least=0.4)
     assert_edge_not_critical(compiled, 0, "o2", query, task)
-    with pytest.raises(RaspLensError, match="No answer can depend on the edge L1 SEP→d1"):
+    with pytest.raises(RaspLensError, match="depend on the edge L1 SEP→d1"):
         assert_edge_not_critical(compiled, 1, query, key, task)

@@ -13,10 +13,10 @@ from rasplens.compare.discovery.patched_run import in_float64
 from rasplens.compare.discovery.problem import Problem, Scores
 
 THRESHOLDS = 16
-"""How many, from the damage of ablating everything down to `SMALLEST` of it, evenly on a logarithmic scale."""
+"""Number of thresholds, log-spaced from the damage of ablating everything down to `SMALLEST` of it."""
 
 SMALLEST = 1e-5
-"""Of the damage of ablating everything; what is smaller is rounding."""
+"""Smallest threshold, as a share of the damage of ablating everything; smaller damage is rounding."""
 
 
 @in_float64

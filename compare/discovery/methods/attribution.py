@@ -28,10 +28,10 @@ from rasplens.compare.discovery.patched_run import in_float64
 from rasplens.compare.discovery.problem import Problem, Scores
 
 MISSED = 0.1
-"""The share of what ablation does by which integrated gradients may miss it before they are said to."""
+"""Integrated gradients warn if they miss more than this share of the ablation damage."""
 
 LEAST_AT_CLEAN = "kl", "l2"
-"""Metrics that are least at the clean input, where their gradient is zero."""
+"""Metrics that are minimal at the clean input, where their gradient is zero."""
 
 
 def eap(problem: Problem) -> Scores:
@@ -107,8 +107,8 @@ def _warn_if_incomplete(problem: Problem, name: str, ways: Bool[np.ndarray, "way
     missed, total = np.abs(ways @ found - damages).sum(), np.abs(damages).sum()
     if missed > MISSED * total:
         warnings.warn(
-            f"{name} with {problem.protocol.points} points misses {missed:.2g} of the damage that ablation does, "
-            f"{total:.2g}: its scores are rough. Give it more points, by Protocol(points=...) or --points.",
+            f"{name} with points={problem.protocol.points} misses {missed:.2g} of the ablation damage of "
+            f"{total:.2g}, so its scores are rough. Use more points: Protocol(points=...) or --points.",
             stacklevel=3,
         )
 

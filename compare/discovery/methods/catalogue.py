@@ -45,7 +45,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 
 
 BY_OTHER_INPUTS = frozenset({"eap-transformer-lens"})
-"""Methods that know no other ablation."""
+"""Methods that can ablate by other inputs only (`ablation="resample"`)."""
 
 
 def methods_under(protocol: Protocol) -> dict[str, Method]:
@@ -64,7 +64,7 @@ def own_method(function: Callable[[Transformer, Problem], Mapping[str, float]]) 
 
     def scores(problem: Problem) -> Scores:
         by_edge = function(problem.transformer, problem)
-        expect(by_edge, Mapping, "A method of your own gives a mapping from edges to scores")
+        expect(by_edge, Mapping, "Your own method must return a mapping from edges to scores")
         return scores_of(problem, by_edge)
 
     return scores
@@ -81,8 +81,11 @@ def scores_of(problem: Problem, by_edge: Mapping[str, Any]) -> Scores:
     try:
         found = np.array([float(by_edge.get(edge, np.nan)) for edge in graph.edges])
         named = np.array([float(score) for score in by_edge.values()])
-    except (TypeError, ValueError):
-        raise RaspLensError("The score of an edge is a number.") from None
+    except (TypeError, ValueError) as error:
+        raise RaspLensError(f"The score of an edge must be a number: {error}.") from None
     if not np.isfinite(named).all():
-        raise RaspLensError("The score of an edge is a finite number; leave out edges that have none.")
+        odd = next(edge for edge, score in by_edge.items() if not np.isfinite(float(score)))
+        raise RaspLensError(
+            f"The score of an edge must be finite; got {odd!r}: {by_edge[odd]!r}. Leave such edges out."
+        )
     return found

@@ -20,15 +20,15 @@ from rasplens.learned.training.fit import updated
 from rasplens.model.random_streams import rng
 
 COSTS = (0.03, 0.3, 3.0)
-"""Of all edges together, in units of the damage of ablating them all."""
+"""Costs of keeping all edges, in units of the damage of ablating them all."""
 
 STEPS, LEARNING_RATE = 200, 0.1
 
 STRETCH, TEMPERATURE = (-0.1, 1.1), 2 / 3
-"""Of the hard concrete distribution, as published."""
+"""Parameters of the hard concrete distribution, as published."""
 
 FIRST = 2.0
-"""The log odds that masks start at: kept, mostly."""
+"""Log odds at which masks start: most edges are kept."""
 
 
 @in_float64

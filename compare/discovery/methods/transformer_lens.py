@@ -27,7 +27,7 @@ from rasplens.model.forward import forward
 from rasplens.model.hooked import attach
 
 READS = "hook_q_input", "hook_k_input", "hook_v_input"
-"""Hook points that TransformerLens has in the attention, and `forward` in the block."""
+"""Hook points that TransformerLens places in the attention and `forward` in the block."""
 
 
 def eap_transformer_lens(problem: Problem) -> Scores:
@@ -38,7 +38,8 @@ def eap_transformer_lens(problem: Problem) -> Scores:
     """
     if problem.protocol.ablation != "resample":
         raise RaspLensError(
-            "TransformerLens attributes to other inputs only. Use ablation='resample', or the method 'eap'."
+            "TransformerLens attributes to other inputs only, which is ablation='resample'; got "
+            f"{problem.protocol.ablation!r}. Use that, or the method 'eap'."
         )
     bridge, total = _Bridge(problem.transformer).eval(), dict.fromkeys(problem.graph.edges, 0.0)
     for pair in range(len(problem.tokens)):

@@ -19,10 +19,10 @@ from rasplens.model.interventions import Subspace
 STEPS, RATE = 200, 0.02
 
 SOFT, HARD = 2.0, 0.1
-"""Over how many directions the boundary blurs, at first and at last; on a logarithmic scale in between."""
+"""Width of the soft boundary in directions, at first and at last, log-spaced in between."""
 
 COST = 0.02
-"""Of interchanging all directions, in units of the loss when none are: models differ in how large logits are."""
+"""Cost of interchanging all directions, in units of the loss when none are: logits differ in size."""
 
 
 def boundless_alignment_search(

@@ -38,7 +38,7 @@ class Found:
 
 
 Finder = Callable[[VariableProblem, str], Found | None]
-"""From a problem and one of its sites to what it finds there; None if it cannot look into such a model."""
+"""A method: finds a variable at one site of a problem; returns None if it cannot handle the model."""
 
 
 def probe(problem: VariableProblem, site: str) -> Found:

@@ -27,10 +27,10 @@ from rasplens.learned.siit.circuit import Circuit
 from rasplens.model.hook_points import layer_of
 
 CONFIG = CompareConfig(n_inputs=500, n_fitting=1_000, interchange_pairs=300)
-"""How much is looked at, unless told otherwise."""
+"""The default config: how much is looked at."""
 
 STATES = "pre", "mid", "post"
-"""Of the residual stream in a layer: before its attention, between that and its MLP, and behind both."""
+"""Hook points of the residual stream in a layer: before the attention, between it and the MLP, after both."""
 
 Use = Literal["used", "unused"]
 

@@ -28,7 +28,7 @@ from rasplens.model import HookedModel
 from rasplens.model.hook_points import act_name
 
 ATTENDED = 1e-3
-"""The least attention on some input that makes it an edge to ablate."""
+"""An edge is ablated if its attention reaches this on some input."""
 
 ROUNDING = 1e-6
 """Attention below this is a rounding error."""

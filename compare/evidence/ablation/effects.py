@@ -31,7 +31,7 @@ from rasplens.model.hook_points import act_name
 from rasplens.tasks.task import marked
 
 Edit = Callable[[torch.Tensor, slice], None]
-"""Changes an activation in place, at the rows of the batch that belong to it."""
+"""An edit that changes an activation in place, at its own rows of the batch."""
 
 
 def head_effects(studied: StudiedModel, config: CompareConfig = STANDARD, seed: int = 0) -> Effects:

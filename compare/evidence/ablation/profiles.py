@@ -11,10 +11,10 @@ from rasplens.compare.evidence.ablation.measurement import METHODS, Effects, Met
 from rasplens.model import random_streams
 
 SHUFFLES = 50
-"""Permutations behind the control of the cosine, which is computed for every bootstrap sample."""
+"""Permutations behind the control of the cosine; few, since it is computed for every bootstrap sample."""
 
 ROUNDING = 1e-9
-"""Correlations that differ by less are tied: sparse profiles have many permutations that change nothing."""
+"""Correlations that differ by less count as tied: many permutations of sparse profiles change nothing."""
 
 CRITICAL = 0.01
 """An edge is critical if ablating it drops token accuracy by more than this."""

@@ -9,7 +9,7 @@ from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.subject.studied_model import Head
 
 SELECTS = 1e-3
-"""The least attention to the sequence that counts as selecting something (the rest is on the BOS)."""
+"""Smallest attention to the sequence that counts as selecting something (the rest is on the BOS)."""
 
 Rows = Float[np.ndarray, "input query key"]
 """Attention patterns of one head."""

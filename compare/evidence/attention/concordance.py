@@ -9,11 +9,11 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 CHANGES = 1e-3
-"""Attention changes over inputs if its variance is more than this share of the row's mean square, and that between
-two positions if it is more than this share of the largest in the row."""
+"""A row's attention counts as changing over inputs if its variance exceeds this share of its mean square, and
+that between two positions if its variance exceeds this share of the largest in the row."""
 
 TAKES = 1e-3
-"""The least attention to the sequence, in the mean over inputs, that a row is scaled by."""
+"""Lower bound on the mean attention to the sequence by which a row is scaled."""
 
 Rows = Float[np.ndarray, "input query key"]
 

@@ -28,7 +28,7 @@ from rasplens.compare.subject.studied_model import Head, StudiedModel
 from rasplens.model import random_streams
 
 SPLIT_GAIN = 0.02
-"""How much more similar two heads together have to be than the better one for a head to count as split."""
+"""Gain in similarity of two heads together, over the better one alone, from which a head counts as split."""
 
 
 COLUMNS = (

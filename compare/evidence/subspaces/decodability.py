@@ -32,7 +32,7 @@ CONTROLS = ("chance", "shuffled", "untrained")
 COLUMNS = ("variable", "measure", "point", "position", "choice", "score", "chance", "shuffled", "untrained")
 
 CHOICE_SHARE = 1 / 3
-"""The share of the fitting inputs that probes are not fitted on: they say which hook point is best."""
+"""Share of the fitting inputs that probes are not fitted on: they choose the best hook point."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,14 +28,14 @@ RIDGE = 1e-6
 """The ridge penalty, relative to the number of inputs: columns are indicators, or numbers of unit variance."""
 
 MOST_CLASSES = 64
-"""Numbers with more values than this enter the map as one column, others as one for each value."""
+"""Numerical variables with more values enter the map as one column, others as one column per value."""
 
 CLEAR = 0.1
-"""A direction holds a variable if that explains, on held-out inputs, at least this share of what the others leave
-of it; whatever its scale."""
+"""A direction holds a variable if, on held-out inputs, the variable explains at least this share of the variance
+that the other variables leave there, whatever its scale."""
 
 AT_ONCE = 2**24
-"""Numbers of the streams that one thread works on: those of all hook points at once, but in a large model."""
+"""Most array entries that one thread works on: all hook points at once, except in a large model."""
 
 
 @dataclass(frozen=True, eq=False)

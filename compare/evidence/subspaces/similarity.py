@@ -1,4 +1,4 @@
-"""How alike two residual streams are as a whole, hook point by hook point; descriptive, no evidence of its own.
+"""How alike two residual streams are as a whole, hook point by hook point; descriptive only.
 
 These indices move without any change of function (Davari et al. 2022, "Reliability of CKA") and with width and
 the number of samples; so the debiased estimator is used, and each stands beside the same with inputs shuffled.
@@ -14,10 +14,10 @@ from rasplens.compare.pairing.pairing import Pairing
 from rasplens.model import random_streams
 
 KEPT = 0.99
-"""The share of variance that is kept of each stream for CCA: the rest is noise that correlates by chance."""
+"""Share of the variance of each stream that CCA keeps: the rest is noise that correlates by chance."""
 
 LEAST_ROWS = 4
-"""The unbiased estimator is defined from so many rows on."""
+"""Smallest number of rows for which the unbiased estimator is defined."""
 
 Rows = Float[np.ndarray, "row feature"]
 

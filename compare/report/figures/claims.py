@@ -9,12 +9,12 @@ from rasplens.compare.comparison import Comparison
 from rasplens.compare.report.figures.panels import GREY, LAYOUT, LEGEND, escape
 
 COLOURS = {HOLDS: "#1a7f5a", OPEN: "#b7791f", FAILS: "#b3261e", UNTESTABLE: GREY}
-"""By status, dark enough to be read and told apart without colour by their symbols."""
+"""Colour by status, dark enough to be read; symbols distinguish the statuses without colour."""
 
 SYMBOLS = {HOLDS: "circle", OPEN: "diamond", FAILS: "x"}
 
 LINE, LINES = 26, 2
-"""Letters in a line, and lines, of a claim that are shown; all are when it is pointed at."""
+"""Most letters per line, and lines, of a claim in the figure; hovering shows all of it."""
 
 
 def claims_figure(comparison: Comparison) -> go.Figure | None:

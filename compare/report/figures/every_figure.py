@@ -17,20 +17,20 @@ from rasplens.compare.report.sentences import table
 
 DESCRIBED = {
     "claims": "Every claim of the program with its interval and its control",
-    "evidence": "The five axes of evidence, each with its interval",
+    "evidence": "The five axes, each with its interval",
     "program": "The expressions of the program as a graph",
     "interchange": "Interchange score of each variable beside its controls",
-    "heads": "Accuracy drop without each head, in both models",
+    "heads": "Accuracy drop when each head is ablated, in both models",
     **{f"head_positions_{method}": f"Accuracy drop by head and position, {method} ablation" for method in METHODS},
     **{f"edges_{method}": f"Accuracy drop by attention edge, {method} ablation" for method in METHODS},
-    "decodability": "How far each variable can be decoded, by hook point and position",
-    "overlaps": "How far each two variables share a subspace",
+    "decodability": "How well each variable can be decoded, by hook point and position",
+    "overlaps": "How far each pair of variables shares a subspace",
     "similarity": "CKA of the hook points of both models",
     "ov": "OV circuits of the learned model",
     "qk": "QK circuits of the learned model",
     "residual_stream": "The residual stream of the compiled model on one input",
 }
-"""The description of each figure, for those who do not see it."""
+"""Text alternative of each figure."""
 
 
 def figures(comparison: Comparison) -> dict[str, go.Figure]:

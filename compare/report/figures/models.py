@@ -13,7 +13,7 @@ from rasplens.model.hooked import HookedModel
 from rasplens.model.weight_circuits import full_ov_circuit, score_terms
 
 MOST_DIRECTIONS = 120
-"""Residual streams of more directions are not drawn."""
+"""Residual streams with more directions are not drawn."""
 
 
 def ov_figure(comparison: Comparison) -> go.Figure | None:

@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 SEQUENTIAL, DIVERGING = "Blues", "RdBu"
 
 MOST_TICKS = 26
-"""An axis with more entries than this labels every other one, or fewer."""
+"""An axis with more entries than this labels only some of them."""
 
 LAYOUT = {
     "template": "plotly_white",
@@ -21,7 +21,7 @@ LAYOUT = {
 
 DARK, MIDDLE, LIGHT, GREY = "#2b74b8", "#7fb2de", "#bcd6ee", "#8f979f"
 ACTIVE = "#2e8b7a"
-"""Colours that can be told apart on white and on black."""
+"""Colours that are distinguishable on white and on black."""
 
 LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
 

@@ -42,7 +42,7 @@ def overlaps_figure(comparison: Comparison) -> go.Figure | None:
         return None
     variables = list(dict.fromkeys([*found["first"], *found["second"]]))
     cells = np.full((len(variables), len(variables)), np.nan)
-    notes = np.full(cells.shape, "not both there", dtype=object)
+    notes = np.full(cells.shape, "not both present", dtype=object)
     for row in found.itertuples():
         note = f"shared {row.shared:.2f} at {row.point}"
         if not np.isnan(row.correlation):

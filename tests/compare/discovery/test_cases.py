@@ -74,16 +74,14 @@ def test_medians_have_intervals_over_programs():
 def test_a_stored_model_is_a_case_and_one_of_another_program_is_not(compiled, task, tmp_path):
     few = SIITRecipe(steps=4, cycles=1, batch_size=8, warmup=1, pool=50)
     train_to_implement(compiled, task, recipe=few).save(tmp_path / "model.safetensors")
-    with pytest.raises(
-        RaspLensError, match=r"does not implement 'induction' well enough .* Train it for more steps"
-    ):
+    with pytest.raises(RaspLensError, match=r"'induction'.*\d\.\d+.*Train.*model\.safetensors"):
         siit_case(compiled, task, path=tmp_path / "model.safetensors")
     case = siit_case(compiled, task, path=tmp_path / "model.safetensors", marks={})
     assert case.kind == "siit"
     assert case.decoys == ("L0H4",)
     assert "L0H0->L1H0.k" in case.varying
     other = compile_for(task, programs.histogram())
-    with pytest.raises(RaspLensError, match="was not trained to implement 'histogram'"):
+    with pytest.raises(RaspLensError, match=r"model\.safetensors.*'histogram'"):
         siit_case(other, task, path=tmp_path / "model.safetensors")
 
 
@@ -151,14 +149,14 @@ def test_of_a_compiled_model_all_edges_are_known(case):
 @pytest.mark.slow
 def test_a_model_of_which_no_node_can_be_tested_is_no_case(compiled, task, stored, with_untested):
     with_untested("L0H0", "L1H0")
-    with pytest.raises(RaspLensError, match="No node of the model of 'induction' can be tested"):
+    with pytest.raises(RaspLensError, match=r"No node.*'induction'"):
         siit_case(compiled, task, path=stored, marks={})
 
 
 @pytest.mark.slow
 def test_a_model_that_loses_its_answers_in_compression_is_no_case(compiled, task, monkeypatch):
     monkeypatch.setattr("rasplens.compare.discovery.cases.NARROWER", 0.2)
-    with pytest.raises(RaspLensError, match=r"'induction' keeps 0\.\d+ of its answers. Its circuit is not known"):
+    with pytest.raises(RaspLensError, match=r"\d+ directions.*'induction'.* 0\.\d+ "):
         compressed_case(compiled, task)
 
 
@@ -187,7 +185,7 @@ def test_a_compressed_model_keeps_its_circuit(compiled, task):
 
 def test_what_is_no_method_or_no_protocol_is_told_by_name(case):
     silent = {"mine": own_method(lambda model, problem: None)}
-    with pytest.raises(RaspLensError, match="mine, on induction, compiled: A method of your own gives a mapping"):
+    with pytest.raises(RaspLensError, match=r"mine, on induction, compiled: .*mapping.*None"):
         board([case], silent, {"few": Protocol(n_pairs=4)})
 
 

@@ -1,5 +1,3 @@
-import re
-
 import pytest
 
 from rasplens.compare.discovery.edge_graph import edge_graph
@@ -36,7 +34,5 @@ def test_edges_touch_the_nodes_at_their_ends():
 
 
 def test_edges_that_are_none_are_refused():
-    with pytest.raises(
-        RaspLensError, match=re.escape("has no edge 'L5H0->logits'. Its edges are called 'embed->")
-    ):
+    with pytest.raises(RaspLensError, match=r"'L5H0->logits'.*'embed->"):
         edge_graph(config()).mask_of(["L0H0->logits", "L5H0->logits"])

@@ -125,10 +125,10 @@ def test_each_edge_has_a_p_of_its_own_and_the_seed_is_that_of_all_that_is_random
 
 
 def test_so_few_draws_that_no_circuit_could_pass_are_refused(asked, case):
-    with pytest.raises(RaspLensError, match=r"With 98 random circuits no p is small enough .* Draw 99 at least"):
+    with pytest.raises(RaspLensError, match=r"98\b.* 99\b"):
         circuit_tests(asked, case.varying, n_random=98)
     for level in (0.0, 1.0, 2.0):
-        with pytest.raises(RaspLensError, match="A level is between 0 and 1"):
+        with pytest.raises(RaspLensError, match=f"level .*got {level}"):
             circuit_tests(asked, case.varying, level)
 
 
@@ -137,7 +137,7 @@ def test_a_circuit_that_hardly_any_path_leaves_is_refused(asked, case):
     """Once, it was said that some edge of it matters no more than random ones do, whatever it was."""
     (decoy,) = case.decoys
     nearly_all = [edge for edge in asked.graph.edges if edge != f"pos_embed->{decoy}.q"]
-    with pytest.raises(RaspLensError, match=r"Only \d+ of 150 random paths leave the circuit, where 99 are"):
+    with pytest.raises(RaspLensError, match=r"\d+ of 150 random paths.* 99\b"):
         circuit_tests(asked, nearly_all, n_random=150)
 
 
@@ -158,8 +158,8 @@ def test_random_circuits_have_as_many_edges_as_asked_and_none_but_those_allowed(
 
 
 def test_metrics_that_measure_from_the_model_and_circuits_of_nothing_are_refused(case, asked):
-    with pytest.raises(RaspLensError, match="by which the whole model has no damage on any input"):
+    with pytest.raises(RaspLensError, match=r"logit_difference.*got 'kl'"):
         circuit_tests(case.problem(Protocol(metric="kl")), case.varying)
     for circuit in ([], asked.graph.edges):
-        with pytest.raises(RaspLensError, match="some of the model's edges, not none and not all"):
+        with pytest.raises(RaspLensError, match=f"{len(asked.graph.edges)} edges.*got {len(circuit)}"):
             circuit_tests(asked, circuit)

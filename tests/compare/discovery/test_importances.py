@@ -1,5 +1,4 @@
 import json
-import re
 from dataclasses import replace
 
 import pytest
@@ -35,35 +34,35 @@ def test_of_the_two_embeddings_the_larger_score_is_written(tmp_path):
 
 def test_files_that_are_none_are_refused(tmp_path):
     path = tmp_path / "importances.json"
-    with pytest.raises(RaspLensError, match="There is no file"):
+    with pytest.raises(RaspLensError, match=r"no file .*importances\.json"):
         read_importances(path, CONFIG)
     deep = "[" * 100_000
     for text in ("{", "[]", deep, '{"edges": {"a": {}}}', '{"edges": {"a": {"score": "x"}}}'):
         path.write_text(text)
-        with pytest.raises(RaspLensError, match="holds no importances"):
+        with pytest.raises(RaspLensError, match=r"importances\.json holds no"):
             read_importances(path, CONFIG)
     path.write_text('{"edges": {"input->a9.h0<q>": {"score": 1}}}')
-    with pytest.raises(RaspLensError, match=re.escape("has the edge 'input->a9.h0<q>', which the model has not")):
+    with pytest.raises(RaspLensError, match=r"edge 'input->a9.h0<q>'"):
         read_importances(path, CONFIG)
     with pytest.raises(RaspLensError, match="no edge 'nothing'"):
         write_importances(path, CONFIG, ["nothing"])
     for score in ("NaN", "Infinity", "-1e999", '"nan"'):
         path.write_text('{"edges": {"a0.h0->logits": {"score": 1}, "input->a0.h0<q>": {"score": ' + score + "}}}")
-        with pytest.raises(RaspLensError, match=r"the edge 'input->a0\.h0<q>' the score -?(nan|inf): .* finite"):
+        with pytest.raises(RaspLensError, match=r"'input->a0\.h0<q>'.* -?(nan|inf)\b.*finite"):
             read_importances(path, CONFIG)
-    with pytest.raises(RaspLensError, match="cannot be read: Is a directory"):
+    with pytest.raises(RaspLensError, match="Is a directory"):
         read_importances(tmp_path, CONFIG)
     path.write_text('{"edges": {}}')
-    with pytest.raises(RaspLensError, match="has no scores"):
+    with pytest.raises(RaspLensError, match="no scores"):
         read_importances(path, CONFIG)
 
 
 def test_scores_of_a_model_of_another_shape_or_of_other_weights_are_refused(tmp_path):
     path = tmp_path / "importances.json"
     write_importances(path, CONFIG, [], model="a1b2")
-    with pytest.raises(RaspLensError, match="is of a model with d_model = 4; this one has 6"):
+    with pytest.raises(RaspLensError, match=r"d_model=4\b.* 6\b"):
         read_importances(path, replace(CONFIG, d_model=6))
-    with pytest.raises(RaspLensError, match="of a model with other weights"):
+    with pytest.raises(RaspLensError, match="other weights"):
         read_importances(path, CONFIG, "c3d4")
     known = read_importances(path, CONFIG)
     assert read_importances(path, CONFIG, "a1b2") == known

@@ -1,4 +1,3 @@
-import re
 from dataclasses import replace
 
 import jax.numpy as jnp
@@ -19,21 +18,21 @@ from rasplens.tasks.task import NOT_ASKED
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"ablation": "none"}, "ablation of a Protocol is one of zero, mean, resample; got 'none'"),
-        ({"metric": "accuracy"}, "metric of a Protocol is one of kl, loss, logit_difference, l2; got 'accuracy'"),
-        ({"corruption": "names"}, "corruption of a Protocol is one of task, one_token; got 'names'"),
-        ({"unscored": "first"}, "unscored of a Protocol is one of last, out; got 'first'"),
-        ({"embeddings": "in"}, "embeddings of a Protocol is one of apart, one, out; got 'in'"),
-        ({"circuit": "true"}, "circuit of a Protocol is one of seen, program; got 'true'"),
-        ({"n_pairs": 1}, "at least 2 pairs; got 1"),
-        ({"points": 0}, "at least 1 point of integrated gradients; got 0"),
-        ({"floor": 1.0}, "floor of a Protocol is a share of the largest score, below 1; got 1.0"),
-        ({"floor": -1e-9}, "floor of a Protocol is a share of the largest score, below 1; got -1e-09"),
-        ({"floor": float("nan")}, "floor of a Protocol is a share of the largest score, below 1; got nan"),
+        ({"ablation": "none"}, r"ablation .*zero, mean, resample; got 'none'"),
+        ({"metric": "accuracy"}, r"metric .*kl, loss, logit_difference, l2; got 'accuracy'"),
+        ({"corruption": "names"}, r"corruption .*task, one_token; got 'names'"),
+        ({"unscored": "first"}, r"unscored .*last, out; got 'first'"),
+        ({"embeddings": "in"}, r"embeddings .*apart, one, out; got 'in'"),
+        ({"circuit": "true"}, r"circuit .*seen, program; got 'true'"),
+        ({"n_pairs": 1}, r"n_pairs .*2; got 1\."),
+        ({"points": 0}, r"points .*1; got 0\."),
+        ({"floor": 1.0}, r"floor .*got 1\.0"),
+        ({"floor": -1e-9}, r"floor .*got -1e-09"),
+        ({"floor": float("nan")}, r"floor .*got nan"),
     ],
 )
 def test_protocols_that_make_no_sense_are_refused(fields, message):
-    with pytest.raises(RaspLensError, match=re.escape(message)):
+    with pytest.raises(RaspLensError, match=message):
         Protocol(**fields)
 
 
@@ -126,7 +125,7 @@ def test_answers_without_a_logit_count_for_no_metric_that_needs_one(case, task):
 
 def test_without_any_answer_that_counts_there_is_no_problem(case, task):
     nothing = replace(task, asked=lambda ids: np.zeros((len(ids), task.n_ctx), dtype=bool))
-    with pytest.raises(RaspLensError, match="has an answer that is asked and that the model has a logit for"):
+    with pytest.raises(RaspLensError, match=rf"held-out.*{task.name!r}.*logit"):
         discovery_problem(case, nothing, Protocol(n_pairs=8), case.vocabulary)
 
 
@@ -137,11 +136,11 @@ def test_a_model_that_answers_with_numbers_is_measured_by_l2():
     own = vocabulary_of(compiled, task)
     assert own.columns is None
     assert discovery_problem(compiled, task, vocabulary=own).protocol.metric == "l2"
-    with pytest.raises(RaspLensError, match="needs a logit for each answer; this model answers with numbers"):
+    with pytest.raises(RaspLensError, match=r"'loss'.*logit.*numbers"):
         discovery_problem(compiled, task, Protocol(metric="loss"), own)
 
 
 def test_a_model_without_layers_has_no_circuit(case):
     config = Config(n_layers=0, n_heads=1, d_model=4, d_head=4, n_ctx=5, d_vocab=3, d_vocab_out=case.task.n_logits)
-    with pytest.raises(RaspLensError, match="A model without layers has no circuit to discover"):
+    with pytest.raises(RaspLensError, match=r"without layers.*circuit"):
         discovery_problem(untrained_like(config, causal_mask(0, 5), 0), case.task)

@@ -84,7 +84,7 @@ def test_edges_of_which_nothing_is_known_are_not_scored(asked, case):
     found = score_edges(asked, scores, case.varying, unknown=unknown)
     assert (found.auroc, found.n_edges) == (1.0, len(own) - 2)
     assert found.base_rate == pytest.approx((own.sum() - 1) / (len(own) - 2))
-    with pytest.raises(RaspLensError, match="No edge is left to be scored"):
+    with pytest.raises(RaspLensError, match=r"No edge.*scored"):
         score_edges(asked, scores, case.varying, unknown=asked.graph.edges)
 
 
@@ -189,5 +189,5 @@ def test_the_best_circuit_is_more_faithful_than_a_random_one(asked, case):
 
 
 def test_scores_of_another_shape_are_refused(asked, case):
-    with pytest.raises(RaspLensError, match="one score for each of the model's"):
+    with pytest.raises(RaspLensError, match=rf"{len(asked.graph.edges)} edges.*\(3,\)"):
         score_edges(asked, np.zeros(3), case.varying)

@@ -54,19 +54,19 @@ def test_every_kind_of_model_can_be_the_learned_side(noise, induction, task, unc
     for model in (learned, HookedModel(noise)):
         np.testing.assert_array_equal(as_studied_model(model, task, ids).answers(), answers)
     assert as_studied_model(induction, task, ids).vocabulary.positions[0] == 1
-    with pytest.raises(RaspLensError, match=r"The learned side must be a LearnedModel, .* got 'sort'"):
+    with pytest.raises(RaspLensError, match=r"LearnedModel,.* got 'sort'"):
         as_studied_model("sort", task, ids)
 
 
 @pytest.mark.slow
 def test_models_that_do_not_fit_are_refused(induction, noise, task):
-    with pytest.raises(ValueError, match="The learned model does not fit the task 'sort'"):
+    with pytest.raises(ValueError, match=r"learned model.*fit.*'sort'"):
         study_of(induction, noise, get_task("sort"), CompareConfig(n_inputs=10), 0)
     short = compile_program(task.programs["offset"], task.vocab, 5, causal=True)
-    with pytest.raises(ValueError, match="compiled for max_len=5; inputs of 'copy' have 9 tokens"):
+    with pytest.raises(ValueError, match=r"max_len=5.*'copy'.* 9 tokens"):
         study_of(short, noise, task, CompareConfig(n_inputs=10), 0)
     other = compile_program(task.programs["offset"], ["A", "B"], 9, causal=True)
-    with pytest.raises(ValueError, match="is not in the vocabulary"):
+    with pytest.raises(ValueError, match=r"'C' of 'copy'.*vocabulary"):
         study_of(other, noise, task, CompareConfig(n_inputs=10), 0)
 
 

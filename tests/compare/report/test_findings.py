@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -6,9 +7,9 @@ import pytest
 
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.evidence.ablation.profiles import Overlap
-from rasplens.compare.report.findings import findings, paragraphs
+from rasplens.compare.report.findings import METHODS, findings, paragraphs
 from rasplens.compare.report.subspace_findings import last_overlaps
-from rasplens.compare.verdict.verdict import Verdict
+from rasplens.compare.verdict.verdict import LEVELS, Verdict
 
 
 @pytest.fixture(scope="module")
@@ -35,10 +36,9 @@ def test_every_axis_has_a_paragraph_with_its_score_and_interval(ceiling):
 
 
 def test_the_verdict_comes_first(ceiling):
-    assert findings(ceiling)[0].startswith(
-        "On the task 'copy', the learned model implements the program 'induction'. By level: the same answers: "
-        "implements; the same variables: implements; the same routes: implements."
-    )
+    first, levels, *_ = paragraphs(ceiling)[0].sentences
+    assert re.search("'copy'.*implements.*'induction'", first)
+    assert [f"same {level} (implements)" in levels for level in LEVELS] == [True] * 3
 
 
 @pytest.mark.parametrize(
@@ -56,14 +56,14 @@ def test_every_verdict_is_a_sentence(floor, answer, said):
     )
     text = about(replace(floor, verdict=verdict), "evidence")
     assert said in text
-    assert text.endswith(f"the same variables: partly; the same routes: {answer}. A reason.")
+    assert text.endswith(f"same variables (partly), same routes ({answer}). A reason.")
 
 
 def test_an_interchange_that_needs_a_dormant_path_is_said_to(ceiling):
     table = ceiling.tables["interchange"]
     table = table.assign(method="linear map", random=0.1)
     dormant = replace(ceiling, tables={**ceiling.tables, "interchange": table.assign(active=0.25)})
-    assert "it gets only 0.25: the rest goes by a path that may be dormant" in about(dormant, "interchange")
+    assert re.search("only 0.25: .*dormant", about(dormant, "interchange"))
     assert "dormant" not in about(ceiling, "interchange")
     nothing = table.assign(score=0.5, random=0.45, active=0.25)  # what controls reach too needs no explanation
     assert "dormant" not in about(
@@ -78,37 +78,34 @@ def test_every_sentence_has_the_numbers_it_comes_from(ceiling):
     assert f"agree with the program's: 100.0 % on {ceiling.n_inputs} held-out inputs (untrained " in behaviour
     row = ceiling.tables["interchange"].iloc[0]
     interchange = about(ceiling, "interchange")
-    assert f"'previous', taken from another input at {row['point']} (all that it holds" in interchange
-    assert f"at a score of {row['score']:.2f}; an untrained model {row['untrained']:.2f}" in interchange
+    assert f"'previous' at {row['point']} ({METHODS['component']}, " in interchange
+    assert re.search(rf" {row['score']:.2f}\. .*untrained model {row['untrained']:.2f}", interchange)
     mapped = ceiling.tables["interchange"].assign(method="linear map", random=0.1)
     said = about(with_tables(ceiling, interchange=mapped), "interchange")
-    assert f"at a score of {row['score']:.2f}; random subspaces of the same rank get 0.10" in said
+    assert re.search(rf"{METHODS['linear map']}.* {row['score']:.2f}\. .*random subspaces .*0\.10", said)
     attention = about(ceiling, "attention")
-    assert "The compiled head for 'induction' is matched with the learned L1H0: similarity 1.00 of 1" in attention
-    assert "with the rows of other inputs (p = 0.025)" in attention
+    assert re.search(r"'induction' .*L1H0: similarity 1\.00\. .*other inputs .*\(p = 0\.025\)", attention)
     zero = ceiling.overlaps["zero"]
     ablation = about(ceiling, "ablation")
-    assert "correlate at rank 1.00 between the models" in ablation
-    assert (
-        f"{zero.either} edges cost more than 0.01 of accuracy in either model, {zero.shared} of them" in ablation
-    )
-    assert f"{zero.expected:.1f} would by chance (p" in ablation
+    assert "rank correlation of 1.00 between the models" in ablation
+    critical = rf"\b{zero.either} edges .*0\.01.*, {zero.shared} of them in both; .*{zero.expected:.1f} "
+    assert re.search(critical, ablation)
     assert "(accuracy 1.00, best control" in about(ceiling, "subspaces")
 
 
 def test_what_the_controls_explain_is_said(floor):
-    assert "0 of the program's 2 varying variables can be read" in about(floor, "subspaces")
-    assert "Not clearly more than the controls explain: " in about(floor, "subspaces")
+    assert "0 of the program's 2 varying variables" in about(floor, "subspaces")
+    assert "Not clearly above the controls: " in about(floor, "subspaces")
     ablation = about(floor, "ablation")
-    assert "Under mean ablation one of the edge profiles is flat: no correlation exists." in ablation
+    assert re.search("mean ablation .*constant: no correlation", ablation)
     none = replace(floor, overlaps={"zero": Overlap(0, 4, 0.0, 1.0)})
-    assert "4 edges cost more than 0.01 of accuracy in one model, none in the other." in about(none, "ablation")
+    assert re.search(r"\b4 edges .*0\.01.* in one model, none", about(none, "ablation"))
 
 
 def test_empty_and_absent_tables_are_said_to_be_empty(floor):
     nothing = replace(floor, tables={"decodability": pd.DataFrame(), "heads_learned": pd.DataFrame()})
     assert "nothing can be decoded" in about(nothing, "subspaces")
-    assert "The learned model has no attention heads to ablate." in about(nothing, "ablation")
+    assert "learned model has no attention heads" in about(nothing, "ablation")
     assert [one.about for one in paragraphs(nothing)][-1] == "subspaces"
 
 
@@ -121,7 +118,7 @@ def test_an_axis_without_a_score_says_so(floor):
 def test_heads_without_a_match_are_named(floor):
     attention = floor.tables["attention"].assign(matched=False)
     text = about(with_tables(floor, attention=attention), "attention")
-    assert "The learned model has no head left for 'offset'." in text
+    assert re.search("No learned head .*'offset'", text)
 
 
 def test_shared_heads_are_named(floor):
@@ -130,8 +127,8 @@ def test_shared_heads_are_named(floor):
         columns=["kind", "compiled", "learned", "gain"],
     )
     text = about(with_tables(floor, shared_heads=shared), "attention")
-    assert "L0H0+1 together attend more like the head for 'offset' than either does, by 0.25." in text
-    assert "L1H0 is the most similar head for all of: a, b." in text
+    assert re.search(r"L0H0\+1 together .*'offset' .* 0\.25\.", text)
+    assert re.search(r"L1H0 is the most similar head .* a, b\.", text)
 
 
 @pytest.mark.parametrize(("repaired", "is_said"), [(0.04, False), (0.3, True)])
@@ -139,7 +136,7 @@ def test_self_repair_is_named_where_it_matters(floor, repaired, is_said):
     joint = pd.DataFrame({"first": ["L0H0", "L0H0"], "second": ["L0H1", "L1H0"], "zero_repaired": [repaired, 0.0]})
     text = about(with_tables(floor, joint_learned=joint), "ablation")
     assert ("1 of the 2 pairs of learned heads cost more accuracy together" in text) is is_said
-    assert ("L0H0 and L0H1 0.30 more." in text) is is_said
+    assert ("L0H0 and L0H1 by 0.30." in text) is is_said
 
 
 OVERLAPS = pd.DataFrame(
@@ -159,14 +156,13 @@ def test_variables_that_share_a_subspace_are_named_at_their_last_hook_point(floo
     table = last_overlaps(found).set_index(["first", "second"])
     assert table.loc[("a", "b"), "point"] == "blocks.1.hook_resid_mid"
     assert table.loc[("a", "b"), "shared"] == pytest.approx(0.8)
-    assert about(found, "overlaps") == (
-        "2 of 3 pairs of variables share more than 0.5 of the smaller one's subspace of the learned stream. "
-        "'a' and 'b' share 0.80 of the smaller one's subspace at blocks.1.hook_resid_mid; what the same values "
-        "write there correlates at 0.70, and the second's is 1.50 times as large. 'a' and 'c' share 0.60 of the "
-        "smaller one's subspace at blocks.0.hook_resid_pre."
-    )
+    said = next(one for one in paragraphs(found) if one.about == "overlaps").sentences
+    assert len(said) == 3
+    assert re.match(r"2 of 3 pairs .* 0\.5 ", said[0])
+    assert re.match(r"'a' and 'b' share 0\.80 .*blocks\.1\.hook_resid_mid; .* 0\.70, .* 1\.50 ", said[1])
+    assert re.match(r"'a' and 'c' share 0\.60 .*blocks\.0\.hook_resid_pre\.$", said[2])
     apart = with_tables(floor, overlaps=OVERLAPS.assign(shared=0.5))
-    assert about(apart, "overlaps").startswith("0 of 3 pairs of variables share")
+    assert about(apart, "overlaps").startswith("0 of 3 pairs")
 
 
 def test_a_comparison_that_was_stored_says_the_same(floor, tmp_path):

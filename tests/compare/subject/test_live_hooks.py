@@ -33,8 +33,8 @@ TOKENS = torch.arange(3)[None]
 @pytest.mark.parametrize(
     ("points", "said"),
     [
-        (["alive", "copy"], r"hook point 'copy' is not alive: what is edited there does not reach the logits"),
-        (["alive", "never"], r"hook point 'never' is not alive: nothing passes it"),
+        (["alive", "copy"], r"'copy'.*reach the logits"),
+        (["alive", "never"], r"'never'.*passes"),
     ],
 )
 def test_dead_points_are_named(points, said):
@@ -65,5 +65,5 @@ def test_a_bridge_whose_attention_is_a_copy_cannot_be_compared(task):
         transformers.OPTForCausalLM(config).eval(), "OPTForCausalLM", hf_config=config
     )
     vocabulary = token_vocabulary(task, {letter: 3 + i for i, letter in enumerate(task.vocab)})
-    with pytest.raises(RaspLensError, match=r"'blocks\.0\.attn\.hook_pattern' is not alive"):
+    with pytest.raises(RaspLensError, match=r"'blocks\.0\.attn\.hook_pattern'.*reach the logits"):
         as_studied_model(model, task, task.held_out[:10], vocabulary)

@@ -115,9 +115,7 @@ def test_activations_are_read_behind_the_same_mask(skipping, left):
 @pytest.mark.parametrize("way", ["token", "masked"])
 def test_a_model_that_learned_otherwise_is_warned_about(last, way):
     model = trained(last, way)
-    with pytest.warns(
-        UserWarning, match=r'0\.\d+ of .* with padding left out, as its config .* padding="(token|masked)"'
-    ):
+    with pytest.warns(UserWarning, match=r'0\.\d+ .*padding left out.* [01]\.\d+ .*padding="(token|masked)"'):
         right(model, last)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -145,14 +143,14 @@ def test_a_comparison_masks_all_its_sides(skipping, left, brief):
 
 def test_a_model_whose_positions_do_not_skip_padding_is_refused(left, skipping, monkeypatch):
     monkeypatch.setattr(type(skipping), "_accepts_derived_position_ids", lambda self: False)
-    with pytest.raises(RaspLensError, match=r"cannot take padding that stands before tokens.*Pad on the right"):
+    with pytest.raises(RaspLensError, match=r"padding.*before tokens.*padding=\"token\""):
         right(skipping, left)
 
 
 def test_padding_left_out_is_as_without_it():
     seen, ids = torch.tensor([[0, 1, 1]]), torch.tensor([[9, 4, 5]])
     check_left_out(lambda ids, attention_mask=None: ids[..., None] * torch.tensor([1.0, 2.0]), ids, seen)
-    with pytest.raises(RaspLensError, match="cannot take padding"):
+    with pytest.raises(RaspLensError, match=r"padding.*before tokens"):
         check_left_out(lambda ids, attention_mask=None: ids.cumsum(1)[..., None] * torch.ones(2), ids, seen)
 
 
@@ -162,12 +160,12 @@ def test_a_model_without_a_mask_cannot_hide_padding(left):
     rng = np.random.default_rng(0)
     weights = {name: rng.normal(size=shape).astype(np.float32) for name, shape in weight_shapes(config).items()}
     model = Transformer(config, weights, causal_mask(1, left.n_ctx))
-    with pytest.raises(RaspLensError, match=r"takes no mask: its padding cannot be masked"):
+    with pytest.raises(RaspLensError, match=r"takes no .*mask.*masked"):
         right(model, left, padding="masked")
     assert 0 <= right(model, left) <= 1
 
 
 @pytest.mark.usefixtures("unchecked")
 def test_ways_that_there_are_not(left):
-    with pytest.raises(RaspLensError, match=r"padding is one of token, masked, left out; got 'left'"):
+    with pytest.raises(RaspLensError, match=r"padding.*token, masked, left out; got 'left'"):
         token_vocabulary(left, ids_of(left), padding="left")

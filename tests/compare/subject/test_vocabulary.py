@@ -125,7 +125,7 @@ def test_an_undefined_value_needs_a_logit_only_where_it_is_asked_for(task):
 
 def test_what_is_missing_is_named(task, ids_of):
     without = {token: i for token, i in ids_of.items() if token != "C"}
-    with pytest.raises(ValueError, match=r"no id for 'C' of the task 'copy': give one for every token and every"):
+    with pytest.raises(ValueError, match=r"no id for 'C'.*'copy'"):
         token_vocabulary(task, without)
     with pytest.raises(ValueError, match="no id for 'C'"):
         token_vocabulary(task, ids_of, without)
@@ -138,9 +138,7 @@ def test_what_is_missing_is_named(task, ids_of):
     ids=["too few", "too many", "descending", "twice", "in the prefix"],
 )
 def test_positions_are_one_for_each_behind_the_prefix(task, ids_of, positions):
-    with pytest.raises(
-        ValueError, match="positions must be 9 different ones in ascending order, behind the prefix"
-    ):
+    with pytest.raises(ValueError, match=r"positions must be 9\b.*ascending.*prefix; got"):
         token_vocabulary(task, ids_of, prefix=[29], positions=positions)
 
 
@@ -191,40 +189,38 @@ def test_numbers_have_no_columns(task):
 
 def test_a_model_for_shorter_inputs_is_refused(task):
     short = compile_program(task.programs["offset"], task.vocab, 5, causal=True)
-    with pytest.raises(
-        ValueError, match=r"compiled for max_len=5; inputs of 'copy' have 9 tokens\. Compile it with"
-    ):
+    with pytest.raises(ValueError, match=r"max_len=5\b.*'copy'.* 9 tokens.*max_len=9"):
         vocabulary_of(short, task)
 
 
 def test_a_model_of_another_task_needs_words(noise):
     sort = get_task("sort")
-    with pytest.raises(ValueError, match="does not fit the task 'sort'"):
+    with pytest.raises(ValueError, match="fit the task 'sort'"):
         as_studied_model(noise, sort, sort.held_out[:3])
 
 
 def test_two_tokens_with_one_id_are_refused(task, ids_of):
     """A model could not tell them apart, and would be said not to implement a program that does."""
     one, other = task.vocab[:2]
-    with pytest.raises(RaspLensError, match=f"'{one}' and '{other}' have the same id, {ids_of[one]}"):
+    with pytest.raises(RaspLensError, match=f"tokens '{one}' and '{other}'.*id, {ids_of[one]}:"):
         token_vocabulary(task, {**ids_of, other: ids_of[one]})
-    with pytest.raises(RaspLensError, match=r"The answers .* have the same id"):
+    with pytest.raises(RaspLensError, match=f"answers '{one}' and '{other}'.*id, {ids_of[one]}:"):
         token_vocabulary(task, ids_of, {**ids_of, other: ids_of[one]})
 
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("i", [-1, 1.5, "a", True])
 def test_ids_are_whole_numbers(task, ids_of, i):
-    with pytest.raises(RaspLensError, match="must be a whole number from 0"):
+    with pytest.raises(RaspLensError, match=f"id of the token {task.vocab[0]!r}.*got {i!r}"):
         token_vocabulary(task, {**ids_of, task.vocab[0]: i})
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"ids": 100}, f"uses the id 100; the model has {WIDE}"),
-        ({"answers": 100}, f"uses the logit 100; the model has {WIDE}"),
-        ({"positions": 7}, "uses the position 25; the model has 19"),
+        ({"ids": 100}, rf"id 100\b.* {WIDE},"),
+        ({"answers": 100}, rf"logit 100\b.* {WIDE},"),
+        ({"positions": 7}, r"position 25\b.* 19,"),
     ],
 )
 def test_what_the_model_does_not_have_is_refused(foreign, task, ids_of, change, message):
@@ -270,7 +266,7 @@ def test_a_token_has_one_id_wherever_it_stands(foreign, task, ids_of):
         rows[ids[:, 0] != ids[:, 1], 0] = free
         return rows
 
-    with pytest.raises(RaspLensError, match="must give a token the same id"):
+    with pytest.raises(RaspLensError, match=r"vocabulary.*token.*same id"):
         as_studied_model(foreign, task, task.held_out[:40], replace(vocabulary, tokens=by_first))
 
 
@@ -304,12 +300,12 @@ def test_a_model_of_tracrs_stands_behind_its_bos(of_tracr):
 
 def test_a_model_of_tracrs_that_answers_with_a_number_has_no_labels(of_tracr):
     task = task_from_program(programs.sort(), SORTED, 4)
-    with pytest.raises(RaspLensError, match=r"Tracr's answers with one number"):
+    with pytest.raises(RaspLensError, match=r"Tracr.*one number.*categorical"):
         vocabulary_of(replace(of_tracr, output_values=None), task)
 
 
 @pytest.mark.parametrize("task_is_known", [True, False])
 @pytest.mark.usefixtures("unchecked")
 def test_other_models_have_no_compiled_vocabulary(noise, task, task_is_known):
-    with pytest.raises(RaspLensError, match=r"vocabulary_of takes a compiled model.*; got Transformer"):
+    with pytest.raises(RaspLensError, match=r"vocabulary_of.*got Transformer"):
         vocabulary_of(noise, *[task][:task_is_known])

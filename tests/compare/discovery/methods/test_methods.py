@@ -110,7 +110,7 @@ def test_transformer_lens_attributes_to_other_inputs_alone(case):
     for ablation in ("zero", "mean"):
         protocol = Protocol(ablation=ablation, n_pairs=2)
         assert set(METHODS) - set(methods_under(protocol)) == {"eap-transformer-lens"}
-        with pytest.raises(RaspLensError, match="other inputs only"):
+        with pytest.raises(RaspLensError, match=f"resample.*{ablation!r}"):
             eap_transformer_lens(case.problem(protocol))
     assert methods_under(Protocol()) == METHODS
 
@@ -131,9 +131,7 @@ def test_attributions_on_the_whole_way_add_up(random_model, task):
 @pytest.mark.parametrize("method", [eap_ig_inputs, eap_ig_activations])
 def test_integrated_gradients_say_where_too_few_points_miss_what_ablation_does(case, method):
     """Attention is nearly hard in a compiled model: one point in the middle of the way says little of it."""
-    with pytest.warns(
-        UserWarning, match=r"with 1 points misses .* Give it more points, by Protocol\(points=...\)"
-    ):
+    with pytest.warns(UserWarning, match=r"points=1\b.*Protocol\(points=...\)"):
         few = method(case.problem(Protocol(n_pairs=16, points=1)))
     asked = case.problem(Protocol(n_pairs=16, points=400))
     many, own = method(asked), asked.graph.mask_of(case.varying)
@@ -234,7 +232,7 @@ def test_a_method_of_one_s_own_gives_scores_by_edge(case):
     assert np.isnan(found).sum() == len(found) - 1
     with pytest.raises(RaspLensError, match="no edge 'nowhere'"):
         scores_of(asked, {"nowhere": 1.0})
-    with pytest.raises(RaspLensError, match="is a number"):
+    with pytest.raises(RaspLensError, match=r"number.*large"):
         scores_of(asked, {"embed->logits": "large"})
-    with pytest.raises(RaspLensError, match="finite number"):
+    with pytest.raises(RaspLensError, match=r"finite.*embed->logits"):
         scores_of(asked, {"embed->logits": float("nan")})
