@@ -70,7 +70,8 @@ def _claim(one: Attended, pairing: Pairing, rng: np.random.Generator) -> Claim:
     )
     found = judged_by_trials(subject, [alike, one.moves], one.uniform, False, reason, comparisons)
     status = OPEN if found.status == FAILS else found.status
-    return replace(found, status=status, trials=(one.moves,))
+    inputs = pairing.answered
+    return replace(found, status=status, trials=(one.moves,), again=lambda of: [one.again(of.pairs_from(inputs))])
 
 
 ATTENTION = ClaimKind(

@@ -6,7 +6,7 @@ is the share of trials that came out as the program says, with the 95 % interval
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Final, Literal
 
@@ -15,6 +15,7 @@ import pandas as pd
 from jaxtyping import Bool
 from scipy.stats import binomtest, norm
 
+from rasplens.compare.claims.classes import InputClass
 from rasplens.compare.claims.trials import Trials
 
 Level = Literal["answers", "variables", "routes"]
@@ -82,6 +83,7 @@ class Claim:
         reason: What the score is, or why there is none.
         except_where: The class of inputs in which it fails, if it holds everywhere else; empty else.
         trials: Of each part, while claims are judged class by class; none afterwards.
+        again: From a class of inputs, other trials of each part on it; None where none can be asked.
     """
 
     subject: Subject
@@ -95,6 +97,7 @@ class Claim:
     reason: str
     except_where: str = ""
     trials: tuple[Trials, ...] = field(default=(), compare=False, repr=False)
+    again: Callable[[InputClass], Sequence[Trials]] | None = field(default=None, compare=False, repr=False)
 
     @property
     def level(self) -> Level:

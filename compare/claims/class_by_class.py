@@ -1,13 +1,25 @@
 """Claims judged class by class: one that fails on a class of inputs fails there, however well it does elsewhere.
 
 Classes are searched for in the trials of each claim, and in those of all claims together: where another mechanism
-decides, several claims fail on the same inputs.
+decides, several claims fail on the same inputs. In a class that is found the claim is asked anew, so that the
+trials by which it was found do not judge it. It holds if it does so there as well.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rasplens.compare.claims.claim import AT_MOST, FAILS, HOLDS, OPEN, Claim, Share, judged, share
+from rasplens.compare.claims.claim import (
+    AT_LEAST,
+    AT_MOST,
+    FAILS,
+    HOLDS,
+    OPEN,
+    Claim,
+    Share,
+    judged,
+    least_trials,
+    share,
+)
 from rasplens.compare.claims.classes import InputClass, worst_class
 from rasplens.compare.claims.trials import Trials
 
@@ -28,45 +40,68 @@ class FailingClass:
     inside: Share
     elsewhere: Share
 
+    @property
+    def fails(self) -> bool:
+        """Whether trials in the class fail; else it is not known whether they come out as claimed."""
+        return self.inside.high < AT_MOST
+
     def claim(self, whole: Claim) -> Claim:
-        """A claim that holds but in this class."""
+        """A claim that holds but in this class; one that is open there is open."""
         where = f"{self.words} ({self.share:.0%} of the answers)"
         reason = f"{whole.reason}; where {where}: {self.inside.score:.2f}, elsewhere {self.elsewhere.score:.2f}"
         ends = {name: getattr(self.inside, name) for name in ("score", "low", "high", "n")}
-        status = FAILS if whole.subject.can_fail else OPEN
-        return replace(whole, status=status, **ends, reason=reason, except_where=where)
+        if not self.fails or not whole.subject.can_fail:
+            return replace(whole, status=OPEN, **ends, reason=reason)
+        return replace(whole, status=FAILS, **ends, reason=reason, except_where=where)
 
 
 def class_by_class(claims: Sequence[Claim], comparisons: int) -> list[Claim]:
     """Claims that were judged on average, each judged where trials fail as well; without their trials."""
     parts = [part for claim in claims for part in claim.trials]
     together = worst_class(*(part for part in parts if part.right.mean() >= AT_MOST))
-    return [replace(_in_every_class(claim, together, comparisons), trials=()) for claim in claims]
+    return [replace(_in_every_class(claim, together, comparisons), trials=(), again=None) for claim in claims]
 
 
 def _in_every_class(whole: Claim, together: InputClass | None, comparisons: int) -> Claim:
-    for of_all in (False, True):
-        split = [failing_class(part, comparisons, together if of_all else None) for part in whole.trials]
-        elsewhere = [
-            share(part.right, comparisons) if one is None else one.elsewhere
-            for one, part in zip(split, whole.trials, strict=True)
-        ]
-        failing = [one for one in split if one is not None]
-        if failing and judged(elsewhere) == HOLDS:
-            return min(failing, key=lambda one: one.inside.score).claim(whole)
+    own = [worst_class(part) for part in whole.trials]
+    for found in dict.fromkeys(one for one in (*own, together) if one is not None):
+        worse = _worst_part(whole, found, comparisons, is_own=found in own)
+        if worse is not None:
+            return worse.claim(whole)
     return whole
 
 
-def failing_class(trials: Trials, comparisons: int, found: InputClass | None = None) -> FailingClass | None:
+def _worst_part(whole: Claim, found: InputClass, comparisons: int, is_own: bool) -> FailingClass | None:
+    """The part of a claim that fails in a class while the claim holds elsewhere, or that may fail there."""
+    inside = [found.of(part) for part in whole.trials]
+    rows = list(zip(whole.trials, inside, strict=True))
+    outside = [share(part.right[~of_class], comparisons) for part, of_class in rows if not of_class.all()]
+    if not outside or not any((~part.right[of_class]).any() for part, of_class in rows):
+        return None
+    fresh = () if whole.again is None else whole.again(found)
+    asked = [part.of(found.of(part)) for part in (fresh or whole.trials)]
+    needed = least_trials(AT_LEAST, comparisons) if fresh else 1
+    within = [share(part.right, comparisons) for part in asked if len(part) >= needed]
+    if not within:
+        return None
+    worst, elsewhere = min(within, key=lambda one: one.score), min(outside, key=lambda one: one.score)
+    part = FailingClass(found.words, found.share, worst, elsewhere)
+    if part.fails and judged(outside) == HOLDS:
+        return part
+    in_doubt = whole.status == HOLDS and worst.low < AT_LEAST and (bool(fresh) or is_own)
+    return part if in_doubt else None
+
+
+def failing_class(trials: Trials, comparisons: int) -> FailingClass | None:
     """The class of inputs in which trials fail; None if there is none, or none that can be told from chance.
 
     Args:
         trials: Of one part of a claim.
         comparisons: How many comparisons are made at once.
-        found: A class that was found elsewhere; by default the one that these trials show.
     """
-    found = worst_class(trials) if found is None else found
-    if found is None or not (inside := found.of(trials)).any() or inside.all():
+    found = worst_class(trials)
+    if found is None or (inside := found.of(trials)).all():
         return None
     within, elsewhere = (share(trials.right[rows], comparisons) for rows in (inside, ~inside))
-    return FailingClass(found.words, found.share, within, elsewhere) if within.high < AT_MOST else None
+    one = FailingClass(found.words, found.share, within, elsewhere)
+    return one if one.fails else None

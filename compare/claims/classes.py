@@ -8,6 +8,7 @@ trials, tells it from chance.
 """
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -16,7 +17,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import xlogy
 
-from rasplens.compare.claims.trials import Trials
+from rasplens.compare.claims.trials import PairsFrom, Trials
 from rasplens.compare.pairing.answered import AnsweredInputs
 from rasplens.compile.rasp.values import value_key
 from rasplens.tasks.task import NOT_ASKED
@@ -24,11 +25,14 @@ from rasplens.tasks.task import NOT_ASKED
 MOST_CONDITIONS: Final = 3
 """A class is described by at most so many conditions."""
 
-LEAST_IN_CLASS: Final = 5
+LEAST_IN_CLASS: Final = 6
 """With fewer trials, a class shows nothing."""
 
 PERMUTATIONS: Final = 199
 """Shuffled trials that the search is repeated in. None of them may show as much."""
+
+MORE: Final = 3.0
+"""The log-likelihood that one more condition adds beyond that of the best of as many conditions by chance."""
 
 MOST_PAIRS: Final = 12
 """Of longer inputs no two positions are compared."""
@@ -54,6 +58,22 @@ class InputClass:
     def words(self) -> str:
         """The conditions; those of a source are of what the model then sees."""
         return " and ".join(dict.fromkeys(words for words, _ in self.conditions))
+
+    def pairs_from(self, inputs: AnsweredInputs) -> PairsFrom:
+        """Which inputs can be the base and the source of a pair of the class."""
+        shape = inputs.answers.shape
+        rows, answers = (place.ravel() for place in np.indices(shape))
+        everywhere = dict(_conditions(inputs, rows, answers))
+        base, source = (
+            np.logical_and.reduce(
+                [everywhere[words] for words, of_source in self.conditions if of_source == which]
+                or [np.ones(len(rows), dtype=bool)]
+            )
+            .reshape(shape)
+            .any(axis=1)
+            for which in (False, True)
+        )
+        return PairsFrom(base, source)
 
     def of(self, trials: Trials) -> Bool[np.ndarray, " trial"]:
         """Which trials are of the class; none where a condition is about a source, and there is none."""
@@ -126,17 +146,29 @@ def worst_class(*parts: Trials) -> InputClass | None:
     if not names:
         return None
     has = np.stack([each[one] for one in names], axis=1)
-    found, evidence = _search(has, right)
+    found = _search(has, right)
     rng, ends = np.random.default_rng(0), np.cumsum([len(part) for part in parts])[:-1]
-
-    def shuffled() -> Bool[np.ndarray, " trial"]:
-        """The trials of each part in another order."""
-        return np.concatenate([rng.permutation(own) for own in np.split(right, ends)])
-
-    if not found or any(_search(has, shuffled())[1] >= evidence for _ in range(PERMUTATIONS)):
+    # The trials of each part in another order.
+    shuffles = (
+        np.concatenate([rng.permutation(own) for own in np.split(right, ends)]) for _ in range(PERMUTATIONS)
+    )
+    by_chance = np.max([[evidence for _, evidence in _search(has, one)] for one in shuffles], axis=0)
+    depth = _depth([evidence for _, evidence in found], by_chance, len(names))
+    if not depth:
         return None
-    chosen = tuple(names[one] for one in found)
+    chosen = tuple(names[one] for one in found[depth - 1][0])
     return InputClass(chosen, _share(parts[0].inputs, chosen))
+
+
+def _depth(evidence: Sequence[float], by_chance: Float[np.ndarray, " depth"], n_conditions: int) -> int:
+    """How many conditions are told from chance: one more has to show more than the best of so many would."""
+    told = [more > chance for more, chance in zip(evidence, by_chance, strict=True)]
+    if not any(told):
+        return 0
+    depth = told.index(True) + 1
+    while depth < len(evidence) and evidence[depth] - evidence[depth - 1] > math.log(n_conditions) + MORE:
+        depth += 1
+    return depth
 
 
 def _share(inputs: AnsweredInputs, chosen: Sequence[Condition]) -> float:
@@ -148,17 +180,20 @@ def _share(inputs: AnsweredInputs, chosen: Sequence[Condition]) -> float:
 
 def _search(
     has: Bool[np.ndarray, "trial condition"], right: Bool[np.ndarray, " trial"]
-) -> tuple[tuple[int, ...], float]:
-    """The conditions under which trials fail most clearly more often, and how clearly; each is the best to add."""
-    inside, found, evidence = np.ones(len(right), dtype=bool), tuple[int, ...](), 0.0
-    while len(found) < MOST_CONDITIONS:
+) -> list[tuple[tuple[int, ...], float]]:
+    """By their number, the conditions under which trials fail most clearly more often, and how clearly.
+
+    Each is the best to add; where none adds anything, there are no more.
+    """
+    inside, chosen, evidence, found = np.ones(len(right), dtype=bool), tuple[int, ...](), 0.0, []
+    for _ in range(MOST_CONDITIONS):
         more = has & inside[:, None]
         each = _evidence(more, right)
         best = int(each.argmax())
-        if each[best] <= evidence:
-            break
-        found, evidence, inside = (*found, best), float(each[best]), more[:, best]
-    return found, evidence
+        if each[best] > evidence:
+            chosen, evidence, inside = (*chosen, best), float(each[best]), more[:, best]
+        found.append((chosen, evidence))
+    return found
 
 
 def _evidence(

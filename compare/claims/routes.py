@@ -1,11 +1,13 @@
 """The claims on routes: with attention edges patched, the model answers as the program does."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from rasplens.compare.claims.claim import AT_LEAST, HOLDS, Claim, judged_by_trials, least_trials, untestable
+from rasplens.compare.claims.classes import InputClass
 from rasplens.compare.claims.edges.agreement import RouteTest, route_table, route_tests
 from rasplens.compare.claims.edges.program_edges import Aggregates
 from rasplens.compare.claims.edges.questions import (
@@ -17,6 +19,7 @@ from rasplens.compare.claims.edges.questions import (
     Route,
 )
 from rasplens.compare.claims.kind import ClaimKind, Evidence
+from rasplens.compare.claims.trials import Trials
 from rasplens.compare.study import Study
 from rasplens.compare.term import Term
 
@@ -73,7 +76,13 @@ def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Itera
             needed = least_trials(AT_LEAST, comparisons)
             why = f"{len(one.changed)} questions that change an answer could be asked, where {needed} are needed"
             claim = untestable(asked.subject, why)
-        yield claim
+        yield replace(claim, again=partial(_again, one))
+
+
+def _again(one: RouteTest, found: InputClass) -> tuple[Trials, Trials]:
+    """Other trials of a route, on a class of inputs."""
+    other = one.again(found.pairs_from(one.changed.inputs))
+    return other.changed, other.kept
 
 
 TERMS = (

@@ -1,11 +1,24 @@
 """Independent trials: of each pair of inputs one answer counts; answers of one pair depend on one another."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Int
 
 from rasplens.compare.pairing.answered import AnsweredInputs
+
+
+class PairsFrom(NamedTuple):
+    """Which inputs may be drawn as the base, and which as the source, of a pair.
+
+    Attributes:
+        base: Of each input, whether it may be a base.
+        source: Whether it may be a source.
+    """
+
+    base: Bool[np.ndarray, " input"]
+    source: Bool[np.ndarray, " input"]
 
 
 @dataclass(frozen=True, eq=False)

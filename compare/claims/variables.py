@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -20,11 +21,13 @@ from rasplens.compare.claims.claim import (
     share,
     untestable,
 )
+from rasplens.compare.claims.classes import InputClass
 from rasplens.compare.claims.interchange.accuracy import Interchange, interchange_table, interchanges
-from rasplens.compare.claims.interchange.pairs import InterchangePairs, draw_pairs
+from rasplens.compare.claims.interchange.pairs import InterchangePairs, draw_pairs, interchange_pairs
+from rasplens.compare.claims.interchange.patching import agreement
 from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
 from rasplens.compare.claims.kind import ClaimKind, Evidence
-from rasplens.compare.claims.trials import one_of_each
+from rasplens.compare.claims.trials import Trials, one_of_each
 from rasplens.compare.evidence.subspaces.representations import (
     Place,
     Representation,
@@ -85,9 +88,23 @@ def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Itera
     by_name = {one.variable: one for one in evidence.of(VARIABLES).interchanged}
     for name in study.variables:
         if name in by_name:
-            yield judged_interchange(by_name[name], study.scored.answered, rng, study.config.comparisons)
+            one = by_name[name]
+            claim = judged_interchange(one, study.scored.answered, rng, study.config.comparisons)
+            yield replace(claim, again=partial(_again, study, one, rng))
         else:
             yield untestable(OneVariable(name), study.why_not_interchangeable(name))
+
+
+def _again(study: Study, one: Interchange, rng: np.random.Generator, found: InputClass) -> list[Trials]:
+    """Other trials of an interchange, on a class of inputs."""
+    pairing, name, seed = study.scored, one.variable, int(rng.integers(2**31))
+    among = found.pairs_from(pairing.answered)
+    pairs = interchange_pairs(pairing, name, study.variables[name], seed, among)
+    if pairs is None:
+        return []
+    right = agreement(study.learned, pairs, one.point, one.site.subspaces).right
+    asked = pairing.answered, pairs.base
+    return [one_of_each(*asked, right, which, rng, pairs.source) for which in (pairs.changes, pairs.stays)]
 
 
 def judged_interchange(

@@ -1,6 +1,6 @@
 """How far a model answers as the program says when its attention edges are patched."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ from rasplens.compare.claims.edges.attention_scores import why_not_patchable
 from rasplens.compare.claims.edges.edge_patching import patched
 from rasplens.compare.claims.edges.program_edges import between_positions
 from rasplens.compare.claims.edges.questions import CountedEdges, OtherEdges, Questions, questions
-from rasplens.compare.claims.trials import Trials, one_of_each
+from rasplens.compare.claims.trials import PairsFrom, Trials, one_of_each
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.model import random_streams
 
@@ -35,6 +35,7 @@ class RouteTest:
         control_changed: What answers to other questions reach: the expected answers, shuffled over pairs.
         control_kept: What stays when the same part of all edges between positions is patched; NaN where that is
             what is asked.
+        again: The same about other pairs, of such inputs.
     """
 
     questions: Questions
@@ -42,6 +43,7 @@ class RouteTest:
     kept: Trials
     control_changed: float
     control_kept: float
+    again: Callable[[PairsFrom], "RouteTest"]
 
 
 def route_tests(pairing: Pairing, seed: int) -> tuple[list[RouteTest], str]:
@@ -81,9 +83,12 @@ def route_table(found: Sequence[RouteTest]) -> pd.DataFrame:
 
 
 def _tested(pairing: Pairing, asked: Questions, rng: np.random.Generator) -> RouteTest:
+    def again(pairs: PairsFrom) -> RouteTest:
+        return _tested(pairing, asked.again(pairs), rng)
+
     if not len(asked):
         nothing = Trials(pairing.answered, np.zeros(0, dtype=bool), asked.base, asked.base)
-        return RouteTest(asked, nothing, nothing, np.nan, np.nan)
+        return RouteTest(asked, nothing, nothing, np.nan, np.nan, again)
     answers, _ = patched(pairing.learned, asked.base, asked.source, asked.edges, asked.part)
     right = answers == asked.expected
     shuffled = asked.expected[rng.permutation(len(asked))] == asked.expected
@@ -99,6 +104,7 @@ def _tested(pairing: Pairing, asked: Questions, rng: np.random.Generator) -> Rou
         kept=one_of_each(pairing.answered, asked.base, right, asked.at_risk, rng, asked.source).of(most),
         control_changed=_mean(shuffled[asked.changes]),
         control_kept=control_kept,
+        again=again,
     )
 
 

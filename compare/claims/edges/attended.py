@@ -7,8 +7,9 @@ looks, though not that this matters: so what such heads gather has to decide ans
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -17,7 +18,7 @@ from jaxtyping import Bool, Float
 from rasplens.compare.claims.edges.compiled_heads import heads_along
 from rasplens.compare.claims.edges.head_interchange import moves_answers
 from rasplens.compare.claims.edges.program_edges import Aggregates, between_positions
-from rasplens.compare.claims.trials import Trials
+from rasplens.compare.claims.trials import PairsFrom, Trials
 from rasplens.compare.evidence.attention.active_heads import SELECTS, ActiveHead, active_heads
 from rasplens.compare.evidence.attention.heads import similarity
 from rasplens.compare.pairing.pairing import Pairing
@@ -52,6 +53,7 @@ class Attended:
         heads: Of the learned model, those that attend most like it; their mean is compared.
         moves: Where the compiled head, taken from another input, changes an answer: whether these heads do so,
             together with all others that attend like it.
+        again: The same of other pairs, of such inputs.
         rows: The query rows on which the compiled head attends to another position.
         alike: On which of them the attention is alike.
         similarity: The mean over them.
@@ -63,6 +65,7 @@ class Attended:
     gathers: tuple[Aggregates, ...]
     heads: tuple[Head, ...]
     moves: Trials
+    again: Callable[[PairsFrom], Trials]
     rows: Bool[np.ndarray, "input query"]
     alike: Bool[np.ndarray, "input query"]
     similarity: float
@@ -93,7 +96,8 @@ def attended(study: Study, seed: int) -> Iterator[Attended]:
             variable=one.variable,
             gathers=along[one.head],
             heads=heads,
-            moves=moves_answers(pairing, one.head, together, rng),
+            moves=(moves := partial(moves_answers, pairing, one.head, together, rng))(),
+            again=moves,
             rows=rows,
             alike=_placed(found, rows),
             similarity=float(found.mean()),

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Int
 
-from rasplens.compare.claims.trials import Trials, one_of_each
+from rasplens.compare.claims.trials import PairsFrom, Trials, one_of_each
 from rasplens.compare.pairing.inputs import balanced
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.subject.interchange import taken
@@ -21,7 +21,13 @@ from rasplens.model.hook_points import act_name
 from rasplens.model.interventions import torch_hooks
 
 
-def moves_answers(pairing: Pairing, compiled: Head, heads: Sequence[Head], rng: np.random.Generator) -> Trials:
+def moves_answers(
+    pairing: Pairing,
+    compiled: Head,
+    heads: Sequence[Head],
+    rng: np.random.Generator,
+    among: PairsFrom | None = None,
+) -> Trials:
     """Where a compiled head changes an answer, whether heads of the learned model do.
 
     Args:
@@ -29,6 +35,7 @@ def moves_answers(pairing: Pairing, compiled: Head, heads: Sequence[Head], rng: 
         compiled: The head of the compiled model.
         heads: Those of the learned one, taken together.
         rng: Draws pairs of inputs, and which answer of a pair counts.
+        among: The inputs that pairs are of; by default all.
 
     Returns:
         A trial for each pair of inputs on which the compiled head changes an answer.
@@ -36,10 +43,15 @@ def moves_answers(pairing: Pairing, compiled: Head, heads: Sequence[Head], rng: 
     config, inputs = pairing.config, np.flatnonzero(pairing.agrees)
     own, none = pairing.reference.answers(), np.zeros((0, len(pairing.task.loss_positions)), dtype=bool)
     bases, moved, changes, sources = [inputs[:0]], [none], [none], [inputs[:0]]
+    bases_of, sources_of = (inputs, inputs) if among is None else (inputs[which[inputs]] for which in among)
     tried = enough = 0
-    while len(inputs) > 1 and tried < config.questions_tried and enough < config.questions:
-        base = inputs[balanced(pairing.balance, inputs, config.questions, rng)]
-        source = rng.choice(inputs, config.questions)
+    while (
+        min(len(inputs) - 1, len(bases_of), len(sources_of)) > 0
+        and tried < config.questions_tried
+        and enough < config.questions
+    ):
+        base = bases_of[balanced(pairing.balance, bases_of, config.questions, rng)]
+        source = rng.choice(sources_of, config.questions)
         expected = interchanged(pairing.reference, [compiled], base, source)
         asked = (expected != own[base]) & (expected >= 0)
         rows = asked.any(axis=1)

@@ -5,8 +5,9 @@ that moves the same information along the same edges.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -22,6 +23,7 @@ from rasplens.compare.claims.edges.program_edges import (
     program_edges,
 )
 from rasplens.compare.claims.posable import Posable, posable
+from rasplens.compare.claims.trials import PairsFrom
 from rasplens.compare.pairing.inputs import balanced
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.subject.studied_model import Head
@@ -115,6 +117,7 @@ class Questions:
         changes: Where they differ from those on the base itself.
         at_risk: Where the base's own answer is not the source's: an answer that stays by what is patched alone.
         drawn: How many pairs were tried to find these.
+        again: The same about other pairs, of such inputs.
     """
 
     subject: Route
@@ -126,6 +129,7 @@ class Questions:
     changes: Bool[np.ndarray, "pair answer"]
     at_risk: Bool[np.ndarray, "pair answer"]
     drawn: int
+    again: "Callable[[PairsFrom], Questions]"
 
     def __len__(self) -> int:
         return len(self.base)
@@ -137,24 +141,24 @@ def questions(pairing: Pairing, seed: int) -> Iterator[Questions]:
     Both inputs of a pair are such that the model answers as the program does: what it does elsewhere is another
     program's.
     """
-    rng = random_streams.rng(seed, "edge patching")
-    inputs, edges = _understood(pairing)
+    rng, ground = random_streams.rng(seed, "edge patching"), _ground(pairing)
     elsewhere = between_positions(pairing.task)
-    posed = posable(pairing)
 
-    def ask(subject: Route, part: EdgePart, draw: Draw) -> Questions:
-        return _asked(pairing, inputs, edges, posed, subject, part, lambda r, e: draw(r, e) & elsewhere, rng)
+    def ask(subject: Route, part: EdgePart, draw: Draw, pairs: PairsFrom | None = None) -> Questions:
+        among = ground if pairs is None else ground.among(pairs)
+        found = _asked(among, part, lambda r, e: draw(r, e) & elsewhere, rng)
+        return Questions(subject, part, *found, again=partial(ask, subject, part, draw))
 
     if not pairing.as_part:
         yield ask(OtherEdges(), "values", lambda _, read: ~read.carrying)
     along, computes = heads_along(pairing), pairing.compiled.heads
-    for aggregates in edges.gathered:
+    for aggregates in ground.edges.gathered:
         heads = [head for head, gathers in along.items() if aggregates in gathers]
         named = [head for head in heads if computes[head] in aggregates]
         yield ask(GatheredEdges(aggregates, tuple(named or heads)), "values", _gathered(aggregates))
     yield ask(Keys(), "keys", _some)
     yield ask(Queries(), "queries", _some_rows)
-    if edges.counted.any():
+    if ground.edges.counted.any():
         # Not other edges: the rest of a row may need somewhere to go, such as a start token.
         yield ask(CountedEdges(), "attention", lambda r, read: read.counted & _some(r, read))
 
@@ -175,11 +179,37 @@ def _some_rows(rng: np.random.Generator, read: ProgramEdges) -> Edges:
     return np.broadcast_to(rows, read.counted.shape)
 
 
-def _understood(pairing: Pairing) -> tuple[Int[np.ndarray, " input"], ProgramEdges]:
-    """The inputs on which model and program agree throughout, by their place, and the program's edges there."""
+@dataclass(frozen=True, eq=False)
+class _Ground:
+    """The inputs on which model and program agree throughout: those that can be asked about.
+
+    Attributes:
+        pairing: The models.
+        inputs: By their place in the pairing.
+        edges: The program's, on them.
+        posed: Which questions the task itself could pose.
+        bases: The bases of pairs, by their place among the inputs.
+        sources: The sources; None for any but the base.
+    """
+
+    pairing: Pairing
+    inputs: Int[np.ndarray, " input"]
+    edges: ProgramEdges
+    posed: Posable
+    bases: Int[np.ndarray, " base"]
+    sources: Int[np.ndarray, " source"] | None = None
+
+    def among(self, pairs: PairsFrom) -> "_Ground":
+        """The ground for pairs of some inputs."""
+        base, source = (np.flatnonzero(which[self.inputs]) for which in pairs)
+        return replace(self, bases=base, sources=source)
+
+
+def _ground(pairing: Pairing) -> _Ground:
     inputs = np.flatnonzero(pairing.agrees)
     read = program_edges(pairing.compiled.program, pairing.task, pairing.ids[inputs])
-    return inputs[read.defined], _rows(read, read.defined)
+    edges = _rows(read, read.defined)
+    return _Ground(pairing, inputs[read.defined], edges, posable(pairing), np.arange(int(read.defined.sum())))
 
 
 def _rows(read: ProgramEdges, rows: np.ndarray) -> ProgramEdges:
@@ -187,28 +217,20 @@ def _rows(read: ProgramEdges, rows: np.ndarray) -> ProgramEdges:
     return ProgramEdges(gathered, read.counted[rows], read.defined[rows])
 
 
-def _asked(
-    pairing: Pairing,
-    inputs: Int[np.ndarray, " input"],
-    edges: ProgramEdges,
-    posed: Posable,
-    subject: Route,
-    part: EdgePart,
-    draw: Draw,
-    rng: np.random.Generator,
-) -> Questions:
-    """Pairs, until enough change an answer and enough keep one, or enough were tried."""
+def _asked(ground: _Ground, part: EdgePart, draw: Draw, rng: np.random.Generator) -> tuple[Any, ...]:
+    """Pairs, until enough change an answer and enough keep one, or enough were tried; see `Questions`."""
+    pairing, inputs, edges, posed = ground.pairing, ground.inputs, ground.edges, ground.posed
     n, n_answers = pairing.config.questions, len(pairing.task.loss_positions)
     answers, ids = pairing.reference.answers()[inputs], pairing.ids[inputs]
     empty = np.zeros((0, n_answers), dtype=int)
     found = [(inputs[:0], inputs[:0], edges.counted[:0], empty, empty > 0, empty > 0)]
     drawn = changing = keeping = 0
-    tried = pairing.config.questions_tried
-    while len(inputs) > 1 and drawn < tried and min(changing, keeping) < n:
+    tried, none_left = pairing.config.questions_tried, min(len(inputs) - 1, len(ground.bases)) < 1
+    while not none_left and drawn < tried and min(changing, keeping) < n:
         if drawn >= NONE_AFTER * n and n in (changing, keeping) and not min(changing, keeping):
             break
-        base = balanced(pairing.balance, inputs, n, rng)
-        source = _sources(ids, base, rng)
+        base = ground.bases[balanced(pairing.balance, inputs[ground.bases], n, rng)]
+        source = _sources(ids, base, ground.sources, rng)
         patch = draw(rng, _rows(edges, base))
         mixtures = posed.mixtures()
         pair = inputs[base], inputs[source]
@@ -220,14 +242,19 @@ def _asked(
         drawn += n
         changing = min(n, changing + int(changes[asked].any(axis=1).sum()))
         keeping = min(n, keeping + int(at_risk[asked].any(axis=1).sum()))
-    base, source, patched_edges, expected, changes, at_risk = map(np.concatenate, zip(*found, strict=True))
-    return Questions(subject, part, base, source, patched_edges, expected, changes, at_risk, drawn)
+    return (*map(np.concatenate, zip(*found, strict=True)), drawn)
 
 
-def _sources(ids: Ids, base: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _sources(
+    ids: Ids, base: np.ndarray, among: Int[np.ndarray, " source"] | None, rng: np.random.Generator
+) -> np.ndarray:
     """An input for each base that is another one; every other is the nearest of several."""
-    several = rng.integers(len(ids) - 1, size=(len(base), NEAREST_OF))
-    several += several >= base[:, None]
+    shape = (len(base), NEAREST_OF)
+    if among is None:
+        several = rng.integers(len(ids) - 1, size=shape)
+        several += several >= base[:, None]
+    else:
+        several = rng.choice(among, shape) if len(among) else np.broadcast_to(base[:, None], shape)
     distance = (ids[several] != ids[base][:, None]).sum(axis=2)
     nearest = np.take_along_axis(several, distance.argmin(axis=1)[:, None], axis=1)[:, 0]
     return np.where(np.arange(len(base)) % 2, several[:, 0], nearest)

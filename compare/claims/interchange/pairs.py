@@ -14,6 +14,7 @@ from jaxtyping import Bool, Int
 
 from rasplens.compare.claims.counterfactuals import Setting, counterfactual, sayable
 from rasplens.compare.claims.posable import posable
+from rasplens.compare.claims.trials import PairsFrom
 from rasplens.compare.pairing.inputs import balanced
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.study import Study
@@ -61,7 +62,7 @@ class InterchangePairs:
 
 
 def interchange_pairs(
-    pairing: Pairing, variable: str, positions: Sequence[int], seed: int
+    pairing: Pairing, variable: str, positions: Sequence[int], seed: int, among: PairsFrom | None = None
 ) -> InterchangePairs | None:
     """Random pairs of a pairing's inputs on which the program's answer depends on a variable.
 
@@ -70,6 +71,7 @@ def interchange_pairs(
         variable: Its name.
         positions: Where it may be taken from the source, see `Study.interchangeable_positions`.
         seed: Of the pairs.
+        among: The inputs that pairs are of; by default all.
 
     Returns:
         The pairs; None if too few can be found.
@@ -77,11 +79,16 @@ def interchange_pairs(
     config, rng = pairing.config, random_streams.rng(seed, "interchange pairs")
     codes, answers, posed = pairing.codes[variable], pairing.reference.answers(), posable(pairing)
     inputs, n = np.flatnonzero(pairing.agrees), config.interchange_pairs
+    bases, sources = (inputs, inputs) if among is None else (inputs[which[inputs]] for which in among)
     written_at = pairing.compiled.variables[variable].written_at
     found: list[tuple[np.ndarray, ...]] = []
     tried = enough = 0
-    while len(inputs) > 1 and len(positions) and tried < config.pairs_tried and enough < n:
-        base, source = inputs[balanced(pairing.balance, inputs, n, rng)], rng.choice(inputs, n)
+    while (
+        min(len(inputs) - 1, len(bases), len(sources), len(positions)) > 0
+        and tried < config.pairs_tried
+        and enough < n
+    ):
+        base, source = bases[balanced(pairing.balance, bases, n, rng)], rng.choice(sources, n)
         intervened = np.zeros((n, codes.shape[1]), dtype=bool)
         intervened[::2, positions] = True
         intervened[np.arange(1, n, 2), rng.choice(positions, len(range(1, n, 2)))] = True

@@ -21,6 +21,13 @@ def trials(right):
     return Trials(inputs_of(IDS), np.asarray(right), np.arange(300), nothing)
 
 
+def anew(share):
+    """Trials that are all of the class, of which a share comes out as claimed."""
+    rows = np.flatnonzero(D_AT_2)
+    base = np.resize(rows, 300)
+    return replace(trials(np.arange(300) < share * 300), base=base)
+
+
 def claim(*rights, of=None):
     parts = [trials(right) for right in rights]
     return judged_by_trials(of or subject("routes"), parts, 0.1, True, "patched", 1)
@@ -46,9 +53,26 @@ def test_a_claim_that_fails_everywhere_is_not_said_to_fail_in_a_class():
 
 def test_a_class_in_which_a_claim_does_worse_but_well_enough_changes_nothing():
     right = ~D_AT_2 | (np.random.default_rng(2).random(300) < 0.8)
-    whole = claim(right)
+    whole = replace(claim(right), again=lambda found: [anew(0.85)])
     (found,) = class_by_class([whole], 1)
     assert (found.status, found.score, found.reason) == (HOLDS, whole.score, whole.reason)
+
+
+def test_a_class_in_which_a_claim_may_fail_leaves_it_open():
+    right = ~D_AT_2 | (np.random.default_rng(2).random(300) < 0.7)
+    whole = replace(claim(right), again=lambda found: [anew(0.74)])
+    assert whole.status == HOLDS
+    (found,) = class_by_class([whole], 1)
+    assert (found.status, found.except_where) == (OPEN, "")
+    assert "position 2 is 'd'" in found.reason
+
+
+def test_a_class_is_judged_by_trials_that_did_not_find_it():
+    whole = replace(claim(~D_AT_2), again=lambda found: [anew(0.4)])
+    (found,) = class_by_class([whole], 1)
+    assert (found.status, found.score, found.n) == (FAILS, 0.4, 300)
+    too_few = replace(claim(~D_AT_2), again=lambda found: [anew(0.4).of(slice(5))])
+    assert class_by_class([too_few], 1)[0].status == whole.status
 
 
 def test_all_other_parts_have_to_hold_as_well():
@@ -76,7 +100,7 @@ def test_what_cannot_fail_is_left_open():
     subject_ = AttendsLike((0, 0), "x", ((0, 1),))
     (found,) = class_by_class([claim(~D_AT_2, of=subject_)], 1)
     assert found.status == OPEN
-    assert found.except_where
+    assert "position 2 is 'd'" in found.reason
 
 
 def test_what_was_not_tested_stays_so():

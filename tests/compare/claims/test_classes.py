@@ -54,11 +54,10 @@ def test_what_a_source_has_tells_as_well():
     assert worst_class(trials(failing(IDS[SOURCE, 1] == 0), source=None)) is None
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_trials_that_fail_by_chance_show_no_class(seed):
-    """A permutation test at 0.5 %: of twenty draws none shows one."""
-    right = np.random.default_rng(seed).random(200) < 0.8
-    assert worst_class(trials(right)) is None
+def test_trials_that_fail_by_chance_hardly_show_a_class():
+    """By a permutation test at 0.5 % for each number of conditions, of which there are three."""
+    draws = [np.random.default_rng(seed).random(200) < 0.8 for seed in range(30)]
+    assert sum(worst_class(trials(right)) is not None for right in draws) <= 2
 
 
 def test_a_few_failures_or_nothing_but_failures_show_no_class():
