@@ -1,4 +1,4 @@
-"""The shape of a learned transformer, but for what the task decides."""
+"""The architecture of a learned transformer, except for the sizes that its task sets."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,13 +10,13 @@ from rasplens.tasks import Task
 
 @dataclass(frozen=True)
 class Architecture:
-    """A transformer, but for what the task decides; see `rasplens.model.Config`.
+    """A transformer without the sizes that its task sets; see `rasplens.model.Config`.
 
     Attributes:
         bias: Whether biases are trained.
 
     Raises:
-        RaspLensError: If a size makes no sense, or there are no such positions, normalization or activation.
+        RaspLensError: If a size is out of range, or the positions, normalization or activation are unknown.
     """
 
     n_layers: int
@@ -35,7 +35,7 @@ class Architecture:
     def __post_init__(self) -> None:
         sizes = dict.fromkeys(("n_layers", "d_mlp"), NOT_NEGATIVE)
         check_intervals(self, **sizes, **dict.fromkeys(("n_heads", "d_model", "d_head"), COUNT))
-        self._config(n_ctx=1, d_vocab=1, d_vocab_out=1)  # which refuses words that there are not
+        self._config(n_ctx=1, d_vocab=1, d_vocab_out=1)  # which refuses unknown words
 
     def __str__(self) -> str:
         parts = [f"{self.n_layers}L{self.n_heads}H", f"d_model={self.d_model}"]

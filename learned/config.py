@@ -7,7 +7,7 @@ from rasplens.learned.intervals import COUNT, NOT_NEGATIVE, check_intervals
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """How `train` and `compress` go about their work; results are published for the defaults.
+    """Settings of `train` and `compress`; published results use the defaults.
 
     `chunk`, `n_monitored`, `most_devices`, `worth_sharing`, `pool` and `most_numbers` change results in their last
     bits or more: which inputs are drawn, when a training stops, in which order numbers are added.
@@ -17,11 +17,11 @@ class TrainConfig:
         map_chunk: Steps of `compress` between two reports.
         n_monitored: Inputs of the fixed sample that early stopping looks at; none of them is held out.
         save_every: Seconds between two states on disk; the last state is always written.
-        most_devices: Cores among which the inputs of a step are shared out at most: they are few, and sharing has
-            its price.
-        worth_sharing: The scores of a layer, or the logits, from which sharing a step out is faster.
-        pool: Inputs that a compression draws from, where there are too many to list.
-        most_numbers: What the layers' outputs on all inputs of the pool may come to: 50 million are 200 MB.
+        most_devices: The most cores that share the inputs of a step: a step has few inputs, and sharing them
+            costs time.
+        worth_sharing: The number of scores of a layer, or of logits, from which sharing a step is faster.
+        pool: Inputs that a compression draws from, if there are too many to list.
+        most_numbers: The most numbers in the layers' outputs on all inputs of the pool: 50 million are 200 MB.
 
     Raises:
         RaspLensError: If a size is below 1, or `save_every` negative.

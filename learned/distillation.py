@@ -1,11 +1,11 @@
-"""Distillation from a compiled model: training a model to do what that one does inside, under interventions too.
+"""Distillation: training a model to match the activations of a compiled one, also under interventions.
 
-Its weights are learned, noisy and spread out, and what it computes is known. Matching activations on inputs is not
-enough for that: keys, values and neurons may differ wherever no input leads. So the residual stream is changed as
-interchange interventions change it, in one state after the other, and the student has to follow the teacher from
-there on (Geiger et al. 2022, "Inducing Causal Structure for Interpretable Neural Networks"). Two variables change
-at a time, because a comparison interchanges two at once as well. What each position has to give is matched too, so
-that nothing passes along edges that are hardly attended to.
+The student's weights are learned, noisy and spread out, yet its computation is known. Matching activations on
+inputs is not enough: keys, values and neurons may differ in states that no input reaches. So interchange
+interventions change the residual stream, one state after the other, and the student has to follow the teacher
+from there on (Geiger et al. 2022, "Inducing Causal Structure for Interpretable Neural Networks"). Two variables
+change at a time, as in a comparison. What each position would contribute is matched too, so that nothing passes
+along edges with little attention.
 """
 
 from collections.abc import Callable
@@ -32,14 +32,14 @@ from rasplens.model.random_streams import rng
 BATCH, RATE, WARMUP = 128, 1e-2, 100
 
 WIDER = 4
-"""How many neurons there are for each of the model's: learned ones are not as exact."""
+"""Neurons of the student for each neuron of the teacher: learned neurons are less exact."""
 
 LEAST_SCALE = 0.03
 """Errors are relative to the variance of what is matched, or to this share of the embedding's if that is more:
 what hardly varies need not be matched to the last digit."""
 
 CHECKED = 20
-"""On as many batches the error is measured in the end."""
+"""The number of batches on which the final error is measured."""
 
 Weights = dict[str, jax.Array]
 Activations = dict[str, jax.Array]
@@ -47,7 +47,7 @@ Activations = dict[str, jax.Array]
 
 @dataclass(frozen=True, eq=False)
 class DistilledModel:
-    """A model that was trained to do what a compiled one does.
+    """A model that was trained to match a compiled one.
 
     Attributes:
         transformer: The model.
@@ -62,10 +62,10 @@ class DistilledModel:
 def distill(
     compiled: CompiledModel, tokens: Int[np.ndarray, "input pos"], seed: int = 0, steps: int = 4_000
 ) -> DistilledModel:
-    """A model of the same shape, but for more neurons, trained to match a compiled one, on interventions too.
+    """Return a model of the same shape with more neurons, trained to match a compiled one under interventions too.
 
     The residual stream is matched in a random rotation of its basis. Attention patterns, what heads would write if
-    they took it from one position alone, the residual stream and the logits count alike.
+    they attended to one position alone, the residual stream and the logits count alike.
 
     Args:
         compiled: The teacher; without layer norm.
@@ -77,7 +77,9 @@ def distill(
         RaspLensError: If there are no steps, or no inputs.
     """
     if not isinstance(steps, int) or steps < 1 or not len(tokens):
-        raise RaspLensError(f"A distillation has a step and an input at least; got {steps} and {len(tokens)}.")
+        raise RaspLensError(
+            f"Distillation needs at least one step and one input; got steps={steps!r} and {len(tokens)} inputs."
+        )
     teacher = disguise(compiled, seed, kinds=("residual",))
     student = _untrained(teacher.transformer, seed)
     errors = jax.jit(partial(_errors, teacher, _observer(student), jnp.asarray(tokens)))
@@ -108,7 +110,7 @@ def _untrained(teacher: Transformer, seed: int) -> Transformer:
 
 
 def _drawn(random: np.random.Generator, n_inputs: int, steps: int) -> tuple[jax.Array, jax.Array]:
-    """For each step the inputs of its batch, and a key for its interventions."""
+    """Return the inputs of each step's batch, and a key for its interventions."""
     rows = random.integers(0, n_inputs, (steps, min(BATCH, n_inputs)))
     return jnp.asarray(rows), jax.random.split(jax.random.key(int(random.integers(2**31))), steps)
 
@@ -121,7 +123,7 @@ def _errors(
     rows: jax.Array,
     key: jax.Array,
 ) -> Activations:
-    """By what is matched, and from which state of the stream on, the relative error on a batch."""
+    """Return the relative errors on a batch, by activation and by the state of the stream that was changed."""
     observe = _observer(teacher.transformer)
     own = {name: jnp.asarray(array) for name, array in teacher.transformer.weights.items()}
     batch = tokens[rows]
@@ -145,7 +147,7 @@ def _errors(
 
 
 def _projectors(teacher: CompiledModel, point: str) -> jax.Array:
-    """On the directions of each variable that a state of the stream holds, and last on all: `[choice, d, d]`."""
+    """Return projectors on each variable that a state of the stream holds, and on everything: `[choice, d, d]`."""
     place = hook_names(teacher.transformer.config).index
     variables = [one for one in teacher.variables.values() if not one.is_view]
     there = [one.projector for one in variables if place(one.written_at) <= place(point)]
@@ -153,7 +155,7 @@ def _projectors(teacher: CompiledModel, point: str) -> jax.Array:
 
 
 def _interchanged(stream: jax.Array, projectors: jax.Array, key: jax.Array) -> jax.Array:
-    """A stream in which half of the positions have one variable, or everything, from another input."""
+    """Return a stream in which half of the positions have one variable, or everything, from another input."""
     choice, where, source = jax.random.split(key, 3)
     n, n_pos, _ = stream.shape
     sources = jax.random.randint(source, (n, n_pos), 0, n)

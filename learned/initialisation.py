@@ -21,11 +21,11 @@ libraries use 0.02, which trains these models differently.
 
 
 BYTES = 16
-"""Of memory for each weight that is trained: itself, its gradient and its two moments, four each."""
+"""Bytes for each trained weight: the weight, its gradient and two moments, four bytes each."""
 
 
 SIZES = "n_layers", "n_heads", "d_model", "d_head", "d_mlp"
-"""Of an architecture, in the message."""
+"""The sizes of an architecture that the message names."""
 
 
 def untrained(architecture: Architecture, task: Task, seed: int) -> Transformer:
@@ -58,15 +58,15 @@ def untrained_like(config: Config, mask: np.ndarray, seed: int) -> Transformer:
 
 
 def _check_memory(config: Config) -> None:
-    """Raises where a model is larger than the machine; nothing has been made of it yet."""
+    """Raises if training a model needs more memory than the machine has; nothing is allocated before."""
     none, one = (_n_weights(replace(config, n_layers=n_layers)) for n_layers in (0, 1))
     n_weights = none + config.n_layers * (one - none)
     needed, there = n_weights * BYTES, machine_memory()
     if needed > there:
         sizes = ", ".join(f"{name}={getattr(config, name):,}" for name in SIZES)
         raise RaspLensError(
-            f"A model with {sizes} has {n_weights:,} weights: to train it takes {needed / 2**30:,.0f} GiB, and "
-            f"this machine has {there / 2**30:,.0f}. Make it smaller."
+            f"A model with {sizes} has {n_weights:,} weights: training it takes {needed / 2**30:,.0f} GiB of "
+            f"memory, and this machine has {there / 2**30:,.0f} GiB. Make the model smaller."
         )
 
 
@@ -75,7 +75,7 @@ def _n_weights(config: Config) -> int:
 
 
 def _start(config: Config, name: str, shape: tuple[int, ...], drawn: np.ndarray) -> np.ndarray:
-    """Return the first value of a weight: drawn, but for those that start at a constant."""
+    """Return the initial value of a weight: drawn at random, or a constant."""
     if name in config.frozen:
         return np.broadcast_to(np.eye(shape[1], shape[2]), shape)
     if name.endswith((".smear", ".b")):

@@ -12,7 +12,7 @@ NOT_NEGATIVE = "[0, inf)"
 POSITIVE = "(0, inf)"
 SHARE = "[0, 1]"
 DECAY = "[0, 1)"
-"""Of a moving average; at 1 it would never move."""
+"""The decay of a moving average; at 1 it would never move."""
 
 _KINDS: Mapping[Any, tuple[type, str]] = {int: (Integral, "a whole number"), float: (Real, "a number")}
 
@@ -22,10 +22,10 @@ def check_intervals(settings: Any, **intervals: str) -> None:
 
     Args:
         settings: The dataclass. Each of its fields that is a number has an interval.
-        intervals: By field, as it is written: a square bracket for an end that belongs to it.
+        intervals: The interval of each field in the usual notation: an end with a square bracket is included.
 
     Raises:
-        RaspLensError: If one is no number of its kind, or outside; with its name, the interval and what was got.
+        RaspLensError: If a value has the wrong kind or is outside its interval.
     """
     types = get_type_hints(type(settings))
     for name in (field.name for field in fields(settings) if types[field.name] in _KINDS):

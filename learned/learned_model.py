@@ -37,7 +37,7 @@ class LearnedModel:
 
     @property
     def prefix(self) -> tuple[int, ...]:
-        """Ids that stand before every input, such as a BOS; none, mostly."""
+        """Ids that stand before every input, such as a BOS; usually there are none."""
         return tuple(self.provenance.get("prefix", ()))
 
     def save(self, path: str | Path) -> None:
@@ -85,8 +85,10 @@ def load_learned(path: str | Path) -> LearnedModel:
     task = provenance.pop("task")
     history, prefix = provenance.get("history", []), provenance.get("prefix", [])
     if not (isinstance(prefix, list) and all(type(i) is int and i >= 0 for i in prefix)):
-        raise StorageError(f"{path} does not say in whole numbers which ids stand before every input.")
+        raise StorageError(
+            f"{path}: its `prefix` must be a list of token ids, whole numbers from 0; got {prefix!r}."
+        )
     texts = isinstance(task, str) and isinstance(provenance["origin"], str)
     if not (texts and isinstance(history, list) and all(isinstance(report, dict) for report in history)):
-        raise StorageError(f"{path} does not say in words which task it learned, and how.")
+        raise StorageError(f"{path}: its `task` and `origin` must be text, and its `history` a list of objects.")
     return LearnedModel(load(path), task, provenance)

@@ -1,7 +1,7 @@
 """The grid of architectures that the compression notebook varies, trained with its hyperparameters.
 
 Source: Farrell et al. 2025, training notebook, section "experiment grid": every specification listed there,
-those that are commented out too; the ones that come to the same architecture only once.
+including those commented out; specifications of the same architecture appear once.
 """
 
 from collections.abc import Callable, Mapping

@@ -30,7 +30,8 @@ def read_recipe(path: str | Path) -> Recipe:
         d_head = 8
 
     Raises:
-        RaspLensError: If there is no such file, it is no TOML, or a field is missing, unknown or of a wrong type.
+        RaspLensError: If there is no such file, it is not valid TOML, or a field is missing, unknown or of the
+            wrong type.
     """
     values, shape = _read(path)
     given = values if shape is None else {**values, "architecture": shape}
@@ -41,24 +42,24 @@ def read_siit_recipe(path: str | Path) -> tuple[SIITRecipe, Architecture | None]
     """The recipe of a file with fields of `SIITRecipe`, and the shape in its table `architecture`, if it has one.
 
     Raises:
-        RaspLensError: As of `read_recipe`; no field has to be there.
+        RaspLensError: As for `read_recipe`, except that every field is optional.
     """
     values, shape = _read(path)
     return SIITRecipe(**_checked(values, SIITRecipe, str(path))), shape
 
 
 def _read(path: str | Path) -> tuple[dict[str, Any], Architecture | None]:
-    """Read a recipe file: its values, and apart from them its table `architecture`, if it has one."""
+    """Return the values of a recipe file, and separately its table `architecture`, if it has one."""
     try:
         values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise RaspLensError(f"The recipe {path} cannot be read: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise RaspLensError(f"{path} is no TOML: {error}.") from None
+        raise RaspLensError(f"{path} is not valid TOML: {error}.") from None
     except ValueError:  # of Python itself, which reads no number of so many digits
-        raise RaspLensError(f"{path} is no recipe: one of its numbers has too many digits.") from None
+        raise RaspLensError(f"{path} is not a recipe: one of its numbers has too many digits.") from None
     except RecursionError:
-        raise RaspLensError(f"{path} is no recipe: its tables or lists are nested too deep.") from None
+        raise RaspLensError(f"{path} is not a recipe: its tables or lists are nested too deeply.") from None
     table = values.pop("architecture", None)
     if table is None:
         return values, None
@@ -68,10 +69,12 @@ def _read(path: str | Path) -> tuple[dict[str, Any], Architecture | None]:
 
 
 def _checked(values: Mapping[str, Any], kind: type[Any], where: str) -> dict[str, Any]:
-    """The values of a dataclass's fields, whole numbers as floats where those are meant."""
+    """Return the checked values of a dataclass's fields; whole numbers become floats in float fields."""
     types, found = get_type_hints(kind), dict(values)
     if unknown := set(found) - set(types):
-        raise RaspLensError(f"{where}: there is no field {sorted(unknown)[0]!r}. There are {', '.join(types)}.")
+        raise RaspLensError(
+            f"{where}: there is no field {sorted(unknown)[0]!r}. The fields are {', '.join(types)}."
+        )
     for field in fields(kind):
         if field.name not in found:
             if field.default is MISSING:
@@ -79,7 +82,7 @@ def _checked(values: Mapping[str, Any], kind: type[Any], where: str) -> dict[str
             continue
         value, wanted = found[field.name], types[field.name]
         if type(value) is int and abs(value) > LARGEST_WHOLE:
-            raise RaspLensError(f"{where}: {field.name!r} is larger than any number that a recipe needs.")
+            raise RaspLensError(f"{where}: {field.name!r} must be at most {LARGEST_WHOLE:,} in size.")
         if wanted is float and type(value) is int:
             found[field.name] = float(value)
         elif type(value) is not wanted:

@@ -33,7 +33,7 @@ class Recipe:
             the task determines one.
 
     Raises:
-        RaspLensError: If a number makes no sense.
+        RaspLensError: If a number is out of range.
     """
 
     architecture: Architecture
@@ -68,7 +68,7 @@ class Recipe:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Recipe":
-        """The recipe that `to_dict` described; fields that a stored one does not know yet have their defaults."""
+        """Return the recipe that `to_dict` described; missing fields have their defaults."""
         return cls(**{**values, "architecture": Architecture(**values["architecture"])})
 
     def objective(self, task: Task) -> Task:
@@ -119,7 +119,7 @@ GENERAL: Mapping[str, Recipe] = {
 
 
 def default_recipes(task: str) -> tuple[str, ...]:
-    """The recipes of a task to be tried one after the other, until one of them learns it."""
+    """Return the recipes to try on a task, one after the other, until one learns it."""
     return ("fast",) if task in RECIPES else tuple(GENERAL)
 
 
@@ -131,5 +131,5 @@ def get_recipe(task: str, name: str) -> Recipe:
     """
     recipes = RECIPES.get(task, GENERAL)
     if name not in recipes:
-        raise RaspLensError(f"Task {task!r} has no recipe {name!r}. It has {', '.join(recipes)}.")
+        raise RaspLensError(f"Task {task!r} has no recipe {name!r}. Its recipes are {', '.join(recipes)}.")
     return recipes[name]

@@ -13,15 +13,15 @@ def pretrained_names() -> list[str]:
 
 
 def load_pretrained(task: str) -> LearnedModel:
-    """The shipped model for a task; its provenance has the command, the seed and the figures of its making.
+    """Return the shipped model for a task; its provenance has the training command, seed and accuracies.
 
     Raises:
         RaspLensError: If none is shipped for the task.
     """
     if task not in pretrained_names():
         raise RaspLensError(
-            f"No trained model is shipped for the task {task!r} (there are {', '.join(pretrained_names())}). "
-            "Train one with `rasplens train`, or bring a checkpoint."
+            f"No trained model is shipped for the task {task!r}; there are models for "
+            f"{', '.join(pretrained_names())}. Train one with `rasplens train`, or import a checkpoint."
         )
     with as_file(files("rasplens.learned") / "pretrained" / f"{task}.safetensors") as path:
         return load_learned(path)

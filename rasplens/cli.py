@@ -19,12 +19,13 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Compile RASP programs to transformers with known circuits, and compare learned models with them.",
-    epilog="Exit codes: 0 done, whatever a verdict says; 1 a fault of RASPLens; 2 something to mend; 130 Ctrl-C.",
+    epilog="Exit codes: 0 done, whatever the verdict; 1 a bug in RASPLens; 2 an error that you can fix; 130 "
+    "Ctrl-C.",
 )
 
 
 class _SaidOnce(typer.core.TyperCommand):
-    """A command whose options are said once, unless they say that they take several values."""
+    """A command that refuses repeated options, except those that take several values."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         parsed: Any = self.make_parser(ctx).parse_args(list(args))
@@ -46,7 +47,7 @@ LARGEST = 2**63 - 1
 """The largest seed: results keep it as a number of 64 bits."""
 
 MOST, MOST_MODELS = 10_000_000, 10_000
-"""Inputs and models that a command takes at most; more would fill the memory before anything is said."""
+"""The most inputs and models that a command takes; more would fill the memory without a message."""
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
@@ -54,7 +55,7 @@ INTERRUPTED = 130
 OUTPUTS = "out", "export"
 """Parameters of commands that name what is written; the others name what is read."""
 
-AFTER = "A training goes on where it was when the same command is run again; anything else starts afresh."
+AFTER = "Run the same command again: training resumes where it stopped, anything else starts over."
 """The message after Ctrl-C."""
 
 
@@ -114,7 +115,7 @@ TaskName = Annotated[
     typer.Argument(
         metavar="TASK",
         help="induction, sort, copy, compression or compression_notebook; a program of the library, such as "
-        "histogram; your own task or program as FILE.py:NAME, which runs FILE.py, or FILE.rasp; or data, "
+        "histogram; your own task or program, FILE.py:NAME (FILE.py is run) or FILE.rasp; or data, "
         "FILE.jsonl or FILE.csv.",
     ),
 ]
@@ -122,7 +123,7 @@ Source = Annotated[
     str,
     typer.Argument(
         metavar="PROGRAM",
-        help="A task, whose program is taken, a program of the library, FILE.py:NAME, which runs FILE.py, or "
+        help="A task, for its program; a program of the library; or your own, FILE.py:NAME (FILE.py is run) or "
         "FILE.rasp.",
     ),
 ]
@@ -134,20 +135,21 @@ Learned = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Your own model: a RASPLens file, a legacy TransformerLens .pt, or a folder of Hugging Face's. By "
-        "default the shipped one.",
+        help="Your own model: a RASPLens file, a legacy TransformerLens .pt, or a Hugging Face folder. By "
+        "default the shipped model.",
     ),
 ]
 Heads = Annotated[
     int | None,
-    typer.Option("--n-heads", min=1, metavar="N", help="Heads per layer, where the model's file does not say."),
+    typer.Option("--n-heads", min=1, metavar="N", help="Heads per layer, if your model's file does not say."),
 ]
 Positions = Annotated[
     PositionsName | None,
-    typer.Option("--positions", help="How your model knows positions, where its file does not say."),
+    typer.Option("--positions", help="How your model encodes positions, if its file does not say."),
 ]
 Activation = Annotated[
-    ActivationName | None, typer.Option("--activation", help="Of your model's neurons; relu by default.")
+    ActivationName | None,
+    typer.Option("--activation", help="The activation of your model's neurons; relu by default."),
 ]
 Normalization = Annotated[
     NormalizationName | None,
@@ -155,12 +157,17 @@ Normalization = Annotated[
 ]
 Scale = Annotated[
     float | None,
-    typer.Option("--attn-scale", min=0, metavar="X", help="Divides the scores; by default the root of d_head."),
+    typer.Option(
+        "--attn-scale",
+        min=0,
+        metavar="X",
+        help="What attention scores are divided by; the square root of d_head by default.",
+    ),
 ]
 Expected = Annotated[
     float | None,
     typer.Option(
-        "--expect", min=0, max=1, metavar="SHARE", help="Stop if your model gives fewer of the answers right."
+        "--expect", min=0, max=1, metavar="SHARE", help="Stop if your model gets fewer of the answers right."
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", metavar=FLAG, help="Print JSON for scripts, and no progress.")]
@@ -173,19 +180,17 @@ NoColor = Annotated[
 ]
 Force = Annotated[
     bool,
-    typer.Option(
-        "--force", metavar=FLAG, help="Replace files that are there already, but for those that are read."
-    ),
+    typer.Option("--force", metavar=FLAG, help="Replace existing files, except those that the command reads."),
 ]
 Verbose = Annotated[
     bool, typer.Option("--verbose", metavar=FLAG, help="Print all evidence, not only the verdict.")
 ]
-Seed = Annotated[int, typer.Option(min=0, max=LARGEST, metavar="N", help="Of everything random.")]
-Config = Annotated[Preset, typer.Option(help="How much a comparison looks at: less time, or more precision.")]
+Seed = Annotated[int, typer.Option(min=0, max=LARGEST, metavar="N", help="The random seed.")]
+Config = Annotated[Preset, typer.Option(help="How thorough a comparison is: faster, or more precise.")]
 Inputs = Annotated[
     int | None,
     typer.Option(
-        min=50, max=MOST, metavar="N", help="How many held-out inputs to compare on, if not the config's."
+        min=50, max=MOST, metavar="N", help="How many held-out inputs to compare on; by default as --config says."
     ),
 ]
 Vocab = Annotated[
@@ -199,14 +204,17 @@ Output = Annotated[
 ]
 Undefined = Annotated[
     PartialName,
-    typer.Option("--partial", help="Inputs on which a program is undefined: forbid them, or refuse to answer."),
+    typer.Option(
+        "--partial",
+        help="If a program is undefined on some inputs: forbid it, or allow it and refuse to answer there.",
+    ),
 ]
 Programs = Annotated[
     list[str] | None,
     typer.Option(
         "--program",
         metavar="NAME",
-        help="One of the task's programs, FILE.py:NAME or FILE.rasp; say it again for alternatives.",
+        help="One of the task's programs, FILE.py:NAME or FILE.rasp; repeat the option for alternatives.",
     ),
 ]
 Causal = Annotated[
@@ -217,7 +225,7 @@ AsPart = Annotated[
     typer.Option(
         "--as-part",
         metavar=FLAG,
-        help="The program describes a part of the model: only answers that it has are asked for.",
+        help="The program describes a part of the model: only the answers that it gives are compared.",
     ),
 ]
 
@@ -293,7 +301,8 @@ def compile_(
         Path | None, typer.Option(metavar="FILE", help="Where to write the weights, as safetensors.")
     ] = None,
     run_on: Annotated[
-        str | None, typer.Option("--input", metavar="TOKENS", help="A sequence to run the model on: a,b,a.")
+        str | None,
+        typer.Option("--input", metavar="TOKENS", help="A sequence to run the model on, such as a,b,a."),
     ] = None,
     force: Force = False,
     json: Json = False,
@@ -317,7 +326,9 @@ def compress(
     source: Source,
     d: Annotated[
         list[int],
-        typer.Option("--d", min=1, metavar="N", help="The width of the residual stream; say it again for more."),
+        typer.Option(
+            "--d", min=1, metavar="N", help="The width of the residual stream; repeat the option for more."
+        ),
     ],
     program: ProgramName = None,
     vocab: Vocab = None,
@@ -328,7 +339,7 @@ def compress(
     plain: Annotated[
         bool,
         typer.Option(
-            "--plain", metavar=FLAG, help="Compile without optimiser: every variable keeps its own directions."
+            "--plain", metavar=FLAG, help="Compile without the optimiser: every variable keeps its own directions."
         ),
     ] = False,
     recipe: Annotated[str, typer.Option(metavar="NAME", help="fast, or paper with its 300,000 steps.")] = "fast",
@@ -347,7 +358,7 @@ def compress(
     quiet: Quiet = False,
     no_color: NoColor = False,
 ) -> None:
-    """Compress a compiled program: its features share d directions. What was interrupted goes on when run again.
+    """Compress a compiled program: its features share d directions. Run it again to resume after an interruption.
 
     Example: rasplens compress frac_prevs --d 6
     """
@@ -378,14 +389,17 @@ def verify(
     partial: Undefined = PartialName.forbid,
     output: Output = None,
     samples: Annotated[
-        int, typer.Option(min=1, max=MOST, metavar="N", help="How many inputs, where there are too many for all.")
+        int,
+        typer.Option(
+            min=1, max=MOST, metavar="N", help="How many inputs to check if there are too many to check all."
+        ),
     ] = 2_000,
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
     no_color: NoColor = False,
 ) -> None:
-    """Check that a compiled program answers as the interpreter does, on every input if they can be listed.
+    """Check that a compiled program answers as the interpreter does, on all inputs if there are few enough.
 
     Example: rasplens verify my_program.py:histogram --vocab a,b,c --max-len 5
     """
@@ -419,7 +433,7 @@ def train(
         typer.Option(
             metavar="NAME",
             help="How to train: one of the recipes listed below, or a TOML file. By default fast; for a task of "
-            "your own then mlp, if attention alone does not learn it. With --siit, a TOML file of SIITRecipe's "
+            "your own, mlp follows if attention alone does not learn it. With --siit, a TOML file of SIITRecipe's "
             "fields.",
         ),
     ] = None,
@@ -435,8 +449,8 @@ def train(
         bool,
         typer.Option(
             "--siit",
-            help="Train heads and MLPs that are named beforehand to compute the variables of the task's program, "
-            "by strict interchange-intervention training.",
+            help="Train chosen heads and MLPs to compute the variables of the task's program, by strict "
+            "interchange-intervention training.",
         ),
     ] = False,
     out: Annotated[
@@ -447,7 +461,7 @@ def train(
     quiet: Quiet = False,
     no_color: NoColor = False,
 ) -> None:
-    """Train a model on a task. What was interrupted goes on where it was when the same is run again.
+    """Train a model on a task. Run the same command again to resume after an interruption.
 
     Example: rasplens train copy --recipe smeared --out copy.safetensors
     """
@@ -506,18 +520,23 @@ def methods(
     kind: Annotated[
         KindName,
         typer.Option(
-            help="The compiled model, in other weights, in fewer directions, or one trained to implement it."
+            help="The compiled model, the same in other weights or fewer directions, or one trained to implement "
+            "it."
         ),
     ] = KindName.compiled,
     model: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A model by train --siit, in place of one that is made.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A model from `rasplens train --siit`, instead of one that --kind makes."
+        ),
     ] = None,
     method: Annotated[
         list[str] | None,
         typer.Option(
             "--method",
             metavar="NAME",
-            help="exact, acdc, eap, ...; for variables probe, das, ...; say it again for more; all by default.",
+            help="exact, acdc, eap, ...; for variables probe, das, ...; repeat the option for more; all by "
+            "default.",
         ),
     ] = None,
     ablation: Annotated[AblationName, typer.Option(help="What an ablated edge carries.")] = AblationName.resample,
@@ -526,7 +545,7 @@ def methods(
         bool, typer.Option("--one-token", metavar=FLAG, help="The other input differs in one token.")
     ] = False,
     signed: Annotated[
-        bool, typer.Option("--signed", metavar=FLAG, help="Rank edges by effects with their sign, not by size.")
+        bool, typer.Option("--signed", metavar=FLAG, help="Rank edges by signed effect, not by its size.")
     ] = False,
     without_embeddings: Annotated[
         bool, typer.Option("--without-embeddings", metavar=FLAG, help="Leave out edges from embeddings.")
@@ -539,11 +558,11 @@ def methods(
         typer.Option("--variables", metavar=FLAG, help="Score methods that look for variables, not for circuits."),
     ] = False,
     scores: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Your own scores: an importances.json as MIB has it.")
+        Path | None, typer.Option(metavar="FILE", help="Your own scores, an importances.json in MIB's format.")
     ] = None,
     export: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the circuit as such a file, and the model beside it."),
+        typer.Option(metavar="FILE", help="Write the circuit in MIB's format, and the model beside it."),
     ] = None,
     seed: Seed = 0,
     force: Force = False,
@@ -551,7 +570,7 @@ def methods(
     quiet: Quiet = False,
     no_color: NoColor = False,
 ) -> None:
-    """Score methods of circuit discovery, or of finding variables, on a model in which these are known.
+    """Score methods that find circuits or variables, on a model in which these are known.
 
     Example: rasplens methods sort --kind disguised --method eap --method acdc
     """
@@ -560,13 +579,13 @@ def methods(
     from rasplens.workflows.methods import Wanted, find_variables_and_show, score_and_show
 
     if model is not None and kind is not KindName.compiled:
-        raise RaspLensError("--model has a model, --kind makes one; omit one of them.")
+        raise RaspLensError("--model gives a model, --kind makes one; omit one of them.")
     wanted = Wanted(source, program, Sizes(vocab, max_len, causal, output=output), kind.value, seed, model)
     if variables:
         is_default = ablation is AblationName.resample and metric is MetricName.kl and points is None
         if scores or export or signed or one_token or without_embeddings or not is_default:
             raise RaspLensError(
-                "--variables looks for no edges; omit --ablation, --metric, --one-token, --signed, "
+                "--variables scores no edges; omit --ablation, --metric, --one-token, --signed, "
                 "--without-embeddings, --points, --scores and --export."
             )
         find_variables_and_show(wanted, method or [], json)
@@ -613,9 +632,10 @@ def reproduce(
 
 @command()
 def inspect(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="A model's file, or a folder of Hugging Face's.")],
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="A model's file, or a Hugging Face folder.")],
     task: Annotated[
-        list[str] | None, typer.Option(metavar="TASK", help="A task of yours to try it on; say it again for more.")
+        list[str] | None,
+        typer.Option(metavar="TASK", help="A task of your own to try it on; repeat the option for more."),
     ] = None,
     n_heads: Heads = None,
     positions: Positions = None,
@@ -625,7 +645,7 @@ def inspect(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Say what a file holds: its architecture, its hook points, and how well it does which task.
+    """Show what a file holds: its architecture, its hook points, and how well it does each task.
 
     Example: rasplens inspect my_model.pt
     """
@@ -638,7 +658,7 @@ def inspect(
 
 @command()
 def tasks(json: Json = False) -> None:
-    """List the tasks, with what they are.
+    """List the tasks, with what each asks.
 
     Example: rasplens tasks
     """
@@ -674,7 +694,7 @@ def compare(
     ctx: typer.Context,
     task: TaskName,
     learned: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="A model to compare; say it again for more.")
+        list[Path] | None, typer.Option(metavar="FILE", help="A model to compare; repeat the option for more.")
     ] = None,
     n_heads: Heads = None,
     positions: Positions = None,
@@ -724,7 +744,7 @@ def _to(ctx: typer.Context, path: Path) -> Any:
 
 
 def _named(*parts: str) -> Path:
-    """The place of an output that is called after a task."""
+    """Return the path of an output that is named after a task."""
     from rasplens.workflows.output_files import file_name
 
     return Path(*map(file_name, parts))
@@ -745,13 +765,13 @@ def _declared(
 
 
 def _check_has_model(is_given: bool, declared: Any, expected: float | None) -> None:
-    """Raises where something is said of a model of the user's, and there is none."""
+    """Raises if options describe the user's model, and none is given."""
     from rasplens.learned.importers.readings import NOTHING_DECLARED
 
     if not is_given and (declared != NOTHING_DECLARED or expected is not None):
         raise RaspLensError(
-            "--n-heads, --positions, --activation, --normalization, --attn-scale and --expect are said of a model "
-            "of yours. Give it by --learned, or omit them."
+            "--n-heads, --positions, --activation, --normalization, --attn-scale and --expect describe a model "
+            "of your own. Give it with --learned, or omit them."
         )
 
 
@@ -763,12 +783,12 @@ def _compare_config(preset: Preset, inputs: int | None) -> Any:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs the command line; what the user can mend is one line on the error stream and exit code 2."""
+    """Runs the command line; an error that the user can fix is one line on stderr and exit code 2."""
     started = time.perf_counter()
     warnings.showwarning = _show_warning
-    # Read when OpenMP is loaded, with PyTorch: its threads sleep where they wait, and leave others the processors.
+    # Read when PyTorch loads OpenMP: waiting threads sleep, and leave the processors to others.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    for stream in (sys.stdout, sys.stderr):  # a character that a terminal does not have is shown by its number
+    for stream in (sys.stdout, sys.stderr):  # a character that the terminal cannot show becomes its escape code
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
@@ -792,7 +812,7 @@ def _show_warning(message: Warning | str, *where: Any, **more: Any) -> None:
 
 
 def _message(error: Any) -> str | None:
-    """One line for an error that the user can do something about; None for a fault of our own."""
+    """Return one line for an error that the user can fix; None for a bug of our own."""
     if hasattr(error, "format_message"):  # a usage error of the command line itself
         return f"{error.format_message().rstrip('.')}. Try --help."
     if isinstance(error, RaspLensError):
@@ -800,5 +820,5 @@ def _message(error: Any) -> str | None:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
     if isinstance(error, MemoryError):
-        return "The memory does not suffice. Shorten the sequences, or reduce the vocabulary or the inputs."
+        return "Out of memory. Shorten the sequences, or reduce the vocabulary or the inputs."
     return None

@@ -1,24 +1,24 @@
-"""The user's mistakes: what every error derives from that says what was wrong and what to do."""
+"""The base class of errors that a user can fix: their messages say what was wrong and what to do."""
 
 import reprlib
 from typing import Any
 
 
 class RaspLensError(ValueError):
-    """Something that the user can mend; the message says what, in one line.
+    """An error that the user can fix; the message says how, in one line.
 
-    The command line prints it alone and ends with exit code 2. Any other exception is a fault of RASPLens, and
-    shows its traceback.
+    The command line prints the message alone and ends with exit code 2. Any other exception is a bug in RASPLens,
+    and shows its traceback.
     """
 
 
 def expect(value: Any, kind: Any, what: str) -> None:
-    """Raises unless an argument is of a kind: arguments in another order, mostly.
+    """Raises unless an argument is of a kind; mostly, arguments were given in another order.
 
     Args:
         value: The argument.
         kind: What it has to be, as `isinstance` takes it.
-        what: What it should be and how one comes by it, a sentence without its point.
+        what: What it must be and how to make one: a sentence without its full stop.
 
     Raises:
         RaspLensError: With the sentence, and what was got instead.

@@ -1,4 +1,4 @@
-"""How far long work is: a progress bar, and what trainings and comparisons tell it."""
+"""A progress bar for long work, and the callbacks of trainings, comparisons and sweeps that drive it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -42,7 +42,7 @@ def progress_bar(description: str) -> Iterator[Advance]:
 
 
 class Rate:
-    """How fast a training goes. Its first steps, which JAX compiles, count for no rate.
+    """The speed of a training. Its first report, which includes JAX's compilation, does not count.
 
     Args:
         steps: How many there are in all.
@@ -53,11 +53,11 @@ class Rate:
         self.first: Any = None
 
     def of(self, now: Any) -> str:
-        """Steps a second, and how long the remaining ones take if it goes on so."""
+        """Return steps per second, and the time that the remaining steps take at that speed."""
         self.first = self.first or now
         done, seconds = now.step - self.first.step, now.seconds - self.first.seconds
         if not done or not seconds:
-            return f"compiled by JAX, and the first steps: {self.first.seconds:.0f} s"
+            return f"JAX compilation and first steps: {self.first.seconds:.0f} s"
         return f"{done / seconds:.0f} steps/s  {seconds / done * (self.steps - now.step):.0f} s left"
 
 

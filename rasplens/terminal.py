@@ -58,7 +58,7 @@ def _is_text(cell: object) -> bool:
 
 
 def _widths(columns: list[tuple[str, ...]], are_text: list[bool]) -> list[int]:
-    """Of each column; texts are narrowed, the widest first, until all fits or no word would."""
+    """Return the width of each column; the widest text is narrowed until all fits, or until words would break."""
     widths = [max(len(line) for cell in column for line in cell.split("\n")) for column in columns]
     least = [max(len(word) for cell in column for word in cell.split() or [""]) for column in columns]
     while _line(widths) > out.width:
@@ -74,7 +74,7 @@ def _line(widths: list[int]) -> int:
 
 
 def figure(value: object) -> str:
-    """A number as it stands in tables."""
+    """Return a value as tables show it."""
     if isinstance(value, float):
         return f"{value:.3f}"
     return f"{value:,}" if isinstance(value, int) else str(value)

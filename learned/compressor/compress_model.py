@@ -25,10 +25,10 @@ from rasplens.learned.compressor.report import Progress
 from rasplens.learned.config import DEFAULTS, TrainConfig
 
 NEARLY = 0.01
-"""Of two ends whose shares of right answers differ by no more, that with less loss is the better one."""
+"""Of two results whose shares of right answers differ by at most this, the one with less loss is better."""
 
 TRAINING_SEED = 1_000_003
-"""Keeps the inputs of the training apart from those that a model is judged on."""
+"""The seed of training inputs; different from the seeds of inputs that models are evaluated on."""
 
 
 def compress(
@@ -131,14 +131,14 @@ def fitting_loss(compiled: CompiledModel, recipe: CompressionRecipe) -> OutputLo
         return recipe.output_loss or CROSS_ENTROPY
     if recipe.output_loss == CROSS_ENTROPY:
         raise RaspLensError(
-            f"{compiled.output!r} is a number: it has no classes for a cross-entropy. Leave output_loss out, or "
-            f'make it "{SQUARED_ERROR}".'
+            f"The output {compiled.output!r} is numerical: it has no classes for a cross-entropy. "
+            f'Omit output_loss, or set it to "{SQUARED_ERROR}".'
         )
     return SQUARED_ERROR
 
 
 def training_pool(compiled: CompiledModel, config: TrainConfig = DEFAULTS) -> Examples:
-    """The inputs from which those of every step are drawn."""
+    """Return the pool from which the inputs of every step are drawn."""
     shape = compiled.transformer.config
     per_input = 2 * shape.n_layers * shape.n_ctx * shape.d_model
     n = max(1_000, min(config.pool, config.most_numbers // max(1, per_input)))
@@ -160,7 +160,7 @@ def better_end(ends: Sequence[CompressedModel], losses: Sequence[float]) -> Comp
 
 
 def check_members(compiled: Any, members: Sequence[tuple[Any, int]]) -> None:
-    """Raises where there is nothing that could be compressed, or no such width.
+    """Raises unless there is a compiled model, and widths that fit it.
 
     Raises:
         TypeError: If it is no compiled model.
@@ -175,4 +175,6 @@ def check_members(compiled: Any, members: Sequence[tuple[Any, int]]) -> None:
                 f"d must be a whole number from 1 to {wide}, the width of the compiled model; got {width!r}."
             )
     if not members or len(set(members)) < len(members):
-        raise RaspLensError("Compression needs at least one width and one seed, each of them once.")
+        raise RaspLensError(
+            f"Compression needs at least one width and one seed, and each only once; got {members} (width, seed)."
+        )

@@ -1,4 +1,4 @@
-"""The result of compressing: a transformer whose residual stream is narrower than its features are many."""
+"""The result of compressing: a transformer with more features than directions in its residual stream."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -73,7 +73,7 @@ class CompressedModel:
         return self.projection @ self.projection.T
 
     def answers(self, sequences: Sequence[Sequence[Value]]) -> list[list[Value]]:
-        """Its answers to sequences of one length; where a class is undefined it gives one all the same.
+        """Return answers to sequences of one length; it also answers where the program is undefined.
 
         Raises:
             RaspLensError: If a sequence does not fit the model, or the lengths differ.
@@ -139,7 +139,7 @@ def load_compressed(path: str | Path) -> CompressedModel:
     """
     found = load_provenance(path)
     if not is_compressed(path):
-        raise StorageError(f"{path} holds a model, but not a compressed program: no map in it.")
+        raise StorageError(f"{path} holds a model, but not a compressed program: it has no compression map.")
     made = load(path)
     with reading(path, "compressed program"):
         config, projection = Config.from_dict(found["config"]), np.array(found["projection"])
@@ -153,7 +153,7 @@ def load_compressed(path: str | Path) -> CompressedModel:
 
 
 def _weights(found: Mapping[str, Any], config: Config, made: Config) -> dict[str, np.ndarray]:
-    """The weights of the compiled model, after a look at how large they would be."""
+    """Return the weights of the compiled model, after checking their shapes."""
     if replace(config, d_model=made.d_model, identity_v=False, identity_o=False) != made:
         raise RaspLensError("its compiled and its compressed model differ in more than their width")
     shapes = {**weight_shapes(config), **bias_shapes(config)}
@@ -170,6 +170,6 @@ def _sparse(array: np.ndarray) -> Mapping[str, Any]:
 
 def _dense(stored: Mapping[str, Any], dtype: np.dtype) -> np.ndarray:
     array = np.zeros(int(np.prod(stored["shape"])), dtype)
-    with np.errstate(over="ignore"):  # what becomes infinite is refused with the weights
+    with np.errstate(over="ignore"):  # infinite weights are refused later, by Transformer
         array[stored["places"]] = stored["values"]
     return array.reshape(stored["shape"])

@@ -1,4 +1,4 @@
-"""The inputs on which a compression is trained and judged: those on which the program has a value."""
+"""The inputs on which a compression is trained and evaluated: those on which the program has a value."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ MOST = 20_000
 """Input spaces of at most this many sequences are listed in full."""
 
 SAMPLED = 2_000
-"""Of a larger one, as many are drawn to be judged on; training draws others."""
+"""The number of inputs drawn from a larger space for evaluation; training draws others."""
 
 PATIENCE = 50
-"""How many times as many are drawn as wanted, at most, where few have a value."""
+"""The most draws, each of as many inputs as wanted, if few inputs have a value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,8 @@ def examples(compiled: CompiledModel, n: int = SAMPLED, seed: int = 0) -> Exampl
             break
     if not rows or (not exhaustive and len(rows) < n):
         raise CompileError(
-            f"{compiled.output!r} has a value on too few of its inputs to compress the model on them."
+            f"{compiled.output!r} has a value on too few inputs to compress the model on: {len(rows)} of "
+            f"{wanted} were found."
         )
     lengths = np.array([len(row) for row in rows[:wanted]])
     tokens = np.zeros((len(lengths), space.max_len), dtype=np.int64)

@@ -15,7 +15,7 @@ CELL = 22
 """Pixels per feature."""
 
 LEAST_LOSS = 1e-6
-"""Losses below are drawn there: the axis is logarithmic."""
+"""Smaller losses are drawn here: the axis is logarithmic."""
 
 LINES = (
     ("token", "answers right", "#1f77b4", "solid"),

@@ -39,7 +39,7 @@ class CompressionRecipe:
         output_loss: `"cross_entropy"` or `"squared_error"`; by default what fits the output's encoding.
 
     Raises:
-        RaspLensError: If a number makes no sense.
+        RaspLensError: If a number is out of range.
     """
 
     steps: int
@@ -75,7 +75,7 @@ class CompressionRecipe:
             raise RaspLensError(f"warmup must be less than steps={self.steps}; got {self.warmup}.")
         if not self.final_learning_rate <= self.learning_rate:
             raise RaspLensError(
-                f"The learning rate must not rise in the end; got {self.learning_rate} to "
+                f"final_learning_rate must be at most learning_rate={self.learning_rate}; got "
                 f"{self.final_learning_rate}."
             )
         if self.starts > 1 and not self.trial <= self.steps:
@@ -84,14 +84,13 @@ class CompressionRecipe:
             raise RaspLensError(f"fitted must be from 0 to starts={self.starts}; got {self.fitted}.")
         if not 1 <= len(self.rates) <= self.starts or not all(is_within(rate, "(0, 1]") for rate in self.rates):
             raise RaspLensError(
-                f"rates must be at most as many as starts={self.starts}, each above 0 and at most 1; "
-                f"got {self.rates}."
+                f"rates must be 1 to starts={self.starts} numbers, each above 0 and at most 1; got {self.rates}."
             )
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "CompressionRecipe":
         """The recipe whose fields were written as JSON values."""
-        return cls(**{**fields, "rates": tuple(fields.get("rates", (1.0,)))})  # older files have none
+        return cls(**{**fields, "rates": tuple(fields.get("rates", (1.0,)))})  # older files have no rates
 
     @property
     def heats(self) -> tuple[tuple[int, ...], ...]:
@@ -122,5 +121,5 @@ def get_recipe(name: str) -> CompressionRecipe:
         RaspLensError: If there is none of that name.
     """
     if name not in RECIPES:
-        raise RaspLensError(f"There is no recipe {name!r} of compression. There are {', '.join(RECIPES)}.")
+        raise RaspLensError(f"There is no compression recipe {name!r}. The recipes are {', '.join(RECIPES)}.")
     return RECIPES[name]

@@ -93,7 +93,8 @@ class AdaptedModel(HookedRootModule):
             if OF_HEADS.search(name) and value.ndim == 3:
                 if value.shape[-1] % self.n_heads:
                     raise RaspLensError(
-                        f"What passes {name} is {value.shape[-1]} wide, which {self.n_heads} heads cannot share."
+                        f"The activation at {name} is {value.shape[-1]} wide, which {self.n_heads} heads cannot "
+                        "divide evenly."
                     )
                 return point(value.unflatten(-1, (self.n_heads, -1))).flatten(-2)
             return point(value)
@@ -191,9 +192,7 @@ def adapt(
     layers = {int(match.group(1)) for name in places if (match := re.match(r"blocks\.(\d+)\.", name))}
     stream = next((values[name] for name in values if "hook_resid" in name), None)
     if stream is None:
-        raise RaspLensError(
-            "No hook point of the residual stream is among them; comparisons need hook_resid_post."
-        )
+        raise RaspLensError("`hooks` names no point of the residual stream; comparisons need hook_resid_post.")
     of_heads = next((values[name] for name in values if name.endswith("hook_z")), None)
     adapted.cfg = AdaptedConfig(
         n_layers=len(layers),
@@ -217,7 +216,7 @@ def _logits(module: torch.nn.Module, tokens: torch.Tensor, d_vocab: int) -> Any:
         raise RaspLensError(f"The model's weights are {half.pop()}; call its float() first.")
     try:
         found = module(tokens)
-    except Exception as error:  # of whatever module: nobody knows which
+    except Exception as error:  # a user's module may raise anything
         first = str(error).strip().split("\n")[0]
         raise RaspLensError(
             f"The model does not run on {tokens.shape[1]} token ids below {d_vocab} (n_ctx, d_vocab): "
@@ -240,14 +239,16 @@ def _places(module: torch.nn.Module, hooks: Mapping[str, str]) -> dict[str, _Pla
         for layer in range(n_layers):
             one = place.replace(LAYER, str(layer))
             if (match := _PLACE.fullmatch(one)) is None:
-                raise RaspLensError(f"{place!r} is no place: a module's path, then :input or a part such as :0/3.")
+                raise RaspLensError(
+                    f"{place!r} is not a place. Write a module's path, then :input or a part such as :0/3."
+                )
             if match["path"] not in known:
                 raise RaspLensError(
                     f"The model has no module {match['path']!r} for {name}. It has {_some(known)}."
                 )
             part, parts = int(match["part"] or 0), int(match["parts"] or 1)
             if not part < parts:
-                raise RaspLensError(f"{place!r}: parts are counted from 0, so there is no {part} of {parts}.")
+                raise RaspLensError(f"{place!r}: parts are counted from 0, so there is no part {part} of {parts}.")
             found[name.replace(LAYER, str(layer))] = _Place(match["path"], match["side"] == "input", part, parts)
     return found
 
@@ -271,7 +272,7 @@ def _activations(adapted: AdaptedModel, tokens: torch.Tensor) -> dict[str, torch
     """Return the activation at each hook point.
 
     Raises:
-        RaspLensError: If nothing does.
+        RaspLensError: If a hook point has none.
     """
     _, cache = adapted.run_with_cache(tokens)
     for name, place in adapted.places.items():

@@ -26,10 +26,10 @@ OF_HEADS = re.compile(r"hook_([qkvz]|result)$")
 BETWEEN_POSITIONS = re.compile(r"hook_(pattern|attn_scores)$")
 
 ALIKE = 0.85
-"""A name that is no known one, but so like one, is a slip."""
+"""Similarity from which an unknown name is taken for a misspelt hook point."""
 
 SCORES_FIT = 0.01
-"""How much of what attention scores are may be left unsaid by queries times keys."""
+"""The most of the variance of attention scores that queries times keys may leave unexplained."""
 
 LOWEST = 1e-6
 """Attention below this says little of its score."""
@@ -43,11 +43,11 @@ def check_names(names: Iterable[str]) -> None:
             continue
         if near := difflib.get_close_matches(plain, HOOK_NAMES, n=1, cutoff=ALIKE):
             meant = near[0].replace("0", "{layer}")
-            raise RaspLensError(f"{name!r} is no hook point that comparisons know. Did you mean {meant!r}?")
+            raise RaspLensError(f"{name!r} is not a hook point that comparisons know. Did you mean {meant!r}?")
 
 
 def check_runs_once(model: HookedRootModule, paths: Mapping[str, str], tokens: torch.Tensor) -> None:
-    """Raises where a place runs never, or several times in one pass.
+    """Raises if a module runs several times in one pass.
 
     Args:
         model: The adapted model.
@@ -64,8 +64,8 @@ def check_runs_once(model: HookedRootModule, paths: Mapping[str, str], tokens: t
     for name, n in runs.items():
         if n > 1:
             raise RaspLensError(
-                f"{name}: {paths[name]} runs {n} times in one pass, as layers with tied weights do. Give each its "
-                "own module (copy.deepcopy)."
+                f"{name}: {paths[name]} runs {n} times in one pass, as layers with tied weights do. Give each "
+                "layer its own module (copy.deepcopy)."
             )
 
 
@@ -73,13 +73,13 @@ def check_logits(logits: Any, tokens: torch.Tensor) -> None:
     """Raises unless a module gives finite logits at every position."""
     if not isinstance(logits, torch.Tensor) or logits.ndim != 3 or logits.shape[:2] != tokens.shape:
         found = tuple(logits.shape) if isinstance(logits, torch.Tensor) else type(logits).__name__
-        raise RaspLensError(f"The model must give logits [batch, pos, d_vocab_out]; it gives {found}.")
+        raise RaspLensError(f"The model must return logits [batch, pos, d_vocab_out]; it returns {found}.")
     if not logits.isfinite().all():
-        raise RaspLensError("The model's logits are not finite: its weights, perhaps, are NaN.")
+        raise RaspLensError("The model's logits are not finite. Check its weights for NaN.")
 
 
 def check_shape(name: str, value: torch.Tensor, tokens: torch.Tensor, n_heads: int) -> None:
-    """Raises where a value has not the shape that its hook point's name promises."""
+    """Raises if an activation does not have the shape that its hook point's name promises."""
     batch, pos = tokens.shape
     wanted: tuple[int, ...] = (batch, pos)
     if BETWEEN_POSITIONS.search(name):
@@ -88,12 +88,12 @@ def check_shape(name: str, value: torch.Tensor, tokens: torch.Tensor, n_heads: i
         wanted = (batch, pos, n_heads)
     if value.shape[: len(wanted)] != wanted:
         raise RaspLensError(
-            f"What passes {name} must have a shape that begins {wanted}; it has {tuple(value.shape)}."
+            f"The activation at {name} must have a shape that starts with {wanted}; it has {tuple(value.shape)}."
         )
     sums = value.sum(dim=-1)
     is_share = torch.isclose(sums, sums.new_ones(()), atol=1e-3) | (sums == 0)
     if name.endswith("hook_pattern") and not is_share.all():
-        raise RaspLensError(f"What passes {name} is no attention pattern: its rows do not add up to 1.")
+        raise RaspLensError(f"The activation at {name} is not an attention pattern: its rows do not sum to 1.")
 
 
 def check_consistent(values: Mapping[str, torch.Tensor], n_heads: int) -> None:
@@ -102,7 +102,9 @@ def check_consistent(values: Mapping[str, torch.Tensor], n_heads: int) -> None:
         match = re.fullmatch(r"blocks\.(\d+)\.hook_resid_pre", name)
         behind = act_name("resid_post", int(match[1]) - 1) if match else ""
         if behind in values and not _are_close(values[behind], before):
-            raise RaspLensError(f"What passes {behind} is not what passes {name}: one of the two is elsewhere.")
+            raise RaspLensError(
+                f"The activations at {behind} and {name} must be equal: one of the two hooks is misplaced."
+            )
     for name, pattern in values.items():
         if name.endswith("hook_pattern"):
             attention = name.removesuffix("hook_pattern")
@@ -120,29 +122,30 @@ def _check_head(attention: str, pattern: torch.Tensor, own: Mapping[str, torch.T
         gathered = torch.einsum("bhqk,bkhd->bqhd", pattern, own["v"])
         if not _are_close(own["z"], gathered):
             raise RaspLensError(
-                f"What passes {attention}hook_z is not what the pattern gathers of {attention}hook_v: one of the "
-                "three is elsewhere, or the parts of queries, keys and values stand in another order."
+                f"The activation at {attention}hook_z must be hook_pattern times {attention}hook_v: one of the "
+                "three hooks is misplaced, or queries, keys and values are stored in another order."
             )
     if "attn_scores" in own and not _are_close(pattern, own["attn_scores"].softmax(dim=-1).nan_to_num(0)):
         raise RaspLensError(
-            f"What passes {attention}hook_pattern is not the softmax of what passes {attention}hook_attn_scores."
+            f"The activation at {attention}hook_pattern must be the softmax of that at "
+            f"{attention}hook_attn_scores."
         )
     if {"q", "k"} <= set(own) and own["q"].shape == own["k"].shape:
         as_named, swapped = (_left_over(pattern, own[one], own[other]) for one, other in ("qk", "kq"))
         if swapped < SCORES_FIT < as_named:
             raise RaspLensError(
-                f"What passes {attention}hook_q are the keys, and what passes {attention}hook_k the queries: "
-                "they are swapped."
+                f"{attention}hook_q and {attention}hook_k are swapped: the first holds the keys, the second the "
+                "queries."
             )
 
 
 def _left_over(pattern: torch.Tensor, query: torch.Tensor, key: torch.Tensor) -> float:
-    """Which part of what scores are, seen through the pattern, is not queries times keys over one scale."""
+    """Return the share of the scores, as the pattern shows them, that scaled queries times keys do not explain."""
     seen = pattern > LOWEST
     n_seen = seen.sum(dim=-1, keepdim=True).clamp_min(1)
     scores = pattern.clamp_min(LOWEST).log()
     products = torch.einsum("bqhd,bkhd->bhqk", query, key)
-    # Of each row, what differs between keys: softmax leaves its mean unsaid.
+    # Differences between the keys of a row: softmax hides the mean.
     scores, products = (
         torch.where(seen, one - torch.where(seen, one, 0).sum(dim=-1, keepdim=True) / n_seen, 0)
         for one in (scores, products)
@@ -164,13 +167,13 @@ def check_live(
     plain: torch.Tensor,
     generator: torch.Generator,
 ) -> None:
-    """Raises if what a hook point gives does not reach the logits, or watching it alone changes them."""
+    """Raises if an edit at a hook point does not change the logits, or only reading it does."""
 
     def edited(value: torch.Tensor, hook: object) -> torch.Tensor:
         size = value[value.isfinite()].abs().max().clamp_min(1.0)
         return value + torch.randn(value.shape, generator=generator) * size
 
     if not torch.equal(model.run_with_hooks(tokens, fwd_hooks=[(name, lambda value, hook: value)]), plain):
-        raise RaspLensError(f"The model's logits change from run to run, or when {name} is watched.")
+        raise RaspLensError(f"The model's logits change from run to run, or when {name} is read.")
     if torch.equal(model.run_with_hooks(tokens, fwd_hooks=[(name, edited)]), plain):
         raise RaspLensError(f"{name} is not live: an edit at {path} does not reach the logits.")

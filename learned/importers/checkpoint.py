@@ -22,13 +22,13 @@ N_TRIED = 500
 """Held-out inputs on which an imported model is tried."""
 
 DOUBTFUL = 0.9
-"""An import that gives a smaller share of the answers right is warned about."""
+"""An import that gets a smaller share of the answers right is warned about."""
 
 TELLING = 0.005
 """Shares of right answers that differ by less do not tell two readings of a state dict apart."""
 
 CHOSEN_BY_HAND = {"positions", "activation"}
-"""Settings that have no commonest value which nearly always holds."""
+"""Settings without a value that nearly always holds."""
 
 
 def import_checkpoint(
@@ -68,7 +68,9 @@ def import_checkpoint(
         RaspLensError: If the model does not fit the task, or what is declared; the message says what differs.
     """
     if isinstance(path, Mapping):
-        raise RaspLensError("import_checkpoint takes a file. Write it first: torch.save(state_dict, 'mine.pt').")
+        raise RaspLensError(
+            "import_checkpoint takes a file, not a state dict. Write one first: torch.save(state_dict, 'mine.pt')."
+        )
     path, task = Path(path), as_task(task)
     check_size(path)
     declared = Declared(n_heads, positions, activation, normalization, attn_scale)
@@ -120,7 +122,7 @@ def _foreign(path: Path, task: Task, declared: Declared, tokens: Mapping[Value, 
     check_fits(possible[0], task, str(path))
     mask = task.mask(possible[0].n_layers)
     if state.mask is not None and state.mask.shape == mask.shape[1:] and (mask & ~state.mask.astype(bool)).any():
-        raise RaspLensError(f"{path} stores a mask that hides positions which the task {task.name!r} lets it see.")
+        raise RaspLensError(f"{path} stores a mask that hides positions which the task {task.name!r} shows.")
     transformers = [Transformer(config, state.weights, mask) for config in possible]
     _warn_of_doubts(transformers, task, path)
     return LearnedModel(transformers[0], task.name, {"origin": f"imported from {path.name}"})
@@ -146,14 +148,16 @@ def _for_tokens(state: StateDict, task: Task, tokens: Mapping[Value, int], what:
             continue
         if max(ids) >= weights[name].shape[axis]:
             size = weights[name].shape[axis]
-            raise RaspLensError(f"{what} has {size} ids in its {name}; got the id {max(ids)}.")
+            raise RaspLensError(
+                f"`tokens` must give ids below {size}, the size of {name} of {what}; got {max(ids)}."
+            )
         weights[name] = weights[name].take(ids, axis)
     return replace(state, weights=weights)
 
 
 def _ids_of(values: Sequence[Value], tokens: Mapping[Value, int], what: str) -> list[int]:
     if missing := [value for value in values if value not in tokens]:
-        raise RaspLensError(f"tokens has no id for {missing[0]!r}, which {what} is asked about.")
+        raise RaspLensError(f"`tokens` has no id for {missing[0]!r}; give the id that {what} has for it.")
     return [tokens[value] for value in values]
 
 
@@ -162,19 +166,20 @@ def _warn_of_doubts(read: list[Transformer], task: Task, path: Path) -> None:
     ids = task.held_out[:N_TRIED]
     right = [_share_right(transformer, task, ids) for transformer in read]
     best = int(np.argmax(right))
-    said = f"{path} gives {right[0]:.3f} of the answers of {task.name!r} right"
+    said = f"{path} gets {right[0]:.3f} of the answers of {task.name!r} right"
     if right[best] > right[0] + TELLING and 1 - right[best] < (1 - right[0]) / 2:
         needed = _in_words(difference(read[0].config, read[best].config))
         doubt = (
-            f"{said} as it was read, and {right[best]:.3f} with {needed}. Shapes do not tell: declare what it has."
+            f"{said} as it was read, and {right[best]:.3f} with {needed}. Its shapes do not tell which it has: "
+            "declare it."
         )
     elif right[0] < DOUBTFUL:
         targets = task.target(ids)
         asked = [column[column >= 0] for column in targets.T]
         commonest = sum(np.bincount(column).max() for column in asked if len(column)) / sum(map(len, asked))
         doubt = (
-            f"{said}; the commonest answers would give {commonest:.3f}. If it learned the task, its tokens or "
-            "layout are others, or its architecture has what shapes do not show."
+            f"{said}; always giving the most common answer would get {commonest:.3f}. If it did learn the task, "
+            "its tokens or layout are not the task's, or its architecture has something that shapes do not show."
         )
     else:
         others = [difference(read[0].config, other.config) for other in read]
@@ -185,7 +190,7 @@ def _warn_of_doubts(read: list[Transformer], task: Task, path: Path) -> None:
         ]
         if not as_good:
             return
-        doubt = f"{said}, and as many with {' or '.join(map(_in_words, as_good))}: declare what it has."
+        doubt = f"{said}, and as many with {' or '.join(map(_in_words, as_good))}: declare which it has."
     warnings.warn(doubt, stacklevel=4)
 
 

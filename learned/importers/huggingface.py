@@ -34,7 +34,7 @@ CONTEXTS = "max_position_embeddings", "max_seq_len", "seq_length"
 """Names of the longest input's length in the configs of transformers."""
 
 MOST_SAID = 200
-"""Letters of a library's reason that are handed on."""
+"""The most letters that a message quotes of a library's reason."""
 
 ADAPTER = "adapter_config.json"
 """The name of the config of an adapter of weights."""
@@ -70,7 +70,7 @@ def load_huggingface(folder: str | Path) -> "TransformerBridge":
             own = [model(ids).logits for ids in probes]
             tokenizer = _tokenizer(folder, model.config.vocab_size)
         if not all(logits.isfinite().all() for logits in own):
-            raise RaspLensError(f"The logits of {folder} are not finite: its weights, perhaps, are NaN.")
+            raise RaspLensError(f"The logits of {folder} are not finite. Check its weights for NaN.")
         with _refused(f"TransformerLens has no bridge for the model of {folder}"):
             bridge = TransformerBridge.boot_transformers(
                 str(folder), hf_model=model, tokenizer=tokenizer, trust_remote_code=False
@@ -97,7 +97,7 @@ def check_parity(what: str, bridged: "Sequence[torch.Tensor]", own: "Sequence[to
     if not difference <= PARITY:
         raise RaspLensError(
             f"The bridge of {what} gives other logits than the model: they differ by {difference:.1e} of their "
-            f"spread; {PARITY} is allowed. TransformerLens ignores something that its config.json says."
+            f"spread; {PARITY} is allowed. TransformerLens ignores a setting in its config.json."
         )
 
 
@@ -120,7 +120,7 @@ def _checked_config(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
         raise RaspLensError(f"There is no folder {folder}.")
     if not is_huggingface(folder):
-        raise RaspLensError(f"{folder} has no config.json: it is no folder of Hugging Face's.")
+        raise RaspLensError(f"{folder} has no config.json: it is not a Hugging Face folder.")
     config = _json_object(folder / "config.json")
     if "model_type" not in config:
         raise RaspLensError(f"{folder / 'config.json'} does not say its model_type.")
@@ -132,8 +132,8 @@ def _checked_config(folder: Path) -> dict[str, Any]:
         path = folder / name
         if path.is_file() and "auto_map" in _json_object(path):
             raise RaspLensError(
-                f"{path} names code of its own (auto_map). RASPLens runs no code of a folder. If a class of "
-                "transformers computes the same, take auto_map out."
+                f"{path} names custom code (auto_map). RASPLens never runs code from a folder. If a class of "
+                "transformers computes the same, remove auto_map."
             )
     return config
 
@@ -143,9 +143,9 @@ def _json_object(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):
-        raise RaspLensError(f"{path} holds no JSON, or JSON that is too deep.") from None
+        raise RaspLensError(f"{path} is not valid JSON, or is nested too deeply.") from None
     if not isinstance(found, dict):
-        raise RaspLensError(f"{path} holds no JSON object.")
+        raise RaspLensError(f"{path} must hold a JSON object; got {type(found).__name__}.")
     return found
 
 
@@ -166,12 +166,12 @@ def _tokenizer(folder: Path, n_tokens: int) -> Any:
 
 @contextmanager
 def _refused(what: str) -> Iterator[None]:
-    """Makes one line of whatever a library raises."""
+    """Turns any exception of a library into a RaspLensError of one line."""
     try:
         yield
     except RaspLensError as error:
         raise RaspLensError(f"{what}: {error}") from None
-    except Exception as error:  # of whatever library: which ones there are nobody says
+    except Exception as error:  # libraries document no list of their exceptions
         reason = " ".join(str(error).split())[:MOST_SAID]
         raise RaspLensError(f"{what} ({type(error).__name__}{': ' if reason else ''}{reason}).") from error
 

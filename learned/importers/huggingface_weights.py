@@ -11,8 +11,8 @@ from rasplens.errors import RaspLensError
 from rasplens.model.storage import check_size
 
 MOST_MISSING = 2
-"""A config that describes more than so many times the numbers in the files is refused before room is made for
-them. What is missing of smaller ones is said by name."""
+"""A config that describes more than so many times the numbers in the files is refused before memory is allocated.
+Of smaller ones, the missing tensors are named."""
 
 LAYERS = "num_hidden_layers", "n_layer", "n_layers", "num_layers"
 """Names of the number of layers in the configs of transformers."""
@@ -89,14 +89,14 @@ def _check_complete(report: Mapping[str, Any]) -> None:
     ]
     wrong = {
         "lack": report["missing_keys"],
-        "have a surplus of": report["unexpected_keys"],
-        "have in another shape": shapes,
-        "give errors on": report["error_msgs"],
+        "have the extra tensors": report["unexpected_keys"],
+        "have the wrong shape for": shapes,
+        "fail on": report["error_msgs"],
     }
     said = [f"{verb} {_named(names)}" for verb, names in wrong.items() if names]
     if said:
         raise RaspLensError(
-            f"its files and its config.json do not describe one model: its files {'; they '.join(said)}. Correct "
+            f"its files and its config.json describe different models: its files {'; they '.join(said)}. Correct "
             "config.json, or save the model again."
         )
 

@@ -39,7 +39,9 @@ class Declared:
 
     def __post_init__(self) -> None:
         if self.attn_scale is not None and not 0 < self.attn_scale < math.inf:
-            raise RaspLensError(f"attn_scale is what scores are divided by: above 0; got {self.attn_scale}.")
+            raise RaspLensError(
+                f"attn_scale, which scores are divided by, must be above 0; got {self.attn_scale}."
+            )
 
 
 NOTHING_DECLARED = Declared()
@@ -78,7 +80,7 @@ def readings(state: StateDict, declared: Declared, n_ctx: int | None, what: str)
     known = set(weight_shapes(found[0])) | set(bias_shapes(found[0]))
     if unknown := sorted(set(state.weights) - known):
         raise RaspLensError(
-            f"{what} has parts that RASPLens has no model for: {', '.join(unknown[:4])}"
+            f"{what} has parts that RASPLens does not support: {', '.join(unknown[:4])}"
             f"{', …' if len(unknown) > 4 else ''}."
         )
     return found
@@ -120,7 +122,7 @@ def _choice(name: str, possible: list[str], declared: Declared, what: str) -> li
     if wanted not in possible:
         names = [STANDARD if one == "learned" else one for one in possible]
         raise RaspLensError(
-            f"{what} cannot have {name} {getattr(declared, name)!r}: by its weights {' or '.join(names)}."
+            f"{what} cannot have {name} {getattr(declared, name)!r}: its weights allow only {' or '.join(names)}."
         )
     return [wanted]
 
@@ -133,7 +135,7 @@ def _by_shapes(state: StateDict, n_ctx: int | None, what: str) -> Config:
         n_heads, _, d_head = shapes["blocks.0.attn.W_Q"]
         d_vocab_out = shapes["unembed.W_U"][1]
     except (KeyError, ValueError) as error:
-        raise RaspLensError(f"{what} is no state dict of a HookedTransformer: {error} is missing.") from None
+        raise RaspLensError(f"{what} is not a state dict of a HookedTransformer: {error} is missing.") from None
     longest = state.n_ctx or n_ctx
     if longest is None:
         raise RaspLensError(f"{what} does not say how many positions it has. Give the task that it learned.")

@@ -64,11 +64,11 @@ def read_state_dict(path: Path) -> Weights:
         reason = f" ({said})" if " " in said else ""  # torch may say no more than a byte that it did not expect
         raise StorageError(
             f"{path} is neither a RASPLens model nor a state dict that torch can load safely{reason}. Give a "
-            ".safetensors of ours, a state dict that torch.save wrote, or a Hugging Face folder."
+            "RASPLens .safetensors, a state dict that torch.save wrote, or a Hugging Face folder."
         ) from None
     if not zipfile.is_zipfile(path):
         warnings.warn(
-            f"{path} has torch's format before 1.6, without checksums: damage to it cannot be noticed.",
+            f"{path} has torch's format before 1.6, which has no checksums: damage to it cannot be detected.",
             stacklevel=2,
         )
     return _without_prefixes(path, _state_dict(path, content))
@@ -144,10 +144,12 @@ def _array(path: Path, name: str, tensor: Any) -> np.ndarray:
     import torch
 
     if tensor.is_meta or tensor.is_quantized or tensor.is_complex():
-        kind = "no numbers" if tensor.is_meta else f"numbers of the kind {tensor.dtype}"
+        kind = "no numbers" if tensor.is_meta else f"numbers of dtype {tensor.dtype}"
         raise StorageError(f"{path} cannot be read: its {name} holds {kind}. Save its float() on the CPU.")
     if tensor.numel() > path.stat().st_size:
-        raise StorageError(f"{path} cannot be read: its {name} claims {tensor.numel():,} numbers.")
+        raise StorageError(
+            f"{path} cannot be read: its {name} claims {tensor.numel():,} numbers, more than the file has bytes."
+        )
     dense = (tensor.to_dense() if tensor.layout != torch.strided else tensor).detach()
     return dense.to(torch.float32).numpy() if dense.dtype in (torch.bfloat16, torch.float16) else dense.numpy()
 
@@ -210,7 +212,7 @@ def _with_halves_paired(weights: Weights, sines: np.ndarray, what: str) -> Weigh
     if np.allclose(sines, np.concatenate([expected, expected], axis=1), atol=1e-3):
         return weights
     if not np.allclose(sines, np.repeat(expected, 2, axis=1), atol=1e-3):
-        raise RaspLensError(f"{what} has rotary positions of other wavelengths than powers of {ROTARY_BASE:,}.")
+        raise RaspLensError(f"{what} has rotary positions whose wavelengths are not powers of {ROTARY_BASE:,}.")
 
     def in_order(array: np.ndarray) -> np.ndarray:
         return np.concatenate([array[..., 0:width:2], array[..., 1:width:2], array[..., width:]], axis=-1)

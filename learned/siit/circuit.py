@@ -128,7 +128,7 @@ def check_has_nodes(architecture: Architecture, circuit: Circuit) -> None:
         variables = " and ".join(map(repr, circuit[missing[0]].variables))
         raise RaspLensError(
             f"The architecture ({architecture}) has no {missing[0]}, which is to compute {variables}. Give it "
-            "more layers, heads or neurons, or leave the choice to `ordinary_architecture`."
+            "more layers, heads or neurons, or use `ordinary_architecture`."
         )
 
 
@@ -141,23 +141,27 @@ def check_has_parts(compiled: CompiledModel, circuit: Circuit) -> None:
     has, should = (sorted(map(str, one.values())) for one in (circuit, circuit_of(compiled)))
     if has != should:
         raise RaspLensError(
-            f"The circuit stands for {', '.join(has) or 'nothing'}. It has to stand for {', '.join(should)}, each "
-            "once, as in `circuit_of`."
+            f"The circuit has nodes for {', '.join(has) or 'nothing'}. It needs one node for each of "
+            f"{', '.join(should)}, as in `circuit_of`."
         )
     if wrong := [node for node, part in circuit.items() if node.is_head != bool(part.heads)]:
         there, kind = wrong[0], "a head" if circuit[wrong[0]].heads else "an MLP"
-        raise RaspLensError(f"{there} cannot stand for {circuit[there]}, which needs {kind}.")
+        raise RaspLensError(f"{there} cannot compute {circuit[there]}, which needs {kind}.")
 
 
 def check_trainable(compiled: CompiledModel, task: Task) -> None:
-    """Raises where interchange-intervention training makes no sense.
+    """Raises if interchange-intervention training cannot work.
 
     Raises:
         RaspLensError: If the program computes nothing in a head or an MLP, answers are no single labels, or the
             compiled model is not of one of the task's programs.
     """
     if task.readout != "label":
-        raise RaspLensError(f"SIIT trains on answers that are single labels; those of {task.name!r} are not.")
+        raise RaspLensError(
+            f"SIIT needs a task whose answers are single labels; the readout of {task.name!r} is {task.readout!r}."
+        )
     if not circuit_of(compiled):
-        raise RaspLensError(f"{compiled.output!r} computes nothing in a head or an MLP: there is no circuit.")
+        raise RaspLensError(
+            f"{compiled.output!r} computes nothing in a head or an MLP: it has no circuit to train."
+        )
     check_compiled_for(compiled, task)

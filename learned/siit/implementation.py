@@ -113,15 +113,19 @@ def train_to_implement(
         StorageError: If the state cannot be written, is damaged, or is that of another training.
     """
     task, recipe = as_task(task), SIITRecipe() if recipe is None else recipe
-    expect(recipe, SIITRecipe, "A recipe is a SIITRecipe(...), or `read_siit_recipe` of a file")
+    expect(recipe, SIITRecipe, "`recipe` must be a SIITRecipe(...), such as `read_siit_recipe` reads from a file")
     compiled = compile_for(task, program)
     check_trainable(compiled, task)
     architecture = ordinary_architecture(compiled) if architecture is None else architecture
-    expect(architecture, Architecture, "An architecture is an Architecture(...), such as `ordinary_architecture`")
+    expect(
+        architecture,
+        Architecture,
+        "`architecture` must be an Architecture(...), such as `ordinary_architecture` gives",
+    )
     chosen = circuit_of(compiled) if circuit is None else circuit
     for node, part in chosen.items():
-        expect(node, Node, "A circuit maps nodes to parts, as `circuit_of` does: Node(layer, head)")
-        expect(part, CompiledPart, "A circuit maps nodes to parts, those of `circuit_of`")
+        expect(node, Node, "The keys of `circuit` must be nodes, such as Node(layer, head)")
+        expect(part, CompiledPart, "The values of `circuit` must be parts that `circuit_of` gives")
     check_has_nodes(architecture, chosen)
     if circuit is not None:
         check_has_parts(compiled, chosen)
@@ -168,13 +172,14 @@ def load_implementation(path: str | Path, program: CompiledModel | SOp | str, ta
     offset = compiled.offset
     if (config.n_ctx, config.d_vocab) != (task.n_ctx + offset, len(task.vocab) + offset):
         raise RaspLensError(
-            f"{path} is for inputs of {config.n_ctx - offset} out of {config.d_vocab - offset} tokens; those of "
-            f"{task.name!r} are {task.n_ctx} out of {len(task.vocab)}. Give the vocabulary and length that it has."
+            f"{path} takes {config.n_ctx - offset} positions over {config.d_vocab - offset} tokens; "
+            f"{task.name!r} has {task.n_ctx} positions over {len(task.vocab)} tokens. Give the vocabulary and "
+            "length that the model has."
         )
     if stored.provenance.get("task_digest", task.digest) != task.digest:
         raise RaspLensError(
             f"{path} was trained on other tokens, inputs or answers than those of {task.name!r}. Give the "
-            "vocabulary, in its order, and the program that it has."
+            "vocabulary that it was trained on, in the same order, and its program."
         )
     accuracy = implementation_accuracy(compiled, stored.transformer, circuit, task, stored.provenance["seed"])
     return SIITModel(stored.transformer, compiled, circuit, task, accuracy, stored.provenance)

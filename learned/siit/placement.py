@@ -1,4 +1,4 @@
-"""Whether each part of a program stands behind those that it reads."""
+"""Whether each part of a program comes after those that it reads."""
 
 from rasplens.compile import CompiledModel
 from rasplens.errors import RaspLensError
@@ -6,7 +6,7 @@ from rasplens.learned.siit.circuit import Circuit, CompiledPart, Node
 
 
 def reads(compiled: CompiledModel, parts: tuple[CompiledPart, ...]) -> frozenset[tuple[int, int]]:
-    """Which part, the second of each two, reads which other one."""
+    """Return pairs of parts by number: the second part reads the first."""
     graph = compiled.circuit()
     of = {name: part for part, names in enumerate(map(_names, parts)) for name in names}
     ends = ((of.get(sender), of.get(receiver)) for sender, receiver in graph.edges)
@@ -14,14 +14,14 @@ def reads(compiled: CompiledModel, parts: tuple[CompiledPart, ...]) -> frozenset
 
 
 def _names(part: CompiledPart) -> list[str]:
-    """As the ground-truth circuit calls its heads, or the neurons of its variables."""
+    """Return the names of a part's heads, or of its variables' neurons, in the ground-truth circuit."""
     if part.heads:
         return [str(Node(part.layer, head)) for head in part.heads]
     return [f"L{part.layer} {name}" for name in part.variables]
 
 
 def check_order(compiled: CompiledModel, circuit: Circuit) -> None:
-    """Raises where a part stands no further back than one that it reads.
+    """Raises if a part does not come after one that it reads.
 
     Raises:
         RaspLensError: With the two.
@@ -30,8 +30,8 @@ def check_order(compiled: CompiledModel, circuit: Circuit) -> None:
     for first, second in sorted(reads(compiled, parts)):
         if stage(nodes[second]) <= stage(nodes[first]):
             raise RaspLensError(
-                f"{nodes[second]} cannot stand for {parts[second]}: it reads {parts[first]}, and {nodes[first]}, "
-                "which stands for that, is not before it."
+                f"{nodes[second]} cannot compute {parts[second]}: that reads {parts[first]}, which {nodes[first]} "
+                f"computes, and {nodes[first]} does not come before {nodes[second]}."
             )
 
 

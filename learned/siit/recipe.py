@@ -41,7 +41,7 @@ class SIITRecipe:
         pool: Different inputs that are trained on, at most.
 
     Raises:
-        RaspLensError: If a field makes no sense.
+        RaspLensError: If a field is out of range.
     """
 
     steps: int = 1_000
@@ -83,7 +83,7 @@ def ordinary_architecture(compiled: CompiledModel, d_model: int = 64, normalizat
     """A transformer of ordinary shape that has a node for each of a program's variables.
 
     It has the compiled model's layers, at least two, and as many heads a layer, at least four; GELU neurons, four
-    for every direction of the stream; and a width that the program has no say in.
+    for every direction of the stream; and a width that does not depend on the program.
     """
     config = compiled.transformer.config
     n_heads = max(LEAST_HEADS, config.n_heads)

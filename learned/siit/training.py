@@ -61,7 +61,7 @@ def untrained_behind_bos(
 ) -> Transformer:
     """An untrained model that reads inputs as the compiled one does: behind a BOS, the last token, if it has one.
 
-    Without, a head that is to say how many tokens it selects has nothing to weigh them against.
+    Without a BOS, a head that counts the tokens it selects has nothing to weigh them against.
     """
     if not compiled.has_bos:
         return untrained(architecture, task, seed)
@@ -189,7 +189,7 @@ def check_is_finite(losses: Mapping[str, float], step: int, recipe: SIITRecipe) 
 
 
 def adamw(recipe: SIITRecipe) -> optax.GradientTransformation:
-    """The optimiser, but for its rate."""
+    """Return the optimiser without its learning rate."""
     return optax.chain(
         optax.clip_by_global_norm(recipe.clip),
         optax.scale_by_adam(b2=recipe.b2),

@@ -43,7 +43,7 @@ def stepwise(
     """Return the step down a loss, for `jax.lax.scan` over batches.
 
     Args:
-        loss: From weights and a batch, what is minimised and what is told of it.
+        loss: From weights and a batch to the loss, and what to report of it.
         optimiser: With its rate.
         averaged: Of value and gradient together, their mean over devices.
     """

@@ -45,7 +45,7 @@ def save_run(path: Path, arrays: Any, run: Mapping[str, Any], progress: Mapping[
     try:
         write_atomically(path, safetensors.numpy.save(tensors, metadata={_HEADER_KEY: content}))
     except StorageError as error:
-        unharmed = " The state before it is unharmed: run the same again, and it goes on from there."
+        unharmed = " The last saved state is intact: run the same training again to resume from it."
         raise StorageError(f"{error}{unharmed if path.exists() else ''}") from None
 
 
@@ -65,7 +65,7 @@ def load_run(path: Path, first: Any, run: Mapping[str, Any]) -> tuple[Any, dict[
         _check_same(path, header["run"], json.loads(json.dumps(run)))
         expected, structure = jax.tree.flatten(first)
         if [leaf.shape for leaf in leaves] != [leaf.shape for leaf in expected]:
-            raise StorageError(f"{path} is damaged: its arrays have other shapes. {_AFRESH}")
+            raise StorageError(f"{path} is damaged: its arrays have the wrong shapes. {_AFRESH}")
         return jax.tree.unflatten(structure, leaves), dict(header["progress"])
 
 
@@ -81,7 +81,7 @@ def append_history(state_path: Path, reports: Sequence[Any], anew: bool = False)
 
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Keeps others from a state, as long as this process lives, and tidies up behind one that was killed.
+    """Locks a state against other processes, and removes what a killed process left behind.
 
     Raises:
         StorageError: If another process has it, or nothing can be written there.
@@ -93,10 +93,10 @@ def alone(path: Path) -> Iterator[None]:
         lock.acquire(timeout=0)
     except Timeout:
         raise StorageError(
-            f"{path} belongs to a training that is running. Wait for it, or give this one another place."
+            f"{path} is in use by a training that is still running. Wait for it, or give this one another path."
         ) from None
     except OSError as error:
-        raise StorageError(f"Cannot write {path}: {error.strerror}. Name another place.") from None
+        raise StorageError(f"Cannot write {path}: {error.strerror}. Choose another path.") from None
     try:
         remove_orphans(path)
         yield
@@ -109,14 +109,16 @@ def _read(path: Path) -> tuple[dict[str, Any], list[np.ndarray]]:
     metadata, tensors = read_safetensors(path)
     header = json.loads(metadata[_HEADER_KEY])
     if header["checksum"] != checksum(header, tensors):
-        raise StorageError(f"{path} was changed after it was written, or is of an older version. {_AFRESH}")
+        raise StorageError(f"{path} was changed after it was written, or comes from an older version. {_AFRESH}")
     return header, list(tensors.values())
 
 
 def _check_same(path: Path, stored: Mapping[str, Any], run: Mapping[str, Any]) -> None:
     if differing := list(_differences(stored, run)):
         what = "; ".join(f"{name} was {before}, now {now}" for name, before, now in differing)
-        raise StorageError(f"{path} is the state of another training: {what}. Go on with that one, or delete it.")
+        raise StorageError(
+            f"{path} is the state of another training: {what}. Resume that training, or delete the file."
+        )
 
 
 def _differences(stored: Mapping[str, Any], run: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:

@@ -125,17 +125,17 @@ def build_optimiser(recipe: Recipe) -> optax.GradientTransformation:
 
 
 def use_all_cores(config: TrainConfig = DEFAULTS) -> None:
-    """Lets training share the inputs of a step out among cores: up to twice the speed on two of them.
+    """Lets cores share the inputs of a training step: up to twice the speed on two cores.
 
-    Call it before anything runs in JAX, as the command line does; where JAX runs already, it stays as it is.
-    A training that goes on from a state on disk needs as many devices as it began with.
+    Call it before anything runs in JAX, as the command line does; later it changes nothing. A training that
+    resumes from a state on disk needs as many devices as it began with.
     """
     with contextlib.suppress(RuntimeError):
         jax.config.update("jax_num_cpu_devices", min(config.most_devices, os.cpu_count() or 1))
 
 
 def usable_devices(task: Task, recipe: Recipe, config: TrainConfig = DEFAULTS) -> int:
-    """Among how many of JAX's devices the inputs of a step are shared out: evenly, and where it is worth it."""
+    """Return how many of JAX's devices share the inputs of a step: evenly, and only if that is faster."""
     shape = recipe.architecture.config(task)
     read = recipe.objective(task).loss_positions
     plans = plan_layers(task.mask(shape.n_layers), read, shape.smeared_keys)
@@ -148,7 +148,7 @@ def usable_devices(task: Task, recipe: Recipe, config: TrainConfig = DEFAULTS) -
 
 
 def _shared_out(run: Callable[..., Any], n_devices: int) -> Callable[..., Any]:
-    """The program with its inputs shared out among devices; everything else is the same on each of them."""
+    """Return the program with its inputs split among devices, and everything else on each of them."""
     if n_devices == 1:
         return run
     mesh = Mesh(np.array(jax.devices()[:n_devices]), ("inputs",))

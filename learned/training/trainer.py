@@ -86,7 +86,7 @@ def train_many(
     name, recipe = (recipe, get_recipe(task.name, recipe)) if isinstance(recipe, str) else (None, recipe)
     members = tuple(seeds)
     if not members or len(set(members)) < len(members):
-        raise RaspLensError(f"Training needs one seed or several different ones; got {members}.")
+        raise RaspLensError(f"Training needs at least one seed, and each seed only once; got {members}.")
     job = _Training(task, recipe, members, config)
     end = loop.run(job, progress, state_path, config.save_every)
     return [

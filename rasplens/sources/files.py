@@ -44,11 +44,11 @@ def file_source(source: str) -> FileSource | None:
     """
     file, colon, name = source.rpartition(":")
     if not colon and source.endswith(".py"):
-        raise RaspLensError(f"Say which program or task of {source}: {source}:NAME.")
+        raise RaspLensError(f"Name a program or task in {source}: {source}:NAME.")
     if not colon and not source.endswith(".rasp"):
         return None
     if colon and not (file and name):
-        raise RaspLensError(f"{source!r} names no program or task. Say FILE.py:NAME or FILE.rasp:NAME.")
+        raise RaspLensError(f"{source!r} names no program or task. Write FILE.py:NAME or FILE.rasp:NAME.")
     found = FileSource(Path(file), name) if colon else FileSource(Path(source), None)
     if not found.path.is_file():
         raise RaspLensError(f"There is no file {found.path}.")
@@ -63,7 +63,7 @@ def program_in(source: FileSource, output: str | None = None) -> SOp:
     """
     found = found_in(source, output)
     if not isinstance(found, SOp):
-        raise RaspLensError(f"{source} is a task, where a program is needed.")
+        raise RaspLensError(f"{source} is a task; a program is needed here.")
     return found
 
 
@@ -93,7 +93,7 @@ def found_in(source: FileSource, output: str | None = None) -> SOp | Task:
 def _run(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
-        raise RaspLensError(f"{path} is no Python file.")
+        raise RaspLensError(f"{path} is not a Python file.")
     module = importlib.util.module_from_spec(spec)
     _call(path, spec.loader.exec_module, module)
     return module

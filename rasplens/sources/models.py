@@ -62,7 +62,7 @@ class Studied:
 
 
 def check_names(task: str, programs: Sequence[str], models: Sequence[Path]) -> None:
-    """Looks for what is named, before anything is imported that takes long.
+    """Checks that tasks, programs and files exist, before any slow import.
 
     Raises:
         RaspLensError: If there is no such task, program or file.
@@ -75,7 +75,7 @@ def check_names(task: str, programs: Sequence[str], models: Sequence[Path]) -> N
         if not path.exists():
             raise RaspLensError(f"There is no file {path}.")
     if not models and task in TASKS and task not in pretrained_names():
-        load_pretrained(task)  # which says what there is
+        load_pretrained(task)  # raises with the names that exist
 
 
 def learned_model(task: Task, path: Path | None, declared: Declared = NOTHING_DECLARED) -> Studied:
@@ -125,8 +125,8 @@ def _token_map(task: Task, folder: Path, bridge: Any) -> dict[Value, int]:
     if several or len({ids[0] for ids in words.values()}) < len(words):
         which = several[0] if several else wanted[0]
         raise RaspLensError(
-            f"The tokenizer of {folder} has no id of its own for {which!r}. Say the ids in {path}: an object from "
-            "tokens to ids."
+            f"The tokenizer of {folder} has no single id of its own for {which!r}. Give the ids in {path}, a JSON "
+            "object from tokens to ids."
         )
     return {value: ids[0] for value, ids in words.items()}
 
@@ -141,9 +141,9 @@ def _told_tokens(task: Task, folder: Path) -> dict[Value, int]:
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):  # also where numbers are too long, or it is too deep
-        raise RaspLensError(f"{path} holds no JSON. It is an object from tokens to ids.") from None
+        raise RaspLensError(f"{path} is not valid JSON; it must be an object from tokens to ids.") from None
     if not isinstance(known, dict) or not all(type(i) is int and i >= 0 for i in known.values()):
-        raise RaspLensError(f"{path} is an object from tokens to ids: whole numbers.")
+        raise RaspLensError(f"{path} must be an object from tokens to ids, whole numbers from 0.")
     wanted = dict.fromkeys((*task.vocab, *task.outputs))
     return {value: known[str(value)] for value in wanted if str(value) in known}
 

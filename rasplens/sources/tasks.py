@@ -24,8 +24,8 @@ def check_task(source: str) -> None:
     elif file_source(source) is None and source not in TASKS and source not in CATALOGUE:
         programs = ", ".join(name for name in CATALOGUE if name not in TASKS)
         raise RaspLensError(
-            f"There is no task {source!r}. There are {', '.join(TASKS)}, and programs of the library: {programs}. "
-            "Your own are FILE.py:NAME, FILE.rasp, FILE.jsonl or FILE.csv."
+            f"There is no task {source!r}. The tasks are {', '.join(TASKS)}, and the programs of the library: "
+            f"{programs}. Give your own as FILE.py:NAME, FILE.rasp, FILE.jsonl or FILE.csv."
         )
 
 

@@ -7,14 +7,14 @@ from rasplens.compile.rasp import Value
 from rasplens.errors import RaspLensError
 
 GIVEN = "--vocab, --max-len, --causal, --partial and --output"
-"""The options that a task or a data file leaves nothing to say."""
+"""The options that a task or a data file decides by itself."""
 
 
 MOST_TOKENS = 1_000_000
-"""Of a range; it is listed before anything is compiled."""
+"""The most tokens of a range, which is listed before anything is compiled."""
 
 MOST_DIGITS = 4_300
-"""Of a number: what Python reads as one."""
+"""The most digits that Python reads as a number."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,11 @@ class Sizes:
 
     @property
     def are_given(self) -> bool:
-        """Whether any was said."""
+        """Whether any option was given."""
         return self != Sizes()
 
     def take_no_output(self) -> None:
-        """Raises where an s-op of a file is named, and there is no file.
+        """Raises if --output names an s-op, and there is no RASP file.
 
         Raises:
             RaspLensError: If so.
@@ -56,7 +56,7 @@ class Sizes:
             RaspLensError: If it is not given, or holds nothing.
         """
         if self.vocab is None:
-            raise RaspLensError(f"To compile {source}, say --vocab (such as a,b,c or 0..9) and --max-len.")
+            raise RaspLensError(f"To compile {source}, give --vocab (such as a,b,c or 0..9) and --max-len.")
         tokens = parse_vocab(self.vocab)
         return [str(token) for token in tokens] if are_words else tokens
 
@@ -67,7 +67,7 @@ class Sizes:
             RaspLensError: If it is not given.
         """
         if self.max_len is None:
-            raise RaspLensError(f"To compile {source}, say --vocab (such as a,b,c or 0..9) and --max-len.")
+            raise RaspLensError(f"To compile {source}, give --vocab (such as a,b,c or 0..9) and --max-len.")
         return self.max_len
 
 
@@ -81,7 +81,9 @@ def parse_vocab(text: str) -> list[Value]:
     for part in text.split(","):
         if not part:
             where = "is empty" if not text else f"has an empty token: {text!r}"
-            raise RaspLensError(f"--vocab {where}. Write tokens with commas between them, such as a,b,c or 0..9.")
+            raise RaspLensError(
+                f"--vocab {where}. Separate tokens by commas, such as a,b,c, or write a range, such as 0..9."
+            )
         first, dots, last = part.partition("..")
         if dots and _is_integer(first) and _is_integer(last):
             tokens += _range(int(first), int(last), part, f"{last}..{first}")
@@ -96,7 +98,7 @@ def shown(tokens: list[Value] | tuple[Value, ...]) -> str:
     """A vocabulary as it was understood: "3 tokens: a, b, c"."""
     listed = ", ".join(map(str, tokens[:8])) + (", …" if len(tokens) > 8 else "")
     if len(tokens) == 1 and isinstance(tokens[0], str) and len(tokens[0]) > 1:
-        return f"1 token: {listed} (for several, put commas between them)"
+        return f"1 token: {listed} (separate several by commas)"
     return f"{len(tokens)} token{'s' if len(tokens) > 1 else ''}: {listed}"
 
 

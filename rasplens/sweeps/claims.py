@@ -1,4 +1,4 @@
-"""Which of several sweeps with one folder does a job: the one that comes to it first, as locks on disk say."""
+"""Locks on disk, by which several sweeps of one folder share its jobs: the first to reach a job does it."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -16,7 +16,7 @@ POLL = 0.5
 
 
 class Claims:
-    """The jobs that this sweep is at; a lock is released when its job is kept, or when the process ends.
+    """The jobs that this sweep has locked; a lock is released when its job is stored, or when the process ends.
 
     Args:
         folder: Of the results.
@@ -57,7 +57,7 @@ class Claims:
             left = elsewhere
 
     def _mine(self, jobs: Iterable[Job], elsewhere: list[Job], others: list[tuple[Job, Outcome]]) -> Iterator[Job]:
-        """The jobs that nobody else is at and that nobody has done; the rest goes into two lists."""
+        """Yield the jobs that no sweep has locked or done; the others go into two lists."""
         for job in jobs:
             if not self._take(job):
                 elsewhere.append(job)
@@ -79,7 +79,9 @@ class Claims:
         except Timeout:
             return False
         except OSError as error:
-            raise StorageError(f"Cannot write to {self._folder}: {error.strerror}. Name another folder.") from None
+            raise StorageError(
+                f"Cannot write to {self._folder}: {error.strerror}. Choose another folder."
+            ) from None
         self._locks[job.key] = lock
         return True
 

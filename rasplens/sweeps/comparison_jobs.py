@@ -33,9 +33,11 @@ def comparison_job(
         RaspLensError: If both a recipe and a model are given, there is no such preset, or a file is not there.
     """
     if recipe is not None and model is not None:
-        raise RaspLensError("A comparison has a recipe to train a model by, or the file of one, not both.")
+        raise RaspLensError(
+            f"Give either recipe={recipe!r}, to train a model, or model={model!r}, the file of one; not both."
+        )
     if config not in PRESETS:
-        raise RaspLensError(f"There is no preset {config!r}; there are {', '.join(PRESETS)}.")
+        raise RaspLensError(f"There is no preset {config!r}; the presets are {', '.join(PRESETS)}.")
     named = [file_source(name) for name in (task, program) if name is not None]
     files = [str(found.path) for found in named if found is not None]
     files += [model] if model is not None else []

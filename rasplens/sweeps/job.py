@@ -30,7 +30,7 @@ LIBRARIES = "jax", "jaxlib", "numpy", "optax", "scikit-learn", "scipy", "torch",
 
 
 _IMPORTED: dict[str, str] = {}
-"""By module that this process took a function from, the code that it had then."""
+"""The code of each module when this process imported a function from it."""
 
 
 @dataclass(frozen=True)
@@ -53,15 +53,15 @@ class Job:
     files: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        expect(self.run, str, 'A job\'s function is named as "module:name"')
+        expect(self.run, str, 'The function of a job must be text, "module:name"')
         module, _, name = self.run.partition(":")
         if module == "__main__":
             raise RaspLensError(
                 f"{self.run} is a function of a script or notebook, which no other process can import. Put it "
-                "into a module, a file beside it."
+                "into a module, such as a file beside the script."
             )
         if not module or not name.isidentifier():
-            raise RaspLensError(f'A job\'s function is named as "module:name"; got {self.run!r}.')
+            raise RaspLensError(f'The function of a job must be named "module:name"; got {self.run!r}.')
         for argument, value in self.arguments.items():
             _check_json(argument, value)
         for file in self.files:
@@ -118,8 +118,8 @@ class Job:
             ) from None
         if _IMPORTED.setdefault(module, self.code) != self.code:
             raise RaspLensError(
-                f"The code of {module}, or of what it imports, has changed since this process imported it. Do the "
-                "job in a new process."
+                f"The code of {module}, or of what it imports, has changed since this process imported it. Run "
+                "the job in a new process."
             )
         return found
 
@@ -153,7 +153,9 @@ def _check_json(name: str, value: Any) -> None:
     except (TypeError, ValueError):
         is_plain = False
     if is_plain and is_too_large(value):
-        raise RaspLensError(f"{name!r} of a job is {value}: no table holds more than 64 bits. Give it as text.")
+        raise RaspLensError(
+            f"{name!r} of a job is {value}: a table holds whole numbers of at most 64 bits. Give it as text."
+        )
     if not is_plain:
         raise RaspLensError(
             f"{name!r} of a job must be a JSON value (text, numbers, lists, and mappings by text), so that other "
@@ -193,7 +195,7 @@ def _digest_of_module(name: str) -> str:
     except ModuleNotFoundError:
         spec = None
     if spec is None or spec.origin is None:
-        raise RaspLensError(f"There is no module {name}, which a job's function is to come from.")
+        raise RaspLensError(f"There is no module {name}, in which a job looks for its function.")
     digest = hashlib.sha256()
     for path in _with_imported(Path(spec.origin)):
         digest.update(path.name.encode() + _digest_of_code(path).encode())

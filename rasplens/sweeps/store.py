@@ -16,13 +16,13 @@ from rasplens.sweeps.job import Job, Row
 
 
 class DamagedResultError(RaspLensError):
-    """A file under a job's key that does not hold what the job gave."""
+    """A file under a job's key that does not hold the job's result."""
 
 
 def stored_rows(folder: str | Path, job: Job) -> dict[str, Any] | None:
     """Return the result of a job, `{"rows": ..., "seconds": ...}`, if it is kept in a folder; else None.
 
-    A file that was changed, or is that of another job, is warned of, and is as good as none.
+    A file that was changed or belongs to another job is warned of and ignored.
     """
     path = _place(Path(folder), job)
     try:
@@ -31,7 +31,7 @@ def stored_rows(folder: str | Path, job: Job) -> dict[str, Any] | None:
         return None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         why = str(error) if isinstance(error, DamagedResultError) else "it is damaged"
-        warnings.warn(f"{path} is not taken: {why}. Its job, {job}, is done again.", stacklevel=2)
+        warnings.warn(f"{path} is ignored: {why}. Its job, {job}, is run again.", stacklevel=2)
         return None
 
 
@@ -40,7 +40,7 @@ def _read(path: Path, job: Job) -> dict[str, Any]:
     if found["checksum"] != checksum(found, {}):
         raise DamagedResultError("it was changed after it was written")
     if differing := [name for name, value in _identity(job).items() if found[name] != value]:
-        raise DamagedResultError(f"it is of another job, whose {differing[0]} is {found[differing[0]]!r}")
+        raise DamagedResultError(f"it belongs to another job, whose {differing[0]} is {found[differing[0]]!r}")
     return {"rows": list(found["rows"]), "seconds": float(found["seconds"])}
 
 

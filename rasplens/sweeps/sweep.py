@@ -79,23 +79,23 @@ def sweep(
     """
     asked = list(jobs)
     if not asked:
-        raise RaspLensError("There are no jobs to do.")
+        raise RaspLensError("A sweep needs at least one job; `jobs` is empty.")
     if processes is not None and processes < 1:
-        raise RaspLensError(f"A sweep has at least one process; got {processes}.")
+        raise RaspLensError(f"A sweep needs at least one process; got {processes}.")
     if threads < 1:
-        raise RaspLensError(f"A process has at least one thread; got {threads}.")
+        raise RaspLensError(f"A process needs at least one thread; got {threads}.")
     if timeout is not None and not 0 < timeout < math.inf:
-        raise RaspLensError(f"A timeout is a positive number of seconds, or None; got {timeout}.")
+        raise RaspLensError(f"`timeout` must be a positive number of seconds, or None; got {timeout}.")
     if timeout is not None and executor is not None:
-        raise RaspLensError("timeout= ends processes of this machine; with an executor, omit it.")
+        raise RaspLensError("`timeout` works with processes of this machine only; omit it with an executor.")
     for job in asked:
-        expect(job, Job, "A sweep takes jobs: Job(...) or comparison_job(...)")
+        expect(job, Job, "A sweep takes jobs, such as Job(...) or comparison_job(...)")
     asked = as_of_now(asked)
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StorageError(f"Cannot write to {folder}: {error.strerror}. Name another folder.") from None
+        raise StorageError(f"Cannot write to {folder}: {error.strerror}. Choose another folder.") from None
     by_key = {job.key: job for job in asked}
     found: dict[str, Outcome] = {key: kept for key, job in by_key.items() if (kept := stored_rows(folder, job))}
     n = processes or max(1, processors() // threads)

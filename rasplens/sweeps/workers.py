@@ -3,6 +3,7 @@
 import faulthandler
 import json
 import os
+import reprlib
 import sys
 import threading
 import time
@@ -33,20 +34,20 @@ Outcome = dict[str, Any]
 """`{"rows": ..., "seconds": ...}`, or `{"error": ...}`."""
 
 KILLED = (
-    "The process that did this job was killed, also when the job ran alone. It may need more memory; or the "
-    'script that calls `sweep` lacks `if __name__ == "__main__":`, so that no process can start.'
+    "The process of this job was killed, and again when the job ran alone. The job may need more memory; or the "
+    'script that calls `sweep` lacks `if __name__ == "__main__":`, without which no process can start.'
 )
 
 
 def processors() -> int:
-    """How many this process may use."""
+    """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 AT_ONCE = 200
-"""Jobs that an executor has at a time: a lock is open for each of them, and a process opens few files."""
+"""The most jobs in an executor at a time: each holds a lock open, and a process may open few files."""
 
-OVERDUE = "The job did not end within {timeout:g} seconds, and was ended."
+OVERDUE = "The job did not finish within {timeout:g} seconds, and was stopped."
 
 
 def run_job(job: Job, code: str, timeout: float | None = None) -> Outcome:
@@ -54,15 +55,15 @@ def run_job(job: Job, code: str, timeout: float | None = None) -> Outcome:
 
     Args:
         job: The job.
-        code: `Job.code` where the sweep began: no other may do it.
+        code: `Job.code` where the sweep started; any other code is refused.
         timeout: Seconds of the function after which this process ends.
     """
     began = time.perf_counter()
     try:
         if job.code != code:
             raise RaspLensError(
-                f"The code of {job.run}, of RASPLens or the version of a library is not what it was where the "
-                "sweep began. Have the same there, and leave it alone meanwhile."
+                f"The code of {job.run}, the code of RASPLens or the version of a library differs from that "
+                "where the sweep started. Install the same everywhere, and do not change it while the sweep runs."
             )
         function = job.function()
         with _ended_after(timeout):
@@ -95,17 +96,26 @@ def _plain_rows(job: Job, given: Any) -> list[dict[str, Any]]:
     """
     given = list(given) if isinstance(given, Iterable) and not isinstance(given, Mapping) else [given]
     if not all(isinstance(row, Mapping) for row in given):
-        raise RaspLensError(f"{job.run} gives rows: mappings from columns to JSON values, one or several.")
+        raise RaspLensError(
+            f"{job.run} must return a row, a mapping from columns to JSON values, or several; got "
+            f"{reprlib.repr(given)}."
+        )
     try:
         rows: list[dict[str, Any]] = json.loads(json.dumps([dict(row) for row in given], default=_plain))
         json.dumps(rows, ensure_ascii=False).encode()
     except (TypeError, UnicodeEncodeError) as error:
-        raise RaspLensError(f"{job.run} gave what is no JSON value: {error}. Convert it, as by float().") from None
+        raise RaspLensError(
+            f"{job.run} returned something that is not a JSON value: {error}. Convert it, such as by float()."
+        ) from None
     if large := [value for row in rows for value in row.values() if is_too_large(value)]:
-        raise RaspLensError(f"{job.run} gave {large[0]}: no table holds more than 64 bits. Give it as text.")
+        raise RaspLensError(
+            f"{job.run} returned {large[0]}: a table holds whole numbers of at most 64 bits. Return it as text."
+        )
     own = job.arguments
     if both := [name for row in rows for name in row if name in own and own[name] != row[name]]:
-        raise RaspLensError(f"{job} gives {both[0]!r}, the name of an argument with another value. Rename one.")
+        raise RaspLensError(
+            f"{job} returns a column {both[0]!r}, which is an argument with another value. Rename one of them."
+        )
     return rows
 
 
@@ -155,8 +165,8 @@ def in_processes(
     script = getattr(sys.modules["__main__"], "__file__", None)
     if script is not None and not Path(script).exists():
         raise RaspLensError(
-            f"Processes start by reading the script, and {script} is no file. Write the script into one, or give "
-            "`sweep` an executor."
+            f"A process starts by reading the script, and {script} is not a file. Save the script as a file, or "
+            "give `sweep` an executor."
         )
     killed: list[Job] = []
     for job, outcome in _from_pools(jobs, n, threads, timeout):
@@ -227,7 +237,7 @@ def _begin(threads: int) -> None:
 
 
 def _end_with_parent() -> None:
-    """Waits for the process that started this one; without it, what a job gives would reach nobody."""
+    """Ends this process when its parent ends: its results would reach nobody."""
     if (parent := parent_process()) is not None:
         parent.join()
         os._exit(1)

@@ -56,7 +56,7 @@ def _found(path: Path, declared: Declared) -> tuple[str, dict[str, Any], list[st
         config["parameters"] = sum(parameter.numel() for parameter in bridge.parameters())
         return "a language model in a folder of Hugging Face's", config, sorted(bridge.hook_dict)
     if path.is_dir():
-        raise RaspLensError(f"{path} is a folder without config.json: it holds no model of Hugging Face's.")
+        raise RaspLensError(f"{path} is a folder without config.json: it holds no Hugging Face model.")
     for kind, load in (
         ("a compressed program", lambda: load_compressed(path).transformer if is_compressed(path) else None),
         ("a compiled program", lambda: load_compiled(path).transformer),

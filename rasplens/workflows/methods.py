@@ -27,18 +27,18 @@ from rasplens.workflows.output_files import Destination
 HEADINGS = ("method", "average\nprecision", "AUROC", "CPR", "CMD", "decoys\nbelow", "seconds")
 KEY = """\
 average precision, AUROC  of edges; a random method gets the share of edges in the circuit, and 0.5
-CPR           area under the faithfulness of circuits of more and more edges: more is better
-CMD           area under its distance from 1: less is better
-decoys below  of a decoy's edges, the share ranked below nine tenths of the circuit's"""
+CPR           area under the faithfulness of growing circuits: higher is better
+CMD           area under its distance from 1: lower is better
+decoys below  share of a decoy's edges that rank below nine tenths of the circuit's"""
 
 LEAST_SCORED = 0.5
 """The share of a model's edges that a file of scores has to have: fewer are no ranking of its edges."""
 
 VARIABLE_HEADINGS = ("variable", "method", "interchanged", "where used", "sites", "rank", "seconds")
 VARIABLE_KEY = """\
-interchanged  agreement with the program when what a method found is interchanged at the site it is surest of
-where used    the same at the sites where something still reads the variable
-sites         how often a method is surer of such a site than of one where nothing reads the variable any more"""
+interchanged  agreement with the program when the variable, as found, is interchanged at the method's surest site
+where used    the same, at the sites where something still reads the variable
+sites         how often a method is surer of such a site than of one where nothing reads the variable any longer"""
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def _check_export(export: Destination) -> None:
     """Raises where a circuit and its model cannot be written."""
     export.check_file("circuit.json")
     if export.path.suffix != ".json":
-        raise RaspLensError(f"{export.path} should end in .json; the model is written beside it as .safetensors.")
+        raise RaspLensError(f"{export.path} must end in .json; the model is written beside it as .safetensors.")
     export.check(_beside(export))
 
 

@@ -20,7 +20,7 @@ OWN_MARKS = {
     ".json": rb'\A\{\s*"rasplens": ',
     ".jsonl": rb'\A(\Z|\{"(seed|step|d)": )',
 }
-"""How a file begins that RASPLens wrote, by its ending: a report, a comparison, the history of a training."""
+"""How the files that RASPLens writes begin, by their endings: reports, comparisons, training histories."""
 
 HEAD = 1_000
 """Bytes within which these marks stand."""
@@ -81,7 +81,7 @@ class Destination:
         if self.path.is_dir():
             self.check(*files, refreshed=True)
         elif not os.access(there, os.W_OK):
-            raise RaspLensError(f"Cannot make {self.path}: nothing can be written into {there}.")
+            raise RaspLensError(f"Cannot make {self.path}: the folder {there} is not writable.")
 
     def check(self, *files: Path, refreshed: bool = False) -> None:
         """Raises where a file cannot be written, or must not be replaced: before the work, not after.
@@ -100,7 +100,7 @@ class Destination:
                 continue
             self.check_unread(file)
             if not (self.force or (refreshed and is_own(file))):
-                raise RaspLensError(f"{file} is there already. {INSTEAD}")
+                raise RaspLensError(f"{file} already exists. {INSTEAD}")
 
     def check_places(self, files: Collection[Path]) -> None:
         """Raises where a file cannot be written, whatever is there.
@@ -119,7 +119,7 @@ class Destination:
             RaspLensError: If so.
         """
         if any(file.samefile(read) for read in self._read_files()):
-            raise RaspLensError(f"{file} is read by this command: it is never replaced. Give another --out.")
+            raise RaspLensError(f"{file} is read by this command, so it is never replaced. Give another --out.")
 
     def write(self, file: Path, save: Callable[[Path], None], refreshed: bool = False) -> Path:
         """Writes a file by a function, if it may still be written, and returns it."""
@@ -151,11 +151,11 @@ def _check_place(file: Path) -> None:
     if not folder.is_dir():
         raise RaspLensError(f"Cannot write {file}: the folder {folder} does not exist. Create it first.")
     if not os.access(folder, os.W_OK):
-        raise RaspLensError(f"Cannot write {file}: nothing can be written into {folder}. Give another --out.")
+        raise RaspLensError(f"Cannot write {file}: the folder {folder} is not writable. Give another --out.")
     if file.is_symlink():
         raise RaspLensError(f"{file} is a link: neither it nor what it points to is replaced. Give another --out.")
     if file.exists() and not file.is_file():
-        raise RaspLensError(f"{file} is no regular file, and no other is written to. Give another --out.")
+        raise RaspLensError(f"{file} is not a regular file, and is never replaced. Give another --out.")
 
 
 def is_own(file: Path) -> bool:
@@ -238,7 +238,7 @@ def _stored_by(path: Path, task: Task, ways: Collection[Mapping[str, Any]]) -> L
     try:
         model = load_learned(path)
     except StorageError:
-        raise RaspLensError(f"{path} is there already, and no such model. {INSTEAD}") from None
+        raise RaspLensError(f"{path} already exists, and is not a trained model. {INSTEAD}") from None
     found = model.provenance
     if model.task != task.name or all(_differs(found, way) for way in ways):
         raise RaspLensError(f"{path} holds another model, {model.origin} on {model.task}. {INSTEAD}")

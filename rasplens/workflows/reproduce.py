@@ -25,7 +25,9 @@ def reproduce_and_show(name: str, to: Destination, json: bool) -> None:
         _grid_and_show(to, json)
         return
     if name not in REPRODUCTIONS:
-        raise RaspLensError(f"There is no reproduction {name!r}. There are {', '.join(REPRODUCTIONS)} and grid.")
+        raise RaspLensError(
+            f"There is no reproduction {name!r}. The reproductions are {', '.join(REPRODUCTIONS)} and grid."
+        )
     entry = REPRODUCTIONS[name]
     to.make_folder()
     path, state = to.path / f"{name}.safetensors", to.path / f"{name}.training.safetensors"
@@ -50,7 +52,7 @@ def reproduce_and_show(name: str, to: Destination, json: bool) -> None:
         return
     rows: list[list[object]] = [[f.measure, f.theirs, f.ours, _mark(f.holds)] for f in findings]
     terminal.table(f"{entry.model}: {entry.source}", ["", "theirs", "ours", "holds"], rows)
-    before = "" if is_new else ", which was there already: nothing was trained."
+    before = "" if is_new else ", which already existed: nothing was trained."
     terminal.out.print(f"Model: {path}{before}   Figures: {', '.join(str(figure) for figure in figures)}")
 
 

@@ -67,7 +67,7 @@ def run_task(
         if verbose:
             show_evidence(comparison)
         show_verdict(comparison)
-    more_said = "" if verbose else " All evidence here: --verbose."
+    more_said = "" if verbose else " To print all evidence: --verbose."
     reports = "Report" if len(files) == 1 else "Reports"
     terminal.say(f"{reports}: {', '.join(map(str, files))} ({seconds:.0f} s). Data: {places[0][0]}.{more_said}")
 

@@ -32,16 +32,18 @@ def show_accuracy(name: str, studied: Studied, task: Task, expected: float | Non
     right = studied.accuracy(task)
     if expected is not None and right < expected:
         raise RaspLensError(
-            f"{name} gives {right:.3f} of the answers of {task.name!r} right; --expect says {expected:g}. Its "
-            "tokens, layout or architecture may be read wrongly."
+            f"{name} gets {right:.3f} of the answers of {task.name!r} right; --expect asks for {expected:g}. Its "
+            "tokens, layout or architecture may have been read wrongly."
         )
     is_doubtful = right < DOUBTFUL and expected is None and studied.tokens is not None  # others are warned of
     if is_shown and not terminal.err.quiet:
         doubt = (
-            " If it learned the task, its tokens, layout or architecture are read wrongly." if is_doubtful else ""
+            " If it did learn the task, its tokens, layout or architecture were read wrongly."
+            if is_doubtful
+            else ""
         )
         generated = studied.generated(task)
-        own = "" if generated is None else f", {generated:.3f} where it reads its own answers"
+        own = "" if generated is None else f", {generated:.3f} when it reads its own answers"
         line = f"{name}: {right:.3f} of the answers of {task.name!r} right{own}.{doubt}"
         terminal.err.print(line, soft_wrap=not terminal.err.is_terminal)
 
@@ -72,12 +74,12 @@ def show_agreement(compiled: CompiledModel, task: Task, as_part: bool, is_shown:
     tokens, position = task.sequences(ids[row : row + 1])[0], task.positions[task.loss_positions[place]]
     example = (
         f"on {','.join(map(str, tokens))} at position {position} it says {values[codes[row, place]]!r}, "
-        f"the task {task.answer_name(int(targets[row, place]))}"
+        f"the task says {task.answer_name(int(targets[row, place]))}"
     )
     if (task.codes_of(compiled)[:-1] == NO_ANSWER).all():
         raise RaspLensError(
-            f"{compiled.output!r} has no value that is an answer of {task.name!r}, so no model of it can do what "
-            f"the program does: {example}. Give another --program, or its own task."
+            f"{compiled.output!r} has no value that is an answer of {task.name!r}, so no model of that task can "
+            f"do what the program does: {example}. Give another --program, or the task that it belongs to."
         )
     if is_shown and not terminal.err.quiet:
         share = 1 - wrong.sum() / asked.sum()
@@ -97,7 +99,7 @@ def show_models(
         accuracy = comparison.accuracies[side]
         rows.append([side, *size.values(), accuracy.token, accuracy.sequence])
     own = comparison.accuracies.get("generated")
-    generated = [] if own is None else [f"Reading its own answers, the learned model gives {own.token:.3f} right."]
+    generated = [] if own is None else [f"Reading its own answers, the learned model gets {own.token:.3f} right."]
     headings = ["", *terminal.shape(compiled.transformer), "answers\nright", "inputs\nright"]
     terminal.table(
         f"{comparison.task}: the learned model ({learned.origin}) and the program {compiled.output!r}",

@@ -61,13 +61,13 @@ def train_and_show(task: Task, recipe: str | None, seeds: list[int], to: Destina
             f"{task.name}: {accuracy['token']:.4f} of the answers and {accuracy['sequence']:.4f} of the inputs "
             f"right on held-out inputs{_generated(model)} after {model.provenance['steps']:,} steps "
             f"({architecture}). Model: {path}"
-            f"{'' if is_new else ', which was there already: nothing was trained.'}"
+            f"{'' if is_new else ', which already existed: nothing was trained.'}"
         )
 
 
 def _generated(model: LearnedModel) -> str:
     own = model.provenance.get("generated")
-    return "" if own is None else f", {own['token']:.4f} of the answers where it reads its own,"
+    return "" if own is None else f", {own['token']:.4f} of the answers when it reads its own,"
 
 
 def trained(
@@ -129,7 +129,7 @@ def implement_and_show(task: Task, recipe: str | None, seed: int, to: Destinatio
     if out.is_dir():
         to.check_file(f"{task.name}.siit.safetensors")
     if not task.programs:
-        raise RaspLensError(f"Task {task.name!r} has no program that a model could be trained to implement.")
+        raise RaspLensError(f"Task {task.name!r} has no program, so no model can be trained to implement one.")
     how, given_shape = _siit_recipe(recipe)
     compiled = compile_for(task)
     shape = given_shape or ordinary_architecture(compiled)
@@ -157,14 +157,14 @@ def _show_implementation(model: SIITModel, out: Path, json: bool, is_new: bool) 
         return
     _show_nodes(model, out)
     if not is_new:
-        terminal.out.print("It was there already: nothing was trained.")
+        terminal.out.print("It already existed: nothing was trained.")
 
 
 def _siit_recipe(recipe: str | None) -> tuple[SIITRecipe, Architecture | None]:
     if recipe is None:
         return SIITRecipe(), None
     if not _is_file(recipe):
-        raise RaspLensError(f"With --siit, --recipe is a TOML file of SIITRecipe's fields; got {recipe!r}.")
+        raise RaspLensError(f"With --siit, --recipe must be a TOML file of SIITRecipe's fields; got {recipe!r}.")
     return read_siit_recipe(recipe)
 
 
@@ -182,7 +182,7 @@ def _show_nodes(model: SIITModel, out: Path) -> None:
     said = f"{found.behaviour:.4f} of the answers right"
     if "strict" in found.least:
         strict = found.least["strict"]
-        said += f"; {strict:.4f} where the node outside of the circuit that matters most is resampled"
+        said += f"; {strict:.4f} when the node outside the circuit that matters most is resampled"
     terminal.out.print(f"{said}. Model: {out}")
     if found.untested:
         terminal.out.print(
@@ -191,4 +191,4 @@ def _show_nodes(model: SIITModel, out: Path) -> None:
         )
     if not found.reaches(PUBLISHED_MARKS):
         marks = ", ".join(f"{kind} {mark:g}" for kind, mark in PUBLISHED_MARKS.items())
-        terminal.out.print(f"Its circuit is not known: that takes {marks} or more. Train it for more steps.")
+        terminal.out.print(f"Its circuit is not known: that takes at least {marks}. Train it for more steps.")

@@ -24,7 +24,7 @@ def test_every_program_gives_the_answers_of_its_task(name):
 
 
 def test_an_unknown_mechanism_is_an_error():
-    with pytest.raises(ValueError, match="There is no mechanism 'addition'; there are reverse, "):
+    with pytest.raises(ValueError, match=r"'addition'.* reverse, "):
         get_mechanism("addition")
 
 
@@ -202,7 +202,7 @@ def test_verdicts_are_jobs_whose_failures_stand_in_the_table(tmp_path, monkeypat
 
 def test_where_nothing_could_be_compared_the_errors_are_told():
     rows = [{"model": "m-one-0", "program": "first", "label": "same", "error": "KeyError: 1"}]
-    with pytest.raises(SystemExit, match=r"No comparison gave a verdict\.\nKeyError: 1"):
+    with pytest.raises(SystemExit, match=r"verdict\.\nKeyError: 1"):
         verdicts.page(pd.DataFrame(rows), "quick")
 
 
@@ -217,7 +217,7 @@ def test_training_by_a_sweep_trains_what_lacks(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.split()[-4:-1] == ["one", "1", "1.0"]
     assert (tmp_path / "copy" / "first-one-0.safetensors").is_file()
     (tmp_path / "models" / "first-one-0.safetensors").rename(tmp_path / "elsewhere.safetensors")
-    with pytest.raises(SystemExit, match=r"models lacks first-one-0\.safetensors\. If results are kept"):
+    with pytest.raises(SystemExit, match=r"models .*first-one-0\.safetensors"):
         train.main()
     (tmp_path / "elsewhere.safetensors").rename(tmp_path / "models" / "first-one-0.safetensors")
     said = verdicts.compared("first", "first", "models/first-one-0.safetensors", "quick", model="first-one-0")

@@ -75,5 +75,5 @@ def test_without_a_step_or_an_input_nothing_is_distilled():
     compiled = compiled_shift()
     tokens = all_tokens(compiled)
     for given, steps in ((tokens, 0), (tokens[:0], 10)):
-        with pytest.raises(ValueError, match="a step and an input at least"):
+        with pytest.raises(ValueError, match=r"steps=.* inputs"):
             distill(compiled, given, steps=steps)

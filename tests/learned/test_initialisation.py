@@ -38,6 +38,6 @@ def test_the_control_has_the_shape_and_the_mask_of_the_model_it_stands_beside():
 @pytest.mark.parametrize("name", ["n_layers", "n_heads", "d_model", "d_head", "d_mlp"])
 def test_a_model_that_no_memory_holds_is_refused_with_its_size(name):
     architecture = Architecture(**{"n_layers": 1, "n_heads": 1, "d_model": 8, "d_head": 8, name: 10**11})
-    message = rf"{name}=100,000,000,000.* weights: to train it takes [\d,]+ GiB, and this machine has \d"
+    message = rf"{name}=100,000,000,000.* weights.* [\d,]+ GiB.* \d+ GiB"
     with pytest.raises(RaspLensError, match=message):
         untrained(architecture, get_task("copy"), 0)

@@ -31,7 +31,7 @@ def test_no_number_of_a_recipe_may_be_negative_infinite_or_nan(kind):
     assert len(numbers) >= 5
     for name in numbers:
         for value in (-1,) if kind.__annotations__[name] is int else (-5.0, math.nan, math.inf):
-            with pytest.raises(ValueError, match=f"{kind.__name__}.{name} must be a "):
+            with pytest.raises(ValueError, match=rf"{kind.__name__}\.{name} .*number.*got {value}"):
                 kind(**{**KINDS[kind], name: value})
 
 
@@ -44,16 +44,16 @@ class Settings:
 def test_numbers_are_of_the_kind_of_their_field():
     check_intervals(Settings(np.int64(2), np.float32(0.5)), size=COUNT, rate=SHARE)
     for size in (True, 2.5, 2.0, "2", None):
-        with pytest.raises(ValueError, match=r"Settings\.size must be a whole number in \[1, inf\); got"):
+        with pytest.raises(ValueError, match=r"Settings\.size .*whole number .*\[1, inf\); got"):
             check_intervals(Settings(size), size=COUNT, rate=SHARE)
     for rate in (True, "1", None, 1j):
-        with pytest.raises(ValueError, match=r"Settings\.rate must be a number in \[0, 1\]; got"):
+        with pytest.raises(ValueError, match=r"Settings\.rate .*number .*\[0, 1\]; got"):
             check_intervals(Settings(rate=rate), size=COUNT, rate=SHARE)
 
 
 @pytest.mark.parametrize("words", [{"positions": "nowhere"}, {"normalization": "RMS"}, {"activation": "tanh"}])
 def test_an_architecture_that_there_is_not_is_refused_when_it_is_named(words):
-    with pytest.raises(ValueError, match="must be one of"):
+    with pytest.raises(ValueError, match=rf"{next(iter(words))}.*{next(iter(words.values()))!r}"):
         Architecture(1, 1, 4, 4, **words)
 
 

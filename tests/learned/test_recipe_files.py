@@ -30,16 +30,16 @@ def test_a_file_is_the_recipe_that_it_says(tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (("steps = 10", ""), "the field 'steps' is missing"),
-        (("steps = 10", "stepps = 10"), "there is no field 'stepps'. There are architecture, batch_size, steps"),
-        (("steps = 10", 'steps = "ten"'), "'steps' must be of type int; got 'ten'"),
-        (("steps = 10", "steps = true"), "'steps' must be of type int; got True"),
-        (("steps = 10", "steps = 0"), "steps must be a whole number"),
-        (("d_head = 4", ""), r"\[architecture\]: the field 'd_head' is missing"),
-        (("[architecture]", "[shape]"), "there is no field 'shape'. There are architecture, batch_size, steps"),
-        ((WHOLE[WHOLE.index("[architecture]") :], ""), "the field 'architecture' is missing"),
-        (("[architecture]", "architecture = 3\n[more]"), "`architecture` must be a table"),
-        (("steps = 10", "steps"), "is no TOML"),
+        (("steps = 10", ""), "field 'steps' is missing"),
+        (("steps = 10", "stepps = 10"), "no field 'stepps'.* architecture, batch_size, steps"),
+        (("steps = 10", 'steps = "ten"'), "'steps' .*int; got 'ten'"),
+        (("steps = 10", "steps = true"), "'steps' .*int; got True"),
+        (("steps = 10", "steps = 0"), r"Recipe\.steps .*\[1, inf\); got 0"),
+        (("d_head = 4", ""), r"\[architecture\]: .*field 'd_head' is missing"),
+        (("[architecture]", "[shape]"), "no field 'shape'.* architecture, batch_size, steps"),
+        ((WHOLE[WHOLE.index("[architecture]") :], ""), "field 'architecture' is missing"),
+        (("[architecture]", "architecture = 3\n[more]"), "`architecture` .*table"),
+        (("steps = 10", "steps"), r"mine\.toml .*TOML: "),
     ],
 )
 def test_a_mistake_is_one_line(tmp_path, change, said):
@@ -57,27 +57,27 @@ def test_a_recipe_of_siit_has_its_own_fields_and_a_shape_if_it_says_one(tmp_path
     path.write_text("cycles = 1\n[architecture]\nn_layers = 2\nn_heads = 4\nd_model = 16\nd_head = 4\n")
     assert read_siit_recipe(path) == (SIITRecipe(cycles=1), Architecture(2, 4, 16, 4))
     path.write_text("every_position = true\n")
-    with pytest.raises(ValueError, match=r"there is no field 'every_position'\. There are steps, cycles"):
+    with pytest.raises(ValueError, match=r"no field 'every_position'.* steps, cycles"):
         read_siit_recipe(path)
     path.write_text("both = 2\n")
-    with pytest.raises(ValueError, match=r"SIITRecipe\.both must be a number in"):
+    with pytest.raises(ValueError, match=r"SIITRecipe\.both .*\[0, 1\]; got 2"):
         read_siit_recipe(path)
 
 
 def test_a_missing_file_is_one_line(tmp_path):
-    with pytest.raises(ValueError, match=r"no\.toml cannot be read: No such file"):
+    with pytest.raises(ValueError, match=r"no\.toml .*: No such file"):
         read_recipe(tmp_path / "no.toml")
 
 
 def test_what_is_nested_too_deep_is_no_recipe(tmp_path):
     (tmp_path / "deep.toml").write_text(f"steps = {'[' * 100_000}{']' * 100_000}")
-    with pytest.raises(ValueError, match="nested too deep"):
+    with pytest.raises(ValueError, match=r"deep\.toml .*nested"):
         read_recipe(tmp_path / "deep.toml")
 
 
 @pytest.mark.parametrize(
     ("number", "message"),
-    [("9" * 5000, "one of its numbers has too many digits"), ("9" * 400, "'batch_size' is larger")],
+    [("9" * 5000, r"large\.toml .*digits"), ("9" * 400, r"'batch_size' .*[\d,]{10,}")],
 )
 def test_numbers_that_nothing_holds_are_refused(tmp_path, number, message):
     (tmp_path / "large.toml").write_text(f"batch_size = {number}\nsteps = 5\n")

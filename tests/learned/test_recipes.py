@@ -39,28 +39,28 @@ def test_the_published_copy_model_has_5760_parameters():
 
 
 def test_an_unknown_recipe_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match=r"Task 'sort' has no recipe 'slow'\. It has fast, published\."):
+    with pytest.raises(ValueError, match=r"'sort' .*'slow'.* fast, published\."):
         get_recipe("sort", "slow")
-    with pytest.raises(ValueError, match=r"Task 'mine' has no recipe 'slow'\. It has fast, mlp\."):
+    with pytest.raises(ValueError, match=r"'mine' .*'slow'.* fast, mlp\."):
         get_recipe("mine", "slow")
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"steps": 0}, r"Recipe.steps must be a whole number in \[1, inf\); got 0"),
-        ({"batch_size": 0}, "Recipe.batch_size must be"),
-        ({"learning_rate": 0.0}, r"Recipe.learning_rate must be a number in \(0, inf\); got 0"),
-        ({"weight_decay": -5}, r"Recipe.weight_decay must be a number in \[0, inf\); got -5"),
-        ({"clip": -1.0}, "Recipe.clip must be"),
-        ({"stop_at": float("nan")}, "Recipe.stop_at must be .* got nan"),
-        ({"learning_rate": float("inf")}, "Recipe.learning_rate must be .* got inf"),
-        ({"b2": 1.0}, r"Recipe.b2 must be a number in \[0, 1\)"),
-        ({"steps": 2.5}, "Recipe.steps must be a whole number"),
-        ({"batch_size": True}, "Recipe.batch_size must be a whole number"),
-        ({"clip": "1"}, "Recipe.clip must be a number"),
-        ({"warmup": -1}, "Recipe.warmup must be"),
-        ({"warmup": 10_000}, r"warm-up must be shorter than the 10000 steps; got 10000"),
+        ({"steps": 0}, r"Recipe\.steps .*whole number .*\[1, inf\); got 0"),
+        ({"batch_size": 0}, r"Recipe\.batch_size .*\[1, inf\); got 0"),
+        ({"learning_rate": 0.0}, r"Recipe\.learning_rate .*\(0, inf\); got 0"),
+        ({"weight_decay": -5}, r"Recipe\.weight_decay .*\[0, inf\); got -5"),
+        ({"clip": -1.0}, r"Recipe\.clip .*got -1\.0"),
+        ({"stop_at": float("nan")}, r"Recipe\.stop_at .*got nan"),
+        ({"learning_rate": float("inf")}, r"Recipe\.learning_rate .*got inf"),
+        ({"b2": 1.0}, r"Recipe\.b2 .*\[0, 1\); got 1"),
+        ({"steps": 2.5}, r"Recipe\.steps .*whole number.*got 2\.5"),
+        ({"batch_size": True}, r"Recipe\.batch_size .*whole number.*got True"),
+        ({"clip": "1"}, r"Recipe\.clip .*number.*got '1'"),
+        ({"warmup": -1}, r"Recipe\.warmup .*got -1"),
+        ({"warmup": 10_000}, "10000 steps; got 10000"),
     ],
 )
 @pytest.mark.usefixtures("unchecked")

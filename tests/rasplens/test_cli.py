@@ -67,13 +67,13 @@ def test_the_help_of_train_lists_the_recipes(cli):
     assert "copy smeared: 1L4H, d_model=32, smeared keys" in " ".join(text.split())
 
 
-FAULTS = {
-    "unknown reproduction": (("reproduce", "sorting"), "no reproduction 'sorting'. There are sort, compression"),
-    "unknown task": (("run", "sorting"), "There is no task 'sorting'. There are sort, copy, compression"),
-    "missing file": (("run", "sort", "--learned", "no.pt"), "There is no file no.pt"),
-    "foreign file": (("run", "sort", "--learned", "mine.py"), "neither a RASPLens model nor a state dict"),
-    "unknown program": (("run", "sort", "--program", "bubble"), "has no program 'bubble'. It has successor"),
-    "no shipped model": (("run", "compression_notebook"), "No trained model is shipped"),
+FAULTS = {  # of a message the data, between dots
+    "unknown reproduction": (("reproduce", "sorting"), "no reproduction 'sorting' … sort, compression"),
+    "unknown task": (("run", "sorting"), "no task 'sorting' … sort, copy, compression"),
+    "missing file": (("run", "sort", "--learned", "no.pt"), "no file no.pt"),
+    "foreign file": (("run", "sort", "--learned", "mine.py"), "mine.py … state dict"),
+    "unknown program": (("run", "sort", "--program", "bubble"), "no program 'bubble'"),
+    "no shipped model": (("run", "compression_notebook"), "'compression_notebook' … compression, copy"),
     "unknown config": (
         ("run", "copy", "--config", "fast"),
         "'fast' is not one of 'quick', 'standard', 'thorough'",
@@ -82,41 +82,41 @@ FAULTS = {
     "unknown command": (("sort",), "No such command 'sort'"),
     "unknown option": (("run", "sort", "--fast"), "No such option: --fast"),
     "missing argument": (("run",), "Missing argument 'TASK'"),
-    "unknown recipe": (("train", "copy", "--recipe", "x"), "has no recipe 'x'. It has fast, "),
-    "no folder": (("train", "copy", "--out", "a/b.safetensors"), "the folder a does not exist. Create it"),
-    "neither task nor file": (("compile", "hist"), "neither a task (sort, copy, compression"),
-    "no vocabulary": (("compile", "mine.py:histogram"), "say --vocab (such as a,b,c or 0..9) and --max-len"),
+    "unknown recipe": (("train", "copy", "--recipe", "x"), "no recipe 'x' … fast, "),
+    "no folder": (("train", "copy", "--out", "a/b.safetensors"), "the folder a does not exist"),
+    "neither task nor file": (("compile", "hist"), "'hist' is neither a task (sort, copy, compression"),
+    "no vocabulary": (("compile", "mine.py:histogram"), "--vocab (such as a,b,c or 0..9) and --max-len"),
     "wrong vocabulary": (
         ("verify", "mine.py:histogram", "--vocab", "a,a", "--max-len", "3"),
-        "vocab must not repeat a token; 'a'",
+        "vocab … 'a' … twice",
     ),
     "token outside the vocabulary": (
         ("compile", "mine.py:histogram", "--vocab", "a,b", "--max-len", "3", "--input", "a,z"),
-        "Token 'z' at position 1 is not in the vocabulary ('a', 'b')",
+        "'z' at position 1",
     ),
     "sequence too long": (
         ("compile", "mine.py:histogram", "--vocab", "a,b", "--max-len", "3", "--input", "a,b,a,b"),
-        "The sequence has 4 tokens; the model takes 1 to max_len=3",
+        "4 tokens … max_len=3",
     ),
     "no such program": (
         ("compile", "mine.py:reverse", "--vocab", "a", "--max-len", "3"),
-        "mine.py defines no s-op or task 'reverse'. It defines histogram.",
+        "'reverse' … It defines histogram.",
     ),
     "no s-op": (("compile", "mine.py:number", "--vocab", "a", "--max-len", "3"), "no s-op or task 'number'"),
     "no such source": (("compile", "other.py:x", "--vocab", "a", "--max-len", "3"), "no file other.py"),
     "no such source, and no vocabulary": (("verify", "other.py:x"), "no file other.py"),
     "several models": (
         ("run", "sort", "--learned", "a", "--learned", "b"),
-        "run takes one --learned; got several. `rasplens compare` takes several models.",
+        "one --learned; got several. `rasplens compare`",
     ),
     "several lengths": (
         ("compile", "copy", "--max-len", "3", "--max-len", "4"),
-        "takes one --max-len; got several",
+        "one --max-len; got several",
     ),
     "heads of no model": (("run", "sort", "--n-heads", "3"), "--n-heads, --positions"),
     "expected of no model": (
         ("compare", "sort", "--expect", "0.5"),
-        "are said of a model of yours. Give it by --",
+        "--expect describe",
     ),
     "s-op of no file": (("compile", "histogram", "--output", "x"), "--output is for files in the RASP language"),
     "s-op of no file, as a task": (("run", "histogram", "--output", "x"), "--output is for files in the RASP"),
@@ -131,7 +131,7 @@ def test_a_mistake_is_one_line_that_says_what_to_do(cli, own_program, fault):
     code, text, errors = cli(*arguments)
     assert code == 2
     assert text == ""
-    assert message in errors
+    assert all(part in errors for part in message.split(" … "))
     assert errors.count("\n") == 1
     assert "Traceback" not in errors
 
@@ -200,14 +200,14 @@ def test_a_lack_of_memory_is_one_line(monkeypatch, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["verify", "sort"])
     assert capsys.readouterr().err == (
-        "rasplens: The memory does not suffice. Shorten the sequences, or reduce the vocabulary or the inputs.\n"
+        "rasplens: Out of memory. Shorten the sequences, or reduce the vocabulary or the inputs.\n"
     )
 
 
 def test_sequences_that_would_take_all_memory_are_refused_in_a_line(capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["compile", "reverse", "--max-len", "1000000"])
-    assert "max_len=1,000,000 needs tables of 1,000,000 × 1,000,000 positions" in capsys.readouterr().err
+    assert "max_len=1,000,000" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_a_typo_is_seen_before_anything_heavy_is_imported(arguments):
     )
     done = subprocess.run([sys.executable, "-c", source], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("rasplens: There is no") or "has no program 'x'" in done.stderr
+    assert any(what in done.stderr for what in ("task 'sorting'", "file nothing.pt", "program 'x'"))
 
 
 def test_threads_that_wait_sleep_unless_the_user_says_otherwise():

@@ -22,7 +22,7 @@ def at(step, seconds, seed=7):
 
 def test_the_time_left_is_that_of_the_remaining_steps_at_the_rate_after_compilation():
     rate = Rate(100)
-    assert rate.of(at(10, 6.0)) == "compiled by JAX, and the first steps: 6 s"  # five of them for compilation
+    assert rate.of(at(10, 6.0)) == "JAX compilation and first steps: 6 s"  # five of them for compilation
     assert rate.of(at(20, 7.0)) == "10 steps/s  8 s left"
     assert rate.of(at(100, 15.0)) == "10 steps/s  0 s left"
 
@@ -33,7 +33,7 @@ def test_a_training_tells_its_seeds_apart_where_there_are_several(shown, advance
     report(at(25, 5.0))
     report(at(50, 10.0))
     assert shown == [
-        (f"{begins} 0.5000  accuracy 0.7500  compiled by JAX, and the first steps: 5 s", 25, 100),
+        (f"{begins} 0.5000  accuracy 0.7500  JAX compilation and first steps: 5 s", 25, 100),
         (f"{begins} 0.5000  accuracy 0.7500  5 steps/s  10 s left", 50, 100),
     ]
 

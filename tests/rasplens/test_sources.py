@@ -28,7 +28,7 @@ def test_vocabularies_are_lists_and_ranges(text, tokens):
 
 @pytest.mark.parametrize("text", ["", "a,,b", ",a"])
 def test_an_empty_token_is_refused(text):
-    with pytest.raises(ValueError, match="Write tokens with commas between them") as error:
+    with pytest.raises(ValueError, match=r"--vocab .*a,b,c") as error:
         parse_vocab(text)
     assert "\n" not in str(error.value)
 
@@ -37,7 +37,7 @@ def test_an_empty_token_is_refused(text):
     ("tokens", "said"),
     [
         (["a", "b"], "2 tokens: a, b"),
-        (["abc"], "1 token: abc (for several, put commas between them)"),
+        (["abc"], "1 token: abc (separate several by commas)"),
         ([7], "1 token: 7"),
         (range(12), "12 tokens: 0, 1, 2, 3, 4, 5, 6, 7, …"),
     ],
@@ -47,9 +47,9 @@ def test_a_vocabulary_is_said_as_it_was_understood(tokens, said):
 
 
 def test_an_empty_range_is_refused():
-    with pytest.raises(ValueError, match=r"The range 3\.\.0 of --vocab is empty; write 0\.\.3"):
+    with pytest.raises(ValueError, match=r"3\.\.0 of --vocab.* 0\.\.3"):
         parse_vocab("3..0")
-    with pytest.raises(ValueError, match=r"The range c\.\.a of --vocab is empty; write a\.\.c"):
+    with pytest.raises(ValueError, match=r"c\.\.a of --vocab.* a\.\.c"):
         parse_vocab("c..a")
 
 
@@ -81,15 +81,15 @@ def test_programs_of_the_library_have_names_and_inputs_of_their_own():
 
 
 def test_options_that_would_be_ignored_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="Task 'copy' brings its own --vocab"):
+    with pytest.raises(ValueError, match="'copy' brings its own --vocab"):
         compile_source("copy", None, Sizes("a,b", 3, True))
-    with pytest.raises(ValueError, match="--program chooses among a task's programs"):
+    with pytest.raises(ValueError, match=r"--program .*reverse"):
         compile_source("reverse", "offset", Sizes())
     (tmp_path / "mine.rasp").write_text("x = tokens; y = indices;")
-    with pytest.raises(ValueError, match="--output names an s-op of the file"):
+    with pytest.raises(ValueError, match=r"--output .*mine\.rasp:x"):
         compile_source(f"{tmp_path}/mine.rasp:x", None, Sizes("a,b", 3, output="y"))
     (tmp_path / "mine.py").write_text("from rasplens.compile.rasp import tokens as x")
-    with pytest.raises(ValueError, match="--output is for files in the RASP language"):
+    with pytest.raises(ValueError, match=r"--output .*FILE\.py:NAME"):
         compile_source(f"{tmp_path}/mine.py:x", None, Sizes("a,b", 3, output="y"))
 
 
@@ -134,9 +134,9 @@ def test_a_program_of_the_library_is_a_task_on_small_inputs_of_its_own_or_on_oth
     other = task_source("frac_prevs", Sizes("a..d", 7))
     assert (other.vocab, other.n_ctx) == (("a", "b", "c", "d"), 7)
     assert task_source("sort").name == "sort" in CATALOGUE  # a task before a program of that name
-    with pytest.raises(RaspLensError, match="brings its own"):
+    with pytest.raises(RaspLensError, match="'sort' brings its own"):
         task_source("sort", Sizes("a..d"))
-    with pytest.raises(RaspLensError, match=r"no task 'histogramm'.*programs of the library:.* histogram,"):
+    with pytest.raises(RaspLensError, match=r"no task 'histogramm'.* histogram,"):
         task_source("histogramm")
 
 
@@ -147,25 +147,25 @@ def test_tasks_come_from_data(own):
     assert (task.name, task.n_ctx) == ("data", 2)
     assert task.visible.all()
     assert not task_source(f"{own}/data.jsonl", Sizes(causal=True)).visible.all()
-    with pytest.raises(RaspLensError, match="brings its own --vocab"):
+    with pytest.raises(RaspLensError, match=r"data\.jsonl' brings its own --vocab"):
         task_source(f"{own}/data.jsonl", Sizes("a,b"))
-    with pytest.raises(RaspLensError, match="There is no file"):
+    with pytest.raises(RaspLensError, match=r"no file .*none\.csv"):
         task_source(f"{own}/none.csv")
-    with pytest.raises(RaspLensError, match="has no program"):
+    with pytest.raises(RaspLensError, match="'data' has no program"):
         reference(task, None)
 
 
 @pytest.mark.parametrize(
     ("source", "sizes", "said"),
     [
-        ("own.py", Sizes(), "Say which program or task"),
-        ("own.py:histogram", Sizes(), "say --vocab"),
-        ("own.py:histogram", Sizes("a,b"), "and --max-len"),
-        ("own.py:task", Sizes("a,b", 3), "brings its own --vocab"),
+        ("own.py", Sizes(), r"own\.py:NAME"),
+        ("own.py:histogram", Sizes(), r"own\.py:histogram.* --vocab .*--max-len"),
+        ("own.py:histogram", Sizes("a,b"), r"own\.py:histogram.* --vocab .*--max-len"),
+        ("own.py:task", Sizes("a,b", 3), r"own\.py:task' brings its own --vocab"),
         ("own.py:nothing", Sizes(), "It defines histogram, word, task"),
-        ("own.rasp:nothing", Sizes("a,b", 3), "defines no s-op 'nothing'"),
-        ("none.rasp", Sizes(), "There is no file"),
-        ("own.rasp:", Sizes(), "names no program or task. Say"),
+        ("own.rasp:nothing", Sizes("a,b", 3), "no s-op 'nothing'"),
+        ("none.rasp", Sizes(), r"no file .*none\.rasp"),
+        ("own.rasp:", Sizes(), r"own\.rasp:'.* FILE\.rasp:NAME"),
     ],
 )
 def test_what_is_no_task(own, source, sizes, said):
@@ -175,7 +175,7 @@ def test_what_is_no_task(own, source, sizes, said):
 
 @pytest.mark.parametrize("source", [":", ":histogram", "own.py:"])
 def test_a_colon_has_a_file_before_it_and_a_name_behind_it(source):
-    with pytest.raises(RaspLensError, match=r"names no program or task\. Say FILE\.py:NAME or FILE\.rasp:NAME\."):
+    with pytest.raises(RaspLensError, match=rf"{source!r} .*FILE\.py:NAME or FILE\.rasp:NAME"):
         file_source(source)
 
 
@@ -183,7 +183,7 @@ def test_programs_of_a_comparison_come_from_files(own):
     task = get_task("copy", n_letters=6, block=3, length=8)
     assert reference(task, f"{own}/own.py:histogram").output == "histogram"
     assert reference(task, f"{own}/own.rasp:x").output == "x"
-    with pytest.raises(RaspLensError, match="is a task, where a program is needed"):
+    with pytest.raises(RaspLensError, match=r"own\.py:task is a task"):
         reference(task, f"{own}/own.py:task")
 
 
@@ -198,13 +198,13 @@ def test_what_is_undefined_may_be_allowed(own):
 def test_a_token_map_that_is_no_json(tmp_path, text):
     torch.save({"embed.W_E": torch.ones(2, 2)}, tmp_path / "mine.pt")
     (tmp_path / "tokens.json").write_text(text)
-    with pytest.raises(RaspLensError, match=r"tokens\.json holds no JSON") as refused:
+    with pytest.raises(RaspLensError, match=r"tokens\.json .*JSON") as refused:
         learned_model(get_task("sort"), tmp_path / "mine.pt")
     assert "\n" not in str(refused.value)
 
 
 def test_a_range_that_no_memory_holds_is_refused_before_it_is_listed():
-    with pytest.raises(ValueError, match=r"The range 0\.\.99999999999 of --vocab has more than 1,000,000 tokens"):
+    with pytest.raises(ValueError, match=r"0\.\.99999999999 of --vocab .*1,000,000 tokens"):
         parse_vocab("0..99999999999")
 
 

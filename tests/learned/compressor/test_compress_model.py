@@ -90,41 +90,41 @@ def test_the_state_of_another_run_is_refused(frac, tmp_path):
     with pytest.raises(StorageError, match="weights was"):  # another program of the same name and size
         compress(other, 4, brief, state_path=path)
     path.write_bytes(b"broken")
-    with pytest.raises(StorageError, match="Delete it to start afresh"):
+    with pytest.raises(StorageError, match=r"state\.safetensors.*Delete it"):
         compress(frac, 4, brief, state_path=path)
 
 
 @pytest.mark.parametrize("d", [0, -1, 99, 2.5, True])
 def test_widths_that_there_are_not_are_refused(frac, d):
     wide = frac.transformer.config.d_model
-    with pytest.raises(ValueError, match=f"d must be a whole number from 1 to {wide}"):
+    with pytest.raises(ValueError, match=rf"d must be .*from 1 to {wide}.*got {d}"):
         check_members(frac, [(d, 0)])
 
 
 def test_every_width_is_looked_at_before_anything_is_trained(frac):
-    with pytest.raises(ValueError, match="d must be a whole number"):
+    with pytest.raises(ValueError, match=r"d must be .*got 99"):
         compress_many(frac, [3, 99])
 
 
 def test_nothing_and_twice_the_same_are_refused(frac):
     for widths, seeds in (([], [0]), ([3, 3], [0]), ([3], []), ([3], [1, 1])):
-        with pytest.raises(ValueError, match="at least one width and one seed, each of them once"):
+        with pytest.raises(ValueError, match=r"width.*seed.*got \["):
             compress_many(frac, widths, seeds, SHORT)
 
 
 @pytest.mark.slow
 def test_a_cross_entropy_of_numbers_is_refused(frac, unique):
-    with pytest.raises(ValueError, match="'frac_prevs' is a number"):
+    with pytest.raises(ValueError, match=r"'frac_prevs'.*output_loss"):
         compress(frac, 4, replace(SHORT, output_loss="cross_entropy"))
     assert compress(unique, 4, replace(SHORT, steps=2, output_loss="squared_error")).d == 4
 
 
 @pytest.mark.slow
 def test_what_diverges_says_so(unique):
-    with pytest.raises(TrainingError, match=r"to d=4 diverged before step 50 .* Lower the learning rate"):
+    with pytest.raises(TrainingError, match=r"d=4 diverged .*step 50 .*learning rate"):
         compress(unique, 4, CompressionRecipe(50, 16, 1e30, 1e30))
 
 
 def test_only_compiled_models_are_compressed(frac):
-    with pytest.raises(TypeError, match="takes a CompiledModel"):
+    with pytest.raises(TypeError, match=r"CompiledModel.*got Transformer"):
         check_members(frac.transformer, [(3, 0)])

@@ -50,16 +50,16 @@ def test_what_was_saved_is_loaded_again_with_its_map_and_its_program(which, requ
     assert again.compiled(sequence) == model.compiled(sequence)
     assert again.answers([sequence]) == model.answers([sequence])
     assert load(path).config == model.transformer.config  # as any transformer
-    with pytest.raises(StorageError, match="not a compiled program"):
+    with pytest.raises(StorageError, match="compiled program"):
         load_compiled(path)
 
 
 def test_another_model_is_no_compressed_one(narrow_frac, tmp_path):
     save(narrow_frac.transformer, tmp_path / "plain.safetensors")
-    with pytest.raises(StorageError, match="not a compressed program"):
+    with pytest.raises(StorageError, match="compressed program"):
         load_compressed(tmp_path / "plain.safetensors")
 
 
 def test_answers_to_sequences_that_do_not_fit_are_refused(narrow_frac):
-    with pytest.raises(ValueError, match="not in the vocabulary"):
+    with pytest.raises(ValueError, match=r"'q'.*vocabulary"):
         narrow_frac.answers([["q"]])

@@ -16,7 +16,7 @@ def test_the_papers_recipe_is_that_of_the_appendix():
 
 
 def test_an_unknown_recipe_is_refused_with_those_that_there_are():
-    with pytest.raises(ValueError, match=f"no recipe 'slow'.*{', '.join(RECIPES)}"):
+    with pytest.raises(ValueError, match=f"recipe 'slow'.*{', '.join(RECIPES)}"):
         get_recipe("slow")
 
 
@@ -25,18 +25,18 @@ def test_an_unknown_recipe_is_refused_with_those_that_there_are():
     [
         ({"steps": 0}, r"steps must be a whole number in \[1, inf\)"),
         ({"batch_size": 0}, "batch_size must be"),
-        ({"warmup": 100}, "warmup must be less than steps=100"),
-        ({"final_learning_rate": 1.0}, "must not rise in the end"),
+        ({"warmup": 100}, r"warmup.*steps=100; got 100"),
+        ({"final_learning_rate": 1.0}, r"final_learning_rate.*learning_rate=0\.01; got 1\.0"),
         ({"final_learning_rate": 0.0}, "final_learning_rate must be"),
         ({"decay": 0.0}, r"decay must be a number in \(0, 1\]"),
         ({"weight_decay": -1.0}, "weight_decay must be"),
         ({"layer_weight": -1.0}, "layer_weight must be"),
         ({"starts": 0}, "starts must be"),
-        ({"starts": 2, "trial": 200}, "trial must be from 1 to steps=100"),
-        ({"starts": 2, "trial": 5, "fitted": 3}, "fitted must be from 0 to starts=2"),
-        ({"rates": ()}, "rates must be"),
-        ({"rates": (1.0, 0.1)}, "at most as many as starts=1"),
-        ({"rates": (2.0,)}, "above 0 and at most 1"),
+        ({"starts": 2, "trial": 200}, r"trial.*steps=100; got 200"),
+        ({"starts": 2, "trial": 5, "fitted": 3}, r"fitted.*starts=2; got 3"),
+        ({"rates": ()}, r"rates.*got \(\)"),
+        ({"rates": (1.0, 0.1)}, r"starts=1.*got \(1\.0, 0\.1\)"),
+        ({"rates": (2.0,)}, r"rates.*got \(2\.0,\)"),
     ],
 )
 def test_numbers_that_make_no_sense_are_refused(changes, message):
@@ -49,7 +49,7 @@ def test_numbers_that_make_no_sense_are_refused(changes, message):
 def test_a_loss_that_there_is_not_is_refused():
     """Past the type checker that guards the tests, which users need not have."""
     fields = {**asdict(get_recipe("fast")), "output_loss": "hinge"}
-    with pytest.raises(ValueError, match='output_loss must be "cross_entropy" or "squared_error"; got \'hinge\''):
+    with pytest.raises(ValueError, match=r"output_loss.*'hinge'"):
         CompressionRecipe.__post_init__(SimpleNamespace(**fields))
 
 

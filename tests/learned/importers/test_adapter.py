@@ -163,15 +163,21 @@ def test_it_is_compared_as_if_it_were_ours(theirs, sizes, task):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"blocks.{layer}.hook_resid_post": "blocks.{layer}"}, "has no module 'blocks.0'. It has wte, wpe, h"),
-        ({"blocks.0.hook_mlp_out": "h.7.mlp"}, "has no module 'h.7.mlp' for blocks.0.hook_mlp_out"),
-        ({"blocks.{layer}.attn.hook_q": "h.{layer}.attn.c_attn:3/3"}, "counted from 0, so there is no 3 of 3"),
-        ({"blocks.{layer}.attn.hook_q": "h.{layer}.attn.c_attn:out"}, "is no place"),
-        ({"blocks.{layer}.attn.hook_pattern": "h.{layer}.attn.c_proj"}, "must have a shape that begins"),
-        ({"blocks.{layer}.attn.hook_v": "h.{layer}.attn.c_attn:1/3"}, "is not what the pattern gathers"),
-        ({"blocks.{layer}.hook_resid_post": "h.{layer}.ln_1"}, "is not what passes blocks.1.hook_resid_pre"),
-        ({"blocks.0.hook_mlp_out": "unused"}, "blocks.0.hook_mlp_out is not live: unused does not run"),
-        ({"blocks.0.hook_mlp_out": "ignored"}, "an edit at ignored does not reach the logits"),
+        ({"blocks.{layer}.hook_resid_post": "blocks.{layer}"}, "'blocks.0'. It has wte, wpe, h"),
+        ({"blocks.0.hook_mlp_out": "h.7.mlp"}, "'h.7.mlp' for blocks.0.hook_mlp_out"),
+        ({"blocks.{layer}.attn.hook_q": "h.{layer}.attn.c_attn:3/3"}, "3 of 3"),
+        ({"blocks.{layer}.attn.hook_q": "h.{layer}.attn.c_attn:out"}, "'h.{layer}.attn.c_attn:out'"),
+        (
+            {"blocks.{layer}.attn.hook_pattern": "h.{layer}.attn.c_proj"},
+            "blocks.0.attn.hook_pattern must have a shape",
+        ),
+        ({"blocks.{layer}.attn.hook_v": "h.{layer}.attn.c_attn:1/3"}, "hook_pattern times blocks.0.attn.hook_v"),
+        (
+            {"blocks.{layer}.hook_resid_post": "h.{layer}.ln_1"},
+            "blocks.0.hook_resid_post and blocks.1.hook_resid_pre",
+        ),
+        ({"blocks.0.hook_mlp_out": "unused"}, "blocks.0.hook_mlp_out is not live: unused"),
+        ({"blocks.0.hook_mlp_out": "ignored"}, "an edit at ignored"),
     ],
 )
 def test_what_is_not_live_is_told(theirs, sizes, change, message):
@@ -182,14 +188,14 @@ def test_what_is_not_live_is_told(theirs, sizes, change, message):
 
 
 def test_more_that_is_refused(theirs, sizes):
-    with pytest.raises(RaspLensError, match="must have a shape that begins"):
+    with pytest.raises(RaspLensError, match=r"hook_pattern .*\(4, 4, 12, 12\); it has \(4, 1, 12, 12\)"):
         adapt(theirs, HOOKS, **{**sizes, "n_heads": 4})
-    with pytest.raises(RaspLensError, match="comparisons need hook_resid_post"):
+    with pytest.raises(RaspLensError, match="hook_resid_post"):
         adapt(theirs, {"blocks.{layer}.attn.hook_z": HOOKS["blocks.{layer}.attn.hook_z"]}, **sizes)
-    with pytest.raises(RaspLensError, match="must give logits"):
+    with pytest.raises(RaspLensError, match=r"d_vocab_out\]; "):
         adapt(nn.Sequential(nn.Embedding(12, 3), nn.Flatten()), {"blocks.0.hook_resid_post": "0"}, **sizes)
     theirs.h[0].attn.attn_dropout.p = 0.5
-    with pytest.raises(RaspLensError, match=r"Call its eval\(\) first"):
+    with pytest.raises(RaspLensError, match=r"eval\(\)"):
         adapt(theirs.train(), HOOKS, **sizes)
 
 
@@ -221,7 +227,7 @@ def test_what_goes_into_the_softmax_makes_routes_testable(theirs, sizes, task):
     plain = adapt(transplanted(load_pretrained("induction").transformer), HOOKS, **sizes)
     assert "hook_attn_scores" in why_not_patchable(as_studied_model(plain, task, task.held_out[:4]))
     wrong = {"blocks.{layer}.attn.hook_attn_scores": "h.{layer}.attn.softmax"}
-    with pytest.raises(RaspLensError, match="is not the softmax of what passes"):
+    with pytest.raises(RaspLensError, match=r"hook_pattern .*softmax.* .*hook_attn_scores"):
         adapt(theirs, HOOKS | scores | wrong, **sizes)
 
 
@@ -230,12 +236,12 @@ def test_queries_and_keys_that_are_swapped_are_told(theirs, sizes):
         "blocks.{layer}.attn.hook_q": HOOKS["blocks.{layer}.attn.hook_k"],
         "blocks.{layer}.attn.hook_k": HOOKS["blocks.{layer}.attn.hook_q"],
     }
-    with pytest.raises(RaspLensError, match="they are swapped"):
+    with pytest.raises(RaspLensError, match=r"hook_q .*hook_k .*swapped"):
         adapt(theirs, HOOKS | swapped, **sizes)
 
 
 def test_a_name_that_is_nearly_one_is_told(theirs, sizes):
-    with pytest.raises(RaspLensError, match=r"Did you mean 'blocks.{layer}.hook_resid_post'"):
+    with pytest.raises(RaspLensError, match=r"'blocks.{layer}.hook_residpost'.*'blocks.{layer}.hook_resid_post'"):
         adapt(theirs, {"blocks.{layer}.hook_residpost": "h.{layer}"}, **sizes)
     own = adapt(theirs, HOOKS | {"blocks.{layer}.norm": "h.{layer}.ln_1"}, **sizes)
     assert "blocks.1.norm" in own.hook_dict  # a name of one's own
@@ -243,7 +249,7 @@ def test_a_name_that_is_nearly_one_is_told(theirs, sizes):
 
 def test_layers_with_tied_weights_are_told(theirs, sizes):
     theirs.h[1] = theirs.h[0]
-    with pytest.raises(RaspLensError, match="runs 2 times in one pass, as layers with tied weights do"):
+    with pytest.raises(RaspLensError, match=r"h\.0\S* runs 2 times"):
         adapt(theirs, HOOKS, **sizes)
 
 
@@ -269,8 +275,8 @@ def test_modules_may_be_called_by_name(theirs, sizes, task):
 @pytest.mark.parametrize(
     ("size", "message"),
     [
-        ({"n_heads": 5}, "which 5 heads cannot share"),
-        ({"n_ctx": 999}, r"does not run on 999 token ids below \d+ \(n_ctx, d_vocab\): "),
+        ({"n_heads": 5}, r"\d+ wide.* 5 heads"),
+        ({"n_ctx": 999}, r"999 token ids below \d+ \(n_ctx, d_vocab\): "),
         ({"d_vocab": 999}, "below 999"),
     ],
 )
@@ -281,9 +287,9 @@ def test_sizes_that_are_not_the_modules_are_told(theirs, sizes, size, message):
 
 
 def test_weights_that_are_no_numbers_or_half_ones_are_told(theirs, sizes):
-    with pytest.raises(RaspLensError, match=r"torch.float16; call its float\(\)"):
+    with pytest.raises(RaspLensError, match=r"torch\.float16.*float\(\)"):
         adapt(copy.deepcopy(theirs).half(), HOOKS, **sizes)
     with torch.no_grad():
         theirs.lm_head.weight[0, 0] = math.nan
-    with pytest.raises(RaspLensError, match="not finite"):
+    with pytest.raises(RaspLensError, match=r"logits.*not finite"):
         adapt(theirs, HOOKS, **sizes)

@@ -14,7 +14,7 @@ from rasplens.model import Config, StorageError, Transformer, to_bridge
 from rasplens.model.forward import rotary_angles
 from rasplens.tasks import Task, get_task
 
-UNTRAINED = pytest.mark.filterwarnings("ignore:.*the commonest answers would give")
+UNTRAINED = pytest.mark.filterwarnings("ignore:.* of the answers of '(copy|compression)' right; ")
 pytestmark = UNTRAINED
 
 
@@ -67,13 +67,13 @@ def test_our_own_files_are_read_too(task, transformer, tmp_path):
     path = tmp_path / "mine.safetensors"
     LearnedModel(transformer, task.name, {"origin": "made up"}).save(path)
     assert import_checkpoint(path, task).origin == "made up"
-    with pytest.raises(ValueError, match="learned the task 'compression', not 'sort'"):
+    with pytest.raises(ValueError, match="'compression', not 'sort'"):
         import_checkpoint(path, get_task("sort"))
 
 
 def test_a_shape_that_does_not_fit_the_task_says_what_differs(legacy, tmp_path):
     path = written(tmp_path, legacy)
-    with pytest.raises(ValueError, match="does not fit the task 'sort'") as caught:
+    with pytest.raises(ValueError, match="task 'sort'") as caught:
         import_checkpoint(path, get_task("sort"))
     assert "8 tokens (d_vocab) where it needs 52" in str(caught.value)
     assert "8 logits (d_vocab_out) where it needs 50" in str(caught.value)
@@ -82,7 +82,7 @@ def test_a_shape_that_does_not_fit_the_task_says_what_differs(legacy, tmp_path):
 
 def test_parts_without_a_model_for_them_are_named(task, legacy, tmp_path):
     legacy["blocks.0.mlp.W_gate"] = torch.ones(8)
-    with pytest.raises(ValueError, match=r"no model for: blocks\.0\.mlp\.W_gate"):
+    with pytest.raises(ValueError, match=r"model\.pt .*: blocks\.0\.mlp\.W_gate"):
         import_checkpoint(written(tmp_path, legacy), task)
 
 
@@ -112,9 +112,9 @@ def test_the_state_dict_of_a_bridge_is_read(tmp_path, inner, normalization):
     imported = import_checkpoint(path, task, n_heads=2).transformer
     assert imported.config == model.config
     np.testing.assert_allclose(imported(task.held_out), model(task.held_out), rtol=1e-5, atol=1e-5)
-    with pytest.raises(ValueError, match=r"do not say how many heads a layer has\. Give n_heads"):
+    with pytest.raises(ValueError, match="Give n_heads"):
         import_checkpoint(path, task)
-    with pytest.raises(ValueError, match="cannot have 3 heads"):
+    with pytest.raises(ValueError, match=r"3 heads: .*W_"):
         import_checkpoint(path, task, n_heads=3)
 
 
@@ -140,29 +140,35 @@ def test_half_precision_is_read(task, transformer, legacy, tmp_path):
 
 def test_a_stored_mask_that_hides_what_the_task_shows_is_refused(task, legacy, tmp_path):
     legacy["blocks.0.attn.mask"] = torch.zeros(5, 5, dtype=torch.bool)
-    with pytest.raises(ValueError, match="stores a mask that hides positions"):
+    with pytest.raises(ValueError, match=f"mask.*positions.*{task.name!r}"):
         import_checkpoint(written(tmp_path, legacy), task)
 
 
 @pytest.mark.filterwarnings("default")
 def test_a_model_that_answers_nothing_is_warned_about(task, legacy, tmp_path):
     legacy["unembed.W_U"] = torch.zeros_like(legacy["unembed.W_U"])
-    with pytest.warns(UserWarning, match="the commonest answers would give.*shapes do not show"):
+    with pytest.warns(UserWarning, match=r"0\.\d+ of the answers.* 0\.\d+.*layout"):
         import_checkpoint(written(tmp_path, legacy), task)
 
 
 def test_missing_parts_are_named(task, legacy, tmp_path):
     del legacy["unembed.W_U"]
-    with pytest.raises(ValueError, match=r"no state dict of a HookedTransformer: 'unembed\.W_U' is missing"):
+    with pytest.raises(ValueError, match=r"HookedTransformer: 'unembed\.W_U' is missing"):
         import_checkpoint(written(tmp_path, legacy), task)
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
+<<<<<<< HEAD
         (b"", "neither a RASPLens model nor a state dict"),
         (b"hello, I am no model", "neither a RASPLens model nor a state dict"),
         (b"PK\x03\x04 cut off", "neither a RASPLens model nor a state dict"),
+=======
+        (b"", "state dict"),
+        (b"hello, I am no model", "state dict"),
+        (b"PK\x03\x04 cut off", r"state dict .*damaged"),
+>>>>>>> h2
         (b"\x10\x00\x00\x00\x00\x00\x00\x00{", "truncated.*safetensors"),
     ],
 )
@@ -176,7 +182,7 @@ def test_foreign_and_damaged_files_are_refused(task, tmp_path, content, message)
 def test_a_truncated_checkpoint_is_refused(task, legacy, tmp_path):
     path = written(tmp_path, legacy)
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(StorageError, match="neither a RASPLens model nor a state dict"):
+    with pytest.raises(StorageError, match=r"state dict .*damaged"):
         import_checkpoint(path, task)
 
 
@@ -185,18 +191,18 @@ def test_pickled_code_is_never_run(task, tmp_path):
         def __reduce__(self):
             return (exec, ("raise SystemExit('code from a checkpoint was run')",))
 
-    with pytest.raises(StorageError, match="that torch can load safely"):
+    with pytest.raises(StorageError, match=r"torch can load safely \("):
         import_checkpoint(written(tmp_path, {"embed.W_E": Trap()}), task)
 
 
 def test_what_is_no_mapping_of_tensors_is_refused(task, tmp_path):
     for content in ([torch.zeros(2)], {"a": 3}, {}, {3: torch.zeros(2)}):
-        with pytest.raises(StorageError, match="holds no state dict"):
+        with pytest.raises(StorageError, match="no state dict"):
             import_checkpoint(written(tmp_path, content), task)
 
 
 def test_a_missing_file_is_named(task, tmp_path):
-    with pytest.raises(StorageError, match="There is no file"):
+    with pytest.raises(StorageError, match=r"no file .*nowhere\.pt"):
         import_checkpoint(tmp_path / "nowhere.pt", task)
 
 
@@ -266,7 +272,7 @@ def test_what_is_not_declared_is_never_silently_wrong(learned_by_heart, tmp_path
     model, own = learned_by_heart(config)
     path = written(tmp_path, as_legacy(model))
     if config.positions == "none":
-        with pytest.raises(RaspLensError, match="Give positions: rotary or none"):
+        with pytest.raises(RaspLensError, match="positions: rotary or none"):
             import_checkpoint(path, own)
         return
     with warnings.catch_warnings(record=True) as caught:
@@ -281,7 +287,7 @@ def test_what_is_not_declared_is_never_silently_wrong(learned_by_heart, tmp_path
     (warning,) = caught
     said = re.findall(r"(\w+)='?(\w+(?:\.\d+)?)'?", str(warning.message))
     again = {name: float(value) if name == "attn_scale" else value for name, value in said}
-    assert "declare what it has" in str(warning.message)
+    assert "declare" in str(warning.message)
     assert again
     if right < 1:
         assert own.accuracy(import_checkpoint(path, own, **again)).token == 1
@@ -301,20 +307,20 @@ def test_adjacent_dimensions_may_be_paired(learned_by_heart, tmp_path):
     for name in state:
         if "rotary" in name:
             state[name] = state[name] / 2
-    with pytest.raises(RaspLensError, match="other wavelengths"):
+    with pytest.raises(RaspLensError, match=r"rotary.*wavelengths.* 10,000"):
         import_checkpoint(written(tmp_path, state), own)
 
 
 @pytest.mark.parametrize(
     ("config", "wrong", "message"),
     [
-        ("rotary", {"positions": "shortformer"}, "cannot have positions 'shortformer': by its weights rotary"),
-        ("standard", {"positions": "rotary"}, "by its weights standard or shortformer"),
-        ("standard", {"activation": "gelu"}, "cannot have activation 'gelu': by its weights relu"),
-        ("silu, layer norm", {"normalization": "none"}, "by its weights LN"),
-        ("relu", {"activation": "tanh"}, "cannot have activation 'tanh'"),
-        ("standard", {"attn_scale": 0.0}, "attn_scale is what scores are divided by: above 0; got 0.0"),
-        ("standard", {"attn_scale": float("nan")}, "above 0; got nan"),
+        ("rotary", {"positions": "shortformer"}, "positions 'shortformer'.*rotary"),
+        ("standard", {"positions": "rotary"}, "positions 'rotary'.*standard or shortformer"),
+        ("standard", {"activation": "gelu"}, "activation 'gelu'.*relu"),
+        ("silu, layer norm", {"normalization": "none"}, "normalization 'none'.*LN"),
+        ("relu", {"activation": "tanh"}, "activation 'tanh'"),
+        ("standard", {"attn_scale": 0.0}, r"attn_scale.*above 0; got 0\.0"),
+        ("standard", {"attn_scale": float("nan")}, r"attn_scale.*above 0; got nan"),
     ],
 )
 def test_what_is_declared_must_be_possible(learned_by_heart, tmp_path, config, wrong, message):
@@ -343,13 +349,13 @@ def test_a_longer_context_and_a_larger_vocabulary_are_cut_to_the_task(learned_by
     np.testing.assert_allclose(imported(own.held_out), model(own.held_out), rtol=1e-5, atol=1e-5)
     with pytest.raises(RaspLensError, match="11 tokens"):
         import_checkpoint(path, own, positions=kind)
-    with pytest.raises(RaspLensError, match="no id for"):
+    with pytest.raises(RaspLensError, match=f"no id for {own.vocab[0]!r}"):
         import_checkpoint(path, own, positions=kind, tokens={})
-    with pytest.raises(RaspLensError, match=r"has 11 ids in its embed\.W_E; got the id 99"):
+    with pytest.raises(RaspLensError, match=r"11\b.*embed\.W_E.*\b99\b"):
         import_checkpoint(path, own, positions=kind, tokens={**tokens, own.vocab[0]: 99})
 
 
 @pytest.mark.usefixtures("unchecked")
 def test_a_state_dict_itself_is_no_file(task, legacy):
-    with pytest.raises(RaspLensError, match=r"takes a file. Write it first: torch.save"):
+    with pytest.raises(RaspLensError, match=r"import_checkpoint.*torch\.save"):
         import_checkpoint(legacy, task)

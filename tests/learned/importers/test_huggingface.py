@@ -85,23 +85,23 @@ def test_weights_that_are_no_numbers(tmp_path):
     with torch.no_grad():
         model.transformer.wpe.weight[0, 0] = float("nan")
     model.save_pretrained(tmp_path)
-    with pytest.raises(RaspLensError, match="not finite"):
+    with pytest.raises(RaspLensError, match=r"logits.*not finite"):
         load_huggingface(tmp_path)
 
 
 def test_what_is_no_model(tmp_path, saved):
-    with pytest.raises(RaspLensError, match="There is no folder"):
+    with pytest.raises(RaspLensError, match=r"no folder .*none"):
         load_huggingface(tmp_path / "none")
-    with pytest.raises(RaspLensError, match=r"has no config\.json"):
+    with pytest.raises(RaspLensError, match=r"no config\.json"):
         load_huggingface(tmp_path)
     config = tmp_path / "config.json"
     deep = "[" * 100_000
     for text, said in (
-        ("{", "holds no JSON"),
-        ("", "holds no JSON"),
-        (deep, "holds no JSON"),
-        ("[1]", "no JSON object"),
-        ("{}", "does not say its model_type"),
+        ("{", r"config\.json .*JSON"),
+        ("", r"config\.json .*JSON"),
+        (deep, r"config\.json .*JSON"),
+        ("[1]", "JSON object; got list"),
+        ("{}", "model_type"),
     ):
         config.write_text(text)
         with pytest.raises(RaspLensError, match=said):
@@ -166,8 +166,8 @@ def remove(*names):
         (remove(FIRST), f"lack {FIRST}"),
         (remove(LAST), f"lack {LAST}"),
         (remove("transformer.wte.weight"), r"lack lm_head\.weight, transformer\.wte\.weight"),
-        (lambda tensors: tensors.update(mine=tensors.pop(FIRST)), f"lack {FIRST}; they have a surplus of mine"),
-        (lambda tensors: tensors.update({FIRST: tensors[FIRST][:-1]}), r"another shape .*\(15, 48\) where"),
+        (lambda tensors: tensors.update(mine=tensors.pop(FIRST)), f"lack {FIRST}; .*extra.* mine"),
+        (lambda tensors: tensors.update({FIRST: tensors[FIRST][:-1]}), r"shape .*\(15, 48\) .*\(16, 48\)"),
         (lambda tensors: [tensors.pop(name) for name in list(tensors) if ".h.1." in name], "lack .* and 9 more"),
     ],
     ids=["first", "last", "tied", "renamed", "shape", "layer"],
@@ -181,15 +181,15 @@ def test_weights_that_are_not_those_of_the_config_are_refused_by_name(folder, ch
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"n_layer": 3}, r"lack transformer\.h\.2\..*Correct config\.json"),
-        ({"n_layer": 1}, r"surplus of transformer\.h\.1\."),
-        ({"n_layer": 10**10}, "describes 10,000,000,000 layers"),
+        ({"n_layer": 3}, r"lack transformer\.h\.2\..*config\.json"),
+        ({"n_layer": 1}, r"extra .*transformer\.h\.1\."),
+        ({"n_layer": 10**10}, "10,000,000,000 layers"),
         ({"n_layer": -1}, r"config\.json|cannot be loaded"),
         ({"n_layer": "2"}, "cannot be loaded"),
         ({"n_head": "2"}, "cannot be loaded"),
-        ({"vocab_size": 10**12}, "describes 16,000,0.* numbers; its files hold"),
-        ({"n_embd": 10**6}, "numbers; its files hold"),
-        ({"vocab_size": 21}, "another shape"),
+        ({"vocab_size": 10**12}, r"16,000,0[\d,]* numbers; .*\d"),
+        ({"n_embd": 10**6}, r"[\d,]{10,} numbers; .*\d"),
+        ({"vocab_size": 21}, r"shape .*\(20, 16\) .*\(21, 16\)"),
         ({"tie_word_embeddings": False}, r"lack lm_head\.weight"),
         ({"model_type": "no_such_type"}, "cannot be loaded"),
         ({"model_type": ["gpt2"]}, "cannot be loaded"),
@@ -234,7 +234,7 @@ def test_configs_that_a_bridge_knows(tmp_path, options):
 
 def test_a_config_that_a_bridge_ignores_is_refused(tmp_path):
     gpt2(scale_attn_weights=False).save_pretrained(tmp_path)
-    with pytest.raises(RaspLensError, match=r"other logits than the model: they differ by .* of their spread"):
+    with pytest.raises(RaspLensError, match=r"logits .*differ by [\d.e+-]+ .*spread"):
         load_huggingface(tmp_path)
 
 
@@ -250,7 +250,7 @@ def test_a_bridge_with_one_wrong_weight_is_caught(folder, monkeypatch):
         return right(*args, hf_model=hf_model, **options)
 
     monkeypatch.setattr(TransformerBridge, "boot_transformers", staticmethod(wrong))
-    with pytest.raises(RaspLensError, match="other logits than the model"):
+    with pytest.raises(RaspLensError, match=r"logits .*differ by"):
         load_huggingface(folder)
 
 
@@ -265,7 +265,7 @@ def test_a_bridge_that_errs_on_the_last_position_only_is_caught(folder, monkeypa
         return right(*args, hf_model=hf_model, **options)
 
     monkeypatch.setattr(TransformerBridge, "boot_transformers", staticmethod(wrong))
-    with pytest.raises(RaspLensError, match="other logits than the model"):
+    with pytest.raises(RaspLensError, match=r"logits .*differ by"):
         load_huggingface(folder)
 
 
@@ -282,7 +282,7 @@ def test_a_bridge_that_errs_on_the_last_position_only_is_caught(folder, monkeypa
 )  # fmt: skip
 def test_what_transformer_lens_cannot_build_is_refused_with_a_reason(tmp_path, model):
     model().save_pretrained(tmp_path)
-    with pytest.raises(RaspLensError, match=r"TransformerLens has no bridge for the model of .* \(\w+Error"):
+    with pytest.raises(RaspLensError, match=r"no bridge .* \(\w+Error"):
         load_huggingface(tmp_path)
 
 
@@ -312,14 +312,14 @@ def test_code_in_a_folder_is_never_run(folder, monkeypatch, place, model_type):
     if place == "custom_generate":
         load_huggingface(folder)
     else:
-        with pytest.raises(RaspLensError, match=rf"{place} names code of its own .* runs no code of"):
+        with pytest.raises(RaspLensError, match=rf"{place} .*auto_map"):
             load_huggingface(folder)
     assert not trace.exists()
 
 
 def test_an_adapter_of_another_model_is_refused(folder):
     (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "gpt2"}')
-    with pytest.raises(RaspLensError, match="holds an adapter"):
+    with pytest.raises(RaspLensError, match=r"adapter_config\.json"):
         load_huggingface(folder)
 
 
@@ -340,7 +340,7 @@ def test_parity_is_of_every_input_and_of_numbers():
     huggingface.check_parity("it", [own[0] + 5e-5, own[1]], own)
     for wrong in (own[0] + 5e-4, own[0] * torch.nan):
         for order in (1, -1):
-            with pytest.raises(RaspLensError, match=r"bridge of it gives other logits .* spread; 0\.0001"):
+            with pytest.raises(RaspLensError, match=r"bridge of it .*logits.* spread; 0\.0001"):
                 huggingface.check_parity("it", [wrong, own[1]][::order], own[::order])
-    with pytest.raises(RaspLensError, match="other logits"):  # of the size of logits it is little
+    with pytest.raises(RaspLensError, match=r"logits .*differ by"):  # of the size of logits it is little
         huggingface.check_parity("it", [own[0], own[1] + 5e-3], own)

@@ -52,18 +52,18 @@ def test_the_only_state_dict_of_a_checkpoint_is_found(tmp_path):
 def test_several_state_dicts_are_not_told_apart(tmp_path):
     averages, model = ({"embed.W_E": torch.full((1,), number)} for number in (1.0, 2.0))
     for content in ({"ema": averages, "model": model}, {"model": model, "ema": averages}):
-        with pytest.raises(StorageError, match=r"several state dicts: '(ema|model)', '(ema|model)'\. Save one"):
+        with pytest.raises(StorageError, match=r"state dicts: '(ema|model)', '(ema|model)'\."):
             read_state_dict(saved(tmp_path, content))
 
 
 def test_names_that_differ_by_a_prefix_are_not_told_apart(tmp_path):
     content = {"embed.W_E": torch.zeros(1), "module.embed.W_E": torch.ones(1)}
-    with pytest.raises(StorageError, match=r"holds 'embed\.W_E' twice"):
+    with pytest.raises(StorageError, match=r"'embed\.W_E' twice"):
         read_state_dict(saved(tmp_path, content))
 
 
 def test_what_holds_none_is_refused(tmp_path):
-    with pytest.raises(StorageError, match="holds no state dict"):
+    with pytest.raises(StorageError, match="no state dict"):
         read_state_dict(saved(tmp_path, {"step": 3}))
 
 
@@ -111,7 +111,7 @@ def test_a_bridges_heads_stand_side_by_side():
     assert weights["unembed.W_U"].shape == (4, 7)
 
 
-@pytest.mark.parametrize(("n_heads", "message"), [(None, "Give n_heads"), (4, "cannot have 4 heads: its W_Q")])
+@pytest.mark.parametrize(("n_heads", "message"), [(None, "Give n_heads"), (4, "4 heads: .*W_Q")])
 def test_a_bridge_does_not_say_how_many_heads_there_are(n_heads, message):
     state = {"embed.weight": np.zeros((5, 4)), "blocks.0.attn.q.weight": np.zeros((6, 4))}
     with pytest.raises(ValueError, match=message):
@@ -121,10 +121,10 @@ def test_a_bridge_does_not_say_how_many_heads_there_are(n_heads, message):
 @pytest.mark.parametrize(
     ("tensor", "message"),
     [
-        (torch.empty(2, 2, device="meta"), "holds no numbers"),
-        (torch.ones(2, dtype=torch.complex64), "numbers of the kind torch.complex64"),
-        (torch.zeros(1).expand(10**6, 10**6), "claims 1,000,000,000,000 numbers"),
-        (HUGE, "claims 1,000,000,000,000 numbers"),
+        (torch.empty(2, 2, device="meta"), "embed.W_E .*no numbers"),
+        (torch.ones(2, dtype=torch.complex64), "embed.W_E .*torch.complex64"),
+        (torch.zeros(1).expand(10**6, 10**6), "embed.W_E .*1,000,000,000,000 numbers"),
+        (HUGE, "embed.W_E .*1,000,000,000,000 numbers"),
     ],
 )
 def test_tensors_without_their_numbers_are_refused(tmp_path, tensor, message):
@@ -142,7 +142,7 @@ def test_what_unpacks_to_far_more_than_it_is_is_refused(tmp_path):
     path = tmp_path / "bomb.pt"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("bomb/data.pkl", bytes(10**7))
-    with pytest.raises(StorageError, match="it would unpack to 10,000,000 bytes"):
+    with pytest.raises(StorageError, match="unpack to 10,000,000 bytes"):
         read_state_dict(path)
 
 
@@ -191,14 +191,14 @@ def is_read_by_torch(path):
 def test_an_archive_without_its_end_is_damaged(tmp_path):
     path = saved(tmp_path, {"embed.W_E": torch.ones(2)})
     path.write_bytes(path.read_bytes()[:-8])
-    with pytest.raises(StorageError, match="it is damaged: its archive has no end"):
+    with pytest.raises(StorageError, match=r"damaged: .*archive"):
         read_state_dict(path)
 
 
 def test_an_old_format_has_no_checksums(tmp_path):
     path = tmp_path / "old.pt"
     torch.save({"embed.W_E": torch.ones(2)}, path, _use_new_zipfile_serialization=False)
-    with pytest.warns(UserWarning, match=r"old\.pt has torch's format before 1\.6, without checksums"):
+    with pytest.warns(UserWarning, match=r"old\.pt .*before 1\.6.*checksums"):
         assert list(read_state_dict(path)) == ["embed.W_E"]
 
 
@@ -207,18 +207,22 @@ def test_what_is_no_file_is_not_read(tmp_path):
     os.mkfifo(tmp_path / "pipe.pt")
     (tmp_path / "link.pt").symlink_to(tmp_path / "none.pt")
     irregular = "regular file"
+<<<<<<< HEAD
     for name, refusal in (("pipe.pt", irregular), ("link.pt", "There is no file"), ("", irregular)):
+=======
+    for name, refusal in (("pipe.pt", irregular), ("link.pt", r"no file .*link\.pt"), ("", irregular)):
+>>>>>>> h2
         with pytest.raises(StorageError, match=refusal):
             read_state_dict(tmp_path / name)
     (tmp_path / "empty.pt").touch()
-    with pytest.raises(StorageError, match=r"neither a RASPLens model nor a state dict"):
+    with pytest.raises(StorageError, match=r"empty\.pt .*state dict"):
         read_state_dict(tmp_path / "empty.pt")
 
 
 def test_what_is_no_model_is_refused_in_one_line_that_says_what_to_give(tmp_path):
     """Of these torch says "101": the byte that it did not expect."""
     (tmp_path / "words.pt").write_text("hello\n")
-    with pytest.raises(StorageError, match=r"Give a \.safetensors of ours") as error:
+    with pytest.raises(StorageError, match=r"words\.pt .*\.safetensors") as error:
         read_state_dict(tmp_path / "words.pt")
     assert "101" not in str(error.value)
     assert "\n" not in str(error.value)

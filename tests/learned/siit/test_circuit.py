@@ -39,8 +39,8 @@ def test_nodes_are_heads_and_mlps_where_there_are_any(compiled):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"d_mlp": 0}, "has no L0 MLP, which is to compute 'is_same'"),
-        ({"n_layers": 1}, "has no L1H0, which is to compute 'again'"),
+        ({"d_mlp": 0}, "no L0 MLP, which is to compute 'is_same'"),
+        ({"n_layers": 1}, "no L1H0, which is to compute 'again'"),
     ],
 )
 def test_an_architecture_without_a_node_is_refused(compiled, fields, message):

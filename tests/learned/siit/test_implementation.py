@@ -60,13 +60,13 @@ def test_a_stored_model_comes_back_with_its_circuit(trained, task, compiled, tmp
     assert stored.circuit == model.circuit
     assert stored.accuracy == model.accuracy
     assert stored.prefix == model.prefix
-    with pytest.raises(RaspLensError, match="was not trained to implement 'histogram'"):
+    with pytest.raises(RaspLensError, match=r"again\.safetensors .*not .*implement 'histogram'"):
         load_implementation(path, programs.histogram(), task)
     longer = task_from_program(compiled.program, task.vocab, task.n_ctx + 1)
-    with pytest.raises(RaspLensError, match=r"is for inputs of 6 out of 3 tokens; those of .* are 7"):
+    with pytest.raises(RaspLensError, match=r" 6 .*3 tokens.* 7 .*3 tokens"):
         load_implementation(path, compiled.program, longer)
     others = task_from_program(compiled.program, tuple(reversed(task.vocab)), task.n_ctx)
-    with pytest.raises(RaspLensError, match="was trained on other tokens, inputs or answers than those of"):
+    with pytest.raises(RaspLensError, match=r"again\.safetensors .*tokens, inputs or answers.*vocabulary"):
         load_implementation(path, compiled.program, others)
 
 
@@ -84,12 +84,12 @@ def test_a_seed_gives_the_same_model_and_another_seed_another(task, compiled):
 @pytest.mark.slow
 def test_a_loss_that_is_no_number_is_refused(task, compiled):
     recipe = SIITRecipe(steps=20, batch_size=8, warmup=0, learning_rate=1e30, pool=50)
-    with pytest.raises(TrainingError, match=r"The loss became .*Lower the learning rate"):
+    with pytest.raises(TrainingError, match=r"loss.* step \d+.*learning rate"):
         train_to_implement(compiled, task, ordinary_architecture(compiled, d_model=16), recipe)
 
 
 def test_a_program_without_parts_is_refused():
-    with pytest.raises(RaspLensError, match="computes nothing in a head or an MLP: there is no circuit"):
+    with pytest.raises(RaspLensError, match=r"'tokens' .*no circuit"):
         train_to_implement(rasp.tokens, task_from_program(rasp.tokens, "ab", 6), recipe=FEW)
 
 
@@ -98,7 +98,7 @@ def test_answers_of_several_labels_are_refused():
         return [set(tokens[: i + 1]) for i in range(4)]
 
     labels = build_task("seen", "{x:4}", tokens="abc", answers=seen, readout="labels")
-    with pytest.raises(RaspLensError, match="answers that are single labels; those of 'seen' are not"):
+    with pytest.raises(RaspLensError, match=r"single labels.*'seen'"):
         train_to_implement(programs.histogram(), labels)
 
 

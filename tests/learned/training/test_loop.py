@@ -104,5 +104,5 @@ def test_states_are_written_no_more_often_than_wanted_and_at_the_end(tmp_path, m
 def test_the_state_of_another_job_is_refused(tmp_path):
     path = tmp_path / "state.safetensors"
     run(Doubling(), path=path)
-    with pytest.raises(StorageError, match="another training: steps was 4, now 5"):
+    with pytest.raises(StorageError, match="steps was 4, now 5"):
         run(replace(Doubling(), steps=5), path=path)

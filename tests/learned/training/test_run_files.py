@@ -24,10 +24,10 @@ def test_a_state_is_read_as_it_was_written(tmp_path):
 def test_another_run_is_refused_with_what_differs(tmp_path):
     path = tmp_path / "state.safetensors"
     save_run(path, ARRAYS, RUN, {})
-    with pytest.raises(StorageError, match=r"another training: seeds was \[0, 1\], now \[2\]"):
+    with pytest.raises(StorageError, match=r"seeds was \[0, 1\], now \[2\]"):
         load_run(path, ARRAYS, {**RUN, "seeds": [2]})
     save_run(path, ARRAYS, {**RUN, "recipe": {"steps": 3, "rate": 0.1, "old": 1}}, {})
-    only = re.escape("training: recipe.steps was 3, now 4; recipe.old was 1, now None. Go on")
+    only = re.escape(": recipe.steps was 3, now 4; recipe.old was 1, now None.")
     with pytest.raises(StorageError, match=only):
         load_run(path, ARRAYS, {**RUN, "recipe": {"rate": 0.1, "steps": 4}})
 
@@ -35,10 +35,10 @@ def test_another_run_is_refused_with_what_differs(tmp_path):
 def test_other_shapes_and_other_files_are_refused(tmp_path):
     path = tmp_path / "state.safetensors"
     save_run(path, ARRAYS, RUN, {})
-    with pytest.raises(StorageError, match="other shapes"):
+    with pytest.raises(StorageError, match=r"damaged.*shapes"):
         load_run(path, {"maps": np.zeros((2, 4)), "moments": ARRAYS["moments"]}, RUN)
     path.write_bytes(path.read_bytes()[:20])
-    with pytest.raises(StorageError, match="no valid state of a training"):
+    with pytest.raises(StorageError, match="state of a training"):
         load_run(path, ARRAYS, RUN)
 
 
@@ -50,7 +50,7 @@ def test_a_state_with_another_bit_is_refused(tmp_path):
         edited = bytearray(content)
         edited[rng.integers(len(content))] ^= 1 << int(rng.integers(8))
         path.write_bytes(edited)
-        with pytest.raises(StorageError, match=r"Delete it to start afresh|another training"):
+        with pytest.raises(StorageError, match=r"state\.safetensors.*(Delete it|another training)"):
             load_run(path, ARRAYS, RUN)
 
 
@@ -62,7 +62,7 @@ def test_without_room_the_older_state_stays(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(StorageError, match=r"No space left.*unharmed"):
+    with pytest.raises(StorageError, match=r"No space left.*resume"):
         save_run(path, ARRAYS, RUN, {"step": 2})
     assert load_run(path, ARRAYS, RUN)[1] == {"step": 1}
 
@@ -79,7 +79,7 @@ def test_what_another_process_writes_is_left_alone(tmp_path):
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
         assert other.stdout.readline() == "in\n"
-        with pytest.raises(StorageError, match="belongs to a training that is running"), alone(path):
+        with pytest.raises(StorageError, match=r"state\.safetensors.*running"), alone(path):
             pass
         other.kill()
     with alone(path):
@@ -100,8 +100,12 @@ def test_a_place_that_cannot_be_written_to_is_said_to_be_that(tmp_path, monkeypa
         raise OSError(30, "Read-only file system")
 
     monkeypatch.setattr("tempfile.mkstemp", readonly)
+<<<<<<< HEAD
     with pytest.raises(StorageError, match=r"state\.safetensors.*Read-only file system"):
+=======
+    with pytest.raises(StorageError, match=r"state\.safetensors: Read-only file system\.[^.]*\.$"):
+>>>>>>> h2
         save_run(tmp_path / "state.safetensors", ARRAYS, RUN, {})
     nowhere = alone(tmp_path / "nowhere" / "state.safetensors")
-    with pytest.raises(StorageError, match=r"Cannot write .*: the folder .* does not exist"):
+    with pytest.raises(StorageError, match=r"state\.safetensors: .*nowhere does not exist"):
         nowhere.__enter__()

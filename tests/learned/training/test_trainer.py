@@ -1,4 +1,5 @@
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -122,7 +123,7 @@ def test_progress_is_reported_chunk_by_chunk(task):
 
 @pytest.mark.slow
 def test_a_loss_that_is_no_number_stops_training_with_a_way_out(task):
-    with pytest.raises(TrainingError, match=r"The loss became (nan|inf) before step 100 \(seed 0\)\. Lower the"):
+    with pytest.raises(TrainingError, match=r"loss.* (nan|inf) .*step 100 \(seed 0\).*learning rate"):
         train(task, replace(RECIPE, learning_rate=1e30, warmup=0, clip=0.0))
 
 
@@ -141,14 +142,14 @@ def test_the_last_good_state_survives_a_loss_that_is_no_number(task, trained, tm
 
     with monkeypatch.context() as context:
         context.setattr(module, "build_steps", poisoned)
-        with pytest.raises(TrainingError, match="before step 200"):
+        with pytest.raises(TrainingError, match="step 200"):
             train(task, RECIPE, config=KEEP_ALL, state_path=path)
     assert_same_weights(train(task, RECIPE, state_path=path), trained)
 
 
 def test_no_seed_or_the_same_seed_twice_is_refused(task):
     for seeds in ((), (1, 1)):
-        with pytest.raises(ValueError, match="one seed or several different ones"):
+        with pytest.raises(ValueError, match=re.escape(f"got {seeds}")):
             train_many(task, RECIPE, seeds)
 
 
@@ -215,7 +216,7 @@ def test_a_full_disk_is_one_clear_error_and_the_last_state_survives(task, traine
 
     with monkeypatch.context() as context:
         context.setattr("os.fsync", full)
-        with pytest.raises(StorageError, match=r"No space left on device. Make room there.*unharmed.*goes on"):
+        with pytest.raises(StorageError, match=r"No space left on device.*resume"):
             train(task, RECIPE, state_path=path)
     assert [file.name for file in sorted(tmp_path.iterdir())] == ["state.jsonl", "state.safetensors"]
     assert_same_weights(train(task, RECIPE, state_path=path), trained)
@@ -224,9 +225,9 @@ def test_a_full_disk_is_one_clear_error_and_the_last_state_survives(task, traine
 def test_the_state_of_another_training_is_refused_and_said_why(task, tmp_path):
     path = tmp_path / "state.safetensors"
     train(task, RECIPE, state_path=path)
-    with pytest.raises(StorageError, match=r"another training: seeds was \[0\], now \[1\]\. Go on with that one"):
+    with pytest.raises(StorageError, match=r"seeds was \[0\], now \[1\]"):
         train(task, RECIPE, seed=1, state_path=path)
-    with pytest.raises(StorageError, match=r"another training: task was sort \("):
+    with pytest.raises(StorageError, match=r"task was sort \("):
         train(get_task("sort", n_values=4, length=3), RECIPE, state_path=path)
 
 
@@ -234,7 +235,7 @@ def test_the_state_of_another_training_is_refused_and_said_why(task, tmp_path):
 def test_a_damaged_state_is_refused(task, tmp_path, content):
     path = tmp_path / "state.safetensors"
     path.write_bytes(content)
-    with pytest.raises(StorageError, match=r"holds no valid state of a training.*Delete it to start afresh"):
+    with pytest.raises(StorageError, match=r"state\.safetensors .*state of a training.*Delete it"):
         train(task, RECIPE, state_path=path)
 
 

@@ -1,6 +1,7 @@
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from rasplens.compare import compare
 from rasplens.learned import load_pretrained
 from rasplens.model.storage import StorageError, checksum
 from rasplens.sweeps import TABLE, Job, claims, comparison_job, job, stored_rows, sweep, workers
-from rasplens.sweeps.workers import run_job
+from rasplens.sweeps.workers import OVERDUE, run_job
 
 
 def jobs(name, numbers, **arguments):
@@ -72,8 +73,8 @@ def test_a_job_that_fails_is_a_row_and_is_tried_again(tmp_path, executor):
 def test_what_is_no_row_is_an_error_of_its_job_alone(tmp_path, executor):
     kinds = [Job("sweep_jobs:giving", {"kind": kind}) for kind in ("array", "number", "numbers")]
     found = sweep([*kinds, *jobs("squared", [2])], tmp_path, executor)
-    assert "gave what is no JSON value" in found["error"].iloc[0]
-    assert found["error"].iloc[[1, 2]].str.contains("gives rows: mappings").all()
+    assert re.search("sweep_jobs:giving.* JSON value: .*type set", found["error"].iloc[0])
+    assert found["error"].iloc[[1, 2]].str.contains(r"sweep_jobs:giving.* row,.* got \[").all()
     assert found["square"].iloc[3] == 4
 
 
@@ -97,15 +98,15 @@ def test_a_sweep_goes_by_the_code_that_there_is_when_it_begins(tmp_path, monkeyp
     assert sweep(made, tmp_path / "kept", executor)["a"].tolist() == [1]
     module.write_text("def f(): return {'a': 2}\n")
     again = sweep(made, tmp_path / "kept", executor)
-    assert "has changed since this process imported it" in again["error"].item()
+    assert re.search("edited_jobs_of_a_test.*changed", again["error"].item())
     assert len(list((tmp_path / "kept").glob("*.json"))) == 1
     other = run_job(made[0], "other code")
-    assert "is not what it was where the sweep began" in other["error"]
+    assert "the code of RASPLens or the version of a library" in other["error"]
 
 
 def test_a_script_from_standard_input_cannot_start_processes(tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules["__main__"], "__file__", str(tmp_path / "<stdin>"), raising=False)
-    with pytest.raises(RaspLensError, match="is no file"):
+    with pytest.raises(RaspLensError, match="<stdin>"):
         sweep(jobs("squared", [1]), tmp_path / "kept")
 
 
@@ -144,7 +145,7 @@ DAMAGES = {
 def test_damaged_results_are_done_again_and_that_is_said(tmp_path, executor, kept, damage):
     own, path = kept
     path.write_bytes(DAMAGES[damage](path.read_text()).encode(errors="surrogatepass"))
-    with pytest.warns(UserWarning, match=rf"{own.key}\.json is not taken: .*, is done again"):
+    with pytest.warns(UserWarning, match=rf"{own.key}\.json .*squared\(n=3"):
         assert list(sweep([own], tmp_path / "kept", executor)["square"]) == [9]
     assert counts(tmp_path) == {3: 2}
     assert stored_rows(tmp_path / "kept", own)["rows"] == [{"square": 9, "even": False}]
@@ -154,12 +155,12 @@ def test_the_file_of_another_job_is_not_taken(tmp_path, executor, kept):
     _, path = kept
     other = jobs("squared", [4], folder=str(tmp_path))[0]
     path.rename(path.with_stem(other.key))
-    with pytest.warns(UserWarning, match="is of another job, whose key is"):
+    with pytest.warns(UserWarning, match=rf"{other.key}\.json .*another job, whose key is '"):
         assert list(sweep([other], tmp_path / "kept", executor)["square"]) == [16]
     values = json.loads((tmp_path / "kept" / f"{other.key}.json").read_text())
     forged = {**{k: v for k, v in values.items() if k != "checksum"}, "arguments": {"n": 5}}
     path.with_stem(other.key).write_text(json.dumps({**forged, "checksum": checksum(forged, {})}))
-    with pytest.warns(UserWarning, match="is of another job, whose arguments is"):
+    with pytest.warns(UserWarning, match=r"another job, whose arguments is \{'n': 5\}"):
         assert stored_rows(tmp_path / "kept", other) is None
 
 
@@ -197,7 +198,7 @@ def test_where_there_can_be_no_lock_that_is_said(tmp_path, executor, monkeypatch
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(claims.FileLock, "acquire", fails)
-    with pytest.raises(StorageError, match=r"Cannot write to .*: Permission denied. Name another folder"):
+    with pytest.raises(StorageError, match=rf"{re.escape(str(tmp_path))}: Permission denied"):
         sweep(jobs("squared", [1]), tmp_path, executor)
 
 
@@ -231,9 +232,7 @@ def test_numbers_of_64_bits_are_kept_to_the_last_digit(tmp_path, executor):
         assert table["mixed"].iloc[:2].tolist() == [str(2**60 + 1), "0.5"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "message"), [("large", "no table holds more than 64 bits"), ("surrogate", "no JSON")]
-)
+@pytest.mark.parametrize(("kind", "message"), [("large", "64 bits"), ("surrogate", "JSON value: ")])
 def test_what_no_table_holds_is_the_error_of_its_job_and_the_others_are_kept(tmp_path, executor, kind, message):
     found = sweep([Job("sweep_jobs:giving", {"kind": kind}), *jobs("squared", [2])], tmp_path, executor)
     assert message in found["error"].iloc[0]
@@ -243,7 +242,7 @@ def test_what_no_table_holds_is_the_error_of_its_job_and_the_others_are_kept(tmp
 @pytest.mark.slow
 def test_a_job_that_hangs_is_ended_and_is_a_row(tmp_path):
     found = sweep(jobs("hanging", range(5)), tmp_path, processes=2, timeout=20)
-    assert found["error"].iloc[2] == "The job did not end within 20 seconds, and was ended."
+    assert found["error"].iloc[2] == OVERDUE.format(timeout=20)
     assert found["square"].dropna().tolist() == [0, 1, 9, 16]
     assert found["error"].notna().sum() == 1
 
@@ -259,30 +258,30 @@ def test_progress_tells_what_is_done_failed_and_left(tmp_path, executor):
 
 
 def test_mistakes_have_their_line(tmp_path, executor):
-    with pytest.raises(RaspLensError, match="no jobs"):
+    with pytest.raises(RaspLensError, match=r"`jobs` is empty"):
         sweep([], tmp_path)
-    with pytest.raises(RaspLensError, match="at least one process; got 0"):
+    with pytest.raises(RaspLensError, match="one process; got 0"):
         sweep(jobs("squared", [1]), tmp_path, processes=0)
-    with pytest.raises(RaspLensError, match="at least one thread; got 0"):
+    with pytest.raises(RaspLensError, match="one thread; got 0"):
         sweep(jobs("squared", [1]), tmp_path, threads=0)
     for timeout in (0, -1, float("inf"), float("nan")):
-        with pytest.raises(RaspLensError, match="A timeout is a positive number of seconds"):
+        with pytest.raises(RaspLensError, match=rf"`timeout` .*seconds.*got {timeout}"):
             sweep(jobs("squared", [1]), tmp_path, timeout=timeout)
-    with pytest.raises(RaspLensError, match="with an executor, omit it"):
+    with pytest.raises(RaspLensError, match=r"`timeout` .*executor"):
         sweep(jobs("squared", [1]), tmp_path, executor, timeout=1)
-    with pytest.raises(RaspLensError, match=r"'n' of a job is 1000000.*no table holds more than 64 bits"):
+    with pytest.raises(RaspLensError, match=r"'n' .* 1000000.*64 bits"):
         jobs("squared", [10**30])
-    with pytest.raises(RaspLensError, match="A sweep takes jobs"):
+    with pytest.raises(RaspLensError, match=r"jobs.*got dict"):
         sweep([{"n": 1}], tmp_path)
     (tmp_path / "file").write_text("")
-    with pytest.raises(StorageError, match="Cannot write to"):
+    with pytest.raises(StorageError, match=r"file/folder: Not a directory"):
         sweep(jobs("squared", [1]), tmp_path / "file" / "folder")
 
 
 def test_a_column_with_an_argument_s_name_and_another_value_is_that_job_s_error(tmp_path):
     own = [Job("sweep_jobs:renaming", {"square": 5}), Job("sweep_jobs:renaming", {"square": 1})]
     found = sweep(own, tmp_path, ThreadPoolExecutor(1))
-    assert "gives 'square', the name of an argument with another value" in found["error"].iloc[0]
+    assert re.search("'square'.* argument", found["error"].iloc[0])
     assert found["error"].isna().tolist() == [False, True]
 
 
@@ -293,9 +292,9 @@ def test_comparisons_are_jobs(tmp_path):
     program.write_text("")
     job = comparison_job("copy", f"{program}:mine", model=str(model))
     assert set(job.files) == {str(program), str(model)}
-    with pytest.raises(RaspLensError, match="not both"):
+    with pytest.raises(RaspLensError, match=r"recipe='fast'.*model=.*not both"):
         comparison_job("copy", recipe="fast", model=str(model))
-    with pytest.raises(RaspLensError, match="no preset 'slowly'"):
+    with pytest.raises(RaspLensError, match=r"'slowly'.* quick, standard, thorough"):
         comparison_job("copy", config="slowly")
 
 

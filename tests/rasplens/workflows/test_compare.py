@@ -69,4 +69,4 @@ def test_models_whose_reports_would_have_one_name_and_foreign_reports_are_refuse
     (folder / "reports/a_offset.html").write_text("mine")
     code, _, errors = cli("compare", "copy", "--learned", "a.one", *QUICK, *programs)
     assert code == 2
-    assert "reports/a_offset.html is there already" in " ".join(errors.split())
+    assert "reports/a_offset.html already exists" in " ".join(errors.split())

@@ -41,7 +41,7 @@ def test_a_module_that_the_source_imports_is_never_written_over(cli, own_program
     own_program.write_text("import imported_by_mine\n" + own_program.read_text())
     code, _, errors = cli("compile", *OWN, "--out", "imported_by_mine.py", "--force")
     assert code == 2
-    assert "is read by this command" in errors
+    assert "is read by" in errors
     assert (folder / "imported_by_mine.py").read_text() == "x = 1\n"
 
 
@@ -49,7 +49,7 @@ def test_weights_are_replaced_with_force_alone(cli, own_program, folder):
     (folder / "h.safetensors").write_text("mine")
     code, _, errors = cli("compile", *OWN, "--out", "h.safetensors")
     assert code == 2
-    assert "h.safetensors is there already" in errors
+    assert "h.safetensors already exists" in errors
     assert (folder / "h.safetensors").read_text() == "mine"
     assert cli("compile", *OWN, "--out", "h.safetensors", "--force")[0] == 0
     assert load(folder / "h.safetensors").config.n_ctx == 6

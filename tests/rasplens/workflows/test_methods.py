@@ -24,7 +24,7 @@ def test_methods_are_scored_on_a_program_of_the_library(cli, tmp_path, monkeypat
     assert known["example"]["ids"][0] == 3  # a BOS
     again = cli("methods", "histogram", "--method", "exact", "--export", "circuit.json")
     assert again[0] == 2
-    assert "circuit.json is there already" in again[2]
+    assert "circuit.json already exists" in again[2]
     (tmp_path / "circuit.json").rename(tmp_path / "other.json")
     (tmp_path / "other.safetensors").write_text("mine")
     again = cli("methods", "histogram", "--method", "exact", "--export", "other.json", "--scores", "other.json")
@@ -34,7 +34,7 @@ def test_methods_are_scored_on_a_program_of_the_library(cli, tmp_path, monkeypat
     (tmp_path / "new.json").unlink()
     again = cli("methods", "histogram", "--method", "exact", "--export", "new.json")
     assert again[0] == 2
-    assert "new.safetensors is there already" in again[2]
+    assert "new.safetensors already exists" in again[2]
     (tmp_path / "other.json").rename(tmp_path / "circuit.json")
     edges = json.loads((tmp_path / "circuit.json").read_text())["edges"]
     assert edges["a0.h0->m0"] == {"score": 1.0, "in_graph": True}
@@ -61,12 +61,12 @@ def test_what_is_exported_comes_back_as_the_circuit(cli, tmp_path, monkeypatch):
     asked = "methods", "induction", "--method", "exact"
     assert cli(*asked, "--kind", "disguised", "--export", "circuit.json")[0] == 0
     _, text, _ = cli(*asked, "--kind", "disguised", "--scores", "circuit.json")
-    assert "Embeddings are one node" in text
+    assert "one node" in text
     found = json.loads(cli(*asked, "--kind", "disguised", "--scores", "circuit.json", "--json")[1])["methods"]
     assert {(row["auroc"], row["average_precision"]) for row in found} == {(1.0, 1.0)}
     code, _, errors = cli(*asked, "--kind", "disguised", "--scores", "circuit.json", "--seed", "1")
     assert code == 2
-    assert "of a model with other weights" in " ".join(errors.split())
+    assert "other weights" in " ".join(errors.split())
 
 
 @pytest.mark.slow
@@ -85,13 +85,13 @@ def test_edges_that_a_file_gives_no_score_are_counted_and_a_file_of_few_is_refus
     (tmp_path / "one.json").write_text(json.dumps({**whole, "edges": one}))
     code, _, errors = cli(*asked, "--scores", "one.json")
     assert code == 2
-    assert "of the model's 13 edges. Give each edge a score" in " ".join(errors.split())
+    assert "of the model's 13 edges" in " ".join(errors.split())
 
 
 def test_a_program_without_a_circuit_is_told(cli):
     code, _, errors = cli("methods", "length", "--max-len", "3", "--method", "exact")
     assert code == 2
-    assert "'length' has no circuit on these inputs" in " ".join(errors.split())
+    assert "'length' has no circuit" in " ".join(errors.split())
 
 
 @pytest.mark.slow
@@ -111,26 +111,26 @@ def test_a_stored_model_of_the_program_is_scored_on(cli, tmp_path, monkeypatch):
     asked = "methods", "histogram", "--max-len", "4", "--model", str(path), "--method", "random"
     code, _, errors = cli(*asked)
     assert code == 2
-    assert "does not implement 'histogram' well enough for its circuit to be known" in " ".join(errors.split())
+    assert "does not implement 'histogram'" in " ".join(errors.split())
     any_model = functools.partial(methods.siit_case, marks={})
     monkeypatch.setattr(methods, "siit_case", any_model)
     code, text, _ = cli(*asked)
     assert code == 0
     assert "histogram, siit: " in text
-    assert "omit one of them" in cli(*asked, "--kind", "siit")[2]
+    assert "--kind makes one" in cli(*asked, "--kind", "siit")[2]
     code, _, errors = cli("methods", "reverse", "--model", str(path))
     assert code == 2
-    assert "was not trained to implement 'reverse'" in " ".join(errors.split())
+    assert "implement 'reverse'" in " ".join(errors.split())
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--method", "magic"), "There is no method 'magic'; there are exact, acdc"),
-        (("--scores", "nowhere.json", "--method", "random"), "There is no file nowhere.json"),
+        (("--method", "magic"), "no method 'magic'; there are exact, acdc"),
+        (("--scores", "nowhere.json", "--method", "random"), "no file nowhere.json"),
         (("--export", "nowhere/file.json"), "the folder nowhere does not exist"),
-        (("--export", "circuit.safetensors"), "should end in .json"),
-        (("--kind", "siit", "--scores", "nowhere.json"), "There is no file nowhere.json"),  # before any training
+        (("--export", "circuit.safetensors"), "end in .json"),
+        (("--kind", "siit", "--scores", "nowhere.json"), "no file nowhere.json"),  # before any training
     ],
 )
 def test_mistakes_have_their_line(cli, arguments, message, tmp_path, monkeypatch):
@@ -154,10 +154,10 @@ def test_methods_that_look_for_variables(cli):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("histogram",), "'histogram' has no variable between its input and its output"),
-        (("detect_pattern", "--method", "prob"), "no method that looks for variables 'prob'; there are probe"),
-        (("detect_pattern", "--signed"), "--variables looks for no edges; omit"),
-        (("detect_pattern", "--ablation", "mean"), "--variables looks for no edges; omit"),
+        (("histogram",), "'histogram' has no variable"),
+        (("detect_pattern", "--method", "prob"), "'prob'; there are probe"),
+        (("detect_pattern", "--signed"), "--variables scores no edges"),
+        (("detect_pattern", "--ablation", "mean"), "--variables scores no edges"),
     ],
 )
 def test_variables_that_cannot_be_looked_for(cli, arguments, said):

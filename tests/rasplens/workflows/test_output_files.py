@@ -46,7 +46,7 @@ def test_the_same_training_is_found_again(path):
 )
 def test_another_model_is_named_and_left_alone(path, task, recipe, seed):
     written = path.read_bytes()
-    with pytest.raises(ValueError, match="holds another model, trained here on copy") as caught:
+    with pytest.raises(ValueError, match="another model, trained here on copy") as caught:
         trained_before(HERE, path, get_task(task), [recipe], seed)
     assert "\n" not in str(caught.value)
     assert path.read_bytes() == written
@@ -55,7 +55,7 @@ def test_another_model_is_named_and_left_alone(path, task, recipe, seed):
 def test_a_file_that_is_no_learned_model_is_left_alone(tmp_path):
     path = tmp_path / "own.safetensors"
     save(untrained(RECIPE.architecture, get_task("copy"), 0), path)
-    with pytest.raises(ValueError, match="is there already, and no such model"):
+    with pytest.raises(ValueError, match=r"own\.safetensors already exists.*not.*model"):
         trained_before(HERE, path, get_task("copy"), [RECIPE], 0)
 
 
@@ -66,7 +66,7 @@ def test_a_task_of_that_name_with_other_answers_is_another(path):
     provenance = {"origin": "trained here", "recipe": RECIPE.to_dict(), "seed": 3, "task_digest": task.digest}
     LearnedModel(untrained(RECIPE.architecture, task, 3), "copy", provenance).save(path)
     assert trained_before(HERE, path, task, [RECIPE], 3) is not None
-    with pytest.raises(ValueError, match="other inputs or answers"):
+    with pytest.raises(ValueError, match=r"'copy' .*other inputs or answers"):
         trained_before(HERE, path, other, [RECIPE], 3)
 
 
@@ -77,12 +77,12 @@ def test_with_force_another_model_is_replaced_and_the_same_is_found(path):
 
 
 def test_a_folder_is_no_file_and_the_message_says_what_one_could_be_called(folder):
-    with pytest.raises(ValueError, match=r"\. is a folder\. Name a file in it, such as sort\.safetensors"):
+    with pytest.raises(ValueError, match=r"\. is a folder.* sort\.safetensors"):
         HERE.check_file("sort.safetensors")
 
 
 def test_a_folder_that_is_not_there_is_named(folder):
-    with pytest.raises(ValueError, match=r"Cannot write a/b/x: the folder a/b does not exist\. Create it first"):
+    with pytest.raises(ValueError, match=r"a/b/x: .*a/b does not exist"):
         Destination(Path("a/b/x")).check_file("y")
 
 
@@ -96,7 +96,7 @@ def test_a_file_may_be_new(folder, out):
 def test_what_is_there_is_replaced_with_force_alone(folder):
     there = folder / "there"
     there.write_text("mine")
-    with pytest.raises(ValueError, match=r"there is there already\. Give another --out, or .*--force"):
+    with pytest.raises(ValueError, match=r"there already exists.*--out.*--force"):
         Destination(there).check_file("y")
     Destination(there, force=True).write(there, lambda path: path.write_text("new"))
     assert there.read_text() == "new"
@@ -106,7 +106,7 @@ def test_what_appeared_since_the_check_is_not_replaced(folder):
     to = Destination(folder / "late")
     to.check_file("y")
     to.path.write_text("another's")
-    with pytest.raises(ValueError, match="late is there already"):
+    with pytest.raises(ValueError, match="late already exists"):
         to.write(to.path, lambda path: path.write_text("new"))
     assert to.path.read_text() == "another's"
 
@@ -130,9 +130,9 @@ def in_a_folder_under_another_name(folder):
 def test_an_input_is_never_replaced_under_whatever_name(folder, name, given):
     (folder / "in").write_text("read")
     to = Destination(name(folder), (Path(given),), force=True)
-    with pytest.raises(ValueError, match="is read by this command: it is never replaced"):
+    with pytest.raises(ValueError, match=r"is read by .*--out"):
         to.check_file("y")
-    with pytest.raises(ValueError, match="is read by this command"):
+    with pytest.raises(ValueError, match="is read by"):
         check_state(replace(to, path=folder), to.path)
 
 
@@ -140,9 +140,9 @@ def test_what_lies_beside_a_model_and_what_was_imported_are_read_too(folder):
     (folder / "model").touch()
     (folder / "tokens.json").write_text("{}")
     to = Destination(folder / "x", (folder / "model",), force=True)
-    with pytest.raises(ValueError, match="is read by this command"):
+    with pytest.raises(ValueError, match="is read by"):
         to.check(folder / "tokens.json")
-    with pytest.raises(ValueError, match="is read by this command"):
+    with pytest.raises(ValueError, match="is read by"):
         to.check(Path(pytest.__file__))
 
 
@@ -152,7 +152,7 @@ def test_a_link_is_neither_followed_nor_replaced(folder, force):
     (folder / "link").symlink_to("to")
     (folder / "dangling").symlink_to("nowhere")
     for name in ("link", "dangling"):
-        with pytest.raises(ValueError, match="is a link: neither it nor what it points to is replaced"):
+        with pytest.raises(ValueError, match=rf"{name} is a link"):
             Destination(folder / name, force=force).check_file("y")
 
 
@@ -160,26 +160,26 @@ def test_a_link_is_neither_followed_nor_replaced(folder, force):
 def test_what_is_no_regular_file_is_not_replaced(folder, force):
     os.mkfifo(folder / "fifo")
     for path in (folder / "fifo", Path(os.devnull)):
-        with pytest.raises(ValueError, match="is no regular file"):
+        with pytest.raises(ValueError, match=rf"{path} .*regular file"):
             Destination(path, force=force).check_file("y")
-        with pytest.raises(ValueError, match="is no regular file"):
+        with pytest.raises(ValueError, match=rf"{path} .*regular file"):
             trained_before(Destination(path, force=force), path, get_task("copy"), [RECIPE], 0)
 
 
 def test_a_folder_that_takes_nothing_is_told_beforehand(folder, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    with pytest.raises(ValueError, match=r"nothing can be written into \."):
+    with pytest.raises(ValueError, match=r"Cannot write x: .*\. is not writable"):
         Destination(Path("x")).check_file("y")
 
 
 def test_a_file_is_no_folder(folder):
     (folder / "taken").touch()
-    with pytest.raises(ValueError, match=r"taken is no folder\. Give another --out"):
+    with pytest.raises(ValueError, match=r"taken .*no folder.*--out"):
         Destination(folder / "taken").make_folder()
 
 
 def test_two_results_have_two_places(folder):
-    with pytest.raises(ValueError, match="Two results would be written to"):
+    with pytest.raises(ValueError, match=r"Two results .*\ba\b"):
         HERE.check(folder / "a", folder / ".." / folder.name / "a")
 
 
@@ -203,7 +203,7 @@ def test_reports_comparisons_and_histories_are_refreshed(folder, name):
     path.write_text(OWN[name])
     assert is_own(path)
     Destination(folder).check(path, refreshed=True)
-    with pytest.raises(ValueError, match="is there already"):
+    with pytest.raises(ValueError, match=rf"{name} already exists"):
         Destination(path).check_file("y")  # a file that the user names is not
 
 
@@ -211,13 +211,13 @@ def test_reports_comparisons_and_histories_are_refreshed(folder, name):
 def test_foreign_files_of_the_same_names_are_not(folder, name):
     path = folder / name
     path.write_text(FOREIGN[name])
-    with pytest.raises(ValueError, match="is there already"):
+    with pytest.raises(ValueError, match=rf"{name} already exists"):
         Destination(folder).check(path, refreshed=True)
 
 
 def test_a_history_that_is_none_is_kept(folder):
     (folder / "words.training.jsonl").write_text(FOREIGN["x.training.jsonl"])
-    with pytest.raises(ValueError, match=r"words\.training\.jsonl is there already"):
+    with pytest.raises(ValueError, match=r"words\.training\.jsonl already exists"):
         check_state(Destination(folder / "words"), folder / "words.training.safetensors")
 
 
@@ -238,7 +238,7 @@ def test_the_name_of_a_task_leads_into_no_other_folder(name, file):
 @pytest.mark.parametrize("out", ["precious", "precious/deep", "precious/deep/deeper"])
 def test_no_folder_is_made_in_a_file(folder, out):
     (folder / "precious").write_text("mine")
-    with pytest.raises(RaspLensError, match=r"precious is no folder\. Give another --out"):
+    with pytest.raises(RaspLensError, match=r"precious .*no folder.*--out"):
         Destination(Path(out)).make_folder()
     with pytest.raises(RaspLensError, match=r"no folder|does not exist"):
         Destination(Path(out) / "file.html").check_file("file.html")

@@ -95,7 +95,7 @@ def test_a_foreign_file_in_its_folder_is_kept(cli, folder, monkeypatch, name):
     (folder / "runs/copy" / name).write_text("mine")
     code, _, errors = cli("run", "copy", *QUICK)
     assert (code, errors.count("\n")) == (2, 1)
-    assert f"runs/copy/{name} is there already" in errors
+    assert f"runs/copy/{name} already exists" in errors
     assert (folder / "runs/copy" / name).read_text() == "mine"
 
 
@@ -120,4 +120,4 @@ def test_a_program_that_can_never_be_right_is_refused_before_the_comparison(cli,
     (folder / "mine.py").write_text(text)
     code, _, errors = cli("run", "sort", "--program", "mine.py:words", *QUICK)
     assert code == 2
-    assert "'words' has no value that is an answer of 'sort'" in " ".join(errors.split())
+    assert "'words' has no value" in " ".join(errors.split())

@@ -1,6 +1,7 @@
 """`rasplens train`, in process, by a recipe of a few steps."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,7 +27,7 @@ def few_steps(monkeypatch):
 def test_it_stores_a_model_that_other_commands_take(cli, folder):
     code, text, _ = cli("train", "copy", "--seed", "4")
     assert code == 0
-    assert "after 30 steps (1L4H, d_model=32, smeared keys). Model: copy.safetensors" in " ".join(text.split())
+    assert "30 steps (1L4H, d_model=32, smeared keys). Model: copy.safetensors" in " ".join(text.split())
     assert import_checkpoint(folder / "copy.safetensors", get_task("copy")).origin == ORIGIN
     assert not list(folder.glob("*.training.safetensors"))
     assert len((folder / "copy.training.jsonl").read_text().splitlines()) == 1
@@ -47,8 +48,8 @@ def test_a_finished_training_is_shown_and_not_started_again(cli, folder, monkeyp
     monkeypatch.setattr("rasplens.workflows.train.train_many", lambda *given, **more: pytest.fail("it trains"))
     code, text, _ = cli("train", "copy", "--seed", "4")
     assert code == 0
-    assert "which was there already: nothing was trained." in " ".join(text.split())
-    assert "which was there already" not in " ".join(first.split())
+    assert "nothing was trained" in " ".join(text.split())
+    assert "nothing was trained" not in " ".join(first.split())
     assert (folder / "copy.safetensors").read_bytes() == written
 
 
@@ -58,11 +59,11 @@ def test_another_model_is_not_overwritten(cli, folder):
     written = (folder / "copy.safetensors").read_bytes()
     code, _, errors = cli("train", "copy", "--seed", "5")
     assert code == 2
-    assert f"copy.safetensors holds another model, {ORIGIN} on copy. Give another" in " ".join(errors.split())
+    assert f"copy.safetensors holds another model, {ORIGIN} on copy." in " ".join(errors.split())
     (folder / "other.safetensors").write_bytes(b"something else")
     code, _, errors = cli("train", "copy", "--out", "other.safetensors")
     assert code == 2
-    assert "other.safetensors is there already, and no such model" in " ".join(errors.split())
+    assert "other.safetensors already exists, and is not" in " ".join(errors.split())
     assert (folder / "copy.safetensors").read_bytes() == written
 
 
@@ -78,7 +79,7 @@ def test_its_data_and_its_recipe_are_never_written_over(cli, folder, name):
     for force in ([], ["--force"]):
         code, _, errors = cli(*command, *force)
         assert code == 2
-        assert f"{name} is " in errors
+        assert re.search(rf"{name} (is|already exists)", errors)
     assert (folder / name).read_text() == before
 
 
@@ -118,7 +119,7 @@ def test_a_recipe_may_stand_in_a_file(cli, folder):
     (folder / "mine.toml").write_text(RECIPE)
     code, text, _ = cli("train", "copy", "--recipe", "mine.toml")
     assert code == 0
-    assert "after 10 steps" in text
+    assert "10 steps" in text
     model = load_learned(folder / "copy.safetensors")
     assert model.provenance["recipe"]["architecture"]["d_model"] == 8
     code, text, _ = cli("train", "copy", "--recipe", "mine.toml")
@@ -147,10 +148,10 @@ def test_a_program_of_ones_own_is_trained_on_its_own_answers(cli, folder, own_pr
     assert code == 2
     code, _, errors = cli(*given[:2], "--vocab", "a..d", "--max-len", "6", "--out", "own.safetensors")
     assert code == 2
-    assert "with other inputs or answers" in " ".join(errors.split())
+    assert "other inputs or answers" in " ".join(errors.split())
     code, _, errors = cli("train", "mine.py:histogram")
     assert (code, errors.count("\n")) == (2, 1)
-    assert "say --vocab" in errors
+    assert "--vocab" in errors
 
 
 @pytest.mark.slow
@@ -198,10 +199,10 @@ def test_it_says_what_each_node_computes_and_stores_it(cli, few_siit_steps, own_
     assert stored.origin == "trained to implement 'histogram' by SIIT with seed 3"
     code, text, _ = cli("train", "mine.py:histogram", *SIZES, "--siit", "--seed", "3")
     assert code == 0
-    assert text.rstrip().endswith("It was there already: nothing was trained.")
+    assert text.rstrip().endswith("nothing was trained.")
     code, _, errors = cli("train", "mine.py:histogram", *SIZES, "--siit", "--seed", "4")
     assert code == 2
-    assert "holds another model, trained to implement 'histogram' by SIIT with seed 3" in " ".join(errors.split())
+    assert "another model, trained to implement 'histogram' by SIIT with seed 3" in " ".join(errors.split())
 
 
 def test_a_model_without_other_nodes_has_no_word_on_them(capsys):
@@ -211,7 +212,7 @@ def test_a_model_without_other_nodes_has_no_word_on_them(capsys):
     model = SimpleNamespace(accuracy=accuracy, circuit=circuit, task=SimpleNamespace(name="again"))
     train._show_nodes(model, Path("one.safetensors"))
     said = " ".join(capsys.readouterr().out.split())
-    assert "0.7500 of the answers right. Model: one.safetensors Its circuit is not known: that takes" in said
+    assert re.search(r"0\.7500 .* Model: one\.safetensors .*circuit is not known", said)
     enough = ImplementationAccuracy(1.0, {"L0H0": 1.0}, {}, {"L0H0": 1.0}, {"L0H0": 1.0})
     train._show_nodes(SimpleNamespace(**{**vars(model), "accuracy": enough}), Path("one.safetensors"))
     assert capsys.readouterr().out.rstrip().endswith("Model: one.safetensors")
@@ -227,7 +228,7 @@ def test_nodes_of_which_nothing_was_measured_are_not_tested(capsys):
     train._show_nodes(model, Path("one.safetensors"))
     said = " ".join(capsys.readouterr().out.split())
     assert "L0 MLP two 1.000 not tested not tested" in said
-    assert "1 of 2 nodes are not tested: no interchange of them changes an answer" in said
+    assert "1 of 2 nodes are not tested" in said
 
 
 @pytest.mark.slow
@@ -252,12 +253,12 @@ def test_json_has_its_circuit_and_its_accuracies(cli, few_siit_steps, own_progra
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--recipe", "fast"], "With --siit, --recipe is a TOML file of SIITRecipe's fields; got 'fast'"),
-        (["--recipe", "no.toml"], "The recipe no.toml cannot be read"),
-        (["--models", "2"], "--siit trains one model; omit --models"),
+        (["--recipe", "fast"], "SIITRecipe's fields; got 'fast'"),
+        (["--recipe", "no.toml"], "no.toml cannot be read"),
+        (["--models", "2"], "omit --models"),
         (
             ["--out", "there.safetensors"],
-            "there.safetensors is there already, and no such model. Give another --out",
+            "there.safetensors already exists, and is not",
         ),
     ],
 )
@@ -272,5 +273,5 @@ def test_what_does_not_go_together_is_refused(cli, own_program, folder, options,
 def test_a_task_without_a_program_is_refused(folder):
     words = [(a, b) for a in "abcd" for b in "abcd"]
     task = task_from_inputs("words", words, [list(word) for word in words])
-    with pytest.raises(ValueError, match="Task 'words' has no program that a model could be trained to implement"):
+    with pytest.raises(ValueError, match="'words' has no program"):
         train.implement_and_show(task, None, 0, Destination(folder / "x.safetensors"), json=False)
