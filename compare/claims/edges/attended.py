@@ -30,6 +30,9 @@ from rasplens.model.hook_points import act_name
 ALIKE = 0.9
 """Two rows of attention are alike if 1 minus their Jensen-Shannon divergence in bits is at least this."""
 
+NO_LESS = 0.02
+"""Heads are no less alike if this share of rows fewer is."""
+
 UNUSED = 1e-4
 """A head is of no use if what it gathers changes logits by no more than this share of their range."""
 
@@ -88,8 +91,7 @@ def attended(study: Study, seed: int) -> Iterator[Attended]:
             continue
         chosen_on = (fitting, on_fitting[one.head]) if one.head in on_fitting else (pairing, one)
         heads, share = _most_like(*chosen_on, groups)
-        alone = {heads for heads in groups if len(heads) == 1 and _attends_alike(*chosen_on, heads)}
-        together = sorted({*heads, *itertools.chain(*alone)})
+        together = _no_less_alike(*chosen_on, heads, groups)
         found = _likeness(pairing, one, heads, share)
         yield Attended(
             compiled=one.head,
@@ -117,10 +119,17 @@ def _most_like(
     return groups[best], shares[best]
 
 
-def _attends_alike(pairing: Pairing, one: ActiveHead, heads: tuple[Head, ...]) -> bool:
-    """Whether heads attend like a compiled head on most of its rows."""
-    likeness = _likeness(pairing, one, heads, _share_of_rest(pairing, one, heads))
-    return bool((likeness >= ALIKE).mean() >= 0.5)
+def _no_less_alike(
+    pairing: Pairing, one: ActiveHead, best: tuple[Head, ...], groups: Sequence[tuple[Head, ...]]
+) -> list[Head]:
+    """Heads, and all those of any layer that attend no less like a compiled head: copies share its work."""
+
+    def rows_alike(heads: tuple[Head, ...]) -> float:
+        return float((_likeness(pairing, one, heads, _share_of_rest(pairing, one, heads)) >= ALIKE).mean())
+
+    least = rows_alike(best) - NO_LESS
+    alone = [heads for heads in groups if len(heads) == 1 and rows_alike(heads) >= least]
+    return sorted({*best, *itertools.chain(*alone)}) if best else []
 
 
 def _groups(studied: StudiedModel) -> list[tuple[Head, ...]]:

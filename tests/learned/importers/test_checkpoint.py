@@ -160,15 +160,9 @@ def test_missing_parts_are_named(task, legacy, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-<<<<<<< HEAD
-        (b"", "neither a RASPLens model nor a state dict"),
-        (b"hello, I am no model", "neither a RASPLens model nor a state dict"),
-        (b"PK\x03\x04 cut off", "neither a RASPLens model nor a state dict"),
-=======
         (b"", "state dict"),
         (b"hello, I am no model", "state dict"),
         (b"PK\x03\x04 cut off", r"state dict .*damaged"),
->>>>>>> h2
         (b"\x10\x00\x00\x00\x00\x00\x00\x00{", "truncated.*safetensors"),
     ],
 )

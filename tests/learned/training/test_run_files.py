@@ -100,11 +100,7 @@ def test_a_place_that_cannot_be_written_to_is_said_to_be_that(tmp_path, monkeypa
         raise OSError(30, "Read-only file system")
 
     monkeypatch.setattr("tempfile.mkstemp", readonly)
-<<<<<<< HEAD
-    with pytest.raises(StorageError, match=r"state\.safetensors.*Read-only file system"):
-=======
     with pytest.raises(StorageError, match=r"state\.safetensors: Read-only file system\.[^.]*\.$"):
->>>>>>> h2
         save_run(tmp_path / "state.safetensors", ARRAYS, RUN, {})
     nowhere = alone(tmp_path / "nowhere" / "state.safetensors")
     with pytest.raises(StorageError, match=r"state\.safetensors: .*nowhere does not exist"):
