@@ -24,13 +24,7 @@ from rasplens.model.forward import Array, Hook, masked_softmax
 from rasplens.model.hook_points import act_name
 
 EdgePart = Literal["values", "keys", "queries", "attention"]
-"""The part of an edge that is patched; "attention" removes it, and the rest of its row keeps its proportions.
-
-A head's row that would lose nearly all of its attention stays as it is: the rest would be a mixture of what the
-head never reads."""
-
-LEAST_LEFT: Final = 0.01
-"""The least share of a row's attention that has to be left."""
+"""The part of an edge that is patched; "attention" removes it, and the rest of its row keeps its proportions."""
 
 LETTERS: Final[Mapping[EdgePart, str]] = {"values": "v", "keys": "k", "queries": "q"}
 """Whose hook points a part of an edge is read at."""
@@ -172,6 +166,8 @@ class Edges:
         value: Values, keys or queries elsewhere: `[batch, pos, head, d_head]`; None for "attention".
         where: Which edges: `[batch, 1, query, key]`.
         scale: The factor from queries times keys to attention scores.
+        least_left: A head's row that would keep less of its attention stays as it is, where edges are removed:
+            what is left would be a mixture of what the head never reads.
         read_at: The hook points of queries, keys and values, by letter, where they are others than `act_name`'s:
             rotary positions turn queries and keys before they meet.
     """
@@ -181,6 +177,7 @@ class Edges:
     value: Array | None
     where: Array
     scale: float = 1.0
+    least_left: float = 0.0
     read_at: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -204,7 +201,7 @@ class Edges:
             return own
         if self.value is None:
             left = xp.sum(masked_softmax(own, xp) * ~where, axis=-1, keepdims=True)
-            return xp.where(where & (left >= LEAST_LEFT), -xp.inf, own)
+            return xp.where(where & (left >= self.least_left), -xp.inf, own)
         query, key = (seen[self._point(letter)] for letter in "qk")
         value = xp.asarray(self.value, dtype=query.dtype)
         there = _products(value, key, xp) if self.part == "queries" else _products(query, value, xp)

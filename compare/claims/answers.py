@@ -26,7 +26,7 @@ from rasplens.compare.claims.claim import (
     share,
     untestable,
 )
-from rasplens.compare.claims.class_by_class import failing_class
+from rasplens.compare.claims.classes.class_by_class import failing_class
 from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.trials import Trials, one_of_each
 from rasplens.compare.pairing.answered import AnsweredInputs

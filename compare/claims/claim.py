@@ -15,7 +15,7 @@ import pandas as pd
 from jaxtyping import Bool
 from scipy.stats import binomtest, norm
 
-from rasplens.compare.claims.classes import InputClass
+from rasplens.compare.claims.classes.worst_class import InputClass
 from rasplens.compare.claims.trials import Trials
 
 Level = Literal["answers", "variables", "routes"]

@@ -21,7 +21,7 @@ from rasplens.compare.claims.claim import (
     share,
     untestable,
 )
-from rasplens.compare.claims.classes import InputClass
+from rasplens.compare.claims.classes.worst_class import InputClass
 from rasplens.compare.claims.interchange.accuracy import Interchange, interchange_table, interchanges
 from rasplens.compare.claims.interchange.pairs import InterchangePairs, draw_pairs, interchange_pairs
 from rasplens.compare.claims.interchange.patching import agreement

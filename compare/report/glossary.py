@@ -249,7 +249,7 @@ GLOSSARY = (
         "claim",
         "A statement that is true of a model that implements the program, tested by independent trials.",
         "claims.claim",
-        ("claim", "control", "substantial", "reason"),
+        ("claim", "control", "substantial", "reason", "except_where"),
     ),
     Term(
         "status of a claim",

@@ -155,10 +155,12 @@ def test_a_row_that_would_lose_nearly_all_of_its_attention_stays_as_it_is():
     """Of the three rows the first has another edge left, the second nearly none, the third loses nothing."""
     scores = np.log(np.array([[[[0.9, 0.1], [0.999, 0.001], [0.5, 0.5]]]]))
     where = np.array([[[[True, False], [True, False], [False, False]]]])
-    gone = Edges(0, "attention", None, where)
+    gone = Edges(0, "attention", None, where, least_left=0.01)
     edited = gone.edit("blocks.0.attn.hook_attn_scores", scores, {}, xnp)
     assert edited[0, 0, 0, 0] == -np.inf
     np.testing.assert_array_equal(edited[0, 0, 1:], scores[0, 0, 1:])
+    every = Edges(0, "attention", None, where).edit("blocks.0.attn.hook_attn_scores", scores, {}, xnp)
+    np.testing.assert_array_equal(every == -np.inf, where)
 
 
 def test_an_intervention_that_nothing_passes_is_refused(model, tokens, other):

@@ -9,7 +9,7 @@ import pandas as pd
 from rasplens.compare.claims.edges.attention_scores import why_not_patchable
 from rasplens.compare.claims.edges.edge_patching import patched
 from rasplens.compare.claims.edges.program_edges import between_positions
-from rasplens.compare.claims.edges.questions import CountedEdges, OtherEdges, Questions, questions
+from rasplens.compare.claims.edges.questions import LEAST_LEFT, CountedEdges, OtherEdges, Questions, questions
 from rasplens.compare.claims.trials import PairsFrom, Trials, one_of_each
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.model import random_streams
@@ -89,13 +89,13 @@ def _tested(pairing: Pairing, asked: Questions, rng: np.random.Generator) -> Rou
     if not len(asked):
         nothing = Trials(pairing.answered, np.zeros(0, dtype=bool), asked.base, asked.base)
         return RouteTest(asked, nothing, nothing, np.nan, np.nan, again)
-    answers, _ = patched(pairing.learned, asked.base, asked.source, asked.edges, asked.part)
+    answers, _ = patched(pairing.learned, asked.base, asked.source, asked.edges, asked.part, (), LEAST_LEFT)
     right = answers == asked.expected
     shuffled = asked.expected[rng.permutation(len(asked))] == asked.expected
     control_kept = np.nan
     if isinstance(asked.subject, OtherEdges | CountedEdges):
         everything = np.broadcast_to(between_positions(pairing.task), asked.edges.shape)
-        lost, _ = patched(pairing.learned, asked.base, asked.source, everything, asked.part)
+        lost, _ = patched(pairing.learned, asked.base, asked.source, everything, asked.part, (), LEAST_LEFT)
         control_kept = _mean((lost == asked.expected)[asked.at_risk])
     most = slice(pairing.config.questions)
     return RouteTest(

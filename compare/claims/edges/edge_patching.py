@@ -11,6 +11,7 @@ Source: path patching (Wang et al. 2022, "Interpretability in the Wild", section
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -31,6 +32,7 @@ def patched(
     edges: Bool[np.ndarray, "pair query key"],
     part: EdgePart,
     watching: Sequence[FwdHook] = (),
+    least_left: float = 0.0,
 ) -> tuple[Int[np.ndarray, "pair answer"], dict[int, np.ndarray]]:
     """A model's answers on inputs with a part of some edges as it is on others.
 
@@ -41,6 +43,7 @@ def patched(
         edges: Between positions of the task; for queries, any edge of a row stands for the whole row.
         part: What is patched.
         watching: More hooks, run in batches, behind those that patch.
+        least_left: Rows that would keep less attention stay as they are; see `Edges`.
 
     Returns:
         The answers as the task's codes, and by layer the attention scores then, `[pair, head, ctx, ctx]`.
@@ -48,7 +51,7 @@ def patched(
     answers, scores = [], []
     for start in range(0, len(base), BATCH):
         batch = slice(start, start + BATCH)
-        found, of_batch = _patched(studied, base[batch], source[batch], edges[batch], part, watching)
+        found, of_batch = _patched(studied, base[batch], source[batch], edges[batch], part, watching, least_left)
         answers.append(found)
         scores.append(of_batch)
     layers = studied.attending_layers
@@ -62,13 +65,14 @@ def _patched(
     edges: np.ndarray,
     part: EdgePart,
     watching: Sequence[FwdHook],
+    least_left: float,
 ) -> tuple[np.ndarray, dict[int, np.ndarray]]:
     where = _on_the_models_positions(studied, edges, studied.tokens.shape[1])[:, None]
     if part == "queries":
         where = where.any(dim=-1, keepdim=True).expand_as(where)
     layers = studied.attending_layers
     scores: Activations = {}
-    along = [_edges(studied, layer, source, where, part) for layer in layers]
+    along = [replace(_edges(studied, layer, source, where, part), least_left=least_left) for layer in layers]
     kept = [(name, keep(scores, name)) for name in (act_name("attn_scores", layer) for layer in layers)]
     logits = studied.logits([*torch_hooks(along), *kept, *watching], base)
     return studied.codes(logits, base), {layer_of(name): own.numpy() for name, own in scores.items()}
@@ -79,7 +83,7 @@ def _edges(studied: StudiedModel, layer: int, source: np.ndarray, where: torch.T
     read_at = {letter: projection(studied, layer, letter) for letter in "qkv"}
     value = None if part == "attention" else studied.whole(read_at[LETTERS[part]])[source]
     scale = 1.0 if part == "values" else scale_of_scores(studied, layer)
-    return Edges(layer, part, value, where, scale, read_at)
+    return Edges(layer, part, value, where, scale, read_at=read_at)
 
 
 def _on_the_models_positions(studied: StudiedModel, edges: np.ndarray, n_ctx: int) -> torch.Tensor:

@@ -74,6 +74,8 @@ def interchanged(
     source: Int[np.ndarray, " pair"],
 ) -> Int[np.ndarray, "pair answer"]:
     """A model's answers with what some heads gather as it is on other inputs, at all positions."""
+    if not len(base):
+        return np.zeros((0, len(studied.task.loss_positions)), dtype=int)
     everywhere, positions = np.ones((len(base), studied.n_pos), dtype=bool), range(studied.n_pos)
     layers = sorted({layer for layer, _ in heads})
     patches = [

@@ -100,6 +100,10 @@ NONE_AFTER: Final = 4
 NEAREST_OF: Final = 8
 """Every other source is the one most like its base of so many: what changes is small."""
 
+LEAST_LEFT: Final = 0.01
+"""Rows of heads that would keep less of their attention keep their counted edges: they read them for something
+else."""
+
 Draw = Callable[[np.random.Generator, ProgramEdges], Edges]
 
 
@@ -234,7 +238,7 @@ def _asked(ground: _Ground, part: EdgePart, draw: Draw, rng: np.random.Generator
         patch = draw(rng, _rows(edges, base))
         mixtures = posed.mixtures()
         pair = inputs[base], inputs[source]
-        expected, scores = patched(pairing.reference, *pair, patch, part, watching=mixtures.hooks)
+        expected, scores = patched(pairing.reference, *pair, patch, part, mixtures.hooks, LEAST_LEFT)
         own, theirs = answers[base], answers[source]
         changes, at_risk = expected != own, (own != theirs) & (expected == own) & (own != NOT_ASKED)
         asked = posed.are_posed(expected, scores, mixtures.rows) & (changes | at_risk).any(axis=1)

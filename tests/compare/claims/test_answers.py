@@ -155,8 +155,11 @@ def differing(study, wrong):
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (lambda ids: (ids[:, :2] == 3).all(axis=1), {"position 0 is 'd'", "position 1 is 'd'"}),  # 6 %
-        (lambda ids: (ids[:, 1:] == 2).all(axis=1), {f"position {i} is 'c'" for i in (1, 2, 3)}),  # 1.6 %
+        (lambda ids: (ids[:, :2] == [3, 2]).all(axis=1), {"position 0 is 'd'", "position 1 is 'c'"}),  # 6 %
+        (
+            lambda ids: (ids[:, 1:] == [0, 1, 2]).all(axis=1),
+            {f"position {i + 1} is {'abc'[i]!r}" for i in range(3)},
+        ),
         (lambda ids: ids[:, 2] == 0, {"position 2 is 'a'"}),  # 25 %
     ],
 )
@@ -178,11 +181,11 @@ def test_an_input_on_which_answers_differ_is_named(offset, task):
     """With what both answer there."""
     from rasplens.compare import study_of
 
-    pointer = compile_program(task.programs["pointer"], task.vocab, task.n_ctx, mask=task.visible)
-    study = study_of(offset, pointer, task, CompareConfig(n_inputs=96), 0)
+    induction = compile_program(task.programs["induction"], task.vocab, task.n_ctx, mask=task.visible)
+    study = study_of(offset, induction, task, CompareConfig(n_inputs=96), 0)
     behaved = behaviour(study, seed=0)
     agree = behaved.table.set_index("inputs")["agreement"]
-    assert set(behaved.examples) == set(agree[agree < 1].index)
+    assert set(behaved.examples) == set(agree[agree < 1].index) == {"out of distribution"}
     for said in behaved.examples.values():
         assert "the program answers" in said
 

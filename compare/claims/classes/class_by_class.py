@@ -20,7 +20,7 @@ from rasplens.compare.claims.claim import (
     least_trials,
     share,
 )
-from rasplens.compare.claims.classes import InputClass, worst_class
+from rasplens.compare.claims.classes.worst_class import InputClass, worst_class
 from rasplens.compare.claims.trials import Trials
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from known_trials import COPY, inputs_of, known_trials
 
-from rasplens.compare.claims.classes import conditions, worst_class
+from rasplens.compare.claims.classes.worst_class import conditions, worst_class
 from rasplens.compare.claims.trials import Trials
 from rasplens.tasks import build_task
 

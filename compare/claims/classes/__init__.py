@@ -1,0 +1,1 @@
+"""Classes of inputs: where a claim fails that holds everywhere else."""
