@@ -26,9 +26,9 @@ from rasplens.compare.claims.claim import (
     share,
     untestable,
 )
-from rasplens.compare.claims.classes.class_by_class import failing_class
+from rasplens.compare.claims.class_by_class import failing_class
 from rasplens.compare.claims.kind import ClaimKind, Evidence
-from rasplens.compare.claims.trials import Trials, one_of_each
+from rasplens.compare.claims.trials.independent import Trials, one_of_each
 from rasplens.compare.pairing.answered import AnsweredInputs
 from rasplens.compare.pairing.inputs import all_inputs, enough_held_out
 from rasplens.compare.pairing.pairing import Pairing, Side

@@ -18,7 +18,7 @@ from rasplens.compare.claims.claim import (
 from rasplens.compare.claims.edges.attended import Attended, attended
 from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.routes import ROUTES, gathered
-from rasplens.compare.claims.trials import one_of_each
+from rasplens.compare.claims.trials.independent import one_of_each
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.study import Study
 from rasplens.compare.subject.studied_model import Head

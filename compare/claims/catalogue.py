@@ -8,7 +8,7 @@ import pandas as pd
 from rasplens.compare.claims.answers import ANSWERS
 from rasplens.compare.claims.attention import ATTENTION
 from rasplens.compare.claims.claim import Claim, Subject
-from rasplens.compare.claims.classes.class_by_class import class_by_class
+from rasplens.compare.claims.class_by_class import class_by_class
 from rasplens.compare.claims.joint import JOINT
 from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.routes import ROUTES

@@ -15,8 +15,8 @@ import pandas as pd
 from jaxtyping import Bool
 from scipy.stats import binomtest, norm
 
-from rasplens.compare.claims.classes.worst_class import InputClass
-from rasplens.compare.claims.trials import Trials
+from rasplens.compare.claims.trials.independent import Trials
+from rasplens.compare.claims.trials.input_classes import InputClass
 
 Level = Literal["answers", "variables", "routes"]
 Status = Literal["holds", "fails", "cannot tell", "not testable"]

@@ -9,7 +9,7 @@ from rasplens.compare.claims.claim import FAILS, HOLDS, OPEN, Claim, Subject, ju
 from rasplens.compare.claims.interchange.joint import JointInterchange, joint_interchanges
 from rasplens.compare.claims.interchange.joint_pairs import JointPairs
 from rasplens.compare.claims.kind import ClaimKind, Evidence
-from rasplens.compare.claims.trials import one_of_each
+from rasplens.compare.claims.trials.independent import one_of_each
 from rasplens.compare.claims.variables import VARIABLES
 from rasplens.compare.study import Study
 

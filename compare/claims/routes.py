@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 
 from rasplens.compare.claims.claim import AT_LEAST, HOLDS, Claim, judged_by_trials, least_trials, untestable
-from rasplens.compare.claims.classes.worst_class import InputClass
 from rasplens.compare.claims.edges.agreement import RouteTest, route_table, route_tests
 from rasplens.compare.claims.edges.program_edges import Aggregates
 from rasplens.compare.claims.edges.questions import (
@@ -19,7 +18,8 @@ from rasplens.compare.claims.edges.questions import (
     Route,
 )
 from rasplens.compare.claims.kind import ClaimKind, Evidence
-from rasplens.compare.claims.trials import Trials
+from rasplens.compare.claims.trials.independent import Trials
+from rasplens.compare.claims.trials.input_classes import InputClass
 from rasplens.compare.study import Study
 from rasplens.compare.term import Term
 

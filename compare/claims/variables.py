@@ -21,13 +21,13 @@ from rasplens.compare.claims.claim import (
     share,
     untestable,
 )
-from rasplens.compare.claims.classes.worst_class import InputClass
 from rasplens.compare.claims.interchange.accuracy import Interchange, interchange_table, interchanges
 from rasplens.compare.claims.interchange.pairs import InterchangePairs, draw_pairs, interchange_pairs
 from rasplens.compare.claims.interchange.patching import agreement
 from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
 from rasplens.compare.claims.kind import ClaimKind, Evidence
-from rasplens.compare.claims.trials import Trials, one_of_each
+from rasplens.compare.claims.trials.independent import Trials, one_of_each
+from rasplens.compare.claims.trials.input_classes import InputClass
 from rasplens.compare.evidence.subspaces.representations import (
     Place,
     Representation,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rasplens.compare.claims.trials import Trials
+from rasplens.compare.claims.trials.independent import Trials
 from rasplens.compare.pairing.answered import AnsweredInputs
 from rasplens.compile.rasp import tokens
 from rasplens.tasks import Task, task_from_program

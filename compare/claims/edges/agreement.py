@@ -10,7 +10,7 @@ from rasplens.compare.claims.edges.attention_scores import why_not_patchable
 from rasplens.compare.claims.edges.edge_patching import patched
 from rasplens.compare.claims.edges.program_edges import between_positions
 from rasplens.compare.claims.edges.questions import LEAST_LEFT, CountedEdges, OtherEdges, Questions, questions
-from rasplens.compare.claims.trials import PairsFrom, Trials, one_of_each
+from rasplens.compare.claims.trials.independent import PairsFrom, Trials, one_of_each
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.model import random_streams
 

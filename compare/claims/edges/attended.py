@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float
 from rasplens.compare.claims.edges.compiled_heads import heads_along
 from rasplens.compare.claims.edges.head_interchange import moves_answers
 from rasplens.compare.claims.edges.program_edges import Aggregates, between_positions
-from rasplens.compare.claims.trials import PairsFrom, Trials
+from rasplens.compare.claims.trials.independent import PairsFrom, Trials
 from rasplens.compare.evidence.attention.active_heads import SELECTS, ActiveHead, active_heads
 from rasplens.compare.evidence.attention.heads import similarity
 from rasplens.compare.pairing.pairing import Pairing
@@ -127,9 +127,11 @@ def _no_less_alike(
     def rows_alike(heads: tuple[Head, ...]) -> float:
         return float((_likeness(pairing, one, heads, _share_of_rest(pairing, one, heads)) >= ALIKE).mean())
 
+    if not best:
+        return []
     least = rows_alike(best) - NO_LESS
     alone = [heads for heads in groups if len(heads) == 1 and rows_alike(heads) >= least]
-    return sorted({*best, *itertools.chain(*alone)}) if best else []
+    return sorted({*best, *itertools.chain(*alone)})
 
 
 def _groups(studied: StudiedModel) -> list[tuple[Head, ...]]:

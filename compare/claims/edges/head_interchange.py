@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Int
 
-from rasplens.compare.claims.trials import PairsFrom, Trials, one_of_each
+from rasplens.compare.claims.trials.independent import PairsFrom, Trials, one_of_each
 from rasplens.compare.pairing.inputs import balanced
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.subject.interchange import taken
@@ -51,7 +51,7 @@ def moves_answers(
         and enough < config.questions
     ):
         base = bases_of[balanced(pairing.balance, bases_of, config.questions, rng)]
-        source = rng.choice(sources_of, config.questions)
+        source = sources_of[balanced(pairing.balance, sources_of, config.questions, rng)]
         expected = interchanged(pairing.reference, [compiled], base, source)
         asked = (expected != own[base]) & (expected >= 0)
         rows = asked.any(axis=1)

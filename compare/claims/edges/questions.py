@@ -23,7 +23,7 @@ from rasplens.compare.claims.edges.program_edges import (
     program_edges,
 )
 from rasplens.compare.claims.posable import Posable, posable
-from rasplens.compare.claims.trials import PairsFrom
+from rasplens.compare.claims.trials.independent import PairsFrom
 from rasplens.compare.pairing.inputs import balanced
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.subject.studied_model import Head

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Int
 
 from rasplens.compare.claims.counterfactuals import Setting, counterfactual, sayable
 from rasplens.compare.claims.posable import posable
-from rasplens.compare.claims.trials import PairsFrom
+from rasplens.compare.claims.trials.independent import PairsFrom
 from rasplens.compare.pairing.inputs import balanced
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.study import Study

@@ -40,7 +40,7 @@ def test_a_compiled_model_and_its_disguises_move_what_the_program_says(name):
         )
         for model in (compiled, *twins):
             found = asked_of(compiled, model, task)
-            assert all(one.changed.all() and one.kept.all() for one in found.values())
+            assert all(one.changed.right.all() and one.kept.right.all() for one in found.values())
             assert sum(len(one.changed) + len(one.kept) for one in found.values()) >= 4 * FEW.questions
 
 
@@ -60,7 +60,7 @@ def test_a_program_with_another_selector_does_not(name, asked):
     found = asked_of(own, other, task)
     gathered = {subject: subject.aggregates for subject in found if isinstance(subject, GatheredEdges)}
     one = next(test for subject, test in found.items() if asked in (subject, *gathered.get(subject, ())))
-    assert min(part.mean() for part in (one.changed, one.kept) if len(part)) < 0.65
+    assert min(part.right.mean() for part in (one.changed, one.kept) if len(part)) < 0.65
 
 
 def test_answers_to_other_questions_are_no_better_than_chance(induction, task):

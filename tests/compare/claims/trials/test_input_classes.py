@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from known_trials import COPY, inputs_of, known_trials
 
-from rasplens.compare.claims.classes.worst_class import conditions, worst_class
-from rasplens.compare.claims.trials import Trials
+from rasplens.compare.claims.trials.independent import Trials
+from rasplens.compare.claims.trials.input_classes import conditions, worst_class
 from rasplens.tasks import build_task
 
 RNG = np.random.default_rng(0)

@@ -20,8 +20,8 @@ from rasplens.compare.claims.claim import (
     least_trials,
     share,
 )
-from rasplens.compare.claims.classes.worst_class import InputClass, worst_class
-from rasplens.compare.claims.trials import Trials
+from rasplens.compare.claims.trials.independent import Trials
+from rasplens.compare.claims.trials.input_classes import InputClass, worst_class
 
 
 @dataclass(frozen=True)

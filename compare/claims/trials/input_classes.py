@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import xlogy
 
-from rasplens.compare.claims.trials import PairsFrom, Trials
+from rasplens.compare.claims.trials.independent import PairsFrom, Trials
 from rasplens.compare.pairing.answered import AnsweredInputs
 from rasplens.compile.rasp.values import value_key
 from rasplens.tasks.task import NOT_ASKED

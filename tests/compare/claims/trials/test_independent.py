@@ -3,7 +3,7 @@
 import numpy as np
 from known_trials import inputs_of
 
-from rasplens.compare.claims.trials import one_of_each
+from rasplens.compare.claims.trials.independent import one_of_each
 
 
 def test_one_answer_of_each_pair_counts():

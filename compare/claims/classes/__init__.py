@@ -1,1 +1,0 @@
-"""Classes of inputs: where a claim fails that holds everywhere else."""
