@@ -64,6 +64,8 @@ def as_studied_model(
             "The learned side must be a LearnedModel, Transformer, HookedModel, TransformerBridge, CompiledModel "
             f"or CompressedModel; got {what}. Wrap any other torch module with rasplens.learned.adapt."
         )
+    if not hooked.cfg.n_layers:
+        raise RaspLensError("The learned model has no layers: it has no heads or neurons that could be compared.")
     if vocabulary is None:
         _check_fits(hooked, task)
     else:

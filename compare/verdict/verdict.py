@@ -114,7 +114,11 @@ def level_answer(claims: Sequence[Claim]) -> LevelAnswer:
     # That something has no effect holds of many programs: only what changes an answer counts for a part of one.
     if found[0].level == "answers":
         asked = [claim for claim in found if claim.substantial]  # not whether each single answer is given
-        above = [claim for claim in asked if claim.low > claim.control + PART * (1 - claim.control)]
+        above = [
+            claim
+            for claim in asked
+            if claim.except_where or claim.low > claim.control + PART * (1 - claim.control)
+        ]
         return PARTLY if len(above) == len(asked) else NOT
     in_part = (claim for claim in found if claim.status == HOLDS or claim.except_where)
     return PARTLY if any(claim.substantial for claim in in_part) else NOT
@@ -143,6 +147,12 @@ def _reasons(answer: Answer, levels: Mapping[Level, LevelAnswer], claims: Sequen
     sentences = []
     if levels["variables"] == IMPLEMENTS and levels["routes"] in (NOT, PARTLY):
         sentences.append("The same variables by other routes.")
+    if levels["answers"] == PARTLY and answer == NOT and set(levels.values()) == {PARTLY, UNTESTABLE}:
+        sentences.append("The answers agree in part, and nothing tells how the model finds them.")
+    elsewhere = [claim for claim in claims if claim.except_where]
+    if elsewhere and answer == PARTLY:
+        widest = max(elsewhere, key=lambda claim: claim.n)
+        sentences.append(f"Claims that hold elsewhere fail where {widest.except_where}.")
     for status in (FAILS, OPEN):
         worst = sorted((claim for claim in claims if claim.status == status), key=lambda claim: claim.score)
         sentences += [

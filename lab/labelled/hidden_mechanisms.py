@@ -24,6 +24,7 @@ from rasplens.model.config import bias_shapes, weight_shapes
 from rasplens.model.hook_points import param_name
 from rasplens.model.twins.side_by_side import side_by_side
 from rasplens.tasks import Task
+from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
 
 HIDDEN = "hidden, "
 """Begins the kind of such a model."""
@@ -85,6 +86,10 @@ def hidden_pairs(circuit: Circuit, seed: int = 0) -> Iterator[LabelledPair]:
     programs = [circuit.program(), circuit.alternative()]
     sides = [compile_program(program, task.vocab, task.n_ctx, mask=task.visible) for program in programs]
     if any(one.variables[one.output].encoding is not Encoding.CATEGORICAL for one in sides):
+        return
+    others = out_of_distribution_inputs(task, random_streams.rng(seed, "out-of-distribution inputs"), 1_000)
+    answers = [task.answers(program, others) for program in programs]
+    if not np.array_equal(*answers):  # where one has no answer, the other's share gives one
         return
     for own, other in (sides, sides[::-1]):
         for kind, same, model, vocabulary in _models(own, other, task, seed):

@@ -3,8 +3,10 @@ import pytest
 import torch
 
 from rasplens.compare import StudiedModel, as_studied_model
+from rasplens.errors import RaspLensError
 from rasplens.learned.compressor.compressed_model import compressed_by
-from rasplens.model import HookedModel
+from rasplens.model import Config, HookedModel, Transformer
+from rasplens.model.config import weight_shapes
 
 
 def test_a_models_own_bos_is_left_out_throughout(offset, task):
@@ -80,6 +82,14 @@ def test_edits_are_seen_in_batches_and_only_while_they_last(noise, task, monkeyp
     assert edited.shape == studied.answers().shape
     assert (edited != studied.answers()).any()
     np.testing.assert_array_equal(studied.on(studied.ids).answers(), studied.answers())
+
+
+def test_a_model_without_layers_is_refused(task):
+    config = Config(0, 1, 4, 4, task.n_ctx, len(task.vocab), len(task.outputs))
+    weights = {name: np.ones(shape) for name, shape in weight_shapes(config).items()}
+    model = Transformer(config, weights, np.zeros((0, task.n_ctx, task.n_ctx), dtype=bool))
+    with pytest.raises(RaspLensError, match="no layers"):
+        as_studied_model(model, task, task.held_out[:2])
 
 
 def test_a_model_without_the_hook_points_is_refused(noise, task):

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -141,6 +142,26 @@ def test_that_nothing_else_has_an_effect_is_no_part():
     assert level_answer([claim("routes", HOLDS, substantial=False), claim("routes", FAILS)]) == NOT
     assert level_answer([claim("routes", HOLDS), claim("routes", FAILS)]) == PARTLY
     assert level_answer([claim("routes", HOLDS, substantial=False)]) == IMPLEMENTS
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_claim_that_fails_in_one_class_holds_in_part(level):
+    """And the class is named."""
+    failing = replace(claim(level, FAILS, score=0.1), except_where="position 2 is 'd' (20% of the answers)")
+    assert level_answer([failing]) == PARTLY
+    assert level_answer([claim(level, FAILS, score=0.1)]) == NOT
+    others = [claim(other, HOLDS) for other in LEVELS if other != level]
+    found = verdict([failing, *others])
+    assert found.answer == PARTLY
+    assert any("position 2 is 'd' (20% of the answers)" in reason for reason in found.reasons)
+    again = Verdict.from_dict(json.loads(json.dumps(found.to_dict())))
+    assert again.claims.equals(found.claims)
+
+
+def test_answers_that_agree_in_part_and_nothing_else_are_said_not_to_do():
+    found = verdict([claim("answers", FAILS, score=0.8), claim("variables", UNTESTABLE)])
+    assert found.answer == NOT
+    assert "agree in part" in found.reasons[0]
 
 
 def test_the_same_variables_by_other_routes():
