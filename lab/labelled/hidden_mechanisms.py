@@ -88,8 +88,8 @@ def hidden_pairs(circuit: Circuit, seed: int = 0) -> Iterator[LabelledPair]:
     if any(one.variables[one.output].encoding is not Encoding.CATEGORICAL for one in sides):
         return
     others = out_of_distribution_inputs(task, random_streams.rng(seed, "out-of-distribution inputs"), 1_000)
-    answers = [task.answers(program, others) for program in programs]
-    if not np.array_equal(*answers):  # where one has no answer, the other's share gives one
+    first, second = (task.answers(program, others) for program in programs)
+    if not np.array_equal(first, second):  # where one has no answer, the other's share gives one
         return
     for own, other in (sides, sides[::-1]):
         for kind, same, model, vocabulary in _models(own, other, task, seed):

@@ -62,8 +62,8 @@ def moves_answers(
         sources.append(source[rows])
         tried += config.questions
         enough += int(rows.sum())
-    everything = (np.concatenate(part) for part in (bases, moved, changes))
-    found = one_of_each(pairing.answered, *everything, rng, np.concatenate(sources))
+    base, right, asked, source = (np.concatenate(part) for part in (bases, moved, changes, sources))
+    found = one_of_each(pairing.answered, base, right, asked, rng, source)
     return found.of(slice(config.questions))
 
 

@@ -7,7 +7,7 @@ that moves the same information along the same edges.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -150,8 +150,10 @@ def questions(pairing: Pairing, seed: int) -> Iterator[Questions]:
 
     def ask(subject: Route, part: EdgePart, draw: Draw, pairs: PairsFrom | None = None) -> Questions:
         among = ground if pairs is None else ground.among(pairs)
-        found = _asked(among, part, lambda r, e: draw(r, e) & elsewhere, rng)
-        return Questions(subject, part, *found, again=partial(ask, subject, part, draw))
+        found, drawn = _asked(among, part, lambda r, e: draw(r, e) & elsewhere, rng)
+        base, source, edges, expected, changes, at_risk = found
+        again = partial(ask, subject, part, draw)
+        return Questions(subject, part, base, source, edges, expected, changes, at_risk, drawn, again)
 
     if not pairing.as_part:
         yield ask(OtherEdges(), "values", lambda _, read: ~read.carrying)
@@ -221,8 +223,13 @@ def _rows(read: ProgramEdges, rows: np.ndarray) -> ProgramEdges:
     return ProgramEdges(gathered, read.counted[rows], read.defined[rows])
 
 
-def _asked(ground: _Ground, part: EdgePart, draw: Draw, rng: np.random.Generator) -> tuple[Any, ...]:
-    """Pairs, until enough change an answer and enough keep one, or enough were tried; see `Questions`."""
+def _asked(ground: _Ground, part: EdgePart, draw: Draw, rng: np.random.Generator) -> tuple[list[np.ndarray], int]:
+    """Pairs, until enough change an answer and enough keep one, or enough were tried.
+
+    Returns:
+        Bases, sources, edges, what is expected, where it changes and where it is at risk, as in `Questions`; and
+        how many pairs were tried.
+    """
     pairing, inputs, edges, posed = ground.pairing, ground.inputs, ground.edges, ground.posed
     n, n_answers = pairing.config.questions, len(pairing.task.loss_positions)
     answers, ids = pairing.reference.answers()[inputs], pairing.ids[inputs]
@@ -246,7 +253,7 @@ def _asked(ground: _Ground, part: EdgePart, draw: Draw, rng: np.random.Generator
         drawn += n
         changing = min(n, changing + int(changes[asked].any(axis=1).sum()))
         keeping = min(n, keeping + int(at_risk[asked].any(axis=1).sum()))
-    return (*map(np.concatenate, zip(*found, strict=True)), drawn)
+    return [np.concatenate(part) for part in zip(*found, strict=True)], drawn
 
 
 def _sources(
