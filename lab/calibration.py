@@ -4,6 +4,7 @@ python -m lab.calibration --write docs/calibration-tables.md               # mod
 python -m lab.calibration --sources random --write docs/calibration-tables.md     # random programs
 python -m lab.calibration --sources compressed distilled shuffled --write docs/calibration-tables.md
 python -m lab.calibration --sources siit --config quick --write docs/calibration-tables.md
+python -m lab.calibration --sources hidden --config quick --write docs/calibration-tables.md
 python -m lab.calibration --only copy,shift --kinds itself untrained       # a few
 """
 
@@ -15,7 +16,7 @@ from pathlib import Path
 import pandas as pd
 
 from lab.labelled.circuits import CIRCUITS, HARD, NOT_TOLD_APART, Circuit
-from lab.labelled.hidden_mechanisms import hidden_pairs
+from lab.labelled.hidden_mechanisms import HIDDEN, hidden_pairs
 from lab.labelled.labelled_pairs import (
     ALTERNATIVE,
     LabelledPair,
@@ -82,7 +83,8 @@ def main() -> None:
     verdicts = found[found["model"].notna()] if "model" in found else found[:0]
     if not len(verdicts):
         raise SystemExit("No circuit has such pairs.")
-    draw, section = siit_tables if arguments.sources == ["siit"] else tables, _section(set(arguments.sources))
+    section = _section(set(arguments.sources))
+    draw = {"siit pairs": siit_tables, "hidden mechanisms": hidden_tables}.get(section, tables)
     keep = as_csv(section.replace(" ", "-")) if arguments.write else inline
     text = draw(verdicts, left_out(found), arguments.config, arguments.seed, keep)
     show(text, arguments.write, section)
@@ -94,6 +96,8 @@ def _section(sources: set[str]) -> str:
         return "random programs"
     if sources == {"siit"}:
         return "siit pairs"
+    if sources == {"hidden"}:
+        return "hidden mechanisms"
     return "trained pairs" if sources <= TRAINED else "calibration"
 
 
@@ -180,6 +184,36 @@ def siit_tables(frame: pd.DataFrame, left_out: dict[str, str], config: str, seed
         _listed(trained, keep, "", ("answers", "variables", "routes")),
     ]
     return "\n\n".join([*parts, *_left_out(left_out)])
+
+
+def hidden_tables(
+    frame: pd.DataFrame, left_out: dict[str, str], config: str, seed: int, keep: Kept = inline
+) -> str:
+    """Return the text on models with a second mechanism: measures, by mode, and those that are not right."""
+    modes = frame["model"].str.removeprefix(HIDDEN).str.replace(r", on .*", "", regex=True)
+    gated = frame[(modes == "gate") & (frame["same"] == False)]  # noqa: E712
+    named = [names_class(model, claims) for model, claims in zip(gated["model"], gated["claims"], strict=True)]
+    of_named = f"Of the {len(named)} models with a gate, {sum(named)} have its class of inputs named by a claim."
+    told, labels = is_told_apart(frame), frame["same"].map({True: "same", False: "different"}).fillna("neither")
+    counts = by_group(frame.assign(mode=modes, known=labels)[told], ["mode", "known"])
+    said = [answer for answer in ANSWERS if answer in counts]
+    rows = [[str(row[name]) for name in ("mode", "known", *said)] for _, row in counts.iterrows()]
+    right = (frame["verdict"] == IMPLEMENTS) == frame["same"]
+    wrong = frame[told & ~right & frame["same"].notna()]
+    parts = [
+        _measures(frame, config, seed),
+        of_named,
+        f"### By mode\n\n{table(['mode', 'known to be', *said], rows)}",
+        f"### Not right: {len(wrong)}",
+        _listed(wrong, keep, "not-right"),
+    ]
+    return "\n\n".join([*parts, *_left_out(left_out)])
+
+
+def names_class(model: str, claims: Sequence[Mapping[str, str]]) -> bool:
+    """Whether a claim on a model with a gate names all conditions that open it, as the model's kind has them."""
+    opened_by = model.partition(" where ")[2].split(" and ")
+    return any(all(words in claim["reason"] for words in opened_by) for claim in claims)
 
 
 def _left_out(left_out: dict[str, str]) -> list[str]:

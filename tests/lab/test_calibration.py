@@ -38,6 +38,26 @@ def test_the_tables_list_what_is_not_right(calibration):
     assert "| share, trained | not faithful |" in text
 
 
+def test_hidden_mechanisms_are_counted_by_mode_and_the_class_of_a_gate_has_to_be_named(calibration):
+    gate = "hidden, gate, on 7% where position 0 is 'd' and position 2 is 'c'"
+    inside = [
+        {"reason": "values patched; where position 2 is 'c' and position 0 is 'd' (6% of the answers): 0.10"}
+    ]
+    half = [{"reason": "values patched; where position 2 is 'c' (24% of the answers): 0.10"}]
+    rows = [
+        {**row("any", "hidden, 0.1% of the logits", False, "implements"), "claims": []},
+        {**row("any", "hidden, 90.0% of the logits", True, "implements"), "claims": []},
+        {**row("any", gate, False, "partly"), "claims": [*half, *inside]},
+        {**row("any", gate, False, "partly"), "claims": half},
+        {**row("any", "hidden, gate, on 2% where position 0 is 'd'", None, "implements"), "claims": []},
+    ]
+    text = calibration.hidden_tables(pd.DataFrame(rows), {}, "quick", 0)
+    assert "1 same, 3 different" in text
+    assert "Of the 2 models with a gate, 1 have its class" in text
+    assert "| gate | different | 0 | 2 |" in text
+    assert "### Not right: 1\n" in text
+
+
 @pytest.mark.slow
 def test_a_later_run_measures_only_what_is_missing(calibration, tmp_path, monkeypatch, capsys):
     command = ["calibration.py", "--only", "shift", "--results", str(tmp_path), "--config", "quick"]
