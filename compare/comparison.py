@@ -21,7 +21,7 @@ from rasplens.errors import RaspLensError
 from rasplens.model.storage import StorageError, checksum, reading, write_atomically
 from rasplens.tasks import Accuracy
 
-FORMAT = 7
+FORMAT = 8
 """Version of the file format of comparisons; it increases whenever the content of the tables changes."""
 
 

@@ -280,11 +280,14 @@ def run(
     declared = _declared(n_heads, positions, activation, normalization, attn_scale)
     _check_has_model(learned is not None, declared, expect)
     check_names(task, program or [], [learned] if learned else [])
-    asked = task_source(task, Sizes(vocab, max_len, causal, output=output))
+    own = task_source(task, Sizes(vocab, max_len, causal, output=output))
+    from rasplens.sources.request import Request
     from rasplens.workflows.run import run_task
 
-    to, chosen = _to(ctx, out or _named("runs", asked.name)), _compare_config(config, inputs)
-    run_task(asked, learned, declared, expect, program or [], as_part, to, chosen, seed, verbose, json, began)
+    to, chosen = _to(ctx, out or _named("runs", own.name)), _compare_config(config, inputs)
+    models = () if learned is None else (learned,)
+    asked = Request(own, models, tuple(program or ()), chosen, seed, as_part, declared, expect)
+    run_task(asked, to, verbose=verbose, json=json, began=began)
 
 
 @command("compile")
@@ -728,11 +731,13 @@ def compare(
     declared = _declared(n_heads, positions, activation, normalization, attn_scale)
     _check_has_model(bool(learned), declared, expect)
     check_names(task, program or [], learned or [])
-    asked = task_source(task, Sizes(vocab, max_len, causal, output=output))
+    own = task_source(task, Sizes(vocab, max_len, causal, output=output))
+    from rasplens.sources.request import Request
     from rasplens.workflows.compare import compare_and_show
 
     chosen, to = _compare_config(config, inputs), None if out is None else _to(ctx, out)
-    compare_and_show(asked, learned or [], declared, expect, program, as_part, chosen, seed, to, json)
+    models, programs = tuple(learned or ()), tuple(program or ())
+    compare_and_show(Request(own, models, programs, chosen, seed, as_part, declared, expect), to, json)
 
 
 def _to(ctx: typer.Context, path: Path) -> Any:

@@ -4,11 +4,10 @@ from functools import partial
 from pathlib import Path
 
 from rasplens import terminal
-from rasplens.compare import CompareConfig, rank, write_report
-from rasplens.learned.importers.readings import Declared
+from rasplens.compare import rank, write_report
 from rasplens.progress import comparison_report, progress_bar
 from rasplens.sources import learned_model, reference
-from rasplens.tasks import Task
+from rasplens.sources.request import Request
 from rasplens.workflows.output_files import Destination, file_name
 from rasplens.workflows.summary import show_accuracy, show_agreement
 from rasplens.workflows.verify import verify_for_task
@@ -20,25 +19,15 @@ SUMMARY_KEY = """\
 verdict         a conjunction of the three levels: the same answers, variables (algorithm) and routes (circuit)"""
 
 
-def compare_and_show(
-    task: Task,
-    paths: list[Path],
-    declared: Declared,
-    expected: float | None,
-    programs: list[str] | None,
-    as_part: bool,
-    config: CompareConfig,
-    seed: int,
-    to: Destination | None,
-    json: bool,
-) -> None:
+def compare_and_show(asked: Request, to: Destination | None, json: bool) -> None:
     """Compares every model (the shipped one, if none is given) with every program, and ranks the programs."""
-    models = [(str(path), learned_model(task, path, declared)) for path in paths] or [
+    task = asked.task
+    models = [(str(path), learned_model(task, path, asked.declared)) for path in asked.models] or [
         ("shipped", learned_model(task, None))
     ]
-    for name, model in models if paths else ():
-        show_accuracy(name, model, task, expected, is_shown=not json)
-    references = [reference(task, program) for program in programs or task.programs]
+    for name, model in models if asked.models else ():
+        show_accuracy(name, model, task, asked.expected, is_shown=not json)
+    references = [reference(task, program) for program in asked.programs or task.programs]
     places: dict[tuple[str, str], Path] = {}
     if to is not None:
         stems = _stems([name for name, _ in models])
@@ -47,7 +36,7 @@ def compare_and_show(
         to.check_folder(*files)
         places = dict(zip(pairs, files, strict=True))
     for compiled in references:
-        show_agreement(compiled, task, as_part, is_shown=not json)
+        show_agreement(compiled, task, asked.as_part, is_shown=not json)
         verify_for_task(compiled, task)
     rankings = {}
     with progress_bar("comparing") as advance:
@@ -57,10 +46,10 @@ def compare_and_show(
                 references,
                 learned.model,
                 task=task,
-                config=config,
-                seed=seed,
+                config=asked.config,
+                seed=asked.seed,
                 vocabulary=learned.vocabulary(task),
-                as_part=as_part,
+                as_part=asked.as_part,
                 progress=report,
             )
     if to is not None:

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from rasplens import terminal
-from rasplens.compare import CompareConfig, Comparison, compare, rank, write_report
+from rasplens.compare import Comparison, compare, rank, write_report
 from rasplens.compare.pipeline import STAGES
 from rasplens.compile import CompiledModel, Verification
 from rasplens.learned import pretrained_names
 from rasplens.learned.importers.readings import Declared
 from rasplens.progress import Advance, comparison_report, progress_bar
 from rasplens.sources import Studied, learned_model, reference
+from rasplens.sources.request import Request
 from rasplens.tasks import TASKS, Task, get_task
 from rasplens.workflows.output_files import Destination, file_name
 from rasplens.workflows.summary import show_accuracy, show_agreement, show_evidence, show_models, show_verdict
@@ -22,38 +23,26 @@ from rasplens.workflows.train import trained
 from rasplens.workflows.verify import verification_values, verify_for_task
 
 
-def run_task(
-    task: Task,
-    path: Path | None,
-    declared: Declared,
-    expected: float | None,
-    programs: Sequence[str],
-    as_part: bool,
-    to: Destination,
-    config: CompareConfig,
-    seed: int,
-    verbose: bool,
-    json: bool,
-    began: float,
-) -> None:
+def run_task(asked: Request, to: Destination, *, verbose: bool, json: bool, began: float) -> None:
     """Compiles, verifies, compares and writes the report; prints the verdict, or with `verbose` everything.
 
     Where no model is given and none is shipped, one is trained first. The first program is the one that is asked
     about, others are alternatives. The time that is stated is that since the command began, on the clock of
     `time.perf_counter`.
     """
+    task, path = asked.task, next(iter(asked.models), None)
     to.make_folder()
     with progress_bar("compiling") as advance:
-        references = [reference(task, program) for program in programs] or [reference(task, None)]
+        references = [reference(task, program) for program in asked.programs] or [reference(task, None)]
         places = [_places(to.path, "" if not i else one.output) for i, one in enumerate(references)]
         to.check(*chain(*places), refreshed=True)
         for one in references:
-            show_agreement(one, task, as_part, is_shown=not json)
+            show_agreement(one, task, asked.as_part, is_shown=not json)
         checks = [verify_for_task(compiled, task) for compiled in references]
-        learned = _studied(task, path, declared, to, advance)
+        learned = _studied(task, path, asked.declared, to, advance)
         if path is not None:
-            show_accuracy(str(path), learned, task, expected, is_shown=not json)
-        comparisons = _compared(references, learned, task, as_part, config, seed, advance)
+            show_accuracy(str(path), learned, task, asked.expected, is_shown=not json)
+        comparisons = _compared(references, learned, asked, advance)
         advance("report", len(STAGES), len(STAGES))
         files = [_write(*both, to) for both in zip(comparisons, places, strict=True)]
     seconds = time.perf_counter() - began
@@ -83,22 +72,12 @@ def _studied(task: Task, path: Path | None, declared: Declared, to: Destination,
 
 
 def _compared(
-    references: Sequence[CompiledModel],
-    learned: Studied,
-    task: Task,
-    as_part: bool,
-    config: CompareConfig,
-    seed: int,
-    advance: Advance,
+    references: Sequence[CompiledModel], learned: Studied, asked: Request, advance: Advance
 ) -> list[Comparison]:
     """The comparison with each program, in the order in which they were given."""
-    how: dict[str, Any] = {
-        "config": config,
-        "seed": seed,
-        "vocabulary": learned.vocabulary(task),
-        "as_part": as_part,
-        "progress": comparison_report(advance, references[0].output),
-    }
+    task, how = asked.task, dict[str, Any]()
+    how |= {"config": asked.config, "seed": asked.seed, "as_part": asked.as_part}
+    how |= {"vocabulary": learned.vocabulary(task), "progress": comparison_report(advance, references[0].output)}
     if len(references) == 1:
         return [compare(references[0], learned.model, task=task, **how)]
     ranking = rank(references, learned.model, task=task, **how)
