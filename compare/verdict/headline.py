@@ -55,7 +55,19 @@ def headline(program: str, verdict: Verdict) -> Headline:
         LevelLine(level, answer, _counts([claim for claim in verdict.all_claims if claim.level == level]))
         for level, answer in verdict.levels.items()
     )
-    return Headline(SAID[verdict.answer].format(repr(program)), lines, tuple(_reasons(verdict)))
+    return Headline(_sentence(program, verdict), lines, tuple(_reasons(verdict)))
+
+
+def _sentence(program: str, verdict: Verdict) -> str:
+    """The verdict; of a program that is implemented but on one class of inputs, that class."""
+    said, decisive = (
+        SAID[verdict.answer].format(repr(program)),
+        [*verdict.of_status(FAILS), *verdict.of_status(OPEN)],
+    )
+    where = {claim.except_where for claim in decisive}
+    if verdict.answer != PARTLY or len(where) != 1 or "" in where:
+        return said
+    return f"{said.removesuffix('.')}: everywhere but where {where.pop()}."
 
 
 def _counts(claims: list[Claim]) -> str:
@@ -78,7 +90,7 @@ def _reasons(verdict: Verdict) -> list[str]:
         for status in (FAILS, OPEN)
         for claim in sorted(verdict.of_status(status), key=lambda claim: claim.score)
     ]
-    sentences = [f"{_status(claim)}: {claim.words}, {_interval(claim)}." for claim in decisive]
+    sentences = [f"{_status(claim)}: {claim.words}, {_interval(claim)}{_where(claim)}." for claim in decisive]
     held = verdict.of_status(HOLDS)
     if not decisive and held:
         least = min(held, key=lambda claim: claim.low)
@@ -96,6 +108,11 @@ def _reasons(verdict: Verdict) -> list[str]:
 
 def _status(claim: Claim) -> str:
     return "Fails" if claim.status == FAILS else "Open"
+
+
+def _where(claim: Claim) -> str:
+    """The class of inputs in which a claim fails, if it holds elsewhere."""
+    return f" where {claim.except_where}; it holds elsewhere" if claim.except_where else ""
 
 
 def _interval(claim: Claim) -> str:

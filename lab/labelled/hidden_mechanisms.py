@@ -1,6 +1,7 @@
 """Models with a second mechanism beside a program's: what decides is known by construction.
 
-Two programs with the same answers stand in one residual stream, rotated. Either both run and the logits are a
+Two programs with the same answers stand in one residual stream, rotated; or one program and its mirror, which nothing
+reads. Either both run and the logits are a
 weighted sum of theirs: then the one with the larger share decides. Or a gate chooses between them by the input. Or
 the one is a backup, which answers only where nothing of the other's answer is there. These are the failure modes
 of the Causal Abstraction Evaluation study (arXiv 2607.00267): dead copy, faint copy, tie, leading copy, gate,
@@ -107,6 +108,7 @@ def _models(own: CompiledModel, other: CompiledModel, task: Task, seed: int) -> 
         for share in SHARES:
             both = side_by_side(ours, theirs, (share, 1 - share))
             yield f"{share:.1%} of the logits", share > DECIDES, both, vocabulary
+        yield "a dead mirror beside it", True, side_by_side(ours, ours, (1.0, 0.0)), vocabulary
         yield "a backup beside it", True, with_backup(ours, theirs), vocabulary
         yield "only a backup", False, with_backup(theirs, ours), vocabulary
     for gate in gates(task, seed):

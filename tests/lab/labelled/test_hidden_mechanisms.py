@@ -43,7 +43,7 @@ def test_every_mode_is_there_for_both_programs(pairs):
         own = {pair.kind.removeprefix(HIDDEN): pair.same for pair in pairs if pair.program == program}
         for share in SHARES:
             assert own[f"{share:.1%} of the logits"] == (share > DECIDES)
-        assert own["a backup beside it"] is True
+        assert own["a backup beside it"] is own["a dead mirror beside it"] is True
         assert own["only a backup"] is False
         gated = [same for kind, same in own.items() if kind.startswith("gate")]
         assert len(gated) == 2
