@@ -60,11 +60,8 @@ def headline(program: str, verdict: Verdict) -> Headline:
 
 def _sentence(program: str, verdict: Verdict) -> str:
     """The verdict; of a program that is implemented but on one class of inputs, that class."""
-    said, decisive = (
-        SAID[verdict.answer].format(repr(program)),
-        [*verdict.of_status(FAILS), *verdict.of_status(OPEN)],
-    )
-    where = {claim.except_where for claim in decisive}
+    said = SAID[verdict.answer].format(repr(program))
+    where = {claim.except_where for status in (FAILS, OPEN) for claim in verdict.of_status(status)}
     if verdict.answer != PARTLY or len(where) != 1 or "" in where:
         return said
     return f"{said.removesuffix('.')}: everywhere but where {where.pop()}."

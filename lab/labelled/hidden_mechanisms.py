@@ -1,11 +1,10 @@
 """Models with a second mechanism beside a program's: what decides is known by construction.
 
-Two programs with the same answers stand in one residual stream, rotated; or one program and its mirror, which nothing
-reads. Either both run and the logits are a
+Two programs with the same answers stand in one residual stream, rotated. Either both run and the logits are a
 weighted sum of theirs: then the one with the larger share decides. Or a gate chooses between them by the input. Or
-the one is a backup, which answers only where nothing of the other's answer is there. These are the failure modes
-of the Causal Abstraction Evaluation study (arXiv 2607.00267): dead copy, faint copy, tie, leading copy, gate,
-backup.
+the one is a backup, which answers only where nothing of the other's answer is there. Or it is the same program once
+more, which nothing reads. The first are the failure modes of the Causal Abstraction Evaluation study (arXiv
+2607.00267): dead copy, faint copy, tie, leading copy, gate, backup.
 """
 
 import contextlib

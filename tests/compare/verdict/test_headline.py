@@ -1,5 +1,7 @@
 """A comparison in a few lines."""
 
+from dataclasses import replace
+
 from subjects import subject
 
 from rasplens.compare.claims.claim import Claim, untestable
@@ -49,6 +51,19 @@ def test_what_fails_comes_first_then_what_is_open_then_what_cannot_be_tested():
         f"Open: {words('open one')}, 0.70 (0.60 to 0.71).",
         "Not testable: variable x (constant).",
     )
+
+
+def test_a_class_of_inputs_is_named():
+    where = "position 1 is 'd' (20% of the answers)"
+    failing = replace(claim("keys", status="fails", score=0.1, low=0.0), except_where=where)
+    found = of(ANSWERS, failing, claim("values"))
+    assert (
+        found.sentence == f"The learned model implements the program 'last' in part: everywhere but where {where}."
+    )
+    assert f"where {where}; it holds elsewhere" in found.reasons[0]
+    others = (claim("queries", status="fails", score=0.1, low=0.0), replace(failing, except_where="'a' occurs"))
+    for other in others:
+        assert "everywhere but" not in of(ANSWERS, failing, other, claim("values")).sentence
 
 
 def test_no_more_sentences_than_can_be_read():
