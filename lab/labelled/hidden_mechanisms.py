@@ -2,8 +2,8 @@
 
 Two programs with the same answers stand in one residual stream, rotated. Either both run and the logits are a
 weighted sum of theirs: then the one with the larger share decides. Or a gate chooses between them by the input. Or
-the one is a backup, which answers only where nothing of the other's answer is there. Or it is the same program once
-more, which nothing reads. The first are the failure modes of the Causal Abstraction Evaluation study (arXiv
+the one is a backup, which answers only where nothing of the other's answer is there. Or it is the same program
+again, which nothing reads. The first are the failure modes of the Causal Abstraction Evaluation study (arXiv
 2607.00267): dead copy, faint copy, tie, leading copy, gate, backup.
 """
 
