@@ -38,7 +38,7 @@ def test_floats_stand_for_fractions_up_to_a_large_denominator():
     assert exact(2.0**-40) == Fraction(1, 2**40)
     assert exact(1 / 1_234_567) == Fraction(*(1 / 1_234_567).as_integer_ratio())  # the denominator is too large
     assert 0 < abs(3 * exact(1 / 1_234_567) - exact(3 / 1_234_567)) < 1e-21
-    with pytest.raises(ValueError, match="no finite number"):
+    with pytest.raises(ValueError, match="finite number"):
         exact(float("inf"))
 
 
