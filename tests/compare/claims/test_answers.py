@@ -165,7 +165,9 @@ def differing(study, wrong):
 )
 def test_answers_that_differ_in_one_class_fail_there(with_itself, wrong, words):
     one = differing(with_itself, wrong)
-    assert (one.status, one.score) == (FAILS, 0.0)
+    assert one.status == FAILS
+    assert one.score > 0.7  # of all inputs
+    assert ": 0.00, elsewhere 1.00" in one.reason
     assert set(one.except_where.partition(" (")[0].split(" and ")) == words
     assert "on 'a a'" in one.reason
 
