@@ -10,6 +10,7 @@ python -m lab.calibration --only copy,shift --kinds itself untrained       # a f
 
 import argparse
 import itertools
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -192,7 +193,7 @@ def hidden_tables(
     """Return the text on models with a second mechanism: measures, by mode, and those that are not right."""
     modes = frame["model"].str.removeprefix(HIDDEN).str.replace(r", on .*", "", regex=True)
     gated = frame[(modes == "gate") & (frame["same"] == False)]  # noqa: E712
-    named = [names_class(model, claims) for model, claims in zip(gated["model"], gated["claims"], strict=True)]
+    named = [names_class(*one) for one in zip(gated["model"], map(json.loads, gated["claims"]), strict=True)]
     of_named = f"Of the {len(named)} models with a gate, {sum(named)} have its class of inputs named by a claim."
     told, labels = is_told_apart(frame), frame["same"].map({True: "same", False: "different"}).fillna("neither")
     counts = by_group(frame.assign(mode=modes, known=labels)[told], ["mode", "known"])

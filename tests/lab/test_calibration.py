@@ -45,11 +45,11 @@ def test_hidden_mechanisms_are_counted_by_mode_and_the_class_of_a_gate_has_to_be
     ]
     half = [{"reason": "values patched; where position 2 is 'c' (24% of the answers): 0.10"}]
     rows = [
-        {**row("any", "hidden, 0.1% of the logits", False, "implements"), "claims": []},
-        {**row("any", "hidden, 90.0% of the logits", True, "implements"), "claims": []},
-        {**row("any", gate, False, "partly"), "claims": [*half, *inside]},
-        {**row("any", gate, False, "partly"), "claims": half},
-        {**row("any", "hidden, gate, on 2% where position 0 is 'd'", None, "implements"), "claims": []},
+        {**row("any", "hidden, 0.1% of the logits", False, "implements"), "claims": "[]"},
+        {**row("any", "hidden, 90.0% of the logits", True, "implements"), "claims": "[]"},
+        {**row("any", gate, False, "partly"), "claims": json.dumps([*half, *inside])},
+        {**row("any", gate, False, "partly"), "claims": json.dumps(half)},
+        {**row("any", "hidden, gate, on 2% where position 0 is 'd'", None, "implements"), "claims": "[]"},
     ]
     text = calibration.hidden_tables(pd.DataFrame(rows), {}, "quick", 0)
     assert "1 same, 3 different" in text
