@@ -98,12 +98,12 @@ def attended(study: Study, seed: int) -> Iterator[Attended]:
             variable=one.variable,
             gathers=along[one.head],
             heads=heads,
-            moves=(moves := partial(moves_answers, pairing, one.head, together, rng))(),
-            again=moves,
             rows=rows,
             alike=_placed(found, rows),
             similarity=float(found.mean()),
             uniform=float((_likeness_of_uniform(pairing, one) >= ALIKE).mean()),
+            moves=(moves := partial(moves_answers, pairing, one.head, together, rng))(),
+            again=moves,
         )
 
 
