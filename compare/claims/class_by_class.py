@@ -88,7 +88,7 @@ def _worst_part(whole: Claim, found: InputClass, comparisons: int, is_own: bool)
     part = FailingClass(found.words, found.share, worst, elsewhere)
     if part.fails and judged(outside) == HOLDS:
         return part
-    in_doubt = whole.status == HOLDS and worst.low < AT_LEAST and (bool(fresh) or is_own)
+    in_doubt = whole.status == HOLDS and worst.score < AT_MOST and (bool(fresh) or is_own)
     return part if in_doubt else None
 
 
