@@ -7,7 +7,6 @@ again, which nothing reads. The first are the failure modes of the Causal Abstra
 2607.00267): dead copy, faint copy, tie, leading copy, gate, backup.
 """
 
-import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -17,6 +16,7 @@ from lab.labelled.circuits import Circuit
 from lab.labelled.labelled_pairs import LabelledPair
 from rasplens.compare.subject.vocabulary import Vocabulary, vocabulary_of
 from rasplens.compile import CompiledModel, compile_program
+from rasplens.compile.compiler import Bos
 from rasplens.compile.rasp import Aggregate, Encoding, Select, SOp, Where, indices, tokens
 from rasplens.errors import RaspLensError
 from rasplens.model import Transformer, disguise, random_streams
@@ -81,16 +81,21 @@ def hidden_pairs(circuit: Circuit, seed: int = 0) -> Iterator[LabelledPair]:
     Args:
         circuit: Two programs for one task.
         seed: Of the rotation, and of the gates.
+
+    Raises:
+        RaspLensError: If the programs answer with numbers, or not alike everywhere.
     """
     task = circuit.task()
     programs = [circuit.program(), circuit.alternative()]
-    sides = [compile_program(program, task.vocab, task.n_ctx, mask=task.visible) for program in programs]
+    sides = [_compiled(program, task) for program in programs]
+    if any(one.has_bos for one in sides):  # both read the same tokens
+        sides = [one if one.has_bos else _compiled(one.program, task, bos=True) for one in sides]
     if any(one.variables[one.output].encoding is not Encoding.CATEGORICAL for one in sides):
-        return
+        raise RaspLensError("The programs answer with numbers, whose shares are no votes.")
     others = out_of_distribution_inputs(task, random_streams.rng(seed, "out-of-distribution inputs"), 1_000)
     first, second = (task.answers(program, others) for program in programs)
-    if not np.array_equal(first, second):  # where one has no answer, the other's share gives one
-        return
+    if not np.array_equal(first, second):
+        raise RaspLensError("The programs answer differently on some inputs: shares and backups change answers.")
     for own, other in (sides, sides[::-1]):
         for kind, same, model, vocabulary in _models(own, other, task, seed):
             names = circuit.name, own.output, f"{HIDDEN}{kind}"
@@ -103,21 +108,23 @@ Model = tuple[str, bool | None, Transformer, Vocabulary]
 
 def _models(own: CompiledModel, other: CompiledModel, task: Task, seed: int) -> Iterator[Model]:
     ours, theirs, vocabulary = with_task_logits(own, task), with_task_logits(other, task), _vocabulary(own, task)
-    with contextlib.suppress(RaspLensError):
-        for share in SHARES:
-            both = side_by_side(ours, theirs, (share, 1 - share))
-            yield f"{share:.1%} of the logits", share > DECIDES, both, vocabulary
-        yield "a dead mirror beside it", True, side_by_side(ours, ours, (1.0, 0.0)), vocabulary
-        yield "a backup beside it", True, with_backup(ours, theirs), vocabulary
-        yield "only a backup", False, with_backup(theirs, ours), vocabulary
+    for share in SHARES:
+        both = side_by_side(ours, theirs, (share, 1 - share))
+        yield f"{share:.1%} of the logits", share > DECIDES, both, vocabulary
+    yield "a dead mirror beside it", True, side_by_side(ours, ours, (1.0, 0.0)), vocabulary
+    yield "a backup beside it", True, with_backup(ours, theirs), vocabulary
+    yield "only a backup", False, with_backup(theirs, ours), vocabulary
     for gate in gates(task, seed):
         share = gate.share(task)
         mixed = Where(gate.sop(task), other.program, own.program).named("gated")
-        with contextlib.suppress(RaspLensError):
-            compiled = compile_program(mixed, task.vocab, task.n_ctx, mask=task.visible)
-            same = False if share >= LEAST_GATED else None
-            kind = f"gate, on {share:.0%} where {gate.words(task)}"
-            yield kind, same, compiled.transformer, vocabulary_of(compiled, task)
+        compiled = _compiled(mixed, task)
+        same = False if share >= LEAST_GATED else None
+        kind = f"gate, on {share:.0%} where {gate.words(task)}"
+        yield kind, same, compiled.transformer, vocabulary_of(compiled, task)
+
+
+def _compiled(program: SOp, task: Task, bos: Bos = "auto") -> CompiledModel:
+    return compile_program(program, task.vocab, task.n_ctx, mask=task.visible, bos=bos)
 
 
 def gates(task: Task, seed: int) -> list[Gate]:

@@ -10,7 +10,7 @@ from rasplens.errors import RaspLensError
 from rasplens.model.config import Config, bias_shapes, weight_shapes
 from rasplens.model.transformer import HasTransformer, Transformer
 
-SAME: Final = ("n_ctx", "d_vocab", "d_vocab_out", "positions", "activation")
+SAME: Final = ("n_ctx", "d_vocab", "d_vocab_out", "activation")
 """Fields of the configs that have to be the same."""
 
 _AXES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -67,7 +67,8 @@ def _config(first: Config, second: Config) -> Config:
     """That of both together; the scale of attention scores is in the queries."""
     sums = {name: getattr(first, name) + getattr(second, name) for name in ("n_heads", "d_model", "d_mlp")}
     most = {name: max(getattr(first, name), getattr(second, name)) for name in ("n_layers", "d_head")}
-    return replace(first, **sums, **most, attn_scale=1.0, identity_v=False, identity_o=False)
+    positions = "learned" if "learned" in (first.positions, second.positions) else "none"
+    return replace(first, **sums, **most, positions=positions, attn_scale=1.0, identity_v=False, identity_o=False)
 
 
 def _check(first: Transformer, second: Transformer) -> None:
@@ -77,7 +78,9 @@ def _check(first: Transformer, second: Transformer) -> None:
         raise RaspLensError(f"Models side by side have the same {differing[0]}; got {of_both}.")
     for config in (ours, other):
         if config.normalization != "none" or config.smeared_keys or config.positions not in ("learned", "none"):
-            raise RaspLensError("Models side by side have no layer norm, no smeared keys, and learned positions.")
+            raise RaspLensError(
+                "Models side by side have no layer norm or smeared keys, and learned positions or none."
+            )
     masks = np.concatenate([first.mask, second.mask])
     if len(masks) and (masks != masks[:1]).any():
         raise RaspLensError("Models side by side have one mask in every layer.")

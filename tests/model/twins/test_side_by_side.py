@@ -22,6 +22,13 @@ def test_the_logits_are_a_weighted_sum(random_transformer, shares):
         np.testing.assert_allclose(side_by_side(*both, shares)(TOKENS), wanted, atol=1e-9)
 
 
+def test_one_may_have_no_positions(random_transformer):
+    first, second = random_transformer(SIZES), random_transformer(replace(OTHER, positions="none"))
+    for both in ((first, second), (second, first)):
+        wanted = first(TOKENS) + second(TOKENS)
+        np.testing.assert_allclose(side_by_side(*both, (1.0, 1.0))(TOKENS), wanted, atol=1e-9)
+
+
 def test_neither_reads_what_the_other_writes(random_transformer):
     first, second = random_transformer(SIZES), random_transformer(OTHER)
     stream = side_by_side(first, second, (1.0, 1.0)).run_with_cache(TOKENS)[1]["blocks.1.hook_resid_post"]
@@ -36,7 +43,7 @@ def test_neither_reads_what_the_other_writes(random_transformer):
         ({"n_ctx": 5}, "n_ctx.*6 and 5"),
         ({"normalization": "LN"}, "layer norm"),
         ({"smeared_keys": True}, "smeared"),
-        ({"positions": "none"}, "positions.*learned and none"),
+        ({"positions": "sinusoidal_qk"}, "positions"),
     ],
 )
 def test_what_cannot_stand_side_by_side_is_refused(random_transformer, changed, match):
