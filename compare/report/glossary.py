@@ -249,13 +249,19 @@ GLOSSARY = (
         "claim",
         "A statement that is true of a model that implements the program, tested by independent trials.",
         "claims.claim",
-        ("claim", "control", "substantial", "reason", "except_where"),
+        ("claim", "control", "substantial", "reason"),
     ),
     Term(
         "status of a claim",
         "One of: holds, fails, cannot tell (open), not testable (on these inputs, or in this model).",
         "claims.claim",
         ("status", "holds", "fails", "not testable"),
+    ),
+    Term(
+        "class of inputs",
+        "Inputs that meet up to three conditions, in which a claim fails although it holds everywhere else.",
+        "claims.class_by_class",
+        ("except_where",),
     ),
     Term(
         "level",

@@ -145,11 +145,11 @@ def questions(pairing: Pairing, seed: int) -> Iterator[Questions]:
     Both inputs of a pair are such that the model answers as the program does: what it does elsewhere is another
     program's.
     """
-    rng, ground = random_streams.rng(seed, "edge patching"), _ground(pairing)
+    rng, pool = random_streams.rng(seed, "edge patching"), _pool(pairing)
     elsewhere = between_positions(pairing.task)
 
     def ask(subject: Route, part: EdgePart, draw: Draw, pairs: PairsFrom | None = None) -> Questions:
-        among = ground if pairs is None else ground.among(pairs)
+        among = pool if pairs is None else pool.among(pairs)
         found, drawn = _asked(among, part, lambda r, e: draw(r, e) & elsewhere, rng)
         base, source, edges, expected, changes, at_risk = found
         again = partial(ask, subject, part, draw)
@@ -158,13 +158,13 @@ def questions(pairing: Pairing, seed: int) -> Iterator[Questions]:
     if not pairing.as_part:
         yield ask(OtherEdges(), "values", lambda _, read: ~read.carrying)
     along, computes = heads_along(pairing), pairing.compiled.heads
-    for aggregates in ground.edges.gathered:
+    for aggregates in pool.edges.gathered:
         heads = [head for head, gathers in along.items() if aggregates in gathers]
         named = [head for head in heads if computes[head] in aggregates]
         yield ask(GatheredEdges(aggregates, tuple(named or heads)), "values", _gathered(aggregates))
     yield ask(Keys(), "keys", _some)
     yield ask(Queries(), "queries", _some_rows)
-    if ground.edges.counted.any():
+    if pool.edges.counted.any():
         # Not other edges: the rest of a row may need somewhere to go, such as a start token.
         yield ask(CountedEdges(), "attention", lambda r, read: read.counted & _some(r, read))
 
@@ -186,7 +186,7 @@ def _some_rows(rng: np.random.Generator, read: ProgramEdges) -> Edges:
 
 
 @dataclass(frozen=True, eq=False)
-class _Ground:
+class _Pool:
     """The inputs on which model and program agree throughout: those that can be asked about.
 
     Attributes:
@@ -205,17 +205,17 @@ class _Ground:
     bases: Int[np.ndarray, " base"]
     sources: Int[np.ndarray, " source"] | None = None
 
-    def among(self, pairs: PairsFrom) -> "_Ground":
-        """The ground for pairs of some inputs."""
+    def among(self, pairs: PairsFrom) -> "_Pool":
+        """The pool for pairs of some inputs."""
         base, source = (np.flatnonzero(which[self.inputs]) for which in pairs)
         return replace(self, bases=base, sources=source)
 
 
-def _ground(pairing: Pairing) -> _Ground:
+def _pool(pairing: Pairing) -> _Pool:
     inputs = np.flatnonzero(pairing.agrees)
     read = program_edges(pairing.compiled.program, pairing.task, pairing.ids[inputs])
     edges = _rows(read, read.defined)
-    return _Ground(pairing, inputs[read.defined], edges, posable(pairing), np.arange(int(read.defined.sum())))
+    return _Pool(pairing, inputs[read.defined], edges, posable(pairing), np.arange(int(read.defined.sum())))
 
 
 def _rows(read: ProgramEdges, rows: np.ndarray) -> ProgramEdges:
@@ -223,25 +223,25 @@ def _rows(read: ProgramEdges, rows: np.ndarray) -> ProgramEdges:
     return ProgramEdges(gathered, read.counted[rows], read.defined[rows])
 
 
-def _asked(ground: _Ground, part: EdgePart, draw: Draw, rng: np.random.Generator) -> tuple[list[np.ndarray], int]:
+def _asked(pool: _Pool, part: EdgePart, draw: Draw, rng: np.random.Generator) -> tuple[list[np.ndarray], int]:
     """Pairs, until enough change an answer and enough keep one, or enough were tried.
 
     Returns:
         Bases, sources, edges, what is expected, where it changes and where it is at risk, as in `Questions`; and
         how many pairs were tried.
     """
-    pairing, inputs, edges, posed = ground.pairing, ground.inputs, ground.edges, ground.posed
+    pairing, inputs, edges, posed = pool.pairing, pool.inputs, pool.edges, pool.posed
     n, n_answers = pairing.config.questions, len(pairing.task.loss_positions)
     answers, ids = pairing.reference.answers()[inputs], pairing.ids[inputs]
     empty = np.zeros((0, n_answers), dtype=int)
     found = [(inputs[:0], inputs[:0], edges.counted[:0], empty, empty > 0, empty > 0)]
     drawn = changing = keeping = 0
-    tried, none_left = pairing.config.questions_tried, min(len(inputs) - 1, len(ground.bases)) < 1
+    tried, none_left = pairing.config.questions_tried, min(len(inputs) - 1, len(pool.bases)) < 1
     while not none_left and drawn < tried and min(changing, keeping) < n:
         if drawn >= NONE_AFTER * n and n in (changing, keeping) and not min(changing, keeping):
             break
-        base = ground.bases[balanced(pairing.balance, inputs[ground.bases], n, rng)]
-        source = _sources(ids, base, ground.sources, rng)
+        base = pool.bases[balanced(pairing.balance, inputs[pool.bases], n, rng)]
+        source = _sources(ids, base, pool.sources, rng)
         patch = draw(rng, _rows(edges, base))
         mixtures = posed.mixtures()
         pair = inputs[base], inputs[source]

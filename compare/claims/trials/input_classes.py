@@ -142,7 +142,7 @@ def worst_class(*parts: Trials) -> InputClass | None:
         one: np.concatenate([of_part.get(one, none) for of_part, none in zip(met, nowhere, strict=True)])
         for one in every
     }
-    names = [one for one, column in each.items() if column.any() and not column.all()]
+    names = [one for one, column in each.items() if LEAST_IN_CLASS <= column.sum() < len(right)]
     if not names:
         return None
     has = np.stack([each[one] for one in names], axis=1)

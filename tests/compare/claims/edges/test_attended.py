@@ -4,26 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from circuit_sides import sides
 
-from lab.labelled.circuits import CIRCUITS, HARD
 from rasplens.compare import CompareConfig, study_of
 from rasplens.compare.claims.edges.attended import attended
 from rasplens.compare.subject.vocabulary import vocabulary_of
-from rasplens.compile import compile_program
 from rasplens.model import Transformer, disguise
 from rasplens.model.twins import add_self_edges, duplicate_head, insert_idle_heads, plant_decoy, split_head
 
 FEW = CompareConfig(n_inputs=120, n_fitting=100, relevance_inputs=24)
-
-
-def sides(name):
-    circuit = {**CIRCUITS, **HARD}[name]
-    task = circuit.task()
-    both = (
-        compile_program(build(), task.vocab, task.n_ctx, mask=task.visible)
-        for build in (circuit.program, circuit.alternative)
-    )
-    return task, *both
 
 
 def seen(compiled, model, task, vocabulary=None):

@@ -2,29 +2,18 @@
 
 import numpy as np
 import pytest
+from circuit_sides import sides
 
-from lab.labelled.circuits import CIRCUITS, HARD
 from lab.labelled.hidden_mechanisms import with_task_logits
 from rasplens.compare import CompareConfig, compare, study_of
 from rasplens.compare.claims.edges.head_interchange import interchanged, moves_answers
 from rasplens.compare.subject.vocabulary import Vocabulary, vocabulary_of
 from rasplens.compare.verdict.verdict import IMPLEMENTS
-from rasplens.compile import compile_program
 from rasplens.model import disguise
 from rasplens.model.twins import duplicate_head
 from rasplens.model.twins.side_by_side import side_by_side
 
 FEW = CompareConfig(n_inputs=150, n_fitting=100, relevance_inputs=24)
-
-
-def sides(name):
-    circuit = {**CIRCUITS, **HARD}[name]
-    task = circuit.task()
-    both = (
-        compile_program(build(), task.vocab, task.n_ctx, mask=task.visible)
-        for build in (circuit.program, circuit.alternative)
-    )
-    return task, *both
 
 
 def mixed(task, first, second, shares):
