@@ -20,7 +20,7 @@ from array_api_compat import is_jax_namespace
 from jaxtyping import Float
 
 from rasplens.errors import RaspLensError
-from rasplens.model.forward import Array, Hook, masked_softmax
+from rasplens.model.forward import Array, Hook
 from rasplens.model.hook_points import act_name
 
 EdgePart = Literal["values", "keys", "queries", "attention"]
@@ -156,7 +156,7 @@ class Project:
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """A part of a layer's attention edges as it is elsewhere, all heads together.
+    """A part of a layer's attention edges as it is elsewhere, in all heads or in some.
 
     What is not seen stays unseen.
 
@@ -164,10 +164,8 @@ class Edges:
         layer: The layer.
         part: What of the edges.
         value: Values, keys or queries elsewhere: `[batch, pos, head, d_head]`; None for "attention".
-        where: Which edges: `[batch, 1, query, key]`.
+        where: Which edges: `[batch, head, query, key]`, or one for all heads, `[batch, 1, query, key]`.
         scale: The factor from queries times keys to attention scores.
-        least_left: A head's row that would keep less of its attention stays as it is, where edges are removed:
-            what is left would be a mixture of what the head never reads.
         read_at: The hook points of queries, keys and values, by letter, where they are others than `act_name`'s:
             rotary positions turn queries and keys before they meet.
     """
@@ -177,7 +175,6 @@ class Edges:
     value: Array | None
     where: Array
     scale: float = 1.0
-    least_left: float = 0.0
     read_at: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -200,8 +197,7 @@ class Edges:
         if point != self._scores:
             return own
         if self.value is None:
-            left = xp.sum(masked_softmax(own, xp) * ~where, axis=-1, keepdims=True)
-            return xp.where(where & (left >= self.least_left), -xp.inf, own)
+            return xp.where(where, -xp.inf, own)
         query, key = (seen[self._point(letter)] for letter in "qk")
         value = xp.asarray(self.value, dtype=query.dtype)
         there = _products(value, key, xp) if self.part == "queries" else _products(query, value, xp)

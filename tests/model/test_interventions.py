@@ -151,16 +151,17 @@ def test_an_edge_that_is_taken_away_gets_no_attention(model, tokens):
     np.testing.assert_allclose(pattern.sum(axis=-1), 1)
 
 
-def test_a_row_that_would_lose_nearly_all_of_its_attention_stays_as_it_is():
-    """Of the three rows the first has another edge left, the second nearly none, the third loses nothing."""
-    scores = np.log(np.array([[[[0.9, 0.1], [0.999, 0.001], [0.5, 0.5]]]]))
-    where = np.array([[[[True, False], [True, False], [False, False]]]])
-    gone = Edges(0, "attention", None, where, least_left=0.01)
-    edited = gone.edit("blocks.0.attn.hook_attn_scores", scores, {}, xnp)
-    assert edited[0, 0, 0, 0] == -np.inf
-    np.testing.assert_array_equal(edited[0, 0, 1:], scores[0, 0, 1:])
-    every = Edges(0, "attention", None, where).edit("blocks.0.attn.hook_attn_scores", scores, {}, xnp)
-    np.testing.assert_array_equal(every == -np.inf, where)
+def test_an_edge_is_taken_from_the_heads_that_are_said(model, tokens):
+    where = edges({}, "attention").where & np.array([True, False, False])[:, None, None]
+    gone, seen = Edges(0, "attention", None, where), {}
+    with array_hook([gone], xnp, seen.setdefault) as hook:
+        forward(model.weights, model.mask, model.config, tokens, hook)
+    pattern = seen["blocks.0.attn.hook_pattern"]
+    assert not pattern[where].any()
+    own = model.run_with_cache(tokens)[1]["blocks.0.attn.hook_pattern"]
+    np.testing.assert_allclose(pattern[:, 1:], own[:, 1:], atol=1e-6)
+    assert where.shape == pattern.shape
+    np.testing.assert_allclose(in_numpy(model, tokens, [gone]), in_torch(model, tokens, [gone]), atol=1e-5)
 
 
 def test_an_intervention_that_nothing_passes_is_refused(model, tokens, other):

@@ -1,17 +1,19 @@
 """How far a model answers as the program says when its attention edges are patched."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Int
 
 from rasplens.compare.claims.edges.attention_scores import why_not_patchable
 from rasplens.compare.claims.edges.edge_patching import patched
-from rasplens.compare.claims.edges.program_edges import between_positions
-from rasplens.compare.claims.edges.questions import LEAST_LEFT, CountedEdges, OtherEdges, Questions, questions
+from rasplens.compare.claims.edges.program_edges import Edges, between_positions
+from rasplens.compare.claims.edges.questions import CountedEdges, OtherEdges, Questions, questions
 from rasplens.compare.claims.trials.independent import PairsFrom, Trials, one_of_each
 from rasplens.compare.pairing.pairing import Pairing
+from rasplens.compare.subject.studied_model import Head, StudiedModel
 from rasplens.model import random_streams
 
 FEWEST = 5
@@ -53,7 +55,7 @@ def route_tests(pairing: Pairing, seed: int) -> tuple[list[RouteTest], str]:
     if (n := int(pairing.agrees.sum())) < FEWEST:
         return [], f"the model gives all of the program's answers on {n} inputs, where {FEWEST} are needed"
     rng = random_streams.rng(seed, "edge patching answers")
-    return [_tested(pairing, asked, rng) for asked in questions(pairing, seed)], ""
+    return [_tested(pairing, asked, _patched_heads(pairing, asked), rng) for asked in questions(pairing, seed)], ""
 
 
 def route_table(found: Sequence[RouteTest]) -> pd.DataFrame:
@@ -82,21 +84,57 @@ def route_table(found: Sequence[RouteTest]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _tested(pairing: Pairing, asked: Questions, rng: np.random.Generator) -> RouteTest:
+def _patched_heads(pairing: Pairing, asked: Questions) -> Sequence[Head] | None:
+    """The learned heads in which edges are patched; None for all.
+
+    Edges that are counted are taken from heads that count. Which these are is not known, and others may read the
+    same edges for something else. So heads are left out, one by one, where more questions are then answered as
+    expected: on questions of their own, which judge nothing.
+    """
+    if not isinstance(asked.subject, CountedEdges):
+        return None
+    every_input = np.ones(pairing.n_inputs, dtype=bool)
+    own = asked.again(PairsFrom(every_input, every_input))
+    if not len(own):
+        return None
+
+    def agreement(heads: Collection[Head]) -> float:
+        right = _answers(pairing.learned, own, heads) == own.expected
+        return float(np.nanmin([_mean(right[which]) for which in (own.changes, own.at_risk) if which.any()]))
+
+    kept, best = list(pairing.learned.heads), agreement(pairing.learned.heads)
+    without = {head: agreement([other for other in kept if other != head]) for head in kept}
+    for head in sorted(without, key=lambda one: -without[one]):
+        others = [other for other in kept if other != head]
+        if (score := agreement(others)) > best:
+            kept, best = others, score
+    return kept
+
+
+def _answers(
+    studied: StudiedModel, asked: Questions, heads: Collection[Head] | None, edges: Edges | None = None
+) -> Int[np.ndarray, "pair answer"]:
+    """A model's answers with the edges patched that are asked about, or others."""
+    where = asked.edges if edges is None else edges
+    return patched(studied, asked.base, asked.source, where, asked.part, heads=heads)[0]
+
+
+def _tested(
+    pairing: Pairing, asked: Questions, heads: Collection[Head] | None, rng: np.random.Generator
+) -> RouteTest:
     def again(pairs: PairsFrom) -> RouteTest:
-        return _tested(pairing, asked.again(pairs), rng)
+        return _tested(pairing, asked.again(pairs), heads, rng)
 
     if not len(asked):
         nothing = Trials(pairing.answered, np.zeros(0, dtype=bool), asked.base, asked.base)
         return RouteTest(asked, nothing, nothing, np.nan, np.nan, again)
-    answers, _ = patched(pairing.learned, asked.base, asked.source, asked.edges, asked.part, (), LEAST_LEFT)
-    right = answers == asked.expected
+    right = _answers(pairing.learned, asked, heads) == asked.expected
     shuffled = asked.expected[rng.permutation(len(asked))] == asked.expected
     control_kept = np.nan
     if isinstance(asked.subject, OtherEdges | CountedEdges):
         everything = np.broadcast_to(between_positions(pairing.task), asked.edges.shape)
-        lost, _ = patched(pairing.learned, asked.base, asked.source, everything, asked.part, (), LEAST_LEFT)
-        control_kept = _mean((lost == asked.expected)[asked.at_risk])
+        lost = _answers(pairing.learned, asked, heads, everything) == asked.expected
+        control_kept = _mean(lost[asked.at_risk])
     most = slice(pairing.config.questions)
     return RouteTest(
         questions=asked,

@@ -218,15 +218,10 @@ def _elsewhere(
     pattern = studied.pattern(heads[0][0])[:, [head for _, head in heads]].mean(axis=1, dtype=np.float64)
     rest = np.clip(1 - pattern.sum(axis=-1, keepdims=True), 0, 1)
     unread = np.broadcast_to(np.eye(pattern.shape[-1], dtype=bool), pattern.shape)
-    if _counts(one):
+    if one.counts:
         unread = unread | ~(one.pattern > SELECTS).any(axis=0)
         rest = rest + (pattern * unread).sum(axis=-1, keepdims=True)
     return np.concatenate([np.where(unread, 0, pattern), rest], axis=-1)
-
-
-def _counts(one: ActiveHead) -> bool:
-    """Whether a compiled head leaves the rest a share wherever it selects something."""
-    return bool((one.attention.sum(axis=-1)[one.active_rows] < 1 - SELECTS).all())
 
 
 def _placed(

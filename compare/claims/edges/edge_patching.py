@@ -10,15 +10,14 @@ another, and those of two queries have no common zero.
 Source: path patching (Wang et al. 2022, "Interpretability in the Wild", section 3.1), with all heads together.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Int
 
 from rasplens.compare.claims.edges.attention_scores import keep, projection, scale_of_scores
-from rasplens.compare.subject.studied_model import BATCH, FwdHook, StudiedModel
+from rasplens.compare.subject.studied_model import BATCH, FwdHook, Head, StudiedModel
 from rasplens.model.hook_points import act_name, layer_of
 from rasplens.model.interventions import LETTERS, EdgePart, Edges, torch_hooks
 
@@ -32,7 +31,7 @@ def patched(
     edges: Bool[np.ndarray, "pair query key"],
     part: EdgePart,
     watching: Sequence[FwdHook] = (),
-    least_left: float = 0.0,
+    heads: Collection[Head] | None = None,
 ) -> tuple[Int[np.ndarray, "pair answer"], dict[int, np.ndarray]]:
     """A model's answers on inputs with a part of some edges as it is on others.
 
@@ -43,7 +42,7 @@ def patched(
         edges: Between positions of the task; for queries, any edge of a row stands for the whole row.
         part: What is patched.
         watching: More hooks, run in batches, behind those that patch.
-        least_left: Rows that would keep less attention stay as they are; see `Edges`.
+        heads: Those in which it is patched; by default all.
 
     Returns:
         The answers as the task's codes, and by layer the attention scores then, `[pair, head, ctx, ctx]`.
@@ -51,7 +50,7 @@ def patched(
     answers, scores = [], []
     for start in range(0, len(base), BATCH):
         batch = slice(start, start + BATCH)
-        found, of_batch = _patched(studied, base[batch], source[batch], edges[batch], part, watching, least_left)
+        found, of_batch = _patched(studied, base[batch], source[batch], edges[batch], part, watching, heads)
         answers.append(found)
         scores.append(of_batch)
     layers = studied.attending_layers
@@ -65,14 +64,14 @@ def _patched(
     edges: np.ndarray,
     part: EdgePart,
     watching: Sequence[FwdHook],
-    least_left: float,
+    heads: Collection[Head] | None,
 ) -> tuple[np.ndarray, dict[int, np.ndarray]]:
     where = _on_the_models_positions(studied, edges, studied.tokens.shape[1])[:, None]
     if part == "queries":
         where = where.any(dim=-1, keepdim=True).expand_as(where)
     layers = studied.attending_layers
     scores: Activations = {}
-    along = [replace(_edges(studied, layer, source, where, part), least_left=least_left) for layer in layers]
+    along = [_edges(studied, layer, source, where & _of_heads(studied, layer, heads), part) for layer in layers]
     kept = [(name, keep(scores, name)) for name in (act_name("attn_scores", layer) for layer in layers)]
     logits = studied.logits([*torch_hooks(along), *kept, *watching], base)
     return studied.codes(logits, base), {layer_of(name): own.numpy() for name, own in scores.items()}
@@ -84,6 +83,13 @@ def _edges(studied: StudiedModel, layer: int, source: np.ndarray, where: torch.T
     value = None if part == "attention" else studied.whole(read_at[LETTERS[part]])[source]
     scale = 1.0 if part == "values" else scale_of_scores(studied, layer)
     return Edges(layer, part, value, where, scale, read_at=read_at)
+
+
+def _of_heads(studied: StudiedModel, layer: int, heads: Collection[Head] | None) -> torch.Tensor:
+    """Which heads of a layer are patched, as an axis of edges."""
+    if heads is None:
+        return torch.ones(1, 1, 1, dtype=torch.bool)
+    return torch.tensor([(layer, head) in heads for head in range(studied.model.cfg.n_heads)])[:, None, None]
 
 
 def _on_the_models_positions(studied: StudiedModel, edges: np.ndarray, n_ctx: int) -> torch.Tensor:

@@ -4,7 +4,7 @@ The compiled model is the oracle: with the same part of the same edges patched, 
 that moves the same information along the same edges.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from rasplens.compare.claims.claim import Subject
-from rasplens.compare.claims.edges.compiled_heads import heads_along
+from rasplens.compare.claims.edges.compiled_heads import counting_heads, heads_along
 from rasplens.compare.claims.edges.edge_patching import patched
 from rasplens.compare.claims.edges.program_edges import (
     Aggregates,
@@ -99,10 +99,6 @@ NONE_AFTER: Final = 4
 
 NEAREST_OF: Final = 8
 """Every other source is the one most like its base of so many: what changes is small."""
-
-LEAST_LEFT: Final = 0.01
-"""Rows of heads that would keep less of their attention keep their counted edges: they read them for something
-else."""
 
 Draw = Callable[[np.random.Generator, ProgramEdges], Edges]
 
@@ -194,6 +190,7 @@ class _Pool:
         inputs: By their place in the pairing.
         edges: The program's, on them.
         posed: Which questions the task itself could pose.
+        counting: The compiled heads that count.
         bases: The bases of pairs, by their place among the inputs.
         sources: The sources; None for any but the base.
     """
@@ -202,8 +199,13 @@ class _Pool:
     inputs: Int[np.ndarray, " input"]
     edges: ProgramEdges
     posed: Posable
+    counting: Sequence[Head]
     bases: Int[np.ndarray, " base"]
     sources: Int[np.ndarray, " source"] | None = None
+
+    def heads(self, part: EdgePart) -> Sequence[Head] | None:
+        """The compiled heads in which a part of edges is patched: all, or for counted edges those that count."""
+        return self.counting if part == "attention" else None
 
     def among(self, pairs: PairsFrom) -> "_Pool":
         """The pool for pairs of some inputs."""
@@ -215,7 +217,8 @@ def _pool(pairing: Pairing) -> _Pool:
     inputs = np.flatnonzero(pairing.agrees)
     read = program_edges(pairing.compiled.program, pairing.task, pairing.ids[inputs])
     edges = _rows(read, read.defined)
-    return _Pool(pairing, inputs[read.defined], edges, posable(pairing), np.arange(int(read.defined.sum())))
+    some = np.arange(int(read.defined.sum()))
+    return _Pool(pairing, inputs[read.defined], edges, posable(pairing), counting_heads(pairing), some)
 
 
 def _rows(read: ProgramEdges, rows: np.ndarray) -> ProgramEdges:
@@ -245,7 +248,7 @@ def _asked(pool: _Pool, part: EdgePart, draw: Draw, rng: np.random.Generator) ->
         patch = draw(rng, _rows(edges, base))
         mixtures = posed.mixtures()
         pair = inputs[base], inputs[source]
-        expected, scores = patched(pairing.reference, *pair, patch, part, mixtures.hooks, LEAST_LEFT)
+        expected, scores = patched(pairing.reference, *pair, patch, part, mixtures.hooks, pool.heads(part))
         own, theirs = answers[base], answers[source]
         changes, at_risk = expected != own, (own != theirs) & (expected == own) & (own != NOT_ASKED)
         asked = posed.are_posed(expected, scores, mixtures.rows) & (changes | at_risk).any(axis=1)

@@ -35,6 +35,11 @@ class ActiveHead:
     inactive_rows: Bool[np.ndarray, "input query"]
     attention: Rows
 
+    @property
+    def counts(self) -> bool:
+        """Whether it leaves a BOS a share wherever it selects something, as heads that count do."""
+        return bool((self.attention.sum(axis=-1)[self.active_rows] < 1 - SELECTS).all())
+
 
 def active_heads(pairing: Pairing) -> list[ActiveHead]:
     """The compiled heads with an active query row on some input."""

@@ -6,10 +6,12 @@ import pytest
 from lab.labelled.circuits import CIRCUITS
 from rasplens.compare import CompareConfig, study_of
 from rasplens.compare.claims.edges.agreement import COLUMNS, FEWEST, route_table, route_tests
+from rasplens.compare.claims.edges.edge_patching import patched
 from rasplens.compare.claims.edges.questions import CountedEdges, GatheredEdges, OtherEdges, Queries
 from rasplens.compare.subject.vocabulary import vocabulary_of
-from rasplens.compile import compile_program
+from rasplens.compile import compile_program, rasp
 from rasplens.model import disguise
+from rasplens.tasks import compile_for, task_from_program
 
 FEW = CompareConfig(n_inputs=96, n_fitting=30, relevance_inputs=24, questions=40, questions_tried=400)
 
@@ -61,6 +63,24 @@ def test_a_program_with_another_selector_does_not(name, asked):
     gathered = {subject: subject.aggregates for subject in found if isinstance(subject, GatheredEdges)}
     one = next(test for subject, test in found.items() if asked in (subject, *gathered.get(subject, ())))
     assert min(part.right.mean() for part in (one.changed, one.kept) if len(part)) < 0.65
+
+
+def test_counted_edges_are_taken_from_the_heads_that_count():
+    """Another head looks at a position whose edge may be counted: without it, it would gather a mixture."""
+    first = rasp.Aggregate(rasp.Select(rasp.indices, rasp.indices, lambda key, _: key == 0), rasp.tokens)
+    count = rasp.SelectorWidth(rasp.Select(rasp.tokens, rasp.tokens, lambda key, _: key == "a"))
+    program = rasp.categorical(rasp.SequenceMap(lambda n, token: f"{n}{token == 'a'}", count, first))
+    task = task_from_program(program, list("abcd"), 5)
+    compiled = compile_for(task, program)
+    for model in (compiled, disguise(compiled.transformer, seed=1, extra_width=3)):
+        one = asked_of(compiled, model, task)[CountedEdges()]
+        assert one.changed.right.all()
+        assert one.kept.right.all()
+        assert len(one.changed) == FEW.questions
+    studied = study_of(compiled, compiled, task, FEW, 0, vocabulary_of(compiled, task)).scored.learned
+    asked = one.questions
+    from_all_heads, _ = patched(studied, asked.base, asked.source, asked.edges, "attention")
+    assert (from_all_heads == asked.expected)[asked.changes].mean() < 0.95
 
 
 def test_answers_to_other_questions_are_no_better_than_chance(induction, task):
