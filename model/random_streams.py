@@ -54,6 +54,7 @@ STREAMS: Mapping[str, int] = MappingProxyType(
         "joint interchange told": 35,
         "orders of ties": 36,
         "heads that attend alike": 37,
+        "unmapped heads": 38,
         "twins": 40,
         "random programs": 41,
         "compression inputs": 42,

@@ -11,13 +11,14 @@ from rasplens.compare.claims.claim import Claim, Subject
 from rasplens.compare.claims.class_by_class import class_by_class
 from rasplens.compare.claims.joint import JOINT
 from rasplens.compare.claims.kind import ClaimKind, Evidence
+from rasplens.compare.claims.nothing_else import NOTHING_ELSE
 from rasplens.compare.claims.routes import ROUTES
 from rasplens.compare.claims.variables import VARIABLES
 from rasplens.compare.study import Study
 from rasplens.compare.subject.threads import few_threads
 from rasplens.model import random_streams
 
-CLAIMS: tuple[ClaimKind[Any], ...] = (ANSWERS, VARIABLES, JOINT, ROUTES, ATTENTION)
+CLAIMS: tuple[ClaimKind[Any], ...] = (ANSWERS, VARIABLES, JOINT, ROUTES, ATTENTION, NOTHING_ELSE)
 """In the order in which they are tested; each may use what those before it found."""
 
 SUBJECTS: tuple[type[Subject], ...] = tuple(subject for kind in CLAIMS for subject in kind.subjects)

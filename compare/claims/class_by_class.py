@@ -3,6 +3,9 @@
 Classes are searched for in the trials of each claim, and in those of all claims together: where another mechanism
 decides, several claims fail on the same inputs. In a class that is found the claim is asked anew, so that the
 trials by which it was found do not judge it. It holds if it does so there as well.
+
+A class may also be one that few trials are of, so that it could be found by chance. There a claim is asked anew
+as well, and fails where these trials refute it.
 """
 
 from collections.abc import Sequence
@@ -21,7 +24,7 @@ from rasplens.compare.claims.claim import (
     share,
 )
 from rasplens.compare.claims.trials.independent import Trials
-from rasplens.compare.claims.trials.input_classes import InputClass, worst_class
+from rasplens.compare.claims.trials.input_classes import InputClass, suspected_classes, worst_class
 
 
 @dataclass(frozen=True)
@@ -57,16 +60,26 @@ class FailingClass:
 
 def class_by_class(claims: Sequence[Claim], comparisons: int) -> list[Claim]:
     """Claims that were judged on average, each judged where trials fail as well; without their trials."""
-    parts = [part for claim in claims for part in claim.trials]
-    together = worst_class(*(part for part in parts if part.right.mean() >= AT_MOST))
-    return [replace(_in_every_class(claim, together, comparisons), trials=(), again=None) for claim in claims]
+    parts = [part for claim in claims for part in claim.trials if part.right.mean() >= AT_MOST]
+    together, suspected = worst_class(*parts), suspected_classes(*parts)
+    judged_claims = (_in_every_class(claim, together, suspected, comparisons) for claim in claims)
+    return [replace(claim, trials=(), again=None) for claim in judged_claims]
 
 
-def _in_every_class(whole: Claim, together: InputClass | None, comparisons: int) -> Claim:
+def _in_every_class(
+    whole: Claim, together: InputClass | None, suspected: Sequence[InputClass], comparisons: int
+) -> Claim:
     own = [worst_class(part) for part in whole.trials]
     for found in dict.fromkeys(one for one in (*own, together) if one is not None):
         worse = _worst_part(whole, found, comparisons, is_own=found in own)
         if worse is not None:
+            return worse.claim(whole)
+    if whole.again is None or whole.status != HOLDS:
+        return whole
+    others = [one for part in whole.trials for one in suspected_classes(part)]
+    for found in (several := dict.fromkeys((*others, *suspected))):
+        worse = _worst_part(whole, found, comparisons * len(several), is_own=False)
+        if worse is not None and worse.fails:
             return worse.claim(whole)
     return whole
 

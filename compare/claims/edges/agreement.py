@@ -11,7 +11,7 @@ from rasplens.compare.claims.edges.attention_scores import why_not_patchable
 from rasplens.compare.claims.edges.edge_patching import patched
 from rasplens.compare.claims.edges.program_edges import Edges, between_positions
 from rasplens.compare.claims.edges.questions import CountedEdges, OtherEdges, Questions, questions
-from rasplens.compare.claims.trials.independent import PairsFrom, Trials, one_of_each
+from rasplens.compare.claims.trials.independent import PairsFrom, Trials, no_trials, one_of_each
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.subject.studied_model import Head, StudiedModel
 from rasplens.model import random_streams
@@ -126,7 +126,7 @@ def _tested(
         return _tested(pairing, asked.again(pairs), heads, rng)
 
     if not len(asked):
-        nothing = Trials(pairing.answered, np.zeros(0, dtype=bool), asked.base, asked.base)
+        nothing = no_trials(pairing.answered)
         return RouteTest(asked, nothing, nothing, np.nan, np.nan, again)
     right = _answers(pairing.learned, asked, heads) == asked.expected
     shuffled = asked.expected[rng.permutation(len(asked))] == asked.expected

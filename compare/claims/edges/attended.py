@@ -87,7 +87,7 @@ def attended(study: Study, seed: int) -> Iterator[Attended]:
     on_fitting = {one.head: one for one in active_heads(fitting)}
     for one in active_heads(pairing):
         rows, _ = _selecting(pairing, one)
-        if not rows.any() or not _is_used(pairing.reference, one.head):
+        if not rows.any() or not is_used(pairing.reference, one.head):
             continue
         chosen_on = (fitting, on_fitting[one.head]) if one.head in on_fitting else (pairing, one)
         heads, share = _most_like(*chosen_on, groups)
@@ -123,28 +123,30 @@ def _no_less_alike(
     pairing: Pairing, one: ActiveHead, best: tuple[Head, ...], groups: Sequence[tuple[Head, ...]]
 ) -> list[Head]:
     """Heads, and all those of any layer that attend no less like a compiled head: copies share its work."""
-
-    def rows_alike(heads: tuple[Head, ...]) -> float:
-        return float((_likeness(pairing, one, heads, _share_of_rest(pairing, one, heads)) >= ALIKE).mean())
-
     if not best:
         return []
-    least = rows_alike(best) - NO_LESS
-    alone = [heads for heads in groups if len(heads) == 1 and rows_alike(heads) >= least]
+    least = alike_rows(pairing, one, best) - NO_LESS
+    alone = [heads for heads in groups if len(heads) == 1 and alike_rows(pairing, one, heads) >= least]
     return sorted({*best, *itertools.chain(*alone)})
+
+
+def alike_rows(pairing: Pairing, one: ActiveHead, heads: tuple[Head, ...]) -> float:
+    """The share of a compiled head's query rows on which heads of a layer attend like it; 0 where it has none."""
+    found = _likeness(pairing, one, heads, _share_of_rest(pairing, one, heads)) >= ALIKE
+    return float(found.mean()) if len(found) else 0.0
 
 
 def _groups(studied: StudiedModel) -> list[tuple[Head, ...]]:
     """Heads of one layer that may share a job: each alone, every two, and all that are of any use."""
     found: list[tuple[Head, ...]] = []
     for layer in range(studied.n_layers):
-        heads = [(layer, head) for head in studied.heads_of(layer) if _is_used(studied, (layer, head))]
+        heads = [(layer, head) for head in studied.heads_of(layer) if is_used(studied, (layer, head))]
         sizes = sorted({size for size in (1, 2, len(heads)) if 0 < size <= len(heads)})
         found += [group for size in sizes for group in itertools.combinations(heads, size)]
     return found
 
 
-def _is_used(studied: StudiedModel, head: Head) -> bool:
+def is_used(studied: StudiedModel, head: Head) -> bool:
     """Whether logits change at all, on one batch of inputs, when a head gathers what it does on others."""
     layer, index = head
 

@@ -49,6 +49,12 @@ class Trials:
         return Trials(self.inputs, right, base, answer, source)
 
 
+def no_trials(inputs: AnsweredInputs) -> Trials:
+    """No trial at all, where no pair of inputs can be asked about."""
+    none = np.zeros(0, dtype=int)
+    return Trials(inputs, none > 0, none, none, none)
+
+
 def one_of_each(
     inputs: AnsweredInputs,
     base: Int[np.ndarray, " pair"],

@@ -25,8 +25,11 @@ from rasplens.tasks.task import NOT_ASKED
 MOST_CONDITIONS: Final = 3
 """A class is described by at most so many conditions."""
 
-LEAST_IN_CLASS: Final = 6
+LEAST_IN_CLASS: Final = 3
 """With fewer trials, a class shows nothing."""
+
+LEAST_FAILURES: Final = 6
+"""With fewer trials that fail, no class is told from chance."""
 
 PERMUTATIONS: Final = 199
 """Shuffled trials that the search is repeated in. None of them may show as much."""
@@ -37,6 +40,11 @@ MORE: Final = 3.0
 MOST_PAIRS: Final = 12
 """Of longer inputs no two positions are compared."""
 
+SUSPECTED: Final = 0.35
+"""A class is suspected if this share of its trials fails, and at least `LEAST_IN_CLASS` do."""
+
+MOST_SUSPECTED: Final = 3
+"""So many classes of some trials are suspected."""
 
 Condition = tuple[str, bool]
 """A condition in words, and whether the source meets it rather than the base."""
@@ -132,20 +140,9 @@ def worst_class(*parts: Trials) -> InputClass | None:
     Args:
         parts: Trials on the same inputs, such as those of several claims.
     """
-    right = np.concatenate([np.zeros(0, dtype=bool), *(part.right for part in parts)])
-    if not LEAST_IN_CLASS <= (~right).sum() < len(right):
+    names, has, right = _table(parts)
+    if not names or not LEAST_FAILURES <= (~right).sum() < len(right):
         return None
-    met = [conditions(part) for part in parts]
-    nowhere = [np.zeros(len(part), dtype=bool) for part in parts]  # of a source, where there is none
-    every = dict.fromkeys(one for of_part in met for one in of_part)
-    each = {
-        one: np.concatenate([of_part.get(one, none) for of_part, none in zip(met, nowhere, strict=True)])
-        for one in every
-    }
-    names = [one for one, column in each.items() if LEAST_IN_CLASS <= column.sum() < len(right)]
-    if not names:
-        return None
-    has = np.stack([each[one] for one in names], axis=1)
     found = _search(has, right)
     rng, ends = np.random.default_rng(0), np.cumsum([len(part) for part in parts])[:-1]
     # The trials of each part in another order.
@@ -158,6 +155,44 @@ def worst_class(*parts: Trials) -> InputClass | None:
         return None
     chosen = tuple(names[one] for one in found[depth - 1][0])
     return InputClass(chosen, _share(parts[0].inputs, chosen))
+
+
+def suspected_classes(*parts: Trials) -> list[InputClass]:
+    """Classes in which trials seem to fail, the most evident first. It may be chance: other trials have to tell.
+
+    Args:
+        parts: Trials on the same inputs, such as those of several claims.
+    """
+    names, has, right = _table(parts)
+    if not names or not LEAST_IN_CLASS <= (~right).sum() < len(right):
+        return []
+    found: dict[tuple[int, ...], None] = {}
+    for first in _evidence(has, right).argsort()[::-1][:MOST_SUSPECTED]:
+        evidence = 0.0
+        for chosen, more in _search(has, right, (int(first),)):
+            failed = ~right[has[:, chosen].all(axis=1)]
+            is_clearer = more - evidence > math.log(len(names)) + MORE
+            if failed.mean() >= SUSPECTED and failed.sum() >= LEAST_IN_CLASS and is_clearer:
+                found[tuple(sorted(chosen))] = None
+                evidence = more
+    classes = (tuple(names[one] for one in chosen) for chosen in found)
+    return [InputClass(chosen, _share(parts[0].inputs, chosen)) for chosen in classes]
+
+
+def _table(
+    parts: Sequence[Trials],
+) -> tuple[list[Condition], Bool[np.ndarray, "trial condition"], Bool[np.ndarray, " trial"]]:
+    """The conditions that tell some trials from others, which trials meet them, and which are right."""
+    right = np.concatenate([np.zeros(0, dtype=bool), *(part.right for part in parts)])
+    met = [conditions(part) for part in parts]
+    nowhere = [np.zeros(len(part), dtype=bool) for part in parts]  # of a source, where there is none
+    every = dict.fromkeys(one for of_part in met for one in of_part)
+    each = {
+        one: np.concatenate([of_part.get(one, none) for of_part, none in zip(met, nowhere, strict=True)])
+        for one in every
+    }
+    names = [one for one, column in each.items() if LEAST_IN_CLASS <= column.sum() < len(right)]
+    return names, np.stack([each[one] for one in names], axis=1) if names else right[:, None], right
 
 
 def _depth(evidence: Sequence[float], by_chance: Float[np.ndarray, " depth"], n_conditions: int) -> int:
@@ -179,14 +214,16 @@ def _share(inputs: AnsweredInputs, chosen: Sequence[Condition]) -> float:
 
 
 def _search(
-    has: Bool[np.ndarray, "trial condition"], right: Bool[np.ndarray, " trial"]
+    has: Bool[np.ndarray, "trial condition"], right: Bool[np.ndarray, " trial"], first: tuple[int, ...] = ()
 ) -> list[tuple[tuple[int, ...], float]]:
     """By their number, the conditions under which trials fail most clearly more often, and how clearly.
 
     Each is the best to add; where none adds anything, there are no more.
     """
-    inside, chosen, evidence, found = np.ones(len(right), dtype=bool), tuple[int, ...](), 0.0, []
-    for _ in range(MOST_CONDITIONS):
+    chosen, inside = first, np.asarray(has[:, first].all(axis=1))
+    evidence = float(_evidence(inside[:, None], right)[0])
+    found = [(chosen, evidence)] if first else []
+    while len(found) < MOST_CONDITIONS:
         more = has & inside[:, None]
         each = _evidence(more, right)
         best = int(each.argmax())

@@ -75,6 +75,22 @@ def test_a_class_is_judged_by_trials_that_did_not_find_it():
     assert class_by_class([too_few], 1)[0].status == whole.status
 
 
+FEW_OF_CLASS = np.flatnonzero(D_AT_2)[:3]
+
+
+@pytest.mark.parametrize(("share", "status"), [(0.1, FAILS), (0.7, HOLDS), (1.0, HOLDS)])
+def test_a_suspected_class_is_judged_by_other_trials_alone(share, status):
+    """Three failures of three: by chance, or because the claim fails there."""
+    rows = ~D_AT_2 | np.isin(np.arange(300), FEW_OF_CLASS)
+    part = trials(~np.isin(np.arange(300), FEW_OF_CLASS)).of(rows)
+    whole = judged_by_trials(subject("routes"), [part], 0.1, True, "patched", 1)
+    (found,) = class_by_class([replace(whole, again=lambda _: [anew(share)])], 1)
+    assert found.status == status
+    assert bool(found.except_where) == (status == FAILS)
+    (alone,) = class_by_class([whole], 1)
+    assert (alone.status, alone.except_where) == (HOLDS, "")
+
+
 def test_all_other_parts_have_to_hold_as_well():
     half = np.arange(300) % 2 == 0
     (found,) = class_by_class([claim(~D_AT_2, half)], 1)

@@ -2,25 +2,15 @@
 
 import numpy as np
 import pytest
-from circuit_sides import sides
+from circuit_sides import mixed, sides
 
-from lab.labelled.hidden_mechanisms import with_task_logits
 from rasplens.compare import CompareConfig, compare, study_of
 from rasplens.compare.claims.edges.head_interchange import interchanged, moves_answers
-from rasplens.compare.subject.vocabulary import Vocabulary, vocabulary_of
+from rasplens.compare.subject.vocabulary import vocabulary_of
 from rasplens.compare.verdict.verdict import IMPLEMENTS
-from rasplens.model import disguise
 from rasplens.model.twins import duplicate_head
-from rasplens.model.twins.side_by_side import side_by_side
 
 FEW = CompareConfig(n_inputs=150, n_fitting=100, relevance_inputs=24)
-
-
-def mixed(task, first, second, shares):
-    """Both in one stream, and the vocabulary of the mixture."""
-    own = vocabulary_of(first, task)
-    model = side_by_side(*(with_task_logits(one, task) for one in (first, second)), shares)
-    return disguise(model, seed=3), Vocabulary(own.tokens, own.positions, np.arange(len(task.outputs)))
 
 
 def test_an_input_from_itself_changes_nothing_and_all_heads_from_elsewhere_change_its_answers():

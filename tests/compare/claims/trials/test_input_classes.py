@@ -5,7 +5,7 @@ import pytest
 from known_trials import COPY, inputs_of, known_trials
 
 from rasplens.compare.claims.trials.independent import Trials
-from rasplens.compare.claims.trials.input_classes import conditions, worst_class
+from rasplens.compare.claims.trials.input_classes import conditions, suspected_classes, worst_class
 from rasplens.tasks import build_task
 
 RNG = np.random.default_rng(0)
@@ -66,6 +66,23 @@ def test_a_few_failures_or_nothing_but_failures_show_no_class():
     assert worst_class(trials(np.zeros(200, dtype=bool))) is None
     assert worst_class(trials(np.arange(200) >= 4)) is None
     assert worst_class(known_trials([True] * 50 + [False] * 50)) is None  # all on one input
+
+
+def test_a_few_failures_make_a_class_suspect_and_show_none():
+    both = AT_2 & (IDS[BASE, 0] == 1)
+    right = np.ones(200, dtype=bool)
+    right[np.flatnonzero(both)[:4]] = False
+    assert worst_class(trials(right)) is None
+    found = suspected_classes(trials(right))
+    assert {"position 2 is 'd'", "position 0 is 'b'"} in [set(one.words.split(" and ")) for one in found]
+    assert all((~right[one.of(trials(right))]).mean() >= 0.35 for one in found)
+
+
+def test_a_class_is_suspected_on_three_failures_or_more():
+    right = np.ones(200, dtype=bool)
+    assert suspected_classes() == suspected_classes(trials(right)) == suspected_classes(trials(~right)) == []
+    right[np.flatnonzero(AT_2)[:2]] = False
+    assert suspected_classes(trials(right)) == []
 
 
 def test_claims_together_show_a_class_that_each_shows_too_little_of():

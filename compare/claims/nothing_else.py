@@ -1,0 +1,79 @@
+"""The claim that nothing else decides: heads that attend like no compiled head do only what the program does."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from rasplens.compare.claims.claim import FAILS, OPEN, Claim, Subject, judged_by_trials
+from rasplens.compare.claims.edges.unmapped_heads import UnmappedHeads, unmapped
+from rasplens.compare.claims.kind import ClaimKind, Evidence
+from rasplens.compare.claims.routes import ROUTES
+from rasplens.compare.claims.trials.independent import Trials
+from rasplens.compare.claims.trials.input_classes import InputClass
+from rasplens.compare.study import Study
+from rasplens.compare.subject.studied_model import Head
+from rasplens.compare.term import Term
+
+
+@dataclass(frozen=True)
+class NothingElse(Subject):
+    """Unmapped heads decide only by what they gather along the program's edges.
+
+    Attributes:
+        heads: Those of the learned model.
+    """
+
+    level = "routes"
+    can_fail = False
+
+    heads: tuple[Head, ...]
+
+    def __str__(self) -> str:
+        heads = "+".join(f"L{layer}H{head}" for layer, head in self.heads)
+        return f"{heads} decides only by what it gathers along the program's edges"
+
+
+def _test(study: Study, evidence: Evidence, seed: int) -> UnmappedHeads | None:
+    """None where a program is compared as a part of a model, which does other things as well."""
+    if study.scored.as_part or evidence.of(ROUTES).why_none:
+        return None
+    return unmapped(study.scored, seed)
+
+
+def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Iterator[Claim]:
+    """Heads may do the program's work in a way of their own: this leaves a claim open, and refutes none."""
+    found = evidence.of(NOTHING_ELSE)
+    if found is None or not found.heads:
+        return
+    otherwise = 1 - found.trials.right.mean() if len(found.trials) else 0.0
+    reason = (
+        "no compiled head attends like these; taken from other inputs, they decide "
+        f"{otherwise:.0%} of the answers otherwise than by values along the program's edges"
+    )
+    subject, parts = NothingElse(tuple(found.heads)), [found.trials]
+    claim = judged_by_trials(subject, parts, found.control, False, reason, study.config.comparisons)
+    status = OPEN if claim.status == FAILS else claim.status
+    yield replace(claim, status=status, again=partial(_again, study, found))
+
+
+def _again(study: Study, found: UnmappedHeads, of: InputClass) -> list[Trials]:
+    return [found.again(of.pairs_from(study.scored.answered))]
+
+
+TERMS = (
+    Term(
+        "unmapped head",
+        "A learned head that attends like no compiled head.",
+        "claims.edges.unmapped_heads",
+    ),
+)
+
+NOTHING_ELSE = ClaimKind(
+    name="unmapped heads",
+    subjects=(NothingElse,),
+    test=_test,
+    claims=_claims,
+    terms=TERMS,
+)
