@@ -108,6 +108,10 @@ def _conditions(
         yield f"the answer is {name!r}", said == code
     for which, place in enumerate(task.loss_positions):
         yield f"the answer is read at {_position(task.positions[place])}", answer == which
+    if len(task.loss_positions) > 1:
+        own = inputs.ids[base, np.asarray(task.loss_positions)[answer]]
+        for token, name in enumerate(task.vocab):
+            yield f"the answer is read at token {name!r}", own == token
 
 
 def _of_tokens(
