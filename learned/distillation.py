@@ -24,7 +24,7 @@ from rasplens.learned.initialisation import untrained_like
 from rasplens.learned.training.fit import stepwise
 from rasplens.model import Transformer, bias_shapes, disguise, hook_names
 from rasplens.model.config import residual_points
-from rasplens.model.forward import forward
+from rasplens.model.forward import ForwardPass
 from rasplens.model.hook_points import EMBEDDED
 from rasplens.model.interventions import exchanged
 from rasplens.model.random_streams import rng
@@ -183,7 +183,7 @@ def _observer(model: Transformer) -> Callable[..., Activations]:
                 found[name] = jnp.einsum("bphd,hde->bphe", value, weights[name.replace("hook_v", "W_O")])
             return value
 
-        logits = forward(weights, mask, config, tokens, hook, jnp, per_head=False)
+        logits = ForwardPass(weights, mask, config, hook, jnp, per_head=False).logits(tokens)
         return {**found, "logits": logits}
 
     return observe

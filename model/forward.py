@@ -7,8 +7,8 @@ torch model with hook points and the JAX function that training differentiates. 
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType, ModuleType
+from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -43,19 +43,20 @@ def forward(
     tokens: Array,
     hook: Hook = no_hook,
     xp: ModuleType = np,
-    per_head: bool = True,
-    silent: Collection[int] = (),
-    used: Mapping[str, Any] = MappingProxyType({}),
-    split: bool = False,
 ) -> Array:
-    """Logits of a batch of token sequences.
+    """Logits of a batch of token sequences, `[batch, pos, d_vocab_out]`; see `ForwardPass`."""
+    return ForwardPass(weights, mask, config, hook, xp).logits(tokens)
 
-    Args:
+
+@dataclass(frozen=True, eq=False)
+class ForwardPass:
+    """A model's forward pass, and what is computed in it besides the logits.
+
+    Attributes:
         weights: Named arrays of the namespace `xp`; see `weight_shapes` and `bias_shapes`.
         mask: Boolean `[layer, n_ctx, n_ctx]`, see `rasplens.model.mask`; or one for each input,
             `[layer, batch, 1, n_ctx, n_ctx]`.
         config: The architecture.
-        tokens: Integers `[batch, pos]`, with pos ≤ n_ctx.
         hook: Called on every activation that `hook_names` lists.
         xp: The array namespace.
         per_head: Whether each head's own output is computed, `hook_result`; without, only their sum, which
@@ -66,74 +67,46 @@ def forward(
         split: Whether each head's queries, keys and values read a copy of their own of the residual stream, which
             hooks see as `hook_q_input`, `hook_k_input` and `hook_v_input`, `[batch, pos, head, d_model]`, and the
             MLP as `hook_mlp_in`: TransformerLens's `use_split_qkv_input` and `use_hook_mlp_in`.
-
-    Returns:
-        `[batch, pos, d_vocab_out]`.
     """
-    model = _Model(weights, mask, config, hook, xp, per_head, silent, used, split)
-    residual = hook("hook_embed", weights["embed.W_E"][tokens])
-    position = None
-    if config.positions not in ("none", "rotary"):
-        position = hook("hook_pos_embed", _position_embedding(model, residual))
-    if config.positions == "learned":
-        residual = residual + position
-    return _layers(model, 0, residual, position)
-
-
-def forward_from(
-    weights: Mapping[str, Array],
-    mask: Array,
-    config: Config,
-    layer: int,
-    residual: Array,
-    gathered: Array | None = None,
-    hook: Hook = no_hook,
-    xp: ModuleType = np,
-    per_head: bool = False,
-    silent: Collection[int] = (),
-    used: Mapping[str, Any] = MappingProxyType({}),
-) -> Array:
-    """Logits of a forward pass that starts before a layer, or behind its attention.
-
-    Behind the last layer's nothing passes between positions: there, any choice of positions may be given.
-
-    Args:
-        weights: As for `forward`, and so the rest.
-        mask: Boolean `[layer, n_ctx, n_ctx]`.
-        config: The architecture.
-        layer: The layer.
-        residual: Its `hook_resid_pre`: `[batch, pos, d_model]`.
-        gathered: Its `hook_z`, to start behind the attention: `[batch, pos, head, d_head]`.
-        hook: Called on every activation from there on.
-        xp: The array namespace.
-        per_head: Whether each head's own output is computed.
-        silent: Layers whose heads write nothing.
-        used: The directions that a weight reads or writes, where they are few.
-
-    Returns:
-        `[batch, pos, d_vocab_out]`.
-    """
-    model = _Model(weights, mask, config, hook, xp, per_head, silent, used)
-    if gathered is not None:
-        residual, layer = _behind_heads(model, layer, residual, gathered), layer + 1
-    is_kept = config.positions in ("shortformer", "sinusoidal_qk")  # beside the residual stream, for every layer
-    position = _position_embedding(model, residual) if is_kept else None
-    return _layers(model, layer, residual, position)
-
-
-@dataclass(frozen=True)
-class _Model:
-    """The arguments of one forward pass that every part of it reads."""
 
     weights: Mapping[str, Array]
     mask: Array
     config: Config
-    hook: Hook
-    xp: ModuleType
-    per_head: bool
-    silent: Collection[int]
-    used: Mapping[str, Any]
+    hook: Hook = no_hook
+    xp: ModuleType = np
+    per_head: bool = True
+    silent: Collection[int] = ()
+    used: Mapping[str, Any] = field(default_factory=dict)
     split: bool = False
+
+    def logits(self, tokens: Array) -> Array:
+        """Logits `[batch, pos, d_vocab_out]` of tokens, integers `[batch, pos]` with pos ≤ n_ctx."""
+        residual = self.hook("hook_embed", self.weights["embed.W_E"][tokens])
+        position = None
+        if self.config.positions not in ("none", "rotary"):
+            position = self.hook("hook_pos_embed", _position_embedding(self, residual))
+        if self.config.positions == "learned":
+            residual = residual + position
+        return _layers(self, 0, residual, position)
+
+    def logits_from(self, layer: int, residual: Array, gathered: Array | None = None) -> Array:
+        """Logits of a pass that starts before a layer, or behind its attention.
+
+        Behind the last layer's nothing passes between positions: there, any choice of positions may be given.
+
+        Args:
+            layer: The layer.
+            residual: Its `hook_resid_pre`: `[batch, pos, d_model]`.
+            gathered: Its `hook_z`, to start behind the attention: `[batch, pos, head, d_head]`.
+
+        Returns:
+            `[batch, pos, d_vocab_out]`.
+        """
+        if gathered is not None:
+            residual, layer = _behind_heads(self, layer, residual, gathered), layer + 1
+        is_kept = self.config.positions in ("shortformer", "sinusoidal_qk")  # beside the stream, for every layer
+        position = _position_embedding(self, residual) if is_kept else None
+        return _layers(self, layer, residual, position)
 
     def read(self, residual: Array, name: str) -> tuple[Array, Array]:
         """The stream and a weight that reads it, `[..., d_model, width]`, along the directions that it reads."""
@@ -150,9 +123,11 @@ class _Model:
         return xp.concat([before, part, after], axis=-1)
 
     def plus_bias(self, value: Array, name: str) -> Array:
+        """Add a bias to a value, if the model has it."""
         return value + self.weights[name] if name in self.weights else value
 
     def normalized(self, norm: str, residual: Array) -> Array:
+        """Apply one of the model's layer norms; see the function `normalized`."""
         return normalized(self.weights, self.config, norm, residual, self.hook, self.xp)
 
 
@@ -175,7 +150,7 @@ def normalized(
     return hook(f"{norm}.hook_normalized", scaled)
 
 
-def _layers(model: _Model, first: int, residual: Array, position: Array | None) -> Array:
+def _layers(model: ForwardPass, first: int, residual: Array, position: Array | None) -> Array:
     """Logits from the residual stream before a layer."""
     for layer in range(first, model.config.n_layers):
         residual = model.hook(f"blocks.{layer}.hook_resid_pre", residual)
@@ -186,7 +161,7 @@ def _layers(model: _Model, first: int, residual: Array, position: Array | None) 
     return model.plus_bias(seen @ weight, "unembed.b_U")
 
 
-def _behind_heads(model: _Model, layer: int, residual: Array, gathered: Array | None) -> Array:
+def _behind_heads(model: ForwardPass, layer: int, residual: Array, gathered: Array | None) -> Array:
     """The residual stream after a layer, from what its heads gathered; None for heads that write nothing."""
     block = f"blocks.{layer}."
     if gathered is None:
@@ -202,7 +177,7 @@ def _behind_heads(model: _Model, layer: int, residual: Array, gathered: Array | 
     return model.hook(f"{block}hook_resid_post", residual)
 
 
-def _attention_inputs(model: _Model, layer: int, residual: Array) -> tuple[Array, Array, Array]:
+def _attention_inputs(model: ForwardPass, layer: int, residual: Array) -> tuple[Array, Array, Array]:
     """Return the inputs of queries, keys and values: all one, or a copy a head, `[batch, pos, head, d_model]`."""
     norm = f"blocks.{layer}.ln1"
     if not model.split:
@@ -215,7 +190,7 @@ def _attention_inputs(model: _Model, layer: int, residual: Array) -> tuple[Array
     return query, key, value
 
 
-def _gathered(model: _Model, layer: int, read: tuple[Array, Array, Array], position: Array | None) -> Array:
+def _gathered(model: ForwardPass, layer: int, read: tuple[Array, Array, Array], position: Array | None) -> Array:
     """Return `z`, what each head gathers: the attention-weighted sum of values, `[batch, pos, head, d_head]`."""
     name, hook, xp = f"blocks.{layer}.attn.", model.hook, model.xp
     query, key, value = read
@@ -243,7 +218,7 @@ def _gathered(model: _Model, layer: int, read: tuple[Array, Array, Array], posit
     return hook(f"{name}hook_z", xp.permute_dims(mixed, (0, 2, 1, 3)))
 
 
-def _attention_output(model: _Model, layer: int, gathered: Array) -> Array:
+def _attention_output(model: ForwardPass, layer: int, gathered: Array) -> Array:
     """Return the output of the heads together, with the bias: `[batch, pos, d_model]`."""
     name, xp = f"blocks.{layer}.attn.", model.xp
     output = model.weights[f"{name}W_O"]
@@ -258,7 +233,7 @@ def _attention_output(model: _Model, layer: int, gathered: Array) -> Array:
     return model.plus_bias(model.written(side_by_side, f"{name}W_O", weight), f"{name}b_O")
 
 
-def _project(model: _Model, name: str, letter: str, residual: Array) -> Array:
+def _project(model: ForwardPass, name: str, letter: str, residual: Array) -> Array:
     """Queries, keys or values: `[batch, pos, head, d_head]`."""
     if model.split:
         xp, weight = model.xp, model.weights[f"{name}W_{letter}"]
@@ -268,7 +243,7 @@ def _project(model: _Model, name: str, letter: str, residual: Array) -> Array:
     return model.plus_bias(projected, f"{name}b_{letter}")
 
 
-def _mlp(model: _Model, layer: int, residual: Array) -> Array:
+def _mlp(model: ForwardPass, layer: int, residual: Array) -> Array:
     """Return the output of a layer's MLP: `[batch, pos, d_model]`."""
     name, hook, xp = f"blocks.{layer}.mlp.", model.hook, model.xp
     seen, weight = model.read(residual, f"{name}W_in")
@@ -347,7 +322,7 @@ def _smear(key: Array, smear: Array, xp: ModuleType) -> Array:
     return xp.concat([key[:, :1], (1 - share) * key[:, 1:] + share * key[:, :-1]], axis=1)
 
 
-def _position_embedding(model: _Model, embedded: Array) -> Array:
+def _position_embedding(model: ForwardPass, embedded: Array) -> Array:
     """`[batch, pos, d_model]`, or for sinusoids on queries and keys `[batch, pos, head, d_head]`."""
     config, xp = model.config, model.xp
     batch, n_pos = embedded.shape[:2]

@@ -13,7 +13,7 @@ from transformer_lens.hook_points import HookPoint
 
 from rasplens.errors import RaspLensError
 from rasplens.model.config import hook_names
-from rasplens.model.forward import forward, forward_from
+from rasplens.model.forward import ForwardPass
 from rasplens.model.hook_points import ATTENTION, act_name, param_name
 from rasplens.model.transformer import HasTransformer, Transformer, check_tokens, in_a_line
 
@@ -57,7 +57,7 @@ class HookedModel(HookedRootModule):
         start_at_layer: int | None = None,
         return_type: ReturnType = "logits",
     ) -> Any:
-        """Logits `[batch, pos, d_vocab_out]`; see `rasplens.model.forward.forward`.
+        """Logits `[batch, pos, d_vocab_out]`; see `rasplens.model.forward.ForwardPass`.
 
         Args:
             tokens: The inputs; with `start_at_layer`, the residual stream before that layer instead.
@@ -92,10 +92,8 @@ class HookedModel(HookedRootModule):
         per_head = any(_is_hooked(point) for point in self._results)
         is_large = tokens.shape[0] * tokens.shape[1] * self.cfg.d_model >= LARGE
         silent, used = self._silent_layers(), self._used_directions(weights) if is_large else {}
-        if start_at_layer is not None:
-            start = start_at_layer, tokens, None
-            return forward_from(weights, self.mask, self.cfg, *start, self._hook, xp, per_head, silent, used)
-        return forward(weights, self.mask, self.cfg, tokens, self._hook, xp, per_head, silent, used)
+        run = ForwardPass(weights, self.mask, self.cfg, self._hook, xp, per_head, silent, used)
+        return run.logits(tokens) if start_at_layer is None else run.logits_from(start_at_layer, tokens)
 
     def forward_from(
         self,
@@ -103,12 +101,13 @@ class HookedModel(HookedRootModule):
         residual: Float[torch.Tensor, "batch pos d_model"],
         gathered: Float[torch.Tensor, "batch pos head d_head"],
     ) -> Float[torch.Tensor, "batch pos d_vocab_out"]:
-        """Logits of a pass that goes on behind a layer's attention; see `rasplens.model.forward.forward_from`.
+        """Logits of a pass that goes on behind a layer's attention; see `ForwardPass.logits_from`.
 
         Hook points are passed by.
         """
         weights = dict(self.named_parameters())
-        return forward_from(weights, self.mask, self.cfg, layer, residual, gathered, xp=xp)
+        run = ForwardPass(weights, self.mask, self.cfg, xp=xp, per_head=False)
+        return run.logits_from(layer, residual, gathered)
 
     def run_with_cache(
         self, *inputs: Any, names_filter: Any = None, remove_batch_dim: bool = False, **options: Any

@@ -14,7 +14,7 @@ import numpy as np
 
 from rasplens.compare.discovery.edge_graph import LOGITS, POS_EMBED, EdgeGraph, edge_graph
 from rasplens.model import Transformer
-from rasplens.model.forward import forward
+from rasplens.model.forward import ForwardPass
 from rasplens.model.hook_points import act_name
 
 Run = Callable[..., tuple[jax.Array, jax.Array]]
@@ -75,7 +75,7 @@ def patched_run(model: Transformer) -> Run:
                 written.append(value)
             return value
 
-        logits = forward(weights, mask, model.config, tokens, hook, jnp, split=True)
+        logits = ForwardPass(weights, mask, model.config, hook, jnp, split=True).logits(tokens)
         return logits, jnp.stack(written)
 
     return run

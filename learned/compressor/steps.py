@@ -20,7 +20,7 @@ from rasplens.learned.compressor.projection import layer_outputs, reading_throug
 from rasplens.learned.compressor.recipe import CROSS_ENTROPY, CompressionRecipe, OutputLoss
 from rasplens.learned.training.fit import updated
 from rasplens.model import random_streams
-from rasplens.model.forward import forward
+from rasplens.model.forward import ForwardPass
 from rasplens.model.jax_forward import for_members
 
 MEMORY = 100
@@ -101,7 +101,8 @@ def build_loss(
             written[name] = value
             return value
 
-        logits = forward(weights, sees[:, chosen], transformer.config, tokens[chosen], keep, jnp, per_head=False)
+        run = ForwardPass(weights, sees[:, chosen], transformer.config, keep, jnp, per_head=False)
+        logits = run.logits(tokens[chosen])
         return logits, jnp.stack([written[point] for point in points])
 
     everything = jnp.arange(len(tokens))

@@ -23,7 +23,7 @@ from rasplens.compile import CompiledModel
 from rasplens.compile.variable import nearest
 from rasplens.learned.siit.circuit import Circuit, CompiledPart, Node, nodes_of
 from rasplens.model import HookedModel, Transformer
-from rasplens.model.forward import Hook, forward
+from rasplens.model.forward import ForwardPass, Hook
 from rasplens.model.random_streams import rng
 from rasplens.tasks import Task
 from rasplens.tasks.answers import behind
@@ -231,7 +231,8 @@ def program_answers(
         return edited
 
     def logits(ids: np.ndarray, hook: Hook) -> np.ndarray:
-        return forward(model.weights, model.mask, model.config, compiled.with_bos(ids), hook, per_head=False)
+        run = ForwardPass(model.weights, model.mask, model.config, hook, per_head=False)
+        return run.logits(compiled.with_bos(ids))
 
     logits(source, keep)
     read = logits(base, take)[:, compiled.offset :][:, list(task.loss_positions)]

@@ -11,7 +11,7 @@ from rasplens.compile import CompiledModel
 from rasplens.compile.variable import nearest
 from rasplens.learned.siit.circuit import Circuit, CompiledPart, Node
 from rasplens.model import Transformer
-from rasplens.model.forward import forward
+from rasplens.model.forward import ForwardPass
 from rasplens.model.interventions import Replace
 from rasplens.model.random_streams import rng
 from rasplens.tasks import Task
@@ -87,7 +87,7 @@ def runner(model: Transformer, nodes: Sequence[Node | CompiledPart], offset: int
             return jnp.concatenate([bos, value], axis=1)
 
         behind_bos = jnp.pad(ids, ((0, 0), (offset, 0)), constant_values=config.d_vocab - 1)
-        logits = forward(weights, mask, config, behind_bos, hook, jnp, per_head=False)
+        logits = ForwardPass(weights, mask, config, hook, jnp, per_head=False).logits(behind_bos)
         return logits[:, offset:], found
 
     return run

@@ -14,9 +14,8 @@ import torch
 from rasplens.learned import untrained_like
 from rasplens.model import Config, HookedModel, Transformer, bidirectional_mask, causal_mask
 from rasplens.model.forward import (
+    ForwardPass,
     activated,
-    forward,
-    forward_from,
     masked_softmax,
     no_hook,
     rotary_angles,
@@ -178,8 +177,10 @@ def test_going_on_behind_the_attention_of_a_layer_gives_the_same_logits(model, l
     mask = xp.asarray(model.mask.copy())
     weights = {name: xp.asarray(array.copy()) for name, array in model.weights.items()}
 
+    run = ForwardPass(weights, mask, config, xp=xp, per_head=False)
+
     def again(residual, gathered):
-        return np.asarray(forward_from(weights, mask, config, layer, residual, gathered, xp=xp))
+        return np.asarray(run.logits_from(layer, residual, gathered))
 
     np.testing.assert_allclose(again(residual, gathered), logits, rtol=0, atol=1e-10)
     np.testing.assert_allclose(again(residual, None), logits, rtol=0, atol=1e-10)
@@ -257,7 +258,7 @@ def test_split_inputs_change_nothing_and_each_copy_is_read_by_its_head_alone(nor
     tokens = np.random.default_rng(0).integers(0, 6, (3, 5))
 
     def logits(hook=no_hook, split=True):
-        return forward(model.weights, model.mask, model.config, tokens, hook, split=split)
+        return ForwardPass(model.weights, model.mask, model.config, hook, split=split).logits(tokens)
 
     whole = logits(split=False)
     np.testing.assert_allclose(logits(), whole, atol=1e-12)

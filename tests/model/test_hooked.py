@@ -6,7 +6,7 @@ import torch
 from transformer_lens import ActivationCache
 
 from rasplens.model import Config, HookedModel, hook_names, hooked
-from rasplens.model.forward import forward
+from rasplens.model.forward import ForwardPass, forward
 from rasplens.model.hooked import READING, WRITING
 
 CONFIG = Config(n_layers=2, n_heads=2, d_model=6, d_head=4, n_ctx=5, d_vocab=7, d_vocab_out=3, d_mlp=8)
@@ -125,8 +125,10 @@ def test_heads_together_are_the_sum_of_heads_apart(random_transformer, config):
 
 def test_the_forward_pass_of_heads_together_is_the_same_in_numpy(random_transformer):
     model = random_transformer(CONFIG, biases=True)
-    arguments = (model.weights, model.mask, CONFIG, TOKENS.numpy())
-    np.testing.assert_allclose(forward(*arguments, per_head=False), forward(*arguments), rtol=0, atol=1e-12)
+    apart = ForwardPass(model.weights, model.mask, CONFIG)
+    together = replace(apart, per_head=False)
+    tokens = TOKENS.numpy()
+    np.testing.assert_allclose(together.logits(tokens), apart.logits(tokens), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(

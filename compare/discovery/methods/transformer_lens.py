@@ -23,7 +23,7 @@ from rasplens.compare.discovery.problem import Problem, Scores
 from rasplens.errors import RaspLensError
 from rasplens.model import Transformer
 from rasplens.model.config import hook_names
-from rasplens.model.forward import forward
+from rasplens.model.forward import ForwardPass
 from rasplens.model.hooked import attach
 
 READS = "hook_q_input", "hook_k_input", "hook_v_input"
@@ -125,7 +125,7 @@ class _Bridge(HookedRootModule):
                 value = value.requires_grad_()
             return self.hook_dict[_bridged(name)](value)
 
-        return forward(self.weights, self.mask, self.transformer_config, tokens, hook, xp, split=True)
+        return ForwardPass(self.weights, self.mask, self.transformer_config, hook, xp, split=True).logits(tokens)
 
     def set_use_attn_result(self, on: bool) -> None:
         """Always on, and so the others."""
