@@ -67,7 +67,8 @@ def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Itera
         yield untestable(OtherEdges(), "left open: the program is compared as a part of the model")
     for one in tests.found:
         asked, substantial = one.questions, _is_substantial(one, comparisons)
-        reason = f"{asked.part} patched along {asked.edges.mean():.0%} of the edges" if len(asked) else ""
+        patch = asked.patch
+        reason = f"{patch.part} patched along {patch.edges.mean():.0%} of the edges" if len(asked) else ""
         control = float(np.fmax(one.control_changed, one.control_kept))
         parts = one.changed, one.kept
         claim = judged_by_trials(asked.subject, parts, control, substantial, reason, comparisons)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from rasplens.compare.claims.edges.attention_scores import why_not_patchable
-from rasplens.compare.claims.edges.edge_patching import patched
+from rasplens.compare.claims.edges.edge_patching import EdgePatch, patched
 from rasplens.compare.config import CompareConfig, Preset, get_config
 from rasplens.compare.experiments.reach import reaching, reaching_edges, seen_edges, varying, varying_edges
 from rasplens.compare.experiments.setup import CONFIG, width_of
@@ -183,7 +183,8 @@ def _along(studied: StudiedModel, mask: Bool[np.ndarray, "query key"], part: Edg
     if not (mask & varying_edges(studied, part)).any():
         raise RaspLensError(f"The {part} of these edges are the same on all inputs: patching changes nothing.")
     base, source = _pairs(studied, seed)
-    after, _ = patched(studied, base, source, np.broadcast_to(mask, (len(base), *mask.shape)), part)
+    everywhere = np.broadcast_to(mask, (len(base), *mask.shape))
+    after, _ = patched(studied, EdgePatch(base, source, everywhere, part))
     return _outcome(studied, base, source, after)
 
 

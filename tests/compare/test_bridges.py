@@ -9,7 +9,7 @@ from transformer_lens.model_bridge.sources import build_bridge_from_module
 
 from rasplens.compare import CompareConfig, as_studied_model, compare, study_of, token_vocabulary
 from rasplens.compare.claims.edges.attention_scores import why_not_patchable
-from rasplens.compare.claims.edges.edge_patching import patched
+from rasplens.compare.claims.edges.edge_patching import EdgePatch, patched
 from rasplens.compare.claims.edges.program_edges import between_positions
 from rasplens.compare.claims.interchange.accuracy import interchanges
 from rasplens.compare.claims.interchange.pairs import draw_pairs
@@ -222,7 +222,7 @@ def test_all_edges_of_a_language_model_patched_are_its_projections_patched(langu
         taken[:, [i for i in range(taken.shape[1]) if i not in own]] = before[:, [0]]
     expected = studied.codes(studied.logits(hooks, base), base)
     everywhere = np.ones((40, task.n_ctx, task.n_ctx), dtype=bool)
-    answers, _ = patched(studied, base, source, everywhere, part)
+    answers, _ = patched(studied, EdgePatch(base, source, everywhere, part))
     np.testing.assert_array_equal(answers, expected)
     assert (answers != studied.answers()).any()  # keys and queries of so small a model change few
 
@@ -230,7 +230,7 @@ def test_all_edges_of_a_language_model_patched_are_its_projections_patched(langu
 def test_without_its_edges_a_language_model_answers_otherwise(language, vocabulary, task):
     studied = as_studied_model(language, task, task.held_out[:40], vocabulary)
     edges = np.broadcast_to(between_positions(task), (40, task.n_ctx, task.n_ctx))
-    answers, scores = patched(studied, np.arange(40), np.arange(40), edges, "attention")
+    answers, scores = patched(studied, EdgePatch(np.arange(40), np.arange(40), edges, "attention"))
     assert (answers != studied.answers()).mean() > 0.05
     assert np.isneginf(
         scores[0][:, :, 1:, 1:][np.broadcast_to(edges[:, None], scores[0][:, :, 1:, 1:].shape)]

@@ -1,7 +1,7 @@
 """How far a model answers as the program says when its attention edges are patched."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -67,12 +67,12 @@ def route_table(found: Sequence[RouteTest]) -> pd.DataFrame:
     rows = []
     for one in found:
         asked = one.questions
-        edges = _mean(asked.edges)
+        edges = _mean(asked.patch.edges)
         shares = (_mean(one.changed.right), len(one.changed), one.control_changed)
         rows.append(
             (
                 str(asked.subject),
-                asked.part,
+                asked.patch.part,
                 asked.drawn,
                 edges,
                 *shares,
@@ -115,8 +115,8 @@ def _answers(
     studied: StudiedModel, asked: Questions, heads: Collection[Head] | None, edges: Edges | None = None
 ) -> Int[np.ndarray, "pair answer"]:
     """A model's answers with the edges patched that are asked about, or others."""
-    where = asked.edges if edges is None else edges
-    return patched(studied, asked.base, asked.source, where, asked.part, heads=heads)[0]
+    patch = asked.patch if edges is None else replace(asked.patch, edges=edges)
+    return patched(studied, patch, heads=heads)[0]
 
 
 def _tested(
@@ -125,6 +125,7 @@ def _tested(
     def again(pairs: PairsFrom) -> RouteTest:
         return _tested(pairing, asked.again(pairs), heads, rng)
 
+    base, source = asked.patch.base, asked.patch.source
     if not len(asked):
         nothing = no_trials(pairing.answered)
         return RouteTest(asked, nothing, nothing, np.nan, np.nan, again)
@@ -132,14 +133,14 @@ def _tested(
     shuffled = asked.expected[rng.permutation(len(asked))] == asked.expected
     control_kept = np.nan
     if isinstance(asked.subject, OtherEdges | CountedEdges):
-        everything = np.broadcast_to(between_positions(pairing.task), asked.edges.shape)
+        everything = np.broadcast_to(between_positions(pairing.task), asked.patch.edges.shape)
         lost = _answers(pairing.learned, asked, heads, everything) == asked.expected
         control_kept = _mean(lost[asked.at_risk])
     most = slice(pairing.config.questions)
     return RouteTest(
         questions=asked,
-        changed=one_of_each(pairing.answered, asked.base, right, asked.changes, rng, asked.source).of(most),
-        kept=one_of_each(pairing.answered, asked.base, right, asked.at_risk, rng, asked.source).of(most),
+        changed=one_of_each(pairing.answered, base, right, asked.changes, rng, source).of(most),
+        kept=one_of_each(pairing.answered, base, right, asked.at_risk, rng, source).of(most),
         control_changed=_mean(shuffled[asked.changes]),
         control_kept=control_kept,
         again=again,

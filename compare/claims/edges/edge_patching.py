@@ -11,6 +11,7 @@ Source: path patching (Wang et al. 2022, "Interpretability in the Wild", section
 """
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -24,12 +25,33 @@ from rasplens.model.interventions import LETTERS, EdgePart, Edges, torch_hooks
 Activations = dict[str, torch.Tensor]
 
 
+@dataclass(frozen=True, eq=False)
+class EdgePatch:
+    """A part of some attention edges, taken from other inputs.
+
+    Attributes:
+        base: The inputs, by their place among the model's.
+        source: Where the part comes from, one for each.
+        edges: Between positions of the task; for queries, any edge of a row stands for the whole row.
+        part: What is patched.
+    """
+
+    base: Int[np.ndarray, " pair"]
+    source: Int[np.ndarray, " pair"]
+    edges: Bool[np.ndarray, "pair query key"]
+    part: EdgePart
+
+    def __len__(self) -> int:
+        return len(self.base)
+
+    def of(self, rows: slice) -> "EdgePatch":
+        """The patch on some of the inputs."""
+        return EdgePatch(self.base[rows], self.source[rows], self.edges[rows], self.part)
+
+
 def patched(
     studied: StudiedModel,
-    base: Int[np.ndarray, " pair"],
-    source: Int[np.ndarray, " pair"],
-    edges: Bool[np.ndarray, "pair query key"],
-    part: EdgePart,
+    patch: EdgePatch,
     watching: Sequence[FwdHook] = (),
     heads: Collection[Head] | None = None,
 ) -> tuple[Int[np.ndarray, "pair answer"], dict[int, np.ndarray]]:
@@ -37,10 +59,7 @@ def patched(
 
     Args:
         studied: The model.
-        base: The inputs, by their place among the model's.
-        source: Where the part comes from, one for each.
-        edges: Between positions of the task; for queries, any edge of a row stands for the whole row.
-        part: What is patched.
+        patch: The inputs, and what is patched.
         watching: More hooks, run in batches, behind those that patch.
         heads: Those in which it is patched; by default all.
 
@@ -48,9 +67,8 @@ def patched(
         The answers as the task's codes, and by layer the attention scores then, `[pair, head, ctx, ctx]`.
     """
     answers, scores = [], []
-    for start in range(0, len(base), BATCH):
-        batch = slice(start, start + BATCH)
-        found, of_batch = _patched(studied, base[batch], source[batch], edges[batch], part, watching, heads)
+    for start in range(0, len(patch), BATCH):
+        found, of_batch = _patched(studied, patch.of(slice(start, start + BATCH)), watching, heads)
         answers.append(found)
         scores.append(of_batch)
     layers = studied.attending_layers
@@ -58,29 +76,24 @@ def patched(
 
 
 def _patched(
-    studied: StudiedModel,
-    base: np.ndarray,
-    source: np.ndarray,
-    edges: np.ndarray,
-    part: EdgePart,
-    watching: Sequence[FwdHook],
-    heads: Collection[Head] | None,
+    studied: StudiedModel, patch: EdgePatch, watching: Sequence[FwdHook], heads: Collection[Head] | None
 ) -> tuple[np.ndarray, dict[int, np.ndarray]]:
-    where = _on_the_models_positions(studied, edges, studied.tokens.shape[1])[:, None]
-    if part == "queries":
+    where = _on_the_models_positions(studied, patch.edges, studied.tokens.shape[1])[:, None]
+    if patch.part == "queries":
         where = where.any(dim=-1, keepdim=True).expand_as(where)
     layers = studied.attending_layers
     scores: Activations = {}
-    along = [_edges(studied, layer, source, where & _of_heads(studied, layer, heads), part) for layer in layers]
+    along = [_edges(studied, layer, patch, where & _of_heads(studied, layer, heads)) for layer in layers]
     kept = [(name, keep(scores, name)) for name in (act_name("attn_scores", layer) for layer in layers)]
-    logits = studied.logits([*torch_hooks(along), *kept, *watching], base)
-    return studied.codes(logits, base), {layer_of(name): own.numpy() for name, own in scores.items()}
+    logits = studied.logits([*torch_hooks(along), *kept, *watching], patch.base)
+    return studied.codes(logits, patch.base), {layer_of(name): own.numpy() for name, own in scores.items()}
 
 
-def _edges(studied: StudiedModel, layer: int, source: np.ndarray, where: torch.Tensor, part: EdgePart) -> Edges:
+def _edges(studied: StudiedModel, layer: int, patch: EdgePatch, where: torch.Tensor) -> Edges:
     """A part of a layer's edges as it is on other inputs."""
+    part = patch.part
     read_at = {letter: projection(studied, layer, letter) for letter in "qkv"}
-    value = None if part == "attention" else studied.whole(read_at[LETTERS[part]])[source]
+    value = None if part == "attention" else studied.whole(read_at[LETTERS[part]])[patch.source]
     scale = 1.0 if part == "values" else scale_of_scores(studied, layer)
     return Edges(layer, part, value, where, scale, read_at=read_at)
 

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Int
 
 from rasplens.compare.claims.claim import Subject
 from rasplens.compare.claims.edges.compiled_heads import counting_heads, heads_along
-from rasplens.compare.claims.edges.edge_patching import patched
+from rasplens.compare.claims.edges.edge_patching import EdgePatch, patched
 from rasplens.compare.claims.edges.program_edges import (
     Aggregates,
     Edges,
@@ -109,10 +109,7 @@ class Questions:
 
     Attributes:
         subject: What they ask about.
-        part: What of the edges is patched.
-        base: Inputs, by their place in the pairing.
-        source: Others.
-        edges: Between positions of the task.
+        patch: The inputs, by their place in the pairing, and what is patched.
         expected: The compiled model's answers with the edges patched, as the task's codes.
         changes: Where they differ from those on the base itself.
         at_risk: Where the base's own answer is not the source's: an answer that stays by what is patched alone.
@@ -121,10 +118,7 @@ class Questions:
     """
 
     subject: Route
-    part: EdgePart
-    base: Int[np.ndarray, " pair"]
-    source: Int[np.ndarray, " pair"]
-    edges: Edges
+    patch: EdgePatch
     expected: Int[np.ndarray, "pair answer"]
     changes: Bool[np.ndarray, "pair answer"]
     at_risk: Bool[np.ndarray, "pair answer"]
@@ -132,7 +126,7 @@ class Questions:
     again: "Callable[[PairsFrom], Questions]"
 
     def __len__(self) -> int:
-        return len(self.base)
+        return len(self.patch)
 
 
 def questions(pairing: Pairing, seed: int) -> Iterator[Questions]:
@@ -148,8 +142,9 @@ def questions(pairing: Pairing, seed: int) -> Iterator[Questions]:
         among = pool if pairs is None else pool.among(pairs)
         found, drawn = _asked(among, part, lambda r, e: draw(r, e) & elsewhere, rng)
         base, source, edges, expected, changes, at_risk = found
+        patch = EdgePatch(base, source, edges, part)
         again = partial(ask, subject, part, draw)
-        return Questions(subject, part, base, source, edges, expected, changes, at_risk, drawn, again)
+        return Questions(subject, patch, expected, changes, at_risk, drawn, again)
 
     if not pairing.as_part:
         yield ask(OtherEdges(), "values", lambda _, read: ~read.carrying)
@@ -245,14 +240,14 @@ def _asked(pool: _Pool, part: EdgePart, draw: Draw, rng: np.random.Generator) ->
             break
         base = pool.bases[balanced(pairing.balance, inputs[pool.bases], n, rng)]
         source = _sources(ids, base, pool.sources, rng)
-        patch = draw(rng, _rows(edges, base))
+        patch = EdgePatch(inputs[base], inputs[source], draw(rng, _rows(edges, base)), part)
         mixtures = posed.mixtures()
-        pair = inputs[base], inputs[source]
-        expected, scores = patched(pairing.reference, *pair, patch, part, mixtures.hooks, pool.heads(part))
+        expected, scores = patched(pairing.reference, patch, mixtures.hooks, pool.heads(part))
         own, theirs = answers[base], answers[source]
         changes, at_risk = expected != own, (own != theirs) & (expected == own) & (own != NOT_ASKED)
         asked = posed.are_posed(expected, scores, mixtures.rows) & (changes | at_risk).any(axis=1)
-        found.append(tuple(part[asked] for part in (*pair, patch, expected, changes, at_risk)))
+        answered = patch.base, patch.source, patch.edges, expected, changes, at_risk
+        found.append(tuple(array[asked] for array in answered))
         drawn += n
         changing = min(n, changing + int(changes[asked].any(axis=1).sum()))
         keeping = min(n, keeping + int(at_risk[asked].any(axis=1).sum()))

@@ -7,7 +7,7 @@ from known_interchanges import scored_pairs
 from lab.labelled.circuits import CIRCUITS
 from rasplens.compare import CompareConfig, compare, study_of
 from rasplens.compare.claims.counterfactuals import Setting, counterfactual
-from rasplens.compare.claims.edges.edge_patching import patched
+from rasplens.compare.claims.edges.edge_patching import EdgePatch, patched
 from rasplens.compare.claims.edges.questions import questions
 from rasplens.compare.claims.posable import posable, selections
 from rasplens.compile import compile_program, programs
@@ -38,9 +38,9 @@ def test_no_question_asks_for_a_token_that_stands_nowhere(bos):
     compiled = compile_program(first, task.vocab, 5, mask=task.visible, bos=bos)
     assert compiled.has_bos == bos
     pairing = study_of(compiled, compiled, task, CompareConfig(n_inputs=200, n_fitting=100), 0).scored
-    (asked,) = [one for one in questions(pairing, 0) if one.part == "queries"]
-    patched_rows = asked.edges.any(axis=2)
-    finds = (pairing.ids[asked.source][:, :, None] == pairing.ids[asked.base][:, None, :]).any(axis=2)
+    (asked,) = [one for one in questions(pairing, 0) if one.patch.part == "queries"]
+    patched_rows = asked.patch.edges.any(axis=2)
+    finds = (pairing.ids[asked.patch.source][:, :, None] == pairing.ids[asked.patch.base][:, None, :]).any(axis=2)
     assert len(asked) > 100
     assert finds[patched_rows].all()
 
@@ -133,7 +133,8 @@ def test_the_mean_of_numbers_is_a_value_and_no_mixture():
     rng = np.random.default_rng(0)
     base, source = rng.integers(study.scored.n_inputs, size=(2, 60))
     edges = rng.random((60, task.n_ctx, task.n_ctx)) < 0.5
-    answers, _ = patched(study.scored.reference, base, source, edges, "values", watching=mixtures.hooks)
+    patch = EdgePatch(base, source, edges, "values")
+    answers, _ = patched(study.scored.reference, patch, watching=mixtures.hooks)
     assert (answers != study.scored.reference.answers()[base]).any(axis=1).mean() > 0.5
     assert not mixtures.rows.any()
 

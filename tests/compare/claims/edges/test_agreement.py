@@ -79,7 +79,7 @@ def test_counted_edges_are_taken_from_the_heads_that_count():
         assert len(one.changed) == FEW.questions
     studied = study_of(compiled, compiled, task, FEW, 0, vocabulary_of(compiled, task)).scored.learned
     asked = one.questions
-    from_all_heads, _ = patched(studied, asked.base, asked.source, asked.edges, "attention")
+    from_all_heads, _ = patched(studied, asked.patch)
     assert (from_all_heads == asked.expected)[asked.changes].mean() < 0.95
 
 

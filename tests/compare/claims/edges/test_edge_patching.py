@@ -9,7 +9,7 @@ from scipy.special import softmax
 
 from rasplens.compare import as_studied_model
 from rasplens.compare.claims.edges.attention_scores import why_not_patchable
-from rasplens.compare.claims.edges.edge_patching import patched
+from rasplens.compare.claims.edges.edge_patching import EdgePatch, patched
 from rasplens.compare.claims.edges.program_edges import between_positions, program_edges
 from rasplens.compare.subject.vocabulary import vocabulary_of
 from rasplens.learned import Architecture, untrained, untrained_like
@@ -43,18 +43,18 @@ def own_scores(studied):
 
 def test_the_base_itself_as_the_source_changes_nothing(studied, task):
     for part in PARTS:
-        answers, scores = patched(studied, BASE, BASE, everywhere(task), part)
+        answers, scores = patched(studied, EdgePatch(BASE, BASE, everywhere(task), part))
         np.testing.assert_array_equal(answers, studied.answers())
         for layer, own in own_scores(studied).items():
             np.testing.assert_allclose(scores[layer], own, atol=1e-5)
-        changed, _ = patched(studied, BASE, SOURCE, everywhere(task), part)
+        changed, _ = patched(studied, EdgePatch(BASE, SOURCE, everywhere(task), part))
         assert (changed != answers).any()  # the negative control
 
 
 def test_no_edge_changes_nothing(studied, task):
     none = np.zeros((40, task.n_ctx, task.n_ctx), dtype=bool)
     for part in (*PARTS, "attention"):
-        np.testing.assert_array_equal(patched(studied, BASE, SOURCE, none, part)[0], studied.answers())
+        np.testing.assert_array_equal(patched(studied, EdgePatch(BASE, SOURCE, none, part))[0], studied.answers())
 
 
 def by_hand(weights, task, base, source, edges, part):
@@ -96,7 +96,7 @@ def test_each_part_changes_what_it_should_and_nothing_else(task, part):
     edges &= between_positions(task)
     if part == "queries":
         edges[:, ::2] = False  # for a row to stay as it is
-    answers, scores = patched(studied, BASE, SOURCE, edges, part)
+    answers, scores = patched(studied, EdgePatch(BASE, SOURCE, edges, part))
     for i in range(40):
         of_scores, logits = by_hand(model, task, ids[BASE[i]], ids[SOURCE[i]], edges[i], part)
         np.testing.assert_allclose(scores[0][i], of_scores, atol=1e-4)
@@ -112,10 +112,10 @@ def test_values_along_the_programs_edges_bring_the_sources_token(offset, task):
     ids = task.held_out[:40]
     studied = as_studied_model(offset, task, ids)
     read = program_edges(offset.program, task, ids).gathered[("offset",)]
-    answers, _ = patched(studied, BASE, SOURCE, read, "values")
+    answers, _ = patched(studied, EdgePatch(BASE, SOURCE, read, "values"))
     np.testing.assert_array_equal(answers, task.answers(offset.program, ids[SOURCE]))
     assert (answers != studied.answers()).any()
-    others, _ = patched(studied, BASE, SOURCE, between_positions(task) & ~read, "values")
+    others, _ = patched(studied, EdgePatch(BASE, SOURCE, between_positions(task) & ~read, "values"))
     np.testing.assert_array_equal(others, studied.answers())  # along no other edge anything comes
 
 
@@ -148,7 +148,7 @@ def test_the_scale_of_scores_is_measured(random_model, task):
     edges = np.broadcast_to(between_positions(task), (len(BASE), task.n_ctx, task.n_ctx))
     for part in ("keys", "queries"):
         found = [
-            patched(as_studied_model(one, task, task.held_out[:40]), BASE, SOURCE, edges, part)
+            patched(as_studied_model(one, task, task.held_out[:40]), EdgePatch(BASE, SOURCE, edges, part))
             for one in (model, other)
         ]
         np.testing.assert_array_equal(found[0][0], found[1][0])
@@ -175,19 +175,20 @@ def test_what_all_scores_of_a_query_have_in_common_makes_no_difference(random_mo
     studied = as_studied_model(model, task, task.held_out[:40])
     edges = np.random.default_rng(0).random((40, task.n_ctx, task.n_ctx)) < 0.3
     edges &= between_positions(task)
-    before = {part: patched(studied, BASE, SOURCE, edges, part)[0] for part in (*PARTS, "attention")}
+    before = {part: patched(studied, EdgePatch(BASE, SOURCE, edges, part))[0] for part in (*PARTS, "attention")}
     shift = 20 * torch.randn(random_model.config.d_head, generator=torch.Generator().manual_seed(0))
     model.hook_dict[key].add_hook(lambda k, hook: k + shift, is_permanent=True)
     shifted = as_studied_model(model, task, task.held_out[:40])
     for part, answers in before.items():
-        np.testing.assert_array_equal(patched(shifted, BASE, SOURCE, edges, part)[0], answers)
+        np.testing.assert_array_equal(patched(shifted, EdgePatch(BASE, SOURCE, edges, part))[0], answers)
     model.reset_hooks(including_permanent=True)
     size = task.n_ctx, 1, random_model.config.d_head
     other = 20 * torch.randn(size, generator=torch.Generator().manual_seed(1))
     model.hook_dict[key].add_hook(lambda k, hook: k + other, is_permanent=True)
     shifted = studied.first(40)
     assert any(
-        (patched(shifted, BASE, SOURCE, edges, part)[0] != answers).any() for part, answers in before.items()
+        (patched(shifted, EdgePatch(BASE, SOURCE, edges, part))[0] != answers).any()
+        for part, answers in before.items()
     )
 
 
@@ -197,7 +198,7 @@ def test_queries_and_keys_that_rotary_positions_turn_are_patched_as_they_meet(ta
     config = replace(small, positions="rotary", rotary_dim=4)
     studied = as_studied_model(untrained_like(config, task.mask(1), seed=1), task, task.held_out[:40])
     assert why_not_patchable(studied) == ""
-    _, found = patched(studied, BASE, SOURCE, everywhere(task), "keys")
+    _, found = patched(studied, EdgePatch(BASE, SOURCE, everywhere(task), "keys"))
     query, key = (studied.whole(f"blocks.0.attn.hook_rot_{letter}") for letter in "qk")
     expected = np.einsum("bqhd,bkhd->bhqk", query, key[SOURCE]) / config.attn_scale
     seen = np.broadcast_to(task.visible, expected.shape)

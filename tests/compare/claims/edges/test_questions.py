@@ -27,7 +27,7 @@ def asked(pairing):
 
 
 def test_every_route_of_the_program_is_asked_about(asked):
-    assert [(one.subject, one.part) for one in asked] == [
+    assert [(one.subject, one.patch.part) for one in asked] == [
         (OtherEdges(), "values"),
         (GatheredEdges(("previous",), ((0, 0),)), "values"),
         (GatheredEdges(("induction",), ((1, 0),)), "values"),
@@ -40,29 +40,29 @@ def test_every_route_of_the_program_is_asked_about(asked):
 
 def test_edges_are_those_that_the_claim_is_about(asked, pairing, task):
     for one in asked:
-        read = program_edges(pairing.compiled.program, task, pairing.ids[one.base])
-        assert not (one.edges & ~between_positions(task)).any()
+        read = program_edges(pairing.compiled.program, task, pairing.ids[one.patch.base])
+        assert not (one.patch.edges & ~between_positions(task)).any()
         if one.subject == OtherEdges():
-            assert not (one.edges & read.carrying).any()
-            np.testing.assert_array_equal(one.edges, between_positions(task) & ~read.carrying)
+            assert not (one.patch.edges & read.carrying).any()
+            np.testing.assert_array_equal(one.patch.edges, between_positions(task) & ~read.carrying)
         elif isinstance(one.subject, GatheredEdges):
             gathered = read.gathered[one.subject.aggregates]
-            np.testing.assert_array_equal(one.edges, gathered & between_positions(task))
+            np.testing.assert_array_equal(one.patch.edges, gathered & between_positions(task))
 
 
 def test_sources_are_other_inputs_and_both_are_understood(asked, pairing):
     assert not pairing.agrees.all()
     for one in asked:
-        assert (pairing.ids[one.base] != pairing.ids[one.source]).any(axis=1).all()
-        assert pairing.agrees[one.base].all()
-        assert pairing.agrees[one.source].all()
+        assert (pairing.ids[one.patch.base] != pairing.ids[one.patch.source]).any(axis=1).all()
+        assert pairing.agrees[one.patch.base].all()
+        assert pairing.agrees[one.patch.source].all()
 
 
 def test_the_compiled_model_says_what_is_expected(asked, pairing):
     for one in asked:
-        own, theirs = (pairing.reference.answers()[rows] for rows in (one.base, one.source))
-        mixtures, pair = posable(pairing).mixtures(), (one.base, one.source)
-        said, patterns = patched(pairing.reference, *pair, one.edges, one.part, watching=mixtures.hooks)
+        own, theirs = (pairing.reference.answers()[rows] for rows in (one.patch.base, one.patch.source))
+        mixtures = posable(pairing).mixtures()
+        said, patterns = patched(pairing.reference, one.patch, watching=mixtures.hooks)
         np.testing.assert_array_equal(one.expected, said)
         np.testing.assert_array_equal(one.changes, said != own)
         np.testing.assert_array_equal(one.at_risk, (own != theirs) & (said == own))
@@ -78,9 +78,9 @@ def test_nothing_changes_along_edges_that_are_not_read(asked):
 
 def test_questions_are_the_seeds(asked, pairing):
     again, other = (next(questions(pairing, seed)) for seed in (0, 1))
-    np.testing.assert_array_equal(again.base, asked[0].base)
-    np.testing.assert_array_equal(again.edges, asked[0].edges)
-    assert not np.array_equal(other.base[:20], asked[0].base[:20])
+    np.testing.assert_array_equal(again.patch.base, asked[0].patch.base)
+    np.testing.assert_array_equal(again.patch.edges, asked[0].patch.edges)
+    assert not np.array_equal(other.patch.base[:20], asked[0].patch.base[:20])
 
 
 def test_without_two_inputs_nothing_is_asked(pairing):
