@@ -22,7 +22,7 @@ from rasplens.compare.claims.claim import (
     untestable,
 )
 from rasplens.compare.claims.interchange.accuracy import Interchange, interchange_table, interchanges
-from rasplens.compare.claims.interchange.pairs import InterchangePairs, draw_pairs, interchange_pairs
+from rasplens.compare.claims.interchange.pairs import DrawnPairs, draw_pairs, interchange_pairs
 from rasplens.compare.claims.interchange.patching import agreement
 from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
 from rasplens.compare.claims.kind import ClaimKind, Evidence
@@ -66,13 +66,13 @@ class VariableTests:
     """The evidence on the variables between input and output of the learned model.
 
     Attributes:
-        drawn: For each that can be tested, pairs of inputs to choose a site on, and others to score on.
+        drawn: The pairs of inputs for each that can be tested.
         representations: How the learned residual stream represents them.
         reference: Where the compiled model has them.
         interchanged: Each of them, interchanged.
     """
 
-    drawn: Sequence[tuple[InterchangePairs, InterchangePairs]]
+    drawn: Sequence[DrawnPairs]
     representations: Mapping[Place, Representation]
     reference: ReferenceSites
     interchanged: Sequence[Interchange]

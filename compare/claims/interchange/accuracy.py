@@ -20,7 +20,7 @@ import pandas as pd
 
 from rasplens.compare.claims.interchange.active_directions import split
 from rasplens.compare.claims.interchange.coordinates import Whitened, n_axes
-from rasplens.compare.claims.interchange.pairs import InterchangePairs
+from rasplens.compare.claims.interchange.pairs import DrawnPairs, InterchangePairs
 from rasplens.compare.claims.interchange.patching import (
     Agreement,
     Site,
@@ -106,7 +106,7 @@ COLUMNS = (
 
 def interchanges(
     study: Study,
-    drawn: Sequence[tuple[InterchangePairs, InterchangePairs]],
+    drawn: Sequence[DrawnPairs],
     learned: Mapping[Place, Representation],
     reference: ReferenceSites,
     seed: int,
@@ -115,24 +115,24 @@ def interchanges(
 
     Args:
         study: The models on the same inputs.
-        drawn: For each variable, the pairs to choose a site on and those to score on; see `draw_pairs`.
+        drawn: The pairs for each variable, see `draw_pairs`.
         learned: How the learned residual stream represents the variables.
         reference: Finds the sites in the compiled model, where they are asked for.
         seed: Of random subspaces.
     """
     untrained = representations(study, "untrained", [chosen.variable for chosen, _ in drawn]) if drawn else {}
-    return [_interchange(study, *pairs, learned, untrained, reference, seed) for pairs in drawn]
+    return [_interchange(study, pairs, learned, untrained, reference, seed) for pairs in drawn]
 
 
 def _interchange(
     study: Study,
-    chosen: InterchangePairs,
-    scored: InterchangePairs,
+    pairs: DrawnPairs,
     learned: Mapping[Place, Representation],
     untrained: Mapping[Place, Representation],
     reference: ReferenceSites,
     seed: int,
 ) -> Interchange:
+    chosen, scored = pairs
     studied, fitted, steps = study.learned, study.fitting.learned, study.config.das_steps
     sites = find_sites(fitted, chosen, learned, seed, steps)
     site = sites.best

@@ -25,7 +25,7 @@ from jaxtyping import Bool
 
 from rasplens.compare.claims.interchange.accuracy import FOUND, Interchange
 from rasplens.compare.claims.interchange.joint_pairs import JointPairs, moves, posed_to_tell, posed_together
-from rasplens.compare.claims.interchange.pairs import InterchangePairs
+from rasplens.compare.claims.interchange.pairs import DrawnPairs, InterchangePairs
 from rasplens.compare.claims.interchange.patching import Site
 from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
 from rasplens.compare.claims.interchange.sites import GOOD_ENOUGH
@@ -65,7 +65,7 @@ class JointInterchange:
 
 def joint_interchanges(
     study: Study,
-    drawn: Sequence[tuple[InterchangePairs, InterchangePairs]],
+    drawn: Sequence[DrawnPairs],
     interchanged: Sequence[Interchange],
     reference: ReferenceSites,
     seed: int,

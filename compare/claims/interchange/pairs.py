@@ -8,6 +8,7 @@ Source: Geiger et al. 2021, "Causal Abstractions of Neural Networks".
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -106,9 +107,19 @@ def interchange_pairs(
     return InterchangePairs(variable, *(np.concatenate(part)[:n] for part in zip(*found, strict=True)))
 
 
-def draw_pairs(
-    study: Study, variables: Mapping[str, Sequence[int]], seed: int
-) -> list[tuple[InterchangePairs, InterchangePairs]]:
+class DrawnPairs(NamedTuple):
+    """The pairs that are drawn for one variable.
+
+    Attributes:
+        chosen: Those to choose a site on.
+        scored: Others to score on.
+    """
+
+    chosen: InterchangePairs
+    scored: InterchangePairs
+
+
+def draw_pairs(study: Study, variables: Mapping[str, Sequence[int]], seed: int) -> list[DrawnPairs]:
     """Return, for every variable that can be tested, pairs to choose a site on and others to score on.
 
     Args:
@@ -120,5 +131,5 @@ def draw_pairs(
     for name, positions in variables.items():
         chosen, scored = (interchange_pairs(part, name, positions, seed) for part in (study.fitting, study.scored))
         if chosen is not None and scored is not None:
-            drawn.append((chosen, scored))
+            drawn.append(DrawnPairs(chosen, scored))
     return drawn
