@@ -256,7 +256,8 @@ def assert_edge_critical(
     __tracebackhide__ = True
     task = as_task(task)
     _check_share("at_least", at_least)
-    drop, evidence = _without_edge(model, layer, query, key, task, config, seed, vocabulary)
+    studied = _studied(model, task, config, seed, vocabulary)
+    drop, evidence = _without_edge(studied, layer, query, key, config, seed)
     if drop < at_least:
         raise AssertionError(f"{evidence[0]}, less than at_least={at_least}.\n{evidence[1]}")
 
@@ -288,23 +289,17 @@ def assert_edge_not_critical(
     __tracebackhide__ = True
     task = as_task(task)
     _check_share("at_most", at_most)
-    drop, evidence = _without_edge(model, layer, query, key, task, config, seed, vocabulary)
+    studied = _studied(model, task, config, seed, vocabulary)
+    drop, evidence = _without_edge(studied, layer, query, key, config, seed)
     if drop > at_most:
         raise AssertionError(f"{evidence[0]}, more than at_most={at_most}.\n{evidence[1]}")
 
 
 def _without_edge(
-    model: AnyModel,
-    layer: int,
-    query: Position,
-    key: Position,
-    task: Task,
-    config: CompareConfig,
-    seed: int,
-    vocabulary: GivenVocabulary | None,
+    studied: StudiedModel, layer: int, query: Position, key: Position, config: CompareConfig, seed: int
 ) -> tuple[float, tuple[str, str]]:
     """The accuracy drop of zero-ablating an edge, and how a message begins and goes on."""
-    studied = _studied(model, task, config, seed, vocabulary)
+    task = studied.task
     if not 0 <= layer < studied.n_layers:
         raise RaspLensError(f"The model has no layer {layer}; its layers are 0 to {studied.n_layers - 1}.")
     at, to = task.place(query), task.place(key)

@@ -1,5 +1,7 @@
 """The information-flow figure: where attention moves what, layer by layer, on one input."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
@@ -17,6 +19,29 @@ MARGIN = 0.16
 """Gap between a node and the arrows that end there."""
 
 ARROW, DISPENSABLE, STEP = "#b03a2e", "#e6bfb9", "#c8ccd0"
+
+
+@dataclass(frozen=True)
+class _Arrow:
+    """An arrow from a key before a layer to a query after it.
+
+    Attributes:
+        layer: The layer.
+        key: The position where it begins.
+        query: The position where it ends.
+        colour: Its colour.
+        width: Its width, in pixels.
+        note: The text that the pointer shows; empty for none.
+        drop: The accuracy drop that stands beside it; None for none.
+    """
+
+    layer: int
+    key: int
+    query: int
+    colour: str
+    width: float
+    note: str = ""
+    drop: float | None = None
 
 
 def flow_figure(studied: StudiedModel, example: int = 0, effects: pd.DataFrame | None = None) -> go.Figure:
@@ -39,14 +64,15 @@ def flow_figure(studied: StudiedModel, example: int = 0, effects: pd.DataFrame |
     for layer in range(studied.n_layers):
         attention = studied.pattern(layer)[example, studied.heads_of(layer)].max(axis=0, initial=0.0)
         for position in range(studied.n_pos):
-            _arrow(figure, layer, position, position, STEP, 1.0, "")
+            _draw(figure, _Arrow(layer, position, position, STEP, 1.0))
         for query, key in np.argwhere(attention > LEAST).tolist():
             weight = float(attention[query, key])
             note = f"{task.positions[key]} → {task.positions[query]}: attention {weight:.2f}"
             if (layer, query, key) in drops:
                 note += f", accuracy drop {drops[layer, query, key]:.3f}"
             effect = drops.get((layer, query, key))
-            _arrow(figure, layer, key, query, ARROW if effect else DISPENSABLE, 1 + 4 * weight, note, effect)
+            colour = ARROW if effect else DISPENSABLE
+            _draw(figure, _Arrow(layer, key, query, colour, 1 + 4 * weight, note, effect))
     rows = [[task.token_names[i] for i in studied.ids[example].tolist()]]
     for layer in range(studied.n_layers):
         codes = lens_codes(studied, act_name("resid_post", layer))[example]
@@ -80,42 +106,33 @@ def _nodes(figure: go.Figure, height: int, labels: list[str]) -> None:
     )
 
 
-def _arrow(
-    figure: go.Figure,
-    layer: int,
-    key: int,
-    query: int,
-    colour: str,
-    width: float,
-    note: str,
-    drop: float | None = None,
-) -> None:
-    """From a key before a layer to a query after it."""
+def _draw(figure: go.Figure, arrow: _Arrow) -> None:
+    """Add an arrow to the figure."""
     figure.add_annotation(
-        x=query,
-        y=layer + 1 - MARGIN,
-        ax=key,
-        ay=layer + MARGIN,
+        x=arrow.query,
+        y=arrow.layer + 1 - MARGIN,
+        ax=arrow.key,
+        ay=arrow.layer + MARGIN,
         axref="x",
         ayref="y",
         arrowhead=2,
         arrowsize=0.6,
-        arrowwidth=width,
-        arrowcolor=colour,
+        arrowwidth=arrow.width,
+        arrowcolor=arrow.colour,
         text="",
     )
-    if note:
-        shown = "" if drop is None else f"−{drop:.2f}"
-        middle = {"x": [0.5 * (key + query)], "y": [layer + 0.5]}
+    if arrow.note:
+        shown = "" if arrow.drop is None else f"−{arrow.drop:.2f}"
+        middle = {"x": [0.5 * (arrow.key + arrow.query)], "y": [arrow.layer + 0.5]}
         figure.add_trace(
             go.Scatter(
                 **middle,
                 mode="markers+text",
                 text=[shown],
                 textposition="middle right",
-                textfont={"size": 11, "color": colour},
-                marker={"size": 5, "color": colour},
-                hovertext=[escape(note)],
+                textfont={"size": 11, "color": arrow.colour},
+                marker={"size": 5, "color": arrow.colour},
+                hovertext=[escape(arrow.note)],
                 hoverinfo="text",
                 showlegend=False,
             )
