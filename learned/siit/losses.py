@@ -8,6 +8,7 @@ more of them at once is right under those that a comparison asks about, two vari
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import jax
@@ -52,14 +53,23 @@ def inputs_of(task: Task, ids: Ids) -> InputBatch:
     return InputBatch(jnp.asarray(ids), jnp.asarray(task.is_asked(ids)))
 
 
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What a model is trained to compute, and in which nodes.
+
+    Attributes:
+        circuit: The nodes that are to compute the program's variables.
+        answers: The program, under interchange of the circuit's nodes in their order; see `oracle`.
+        variables: What the circuit's nodes should give, in their order; see the function `variables`.
+    """
+
+    circuit: Circuit
+    answers: Callable[..., jax.Array]
+    variables: Callable[..., list[jax.Array]]
+
+
 def losses(
-    run: Runner,
-    answers: Callable[..., jax.Array],
-    variables: Callable[..., list[jax.Array]],
-    nodes: Sequence[Node],
-    circuit: Circuit,
-    task: Task,
-    both: float = 0.0,
+    run: Runner, nodes: Sequence[Node], target: Target, task: Task, both: float = 0.0
 ) -> Callable[..., dict[str, jax.Array]]:
     """By name, the mean cross-entropy in nats: of behaviour, under interchange, and with the rest resampled.
 
@@ -69,13 +79,12 @@ def losses(
 
     Args:
         run: The model.
-        answers: The program, under interchange of the circuit's nodes in their order.
-        variables: What the circuit's nodes should give, in their order.
         nodes: All nodes of the model.
-        circuit: Those that compute the program's variables.
+        target: What some of them should compute.
         task: Where answers are read.
         both: How often the rest is resampled under interchange as well; see `SIITRecipe`.
     """
+    circuit, answers = target.circuit, target.answers
     inside = jnp.asarray([nodes.index(node) for node in circuit])
     outside = jnp.asarray([i for i, node in enumerate(nodes) if node not in circuit])
     read = jnp.asarray(task.loss_positions)
@@ -88,7 +97,7 @@ def losses(
         result = {"behaviour": cross_entropy(clean[:, read], answers(ids), asked)}
         errors = [
             _readout_error(weights, given, node, wanted)
-            for node, wanted in zip(circuit, variables(ids), strict=True)
+            for node, wanted in zip(circuit, target.variables(ids), strict=True)
         ]
         result["readout"] = jnp.stack(errors).mean()
         for name, (those, own_key) in drawn.items():
