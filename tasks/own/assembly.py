@@ -34,6 +34,29 @@ class AnswerKey:
 
 
 @dataclass(frozen=True, eq=False)
+class TaskSettings:
+    """The settings of a task, however its inputs and answers are given.
+
+    Attributes:
+        name: For people and files.
+        outputs: The possible answers; None for those that are seen.
+        causal: Whether positions see only the past.
+        held_out: Inputs that are never trained on; None for one in five, by a hash.
+        programs: Programs that solve the task.
+        padding: The token that fills shorter inputs up; None where there are none.
+        readout: How logits give an answer.
+    """
+
+    name: str
+    outputs: Sequence[Value] | None
+    causal: bool
+    held_out: Sequence[Sequence[Value]] | None
+    programs: Mapping[str, SOp]
+    padding: Value
+    readout: Readout
+
+
+@dataclass(frozen=True, eq=False)
 class _Codes:
     """Tokens as ids, and what is asked of inputs given as such."""
 
@@ -58,38 +81,27 @@ class _Codes:
 
 
 def assemble(
-    name: str,
+    settings: TaskSettings,
     vocab: tuple[Value, ...],
     positions: tuple[str, ...],
     one: Callable[[np.random.Generator], list[Value]],
     questions: AnswerKey,
-    outputs: Sequence[Value] | None,
-    causal: bool,
-    held_out: Sequence[Sequence[Value]] | None,
-    programs: Mapping[str, SOp],
     all_inputs: Sequence[Sequence[Value]] | None = None,
-    padding: Value = None,
-    readout: Readout = "label",
 ) -> Task:
     """A task.
 
     Args:
-        name: For people and files.
+        settings: Its settings.
         vocab: The tokens.
         positions: A printable name for each position.
         one: Draws an input.
         questions: Where answers are read, and what is right there.
-        outputs: The possible answers; by default those that are seen.
-        causal: Whether positions see only the past.
-        held_out: Inputs that are never trained on; by default one in five, by a hash.
-        programs: Programs that solve the task.
         all_inputs: All inputs, if there are only these.
-        padding: The token that fills shorter inputs up, if there are any.
-        readout: How logits give an answer.
 
     Raises:
         RaspLensError: If nothing is left to train or to evaluate on, or an answer is not among the outputs.
     """
+    name, padding = settings.name, settings.padding
     codes, n = _Codes(vocab, questions), len(positions)
 
     def draw(rng: np.random.Generator, count: int) -> Ids:
@@ -102,7 +114,7 @@ def assemble(
         return np.take_along_axis(ids, np.argsort(ids == pad_id, axis=1, kind="stable"), axis=1)
 
     pad_id = next((i for i, token in enumerate(vocab) if padding is not None and token == padding), -1)
-    if held_out is None:
+    if settings.held_out is None:
         is_held_out = lambda ids: held_out_by_hash(content(ids))  # noqa: E731
         if all_inputs is None:
             kept = held_out_inputs(draw, is_held_out, N_HELD_OUT)
@@ -110,7 +122,7 @@ def assemble(
             every = codes.ids(name, all_inputs)
             kept = every[is_held_out(every)]
     else:
-        kept = codes.ids(name, held_out)
+        kept = codes.ids(name, settings.held_out)
         chosen = {tuple(row) for row in content(kept).tolist()}
         is_held_out = lambda ids: np.array([tuple(row) in chosen for row in content(ids).tolist()], dtype=bool)  # noqa: E731
     _check_split(name, kept, is_held_out, draw if all_inputs is None else None, all_inputs, codes)
@@ -121,7 +133,7 @@ def assemble(
     places = tuple(sorted({place for row in read for place in row}))
     if not all(read):
         raise RaspLensError(f"No answer is read on the input {codes.tokens(seen[read.index([])])} of {name!r}.")
-    given = tuple(outputs) if outputs is not None else _outputs(codes, seen, readout)
+    given = tuple(settings.outputs) if settings.outputs is not None else _outputs(codes, seen, settings.readout)
     code_of = {value_key(value): code for code, value in enumerate(given)}
 
     def coded(row: tuple[int, ...]) -> list[int]:
@@ -154,16 +166,16 @@ def assemble(
         vocab=vocab,
         outputs=given,
         positions=positions,
-        mask=lambda n_layers: (causal_mask if causal else bidirectional_mask)(n_layers, n),
+        mask=lambda n_layers: (causal_mask if settings.causal else bidirectional_mask)(n_layers, n),
         draw=draw,
         is_held_out=is_held_out,
         target=target,
         loss_positions=places,
         held_out=kept,
-        programs=dict(programs),
+        programs=dict(settings.programs),
         padding=padding,
         asked=asked,
-        readout=readout,
+        readout=settings.readout,
     )
 
 

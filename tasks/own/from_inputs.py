@@ -8,7 +8,7 @@ import numpy as np
 from rasplens.compile.rasp import SOp, Value
 from rasplens.compile.rasp.values import value_key
 from rasplens.errors import RaspLensError, expect
-from rasplens.tasks.own.assembly import AnswerKey, assemble, checked, in_order, key_of, listed
+from rasplens.tasks.own.assembly import AnswerKey, TaskSettings, assemble, checked, in_order, key_of, listed
 from rasplens.tasks.own.padding import PADDING, Side, check_side, padded, unpadded
 from rasplens.tasks.readout import Readout
 from rasplens.tasks.task import Task
@@ -86,20 +86,17 @@ def task_from_inputs(
         own = known.get(key_of(tokens))
         return None if own is None else list(own.values())
 
-    return assemble(
-        name,
-        vocab,
-        tuple(str(i) for i in range(n)),
-        one,
-        AnswerKey(places, answers_of),
-        found if outputs is None else outputs,
-        causal,
-        given,
-        programs or {},
-        all_inputs=different,
+    settings = TaskSettings(
+        name=name,
+        outputs=found if outputs is None else outputs,
+        causal=causal,
+        held_out=given,
+        programs=programs or {},
         padding=padding if varies else None,
         readout=readout,
     )
+    positions = tuple(str(i) for i in range(n))
+    return assemble(settings, vocab, positions, one, AnswerKey(places, answers_of), different)
 
 
 def _check_apart(name: str, rows: list[tuple[Value, ...]], held_out: Sequence[bool]) -> None:

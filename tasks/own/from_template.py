@@ -9,7 +9,7 @@ from rasplens.compile import run
 from rasplens.compile.rasp import SOp, Value
 from rasplens.compile.rasp.values import is_value, value_key
 from rasplens.errors import RaspLensError
-from rasplens.tasks.own.assembly import N_LOOKED_AT, AnswerKey, assemble, checked, in_order, listed
+from rasplens.tasks.own.assembly import N_LOOKED_AT, AnswerKey, TaskSettings, assemble, checked, in_order, listed
 from rasplens.tasks.own.layout import InputTemplate, parse_layout, read_positions
 from rasplens.tasks.own.padding import PADDING, Side, check_side, padded, unpadded
 from rasplens.tasks.readout import Readout
@@ -94,7 +94,6 @@ def build_task(
         raise RaspLensError(f"None of {MOST_TRIES:,} inputs drawn for the task {name!r} satisfies its conditions.")
 
     vocab = _vocab(shape, by_field, one)
-    questions = _questions(name, shape, read, answers, causal, padding, readout)
     given = (
         None
         if held_out is None
@@ -103,19 +102,16 @@ def build_task(
         else held_out
     )
     positions = tuple(map(str, range(n))) if varies else shape.names(shape.longest)
-    return assemble(
-        name,
-        vocab,
-        positions,
-        one,
-        questions,
-        outputs,
-        causal,
-        given,
-        programs or {},
+    settings = TaskSettings(
+        name=name,
+        outputs=outputs,
+        causal=causal,
+        held_out=given,
+        programs=programs or {},
         padding=padding if varies else None,
         readout=readout,
     )
+    return assemble(settings, vocab, positions, one, _questions(settings, shape, read, answers))
 
 
 def _filled_up(row: Sequence[Value], n: int, padding: Value, pad: Side) -> list[Value]:
@@ -125,17 +121,12 @@ def _filled_up(row: Sequence[Value], n: int, padding: Value, pad: Side) -> list[
 
 
 def _questions(
-    name: str,
-    layout: InputTemplate,
-    read: str | Sequence[str],
-    answers: Answers | None,
-    causal: bool,
-    padding: Value,
-    readout: Readout,
+    settings: TaskSettings, layout: InputTemplate, read: str | Sequence[str], answers: Answers | None
 ) -> AnswerKey:
     """Where answers are read, and what is right there."""
+    name, readout = settings.name, settings.readout
     places_of_longest = read_positions(layout, read)  # refuses what names no position
-    if answers is None and not causal:
+    if answers is None and not settings.causal:
         raise RaspLensError(
             "With causal=False, positions see their next tokens, which are the answers. Give other `answers`."
         )
@@ -143,7 +134,7 @@ def _questions(
         raise RaspLensError("The last position has no next token: give `answers`, or read elsewhere.")
 
     def own(tokens: list[Value]) -> tuple[int, list[Value]]:
-        return unpadded(tokens, padding) if layout.is_variable else (0, tokens)
+        return unpadded(tokens, settings.padding) if layout.is_variable else (0, tokens)
 
     def places(tokens: list[Value]) -> list[int]:
         first, inner = own(tokens)
@@ -159,7 +150,7 @@ def _questions(
         if answers is None:
             return [checked(name, tokens[place + 1], readout) for place in asked]
         if isinstance(answers, SOp):
-            values = run(answers, tokens, causal=causal)
+            values = run(answers, tokens, causal=settings.causal)
             return [None if values[place] is None else checked(name, values[place], readout) for place in asked]
         try:
             found = [checked(name, one, readout) for one in listed(answers(inner))]
