@@ -366,20 +366,11 @@ def compress(
     Example: rasplens compress frac_prevs --d 6
     """
     from rasplens.sources import Sizes
-    from rasplens.workflows.compress import compress_and_show
+    from rasplens.workflows.compress import CompressionRequest, compress_and_show
 
-    seeds = list(range(seed, seed + models))
-    compress_and_show(
-        source,
-        program,
-        Sizes(vocab, max_len, causal, partial.value, output),
-        not plain,
-        d,
-        recipe,
-        seeds,
-        _to(ctx, out),
-        json,
-    )
+    sizes, seeds = Sizes(vocab, max_len, causal, partial.value, output), tuple(range(seed, seed + models))
+    wanted = CompressionRequest(source, program, sizes, not plain, tuple(d), recipe, seeds)
+    compress_and_show(wanted, _to(ctx, out), json)
 
 
 @command()

@@ -1,7 +1,7 @@
 """`rasplens compress`: a compiled program in fewer directions, and what it kept."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,30 +17,43 @@ from rasplens.workflows.output_files import Destination, check_state
 HEADINGS = ["", "answers right", "inputs right", "loss", "layers' cosine", "layers' loss"]
 
 
-def compress_and_show(
-    source: str,
-    program: str | None,
-    sizes: Sizes,
-    optimize: bool,
-    widths: list[int],
-    recipe: str,
-    seeds: list[int],
-    to: Destination,
-    json: bool,
-) -> None:
+@dataclass(frozen=True)
+class CompressionRequest:
+    """A program, and the compressed models that are made of it: one for each width and seed.
+
+    Attributes:
+        source: Where the program comes from; see `compile_source`.
+        program: One of a task's, by name; its first by default.
+        sizes: Of a program that does not bring its own.
+        optimize: Whether it is compiled with the optimiser.
+        widths: Of the residual stream.
+        recipe: The name of how they are made.
+        seeds: Of their making.
+    """
+
+    source: str
+    program: str | None
+    sizes: Sizes
+    optimize: bool
+    widths: tuple[int, ...]
+    recipe: str
+    seeds: tuple[int, ...]
+
+
+def compress_and_show(wanted: CompressionRequest, to: Destination, json: bool) -> None:
     """Compresses a program, stores the models, and shows what they kept; an interrupted run goes on.
 
     Raises:
         RaspLensError: If there is no such program or recipe, or no place to write to.
     """
-    get_recipe(recipe)
-    paths = model_paths(to.path, widths, seeds)
+    get_recipe(wanted.recipe)
+    paths = model_paths(to.path, wanted.widths, wanted.seeds)
     if len(paths) == 1:
         to.check_file("compressed.safetensors")
     to.check(*paths)
     state = to.path.with_suffix(".compression.safetensors")
     check_state(to, state)
-    compiled = compile_source(source, program, sizes, optimize)
+    compiled = compile_source(wanted.source, wanted.program, wanted.sizes, wanted.optimize)
     rates: dict[tuple[int, int], Rate] = {}
     with progress_bar("trying first maps") as advance:
 
@@ -49,7 +62,9 @@ def compress_and_show(
             rate = rates.setdefault((now.d, now.seed), Rate(now.of)).of(now)
             advance(f"d={now.d} seed {now.seed}  {losses}  {rate}", now.step, now.of)
 
-        models = compress_many(compiled, widths, seeds, recipe, progress=report, state_path=state)
+        models = compress_many(
+            compiled, wanted.widths, wanted.seeds, wanted.recipe, progress=report, state_path=state
+        )
         on = examples(compiled)
         found: list[tuple[CompressedModel, Evaluation, Evaluation]] = []
         for model in models:
