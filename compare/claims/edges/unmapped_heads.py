@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rasplens.compare.claims.edges.attended import alike_rows, is_used
-from rasplens.compare.claims.edges.edge_patching import patched
+from rasplens.compare.claims.edges.edge_patching import EdgePatch, patched
 from rasplens.compare.claims.edges.head_interchange import interchanged
 from rasplens.compare.claims.edges.program_edges import program_edges
 from rasplens.compare.claims.trials.independent import PairsFrom, Trials, no_trials, one_of_each
@@ -94,7 +94,7 @@ def decide_by_the_program(
     read = program_edges(pairing.compiled.program, pairing.task, pairing.ids[base])
     edges = read.carrying | read.counted
     wholly = interchanged(studied, heads, base, source)
-    along, _ = patched(studied, base, source, edges, "values", heads=heads)
+    along, _ = patched(studied, EdgePatch(base, source, edges, "values"), heads=heads)
     at_risk = (own[base] != own[source]) & (own[base] != NOT_ASKED)
     trials = one_of_each(pairing.answered, base, wholly == along, at_risk, rng, source)
     others = (wholly == along[rng.permutation(n)])[at_risk]
