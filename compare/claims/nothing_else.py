@@ -35,17 +35,10 @@ class NothingElse(Subject):
         return f"{heads} decides only by what it gathers along the program's edges"
 
 
-def _test(study: Study, evidence: Evidence, seed: int) -> UnmappedHeads | None:
-    """None where a program is compared as a part of a model, which does other things as well."""
-    if study.scored.as_part or evidence.of(ROUTES).why_none:
-        return None
-    return unmapped(study.scored, seed)
-
-
 def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Iterator[Claim]:
     """Heads may do the program's work in a way of their own: this leaves a claim open, and refutes none."""
     found = evidence.of(NOTHING_ELSE)
-    if found is None or not found.heads:
+    if not found.heads:
         return
     otherwise = 1 - found.trials.right.mean() if len(found.trials) else 0.0
     reason = (
@@ -73,7 +66,7 @@ TERMS = (
 NOTHING_ELSE = ClaimKind(
     name="unmapped heads",
     subjects=(NothingElse,),
-    test=_test,
+    test=lambda study, evidence, seed: unmapped(study.scored, seed, not evidence.of(ROUTES).why_none),
     claims=_claims,
     terms=TERMS,
 )

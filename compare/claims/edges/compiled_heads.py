@@ -1,4 +1,4 @@
-"""What each head of the compiled model does: along which of the program's edges it attends, or that it counts."""
+"""Which of a program's edges each head of the compiled model attends along."""
 
 import numpy as np
 
@@ -19,11 +19,6 @@ def heads_along(pairing: Pairing) -> dict[Head, tuple[Aggregates, ...]]:
         one.head: tuple(aggregates for aggregates, edges in read.gathered.items() if _is_along(one, edges, n))
         for one in active_heads(pairing)
     }
-
-
-def counting_heads(pairing: Pairing) -> list[Head]:
-    """The compiled heads that count what their selectors select, of those with active query rows."""
-    return [one.head for one in active_heads(pairing) if one.counts]
 
 
 def _is_along(one: ActiveHead, edges: Edges, n: int) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from rasplens.compare.claims.claim import Subject
-from rasplens.compare.claims.edges.compiled_heads import counting_heads, heads_along
+from rasplens.compare.claims.edges.compiled_heads import heads_along
 from rasplens.compare.claims.edges.edge_patching import EdgePatch, patched
 from rasplens.compare.claims.edges.program_edges import (
     Aggregates,
@@ -24,6 +24,7 @@ from rasplens.compare.claims.edges.program_edges import (
 )
 from rasplens.compare.claims.posable import Posable, posable
 from rasplens.compare.claims.trials.independent import PairsFrom
+from rasplens.compare.evidence.attention.active_heads import active_heads
 from rasplens.compare.pairing.inputs import balanced
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.subject.studied_model import Head
@@ -137,6 +138,7 @@ def questions(pairing: Pairing, seed: int) -> Iterator[Questions]:
     """
     rng, pool = random_streams.rng(seed, "edge patching"), _pool(pairing)
     elsewhere = between_positions(pairing.task)
+    along, computes = heads_along(pairing), pairing.compiled.heads
 
     def ask(subject: Route, part: EdgePart, draw: Draw, pairs: PairsFrom | None = None) -> Questions:
         among = pool if pairs is None else pool.among(pairs)
@@ -148,7 +150,6 @@ def questions(pairing: Pairing, seed: int) -> Iterator[Questions]:
 
     if not pairing.as_part:
         yield ask(OtherEdges(), "values", lambda _, read: ~read.carrying)
-    along, computes = heads_along(pairing), pairing.compiled.heads
     for aggregates in pool.edges.gathered:
         heads = [head for head, gathers in along.items() if aggregates in gathers]
         named = [head for head in heads if computes[head] in aggregates]
@@ -213,7 +214,8 @@ def _pool(pairing: Pairing) -> _Pool:
     read = program_edges(pairing.compiled.program, pairing.task, pairing.ids[inputs])
     edges = _rows(read, read.defined)
     some = np.arange(int(read.defined.sum()))
-    return _Pool(pairing, inputs[read.defined], edges, posable(pairing), counting_heads(pairing), some)
+    counting = [one.head for one in active_heads(pairing) if one.counts]
+    return _Pool(pairing, inputs[read.defined], edges, posable(pairing), counting, some)
 
 
 def _rows(read: ProgramEdges, rows: np.ndarray) -> ProgramEdges:

@@ -45,18 +45,23 @@ class UnmappedHeads:
     again: Callable[[PairsFrom], Trials]
 
 
-def unmapped(pairing: Pairing, seed: int) -> UnmappedHeads:
+def unmapped(pairing: Pairing, seed: int, can_be_patched: bool = True) -> UnmappedHeads:
     """The unmapped heads of a learned model, tested.
 
     Args:
-        pairing: The models, on inputs.
+        pairing: The models, on inputs. A part of a model has other heads beside it: none of them is tested.
         seed: Of the pairs of inputs.
+        can_be_patched: Whether the model's attention edges can be patched; else no head is tested.
     """
-    heads, rng = unmapped_heads(pairing), random_streams.rng(seed, "unmapped heads")
+    is_tested = can_be_patched and not pairing.as_part
+    heads = unmapped_heads(pairing) if is_tested else []
+    rng = random_streams.rng(seed, "unmapped heads")
 
     def again(among: PairsFrom | None = None) -> Trials:
         return decide_by_the_program(pairing, heads, rng, among)[0]
 
+    if not heads:
+        return UnmappedHeads([], no_trials(pairing.answered), float("nan"), again)
     return UnmappedHeads(heads, *decide_by_the_program(pairing, heads, rng), again)
 
 
