@@ -134,8 +134,15 @@ def _by_shapes(state: StateDict, n_ctx: int | None, what: str) -> Config:
         d_vocab, d_model = shapes["embed.W_E"]
         n_heads, _, d_head = shapes["blocks.0.attn.W_Q"]
         d_vocab_out = shapes["unembed.W_U"][1]
-    except (KeyError, ValueError) as error:
+    except KeyError as error:
         raise RaspLensError(f"{what} is not a state dict of a HookedTransformer: {error} is missing.") from None
+    except (ValueError, IndexError):
+        wanted = {"embed.W_E": 2, "blocks.0.attn.W_Q": 3, "unembed.W_U": 2}
+        name = next(name for name, n_axes in wanted.items() if len(shapes[name]) != n_axes)
+        raise RaspLensError(
+            f"{what} is not a state dict of a HookedTransformer: {name!r} has {len(shapes[name])} axes, not "
+            f"{wanted[name]}."
+        ) from None
     longest = state.n_ctx or n_ctx
     if longest is None:
         raise RaspLensError(f"{what} does not say how many positions it has. Give the task that it learned.")

@@ -45,7 +45,7 @@ def save_run(path: Path, arrays: Any, run: Mapping[str, Any], progress: Mapping[
     try:
         write_atomically(path, safetensors.numpy.save(tensors, metadata={_HEADER_KEY: content}))
     except StorageError as error:
-        unharmed = " The last saved state is intact: run the same training again to resume from it."
+        unharmed = " The last saved state is intact: run the same command again to resume from it."
         raise StorageError(f"{error}{unharmed if path.exists() else ''}") from None
 
 
@@ -93,7 +93,7 @@ def alone(path: Path) -> Iterator[None]:
         lock.acquire(timeout=0)
     except Timeout:
         raise StorageError(
-            f"{path} is in use by a training that is still running. Wait for it, or give this one another path."
+            f"{path} is in use by a run that has not ended. Wait for it, or give this one another path."
         ) from None
     except OSError as error:
         raise StorageError(f"Cannot write {path}: {error.strerror}. Choose another path.") from None
@@ -116,9 +116,7 @@ def _read(path: Path) -> tuple[dict[str, Any], list[np.ndarray]]:
 def _check_same(path: Path, stored: Mapping[str, Any], run: Mapping[str, Any]) -> None:
     if differing := list(_differences(stored, run)):
         what = "; ".join(f"{name} was {before}, now {now}" for name, before, now in differing)
-        raise StorageError(
-            f"{path} is the state of another training: {what}. Resume that training, or delete the file."
-        )
+        raise StorageError(f"{path} is the state of another run: {what}. Resume that run, or delete the file.")
 
 
 def _differences(stored: Mapping[str, Any], run: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:

@@ -121,14 +121,16 @@ def _token_map(task: Task, folder: Path, bridge: Any) -> dict[Value, int]:
     if bridge.cfg.d_vocab == len(task.vocab):
         return {value: i for i, value in enumerate(task.vocab)}
     words = {value: bridge.tokenizer.encode(str(value), add_special_tokens=False) for value in wanted}
-    several = [value for value, ids in words.items() if len(ids) != 1]
-    if several or len({ids[0] for ids in words.values()}) < len(words):
-        which = several[0] if several else wanted[0]
-        raise RaspLensError(
-            f"The tokenizer of {folder} has no single id of its own for {which!r}. Give the ids in {path}, a JSON "
-            "object from tokens to ids."
-        )
-    return {value: ids[0] for value, ids in words.items()}
+    found: dict[int, Value] = {}
+    for value, ids in words.items():
+        if len(ids) != 1 or ids[0] in found:
+            same = f", only that of {found[ids[0]]!r}" if len(ids) == 1 else ""
+            raise RaspLensError(
+                f"The tokenizer of {folder} has no single id of its own for {value!r}{same}. Give the ids in "
+                f"{path}, a JSON object from tokens to ids."
+            )
+        found[ids[0]] = value
+    return {value: id_ for id_, value in found.items()}
 
 
 def _told_tokens(task: Task, folder: Path) -> dict[Value, int]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rasplens.compare.config import PRESETS, Preset
+from rasplens.compare.config import Preset, get_config
 from rasplens.errors import RaspLensError
 from rasplens.sources.files import file_source
 from rasplens.sweeps.job import Job
@@ -36,8 +36,7 @@ def comparison_job(
         raise RaspLensError(
             f"Give either recipe={recipe!r}, to train a model, or model={model!r}, the file of one; not both."
         )
-    if config not in PRESETS:
-        raise RaspLensError(f"There is no preset {config!r}; the presets are {', '.join(PRESETS)}.")
+    get_config(config)
     named = [file_source(name) for name in (task, program) if name is not None]
     files = [str(found.path) for found in named if found is not None]
     files += [model] if model is not None else []

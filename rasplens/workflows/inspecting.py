@@ -54,7 +54,7 @@ def _found(path: Path, declared: Declared) -> tuple[str, dict[str, Any], list[st
         names = ("architecture", "n_layers", "n_heads", "d_model", "d_head", "d_mlp", "n_ctx", "d_vocab")
         config = {name: getattr(bridge.cfg, name, None) for name in names}
         config["parameters"] = sum(parameter.numel() for parameter in bridge.parameters())
-        return "a language model in a folder of Hugging Face's", config, sorted(bridge.hook_dict)
+        return "a Hugging Face language model", config, sorted(bridge.hook_dict)
     if path.is_dir():
         raise RaspLensError(f"{path} is a folder without config.json: it holds no Hugging Face model.")
     for kind, load in (

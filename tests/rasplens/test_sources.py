@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -8,8 +10,9 @@ from rasplens.errors import RaspLensError
 from rasplens.learned.compressor.compressed_model import compressed_by
 from rasplens.sources import Sizes, compile_source, learned_model, parse_vocab, reference, task_source
 from rasplens.sources.files import file_source
+from rasplens.sources.models import _token_map
 from rasplens.sources.vocabularies import shown
-from rasplens.tasks import get_task
+from rasplens.tasks import build_task, get_task
 
 
 @pytest.mark.parametrize(
@@ -210,3 +213,16 @@ def test_a_range_that_no_memory_holds_is_refused_before_it_is_listed():
 
 def test_digits_that_are_no_number_to_python_are_a_word():
     assert parse_vocab("9" * 5000) == ["9" * 5000]
+
+
+@pytest.mark.parametrize(("ids", "which"), [({"b": [1, 2]}, "'b'"), ({"b": [7], "c": [7]}, "'c'.*'b'")])
+def test_a_token_without_an_id_of_its_own_is_named(tmp_path, ids, which):
+    """It has several, or that of another one, which is named as well."""
+    task = build_task("own", "{x:3}", tokens="abc", answers=lambda t: t[0], read="last")
+    known = {token: [i + 20] for i, token in enumerate("abc")} | ids
+    tokenizer = SimpleNamespace(encode=lambda text, add_special_tokens: known[text])
+    bridge = SimpleNamespace(cfg=SimpleNamespace(d_vocab=100), tokenizer=tokenizer)
+    with pytest.raises(RaspLensError, match=which):
+        _token_map(task, tmp_path, bridge)
+    known |= {"b": [1], "c": [2]}
+    assert _token_map(task, tmp_path, bridge) == {"a": 20, "b": 1, "c": 2}

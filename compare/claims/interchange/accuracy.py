@@ -1,4 +1,4 @@
-"""Fourth axis: does a variable of the program, put into the learned model, do there what it does in the program?
+"""The interchange axis: what a variable of the program does in the learned model, beside the program.
 
 For a pair of inputs (base, source), the compiled model answers on the base with one variable taken from the
 source; that is what a model that implements the program answers when the same is done to it. In the learned model

@@ -1,4 +1,4 @@
-"""Third axis: the ablation effects of heads, neurons and attention edges.
+"""The ablation axis: the ablation effects of heads, neurons and attention edges.
 
 An ablation effect is the accuracy that a model loses without a part. There are three ablation methods. *Zero*
 takes an output or an edge's attention away. *Mean* replaces it by its mean over inputs. *Resample* replaces it by

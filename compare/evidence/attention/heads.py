@@ -1,4 +1,4 @@
-"""Second axis: which learned head attends like which compiled head.
+"""The attention axis: which learned head attends like which compiled head.
 
 Attention is compared on the compiled head's active query rows: where it selects something, and what it writes
 reaches an answer. A row's similarity is 1 minus the Jensen-Shannon divergence in bits, in [0, 1]. Much of it comes

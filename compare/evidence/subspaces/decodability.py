@@ -1,4 +1,4 @@
-"""First axis: where in the learned residual stream each variable of the program can be read off.
+"""The subspaces axis: where in the learned residual stream each variable of the program can be read off.
 
 A linear probe finds what is present, not what is used, and a wide stream holds many things by chance;
 so each score stands beside three others: the commonest value, a probe for shuffled labels, and the same

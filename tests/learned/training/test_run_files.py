@@ -50,7 +50,7 @@ def test_a_state_with_another_bit_is_refused(tmp_path):
         edited = bytearray(content)
         edited[rng.integers(len(content))] ^= 1 << int(rng.integers(8))
         path.write_bytes(edited)
-        with pytest.raises(StorageError, match=r"state\.safetensors.*(Delete it|another training)"):
+        with pytest.raises(StorageError, match=r"state\.safetensors.*(Delete it|another run)"):
             load_run(path, ARRAYS, RUN)
 
 

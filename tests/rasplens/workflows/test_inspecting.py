@@ -35,7 +35,7 @@ def files(folder):
         ("trained.safetensors", "a trained model, in RASPLens's format", 128),
         ("legacy.pt", "a state dict of TransformerLens", 128),
         ("compiled.safetensors", "a compiled program, in RASPLens's format", None),
-        ("language", "a language model in a folder of Hugging Face's", 16),
+        ("language", "a Hugging Face language model", 16),
     ],
 )
 def test_it_says_what_a_file_holds_and_which_task_fits(cli, files, file, kind, d_model):
