@@ -2,7 +2,7 @@
 
 Heads that attend like a compiled head may do nothing for it. So what they gather, `z`, is taken from another input
 at all positions, and so is the compiled head's. If these heads do its work, answers change where the compiled
-model's do.
+model's do. Only posable questions count: what the compiled model then selects and answers, it does on some input.
 
 Source: Geiger et al. 2021, "Causal Abstractions of Neural Networks" (interchange of a node).
 """
@@ -10,14 +10,17 @@ Source: Geiger et al. 2021, "Causal Abstractions of Neural Networks" (interchang
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 from jaxtyping import Int
 
+from rasplens.compare.claims.edges.attention_scores import keep
+from rasplens.compare.claims.posable import posable
 from rasplens.compare.claims.trials.independent import PairsFrom, Trials, one_of_each
 from rasplens.compare.pairing.inputs import balanced
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.subject.interchange import taken
-from rasplens.compare.subject.studied_model import Head, StudiedModel
-from rasplens.model.hook_points import act_name
+from rasplens.compare.subject.studied_model import FwdHook, Head, StudiedModel
+from rasplens.model.hook_points import act_name, layer_of
 from rasplens.model.interventions import torch_hooks
 
 
@@ -42,6 +45,7 @@ def moves_answers(
     """
     config, inputs = pairing.config, np.flatnonzero(pairing.agrees)
     own, none = pairing.reference.answers(), np.zeros((0, len(pairing.task.loss_positions)), dtype=bool)
+    posed = posable(pairing)
     bases, moved, changes, sources = [inputs[:0]], [none], [none], [inputs[:0]]
     bases_of, sources_of = (inputs, inputs) if among is None else (inputs[which[inputs]] for which in among)
     tried = enough = 0
@@ -52,8 +56,12 @@ def moves_answers(
     ):
         base = bases_of[balanced(pairing.balance, bases_of, config.questions, rng)]
         source = sources_of[balanced(pairing.balance, sources_of, config.questions, rng)]
-        expected = interchanged(pairing.reference, [compiled], base, source)
-        asked = (expected != own[base]) & (expected >= 0)
+        mixtures, scores = posed.mixtures(), dict[str, torch.Tensor]()
+        watching = [(name, keep(scores, name)) for name in map(_scores, pairing.reference.attending_layers)]
+        expected = interchanged(pairing.reference, [compiled], base, source, [*watching, *mixtures.hooks])
+        by_layer = {layer_of(name): found.numpy() for name, found in scores.items()}
+        is_posed = posed.are_posed(expected, by_layer, mixtures.rows)
+        asked = (expected != own[base]) & (expected >= 0) & is_posed[:, None]
         rows = asked.any(axis=1)
         given = interchanged(pairing.learned, heads, base[rows], source[rows])
         bases.append(base[rows])
@@ -72,8 +80,17 @@ def interchanged(
     heads: Sequence[Head],
     base: Int[np.ndarray, " pair"],
     source: Int[np.ndarray, " pair"],
+    watching: Sequence[FwdHook] = (),
 ) -> Int[np.ndarray, "pair answer"]:
-    """A model's answers with what some heads gather as it is on other inputs, at all positions."""
+    """A model's answers with what some heads gather as it is on other inputs, at all positions.
+
+    Args:
+        studied: The model.
+        heads: The heads.
+        base: The inputs, by their place among the model's.
+        source: The others, one for each.
+        watching: More hooks, behind those that take it.
+    """
     if not len(base):
         return np.zeros((0, len(studied.task.loss_positions)), dtype=int)
     everywhere, positions = np.ones((len(base), studied.n_pos), dtype=bool), range(studied.n_pos)
@@ -88,4 +105,8 @@ def interchanged(
         )
         for layer in layers
     ]
-    return studied.codes(studied.logits(torch_hooks(patches), base), base)
+    return studied.codes(studied.logits([*torch_hooks(patches), *watching], base), base)
+
+
+def _scores(layer: int) -> str:
+    return act_name("attn_scores", layer)
