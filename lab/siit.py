@@ -162,7 +162,7 @@ def verdict_summary(found: pd.DataFrame) -> str:
     """How often a comparison says what is known: that these models have the program's variables."""
     done = found[found["error"].isna()]
     if not len(done):
-        return f"No comparison was made: {'; '.join(found['error'])}"
+        return f"No comparison was made: {'; '.join(sorted(set(found['error'])))}"
     testable = done[done["testable"].astype(bool)]
     has_them = (testable["verdict"] == IMPLEMENTS) | (testable["variables"] == IMPLEMENTS)
     wrong, of_all = ((rows["verdict"] == NOT).sum() for rows in (testable, done))

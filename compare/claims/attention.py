@@ -7,8 +7,6 @@ import numpy as np
 
 from rasplens.compare.claims.claim import (
     AT_LEAST,
-    FAILS,
-    OPEN,
     Claim,
     Subject,
     judged_by_trials,
@@ -21,7 +19,7 @@ from rasplens.compare.claims.routes import ROUTES, gathered
 from rasplens.compare.claims.trials.independent import one_of_each
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.study import Study
-from rasplens.compare.subject.studied_model import Head
+from rasplens.compare.subject.studied_model import Head, named
 
 
 @dataclass(frozen=True)
@@ -42,8 +40,7 @@ class AttendsLike(Subject):
     heads: tuple[Head, ...]
 
     def __str__(self) -> str:
-        heads = "+".join(f"L{layer}H{head}" for layer, head in self.heads)
-        return f"{heads} attends like the compiled head of {self.variable}"
+        return f"{named(self.heads)} attends like the compiled head of {self.variable}"
 
 
 def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Iterator[Claim]:
@@ -69,9 +66,8 @@ def _claim(one: Attended, pairing: Pairing, rng: np.random.Generator) -> Claim:
         f"{share:.0%} of the answers that the compiled head changes"
     )
     found = judged_by_trials(subject, [alike, one.moves], one.uniform, False, reason, comparisons)
-    status = OPEN if found.status == FAILS else found.status
     inputs = pairing.answered
-    return replace(found, status=status, trials=(one.moves,), again=lambda of: [one.again(of.pairs_from(inputs))])
+    return replace(found, trials=(one.moves,), again=lambda of: [one.again(of.pairs_from(inputs))])
 
 
 ATTENTION = ClaimKind(

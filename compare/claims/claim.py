@@ -186,8 +186,10 @@ def judged_by_trials(
     parts = [share(part.right, comparisons) for part in counted]
     least = min(parts, key=lambda part: part.score)
     low, high = (min(getattr(part, end) for part in parts) for end in ("low", "high"))
-    ends = least.score, low, high
-    return Claim(subject, judged(parts), *ends, control, least.n, substantial, reason, trials=tuple(counted))
+    ends, status = (least.score, low, high), judged(parts)
+    if status == FAILS and not subject.can_fail:
+        status = OPEN
+    return Claim(subject, status, *ends, control, least.n, substantial, reason, trials=tuple(counted))
 
 
 def untestable(subject: Subject, why: str) -> Claim:

@@ -4,8 +4,8 @@ Classes are searched for in the trials of each claim, and in those of all claims
 decides, several claims fail on the same inputs. In a class that is found the claim is asked anew, so that the
 trials by which it was found do not judge it. It holds if it does so there as well.
 
-A class may also be one that few trials are of, so that it could be found by chance. There a claim is asked anew
-as well, and fails where these trials refute it.
+A class of few trials may have been found by chance: it is suspected. There too a claim is asked anew, and fails
+only if the new trials refute it.
 """
 
 from collections.abc import Sequence
@@ -78,13 +78,15 @@ def _in_every_class(
         return whole
     others = [one for part in whole.trials for one in suspected_classes(part)]
     for found in (several := dict.fromkeys((*others, *suspected))):
-        worse = _worst_part(whole, found, comparisons * len(several), is_own=False)
+        worse = _worst_part(whole, found, comparisons * len(several), is_own=False, is_suspected=True)
         if worse is not None and worse.fails:
             return worse.claim(whole)
     return whole
 
 
-def _worst_part(whole: Claim, found: InputClass, comparisons: int, is_own: bool) -> FailingClass | None:
+def _worst_part(
+    whole: Claim, found: InputClass, comparisons: int, is_own: bool, is_suspected: bool = False
+) -> FailingClass | None:
     """The part of a claim that fails in a class while the claim holds elsewhere, or that may fail there."""
     inside = [found.of(part) for part in whole.trials]
     rows = list(zip(whole.trials, inside, strict=True))
@@ -92,6 +94,8 @@ def _worst_part(whole: Claim, found: InputClass, comparisons: int, is_own: bool)
     if not outside or not any((~part.right[of_class]).any() for part, of_class in rows):
         return None
     fresh = () if whole.again is None else whole.again(found)
+    if is_suspected and not fresh:
+        return None
     asked = [part.of(found.of(part)) for part in (fresh or whole.trials)]
     needed = least_trials(AT_LEAST, comparisons) if fresh else 1
     within = [share(part.right, comparisons) for part in asked if len(part) >= needed]

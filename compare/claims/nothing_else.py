@@ -6,14 +6,14 @@ from functools import partial
 
 import numpy as np
 
-from rasplens.compare.claims.claim import FAILS, OPEN, Claim, Subject, judged_by_trials
+from rasplens.compare.claims.claim import Claim, Subject, judged_by_trials
 from rasplens.compare.claims.edges.unmapped_heads import UnmappedHeads, unmapped
 from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.routes import ROUTES
 from rasplens.compare.claims.trials.independent import Trials
 from rasplens.compare.claims.trials.input_classes import InputClass
 from rasplens.compare.study import Study
-from rasplens.compare.subject.studied_model import Head
+from rasplens.compare.subject.studied_model import Head, named
 from rasplens.compare.term import Term
 
 
@@ -31,24 +31,22 @@ class NothingElse(Subject):
     heads: tuple[Head, ...]
 
     def __str__(self) -> str:
-        heads = "+".join(f"L{layer}H{head}" for layer, head in self.heads)
-        return f"{heads} decides only by what it gathers along the program's edges"
+        return f"{named(self.heads)}: what is decided comes along the program's edges"
 
 
 def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Iterator[Claim]:
     """Heads may do the program's work in a way of their own: this leaves a claim open, and refutes none."""
     found = evidence.of(NOTHING_ELSE)
-    if not found.heads:
+    if found is None:
         return
     otherwise = 1 - found.trials.right.mean() if len(found.trials) else 0.0
     reason = (
         "no compiled head attends like these; taken from other inputs, they decide "
         f"{otherwise:.0%} of the answers otherwise than by values along the program's edges"
     )
-    subject, parts = NothingElse(tuple(found.heads)), [found.trials]
-    claim = judged_by_trials(subject, parts, found.control, False, reason, study.config.comparisons)
-    status = OPEN if claim.status == FAILS else claim.status
-    yield replace(claim, status=status, again=partial(_again, study, found))
+    subject, comparisons = NothingElse(tuple(found.heads)), study.config.comparisons
+    claim = judged_by_trials(subject, [found.trials], found.control, False, reason, comparisons)
+    yield replace(claim, again=partial(_again, study, found))
 
 
 def _again(study: Study, found: UnmappedHeads, of: InputClass) -> list[Trials]:
@@ -66,7 +64,7 @@ TERMS = (
 NOTHING_ELSE = ClaimKind(
     name="unmapped heads",
     subjects=(NothingElse,),
-    test=lambda study, evidence, seed: unmapped(study.scored, seed, not evidence.of(ROUTES).why_none),
+    test=lambda study, evidence, seed: None if evidence.of(ROUTES).why_none else unmapped(study.scored, seed),
     claims=_claims,
     terms=TERMS,
 )

@@ -21,6 +21,7 @@ from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.trials.independent import Trials
 from rasplens.compare.claims.trials.input_classes import InputClass
 from rasplens.compare.study import Study
+from rasplens.compare.subject.studied_model import named
 from rasplens.compare.term import Term
 
 
@@ -67,8 +68,7 @@ def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Itera
         yield untestable(OtherEdges(), "left open: the program is compared as a part of the model")
     for one in tests.found:
         asked, substantial = one.questions, _is_substantial(one, comparisons)
-        patch = asked.patch
-        reason = f"{patch.part} patched along {patch.edges.mean():.0%} of the edges" if len(asked) else ""
+        reason = _reason(one) if len(asked) else ""
         control = float(np.fmax(one.control_changed, one.control_kept))
         parts = one.changed, one.kept
         claim = judged_by_trials(asked.subject, parts, control, substantial, reason, comparisons)
@@ -80,6 +80,13 @@ def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Itera
         yield replace(claim, again=partial(_again, one))
 
 
+def _reason(one: RouteTest) -> str:
+    patch = one.questions.patch
+    done = "removed" if patch.part == "attention" else "patched"
+    where = "" if one.heads is None else f", in {named(one.heads)}"
+    return f"{patch.part} {done} along {patch.edges.mean():.0%} of the edges{where}"
+
+
 def _again(one: RouteTest, found: InputClass) -> tuple[Trials, Trials]:
     """Other trials of a route, on a class of inputs."""
     other = one.again(found.pairs_from(one.changed.inputs))
@@ -89,7 +96,7 @@ def _again(one: RouteTest, found: InputClass) -> tuple[Trials, Trials]:
 TERMS = (
     Term(
         "edge patching",
-        "In all layers and heads at once, values, keys or queries along some edges are taken from another input.",
+        "Values, keys or queries along some edges come from another input, or counted edges are removed.",
         "claims.edges.edge_patching",
         ("part", "edges"),
     ),

@@ -30,10 +30,16 @@ FwdHook = tuple[str, Callable[..., torch.Tensor]]
 Head = tuple[int, int]
 """A head as (layer, index)."""
 
+
 Rows = slice | Int[np.ndarray, " row"]
 """Indices of some of a model's inputs."""
 
 ALL: Final = slice(None)
+
+
+def named(heads: Iterable[Head]) -> str:
+    """Heads in words, such as L0H1+L1H0."""
+    return "+".join(f"L{layer}H{head}" for layer, head in heads)
 
 
 @dataclass(frozen=True, eq=False)

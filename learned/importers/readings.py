@@ -140,8 +140,8 @@ def _by_shapes(state: StateDict, n_ctx: int | None, what: str) -> Config:
         wanted = {"embed.W_E": 2, "blocks.0.attn.W_Q": 3, "unembed.W_U": 2}
         name = next(name for name, n_axes in wanted.items() if len(shapes[name]) != n_axes)
         raise RaspLensError(
-            f"{what} is not a state dict of a HookedTransformer: {name!r} has {len(shapes[name])} axes, not "
-            f"{wanted[name]}."
+            f"{what} is not a state dict of a HookedTransformer: {name!r} is of shape {tuple(shapes[name])}, not "
+            f"of {wanted[name]} axes."
         ) from None
     longest = state.n_ctx or n_ctx
     if longest is None:

@@ -54,7 +54,7 @@ def inputs_of(task: Task, ids: Ids) -> InputBatch:
 
 
 @dataclass(frozen=True, eq=False)
-class Target:
+class SIITTarget:
     """What a model is trained to compute, and in which nodes.
 
     Attributes:
@@ -69,7 +69,7 @@ class Target:
 
 
 def losses(
-    run: Runner, nodes: Sequence[Node], target: Target, task: Task, both: float = 0.0
+    run: Runner, nodes: Sequence[Node], target: SIITTarget, task: Task, both: float = 0.0
 ) -> Callable[..., dict[str, jax.Array]]:
     """By name, the mean cross-entropy in nats: of behaviour, under interchange, and with the rest resampled.
 

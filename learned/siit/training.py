@@ -17,7 +17,7 @@ from rasplens.learned.initialisation import untrained, untrained_like, with_bias
 from rasplens.learned.siit.accuracy import implementation_accuracy
 from rasplens.learned.siit.circuit import Circuit, nodes_of, variables_by_node
 from rasplens.learned.siit.interventions import oracle, runner, variables
-from rasplens.learned.siit.losses import InputBatch, Target, inputs_of, losses, readout, weighed
+from rasplens.learned.siit.losses import InputBatch, SIITTarget, inputs_of, losses, readout, weighed
 from rasplens.learned.siit.recipe import SIITRecipe
 from rasplens.learned.training.fit import updated
 from rasplens.learned.training.loop import ChunkedRun, RunState
@@ -212,7 +212,7 @@ def _optimisation(
 ) -> Optimisation:
     nodes = nodes_of(start.config)
     run = runner(start, nodes, compiled.offset)
-    target = Target(circuit, oracle(compiled, circuit, task), variables(compiled, circuit, task))
+    target = SIITTarget(circuit, oracle(compiled, circuit, task), variables(compiled, circuit, task))
     all_losses = losses(run, nodes, target, task, recipe.both)
     optimiser = adamw(recipe)
 

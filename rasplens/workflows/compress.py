@@ -27,8 +27,8 @@ class CompressionRequest:
         sizes: Of a program that does not bring its own.
         optimize: Whether it is compiled with the optimiser.
         widths: Of the residual stream.
-        recipe: The name of how they are made.
-        seeds: Of their making.
+        recipe: The name of the compression recipe.
+        seeds: Of the compressions.
     """
 
     source: str

@@ -39,11 +39,11 @@ class TaskSettings:
 
     Attributes:
         name: For people and files.
-        outputs: The possible answers; None for those that are seen.
+        outputs: The possible answers; None: those that occur.
         causal: Whether positions see only the past.
         held_out: Inputs that are never trained on; None for one in five, by a hash.
         programs: Programs that solve the task.
-        padding: The token that fills shorter inputs up; None where there are none.
+        padding: The token that fills shorter inputs up; None if no input is padded.
         readout: How logits give an answer.
     """
 

@@ -1,6 +1,6 @@
 """How far a model answers as the program says when its attention edges are patched."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +18,9 @@ from rasplens.model import random_streams
 
 FEWEST = 5
 """Inputs that a model has to answer as the program does, to be asked how."""
+
+MOST_ALONE = 32
+"""Of models with more heads, all heads of a layer are left out together."""
 
 COLUMNS = (
     "claim", "part", "drawn", "edges", "changed", "n_changed", "control_changed", "kept", "n_kept", "control_kept",
@@ -37,7 +40,8 @@ class RouteTest:
         control_changed: What answers to other questions reach: the expected answers, shuffled over pairs.
         control_kept: What stays when the same part of all edges between positions is patched; NaN where that is
             what is asked.
-        again: The same about other pairs, of such inputs.
+        heads: The learned heads in which edges are patched; None for all.
+        again: The test on other pairs, drawn from some inputs, in the same heads.
     """
 
     questions: Questions
@@ -45,6 +49,7 @@ class RouteTest:
     kept: Trials
     control_changed: float
     control_kept: float
+    heads: Sequence[Head] | None
     again: Callable[[PairsFrom], "RouteTest"]
 
 
@@ -87,32 +92,36 @@ def route_table(found: Sequence[RouteTest]) -> pd.DataFrame:
 def _patched_heads(pairing: Pairing, asked: Questions) -> Sequence[Head] | None:
     """The learned heads in which edges are patched; None for all.
 
-    Edges that are counted are taken from heads that count. Which these are is not known, and others may read the
-    same edges for something else. So heads are left out, one by one, where more questions are then answered as
-    expected: on questions of their own, which judge nothing.
+    Counted edges are removed from the heads that count. Which these are is not known, and other heads may read the
+    same edges for something else. So a head is left out if more questions are then answered as expected. The pairs
+    of these questions judge nothing.
     """
+    studied = pairing.learned
     if not isinstance(asked.subject, CountedEdges):
         return None
     every_input = np.ones(pairing.n_inputs, dtype=bool)
-    own = asked.again(PairsFrom(every_input, every_input))
-    if not len(own):
+    own = asked.again(PairsFrom(every_input, every_input)).of(slice(2 * pairing.config.questions))
+    if not own.changes.any():
         return None
 
-    def agreement(heads: Collection[Head]) -> float:
-        right = _answers(pairing.learned, own, heads) == own.expected
-        return float(np.nanmin([_mean(right[which]) for which in (own.changes, own.at_risk) if which.any()]))
+    def agreement(heads: Sequence[Head]) -> float:
+        right = _answers(studied, own, heads) == own.expected
+        return min(_mean(right[which]) for which in (own.changes, own.at_risk) if which.any())
 
-    kept, best = list(pairing.learned.heads), agreement(pairing.learned.heads)
-    without = {head: agreement([other for other in kept if other != head]) for head in kept}
-    for head in sorted(without, key=lambda one: -without[one]):
-        others = [other for other in kept if other != head]
+    kept, best = list(studied.heads), agreement(studied.heads)
+    groups = [[head] for head in kept]
+    if len(kept) > MOST_ALONE:
+        groups = [[(layer, head) for head in studied.heads_of(layer)] for layer in studied.attending_layers]
+    without = [agreement([head for head in kept if head not in group]) for group in groups]
+    for i in np.argsort(-np.array(without), kind="stable"):
+        others = [head for head in kept if head not in groups[i]]
         if (score := agreement(others)) > best:
             kept, best = others, score
     return kept
 
 
 def _answers(
-    studied: StudiedModel, asked: Questions, heads: Collection[Head] | None, edges: Edges | None = None
+    studied: StudiedModel, asked: Questions, heads: Sequence[Head] | None, edges: Edges | None = None
 ) -> Int[np.ndarray, "pair answer"]:
     """A model's answers with the edges patched that are asked about, or others."""
     patch = asked.patch if edges is None else replace(asked.patch, edges=edges)
@@ -120,7 +129,7 @@ def _answers(
 
 
 def _tested(
-    pairing: Pairing, asked: Questions, heads: Collection[Head] | None, rng: np.random.Generator
+    pairing: Pairing, asked: Questions, heads: Sequence[Head] | None, rng: np.random.Generator
 ) -> RouteTest:
     def again(pairs: PairsFrom) -> RouteTest:
         return _tested(pairing, asked.again(pairs), heads, rng)
@@ -128,7 +137,7 @@ def _tested(
     base, source = asked.patch.base, asked.patch.source
     if not len(asked):
         nothing = no_trials(pairing.answered)
-        return RouteTest(asked, nothing, nothing, np.nan, np.nan, again)
+        return RouteTest(asked, nothing, nothing, np.nan, np.nan, heads, again)
     right = _answers(pairing.learned, asked, heads) == asked.expected
     shuffled = asked.expected[rng.permutation(len(asked))] == asked.expected
     control_kept = np.nan
@@ -143,6 +152,7 @@ def _tested(
         kept=one_of_each(pairing.answered, base, right, asked.at_risk, rng, source).of(most),
         control_changed=_mean(shuffled[asked.changes]),
         control_kept=control_kept,
+        heads=heads,
         again=again,
     )
 

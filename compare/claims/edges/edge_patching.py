@@ -1,8 +1,9 @@
-"""Patching attention edges: in every layer and head, a part of an edge as it is on another input.
+"""Patching attention edges: a part of an edge as it is on another input, in every layer and head.
 
 Along an edge, a query meets a key, and a value is gathered. Each of the three can be taken from another input
 for some edges and left as it is for the others; the rest of the model runs on. Doing so in all layers and heads
-at once needs no matching of heads between two models, and is the same in whatever basis weights are written.
+at once needs no matching of heads between two models, and is the same in whatever basis weights are written. Edges
+can also be removed, in all heads or in some.
 
 Queries are taken for whole rows, own edges and a BOS included: scores of one query only say something beside one
 another, and those of two queries have no common zero.
@@ -27,11 +28,11 @@ Activations = dict[str, torch.Tensor]
 
 @dataclass(frozen=True, eq=False)
 class EdgePatch:
-    """A part of some attention edges, taken from other inputs.
+    """A part of some attention edges, taken from other inputs; or the edges, removed.
 
     Attributes:
         base: The inputs, by their place among the model's.
-        source: Where the part comes from, one for each.
+        source: Where the part comes from, one for each; unused where edges are removed.
         edges: Between positions of the task; for queries, any edge of a row stands for the whole row.
         part: What is patched.
     """

@@ -129,6 +129,11 @@ class Questions:
     def __len__(self) -> int:
         return len(self.patch)
 
+    def of(self, rows: slice) -> "Questions":
+        """Some of the questions."""
+        expected, changes, at_risk = (part[rows] for part in (self.expected, self.changes, self.at_risk))
+        return replace(self, patch=self.patch.of(rows), expected=expected, changes=changes, at_risk=at_risk)
+
 
 def questions(pairing: Pairing, seed: int) -> Iterator[Questions]:
     """The questions about each claim that a program makes on the routes of its information.

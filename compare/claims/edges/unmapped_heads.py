@@ -2,7 +2,8 @@
 
 Such a head may still do the program's work: it gathers values along the program's edges, among others. Or it is
 part of another mechanism. So all that these heads gather is taken from another input; and once more, only the
-values along the program's edges. A model that uses the program alone answers alike both times.
+values along the program's edges, and along a position's own, which repeats its residual stream. A model that uses
+the program alone answers alike both times.
 
 Source: the test of unmapped variables in the Causal Abstraction Evaluation study (arXiv 2607.00267).
 """
@@ -35,8 +36,8 @@ class UnmappedHeads:
     Attributes:
         heads: These, of the learned model.
         trials: Whether they decide only by what they gather along the program's edges.
-        control: How many answers are alike if each is compared with that of another pair.
-        again: The same of other pairs, of such inputs.
+        control: The share of answers that are alike if each is compared with another pair's.
+        again: From the inputs that pairs may be of, other trials.
     """
 
     heads: Sequence[Head]
@@ -45,23 +46,25 @@ class UnmappedHeads:
     again: Callable[[PairsFrom], Trials]
 
 
-def unmapped(pairing: Pairing, seed: int, can_be_patched: bool = True) -> UnmappedHeads:
+def unmapped(pairing: Pairing, seed: int) -> UnmappedHeads | None:
     """The unmapped heads of a learned model, tested.
 
     Args:
-        pairing: The models, on inputs. A part of a model has other heads beside it: none of them is tested.
+        pairing: The models, on inputs.
         seed: Of the pairs of inputs.
-        can_be_patched: Whether the model's attention edges can be patched; else no head is tested.
+
+    Returns:
+        None where there are none; and where the program is compared as a part of the model, which has other heads
+        beside it.
     """
-    is_tested = can_be_patched and not pairing.as_part
-    heads = unmapped_heads(pairing) if is_tested else []
+    heads = [] if pairing.as_part else unmapped_heads(pairing)
+    if not heads:
+        return None
     rng = random_streams.rng(seed, "unmapped heads")
 
-    def again(among: PairsFrom | None = None) -> Trials:
+    def again(among: PairsFrom) -> Trials:
         return decide_by_the_program(pairing, heads, rng, among)[0]
 
-    if not heads:
-        return UnmappedHeads([], no_trials(pairing.answered), float("nan"), again)
     return UnmappedHeads(heads, *decide_by_the_program(pairing, heads, rng), again)
 
 
@@ -77,7 +80,7 @@ def unmapped_heads(pairing: Pairing) -> list[Head]:
 def decide_by_the_program(
     pairing: Pairing, heads: Sequence[Head], rng: np.random.Generator, among: PairsFrom | None = None
 ) -> tuple[Trials, float]:
-    """Whether what heads decide is what they gather along the program's edges.
+    """Whether what heads decide is what they gather along the program's edges, or a position's own.
 
     Args:
         pairing: The models, on inputs.
@@ -90,14 +93,15 @@ def decide_by_the_program(
         taken from the source, and when only their values along the program's edges are. And how many of these
         answers are the same as those of another pair.
     """
-    studied, inputs = pairing.learned, np.flatnonzero(pairing.agrees)
+    studied, program = pairing.learned, pairing.compiled.program
+    read = program_edges(program, pairing.task, pairing.ids)
+    inputs = np.flatnonzero(pairing.agrees & read.defined)
     own, n = studied.answers(), pairing.config.questions
     bases, sources = (inputs, inputs) if among is None else (inputs[which[inputs]] for which in among)
-    if not min(len(bases), len(sources)):
+    if not len(bases) or not len(sources):
         return no_trials(pairing.answered), float("nan")
     base, source = (some[balanced(pairing.balance, some, n, rng)] for some in (bases, sources))
-    read = program_edges(pairing.compiled.program, pairing.task, pairing.ids[base])
-    edges = read.carrying | read.counted
+    edges = (read.carrying | read.counted)[base] | np.eye(pairing.task.n_ctx, dtype=bool)
     wholly = interchanged(studied, heads, base, source)
     along, _ = patched(studied, EdgePatch(base, source, edges, "values"), heads=heads)
     at_risk = (own[base] != own[source]) & (own[base] != NOT_ASKED)

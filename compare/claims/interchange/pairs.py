@@ -111,11 +111,11 @@ class DrawnPairs(NamedTuple):
     """The pairs that are drawn for one variable.
 
     Attributes:
-        chosen: Those to choose a site on.
+        fitting: Those to choose a site on.
         scored: Others to score on.
     """
 
-    chosen: InterchangePairs
+    fitting: InterchangePairs
     scored: InterchangePairs
 
 

@@ -111,7 +111,7 @@ def _conditions(
     if len(task.loss_positions) > 1:
         own = inputs.ids[base, np.asarray(task.loss_positions)[answer]]
         for token, name in enumerate(task.vocab):
-            yield f"the answer is read at token {name!r}", own == token
+            yield f"the token where the answer is read is {name!r}", own == token
 
 
 def _of_tokens(
@@ -170,16 +170,19 @@ def suspected_classes(*parts: Trials) -> list[InputClass]:
     names, has, right = _table(parts)
     if not names or not LEAST_IN_CLASS <= (~right).sum() < len(right):
         return []
-    found: dict[tuple[int, ...], None] = {}
-    for first in _evidence(has, right).argsort()[::-1][:MOST_SUSPECTED]:
+    found: dict[bytes, tuple[float, tuple[int, ...]]] = {}
+    for first in np.argsort(-_evidence(has, right), kind="stable")[:MOST_SUSPECTED]:
         evidence = 0.0
         for chosen, more in _search(has, right, (int(first),)):
-            failed = ~right[has[:, chosen].all(axis=1)]
+            inside = np.asarray(has[:, chosen].all(axis=1))
+            failed, same_trials = ~right[inside], inside.tobytes()
             is_clearer = more - evidence > math.log(len(names)) + MORE
             if failed.mean() >= SUSPECTED and failed.sum() >= LEAST_IN_CLASS and is_clearer:
-                found[tuple(sorted(chosen))] = None
                 evidence = more
-    classes = (tuple(names[one] for one in chosen) for chosen in found)
+                if same_trials not in found or len(chosen) < len(found[same_trials][1]):
+                    found[same_trials] = more, chosen
+    best = sorted(found.values(), key=lambda one: (-one[0], len(one[1])))[:MOST_SUSPECTED]
+    classes = (tuple(names[one] for one in chosen) for _, chosen in best)
     return [InputClass(chosen, _share(parts[0].inputs, chosen)) for chosen in classes]
 
 
@@ -196,7 +199,8 @@ def _table(
         for one in every
     }
     names = [one for one, column in each.items() if LEAST_IN_CLASS <= column.sum() < len(right)]
-    return names, np.stack([each[one] for one in names], axis=1) if names else right[:, None], right
+    has = np.array([each[one] for one in names], dtype=bool).reshape(len(names), len(right)).T
+    return names, has, right
 
 
 def _depth(evidence: Sequence[float], by_chance: Float[np.ndarray, " depth"], n_conditions: int) -> int:

@@ -91,6 +91,15 @@ def test_a_suspected_class_is_judged_by_other_trials_alone(share, status):
     assert (alone.status, alone.except_where) == (HOLDS, "")
 
 
+def test_a_suspected_class_that_cannot_be_asked_about_anew_refutes_nothing():
+    """The trials that chose it do not judge it, though all of the five in it failed."""
+    five = np.flatnonzero(D_AT_2)[:5]
+    part = trials(~np.isin(np.arange(300), five)).of(~D_AT_2 | np.isin(np.arange(300), five))
+    whole = judged_by_trials(subject("routes"), [part], 0.1, True, "patched", 1)
+    (found,) = class_by_class([replace(whole, again=lambda _: [])], 1)
+    assert (found.status, found.except_where) == (HOLDS, "")
+
+
 def test_all_other_parts_have_to_hold_as_well():
     half = np.arange(300) % 2 == 0
     (found,) = class_by_class([claim(~D_AT_2, half)], 1)

@@ -6,7 +6,7 @@ import pytest
 from rasplens.learned import SIITRecipe
 from rasplens.learned.siit.circuit import circuit_of, nodes_of
 from rasplens.learned.siit.interventions import oracle, runner
-from rasplens.learned.siit.losses import Target, cross_entropy, inputs_of, losses, random_interchange, weighed
+from rasplens.learned.siit.losses import SIITTarget, cross_entropy, inputs_of, losses, random_interchange, weighed
 
 
 @pytest.mark.slow
@@ -67,6 +67,6 @@ def _loss_under_interchange(task, compiled, model, circuit, both=0.0):
     weights = {name: jnp.asarray(array) for name, array in model.weights.items()}
     weights["unembed.W_U"] *= 20
     untold = [jnp.zeros((60, task.n_ctx, 0))] * len(circuit)
-    target = Target(circuit, oracle(compiled, circuit, task), lambda ids: untold)
+    target = SIITTarget(circuit, oracle(compiled, circuit, task), lambda ids: untold)
     found = losses(runner(model, nodes), nodes, target, task, both)
     return float(found(weights, inputs_of(task, task.held_out[:60]), jax.random.key(0))["interchange"])

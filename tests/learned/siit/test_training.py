@@ -21,7 +21,7 @@ from rasplens.learned import (
 from rasplens.learned.siit import interventions
 from rasplens.learned.siit.circuit import Node, circuit_of, nodes_of
 from rasplens.learned.siit.interventions import NodeInterchange, oracle, runner, variables
-from rasplens.learned.siit.losses import Target, inputs_of, losses, readout
+from rasplens.learned.siit.losses import SIITTarget, inputs_of, losses, readout
 from rasplens.learned.siit.training import SIITTraining, untrained_behind_bos
 from rasplens.model import StorageError, Transformer
 from rasplens.tasks import compile_for, task_from_program
@@ -217,7 +217,7 @@ def test_the_readout_is_measured_on_each_node_and_is_no_number_for_nothing(count
             width = shape.d_head if node.is_head else shape.d_model
             weights[readout(node)] = jnp.zeros((width, value.shape[-1]))
             weights[readout(node, "b")] = jnp.zeros(value.shape[-1])
-        all_losses = losses(run, nodes, Target(circuit, oracle(compiled, circuit, task), wanted), task)
+        all_losses = losses(run, nodes, SIITTarget(circuit, oracle(compiled, circuit, task), wanted), task)
         found = all_losses(weights, inputs_of(task, task.held_out), jax.random.key(0))
         assert float(found["readout"]) == pytest.approx(expected, abs=0.2)
         assert all(np.isfinite(float(value)) for value in found.values())

@@ -204,3 +204,13 @@ def test_queries_and_keys_that_rotary_positions_turn_are_patched_as_they_meet(ta
     seen = np.broadcast_to(task.visible, expected.shape)
     np.testing.assert_allclose(found[0][seen], expected[seen], atol=1e-5)
     assert not np.allclose(studied.whole(act_name("attn_scores", 0))[seen], expected[seen], atol=1e-2)
+
+
+def test_a_patch_is_of_the_heads_that_are_said(studied, task):
+    """Of none, it changes nothing; of all that compute something, it is the whole."""
+    patch = EdgePatch(BASE, SOURCE, everywhere(task), "values")
+    none, every, first = (patched(studied, patch, heads=heads)[0] for heads in ([], studied.heads, [(0, 0)]))
+    np.testing.assert_array_equal(none, studied.answers())
+    np.testing.assert_array_equal(every, patched(studied, patch)[0])
+    assert (first != none).any()
+    assert (first != every).any()

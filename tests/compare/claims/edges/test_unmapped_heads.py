@@ -1,5 +1,7 @@
 """Heads that attend like no compiled head."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from circuit_sides import mixed, sides
@@ -8,7 +10,9 @@ from rasplens.compare import CompareConfig, study_of
 from rasplens.compare.claims.edges.unmapped_heads import decide_by_the_program, unmapped, unmapped_heads
 from rasplens.compare.claims.trials.independent import PairsFrom
 from rasplens.compare.subject.vocabulary import vocabulary_of
+from rasplens.compile import rasp
 from rasplens.model import disguise
+from rasplens.tasks import compile_for, task_from_program
 
 FEW = CompareConfig(n_inputs=150, n_fitting=100, relevance_inputs=24)
 
@@ -53,6 +57,24 @@ def test_any_head_of_a_model_decides_by_what_it_gathers_along_the_edges_of_its_p
     assert (
         trials.inputs.answers[trials.base, trials.answer] != trials.inputs.answers[trials.source, trials.answer]
     ).all()
+
+
+def test_what_a_position_gives_to_itself_is_no_other_mechanism():
+    """A head that copies its own token, as the program's residual stream has it, is none of the compiled heads."""
+    first = rasp.Aggregate(rasp.Select(rasp.indices, rasp.indices, lambda key, _: key == 0), rasp.tokens)
+    own = rasp.Aggregate(rasp.Select(rasp.indices, rasp.indices, rasp.Comparison.EQ), rasp.tokens)
+    both = [rasp.SequenceMap(lambda x, y: x + y, first, token) for token in (rasp.tokens, own)]
+    task = task_from_program(both[0], list("abc"), 4)
+    program, model = (compile_for(task, rasp.categorical(one)) for one in both)
+    found = unmapped(pairing_of(program, disguise(model.transformer, 1), task), 0)
+    assert len(found.heads) == 1
+    assert found.trials.right.all()
+    assert found.control < 0.6
+
+
+def test_a_part_of_a_model_has_other_heads_beside_it():
+    directly, model, vocabulary, task = ranked(0.99)
+    assert unmapped(replace(pairing_of(directly, model, task, vocabulary), as_part=True), 0) is None
 
 
 def test_pairs_are_of_the_inputs_that_are_said():

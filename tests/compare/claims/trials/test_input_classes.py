@@ -5,7 +5,7 @@ import pytest
 from known_trials import COPY, inputs_of, known_trials
 
 from rasplens.compare.claims.trials.independent import Trials
-from rasplens.compare.claims.trials.input_classes import conditions, suspected_classes, worst_class
+from rasplens.compare.claims.trials.input_classes import MOST_SUSPECTED, conditions, suspected_classes, worst_class
 from rasplens.tasks import build_task
 
 RNG = np.random.default_rng(0)
@@ -76,6 +76,16 @@ def test_a_few_failures_make_a_class_suspect_and_show_none():
     found = suspected_classes(trials(right))
     assert {"position 2 is 'd'", "position 0 is 'b'"} in [set(one.words.split(" and ")) for one in found]
     assert all((~right[one.of(trials(right))]).mean() >= 0.35 for one in found)
+
+
+def test_of_descriptions_of_the_same_trials_the_shortest_is_suspected():
+    right = np.ones(200, dtype=bool)
+    right[np.flatnonzero(AT_2)[:30]] = False
+    found = suspected_classes(trials(right))
+    assert 1 <= len(found) <= MOST_SUSPECTED
+    assert found[0].words == "position 2 is 'd'"
+    members = [one.of(trials(right)).tobytes() for one in found]
+    assert len(set(members)) == len(members)
 
 
 def test_a_class_is_suspected_on_three_failures_or_more():
