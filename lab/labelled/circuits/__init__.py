@@ -1,49 +1,26 @@
 """Pairs of programs with the same answers by different computations: what calibration compiles.
 
-`CIRCUITS` are plain ones; `HARD` are families of pairs that are easily taken for the same, by family in a module
-of their own.
+`CIRCUITS` are plain ones; `HARD` are families of pairs that are easily taken for the same, the module says on
+which inputs they answer alike. The programs are those of `lab/programs/`.
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from lab.labelled.circuits import (
-    algorithms,
-    association,
-    looking_and_counting,
-    nested_selectors,
-    partly_right,
-    relays,
-    same_attention,
-    uniform_attention,
-    untold,
-    width_and_mean,
-)
+from lab.labelled.circuits.always_equal import ALWAYS_EQUAL
 from lab.labelled.circuits.circuit import Circuit
+from lab.labelled.circuits.on_some_inputs import ON_SOME_INPUTS
 from lab.labelled.circuits.plain import PLAIN
 
 __all__ = ["CIRCUITS", "FAMILIES", "HARD", "NOT_TOLD_APART", "Circuit"]
 
-_HARD = (
-    *same_attention.CIRCUITS,
-    *uniform_attention.CIRCUITS,
-    *width_and_mean.CIRCUITS,
-    *looking_and_counting.CIRCUITS,
-    *association.CIRCUITS,
-    *relays.CIRCUITS,
-    *nested_selectors.CIRCUITS,
-    *algorithms.CIRCUITS,
-    *partly_right.CIRCUITS,
-    *untold.CIRCUITS,
-)
-
 CIRCUITS = {circuit.name: circuit for circuit in PLAIN}
 """The plain circuits by name."""
 
-HARD = {circuit.name: circuit for circuit in _HARD}
+HARD = {circuit.name: circuit for circuit in (*ALWAYS_EQUAL, *ON_SOME_INPUTS)}
 """The circuits of the hard families by name."""
 
-FAMILIES = tuple(dict.fromkeys(circuit.family for circuit in _HARD))
+FAMILIES = tuple(dict.fromkeys(circuit.family for circuit in HARD.values()))
 """The hard families."""
 
 _COMPLEMENT = "What one gathers is the complement of what the other does: the same but for a sign and a constant."
