@@ -14,9 +14,20 @@ from functools import cache
 
 import numpy as np
 
-from lab.natural import programs as p
+from lab.programs import averaging, ordering, recalling
+from lab.programs.counting import count, depth_by_looking
+from lab.programs.looking import (
+    counted,
+    opposite_by_gathering,
+    opposite_by_looking,
+    palindrome,
+    palindrome_so_far,
+    previous_equal_by_gathering,
+)
+from lab.programs.moving import fetched, relayed
+from lab.programs.selectors import EARLIER, ONE_BACK, SAME, always, backwards, before, holds
 from rasplens.compile import CompiledModel, compile_program
-from rasplens.compile.rasp import SOp, Value
+from rasplens.compile.rasp import SOp, Value, programs, tokens
 from rasplens.model import bidirectional_mask, causal_mask
 from rasplens.tasks import Task
 from rasplens.tasks.splits import held_out_by_hash, held_out_inputs
@@ -112,7 +123,11 @@ def _reverse() -> Mechanism:
     length, vocab = 6, "abcdef"
     return _mechanism(
         "reverse", vocab, vocab, length, _uniform(len(vocab), length), lambda ids: ids[:, ::-1],
-        range(length), [p.reverse(length), p.reverse_by_relay(length)],
+        range(length),
+        [
+            fetched(tokens, backwards(length), "reverse"),
+            relayed(before(-1, length), backwards(length, -1), "following", "reverse_by_relay", fetched),
+        ],
     )  # fmt: skip
 
 
@@ -120,7 +135,11 @@ def _previous() -> Mechanism:
     length, vocab = 8, "abcdef"
     return _mechanism(
         "previous", vocab, vocab, length, _uniform(len(vocab), length), lambda ids: np.roll(ids, 1, axis=1),
-        range(1, length), [p.previous(length), p.previous_by_relay(length)],
+        range(1, length),
+        [
+            fetched(tokens, before(1, length), "previous"),
+            relayed(before(-1, length), before(2, length), "following", "previous_by_relay", fetched),
+        ],
     )  # fmt: skip
 
 
@@ -129,7 +148,11 @@ def _first() -> Mechanism:
     return _mechanism(
         "first", vocab, vocab, length, _uniform(len(vocab), length),
         lambda ids: np.repeat(ids[:, :1], length, axis=1),
-        range(1, length), [p.first(), p.first_by_relay(length)],
+        range(1, length),
+        [
+            fetched(tokens, always(0), "first"),
+            relayed(before(1, length), always(1), "before", "first_by_relay", fetched),
+        ],
     )  # fmt: skip
 
 
@@ -144,7 +167,7 @@ def _ends() -> Mechanism:
 
     return _mechanism(
         "ends", vocab, vocab, length, draw, lambda ids: np.repeat(ids[:, :1], length, axis=1),
-        range(1, length - 1), [p.first(), p.last(length)],
+        range(1, length - 1), [fetched(tokens, always(0), "first"), fetched(tokens, always(length - 1), "last")],
     )  # fmt: skip
 
 
@@ -167,7 +190,11 @@ def _previous_equal(with_start: bool) -> Mechanism:
     return _mechanism(
         "previous_equal_start" if with_start else "previous_equal", vocab, (False, True), length, draw, target,
         range(1 + with_start, length),
-        [p.previous_equal_by_gathering(), p.previous_equal_by_looking()], causal=True,
+        [
+            previous_equal_by_gathering(),
+            counted(SAME & ONE_BACK, "previous_equal_by_looking", "hits"),
+        ],
+        causal=True,
     )  # fmt: skip
 
 
@@ -184,7 +211,8 @@ def _duplicate(with_start: bool) -> Mechanism:
     return _mechanism(
         "duplicate_start" if with_start else "duplicate", vocab, (False, True), length,
         _letters(len(letters), n_letters, with_start), target, range(1 + with_start, length),
-        [p.duplicate_by_looking(), p.duplicate_by_averaging(vocab)], causal=True,
+        [counted(SAME & EARLIER, "duplicate_by_looking", "hits"), averaging.duplicate_by_averaging(vocab)],
+        causal=True,
     )  # fmt: skip
 
 
@@ -204,7 +232,7 @@ def _induction() -> Mechanism:
 
     return _mechanism(
         "induction", vocab, vocab, length, draw, target, range(block, length),
-        [p.induction(), p.induction_by_pointer()], n_layers=2, causal=True,
+        [recalling.induction(), recalling.induction_by_pointer()], n_layers=2, causal=True,
     )  # fmt: skip
 
 
@@ -221,7 +249,7 @@ def _histogram(with_start: bool) -> Mechanism:
         "histogram_start" if with_start else "histogram", vocab, tuple(range(1, n_letters + 1)), length,
         _letters(len(letters), n_letters, with_start),
         target, range(int(with_start), length),
-        [p.histogram_by_looking(), p.histogram_by_averaging(vocab, length)],
+        [count(SAME, "histogram_by_looking"), averaging.histogram_by_averaging(vocab, length)],
         attention_only=with_start,
     )  # fmt: skip
 
@@ -247,8 +275,8 @@ def _lookup() -> Mechanism:
     return _mechanism(
         "lookup", vocab, tuple(values), length, draw, target, [length - 1],
         [
-            p.lookup_by_matching(lambda token: token[0], lambda token: token[1:]),
-            p.lookup_by_averaging(pairs, queries),
+            recalling.lookup_by_matching(lambda token: token[0], lambda token: token[1:]),
+            averaging.lookup_by_averaging(pairs, queries),
         ],
     )  # fmt: skip
 
@@ -261,8 +289,8 @@ def _sort() -> Mechanism:
     length, vocab = 5, tuple(range(8))
     return _mechanism(
         "sort", vocab, vocab, length, lambda rng, n: _different(rng, n, len(vocab), length),
-        lambda ids: np.sort(ids, axis=1), range(length), [p.sort_by_ranking(), p.sort_by_averaging(vocab)],
-        n_layers=2, attention_only=False,
+        lambda ids: np.sort(ids, axis=1), range(length),
+        [ordering.sort_by_ranking(), averaging.sort_by_averaging(vocab)], n_layers=2, attention_only=False,
     )  # fmt: skip
 
 
@@ -281,7 +309,7 @@ def _sort_listed() -> Mechanism:
 
     return _mechanism(
         "sort_listed", vocab, numbers, length, draw, target, range(size, length),
-        [p.next_larger(), p.next_larger_by_averaging(numbers, "THEN")], causal=True,
+        [programs.next_larger(), averaging.next_larger_by_averaging(numbers, "THEN")], causal=True,
     )  # fmt: skip
 
 
@@ -293,7 +321,10 @@ def _majority() -> Mechanism:
 
     return _mechanism(
         "majority", "ab", (False, True), length, _uniform(2, length), target, range(length),
-        [p.majority_by_averaging(), p.majority_by_looking(length)],
+        [
+            averaging.majority_by_averaging(),
+            counted(holds("a"), "majority_by_looking", "hits", more_than=length // 2),
+        ],
     )  # fmt: skip
 
 
@@ -310,7 +341,9 @@ def _depth() -> Mechanism:
 
     return _mechanism(
         "depth", "()", tuple(range(length + 1)), length, draw, lambda ids: (1 - 2 * ids).cumsum(axis=1),
-        range(length), [p.depth_by_averaging(), p.depth_by_looking()], causal=True, attention_only=False,
+        range(length),
+        [averaging.total_so_far(averaging.sign("(", ")"), "mean_sign", "depth_by_averaging"), depth_by_looking()],
+        causal=True, attention_only=False,
     )  # fmt: skip
 
 
@@ -332,7 +365,10 @@ def _palindrome() -> Mechanism:
 
     return _mechanism(
         "palindrome", vocab, (False, True), length, draw, target, range(length),
-        [p.palindrome_by_gathering(length), p.palindrome_by_looking(length)], n_layers=2, attention_only=False,
+        [
+            palindrome(opposite_by_gathering(length), "palindrome_by_gathering"),
+            palindrome(opposite_by_looking(length), "palindrome_by_looking"),
+        ], n_layers=2, attention_only=False,
     )  # fmt: skip
 
 
@@ -351,7 +387,10 @@ def _palindrome_so_far() -> Mechanism:
 
     return _mechanism(
         "palindrome_so_far", vocab, (False, True), length + 1, draw, target, [length],
-        [p.palindrome_so_far_by_gathering(length), p.palindrome_so_far_by_looking(length)],
+        [
+            palindrome_so_far(opposite_by_gathering(length), length, "palindrome_so_far_by_gathering"),
+            palindrome_so_far(opposite_by_looking(length), length, "palindrome_so_far_by_looking"),
+        ],
         n_layers=2, causal=True, attention_only=False,
     )  # fmt: skip
 
@@ -372,7 +411,7 @@ def _next_larger() -> Mechanism:
 
     return _mechanism(
         "next_larger", numbers, numbers, size + asked, draw, target, range(size, size + asked),
-        [p.next_larger_listed(size), p.next_larger_listed_by_averaging(numbers, size)],
+        [ordering.next_larger_listed(size), averaging.next_larger_listed_by_averaging(numbers, size)],
     )  # fmt: skip
 
 
