@@ -7,17 +7,19 @@ again, which nothing reads. The first are the failure modes of the Causal Abstra
 2607.00267): dead copy, faint copy, tie, leading copy, gate, backup.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from lab.labelled.circuits import Circuit
 from lab.labelled.labelled_pairs import LabelledPair
+from lab.programs.moving import moved
+from lab.programs.selectors import always
 from rasplens.compare.subject.vocabulary import Vocabulary, vocabulary_of
 from rasplens.compile import CompiledModel, compile_program
 from rasplens.compile.compiler import Bos
-from rasplens.compile.rasp import Aggregate, Encoding, Select, SOp, Where, indices, tokens
+from rasplens.compile.rasp import Encoding, SOp, Where, tokens
 from rasplens.errors import RaspLensError
 from rasplens.model import Transformer, disguise, random_streams
 from rasplens.model.config import bias_shapes, weight_shapes
@@ -56,10 +58,7 @@ class Gate:
 
     def sop(self, task: Task) -> SOp:
         """Whether an input is one of them, at every position."""
-        each = [
-            Aggregate(Select(indices, indices, _at(place)), tokens).named(f"gate_{place}") == task.vocab[token]
-            for place, token in self.tokens
-        ]
+        each = [moved(tokens, always(place), f"gate_{place}") == task.vocab[token] for place, token in self.tokens]
         found = each[0]
         for other in each[1:]:
             found = found & other
@@ -69,10 +68,6 @@ class Gate:
         """The share of the task's held-out inputs."""
         met = [task.held_out[:, place] == token for place, token in self.tokens]
         return float(np.logical_and.reduce(met).mean())
-
-
-def _at(place: int) -> Callable[[int, int], bool]:
-    return lambda key, query: key == place
 
 
 def hidden_pairs(circuit: Circuit, seed: int = 0) -> Iterator[LabelledPair]:
