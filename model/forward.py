@@ -1,6 +1,6 @@
 """The mathematics of the transformer, written once.
 
-`forward` is in terms of the Python array API standard, so the same page is the numpy reference, the
+`ForwardPass` is written in the Python array API standard, so the same page is the numpy reference, the
 torch model with hook points and the JAX function that training differentiates. Source: Elhage et al.
 2021, "A Mathematical Framework for Transformer Circuits"; names as in TransformerLens.
 """
@@ -63,7 +63,7 @@ class ForwardPass:
             takes a fraction of the time and memory of wide models.
         silent: Layers whose heads write nothing. Their attention is left out, with its hook points.
         used: By the name of a weight, the directions of the stream that it reads or writes, where these are few:
-            it is not multiplied with the others. Of what writes, a slice.
+            the others are left out of the product. For a weight that writes, a slice.
         split: Whether each head's queries, keys and values read a copy of their own of the residual stream, which
             hooks see as `hook_q_input`, `hook_k_input` and `hook_v_input`, `[batch, pos, head, d_model]`, and the
             MLP as `hook_mlp_in`: TransformerLens's `use_split_qkv_input` and `use_hook_mlp_in`.

@@ -92,7 +92,9 @@ class HookedModel(HookedRootModule):
         per_head = any(_is_hooked(point) for point in self._results)
         is_large = tokens.shape[0] * tokens.shape[1] * self.cfg.d_model >= LARGE
         silent, used = self._silent_layers(), self._used_directions(weights) if is_large else {}
-        run = ForwardPass(weights, self.mask, self.cfg, self._hook, xp, per_head, silent, used)
+        run = ForwardPass(
+            weights, self.mask, self.cfg, self._hook, xp, per_head=per_head, silent=silent, used=used
+        )
         return run.logits(tokens) if start_at_layer is None else run.logits_from(start_at_layer, tokens)
 
     def forward_from(
