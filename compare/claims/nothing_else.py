@@ -31,7 +31,7 @@ class NothingElse(Subject):
     heads: tuple[Head, ...]
 
     def __str__(self) -> str:
-        return f"{named(self.heads)}: what is decided comes along the program's edges"
+        return f"nothing else decides ({named(self.heads)})"
 
 
 def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Iterator[Claim]:
@@ -41,7 +41,7 @@ def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Itera
         return
     otherwise = 1 - found.trials.right.mean() if len(found.trials) else 0.0
     reason = (
-        "no compiled head attends like these; taken from other inputs, they decide "
+        "no compiled head attends like these heads; taken from other inputs, they decide "
         f"{otherwise:.0%} of the answers otherwise than by values along the program's edges"
     )
     subject, comparisons = NothingElse(tuple(found.heads)), study.config.comparisons

@@ -50,5 +50,5 @@ def test_without_an_unmapped_head_there_is_no_claim():
 
 def test_the_subject_names_the_heads():
     one = NothingElse(((0, 1), (2, 0)))
-    assert str(one).startswith("L0H1+L2H0: ")
+    assert "(L0H1+L2H0)" in str(one)
     assert Subject.from_dict(one.to_dict(), [NothingElse]) == one
