@@ -43,6 +43,9 @@ MOST_PAIRS: Final = 12
 SUSPECTED: Final = 0.35
 """A class is suspected if this share of its trials fails, and at least `LEAST_IN_CLASS` do."""
 
+LEAST_SHARE: Final = 0.02
+"""A class of fewer of the answers is not suspected: what trained models do on hardly any input is no mechanism."""
+
 MOST_SUSPECTED: Final = 3
 """So many classes of some trials are suspected."""
 
@@ -181,9 +184,10 @@ def suspected_classes(*parts: Trials) -> list[InputClass]:
                 evidence = more
                 if same_trials not in found or len(chosen) < len(found[same_trials][1]):
                     found[same_trials] = more, chosen
-    best = sorted(found.values(), key=lambda one: (-one[0], len(one[1])))[:MOST_SUSPECTED]
-    classes = (tuple(names[one] for one in chosen) for _, chosen in best)
-    return [InputClass(chosen, _share(parts[0].inputs, chosen)) for chosen in classes]
+    best = sorted(found.values(), key=lambda one: (-one[0], len(one[1])))
+    chosen_names = (tuple(names[one] for one in chosen) for _, chosen in best)
+    classes = (InputClass(chosen, _share(parts[0].inputs, chosen)) for chosen in chosen_names)
+    return [one for one in classes if one.share >= LEAST_SHARE][:MOST_SUSPECTED]
 
 
 def _table(

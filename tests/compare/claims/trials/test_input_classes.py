@@ -1,11 +1,20 @@
 """Classes of inputs in which trials fail."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from known_trials import COPY, inputs_of, known_trials
 
 from rasplens.compare.claims.trials.independent import Trials
-from rasplens.compare.claims.trials.input_classes import MOST_SUSPECTED, conditions, suspected_classes, worst_class
+from rasplens.compare.claims.trials.input_classes import (
+    LEAST_SHARE,
+    MOST_SUSPECTED,
+    conditions,
+    suspected_classes,
+    worst_class,
+)
+from rasplens.compare.pairing.answered import AnsweredInputs
 from rasplens.tasks import build_task
 
 RNG = np.random.default_rng(0)
@@ -86,6 +95,18 @@ def test_of_descriptions_of_the_same_trials_the_shortest_is_suspected():
     assert found[0].words == "position 2 is 'd'"
     members = [one.of(trials(right)).tobytes() for one in found]
     assert len(set(members)) == len(members)
+
+
+def test_a_class_of_hardly_any_input_is_not_suspected():
+    """Few inputs are drawn as the task draws them: those of the class stand behind them."""
+    both = AT_2 & (IDS[BASE, 0] == 1)
+    rare = AnsweredInputs(INPUTS.task, IDS, INPUTS.answers, 3)
+    right = np.ones(200, dtype=bool)
+    right[np.flatnonzero(both)[:4]] = False
+    asked = replace(trials(right), inputs=rare)
+    assert suspected_classes(trials(right))
+    assert all(one.share >= LEAST_SHARE for one in suspected_classes(asked))
+    assert len(suspected_classes(asked)) < len(suspected_classes(trials(right)))
 
 
 def test_a_class_is_suspected_on_three_failures_or_more():
