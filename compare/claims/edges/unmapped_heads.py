@@ -90,8 +90,8 @@ def decide_by_the_program(
 
     Returns:
         A trial for each pair of inputs with different answers: whether the answer is the same when the heads are
-        taken from the source, and when only their values along the program's edges are. And how many of these
-        answers are the same as those of another pair.
+        taken from the source, and when only their values along these edges are. And the control: the share of the
+        answers that are the same if each is compared with another pair's.
     """
     studied, program = pairing.learned, pairing.compiled.program
     read = program_edges(program, pairing.task, pairing.ids)
