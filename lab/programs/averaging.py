@@ -1,7 +1,6 @@
 """Programs that look at nothing: they average over all that is visible, or over what came so far."""
 
 from collections.abc import Callable, Sequence
-from functools import reduce
 from typing import TypeVar
 
 from lab.programs.selectors import EARLIER, EVERYWHERE, SO_FAR
@@ -158,4 +157,7 @@ def _by_token(vocab: Sequence[T], value_of: Callable[[T], SOp]) -> SOp:
 
 def _chosen(otherwise: SOp, *options: tuple[SOp, SOp]) -> SOp:
     """Of pairs of a condition and a value, the value of the last whose condition is true."""
-    return reduce(lambda rest, option: Where(*option, rest), options, otherwise)
+    chosen = otherwise
+    for condition, value in options:
+        chosen = Where(condition, value, chosen)
+    return chosen
