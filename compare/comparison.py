@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from rasplens import __version__
 from rasplens.compare.axes import Axis
-from rasplens.compare.claims.claim import UNTESTABLE
+from rasplens.compare.claims.trials.judging import UNTESTABLE
 from rasplens.compare.evidence.ablation.profiles import Correlation, Overlap
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.verdict.headline import headline

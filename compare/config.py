@@ -18,7 +18,8 @@ class CompareConfig:
         n_fitting: Other inputs on which probes and maps are fitted and sites are chosen; and as many
             out-of-distribution ones.
         relevance_inputs: Inputs on which causally relevant positions are looked for.
-        questions: Questions about each route: pairs of inputs that change an answer, and as many that keep one.
+        questions: Questions about each route: pairs of inputs that change an answer, and as many that keep one. A
+            clear claim needs fewer; one that stays open gets up to four times as many.
         questions_tried: Pairs that are drawn at most to find those.
         interchange_pairs: Pairs whose answer changes, to choose a site on, and as many others to score on.
         pairs_tried: Pairs that are drawn at most to find those.

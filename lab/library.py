@@ -14,7 +14,7 @@ import pandas as pd
 from lab.page import show, table
 from lab.swept import add_arguments, chosen, swept
 from rasplens.compare import compare
-from rasplens.compare.claims.claim import UNTESTABLE
+from rasplens.compare.claims.trials.judging import UNTESTABLE
 from rasplens.compare.config import PRESETS, Preset
 from rasplens.compare.verdict.verdict import IMPLEMENTS
 from rasplens.compile.rasp.programs.catalogue import CATALOGUE, Entry

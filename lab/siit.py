@@ -24,7 +24,7 @@ from lab.page import show, table
 from lab.program_sets import SETS, SHAPES, compiled_task, shape_of
 from lab.swept import RESULTS, add_arguments, chosen, swept
 from rasplens.compare import compare
-from rasplens.compare.claims.claim import UNTESTABLE
+from rasplens.compare.claims.trials.judging import UNTESTABLE
 from rasplens.compare.config import PRESETS, Preset
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT
 from rasplens.errors import RaspLensError

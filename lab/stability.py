@@ -16,9 +16,13 @@ import pandas as pd
 from lab.labelled.circuits import CIRCUITS, HARD
 from lab.page import show, table
 from rasplens.compare.claims.attention import AttendsLike
-from rasplens.compare.claims.claim import UNTESTABLE, Claim, Subject, share
+from rasplens.compare.claims.claim import Claim, Subject
 from rasplens.compare.claims.edges.agreement import route_tests
+from rasplens.compare.claims.trials.independent import Trials
+from rasplens.compare.claims.trials.judging import FAILS, HOLDS, OPEN, UNTESTABLE, Share, judged, share
+from rasplens.compare.claims.trials.stopping import until_decided
 from rasplens.compare.config import get_config
+from rasplens.compare.pairing.answered import AnsweredInputs
 from rasplens.compare.study import study_of
 from rasplens.compare.subject.vocabulary import Vocabulary, vocabulary_of
 from rasplens.compare.verdict.verdict import UNKNOWN, Verdict, judge
@@ -40,6 +44,11 @@ COVERED = (("ends", "program"), ("repeated", "alternative"))
 """Circuits in which a model of one program does part of what the other says: its claims hold on some questions."""
 
 DRAWS = 200
+
+TRUE_SHARES = (0.3, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
+"""Of simulated trials."""
+
+RUNS = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +171,7 @@ def coverage(config: str) -> str:
         own, model = (
             compile_program(build(), task.vocab, task.n_ctx, mask=task.visible) for build in (reference, other)
         )
-        found: dict[str, list[np.ndarray]] = {}
+        found: dict[str, list[Trials]] = {}
         for draw in range(DRAWS):
             rows_drawn = np.random.default_rng([7, draw]).integers(len(task.held_out), size=400)
             drawn = replace(task, held_out=task.held_out[rows_drawn])
@@ -172,7 +181,7 @@ def coverage(config: str) -> str:
                     if len(trials := getattr(one, part)):
                         found.setdefault(f"{one.questions.subject}, {part}", []).append(trials)
         for claim, draws in found.items():
-            everywhere = float(np.concatenate(draws).mean())
+            everywhere = float(np.concatenate([one.right for one in draws]).mean())
             if not 0.02 < everywhere < 0.98:  # nothing is left to chance
                 continue
             intervals = [share(trials) for trials in draws]
@@ -187,7 +196,52 @@ def coverage(config: str) -> str:
     return f"{title}\n\n{mean:.1f} % of all intervals cover (to reach: 93 to 97 %).\n\n{table(headings, rows)}"
 
 
-PARTS: Mapping[str, Callable[[str], str]] = {"symmetries": symmetries, "seeds": seeds, "coverage": coverage}
+def stopping(config: str) -> str:
+    """How often intervals cover the true share when asking stops by what came out; and what that saves."""
+    n, statuses = get_config(config).questions, (HOLDS, FAILS, OPEN)
+    nothing = np.zeros((1, 1), dtype=int)
+    inputs = AnsweredInputs(next(cases()).task, nothing, nothing, 1)
+    rows = []
+    for true in TRUE_SHARES:
+        found = [_stopped(true, n, run, inputs) for run in range(RUNS)]
+        covered = np.mean([one.low <= true <= one.high for one in found])
+        asked = np.mean([one.n for one in found])
+        said = [judged([one]) for one in found]
+        shares = [f"{said.count(status) / RUNS:.1%}" for status in statuses]
+        rows.append([f"{true}", f"{covered:.1%}", f"{asked:.0f}", *shares])
+    simulated = table(["true share", "covered", "mean trials", *statuses], rows)
+    asked_of, by_default = Counter[str](), Counter[str]()
+    for case in cases():
+        kind = "same" if case.compiled is case.model else "another"
+        study = study_of(case.compiled, case.model, case.task, get_config(config), 0, case.vocabulary)
+        for one in route_tests(study.scored, 0)[0]:
+            for part in (one.changed, one.kept):
+                if part.stopped:
+                    asked_of[kind] += len(part)
+                    by_default[kind] += n
+        print(case.name, asked_of, by_default, file=sys.stderr, flush=True)
+    fewer = [
+        [f"{by_default[kind] / asked:.2f}", kind, f"{asked:,}", f"{by_default[kind]:,}"]
+        for kind, asked in asked_of.items()
+    ]
+    real = table(["fewer", "program", "trials", f"{n} each"], fewer)
+    title = f"### Asking until a claim is decided (`{config}`, {RUNS:,} simulated runs of each)"
+    return f"{title}\n\n{simulated}\n\nTrials of claims on routes:\n\n{real}"
+
+
+def _stopped(true: float, n: int, run: int, inputs: AnsweredInputs) -> Share:
+    rng = np.random.default_rng([7, run])
+
+    def ask(more: int) -> list[Trials]:
+        nothing = np.zeros(more, dtype=int)
+        return [Trials(inputs, rng.random(more) < true, nothing, nothing)]
+
+    return share(until_decided(ask, n, 1)[0])
+
+
+PARTS: Mapping[str, Callable[[str], str]] = {
+    "symmetries": symmetries, "seeds": seeds, "coverage": coverage, "stopping": stopping,
+}  # fmt: skip
 """The measurements, by the names of the page's markers."""
 
 if __name__ == "__main__":

@@ -12,23 +12,21 @@ import pandas as pd
 from jaxtyping import Float, Int
 from scipy.stats import binomtest
 
-from rasplens.compare.claims.claim import (
+from rasplens.compare.claims.claim import Claim, Subject, untestable
+from rasplens.compare.claims.class_by_class import failing_class
+from rasplens.compare.claims.kind import ClaimKind, Evidence
+from rasplens.compare.claims.trials.independent import Trials, one_of_each
+from rasplens.compare.claims.trials.judging import (
     AT_LEAST,
     CONFIDENCE,
     FAILS,
     HOLDS,
     OPEN,
-    Claim,
     Share,
     Status,
-    Subject,
     least_trials,
     share,
-    untestable,
 )
-from rasplens.compare.claims.class_by_class import failing_class
-from rasplens.compare.claims.kind import ClaimKind, Evidence
-from rasplens.compare.claims.trials.independent import Trials, one_of_each
 from rasplens.compare.pairing.answered import AnsweredInputs
 from rasplens.compare.pairing.inputs import all_inputs, enough_held_out
 from rasplens.compare.pairing.pairing import Pairing, Side
@@ -197,7 +195,7 @@ def _on_inputs(behaved: Behaviour, study: Study) -> Iterator[Claim]:
             continue
         subject, trials = AnswersOn(row.inputs), behaved.trials[row.inputs]
         agrees = trials.right
-        found = share(agrees, comparisons)
+        found = share(trials, comparisons)
         if row.exhaustive:  # all answers of all inputs there are: nothing is left to chance
             found = Share(row.agreement, row.agreement, row.agreement, row.n)
         status: Status = OPEN
@@ -236,7 +234,7 @@ def _each_answer(behaved: Behaviour, study: Study) -> Iterator[Claim]:
     if len(behaved.by_answer) < 2:
         return
     at_once = study.config.comparisons * len(behaved.by_answer)
-    found = {code: share(agrees.right, at_once) for code, agrees in behaved.by_answer.items()}
+    found = {code: share(agrees, at_once) for code, agrees in behaved.by_answer.items()}
     code, least = min(found.items(), key=lambda one: (one[1].high, one[1].score))
     by_chance = binomtest(round(least.score * least.n), least.n, ANSWERS_AGREE, alternative="less").pvalue
     status: Status = HOLDS

@@ -5,18 +5,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rasplens.compare.claims.claim import (
-    AT_LEAST,
-    Claim,
-    Subject,
-    judged_by_trials,
-    least_trials,
-    untestable,
-)
+from rasplens.compare.claims.claim import Claim, Subject, judged_by_trials, untestable
 from rasplens.compare.claims.edges.attended import Attended, attended
 from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.routes import ROUTES, gathered
 from rasplens.compare.claims.trials.independent import one_of_each
+from rasplens.compare.claims.trials.judging import AT_LEAST, least_trials
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.study import Study
 from rasplens.compare.subject.studied_model import Head, named

@@ -1,39 +1,29 @@
 """Claims of a program on a model, each with its status: holds, fails, cannot tell, or not testable.
 
 A claim is tested by independent trials: pairs of inputs, or inputs, of each of which one answer counts. Its score
-is the share of trials that came out as the program says, with the 95 % interval of a proportion (Wilson 1927,
-"Probable inference, the law of succession, and statistical inference").
+is the share of trials that came out as the program says, with a 95 % interval.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Final, Literal
 
-import numpy as np
 import pandas as pd
-from jaxtyping import Bool
-from scipy.stats import binomtest, norm
 
 from rasplens.compare.claims.trials.independent import Trials
 from rasplens.compare.claims.trials.input_classes import InputClass
+from rasplens.compare.claims.trials.judging import (
+    AT_LEAST,
+    FAILS,
+    OPEN,
+    UNTESTABLE,
+    Status,
+    judged,
+    least_trials,
+    share,
+)
 
 Level = Literal["answers", "variables", "routes"]
-Status = Literal["holds", "fails", "cannot tell", "not testable"]
-
-HOLDS: Final = "holds"
-FAILS: Final = "fails"
-OPEN: Final = "cannot tell"
-UNTESTABLE: Final = "not testable"
-
-AT_LEAST: Final = 0.75
-"""A claim holds if the lower end of its interval is at least this, which true programs reach."""
-
-AT_MOST: Final = 0.65
-"""A claim fails if the upper end of its interval is below this: hardly a true program's claims do."""
-
-CONFIDENCE: Final = 0.95
-
 NUMBERS: Final = "score", "low", "high", "control"
 
 COLUMNS: Final = "claim", "kind", "status", *NUMBERS, "n", "substantial", "reason", "except_where"
@@ -125,41 +115,6 @@ class Claim:
         return Claim(Subject.from_dict(values["subject"], types), **others)
 
 
-@dataclass(frozen=True)
-class Share:
-    """A share of trials with its interval."""
-
-    score: float
-    low: float
-    high: float
-    n: int
-
-
-def share(trials: Bool[np.ndarray, " trial"], comparisons: int = 1) -> Share:
-    """The share of trials that succeeded, with the interval that covers 95 % over that many comparisons together.
-
-    Args:
-        trials: Which succeeded; at least one.
-        comparisons: How many comparisons are made at once (Bonferroni).
-    """
-    level = 1 - (1 - CONFIDENCE) / comparisons
-    found = binomtest(int(trials.sum()), len(trials)).proportion_ci(level, method="wilson")
-    return Share(float(trials.mean()), float(found.low), float(found.high), len(trials))
-
-
-def least_trials(at_least: float, comparisons: int = 1) -> int:
-    """How many trials a claim needs: with fewer its interval would reach lower even if all of them succeeded."""
-    z = norm.ppf(1 - (1 - CONFIDENCE) / comparisons / 2)
-    return math.ceil(at_least / (1 - at_least) * z**2)
-
-
-def judged(parts: Sequence[Share]) -> Status:
-    """The status of a claim whose parts all have to hold."""
-    if all(part.low >= AT_LEAST for part in parts):
-        return HOLDS
-    return FAILS if any(part.high < AT_MOST for part in parts) else OPEN
-
-
 def judged_by_trials(
     subject: Subject,
     trials: Sequence[Trials],
@@ -183,7 +138,7 @@ def judged_by_trials(
     if not counted:
         most = max((len(part) for part in trials), default=0)
         return untestable(subject, f"{most} pairs of inputs could be asked, where {needed} are needed")
-    parts = [share(part.right, comparisons) for part in counted]
+    parts = [share(part, comparisons) for part in counted]
     least = min(parts, key=lambda part: part.score)
     low, high = (min(getattr(part, end) for part in parts) for end in ("low", "high"))
     ends, status = (least.score, low, high), judged(parts)

@@ -11,20 +11,20 @@ only if the new trials refute it.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rasplens.compare.claims.claim import (
+from rasplens.compare.claims.claim import Claim
+from rasplens.compare.claims.trials.independent import Trials
+from rasplens.compare.claims.trials.input_classes import InputClass, suspected_classes, worst_class
+from rasplens.compare.claims.trials.judging import (
     AT_LEAST,
     AT_MOST,
     FAILS,
     HOLDS,
     OPEN,
-    Claim,
     Share,
     judged,
     least_trials,
     share,
 )
-from rasplens.compare.claims.trials.independent import Trials
-from rasplens.compare.claims.trials.input_classes import InputClass, suspected_classes, worst_class
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def _worst_part(
     """The part of a claim that fails in a class while the claim holds elsewhere, or that may fail there."""
     inside = [found.of(part) for part in whole.trials]
     rows = list(zip(whole.trials, inside, strict=True))
-    outside = [share(part.right[~of_class], comparisons) for part, of_class in rows if not of_class.all()]
+    outside = [share(part.of(~of_class), comparisons) for part, of_class in rows if not of_class.all()]
     if not outside or not any((~part.right[of_class]).any() for part, of_class in rows):
         return None
     fresh = () if whole.again is None else whole.again(found)
@@ -98,7 +98,7 @@ def _worst_part(
         return None
     asked = [part.of(found.of(part)) for part in (fresh or whole.trials)]
     needed = least_trials(AT_LEAST, comparisons) if fresh else 1
-    within = [share(part.right, comparisons) for part in asked if len(part) >= needed]
+    within = [share(part, comparisons) for part in asked if len(part) >= needed]
     if not within:
         return None
     worst, elsewhere = min(within, key=lambda one: one.score), min(outside, key=lambda one: one.score)
@@ -119,6 +119,6 @@ def failing_class(trials: Trials, comparisons: int) -> FailingClass | None:
     found = worst_class(trials)
     if found is None or (inside := found.of(trials)).all():
         return None
-    within, elsewhere = (share(trials.right[rows], comparisons) for rows in (inside, ~inside))
+    within, elsewhere = (share(trials.of(rows), comparisons) for rows in (inside, ~inside))
     one = FailingClass(found.words, found.share, within, elsewhere)
     return one if one.fails else None

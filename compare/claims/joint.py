@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rasplens.compare.claims.claim import FAILS, HOLDS, OPEN, Claim, Subject, judged_by_trials, untestable
+from rasplens.compare.claims.claim import Claim, Subject, judged_by_trials, untestable
 from rasplens.compare.claims.interchange.joint import JointInterchange, joint_interchanges
 from rasplens.compare.claims.interchange.joint_pairs import JointPairs
 from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.trials.independent import one_of_each
+from rasplens.compare.claims.trials.judging import FAILS, HOLDS, OPEN
 from rasplens.compare.claims.variables import VARIABLES
 from rasplens.compare.study import Study
 

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from rasplens.compare.claims.claim import AT_LEAST, HOLDS, Claim, judged_by_trials, least_trials, untestable
+from rasplens.compare.claims.claim import Claim, judged_by_trials, untestable
 from rasplens.compare.claims.edges.agreement import RouteTest, route_table, route_tests
 from rasplens.compare.claims.edges.program_edges import Aggregates
 from rasplens.compare.claims.edges.questions import (
@@ -20,6 +20,7 @@ from rasplens.compare.claims.edges.questions import (
 from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.trials.independent import Trials
 from rasplens.compare.claims.trials.input_classes import InputClass
+from rasplens.compare.claims.trials.judging import AT_LEAST, HOLDS, least_trials
 from rasplens.compare.study import Study
 from rasplens.compare.subject.studied_model import named
 from rasplens.compare.term import Term
@@ -89,8 +90,7 @@ def _reason(one: RouteTest) -> str:
 
 def _again(one: RouteTest, found: InputClass) -> tuple[Trials, Trials]:
     """Other trials of a route, on a class of inputs."""
-    other = one.again(found.pairs_from(one.changed.inputs))
-    return other.changed, other.kept
+    return one.again(found.pairs_from(one.changed.inputs))
 
 
 TERMS = (

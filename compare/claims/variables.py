@@ -6,21 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from rasplens.compare.claims.claim import (
-    AT_LEAST,
-    FAILS,
-    HOLDS,
-    OPEN,
-    UNTESTABLE,
-    Claim,
-    Share,
-    Status,
-    Subject,
-    judged,
-    judged_by_trials,
-    share,
-    untestable,
-)
+from rasplens.compare.claims.claim import Claim, Subject, judged_by_trials, untestable
 from rasplens.compare.claims.interchange.accuracy import Interchange, interchange_table, interchanges
 from rasplens.compare.claims.interchange.pairs import DrawnPairs, draw_pairs, interchange_pairs
 from rasplens.compare.claims.interchange.patching import agreement
@@ -28,6 +14,16 @@ from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
 from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.trials.independent import Trials, one_of_each
 from rasplens.compare.claims.trials.input_classes import InputClass
+from rasplens.compare.claims.trials.judging import (
+    AT_LEAST,
+    FAILS,
+    HOLDS,
+    OPEN,
+    UNTESTABLE,
+    Status,
+    judged,
+    known_share,
+)
 from rasplens.compare.evidence.subspaces.representations import (
     Place,
     Representation,
@@ -130,11 +126,11 @@ def judged_interchange(
         return untestable(subject, f"{where}: a control does as well ({one.control:.2f})")
     if found.status in (HOLDS, UNTESTABLE):
         return found
-    if _known_share(one.ceiling, one.n_ceiling, comparisons).low < AT_LEAST:
+    if known_share(one.ceiling, one.n_ceiling, comparisons).low < AT_LEAST:
         why = f"{where}: the search finds it not even in the compiled model ({one.ceiling:.2f})"
         return untestable(subject, why)
     # That a search fails on other pairs than its own says that it had too few, not that there is nothing.
-    fitted = _known_share(one.site.fitted, len(one.pairs.base), comparisons)
+    fitted = known_share(one.site.fitted, len(one.pairs.base), comparisons)
     fails = FAILS == found.status == judged([fitted])
     others = f"{one.accuracy.score:.2f} on others"
     if one.method != "component" and one.active.score < one.accuracy.score:
@@ -142,11 +138,6 @@ def judged_interchange(
     reason = f"{where}: the search reaches {one.site.fitted:.2f} on its own pairs, {others}"
     status: Status = FAILS if fails else OPEN
     return replace(found, status=status, reason=reason)
-
-
-def _known_share(score: float, n: int, comparisons: int) -> Share:
-    """The interval of a score of which only the number of trials is known."""
-    return share(np.arange(n) < round(score * n), comparisons)
 
 
 TERMS = (

@@ -271,8 +271,8 @@ GLOSSARY = (
     ),
     Term(
         "interval of a claim",
-        "The 95 % interval of a share of trials (Wilson 1927), corrected for the number of programs (Bonferroni).",
-        "claims.claim",
+        "The 95 % interval of a share of trials; a confidence sequence where asking stopped by what came out.",
+        "claims.trials.judging",
     ),
     Term(
         "labelled calibration set",

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from rasplens.compare.claims.attention import AttendsLike
-from rasplens.compare.claims.claim import FAILS, HOLDS, OPEN, UNTESTABLE, Claim, Status, Subject
+from rasplens.compare.claims.claim import Claim, Subject
 from rasplens.compare.claims.edges.questions import GatheredEdges
 from rasplens.compare.claims.joint import TwoVariables
+from rasplens.compare.claims.trials.judging import FAILS, HOLDS, OPEN, UNTESTABLE, Status
 from rasplens.compare.claims.variables import OneVariable
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.report.attention_view import best_matches, head_name

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from rasplens.compare.claims.claim import FAILS, HOLDS, OPEN, UNTESTABLE, Claim
+from rasplens.compare.claims.claim import Claim
+from rasplens.compare.claims.trials.judging import FAILS, HOLDS, OPEN, UNTESTABLE
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN, LevelAnswer, Verdict
 
 SAID = {

@@ -11,7 +11,8 @@ from typing import Any, Final, Literal, get_args
 import pandas as pd
 
 from rasplens.compare.claims.catalogue import SUBJECTS, examine
-from rasplens.compare.claims.claim import FAILS, HOLDS, OPEN, UNTESTABLE, Claim, Level, claims_table
+from rasplens.compare.claims.claim import Claim, Level, claims_table
+from rasplens.compare.claims.trials.judging import FAILS, HOLDS, OPEN, UNTESTABLE
 from rasplens.compare.claims.variables import OneVariable
 from rasplens.compare.study import Study
 from rasplens.errors import RaspLensError

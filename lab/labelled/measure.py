@@ -8,7 +8,7 @@ from scipy.stats import binomtest
 
 from lab.labelled.circuits import CIRCUITS, NOT_TOLD_APART, Circuit
 from lab.labelled.labelled_pairs import ALTERNATIVE, SIIT, LabelledPair, labelled_pairs
-from rasplens.compare.claims.claim import UNTESTABLE
+from rasplens.compare.claims.trials.judging import UNTESTABLE
 from rasplens.compare.config import CompareConfig, Preset, get_config
 from rasplens.compare.pairing.distinguishing import discriminate
 from rasplens.compare.study import study_of

@@ -12,6 +12,7 @@ from rasplens.compare.claims.edges.edge_patching import patched
 from rasplens.compare.claims.edges.program_edges import Edges, between_positions
 from rasplens.compare.claims.edges.questions import CountedEdges, OtherEdges, Questions, questions
 from rasplens.compare.claims.trials.independent import PairsFrom, Trials, no_trials, one_of_each
+from rasplens.compare.claims.trials.stopping import FIRST, until_decided
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.subject.studied_model import Head, StudiedModel
 from rasplens.model import random_streams
@@ -34,14 +35,14 @@ class RouteTest:
     Of each pair one answer counts, drawn at random, so that pairs are independent trials.
 
     Attributes:
-        questions: What was asked.
+        questions: The first that were asked.
         changed: For each pair with an answer that has to change, whether it is as expected.
         kept: For each pair with an answer that has to stay although the source's is another, whether it does.
         control_changed: What answers to other questions reach: the expected answers, shuffled over pairs.
         control_kept: What stays when the same part of all edges between positions is patched; NaN where that is
             what is asked.
         heads: The learned heads in which edges are patched; None for all.
-        again: The test on other pairs, drawn from some inputs, in the same heads.
+        again: Trials of both on other pairs, drawn from some inputs, in the same heads.
     """
 
     questions: Questions
@@ -50,7 +51,7 @@ class RouteTest:
     control_changed: float
     control_kept: float
     heads: Sequence[Head] | None
-    again: Callable[[PairsFrom], "RouteTest"]
+    again: Callable[[PairsFrom], tuple[Trials, Trials]]
 
 
 def route_tests(pairing: Pairing, seed: int) -> tuple[list[RouteTest], str]:
@@ -60,7 +61,8 @@ def route_tests(pairing: Pairing, seed: int) -> tuple[list[RouteTest], str]:
     if (n := int(pairing.agrees.sum())) < FEWEST:
         return [], f"the model gives all of the program's answers on {n} inputs, where {FEWEST} are needed"
     rng = random_streams.rng(seed, "edge patching answers")
-    return [_tested(pairing, asked, _patched_heads(pairing, asked), rng) for asked in questions(pairing, seed)], ""
+    first = questions(pairing, seed, min(FIRST, pairing.config.questions))
+    return [_tested(pairing, asked, _patched_heads(pairing, asked), rng) for asked in first], ""
 
 
 def route_table(found: Sequence[RouteTest]) -> pd.DataFrame:
@@ -99,8 +101,7 @@ def _patched_heads(pairing: Pairing, asked: Questions) -> Sequence[Head] | None:
     studied = pairing.learned
     if not isinstance(asked.subject, CountedEdges):
         return None
-    every_input = np.ones(pairing.n_inputs, dtype=bool)
-    own = asked.again(PairsFrom(every_input, every_input)).of(slice(2 * pairing.config.questions))
+    own = asked.again(None, pairing.config.questions).of(slice(2 * pairing.config.questions))
     if not own.changes.any():
         return None
 
@@ -129,28 +130,43 @@ def _answers(
 
 
 def _tested(
-    pairing: Pairing, asked: Questions, heads: Sequence[Head] | None, rng: np.random.Generator
+    pairing: Pairing, first: Questions, heads: Sequence[Head] | None, rng: np.random.Generator
 ) -> RouteTest:
-    def again(pairs: PairsFrom) -> RouteTest:
-        return _tested(pairing, asked.again(pairs), heads, rng)
+    config, asked = pairing.config, list[Questions]()
 
-    base, source = asked.patch.base, asked.patch.source
-    if not len(asked):
-        nothing = no_trials(pairing.answered)
-        return RouteTest(asked, nothing, nothing, np.nan, np.nan, heads, again)
-    right = _answers(pairing.learned, asked, heads) == asked.expected
-    shuffled = asked.expected[rng.permutation(len(asked))] == asked.expected
+    def trials(questions: Questions, n: int) -> tuple[Trials, Trials]:
+        """On so many of some questions, with an answer that changes and one that stays."""
+        if not len(questions):
+            return (nothing := no_trials(pairing.answered)), nothing
+        base, source = questions.patch.base, questions.patch.source
+        right = _answers(pairing.learned, questions, heads) == questions.expected
+        changed, kept = (
+            one_of_each(pairing.answered, base, right, which, rng, source).of(slice(n))
+            for which in (questions.changes, questions.at_risk)
+        )
+        return changed, kept
+
+    def ask(n: int) -> tuple[Trials, Trials]:
+        asked.append(first.again(None, n) if asked else first)
+        return trials(asked[-1], n)
+
+    def again(pairs: PairsFrom) -> tuple[Trials, Trials]:
+        return trials(first.again(pairs, config.questions), config.questions)
+
+    changed, kept = until_decided(ask, config.questions, config.comparisons)
+    if not len(first):
+        return RouteTest(first, changed, kept, np.nan, np.nan, heads, again)
+    shuffled = first.expected[rng.permutation(len(first))] == first.expected
     control_kept = np.nan
-    if isinstance(asked.subject, OtherEdges | CountedEdges):
-        everything = np.broadcast_to(between_positions(pairing.task), asked.patch.edges.shape)
-        lost = _answers(pairing.learned, asked, heads, everything) == asked.expected
-        control_kept = _mean(lost[asked.at_risk])
-    most = slice(pairing.config.questions)
+    if isinstance(first.subject, OtherEdges | CountedEdges):
+        everything = np.broadcast_to(between_positions(pairing.task), first.patch.edges.shape)
+        lost = _answers(pairing.learned, first, heads, everything) == first.expected
+        control_kept = _mean(lost[first.at_risk])
     return RouteTest(
-        questions=asked,
-        changed=one_of_each(pairing.answered, base, right, asked.changes, rng, source).of(most),
-        kept=one_of_each(pairing.answered, base, right, asked.at_risk, rng, source).of(most),
-        control_changed=_mean(shuffled[asked.changes]),
+        questions=replace(first, drawn=sum(one.drawn for one in asked)),
+        changed=changed,
+        kept=kept,
+        control_changed=_mean(shuffled[first.changes]),
         control_kept=control_kept,
         heads=heads,
         again=again,

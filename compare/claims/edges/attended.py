@@ -19,6 +19,8 @@ from rasplens.compare.claims.edges.compiled_heads import heads_along
 from rasplens.compare.claims.edges.head_interchange import moves_answers
 from rasplens.compare.claims.edges.program_edges import Aggregates, between_positions
 from rasplens.compare.claims.trials.independent import PairsFrom, Trials
+from rasplens.compare.claims.trials.stopping import until_decided
+from rasplens.compare.config import CompareConfig
 from rasplens.compare.evidence.attention.active_heads import SELECTS, ActiveHead, active_heads
 from rasplens.compare.evidence.attention.heads import similarity
 from rasplens.compare.pairing.pairing import Pairing
@@ -83,6 +85,7 @@ def attended(study: Study, seed: int) -> Iterator[Attended]:
     that is, against one position's, is the model's own.
     """
     pairing, fitting, rng = study.scored, study.fitting, random_streams.rng(seed, "heads that attend alike")
+    config = study.config
     groups, along = _groups(pairing.learned), heads_along(pairing)
     on_fitting = {one.head: one for one in active_heads(fitting)}
     for one in active_heads(pairing):
@@ -93,6 +96,7 @@ def attended(study: Study, seed: int) -> Iterator[Attended]:
         heads, share = _most_like(*chosen_on, groups)
         together = _no_less_alike(*chosen_on, heads, groups)
         found = _likeness(pairing, one, heads, share)
+        ask = partial(moves_answers, pairing, one.head, together, rng)
         yield Attended(
             compiled=one.head,
             variable=one.variable,
@@ -102,9 +106,13 @@ def attended(study: Study, seed: int) -> Iterator[Attended]:
             alike=_placed(found, rows),
             similarity=float(found.mean()),
             uniform=float((_likeness_of_uniform(pairing, one) >= ALIKE).mean()),
-            moves=(moves := partial(moves_answers, pairing, one.head, together, rng))(),
-            again=moves,
+            moves=_until_decided(ask, config),
+            again=partial(ask, config.questions),
         )
+
+
+def _until_decided(ask: Callable[[int], Trials], config: CompareConfig) -> Trials:
+    return until_decided(lambda n: [ask(n)], config.questions, config.comparisons)[0]
 
 
 def _most_like(

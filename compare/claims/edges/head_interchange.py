@@ -29,6 +29,7 @@ def moves_answers(
     compiled: Head,
     heads: Sequence[Head],
     rng: np.random.Generator,
+    n: int,
     among: PairsFrom | None = None,
 ) -> Trials:
     """Where a compiled head changes an answer, whether heads of the learned model do.
@@ -38,6 +39,7 @@ def moves_answers(
         compiled: The head of the compiled model.
         heads: Those of the learned one, taken together.
         rng: Draws pairs of inputs, and which answer of a pair counts.
+        n: How many trials are sought.
         among: The inputs that pairs are of; by default all.
 
     Returns:
@@ -50,12 +52,10 @@ def moves_answers(
     bases_of, sources_of = (inputs, inputs) if among is None else (inputs[which[inputs]] for which in among)
     tried = enough = 0
     while (
-        min(len(inputs) - 1, len(bases_of), len(sources_of)) > 0
-        and tried < config.questions_tried
-        and enough < config.questions
+        min(len(inputs) - 1, len(bases_of), len(sources_of)) > 0 and tried < config.questions_tried and enough < n
     ):
-        base = bases_of[balanced(pairing.balance, bases_of, config.questions, rng)]
-        source = sources_of[balanced(pairing.balance, sources_of, config.questions, rng)]
+        base = bases_of[balanced(pairing.balance, bases_of, n, rng)]
+        source = sources_of[balanced(pairing.balance, sources_of, n, rng)]
         mixtures, scores = posed.mixtures(), dict[str, torch.Tensor]()
         watching = [(name, keep(scores, name)) for name in map(_scores, pairing.reference.attending_layers)]
         expected = interchanged(pairing.reference, [compiled], base, source, [*watching, *mixtures.hooks])
@@ -68,11 +68,11 @@ def moves_answers(
         moved.append(given != own[base[rows]])
         changes.append(asked[rows])
         sources.append(source[rows])
-        tried += config.questions
+        tried += n
         enough += int(rows.sum())
     base, right, asked, source = (np.concatenate(part) for part in (bases, moved, changes, sources))
     found = one_of_each(pairing.answered, base, right, asked, rng, source)
-    return found.of(slice(config.questions))
+    return found.of(slice(n))
 
 
 def interchanged(

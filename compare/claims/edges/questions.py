@@ -96,7 +96,7 @@ SHARES: Final = (1.0, 0.5, 0.2, 0.05)
 each: many edges ask much, few edges change so little that the task could still ask for it."""
 
 NONE_AFTER: Final = 4
-"""After so many times the pairs that are wanted without one that changes (or keeps) an answer, there are none."""
+"""After so many times the configured pairs without one that changes (or keeps) an answer, there are none."""
 
 NEAREST_OF: Final = 8
 """Every other source is the one most like its base of so many: what changes is small."""
@@ -115,7 +115,7 @@ class Questions:
         changes: Where they differ from those on the base itself.
         at_risk: Where the base's own answer is not the source's: an answer that stays by what is patched alone.
         drawn: How many pairs were tried to find these.
-        again: The same about other pairs, of such inputs.
+        again: So many about other pairs, of such inputs; None for any.
     """
 
     subject: Route
@@ -124,7 +124,7 @@ class Questions:
     changes: Bool[np.ndarray, "pair answer"]
     at_risk: Bool[np.ndarray, "pair answer"]
     drawn: int
-    again: "Callable[[PairsFrom], Questions]"
+    again: "Callable[[PairsFrom | None, int], Questions]"
 
     def __len__(self) -> int:
         return len(self.patch)
@@ -135,19 +135,24 @@ class Questions:
         return replace(self, patch=self.patch.of(rows), expected=expected, changes=changes, at_risk=at_risk)
 
 
-def questions(pairing: Pairing, seed: int) -> Iterator[Questions]:
+def questions(pairing: Pairing, seed: int, n: int) -> Iterator[Questions]:
     """The questions about each claim that a program makes on the routes of its information.
 
     Both inputs of a pair are such that the model answers as the program does: what it does elsewhere is another
     program's.
+
+    Args:
+        pairing: The models, on inputs.
+        seed: Of the pairs.
+        n: How many questions that change an answer, and that keep one.
     """
     rng, pool = random_streams.rng(seed, "edge patching"), _pool(pairing)
     elsewhere = between_positions(pairing.task)
     along, computes = heads_along(pairing), pairing.compiled.heads
 
-    def ask(subject: Route, part: EdgePart, draw: Draw, pairs: PairsFrom | None = None) -> Questions:
+    def ask(subject: Route, part: EdgePart, draw: Draw, pairs: PairsFrom | None = None, n: int = n) -> Questions:
         among = pool if pairs is None else pool.among(pairs)
-        found, drawn = _asked(among, part, lambda r, e: draw(r, e) & elsewhere, rng)
+        found, drawn = _asked(among, part, lambda r, e: draw(r, e) & elsewhere, n, rng)
         base, source, edges, expected, changes, at_risk = found
         patch = EdgePatch(base, source, edges, part)
         again = partial(ask, subject, part, draw)
@@ -228,7 +233,9 @@ def _rows(read: ProgramEdges, rows: np.ndarray) -> ProgramEdges:
     return ProgramEdges(gathered, read.counted[rows], read.defined[rows])
 
 
-def _asked(pool: _Pool, part: EdgePart, draw: Draw, rng: np.random.Generator) -> tuple[list[np.ndarray], int]:
+def _asked(
+    pool: _Pool, part: EdgePart, draw: Draw, n: int, rng: np.random.Generator
+) -> tuple[list[np.ndarray], int]:
     """Pairs, until enough change an answer and enough keep one, or enough were tried.
 
     Returns:
@@ -236,14 +243,14 @@ def _asked(pool: _Pool, part: EdgePart, draw: Draw, rng: np.random.Generator) ->
         how many pairs were tried.
     """
     pairing, inputs, edges, posed = pool.pairing, pool.inputs, pool.edges, pool.posed
-    n, n_answers = pairing.config.questions, len(pairing.task.loss_positions)
+    n_answers, most = len(pairing.task.loss_positions), NONE_AFTER * pairing.config.questions
     answers, ids = pairing.reference.answers()[inputs], pairing.ids[inputs]
     empty = np.zeros((0, n_answers), dtype=int)
     found = [(inputs[:0], inputs[:0], edges.counted[:0], empty, empty > 0, empty > 0)]
     drawn = changing = keeping = 0
     tried, none_left = pairing.config.questions_tried, min(len(inputs) - 1, len(pool.bases)) < 1
     while not none_left and drawn < tried and min(changing, keeping) < n:
-        if drawn >= NONE_AFTER * n and n in (changing, keeping) and not min(changing, keeping):
+        if drawn >= most and n in (changing, keeping) and not min(changing, keeping):
             break
         base = pool.bases[balanced(pairing.balance, inputs[pool.bases], n, rng)]
         source = _sources(ids, base, pool.sources, rng)

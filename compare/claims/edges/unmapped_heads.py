@@ -18,12 +18,16 @@ from rasplens.compare.claims.edges.edge_patching import EdgePatch, patched
 from rasplens.compare.claims.edges.head_interchange import interchanged
 from rasplens.compare.claims.edges.program_edges import program_edges
 from rasplens.compare.claims.trials.independent import PairsFrom, Trials, no_trials, one_of_each
+from rasplens.compare.claims.trials.stopping import until_decided
 from rasplens.compare.evidence.attention.active_heads import active_heads
 from rasplens.compare.pairing.inputs import balanced
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.subject.studied_model import Head
 from rasplens.model import random_streams
 from rasplens.tasks.task import NOT_ASKED
+
+DRAWN = 4
+"""Pairs of inputs that are drawn for each that is wanted: two inputs may have the same answers."""
 
 MAPPED = 0.5
 """A head attends like a compiled head if this share of its rows is alike."""
@@ -60,12 +64,18 @@ def unmapped(pairing: Pairing, seed: int) -> UnmappedHeads | None:
     heads = [] if pairing.as_part else unmapped_heads(pairing)
     if not heads:
         return None
-    rng = random_streams.rng(seed, "unmapped heads")
+    rng, config = random_streams.rng(seed, "unmapped heads"), pairing.config
+    asked = list[tuple[Trials, float]]()
+
+    def ask(n: int) -> list[Trials]:
+        asked.append(decide_by_the_program(pairing, heads, rng, n))
+        return [asked[-1][0]]
 
     def again(among: PairsFrom) -> Trials:
-        return decide_by_the_program(pairing, heads, rng, among)[0]
+        return decide_by_the_program(pairing, heads, rng, config.questions, among)[0]
 
-    return UnmappedHeads(heads, *decide_by_the_program(pairing, heads, rng), again)
+    (trials,) = until_decided(ask, config.questions, config.comparisons)
+    return UnmappedHeads(heads, trials, asked[0][1], again)
 
 
 def unmapped_heads(pairing: Pairing) -> list[Head]:
@@ -78,7 +88,7 @@ def unmapped_heads(pairing: Pairing) -> list[Head]:
 
 
 def decide_by_the_program(
-    pairing: Pairing, heads: Sequence[Head], rng: np.random.Generator, among: PairsFrom | None = None
+    pairing: Pairing, heads: Sequence[Head], rng: np.random.Generator, n: int, among: PairsFrom | None = None
 ) -> tuple[Trials, float]:
     """Whether what heads decide is what they gather along the program's edges, or a position's own.
 
@@ -86,6 +96,7 @@ def decide_by_the_program(
         pairing: The models, on inputs.
         heads: Of the learned model, taken together.
         rng: Draws pairs of inputs, and which answer of a pair counts.
+        n: How many trials are sought.
         among: The inputs that pairs are of; by default all.
 
     Returns:
@@ -96,15 +107,19 @@ def decide_by_the_program(
     studied, program = pairing.learned, pairing.compiled.program
     read = program_edges(program, pairing.task, pairing.ids)
     inputs = np.flatnonzero(pairing.agrees & read.defined)
-    own, n = studied.answers(), pairing.config.questions
+    own = studied.answers()
     bases, sources = (inputs, inputs) if among is None else (inputs[which[inputs]] for which in among)
     if not len(bases) or not len(sources):
         return no_trials(pairing.answered), float("nan")
-    base, source = (some[balanced(pairing.balance, some, n, rng)] for some in (bases, sources))
+    base, source = (some[balanced(pairing.balance, some, DRAWN * n, rng)] for some in (bases, sources))
+    at_risk = (own[base] != own[source]) & (own[base] != NOT_ASKED)
+    rows = np.flatnonzero(at_risk.any(axis=1))[:n]
+    base, source, at_risk = base[rows], source[rows], at_risk[rows]
+    if not len(base):
+        return no_trials(pairing.answered), float("nan")
     edges = (read.carrying | read.counted)[base] | np.eye(pairing.task.n_ctx, dtype=bool)
     wholly = interchanged(studied, heads, base, source)
     along, _ = patched(studied, EdgePatch(base, source, edges, "values"), heads=heads)
-    at_risk = (own[base] != own[source]) & (own[base] != NOT_ASKED)
     trials = one_of_each(pairing.answered, base, wholly == along, at_risk, rng, source)
-    others = (wholly == along[rng.permutation(n)])[at_risk]
+    others = (wholly == along[rng.permutation(len(base))])[at_risk]
     return trials, float(others.mean()) if others.size else float("nan")

@@ -1,6 +1,6 @@
 """Independent trials: of each pair of inputs one answer counts; answers of one pair depend on one another."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +31,7 @@ class Trials:
         base: The input of each, by its place; of a pair, the base.
         answer: Which answer of the input counts.
         source: Of pairs, the source of each; None where there is none, or more than one.
+        stopped: Whether their number depends on what came out.
     """
 
     inputs: AnsweredInputs
@@ -38,6 +39,7 @@ class Trials:
     base: Int[np.ndarray, " trial"]
     answer: Int[np.ndarray, " trial"]
     source: Int[np.ndarray, " trial"] | None = None
+    stopped: bool = False
 
     def __len__(self) -> int:
         return len(self.right)
@@ -46,7 +48,15 @@ class Trials:
         """Some of the trials."""
         source = None if self.source is None else self.source[rows]
         right, base, answer = (part[rows] for part in (self.right, self.base, self.answer))
-        return Trials(self.inputs, right, base, answer, source)
+        return replace(self, right=right, base=base, answer=answer, source=source)
+
+    def and_more(self, others: "Trials") -> "Trials":
+        """These and other trials of the same claim; both have sources, or neither has."""
+        sources = None if self.source is None else np.concatenate([self.source, others.source])
+        right, base, answer = (
+            np.concatenate([getattr(one, part) for one in (self, others)]) for part in ("right", "base", "answer")
+        )
+        return replace(self, right=right, base=base, answer=answer, source=sources)
 
 
 def no_trials(inputs: AnsweredInputs) -> Trials:

@@ -4,7 +4,8 @@ from textwrap import wrap
 
 import plotly.graph_objects as go
 
-from rasplens.compare.claims.claim import AT_LEAST, AT_MOST, FAILS, HOLDS, OPEN, UNTESTABLE, Claim
+from rasplens.compare.claims.claim import Claim
+from rasplens.compare.claims.trials.judging import AT_LEAST, AT_MOST, FAILS, HOLDS, OPEN, UNTESTABLE
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.report.figures.panels import GREY, LAYOUT, LEGEND, escape
 

@@ -10,9 +10,9 @@ from two_back import AT_ONCE, STEP_BY_STEP
 
 from rasplens.compare import CompareConfig, as_studied_model, discriminate
 from rasplens.compare.claims.answers import ANSWERS, AnswersOn, Behaviour, EachAnswer, behaviour
-from rasplens.compare.claims.claim import FAILS, HOLDS, OPEN
 from rasplens.compare.claims.kind import Evidence
 from rasplens.compare.claims.trials.independent import Trials
+from rasplens.compare.claims.trials.judging import FAILS, HOLDS, OPEN
 from rasplens.compile import compile_program
 from rasplens.compile.rasp import SequenceMap, indices
 from rasplens.tasks.task import NO_ANSWER

@@ -8,9 +8,10 @@ from known_trials import inputs_of
 from subjects import subject
 
 from rasplens.compare.claims.attention import AttendsLike
-from rasplens.compare.claims.claim import FAILS, HOLDS, OPEN, judged_by_trials, untestable
+from rasplens.compare.claims.claim import judged_by_trials, untestable
 from rasplens.compare.claims.class_by_class import class_by_class, failing_class
 from rasplens.compare.claims.trials.independent import Trials
+from rasplens.compare.claims.trials.judging import FAILS, HOLDS, OPEN
 
 IDS = np.random.default_rng(0).integers(0, 4, (300, 4))
 D_AT_2 = IDS[:, 2] == 3

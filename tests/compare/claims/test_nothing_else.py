@@ -8,10 +8,11 @@ from circuit_sides import mixed, sides
 from known_trials import known_trials
 
 from rasplens.compare import compare
-from rasplens.compare.claims.claim import HOLDS, OPEN, UNTESTABLE, Subject
+from rasplens.compare.claims.claim import Subject
 from rasplens.compare.claims.edges.unmapped_heads import UnmappedHeads
 from rasplens.compare.claims.kind import Evidence
 from rasplens.compare.claims.nothing_else import NOTHING_ELSE, NothingElse
+from rasplens.compare.claims.trials.judging import HOLDS, OPEN, UNTESTABLE
 from rasplens.compare.verdict.verdict import IMPLEMENTS, UNKNOWN
 
 

@@ -38,7 +38,7 @@ def test_no_question_asks_for_a_token_that_stands_nowhere(bos):
     compiled = compile_program(first, task.vocab, 5, mask=task.visible, bos=bos)
     assert compiled.has_bos == bos
     pairing = study_of(compiled, compiled, task, CompareConfig(n_inputs=200, n_fitting=100), 0).scored
-    (asked,) = [one for one in questions(pairing, 0) if one.patch.part == "queries"]
+    (asked,) = [one for one in questions(pairing, 0, pairing.config.questions) if one.patch.part == "queries"]
     patched_rows = asked.patch.edges.any(axis=2)
     finds = (pairing.ids[asked.patch.source][:, :, None] == pairing.ids[asked.patch.base][:, None, :]).any(axis=2)
     assert len(asked) > 100

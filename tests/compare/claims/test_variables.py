@@ -5,7 +5,7 @@ import pytest
 from known_interchanges import known_interchange
 from known_trials import inputs_of
 
-from rasplens.compare.claims.claim import AT_MOST, FAILS, HOLDS, OPEN, UNTESTABLE
+from rasplens.compare.claims.trials.judging import AT_MOST, FAILS, HOLDS, OPEN, UNTESTABLE
 from rasplens.compare.claims.variables import judged_interchange
 
 RIGHT = [1.0] * 100

@@ -7,7 +7,7 @@ import pytest
 
 from rasplens.compare import comparison_table
 from rasplens.compare.axes import AXES
-from rasplens.compare.claims.claim import FAILS, HOLDS, OPEN, UNTESTABLE
+from rasplens.compare.claims.trials.judging import FAILS, HOLDS, OPEN, UNTESTABLE
 from rasplens.compare.report.glossary import GLOSSARY, as_markdown
 from rasplens.compare.verdict.verdict import IMPLEMENTS, LEVELS, NOT, PARTLY, UNKNOWN
 

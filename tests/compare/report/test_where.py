@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from rasplens.compare import CompareConfig, compare
-from rasplens.compare.claims.claim import FAILS, HOLDS, UNTESTABLE, Claim
+from rasplens.compare.claims.claim import Claim
 from rasplens.compare.claims.edges.questions import GatheredEdges
+from rasplens.compare.claims.trials.judging import FAILS, HOLDS, UNTESTABLE
 from rasplens.compare.report.attention_view import best_matches
 from rasplens.compare.report.where import heads_found, score_text, variables_found
 from rasplens.compile.rasp import Aggregate, Select, SequenceMap, indices, tokens

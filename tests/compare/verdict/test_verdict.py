@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from subjects import subject
 
-from rasplens.compare.claims.claim import FAILS, HOLDS, OPEN, UNTESTABLE, Claim, untestable
+from rasplens.compare.claims.claim import Claim, untestable
+from rasplens.compare.claims.trials.judging import FAILS, HOLDS, OPEN, UNTESTABLE
 from rasplens.compare.verdict.verdict import (
     IMPLEMENTS,
     LEVELS,

@@ -28,10 +28,10 @@ def test_the_compiled_head_changes_what_it_changes_and_no_head_changes_nothing()
     task, program, _ = sides("any")
     pairing = study_of(program, program, task, FEW, 0).scored
     (head,) = pairing.reference.heads
-    found = moves_answers(pairing, head, [head], np.random.default_rng(0))
+    found = moves_answers(pairing, head, [head], np.random.default_rng(0), pairing.config.questions)
     assert len(found) == FEW.questions
     assert found.right.all()
-    assert not moves_answers(pairing, head, [], np.random.default_rng(0)).right.any()
+    assert not moves_answers(pairing, head, [], np.random.default_rng(0), pairing.config.questions).right.any()
 
 
 def test_a_head_that_is_there_twice_changes_answers_with_its_copy():
@@ -39,7 +39,7 @@ def test_a_head_that_is_there_twice_changes_answers_with_its_copy():
     twin = duplicate_head(program.transformer, 0, 0)
     pairing = study_of(program, twin, task, FEW, 0, vocabulary_of(program, task)).scored
     copies = [(0, 0), (0, twin.config.n_heads - 1)]
-    assert moves_answers(pairing, (0, 0), copies, np.random.default_rng(0)).right.all()
+    assert moves_answers(pairing, (0, 0), copies, np.random.default_rng(0), pairing.config.questions).right.all()
 
 
 @pytest.mark.parametrize("name", ["any", "exceeded"])

@@ -23,7 +23,7 @@ def pairing(induction, task):
 
 @pytest.fixture(scope="module")
 def asked(pairing):
-    return list(questions(pairing, 0))
+    return list(questions(pairing, 0, pairing.config.questions))
 
 
 def test_every_route_of_the_program_is_asked_about(asked):
@@ -77,7 +77,7 @@ def test_nothing_changes_along_edges_that_are_not_read(asked):
 
 
 def test_questions_are_the_seeds(asked, pairing):
-    again, other = (next(questions(pairing, seed)) for seed in (0, 1))
+    again, other = (next(questions(pairing, seed, pairing.config.questions)) for seed in (0, 1))
     np.testing.assert_array_equal(again.patch.base, asked[0].patch.base)
     np.testing.assert_array_equal(again.patch.edges, asked[0].patch.edges)
     assert not np.array_equal(other.patch.base[:20], asked[0].patch.base[:20])
@@ -86,7 +86,7 @@ def test_questions_are_the_seeds(asked, pairing):
 def test_without_two_inputs_nothing_is_asked(pairing):
     nobody = replace(pairing)
     vars(nobody)["agrees"] = np.arange(pairing.n_inputs) == np.flatnonzero(pairing.agrees)[0]
-    assert [len(one) for one in questions(nobody, 0)] == [0] * 5
+    assert [len(one) for one in questions(nobody, 0, nobody.config.questions)] == [0] * 5
 
 
 def test_of_heads_that_attend_alike_each_goes_with_its_own_aggregate():
@@ -99,7 +99,7 @@ def test_of_heads_that_attend_alike_each_goes_with_its_own_aggregate():
     program = (shares[0] > shares[1]).named("more")
     task = task_from_program(program, "abc", 4)
     compiled = compile_for(task)
-    asked = questions(study_of(compiled, compiled, task, FEW, 0).scored, 0)
+    asked = questions(study_of(compiled, compiled, task, FEW, 0).scored, 0, FEW.questions)
     found = {one.subject.aggregates: one.subject.heads for one in asked if isinstance(one.subject, GatheredEdges)}
     assert {name for aggregates in found for name in aggregates} == {"share_a", "share_b"}
     for aggregates, heads in found.items():

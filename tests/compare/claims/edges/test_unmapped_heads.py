@@ -51,7 +51,9 @@ def test_any_head_of_a_model_decides_by_what_it_gathers_along_the_edges_of_its_p
     """Two that copy, taken for unmapped ones."""
     task, program, _ = sides("ends")
     pairing = pairing_of(program, disguise(program.transformer, seed=1), task)
-    trials, control = decide_by_the_program(pairing, pairing.learned.heads, np.random.default_rng(0))
+    rng, n = np.random.default_rng(0), 100
+    trials, control = decide_by_the_program(pairing, pairing.learned.heads, rng, n)
+    assert len(trials) == n
     assert trials.right.all()
     assert control < 0.9
     assert (

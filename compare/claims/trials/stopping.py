@@ -1,0 +1,53 @@
+"""Asking until a claim is decided.
+
+A few trials that all come out as claimed need no more: no class of inputs can then be suspected. Nor do trials
+that refute the claim. Else as many are asked as a comparison is configured to; and more, while the claim is open.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from rasplens.compare.claims.trials.independent import Trials
+from rasplens.compare.claims.trials.judging import FAILS, OPEN, judged, share
+
+FIRST: Final = 100
+"""Trials of a part after which asking may stop. What fails on 5 % of the inputs shows in them at 99 %."""
+
+MOST_TIMES: Final = 4
+"""A claim that stays open is asked so many times as many questions as the comparison is configured to."""
+
+
+def until_decided(ask: Callable[[int], Sequence[Trials]], n: int, comparisons: int) -> tuple[Trials, ...]:
+    """Trials of the parts of a claim, until it is decided.
+
+    A part of which too few questions can be found stops nothing: its number does not depend on its outcome.
+
+    Args:
+        ask: From a number, so many other trials of each part, or as many as can be found.
+        n: How many are asked of a claim that is not clear after the `FIRST`.
+        comparisons: How many comparisons are made at once.
+    """
+    asked = min(FIRST, n)
+    parts = tuple(ask(asked))
+    stops = [len(part) >= asked for part in parts]
+    while asked < MOST_TIMES * n:
+        stopping = [replace(part, stopped=True) for part, may_stop in zip(parts, stops, strict=True) if may_stop]
+        if is_clear(stopping, comparisons) or (asked >= n and is_decided(stopping, comparisons)):
+            break
+        more = n if asked >= n else n - asked
+        parts = tuple(part.and_more(others) for part, others in zip(parts, ask(more), strict=True))
+        asked += more
+    return tuple(replace(part, stopped=may_stop) for part, may_stop in zip(parts, stops, strict=True))
+
+
+def is_clear(parts: Sequence[Trials], comparisons: int) -> bool:
+    """Whether all trials came out as claimed, or the claim fails."""
+    if all(part.right.all() for part in parts):
+        return True
+    return judged([share(part, comparisons) for part in parts]) == FAILS
+
+
+def is_decided(parts: Sequence[Trials], comparisons: int) -> bool:
+    """Whether the claim holds or fails."""
+    return judged([share(part, comparisons) for part in parts]) != OPEN
