@@ -9,7 +9,7 @@ import numpy as np
 from rasplens.compare.config import CompareConfig
 from rasplens.compare.pairing.control import untrained_control
 from rasplens.compare.pairing.distinguishing import DistinguishingInputs
-from rasplens.compare.pairing.inputs import defined_inputs, fitting_inputs, scored_inputs
+from rasplens.compare.pairing.inputs import all_inputs, defined_inputs, fitting_inputs, scored_inputs
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.pairing.relevance import Relevance
 from rasplens.compare.pairing.variables import determines, own_variables, varies
@@ -26,6 +26,13 @@ from rasplens.tasks.partial import partial_task
 
 OFTEN = 5
 """Mean count of each token that is needed to tell whether a variable follows from the token."""
+
+
+MOST_PARAMETERS = 1_000_000
+"""Larger models take too long to be run on all inputs, or pairs of them."""
+
+MOST_INPUTS = 16_384
+"""Of more inputs, answers are sampled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +71,14 @@ class Study:
     def config(self) -> CompareConfig:
         """How much is looked at."""
         return self.scored.config
+
+    @cached_property
+    def whole(self) -> Pairing | None:
+        """The models on all inputs that the task has; None where these are too many, or the model is too large."""
+        n_parameters = sum(weights.numel() for weights in self.learned.model.parameters())
+        most = min(self.config.enumerated, MOST_INPUTS)
+        ids = all_inputs(self.task, most) if most and n_parameters <= MOST_PARAMETERS else None
+        return None if ids is None else self.scored.on(ids)
 
     @cached_property
     def own_variables(self) -> dict[str, Variable]:

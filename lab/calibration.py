@@ -11,6 +11,7 @@ python -m lab.calibration --only copy,shift --kinds itself untrained       # a f
 import argparse
 import itertools
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -149,10 +150,7 @@ def tables(frame: pd.DataFrame, left_out: dict[str, str], config: str, seed: int
         f"### Not right: {len(wrong)}",
         _listed(wrong, keep, "not-right"),
     ]
-    apart = frame[~told & frame["same"].notna()]
-    if len(apart):
-        why = [f"`{name}`: {why}" for name, why in NOT_TOLD_APART.items()]
-        parts += [f"### Not told apart: {len(apart)}", *why, _listed(apart, keep, "not-told-apart")]
+    parts += _not_told_apart(frame[~told & frame["same"].notna()], keep)
     unknown = frame[frame["same"].isna()]
     if len(unknown):
         parts += [
@@ -192,10 +190,11 @@ def hidden_tables(
 ) -> str:
     """Return the text on models with a second mechanism: measures, by mode, and those that are not right."""
     modes = frame["model"].str.removeprefix(HIDDEN).str.replace(r", on .*", "", regex=True)
-    gated = frame[(modes == "gate") & (frame["same"] == False)]  # noqa: E712
+    told = is_told_apart(frame)
+    gated = frame[told & (modes == "gate") & (frame["same"] == False)]  # noqa: E712
     named = [names_class(*one) for one in zip(gated["model"], map(json.loads, gated["claims"]), strict=True)]
     of_named = f"Of the {len(named)} models with a gate, {sum(named)} have its class of inputs named by a claim."
-    told, labels = is_told_apart(frame), frame["same"].map({True: "same", False: "different"}).fillna("neither")
+    labels = frame["same"].map({True: "same", False: "different"}).fillna("neither")
     counts = by_group(frame.assign(mode=modes, known=labels)[told], ["mode", "known"])
     said = [answer for answer in ANSWERS if answer in counts]
     rows = [[str(row[name]) for name in ("mode", "known", *said)] for _, row in counts.iterrows()]
@@ -207,6 +206,7 @@ def hidden_tables(
         f"### By mode\n\n{table(['mode', 'known to be', *said], rows)}",
         f"### Not right: {len(wrong)}",
         _listed(wrong, keep, "not-right"),
+        *_not_told_apart(frame[~told & frame["same"].notna()], keep),
     ]
     return "\n\n".join([*parts, *_left_out(left_out)])
 
@@ -214,7 +214,25 @@ def hidden_tables(
 def names_class(model: str, claims: Sequence[Mapping[str, str]]) -> bool:
     """Whether a claim on a model with a gate names all conditions that open it, as the model's kind has them."""
     opened_by = model.partition(" where ")[2].split(" and ")
-    return any(all(words in claim["reason"] for words in opened_by) for claim in claims)
+    return any(all(words in _with_equals(claim["reason"]) for words in opened_by) for claim in claims)
+
+
+def _with_equals(reason: str) -> str:
+    """A reason, with what follows where it says that two positions are equal, and what stands at one of them."""
+    follows = [
+        f"{there} is {token}"
+        for first, second in re.findall(r"(position \w+) and (position \w+) are equal", reason)
+        for here, there in ((first, second), (second, first))
+        for token in re.findall(rf"{here} is ('\w+'|\w+)", reason)
+    ]
+    return " and ".join([reason, *follows])
+
+
+def _not_told_apart(apart: pd.DataFrame, keep: Kept) -> list[str]:
+    if not len(apart):
+        return []
+    why = [f"`{name}`: {NOT_TOLD_APART[name]}" for name in NOT_TOLD_APART if name in set(apart["program"])]
+    return [f"### Not told apart: {len(apart)}", *why, _listed(apart, keep, "not-told-apart")]
 
 
 def _left_out(left_out: dict[str, str]) -> list[str]:

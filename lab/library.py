@@ -6,7 +6,7 @@ python -m lab.library --only sort,reverse --config quick     a few
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -14,6 +14,9 @@ import pandas as pd
 from lab.page import show, table
 from lab.swept import add_arguments, chosen, swept
 from rasplens.compare import compare
+from rasplens.compare.claims.answers import AnswersOn, EachAnswer
+from rasplens.compare.claims.claim import Claim
+from rasplens.compare.claims.edges.questions import Route
 from rasplens.compare.claims.trials.judging import UNTESTABLE
 from rasplens.compare.config import PRESETS, Preset
 from rasplens.compare.verdict.verdict import IMPLEMENTS
@@ -23,6 +26,9 @@ from rasplens.model import disguise
 from rasplens.sweeps import Job
 from rasplens.sweeps.job import Row
 from rasplens.tasks import compile_for, task_from_program
+
+PROVABLE = AnswersOn, EachAnswer, Route
+"""What claims on answers and edges are about."""
 
 CONDITION = 10.0
 """Of the oblique change of basis of a disguise."""
@@ -57,20 +63,41 @@ def rows(name: str, config: Preset, seed: int, entry: Entry | None = None) -> It
         said = compare(reference, model, task=task, config=config, seed=seed).verdict
         tested = (said.claims["status"] != UNTESTABLE).sum()
         why = "" if said.answer == IMPLEMENTS else " ".join(said.reasons[:2])
-        tested_claims = f"{tested} of {len(said.claims)}"
-        yield {"model": kind, "verdict": said.answer, "tested": tested_claims, "why": why}
+        row = {"model": kind, "verdict": said.answer, "tested": f"{tested} of {len(said.claims)}", "why": why}
+        yield row | proofs(said.all_claims)
+
+
+def proofs(claims: Sequence[Claim]) -> dict[str, int]:
+    """Of the claims on answers and edges that can be tested: how many are proved, or have a counterexample."""
+    provable = [claim for claim in claims if isinstance(claim.subject, PROVABLE) and claim.status != UNTESTABLE]
+    return {
+        "provable": len(provable),
+        "proved": sum(bool(claim.proof) for claim in provable),
+        "refuted": sum(bool(claim.counterexample) for claim in provable),
+    }
 
 
 def summary(found: pd.DataFrame) -> str:
     """How many are recognised, and all rows."""
-    found = found.reindex(columns=list(dict.fromkeys([*found, "model", "verdict", "tested", "why"])))
+    counts = ["provable", "proved", "refuted"]
+    found = found.reindex(columns=list(dict.fromkeys([*found, "model", "verdict", "tested", "why", *counts])))
     compared = found[found["model"] != "–"]
     right = int((compared["verdict"] == IMPLEMENTS).sum())
     why = found["why"].where(found["why"].notna(), found["error"])
-    cells = zip(found["name"], found["model"], found["verdict"], found["tested"], why, strict=True)
+    of_each = [
+        f"{proved:.0f} of {provable:.0f}" if provable == provable else "–"
+        for proved, provable in zip(found["proved"], found["provable"], strict=True)
+    ]
+    cells = zip(found["name"], found["model"], found["verdict"], found["tested"], of_each, why, strict=True)
     shown = [["–" if cell != cell or cell is None else str(cell) for cell in row] for row in cells]
     title = f"### The library against itself (`{found['config'].iloc[0]}`): {right} of {len(compared)} recognised"
-    return f"{title}\n\n{table(['program', 'model', 'verdict', 'claims tested', 'why not'], shown)}"
+    provable, proved, refuted = (int(found[name].sum()) for name in counts)
+    told = (
+        f"Of {provable} claims on answers and edges, {proved} are proved and {refuted} have a counterexample "
+        f"({(proved + refuted) / max(1, provable):.1%}; to reach: 90 %)."
+    )
+    columns = ["program", "model", "verdict", "claims tested", "proved", "why not"]
+    return f"{title}\n\n{told}\n\n{table(columns, shown)}"
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from rasplens.compare.claims.claim import Claim, Subject
 from rasplens.compare.claims.edges.agreement import route_tests
 from rasplens.compare.claims.trials.independent import Trials
 from rasplens.compare.claims.trials.judging import FAILS, HOLDS, OPEN, UNTESTABLE, Share, judged, share
-from rasplens.compare.claims.trials.stopping import until_decided
+from rasplens.compare.claims.trials.stopping import looks, until_decided
 from rasplens.compare.config import get_config
 from rasplens.compare.pairing.answered import AnsweredInputs
 from rasplens.compare.study import study_of
@@ -236,7 +236,7 @@ def _stopped(true: float, n: int, run: int, inputs: AnsweredInputs) -> Share:
         nothing = np.zeros(more, dtype=int)
         return [Trials(inputs, rng.random(more) < true, nothing, nothing)]
 
-    return share(until_decided(ask, n, 1)[0])
+    return share(until_decided(ask, looks(n), 1)[0])
 
 
 PARTS: Mapping[str, Callable[[str], str]] = {

@@ -22,6 +22,7 @@ from rasplens.compare.claims.trials.judging import (
     FAILS,
     HOLDS,
     OPEN,
+    UNTESTABLE,
     Share,
     Status,
     least_trials,
@@ -80,6 +81,21 @@ class EachAnswer(Subject):
         return "answers, each of them"
 
 
+@dataclass(frozen=True)
+class Everywhere:
+    """A model's answers beside the program's, on all inputs that a task has.
+
+    Attributes:
+        n: How many inputs there are.
+        wrong: On how many of them the model answers otherwise.
+        example: One of these, in words; empty where there is none.
+    """
+
+    n: int
+    wrong: int
+    example: str
+
+
 @dataclass(frozen=True, eq=False)
 class Behaviour:
     """How a learned model answers as the program does.
@@ -96,6 +112,7 @@ class Behaviour:
             each input that has any: of those that are drawn, and of others with rare answers.
         agrees: On the task's own held-out inputs and those that tell alternatives apart, the share of
             answers on which model and program agree, and the control's: `[2, input]`.
+        everywhere: The answers on all inputs, where these are few enough.
     """
 
     table: pd.DataFrame
@@ -103,6 +120,7 @@ class Behaviour:
     examples: Mapping[str, str]
     by_answer: Mapping[int, Trials]
     agrees: Float[np.ndarray, "2 counted"]
+    everywhere: Everywhere | None = None
 
 
 def behaviour(study: Study, seed: int) -> Behaviour:
@@ -153,7 +171,8 @@ def behaviour(study: Study, seed: int) -> Behaviour:
     columns = ["inputs", "n", "agreement", "untrained", "right", "undefined", "exhaustive"]
     table = pd.DataFrame(rows, columns=columns)
     agreement = np.concatenate([np.zeros((2, 0)), *counted], axis=1)
-    return Behaviour(table, trials, examples, _by_answer(pairing, whole, draw), agreement)
+    by_answer = _by_answer(pairing, whole, draw)
+    return Behaviour(table, trials, examples, by_answer, agreement, _everywhere(study.whole))
 
 
 def _example(inputs: AnsweredInputs, given: Int[np.ndarray, "input answer"], row: int, answer: int) -> str:
@@ -185,7 +204,29 @@ def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> list[
     claims = list(_on_inputs(behaved, study))
     if all(claim.status != FAILS for claim in claims):
         claims += _each_answer(behaved, study)
-    return claims
+    everywhere = behaved.everywhere
+    return claims if everywhere is None else [_on_all_inputs(claim, everywhere) for claim in claims]
+
+
+def _everywhere(whole: Pairing | None) -> Everywhere | None:
+    if whole is None:
+        return None
+    said, given = whole.reference.answers(), whole.learned.answers()
+    differs = (said != given) & (said != NOT_ASKED)
+    example = _example(whole.answered, given, *np.argwhere(differs)[0].tolist()) if differs.any() else ""
+    return Everywhere(whole.n_inputs, int(differs.any(axis=1).sum()), example)
+
+
+def _on_all_inputs(claim: Claim, found: Everywhere) -> Claim:
+    """A claim, proved if the model gives all of the program's answers on all inputs."""
+    if claim.status == UNTESTABLE:
+        return claim
+    if not found.wrong:
+        return claim.proved_on(f"all {found.n:,} inputs", found.n)
+    if claim.subject != AnswersOn(HELD_OUT):
+        return claim
+    counted = f"{found.wrong:,} of all {found.n:,} inputs are answered otherwise"
+    return replace(claim, counterexample=f"{counted}: {found.example}")
 
 
 def _on_inputs(behaved: Behaviour, study: Study) -> Iterator[Claim]:

@@ -5,7 +5,7 @@ is the share of trials that came out as the program says, with a 95 % interval.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, Final, Literal
 
 import pandas as pd
@@ -15,6 +15,7 @@ from rasplens.compare.claims.trials.input_classes import InputClass
 from rasplens.compare.claims.trials.judging import (
     AT_LEAST,
     FAILS,
+    HOLDS,
     OPEN,
     UNTESTABLE,
     Status,
@@ -26,7 +27,9 @@ from rasplens.compare.claims.trials.judging import (
 Level = Literal["answers", "variables", "routes"]
 NUMBERS: Final = "score", "low", "high", "control"
 
-COLUMNS: Final = "claim", "kind", "status", *NUMBERS, "n", "substantial", "reason", "except_where"
+COLUMNS: Final = (
+    "claim", "kind", "status", *NUMBERS, "n", "substantial", "reason", "except_where", "proof", "counterexample",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,8 @@ class Claim:
         substantial: Whether it says that something changes an answer, not only that nothing else does.
         reason: What the score is, or why there is none.
         except_where: The class of inputs in which it fails, if it holds everywhere else; empty else.
+        proof: The inputs or pairs, such as "all 16,384 pairs", if the claim is true of all there are; empty else.
+        counterexample: Where all there are were asked and it is not: one of them, and how many there are.
         trials: Of each part, while claims are judged class by class; none afterwards.
         again: From a class of inputs, other trials of each part on it; None where none can be asked.
     """
@@ -86,6 +91,8 @@ class Claim:
     substantial: bool
     reason: str
     except_where: str = ""
+    proof: str = ""
+    counterexample: str = ""
     trials: tuple[Trials, ...] = field(default=(), compare=False, repr=False)
     again: Callable[[InputClass], Sequence[Trials]] | None = field(default=None, compare=False, repr=False)
 
@@ -98,6 +105,20 @@ class Claim:
     def words(self) -> str:
         """The claim in words."""
         return str(self.subject)
+
+    @property
+    def status_words(self) -> str:
+        """The status, and where it is proved, on what."""
+        return f"{self.status} ({self.proof})" if self.proof else self.status
+
+    def proved_on(self, every: str, n: int) -> "Claim":
+        """The claim, which is true of all n questions there are.
+
+        Args:
+            every: The inputs or pairs, such as "all 16,384 pairs".
+            n: How many questions they come to.
+        """
+        return replace(self, status=HOLDS, score=1.0, low=1.0, high=1.0, n=n, proof=every)
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON values, None for NaN, and what is claimed, at which level, in words."""

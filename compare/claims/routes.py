@@ -1,13 +1,14 @@
 """The claims on routes: with attention edges patched, the model answers as the program does."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 
 from rasplens.compare.claims.claim import Claim, judged_by_trials, untestable
 from rasplens.compare.claims.edges.agreement import RouteTest, route_table, route_tests
+from rasplens.compare.claims.edges.enumeration import Enumerated, enumerator
 from rasplens.compare.claims.edges.program_edges import Aggregates
 from rasplens.compare.claims.edges.questions import (
     CountedEdges,
@@ -20,7 +21,7 @@ from rasplens.compare.claims.edges.questions import (
 from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.trials.independent import Trials
 from rasplens.compare.claims.trials.input_classes import InputClass
-from rasplens.compare.claims.trials.judging import AT_LEAST, HOLDS, least_trials
+from rasplens.compare.claims.trials.judging import AT_LEAST, HOLDS, UNTESTABLE, least_trials
 from rasplens.compare.study import Study
 from rasplens.compare.subject.studied_model import named
 from rasplens.compare.term import Term
@@ -41,10 +42,12 @@ class RouteTests:
     Attributes:
         found: Each with what the model answers.
         why_none: Why none could be asked; empty where some were.
+        enumerated: By claim, the result on all pairs of inputs, where there are few enough.
     """
 
     found: Sequence[RouteTest]
     why_none: str
+    enumerated: Mapping[Route, Enumerated] = field(default_factory=dict)
 
 
 def gathered(tests: RouteTests, comparisons: int) -> set[Aggregates]:
@@ -73,12 +76,31 @@ def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Itera
         control = float(np.fmax(one.control_changed, one.control_kept))
         parts = one.changed, one.kept
         claim = judged_by_trials(asked.subject, parts, control, substantial, reason, comparisons)
+        if claim.status != UNTESTABLE and asked.subject in tests.enumerated:
+            claim = _on_all_pairs(claim, tests.enumerated[asked.subject])
         if claim.status == HOLDS and not isinstance(asked.subject, OtherEdges) and not substantial:
             # What has no effect there holds of many models.
             needed = least_trials(AT_LEAST, comparisons)
             why = f"{len(one.changed)} questions that change an answer could be asked, where {needed} are needed"
             claim = untestable(asked.subject, why)
         yield replace(claim, again=partial(_again, one))
+
+
+def _test(study: Study, seed: int) -> RouteTests:
+    found, why_none = route_tests(study.scored, seed)
+    whole = study.whole
+    if whole is None or whole.n_inputs**2 > study.config.enumerated:
+        return RouteTests(found, why_none, {})
+    pairs = enumerator(whole)
+    each = {one.questions.subject: pairs.enumerated(one.questions, one.heads) for one in found}
+    return RouteTests(found, why_none, {subject: one for subject, one in each.items() if one is not None})
+
+
+def _on_all_pairs(claim: Claim, found: Enumerated) -> Claim:
+    if not found.wrong:
+        return claim.proved_on(found.every, found.asked)
+    counted = f"{found.wrong:,} of {found.asked:,} questions on {found.every} are answered otherwise"
+    return replace(claim, counterexample=f"{counted}: {found.example}")
 
 
 def _reason(one: RouteTest) -> str:
@@ -129,7 +151,7 @@ TERMS = (
 ROUTES = ClaimKind(
     name="routes",
     subjects=(GatheredEdges, OtherEdges, Keys, Queries, CountedEdges, AllRoutes),
-    test=lambda study, evidence, seed: RouteTests(*route_tests(study.scored, seed)),
+    test=lambda study, evidence, seed: _test(study, seed),
     claims=_claims,
     tables=lambda tests: {"routes": route_table(tests.found)},
     terms=TERMS,

@@ -1,8 +1,9 @@
 """The claims on variables: taken from another input, each changes answers as in the program."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Final
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from rasplens.compare.claims.interchange.pairs import DrawnPairs, draw_pairs, in
 from rasplens.compare.claims.interchange.patching import agreement
 from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
 from rasplens.compare.claims.kind import ClaimKind, Evidence
-from rasplens.compare.claims.trials.independent import Trials, one_of_each
+from rasplens.compare.claims.trials.independent import PairsFrom, Trials, no_trials, one_of_each
 from rasplens.compare.claims.trials.input_classes import InputClass
 from rasplens.compare.claims.trials.judging import (
     AT_LEAST,
@@ -24,6 +25,8 @@ from rasplens.compare.claims.trials.judging import (
     judged,
     known_share,
 )
+from rasplens.compare.claims.trials.stopping import FIRST, until_decided
+from rasplens.compare.config import CompareConfig
 from rasplens.compare.evidence.subspaces.representations import (
     Place,
     Representation,
@@ -34,6 +37,9 @@ from rasplens.compare.evidence.subspaces.representations import (
 from rasplens.compare.pairing.answered import AnsweredInputs
 from rasplens.compare.study import Study
 from rasplens.compare.term import Term
+
+MORE: Final = 3
+"""A variable of which some trials fail is asked about so many times as many."""
 
 
 @dataclass(frozen=True)
@@ -85,17 +91,23 @@ def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Itera
     for name in study.variables:
         if name in by_name:
             one = by_name[name]
-            claim = judged_interchange(one, study.scored.answered, rng, study.config.comparisons)
-            yield replace(claim, again=partial(_again, study, one, rng))
+            more = partial(_more, study, one, rng)
+            claim = judged_interchange(one, study.scored.answered, rng, study.config, more)
+            yield replace(claim, again=partial(_again, study, more))
         else:
             yield untestable(OneVariable(name), study.why_not_interchangeable(name))
 
 
-def _again(study: Study, one: Interchange, rng: np.random.Generator, found: InputClass) -> list[Trials]:
-    """Other trials of an interchange, on a class of inputs."""
+def _again(study: Study, more: Callable[[int, PairsFrom], list[Trials]], of: InputClass) -> list[Trials]:
+    return more(study.config.interchange_pairs, of.pairs_from(study.scored.answered))
+
+
+def _more(
+    study: Study, one: Interchange, rng: np.random.Generator, n: int, among: PairsFrom | None = None
+) -> list[Trials]:
+    """Trials of an interchange on other pairs, of answers that change and that stay."""
     pairing, name, seed = study.scored, one.variable, int(rng.integers(2**31))
-    among = found.pairs_from(pairing.answered)
-    pairs = interchange_pairs(pairing, name, study.variables[name], seed, among)
+    pairs = interchange_pairs(pairing, name, study.variables[name], seed, n, among)
     if pairs is None:
         return []
     right = agreement(study.learned, pairs, one.point, one.site.subspaces).right
@@ -104,23 +116,33 @@ def _again(study: Study, one: Interchange, rng: np.random.Generator, found: Inpu
 
 
 def judged_interchange(
-    one: Interchange, inputs: AnsweredInputs, rng: np.random.Generator, comparisons: int
+    one: Interchange,
+    inputs: AnsweredInputs,
+    rng: np.random.Generator,
+    config: CompareConfig,
+    more: Callable[[int], Sequence[Trials]],
 ) -> Claim:
     """The claim on a variable, from its interchange.
+
+    Where some trials fail and the claim does not, others are asked: a class of inputs shows in more of them.
 
     Args:
         one: The interchange.
         inputs: Those that its pairs are of.
         rng: Draws which answer of a pair counts.
-        comparisons: How many comparisons are made at once.
+        config: How much is looked at.
+        more: From a number, trials on so many other pairs of answers that change, and that stay; none if there are
+            no such pairs.
     """
-    subject = OneVariable(one.variable)
+    subject, comparisons = OneVariable(one.variable), config.comparisons
     where = f"interchanged at {one.point} ({one.method}, rank {one.rank:.0f})"
     pairs, right = one.pairs, one.accuracy.right
     asked = [(right, pairs.changes), (right, pairs.stays)]
     if one.method != "component":
         asked.append((one.active.right, pairs.changes))
     trials = [one_of_each(inputs, pairs.base, *part, rng, pairs.source) for part in asked]
+    if len(pairs.base) >= max(FIRST, config.interchange_pairs):
+        trials[:2] = _until_decided(trials[:2], more, comparisons)
     found = judged_by_trials(subject, trials, one.control, True, where, comparisons)
     if found.status == HOLDS and one.control >= AT_LEAST:
         return untestable(subject, f"{where}: a control does as well ({one.control:.2f})")
@@ -138,6 +160,18 @@ def judged_interchange(
     reason = f"{where}: the search reaches {one.site.fitted:.2f} on its own pairs, {others}"
     status: Status = FAILS if fails else OPEN
     return replace(found, status=status, reason=reason)
+
+
+def _until_decided(
+    first: Sequence[Trials], more: Callable[[int], Sequence[Trials]], comparisons: int
+) -> tuple[Trials, ...]:
+    """Trials of an interchange, and where some of them fail others."""
+    n, known, nothing = len(first[0]), [first], no_trials(first[0].inputs)
+
+    def ask(number: int) -> Sequence[Trials]:
+        return known.pop() if known else more(number) or [nothing for _ in first]
+
+    return until_decided(ask, (n, MORE * n), comparisons)
 
 
 TERMS = (

@@ -56,15 +56,20 @@ class DrawnInputs:
     n_drawn: int
 
 
-def all_inputs(task: Task) -> Ids | None:
-    """All inputs of a task that has only a few, the held-out ones first; None of others."""
+def all_inputs(task: Task, most: int = FEW) -> Ids | None:
+    """All inputs of a task that has only a few, the held-out ones first; None of others.
+
+    Args:
+        task: Whose inputs.
+        most: So many are few.
+    """
     rng = np.random.default_rng(0)
-    drawn = np.concatenate([task.held_out[: 2 * FEW], task.draw(rng, 2 * FEW)])
-    if len(np.unique(drawn, axis=0)) > FEW:
+    drawn = np.concatenate([task.held_out[: 2 * most], task.draw(rng, 2 * most)])
+    if (n := len(np.unique(drawn, axis=0))) > most:
         return None
-    drawn = np.concatenate([drawn, task.draw(rng, DRAWS_OF_EACH * FEW)])
+    drawn = np.concatenate([drawn, task.draw(rng, DRAWS_OF_EACH * n)])
     different, first = np.unique(drawn, axis=0, return_index=True)
-    if len(different) > FEW or first.max() > len(drawn) // 2:
+    if len(different) > most or first.max() > len(drawn) // 2:
         return None
     return drawn[np.sort(first)]
 

@@ -264,6 +264,12 @@ GLOSSARY = (
         ("except_where",),
     ),
     Term(
+        "proof and counterexample",
+        "Where all inputs, or all pairs of them, could be asked: that none is answered otherwise, or one that is.",
+        "claims.claim",
+        ("proof", "counterexample"),
+    ),
+    Term(
         "level",
         "A group of claims with an answer of its own: same answers, same variables, or same routes.",
         "verdict.verdict",

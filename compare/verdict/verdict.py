@@ -158,12 +158,13 @@ def _reasons(answer: Answer, levels: Mapping[Level, LevelAnswer], claims: Sequen
         worst = sorted((claim for claim in claims if claim.status == status), key=lambda claim: claim.score)
         sentences += [
             f"{claim.level}: {claim.words}: {status} ({claim.score:.2f}, {claim.low:.2f} to {claim.high:.2f}; "
-            f"{claim.reason})."
+            f"{'; '.join(filter(None, (claim.reason, claim.counterexample)))})."
             for claim in worst
         ]
     if answer == IMPLEMENTS:
         n = sum(claim.status == HOLDS for claim in claims)
-        sentences.append(f"All {n} claims that can be tested hold.")
+        proved = sum(bool(claim.proof) for claim in claims)
+        sentences.append(f"All {n} claims that can be tested hold{f', {proved} of them proved' * bool(proved)}.")
     sentences += [
         f"{claim.level}: {claim.words}: not testable ({claim.reason})."
         for claim in claims

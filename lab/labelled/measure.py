@@ -7,6 +7,7 @@ import pandas as pd
 from scipy.stats import binomtest
 
 from lab.labelled.circuits import CIRCUITS, NOT_TOLD_APART, Circuit
+from lab.labelled.hidden_mechanisms import HIDDEN
 from lab.labelled.labelled_pairs import ALTERNATIVE, SIIT, LabelledPair, labelled_pairs
 from rasplens.compare.claims.trials.judging import UNTESTABLE
 from rasplens.compare.config import CompareConfig, Preset, get_config
@@ -124,8 +125,13 @@ def same_variables(table: pd.DataFrame) -> dict[str, int | float]:
 
 
 def is_told_apart(table: pd.DataFrame) -> pd.Series:
-    """Of each pair, whether it is known and could be told apart: the other program of `NOT_TOLD_APART` cannot."""
-    untold = table["program"].isin(list(NOT_TOLD_APART)) & table["model"].str.startswith(ALTERNATIVE)
+    """Of each pair, whether it is known and could be told apart: the other program of `NOT_TOLD_APART` cannot.
+
+    Nor can a model in which that program decides, beside the reference's own.
+    """
+    of_other = table["model"].str.startswith(ALTERNATIVE)
+    hidden = table["model"].str.startswith(HIDDEN) & (table["same"] == False)  # noqa: E712
+    untold = table["program"].isin(list(NOT_TOLD_APART)) & (of_other | hidden)
     return table["same"].notna() & ~untold
 
 

@@ -126,6 +126,7 @@ def show_evidence(comparison: Comparison) -> None:
     claims = comparison.verdict.claims
     columns = ["kind", "claim", "status", "score", "low", "high", "control"]
     cells = claims[columns].astype(object).where(claims[columns].notna(), terminal.NOTHING)
+    cells["status"] = [claim.status_words for claim in comparison.verdict.all_claims]
     terminal.table("Claims of the program, with 95 % intervals", columns, cells.to_numpy().tolist())
     rows: list[list[object]] = [
         [axis.name, *((axis.score, axis.low, axis.high) if axis.has_score else [terminal.NOTHING] * 3)]

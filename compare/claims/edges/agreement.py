@@ -12,7 +12,7 @@ from rasplens.compare.claims.edges.edge_patching import patched
 from rasplens.compare.claims.edges.program_edges import Edges, between_positions
 from rasplens.compare.claims.edges.questions import CountedEdges, OtherEdges, Questions, questions
 from rasplens.compare.claims.trials.independent import PairsFrom, Trials, no_trials, one_of_each
-from rasplens.compare.claims.trials.stopping import FIRST, until_decided
+from rasplens.compare.claims.trials.stopping import looks, until_decided
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.subject.studied_model import Head, StudiedModel
 from rasplens.model import random_streams
@@ -61,7 +61,7 @@ def route_tests(pairing: Pairing, seed: int) -> tuple[list[RouteTest], str]:
     if (n := int(pairing.agrees.sum())) < FEWEST:
         return [], f"the model gives all of the program's answers on {n} inputs, where {FEWEST} are needed"
     rng = random_streams.rng(seed, "edge patching answers")
-    first = questions(pairing, seed, min(FIRST, pairing.config.questions))
+    first = questions(pairing, seed, looks(pairing.config.questions)[0])
     return [_tested(pairing, asked, _patched_heads(pairing, asked), rng) for asked in first], ""
 
 
@@ -153,7 +153,7 @@ def _tested(
     def again(pairs: PairsFrom) -> tuple[Trials, Trials]:
         return trials(first.again(pairs, config.questions), config.questions)
 
-    changed, kept = until_decided(ask, config.questions, config.comparisons)
+    changed, kept = until_decided(ask, looks(config.questions), config.comparisons)
     if not len(first):
         return RouteTest(first, changed, kept, np.nan, np.nan, heads, again)
     shuffled = first.expected[rng.permutation(len(first))] == first.expected

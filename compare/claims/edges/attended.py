@@ -19,7 +19,7 @@ from rasplens.compare.claims.edges.compiled_heads import heads_along
 from rasplens.compare.claims.edges.head_interchange import moves_answers
 from rasplens.compare.claims.edges.program_edges import Aggregates, between_positions
 from rasplens.compare.claims.trials.independent import PairsFrom, Trials
-from rasplens.compare.claims.trials.stopping import until_decided
+from rasplens.compare.claims.trials.stopping import looks, until_decided
 from rasplens.compare.config import CompareConfig
 from rasplens.compare.evidence.attention.active_heads import SELECTS, ActiveHead, active_heads
 from rasplens.compare.evidence.attention.heads import similarity
@@ -112,7 +112,7 @@ def attended(study: Study, seed: int) -> Iterator[Attended]:
 
 
 def _until_decided(ask: Callable[[int], Trials], config: CompareConfig) -> Trials:
-    return until_decided(lambda n: [ask(n)], config.questions, config.comparisons)[0]
+    return until_decided(lambda n: [ask(n)], looks(config.questions), config.comparisons)[0]
 
 
 def _most_like(

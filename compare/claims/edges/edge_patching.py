@@ -45,7 +45,7 @@ class EdgePatch:
     def __len__(self) -> int:
         return len(self.base)
 
-    def of(self, rows: slice) -> "EdgePatch":
+    def of(self, rows: slice | np.ndarray) -> "EdgePatch":
         """The patch on some of the inputs."""
         return EdgePatch(self.base[rows], self.source[rows], self.edges[rows], self.part)
 

@@ -32,6 +32,11 @@ class ProgramEdges:
     counted: Edges
     defined: Bool[np.ndarray, " input"]
 
+    def of(self, rows: np.ndarray) -> "ProgramEdges":
+        """Those on some of the inputs."""
+        gathered = {aggregates: edges[rows] for aggregates, edges in self.gathered.items()}
+        return ProgramEdges(gathered, self.counted[rows], self.defined[rows])
+
     @property
     def carrying(self) -> Edges:
         """The edges along which some aggregate gathers values."""

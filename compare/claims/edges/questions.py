@@ -4,7 +4,7 @@ The compiled model is the oracle: with the same part of the same edges patched, 
 that moves the same information along the same edges.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -14,23 +14,16 @@ from jaxtyping import Bool, Int
 
 from rasplens.compare.claims.claim import Subject
 from rasplens.compare.claims.edges.compiled_heads import heads_along
-from rasplens.compare.claims.edges.edge_patching import EdgePatch, patched
-from rasplens.compare.claims.edges.program_edges import (
-    Aggregates,
-    Edges,
-    ProgramEdges,
-    between_positions,
-    program_edges,
-)
-from rasplens.compare.claims.posable import Posable, posable
+from rasplens.compare.claims.edges.edge_patching import EdgePatch
+from rasplens.compare.claims.edges.pool import Pool, pool_of
+from rasplens.compare.claims.edges.program_edges import Aggregates, Edges, ProgramEdges, between_positions
 from rasplens.compare.claims.trials.independent import PairsFrom
-from rasplens.compare.evidence.attention.active_heads import active_heads
 from rasplens.compare.pairing.inputs import balanced
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.subject.studied_model import Head
 from rasplens.model import random_streams
 from rasplens.model.interventions import EdgePart
-from rasplens.tasks.task import NOT_ASKED, Ids
+from rasplens.tasks.task import Ids
 
 
 @dataclass(frozen=True)
@@ -146,7 +139,7 @@ def questions(pairing: Pairing, seed: int, n: int) -> Iterator[Questions]:
         seed: Of the pairs.
         n: How many questions that change an answer, and that keep one.
     """
-    rng, pool = random_streams.rng(seed, "edge patching"), _pool(pairing)
+    rng, pool = random_streams.rng(seed, "edge patching"), pool_of(pairing)
     elsewhere = between_positions(pairing.task)
     along, computes = heads_along(pairing), pairing.compiled.heads
 
@@ -187,54 +180,8 @@ def _some_rows(rng: np.random.Generator, read: ProgramEdges) -> Edges:
     return np.broadcast_to(rows, read.counted.shape)
 
 
-@dataclass(frozen=True, eq=False)
-class _Pool:
-    """The inputs on which model and program agree throughout: those that can be asked about.
-
-    Attributes:
-        pairing: The models.
-        inputs: By their place in the pairing.
-        edges: The program's, on them.
-        posed: Which questions the task itself could pose.
-        counting: The compiled heads that count.
-        bases: The bases of pairs, by their place among the inputs.
-        sources: The sources; None for any but the base.
-    """
-
-    pairing: Pairing
-    inputs: Int[np.ndarray, " input"]
-    edges: ProgramEdges
-    posed: Posable
-    counting: Sequence[Head]
-    bases: Int[np.ndarray, " base"]
-    sources: Int[np.ndarray, " source"] | None = None
-
-    def heads(self, part: EdgePart) -> Sequence[Head] | None:
-        """The compiled heads in which a part of edges is patched: all, or for counted edges those that count."""
-        return self.counting if part == "attention" else None
-
-    def among(self, pairs: PairsFrom) -> "_Pool":
-        """The pool for pairs of some inputs."""
-        base, source = (np.flatnonzero(which[self.inputs]) for which in pairs)
-        return replace(self, bases=base, sources=source)
-
-
-def _pool(pairing: Pairing) -> _Pool:
-    inputs = np.flatnonzero(pairing.agrees)
-    read = program_edges(pairing.compiled.program, pairing.task, pairing.ids[inputs])
-    edges = _rows(read, read.defined)
-    some = np.arange(int(read.defined.sum()))
-    counting = [one.head for one in active_heads(pairing) if one.counts]
-    return _Pool(pairing, inputs[read.defined], edges, posable(pairing), counting, some)
-
-
-def _rows(read: ProgramEdges, rows: np.ndarray) -> ProgramEdges:
-    gathered = {aggregates: edges[rows] for aggregates, edges in read.gathered.items()}
-    return ProgramEdges(gathered, read.counted[rows], read.defined[rows])
-
-
 def _asked(
-    pool: _Pool, part: EdgePart, draw: Draw, n: int, rng: np.random.Generator
+    pool: Pool, part: EdgePart, draw: Draw, n: int, rng: np.random.Generator
 ) -> tuple[list[np.ndarray], int]:
     """Pairs, until enough change an answer and enough keep one, or enough were tried.
 
@@ -242,11 +189,10 @@ def _asked(
         Bases, sources, edges, what is expected, where it changes and where it is at risk, as in `Questions`; and
         how many pairs were tried.
     """
-    pairing, inputs, edges, posed = pool.pairing, pool.inputs, pool.edges, pool.posed
+    pairing, inputs, ids = pool.pairing, pool.inputs, pool.pairing.ids[pool.inputs]
     n_answers, most = len(pairing.task.loss_positions), NONE_AFTER * pairing.config.questions
-    answers, ids = pairing.reference.answers()[inputs], pairing.ids[inputs]
     empty = np.zeros((0, n_answers), dtype=int)
-    found = [(inputs[:0], inputs[:0], edges.counted[:0], empty, empty > 0, empty > 0)]
+    found = [(inputs[:0], inputs[:0], pool.edges.counted[:0], empty, empty > 0, empty > 0)]
     drawn = changing = keeping = 0
     tried, none_left = pairing.config.questions_tried, min(len(inputs) - 1, len(pool.bases)) < 1
     while not none_left and drawn < tried and min(changing, keeping) < n:
@@ -254,13 +200,10 @@ def _asked(
             break
         base = pool.bases[balanced(pairing.balance, inputs[pool.bases], n, rng)]
         source = _sources(ids, base, pool.sources, rng)
-        patch = EdgePatch(inputs[base], inputs[source], draw(rng, _rows(edges, base)), part)
-        mixtures = posed.mixtures()
-        expected, scores = patched(pairing.reference, patch, mixtures.hooks, pool.heads(part))
-        own, theirs = answers[base], answers[source]
-        changes, at_risk = expected != own, (own != theirs) & (expected == own) & (own != NOT_ASKED)
-        asked = posed.are_posed(expected, scores, mixtures.rows) & (changes | at_risk).any(axis=1)
-        answered = patch.base, patch.source, patch.edges, expected, changes, at_risk
+        patch = EdgePatch(inputs[base], inputs[source], draw(rng, pool.edges.of(base)), part)
+        posed = pool.posed_by(patch)
+        asked, changes, at_risk = posed.asked, posed.changes, posed.at_risk
+        answered = patch.base, patch.source, patch.edges, posed.expected, changes, at_risk
         found.append(tuple(array[asked] for array in answered))
         drawn += n
         changing = min(n, changing + int(changes[asked].any(axis=1).sum()))

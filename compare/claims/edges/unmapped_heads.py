@@ -18,7 +18,7 @@ from rasplens.compare.claims.edges.edge_patching import EdgePatch, patched
 from rasplens.compare.claims.edges.head_interchange import interchanged
 from rasplens.compare.claims.edges.program_edges import program_edges
 from rasplens.compare.claims.trials.independent import PairsFrom, Trials, no_trials, one_of_each
-from rasplens.compare.claims.trials.stopping import until_decided
+from rasplens.compare.claims.trials.stopping import looks, until_decided
 from rasplens.compare.evidence.attention.active_heads import active_heads
 from rasplens.compare.pairing.inputs import balanced
 from rasplens.compare.pairing.pairing import Pairing
@@ -74,7 +74,7 @@ def unmapped(pairing: Pairing, seed: int) -> UnmappedHeads | None:
     def again(among: PairsFrom) -> Trials:
         return decide_by_the_program(pairing, heads, rng, config.questions, among)[0]
 
-    (trials,) = until_decided(ask, config.questions, config.comparisons)
+    (trials,) = until_decided(ask, looks(config.questions), config.comparisons)
     return UnmappedHeads(heads, trials, asked[0][1], again)
 
 

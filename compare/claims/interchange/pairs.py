@@ -63,7 +63,12 @@ class InterchangePairs:
 
 
 def interchange_pairs(
-    pairing: Pairing, variable: str, positions: Sequence[int], seed: int, among: PairsFrom | None = None
+    pairing: Pairing,
+    variable: str,
+    positions: Sequence[int],
+    seed: int,
+    n: int | None = None,
+    among: PairsFrom | None = None,
 ) -> InterchangePairs | None:
     """Random pairs of a pairing's inputs on which the program's answer depends on a variable.
 
@@ -72,6 +77,7 @@ def interchange_pairs(
         variable: Its name.
         positions: Where it may be taken from the source, see `Study.interchangeable_positions`.
         seed: Of the pairs.
+        n: How many; by default as many as are configured.
         among: The inputs that pairs are of; by default all.
 
     Returns:
@@ -79,7 +85,7 @@ def interchange_pairs(
     """
     config, rng = pairing.config, random_streams.rng(seed, "interchange pairs")
     codes, answers, posed = pairing.codes[variable], pairing.reference.answers(), posable(pairing)
-    inputs, n = np.flatnonzero(pairing.agrees), config.interchange_pairs
+    inputs, n = np.flatnonzero(pairing.agrees), n or config.interchange_pairs
     bases, sources = (inputs, inputs) if among is None else (inputs[which[inputs]] for which in among)
     written_at = pairing.compiled.variables[variable].written_at
     found: list[tuple[np.ndarray, ...]] = []

@@ -6,6 +6,7 @@ that refute the claim. Else as many are asked as a comparison is configured to; 
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Final
 
 from rasplens.compare.claims.trials.independent import Trials
@@ -18,26 +19,31 @@ MOST_TIMES: Final = 4
 """A claim that stays open is asked so many times as many questions as the comparison is configured to."""
 
 
-def until_decided(ask: Callable[[int], Sequence[Trials]], n: int, comparisons: int) -> tuple[Trials, ...]:
+def looks(n: int) -> tuple[int, ...]:
+    """After how many questions asking may stop, where a comparison is configured to ask n."""
+    return (min(FIRST, n), *(times * n for times in range(1 + (n <= FIRST), MOST_TIMES + 1)))
+
+
+def until_decided(
+    ask: Callable[[int], Sequence[Trials]], looks: Sequence[int], comparisons: int
+) -> tuple[Trials, ...]:
     """Trials of the parts of a claim, until it is decided.
 
     A part of which too few questions can be found stops nothing: its number does not depend on its outcome.
 
     Args:
         ask: From a number, so many other trials of each part, or as many as can be found.
-        n: How many are asked of a claim that is not clear after the `FIRST`.
+        looks: After how many asking may stop: at first if the claim is clear, then if it is decided.
         comparisons: How many comparisons are made at once.
     """
-    asked = min(FIRST, n)
-    parts = tuple(ask(asked))
-    stops = [len(part) >= asked for part in parts]
-    while asked < MOST_TIMES * n:
-        stopping = [replace(part, stopped=True) for part, may_stop in zip(parts, stops, strict=True) if may_stop]
-        if is_clear(stopping, comparisons) or (asked >= n and is_decided(stopping, comparisons)):
+    parts = tuple(ask(looks[0]))
+    stops = [len(part) >= looks[0] for part in parts]
+    settled = is_clear
+    for before, total in pairwise(looks):
+        if settled([replace(part, stopped=True) for part in _some(parts, stops)], comparisons):
             break
-        more = n if asked >= n else n - asked
-        parts = tuple(part.and_more(others) for part, others in zip(parts, ask(more), strict=True))
-        asked += more
+        parts = tuple(part.and_more(others) for part, others in zip(parts, ask(total - before), strict=True))
+        settled = is_decided
     return tuple(replace(part, stopped=may_stop) for part, may_stop in zip(parts, stops, strict=True))
 
 
@@ -51,3 +57,7 @@ def is_clear(parts: Sequence[Trials], comparisons: int) -> bool:
 def is_decided(parts: Sequence[Trials], comparisons: int) -> bool:
     """Whether the claim holds or fails."""
     return judged([share(part, comparisons) for part in parts]) != OPEN
+
+
+def _some(parts: Sequence[Trials], which: Sequence[bool]) -> list[Trials]:
+    return [part for part, taken in zip(parts, which, strict=True) if taken]

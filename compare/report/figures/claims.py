@@ -72,7 +72,8 @@ def _points(status: str, symbol: str, found: list[tuple[int, Claim]]) -> go.Scat
         },
         name=status,
         text=[
-            f"{escape(claim.words)}<br>{claim.score:.2f} ({claim.low:.2f} to {claim.high:.2f}), {claim.n:,} trials"
+            f"{escape(claim.words)}<br>{claim.score:.2f} ({claim.low:.2f} to {claim.high:.2f}), "
+            + (claim.proof or f"{claim.n:,} trials")
             for claim in claims
         ],
         hovertemplate="%{text}<extra></extra>",

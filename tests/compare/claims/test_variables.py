@@ -1,10 +1,13 @@
 """The claim on a variable, from its interchange."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from known_interchanges import known_interchange
-from known_trials import inputs_of
+from known_trials import inputs_of, known_trials
 
+from rasplens.compare import CompareConfig
 from rasplens.compare.claims.trials.judging import AT_MOST, FAILS, HOLDS, OPEN, UNTESTABLE
 from rasplens.compare.claims.variables import judged_interchange
 
@@ -12,8 +15,11 @@ RIGHT = [1.0] * 100
 INPUTS = inputs_of(np.zeros((1, 4), dtype=int))
 
 
-def variable(one):
-    return judged_interchange(one, INPUTS, np.random.default_rng(0), 1)
+CONFIG = CompareConfig(interchange_pairs=100)
+
+
+def variable(one, more=lambda n: [], config=CONFIG):
+    return judged_interchange(one, INPUTS, np.random.default_rng(0), config, more)
 
 
 def test_a_variable_holds_where_what_changes_changes_and_the_rest_stays():
@@ -67,3 +73,36 @@ def test_where_a_control_does_as_well_nothing_is_tested(controls):
 
 def test_few_pairs_are_no_test():
     assert variable(known_interchange("x", [1.0] * 10, [1.0] * 10)).status == UNTESTABLE
+
+
+def test_where_some_trials_fail_others_are_asked():
+    """One failure in a hundred says of no class; three hundred trials may."""
+    asked = []
+
+    def more(n):
+        asked.append(n)
+        return [replace(known_trials(np.arange(n) >= n // 10), source=np.zeros(n, dtype=int))] * 2
+
+    found = variable(known_interchange("x", [1.0] * 99 + [0.0], RIGHT), more)
+    assert found.status == HOLDS
+    assert asked == [200]
+    assert len(found.trials[0]) == 300
+    assert found.trials[0].stopped
+    clear = variable(known_interchange("x", RIGHT, RIGHT), more)
+    assert asked == [200]
+    assert len(clear.trials[0]) == 100
+
+
+def test_few_pairs_are_all_that_there_are():
+    def none_left(n):
+        raise AssertionError("no more are asked for")
+
+    one = known_interchange("x", [1.0] * 99 + [0.0], RIGHT)
+    found = variable(one, none_left, CompareConfig(interchange_pairs=150))
+    assert len(found.trials[0]) == 100
+    assert not found.trials[0].stopped
+
+
+def test_where_there_are_no_other_pairs_those_that_there_are_judge():
+    found = variable(known_interchange("x", [1.0] * 99 + [0.0], RIGHT))
+    assert (found.status, len(found.trials[0])) == (HOLDS, 100)

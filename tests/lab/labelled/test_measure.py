@@ -150,6 +150,16 @@ def test_measures_are_shares_of_what_can_be_told_apart(told_table):
     assert measured["cannot_tell"] == pytest.approx(1 / 5)
 
 
+def test_nor_is_a_model_in_which_the_alternative_decides(told_table):
+    rows = [
+        ("share_of_own", "hidden, 1.0% of the logits", False, "implements"),
+        ("share_of_own", "hidden, 90.0% of the logits", True, "implements"),
+        ("copy", "hidden, 1.0% of the logits", False, "does not"),
+    ]
+    table = pd.DataFrame(rows, columns=["program", "model", "same", "verdict"])
+    assert is_told_apart(table).tolist() == [False, True, True]
+
+
 def test_only_the_alternative_of_a_circuit_is_not_told_apart(told_table):
     assert is_told_apart(told_table).tolist() == [True] * 5 + [False]
     circuits = (*CIRCUITS.values(), *HARD.values())

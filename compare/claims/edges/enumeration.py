@@ -1,0 +1,149 @@
+"""Claims on routes, on all pairs of inputs that a task has: then nothing is left to chance.
+
+Along which edges values are gathered is known on each input. So the questions of such a claim are the pairs of
+inputs. Keys, queries and counted edges are patched along some of many edges. Where a single layer attends in both
+models, the answer at a position follows from its own row of attention, and what another position gives to it
+follows from the token there. Then to patch some keys is to patch all of them from the input that has their tokens.
+If all sequences of tokens are inputs, pairs of them, row by row, are all questions. Of a row's counted edges,
+every set is removed. Where several layers attend, sets of edges are too many.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from rasplens.compare.claims.edges.edge_patching import EdgePatch, patched
+from rasplens.compare.claims.edges.pool import Pool, pool_of
+from rasplens.compare.claims.edges.program_edges import Edges, ProgramEdges, between_positions
+from rasplens.compare.claims.edges.questions import CountedEdges, GatheredEdges, OtherEdges, Questions, Route
+from rasplens.compare.pairing.pairing import Pairing
+from rasplens.compare.subject.studied_model import Head
+from rasplens.model.interventions import EdgePart
+
+AT_ONCE = 8_192
+"""Pairs of inputs that are asked about at a time."""
+
+MOST_COUNTED = 12
+"""Of more positions, sets of counted edges are too many."""
+
+
+@dataclass(frozen=True, eq=False)
+class Enumerated:
+    """A claim on routes, on all pairs of inputs.
+
+    Attributes:
+        every: The inputs or pairs, in words.
+        asked: How many questions that the task could pose they come to.
+        wrong: To how many the model answers otherwise.
+        example: One of these, in words; empty where there is none.
+    """
+
+    every: str
+    asked: int
+    wrong: int
+    example: str
+
+
+@dataclass(frozen=True, eq=False)
+class Enumerator:
+    """All pairs of a task's inputs, to ask about.
+
+    Attributes:
+        pool: The inputs on which model and program agree.
+        row_by_row: Whether rows of attention, each by itself, are all that there is to ask about keys.
+    """
+
+    pool: Pool
+    row_by_row: bool
+
+    def enumerated(self, questions: Questions, heads: Sequence[Head] | None) -> Enumerated | None:
+        """A claim on routes, on all pairs.
+
+        Args:
+            questions: Some questions about it.
+            heads: The learned heads in which edges are patched; None for all.
+
+        Returns:
+            None where pairs of inputs are not all that there is to ask about, or none can be asked.
+        """
+        subject, part = questions.subject, questions.patch.part
+        if not (isinstance(subject, GatheredEdges | OtherEdges) or self.row_by_row):
+            return None
+        pairing, asked, wrong, example = self.pool.pairing, 0, 0, ""
+        for patch in self._patches(subject, part):
+            posed = self.pool.posed_by(patch)
+            rows = np.flatnonzero(posed.asked)
+            if not len(rows):
+                continue
+            given, _ = patched(pairing.learned, patch.of(rows), heads=heads)
+            counts = (posed.changes | posed.at_risk)[rows]
+            differs = counts & (given != posed.expected[rows])
+            asked, wrong = asked + len(rows), wrong + int(differs.any(axis=1).sum())
+            if differs.any() and not example:
+                row, answer = np.argwhere(differs)[0].tolist()
+                said = int(posed.expected[rows[row], answer]), int(given[row, answer])
+                example = self._example(patch, int(rows[row]), *said)
+        return Enumerated(self._every(subject), asked, wrong, example) if asked else None
+
+    def _every(self, subject: Route) -> str:
+        n, of_alone = len(self.pool.inputs), isinstance(subject, CountedEdges)
+        which = "" if n == self.pool.pairing.n_inputs else " that it answers as the program does"
+        if of_alone:
+            return f"all {n:,} inputs{which}"
+        return f"all {n**2:,} pairs" + (f" of inputs{which}" if which else "")
+
+    def _patches(self, subject: Route, part: EdgePart) -> Iterator[EdgePatch]:
+        """Some pairs of inputs at a time, with each set of edges."""
+        inputs = self.pool.inputs
+        bases = len(inputs) if isinstance(subject, CountedEdges) else len(inputs) ** 2
+        for start in range(0, bases, AT_ONCE):
+            base, source = np.divmod(np.arange(start, min(start + AT_ONCE, bases)), len(inputs))
+            if isinstance(subject, CountedEdges):  # their removal needs no source
+                base = source = np.arange(start, min(start + AT_ONCE, bases))
+            for edges in self._sets(subject, self.pool.edges.of(base)):
+                some = np.flatnonzero(edges.any(axis=(1, 2)))
+                if len(some):
+                    yield EdgePatch(inputs[base[some]], inputs[source[some]], edges[some], part)
+
+    def _sets(self, subject: Route, read: ProgramEdges) -> Iterator[Edges]:
+        task = self.pool.pairing.task
+        elsewhere = between_positions(task)
+        if isinstance(subject, OtherEdges):
+            yield ~read.carrying & elsewhere
+        elif isinstance(subject, GatheredEdges):
+            yield read.gathered[subject.aggregates] & elsewhere
+        else:
+            for query in task.loss_positions:
+                row = np.zeros_like(read.counted)
+                row[:, query] = elsewhere[query]
+                if isinstance(subject, CountedEdges):
+                    yield from _subsets(row & read.counted, query)
+                else:
+                    yield row
+
+    def _example(self, patch: EdgePatch, row: int, ours: int, theirs: int) -> str:
+        task, ids = self.pool.pairing.task, self.pool.pairing.ids
+        base, source = (" ".join(map(str, task.sequences(ids[of][[row]])[0])) for of in (patch.base, patch.source))
+        taken = "with counted edges removed" if patch.part == "attention" else f"with {patch.part} of {source!r}"
+        answers = f"the program answers {task.answer_name(ours)}, the model {task.answer_name(theirs)}"
+        return f"on {base!r} {taken} {answers}"
+
+
+def enumerator(pairing: Pairing) -> Enumerator:
+    """All pairs of the inputs of a pairing, which has all that a task has."""
+    pool, task = pool_of(pairing), pairing.task
+    every_sequence = len(pool.inputs) == len(task.vocab) ** task.n_ctx and task.padding is None
+    one_layer = all(len(studied.attending_layers) == 1 for studied in (pairing.reference, pairing.learned))
+    return Enumerator(pool, every_sequence and one_layer and task.n_ctx <= MOST_COUNTED)
+
+
+def _subsets(row: Bool[np.ndarray, "input query key"], query: int) -> Iterator[Edges]:
+    """Every set of the edges of one row that are there on all its inputs."""
+    keys = np.flatnonzero(row[:, query].any(axis=0))
+    for number in range(1, 2 ** len(keys)):
+        chosen: Int[np.ndarray, " key"] = keys[(number >> np.arange(len(keys))) & 1 == 1]
+        edges = np.zeros_like(row)
+        edges[:, query, chosen] = row[:, query][:, chosen].all(axis=1, keepdims=True)
+        yield edges
