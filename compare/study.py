@@ -31,7 +31,7 @@ OFTEN = 5
 MOST_PARAMETERS = 1_000_000
 """Larger models take too long to be run on all inputs, or pairs of them."""
 
-MOST_INPUTS = 16_384
+MOST_INPUTS = 65_536
 """Of more inputs, answers are sampled."""
 
 

@@ -256,10 +256,8 @@ def _on_inputs(behaved: Behaviour, study: Study) -> Iterator[Claim]:
         which = f"all {found.n} {of_kind} there are" if row.exhaustive else f"{found.n} inputs"
         missing = f"; it has none of the task's for {row.undefined:.0%}" if row.undefined else ""
         reason = f"agreement with the program's answers on {which}{missing}"
-        if row.inputs in behaved.examples:
-            reason = f"{reason}; {behaved.examples[row.inputs]}"
-        ends = found.score, found.low, found.high
-        whole = Claim(subject, status, *ends, row.untrained, found.n, True, reason)
+        example, ends = behaved.examples.get(row.inputs, ""), (found.score, found.low, found.high)
+        whole = Claim(subject, status, *ends, row.untrained, found.n, True, reason, counterexample=example)
         in_class = failing_class(trials, comparisons)
         if in_class is not None and in_class.elsewhere.score >= ANSWERS_AGREE:
             inside = in_class.claim(whole)  # its figures stay those of all inputs

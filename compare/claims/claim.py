@@ -76,7 +76,8 @@ class Claim:
         reason: What the score is, or why there is none.
         except_where: The class of inputs in which it fails, if it holds everywhere else; empty else.
         proof: The inputs or pairs, such as "all 16,384 pairs", if the claim is true of all there are; empty else.
-        counterexample: Where all there are were asked and it is not: one of them, and how many there are.
+        counterexample: A question about answers or edges that the model answers otherwise than the program; where
+            all were asked, how many there are.
         trials: Of each part, while claims are judged class by class; none afterwards.
         again: From a class of inputs, other trials of each part on it; None where none can be asked.
     """

@@ -76,6 +76,7 @@ def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Itera
         control = float(np.fmax(one.control_changed, one.control_kept))
         parts = one.changed, one.kept
         claim = judged_by_trials(asked.subject, parts, control, substantial, reason, comparisons)
+        claim = replace(claim, counterexample=one.example)
         if claim.status != UNTESTABLE and asked.subject in tests.enumerated:
             claim = _on_all_pairs(claim, tests.enumerated[asked.subject])
         if claim.status == HOLDS and not isinstance(asked.subject, OtherEdges) and not substantial:

@@ -90,6 +90,9 @@ def _reasons(verdict: Verdict) -> list[str]:
         for claim in sorted(verdict.of_status(status), key=lambda claim: claim.score)
     ]
     sentences = [f"{_status(claim)}: {claim.words}, {_interval(claim)}{_where(claim)}." for claim in decisive]
+    shown = next((i for i, claim in enumerate(decisive) if claim.counterexample), None)
+    if shown is not None:
+        sentences[shown] += f" For example, {decisive[shown].counterexample}."
     held = verdict.of_status(HOLDS)
     if not decisive and held:
         least = min(held, key=lambda claim: claim.low)

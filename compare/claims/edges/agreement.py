@@ -10,7 +10,7 @@ from jaxtyping import Int
 from rasplens.compare.claims.edges.attention_scores import why_not_patchable
 from rasplens.compare.claims.edges.edge_patching import patched
 from rasplens.compare.claims.edges.program_edges import Edges, between_positions
-from rasplens.compare.claims.edges.questions import CountedEdges, OtherEdges, Questions, questions
+from rasplens.compare.claims.edges.questions import CountedEdges, OtherEdges, Questions, in_words, questions
 from rasplens.compare.claims.trials.independent import PairsFrom, Trials, no_trials, one_of_each
 from rasplens.compare.claims.trials.stopping import looks, until_decided
 from rasplens.compare.pairing.pairing import Pairing
@@ -43,6 +43,7 @@ class RouteTest:
             what is asked.
         heads: The learned heads in which edges are patched; None for all.
         again: Trials of both on other pairs, drawn from some inputs, in the same heads.
+        example: A question that the model answers otherwise, in words; empty where there is none.
     """
 
     questions: Questions
@@ -52,6 +53,7 @@ class RouteTest:
     control_kept: float
     heads: Sequence[Head] | None
     again: Callable[[PairsFrom], tuple[Trials, Trials]]
+    example: str = ""
 
 
 def route_tests(pairing: Pairing, seed: int) -> tuple[list[RouteTest], str]:
@@ -132,14 +134,17 @@ def _answers(
 def _tested(
     pairing: Pairing, first: Questions, heads: Sequence[Head] | None, rng: np.random.Generator
 ) -> RouteTest:
-    config, asked = pairing.config, list[Questions]()
+    config, asked, examples = pairing.config, list[Questions](), list[str]()
 
     def trials(questions: Questions, n: int) -> tuple[Trials, Trials]:
         """On so many of some questions, with an answer that changes and one that stays."""
         if not len(questions):
             return (nothing := no_trials(pairing.answered)), nothing
         base, source = questions.patch.base, questions.patch.source
-        right = _answers(pairing.learned, questions, heads) == questions.expected
+        given = _answers(pairing.learned, questions, heads)
+        right = given == questions.expected
+        wrong = ~right & (questions.changes | questions.at_risk)
+        examples.append(in_words(pairing, questions.patch, questions.expected, given, wrong))
         changed, kept = (
             one_of_each(pairing.answered, base, right, which, rng, source).of(slice(n))
             for which in (questions.changes, questions.at_risk)
@@ -170,6 +175,7 @@ def _tested(
         control_kept=control_kept,
         heads=heads,
         again=again,
+        example=next(filter(None, examples), ""),
     )
 
 

@@ -17,7 +17,14 @@ from jaxtyping import Bool, Int
 from rasplens.compare.claims.edges.edge_patching import EdgePatch, patched
 from rasplens.compare.claims.edges.pool import Pool, pool_of
 from rasplens.compare.claims.edges.program_edges import Edges, ProgramEdges, between_positions
-from rasplens.compare.claims.edges.questions import CountedEdges, GatheredEdges, OtherEdges, Questions, Route
+from rasplens.compare.claims.edges.questions import (
+    CountedEdges,
+    GatheredEdges,
+    OtherEdges,
+    Questions,
+    Route,
+    in_words,
+)
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.subject.studied_model import Head
 from rasplens.model.interventions import EdgePart
@@ -81,10 +88,7 @@ class Enumerator:
             counts = (posed.changes | posed.at_risk)[rows]
             differs = counts & (given != posed.expected[rows])
             asked, wrong = asked + len(rows), wrong + int(differs.any(axis=1).sum())
-            if differs.any() and not example:
-                row, answer = np.argwhere(differs)[0].tolist()
-                said = int(posed.expected[rows[row], answer]), int(given[row, answer])
-                example = self._example(patch, int(rows[row]), *said)
+            example = example or in_words(pairing, patch.of(rows), posed.expected[rows], given, differs)
         return Enumerated(self._every(subject), asked, wrong, example) if asked else None
 
     def _every(self, subject: Route) -> str:
@@ -122,13 +126,6 @@ class Enumerator:
                     yield from _subsets(row & read.counted, query)
                 else:
                     yield row
-
-    def _example(self, patch: EdgePatch, row: int, ours: int, theirs: int) -> str:
-        task, ids = self.pool.pairing.task, self.pool.pairing.ids
-        base, source = (" ".join(map(str, task.sequences(ids[of][[row]])[0])) for of in (patch.base, patch.source))
-        taken = "with counted edges removed" if patch.part == "attention" else f"with {patch.part} of {source!r}"
-        answers = f"the program answers {task.answer_name(ours)}, the model {task.answer_name(theirs)}"
-        return f"on {base!r} {taken} {answers}"
 
 
 def enumerator(pairing: Pairing) -> Enumerator:

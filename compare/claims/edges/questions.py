@@ -94,6 +94,9 @@ NONE_AFTER: Final = 4
 NEAREST_OF: Final = 8
 """Every other source is the one most like its base of so many: what changes is small."""
 
+MOST_EDGES: Final = 4
+"""Of an example, so many edges are named."""
+
 Draw = Callable[[np.random.Generator, ProgramEdges], Edges]
 
 
@@ -162,6 +165,37 @@ def questions(pairing: Pairing, seed: int, n: int) -> Iterator[Questions]:
     if pool.edges.counted.any():
         # Not other edges: the rest of a row may need somewhere to go, such as a start token.
         yield ask(CountedEdges(), "attention", lambda r, read: read.counted & _some(r, read))
+
+
+def in_words(
+    pairing: Pairing,
+    patch: EdgePatch,
+    expected: Int[np.ndarray, "pair answer"],
+    given: Int[np.ndarray, "pair answer"],
+    wrong: Bool[np.ndarray, "pair answer"],
+) -> str:
+    """The first answer that is not the program's; empty where there is none.
+
+    Args:
+        pairing: The models, on inputs.
+        patch: What was patched.
+        expected: The program's answers then, as the task's codes.
+        given: The model's.
+        wrong: Which of them are asked about, and wrong.
+    """
+    if not wrong.any():
+        return ""
+    row, answer = np.argwhere(wrong)[0].tolist()
+    task, places = pairing.task, pairing.task.positions
+    base, source = (
+        " ".join(map(str, task.sequences(pairing.ids[of][[row]])[0])) for of in (patch.base, patch.source)
+    )
+    edges = [f"{places[query]}←{places[key]}" for query, key in np.argwhere(patch.edges[row]).tolist()]
+    along = ", ".join(edges[:MOST_EDGES]) + f" and {len(edges) - MOST_EDGES} more" * (len(edges) > MOST_EDGES)
+    taken = "without" if patch.part == "attention" else f"with {patch.part} of {source!r} along"
+    at = places[task.loss_positions[answer]]
+    ours, theirs = (task.answer_name(int(codes[row, answer])) for codes in (expected, given))
+    return f"on {base!r} {taken} {along} the program answers {ours} at {at}, the model {theirs}"
 
 
 def _gathered(aggregates: Aggregates) -> Draw:

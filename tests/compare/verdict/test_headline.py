@@ -66,6 +66,20 @@ def test_a_class_of_inputs_is_named():
         assert "everywhere but" not in of(ANSWERS, failing, other, claim("values")).sentence
 
 
+def test_a_counterexample_is_told_with_its_claim():
+    plain = claim("values", status="fails", score=0.1, low=0.0)
+    shown = replace(claim("keys", status="fails", score=0.2), counterexample="on 'a' the program answers a")
+    found = of(ANSWERS, plain, shown)
+    assert "For example" not in found.reasons[0]
+    assert found.reasons[1].endswith(". For example, on 'a' the program answers a.")
+
+
+def test_proved_claims_are_counted():
+    proved = replace(claim("keys"), proof="all 64 pairs")
+    (routes,) = (line for line in of(ANSWERS, proved, claim("values")).levels if line.level == "routes")
+    assert routes.counts == "2 of 2 claims hold, 1 proved"
+
+
 def test_no_more_sentences_than_can_be_read():
     many = [claim(f"edge {i}", status="fails", score=i / 100, low=0.0) for i in range(9)]
     found = of(ANSWERS, *many, untestable(subject("variables", "x"), "constant"))

@@ -1,5 +1,7 @@
 """How far a model moves information along the program's routes."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -113,3 +115,19 @@ def test_the_table_has_a_row_per_claim(induction, task):
     assert (table["changed"].dropna() == 1).all()
     assert table["n_kept"].tolist() == [len(one.kept) for one in found.values()]
     assert route_table([]).empty
+
+
+def test_a_question_that_is_answered_otherwise_is_named():
+    """What it says can be done by hand: the base, the source and the edges, and both answers."""
+    task, reference, other = sides("shift")
+    found = asked_of(reference, other, task)[OtherEdges()]
+    words = re.fullmatch(
+        r"on '([a-d ]+)' with values of '([a-d ]+)' along (.*) the program answers (\w) at (\d), the model (\w)",
+        found.example,
+    )
+    base, source, _, ours, at, theirs = words.groups()
+    assert ours != theirs
+    answers = task.answers(reference.program, task.ids([base.split()]))[0]
+    assert task.answer_name(int(answers[int(at)])) == ours  # nothing is gathered there: the base's own
+    assert source != base
+    assert all(not one.example for one in asked_of(reference, reference, task).values())
