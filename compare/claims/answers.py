@@ -29,7 +29,7 @@ from rasplens.compare.claims.trials.judging import (
     share,
 )
 from rasplens.compare.pairing.answered import AnsweredInputs
-from rasplens.compare.pairing.inputs import all_inputs, enough_held_out
+from rasplens.compare.pairing.inputs import all_inputs, enough_held_out, inputs_in_words
 from rasplens.compare.pairing.pairing import Pairing, Side
 from rasplens.compare.study import Study
 from rasplens.compare.term import Term
@@ -86,11 +86,13 @@ class Everywhere:
     """A model's answers beside the program's, on all inputs that a task has.
 
     Attributes:
-        n: How many inputs there are.
+        inputs: All of them, in words.
+        n: How many there are.
         wrong: On how many of them the model answers otherwise.
         example: One of these, in words; empty where there is none.
     """
 
+    inputs: str
     n: int
     wrong: int
     example: str
@@ -214,7 +216,8 @@ def _everywhere(whole: Pairing | None) -> Everywhere | None:
     said, given = whole.reference.answers(), whole.learned.answers()
     differs = (said != given) & (said != NOT_ASKED)
     example = _example(whole.answered, given, *np.argwhere(differs)[0].tolist()) if differs.any() else ""
-    return Everywhere(whole.n_inputs, int(differs.any(axis=1).sum()), example)
+    inputs = f"all {whole.n_inputs:,} {inputs_in_words(whole.task, whole.ids)}"
+    return Everywhere(inputs, whole.n_inputs, int(differs.any(axis=1).sum()), example)
 
 
 def _on_all_inputs(claim: Claim, found: Everywhere) -> Claim:
@@ -222,10 +225,10 @@ def _on_all_inputs(claim: Claim, found: Everywhere) -> Claim:
     if claim.status == UNTESTABLE:
         return claim
     if not found.wrong:
-        return claim.proved_on(f"all {found.n:,} inputs", found.n)
+        return claim.proved_on(found.inputs, found.n)
     if claim.subject != AnswersOn(HELD_OUT):
         return claim
-    counted = f"{found.wrong:,} of all {found.n:,} inputs are answered otherwise"
+    counted = f"{found.wrong:,} of {found.inputs} are answered otherwise"
     return replace(claim, counterexample=f"{counted}: {found.example}")
 
 

@@ -74,6 +74,16 @@ def all_inputs(task: Task, most: int = FEW) -> Ids | None:
     return drawn[np.sort(first)]
 
 
+def is_every_sequence(task: Task, ids: Ids) -> bool:
+    """Whether different inputs are all sequences that there are of a task's tokens."""
+    return len(ids) == len(task.vocab) ** task.n_ctx
+
+
+def inputs_in_words(task: Task, ids: Ids) -> str:
+    """All inputs in words. That a task has no others than were drawn is hardly in doubt, but no proof."""
+    return "inputs" if is_every_sequence(task, ids) else "inputs that were drawn"
+
+
 def enough_held_out(task: Task) -> bool:
     """Whether a model can be scored on the task's held-out inputs alone."""
     return len(task.held_out) >= LEAST_HELD_OUT

@@ -25,8 +25,10 @@ from rasplens.compare.claims.edges.questions import (
     Route,
     in_words,
 )
+from rasplens.compare.pairing.inputs import inputs_in_words, is_every_sequence
 from rasplens.compare.pairing.pairing import Pairing
-from rasplens.compare.subject.studied_model import Head
+from rasplens.compare.subject.studied_model import Head, StudiedModel
+from rasplens.model.hooked import HookedModel
 from rasplens.model.interventions import EdgePart
 
 AT_ONCE = 8_192
@@ -92,11 +94,12 @@ class Enumerator:
         return Enumerated(self._every(subject), asked, wrong, example) if asked else None
 
     def _every(self, subject: Route) -> str:
-        n, of_alone = len(self.pool.inputs), isinstance(subject, CountedEdges)
-        which = "" if n == self.pool.pairing.n_inputs else " that it answers as the program does"
-        if of_alone:
-            return f"all {n:,} inputs{which}"
-        return f"all {n**2:,} pairs" + (f" of inputs{which}" if which else "")
+        n, pairing = len(self.pool.inputs), self.pool.pairing
+        which = "" if n == pairing.n_inputs else " that it answers as the program does"
+        inputs = f"{inputs_in_words(pairing.task, pairing.ids)}{which}"
+        if isinstance(subject, CountedEdges):
+            return f"all {n:,} {inputs}"
+        return f"all {n**2:,} pairs" if inputs == "inputs" else f"all {n**2:,} pairs of {inputs}"
 
     def _patches(self, subject: Route, part: EdgePart) -> Iterator[EdgePatch]:
         """Some pairs of inputs at a time, with each set of edges."""
@@ -131,9 +134,14 @@ class Enumerator:
 def enumerator(pairing: Pairing) -> Enumerator:
     """All pairs of the inputs of a pairing, which has all that a task has."""
     pool, task = pool_of(pairing), pairing.task
-    every_sequence = len(pool.inputs) == len(task.vocab) ** task.n_ctx and task.padding is None
-    one_layer = all(len(studied.attending_layers) == 1 for studied in (pairing.reference, pairing.learned))
-    return Enumerator(pool, every_sequence and one_layer and task.n_ctx <= MOST_COUNTED)
+    every_sequence = is_every_sequence(task, pairing.ids[pool.inputs]) and task.padding is None
+    attend_once = all(_attends_once(studied) for studied in (pairing.reference, pairing.learned))
+    return Enumerator(pool, every_sequence and attend_once and task.n_ctx <= MOST_COUNTED)
+
+
+def _attends_once(studied: StudiedModel) -> bool:
+    """Whether a single layer moves anything between positions; of foreign modules that is not known."""
+    return isinstance(studied.model, HookedModel) and len(studied.attending_layers) == 1
 
 
 def _subsets(row: Bool[np.ndarray, "input query key"], query: int) -> Iterator[Edges]:

@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 import rasplens.compare.study
 from rasplens.compare import CompareConfig, study_of
 from rasplens.compare.claims.edges.edge_patching import EdgePatch, patched
-from rasplens.compare.claims.edges.enumeration import enumerator
+from rasplens.compare.claims.edges.enumeration import _attends_once, enumerator
 from rasplens.compare.claims.edges.pool import pool_of
 from rasplens.compare.claims.edges.program_edges import between_positions
 from rasplens.compare.claims.edges.questions import (
@@ -166,3 +167,39 @@ def test_larger_models_and_more_inputs_are_not_run_whole(monkeypatch):
     assert few.whole is None
     monkeypatch.setattr(rasplens.compare.study, "MOST_PARAMETERS", 10)
     assert study(first).whole is None
+
+
+def test_inputs_that_are_not_all_sequences_are_those_that_were_drawn():
+    """That there are no others is then no proof, and sets of edges are not those of other inputs."""
+    program = by_match()
+
+    def draw(rng, n):
+        ids = rng.integers(0, 2, (n, 3))
+        ids[:, 0] = 0
+        return ids
+
+    held_out = np.array([[0, 1, 1]])
+    task = replace(
+        task_from_program(program, "ab", 3),
+        draw=draw,
+        held_out=held_out,
+        is_held_out=lambda ids: (ids == held_out).all(axis=1),
+    )
+    compiled = compile_program(program, task.vocab, 3, mask=task.visible)
+    found = study_of(compiled, compiled, task, ALL, 0)
+    assert found.whole.n_inputs == 4
+    claims = each(found)
+    assert claims[OtherEdges][1].every == "all 16 pairs of inputs that were drawn"
+    assert claims[Keys][1] is None
+
+
+def test_of_a_module_that_is_not_ours_rows_are_not_known_to_be_all():
+    """It may move information between positions by other means than attention."""
+    found = study(by_match)
+
+    class Foreign(torch.nn.Module):
+        pass
+
+    foreign = replace(found.whole.learned, model=Foreign())
+    assert enumerator(found.whole).row_by_row
+    assert not _attends_once(foreign)
