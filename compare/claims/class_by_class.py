@@ -10,6 +10,7 @@ only if the new trials refute it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from rasplens.compare.claims.claim import Claim
 from rasplens.compare.claims.trials.independent import Trials
@@ -25,6 +26,9 @@ from rasplens.compare.claims.trials.judging import (
     least_trials,
     share,
 )
+
+FoundIn = Literal["own", "together", "suspected"]
+"""A class is evident in a claim's own trials, or in those of all claims together; or few trials point to it."""
 
 
 @dataclass(frozen=True)
@@ -71,22 +75,20 @@ def _in_every_class(
 ) -> Claim:
     own = [worst_class(part) for part in whole.trials]
     for found in dict.fromkeys(one for one in (*own, together) if one is not None):
-        worse = _worst_part(whole, found, comparisons, is_own=found in own)
+        worse = _worst_part(whole, found, comparisons, "own" if found in own else "together")
         if worse is not None:
             return worse.claim(whole)
     if whole.again is None or whole.status != HOLDS:
         return whole
     others = [one for part in whole.trials for one in suspected_classes(part)]
     for found in (several := dict.fromkeys((*others, *suspected))):
-        worse = _worst_part(whole, found, comparisons * len(several), is_own=False, is_suspected=True)
+        worse = _worst_part(whole, found, comparisons * len(several), "suspected")
         if worse is not None and worse.fails:
             return worse.claim(whole)
     return whole
 
 
-def _worst_part(
-    whole: Claim, found: InputClass, comparisons: int, is_own: bool, is_suspected: bool = False
-) -> FailingClass | None:
+def _worst_part(whole: Claim, found: InputClass, comparisons: int, found_in: FoundIn) -> FailingClass | None:
     """The part of a claim that fails in a class while the claim holds elsewhere, or that may fail there."""
     inside = [found.of(part) for part in whole.trials]
     rows = list(zip(whole.trials, inside, strict=True))
@@ -94,7 +96,7 @@ def _worst_part(
     if not outside or not any((~part.right[of_class]).any() for part, of_class in rows):
         return None
     fresh = () if whole.again is None else whole.again(found)
-    if is_suspected and not fresh:
+    if found_in == "suspected" and not fresh:
         return None
     asked = [part.of(found.of(part)) for part in (fresh or whole.trials)]
     needed = least_trials(AT_LEAST, comparisons) if fresh else 1
@@ -105,7 +107,7 @@ def _worst_part(
     part = FailingClass(found.words, found.share, worst, elsewhere)
     if part.fails and judged(outside) == HOLDS:
         return part
-    in_doubt = whole.status == HOLDS and worst.score < AT_MOST and (bool(fresh) or is_own)
+    in_doubt = whole.status == HOLDS and worst.score < AT_MOST and (bool(fresh) or found_in == "own")
     return part if in_doubt else None
 
 

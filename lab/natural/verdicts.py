@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from lab.library import proofs
 from lab.natural.mechanisms import Mechanism, get_mechanism
 from lab.page import show, table
 from lab.swept import add_arguments, swept
@@ -59,7 +60,8 @@ def compared(mechanism: str, program: str, path: str, config: Preset, **labels: 
         return {"left_out": "a rival that no model here has room for"}
     study = study_of(compiled, load(path), _mechanism(mechanism).task, get_config(config), 0)
     said = judge(study, 0)
-    return {"verdict": said.answer, **said.levels, "reasons": " ".join(said.reasons[:2])}
+    row = {"verdict": said.answer, **said.levels, "reasons": " ".join(said.reasons[:2])}
+    return row | proofs(said.all_claims) | {"layers": study.learned.n_layers}
 
 
 def page(frame: pd.DataFrame, config: str) -> str:
@@ -86,10 +88,19 @@ def page(frame: pd.DataFrame, config: str) -> str:
             f"{len(known)} comparisons of known truth (`{config}`): {right.mean():.1%} right, {wrong.mean():.1%} "
             f"wrong (a false *implements* or *does not*), {(known['verdict'] == UNKNOWN).mean():.1%} cannot tell.",
             table(["truth", *map(str, counts.columns)], rows),
+            _proofs(frame[frame["layers"] == 1]),
             "Not right:",
             table(["model", "program", "truth", "verdict", "why"], listed),
             *(f"`{row['model']}`, {row['program']}, is left out: {row['error']}." for _, row in failed.iterrows()),
         )
+    )
+
+
+def _proofs(frame: pd.DataFrame) -> str:
+    provable, proved, refuted = (int(frame[name].sum()) for name in ("provable", "proved", "refuted"))
+    return (
+        f"Of {provable} claims on answers and edges of models of one layer, {proved} are proved and {refuted} have "
+        f"a counterexample ({(proved + refuted) / max(1, provable):.1%}; to reach: 50 %)."
     )
 
 

@@ -25,7 +25,8 @@ class Posed:
         expected: The compiled model's answers, as the task's codes.
         changes: Where they differ from those on the base itself.
         at_risk: Where they do not, although the source's do: an answer that stays by what is patched alone.
-        asked: Which of the pairs the task itself could pose, with an answer that changes or is at risk.
+        asked: Which of the pairs the task itself could pose, where an edge is patched, and an answer changes or is
+            at risk.
     """
 
     expected: Int[np.ndarray, "pair answer"]
@@ -72,7 +73,7 @@ class Pool:
         own, theirs = (reference.answers()[of] for of in (patch.base, patch.source))
         changes, stays = expected != own, (expected == own) & (own != NOT_ASKED)
         at_risk = stays & ((own != theirs) | (patch.part == "attention"))  # edges are removed without a source
-        is_posed = self.posable.are_posed(expected, scores, mixtures.rows)
+        is_posed = self.posable.are_posed(expected, scores, mixtures.rows) & patch.edges.any(axis=(1, 2))
         return Posed(expected, changes, at_risk, is_posed & (changes | at_risk).any(axis=1))
 
 

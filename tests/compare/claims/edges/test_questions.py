@@ -104,3 +104,16 @@ def test_of_heads_that_attend_alike_each_goes_with_its_own_aggregate():
     assert {name for aggregates in found for name in aggregates} == {"share_a", "share_b"}
     for aggregates, heads in found.items():
         assert {compiled.heads[head] for head in heads} == set(aggregates)
+
+
+def test_no_question_patches_nothing():
+    """A program that averages over everything reads every edge: nothing could be gathered along others."""
+    everywhere = Select(tokens, tokens, Comparison.TRUE)
+    program = Aggregate(everywhere, numerical(tokens == "a")).named("share")
+    task = task_from_program(program, "ab", 4)
+    compiled = compile_for(task, program)
+    pairing = study_of(compiled, compiled, task, FEW, 0).scored
+    asked = {type(one.subject): one for one in questions(pairing, 0, FEW.questions)}
+    assert len(asked[OtherEdges]) == 0
+    assert len(asked[GatheredEdges]) > 0
+    assert all(one.patch.edges.any(axis=(1, 2)).all() for one in asked.values())
