@@ -99,8 +99,8 @@ def page(frame: pd.DataFrame, config: str) -> str:
 def _proofs(frame: pd.DataFrame) -> str:
     provable, proved, refuted = (int(frame[name].sum()) for name in ("provable", "proved", "refuted"))
     return (
-        f"Of {provable} claims on answers and edges of models of one layer, {proved} are proved and {refuted} have "
-        f"a counterexample ({(proved + refuted) / max(1, provable):.1%}; to reach: 50 %)."
+        f"Of {provable} claims on answers and edges of models of one layer, {proved} are proved and {refuted} "
+        f"have a counterexample ({(proved + refuted) / max(1, provable):.1%}; to reach: 50 %)."
     )
 
 
