@@ -10,8 +10,9 @@ import numpy as np
 from rasplens.compare.claims.claim import Claim, Subject, judged_by_trials, untestable
 from rasplens.compare.claims.interchange.accuracy import Interchange, interchange_table, interchanges
 from rasplens.compare.claims.interchange.pairs import DrawnPairs, draw_pairs, interchange_pairs
-from rasplens.compare.claims.interchange.patching import agreement
+from rasplens.compare.claims.interchange.patching import Site, agreement
 from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
+from rasplens.compare.claims.interchange.sites import find_sites
 from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.trials.independent import PairsFrom, Trials, no_trials, one_of_each
 from rasplens.compare.claims.trials.input_classes import InputClass
@@ -87,30 +88,70 @@ def _test(study: Study, evidence: Evidence, seed: int) -> VariableTests:
 
 
 def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Iterator[Claim]:
-    by_name = {one.variable: one for one in evidence.of(VARIABLES).interchanged}
+    tests = evidence.of(VARIABLES)
+    by_name = {one.variable: one for one in tests.interchanged}
     for name in study.variables:
         if name in by_name:
             one = by_name[name]
-            more = partial(_more, study, one, rng)
+            more = partial(_more, study, one, one.site, rng)
             claim = judged_interchange(one, study.scored.answered, rng, study.config, more)
-            yield replace(claim, again=partial(_again, study, more))
+            yield replace(claim, again=partial(_again, study, one, tests.representations, rng))
         else:
             yield untestable(OneVariable(name), study.why_not_interchangeable(name))
 
 
-def _again(study: Study, more: Callable[[int, PairsFrom], list[Trials]], of: InputClass) -> list[Trials]:
-    return more(study.config.interchange_pairs, of.pairs_from(study.scored.answered))
+def _again(
+    study: Study,
+    one: Interchange,
+    learned: Mapping[Place, Representation],
+    rng: np.random.Generator,
+    of: InputClass,
+) -> list[Trials]:
+    """Trials of an interchange on a class of inputs, at the site that does best on other pairs of the class."""
+    site = _site_in_class(study, one, learned, int(rng.integers(2**31)), of)
+    n, among = study.config.interchange_pairs, of.pairs_from(study.scored.answered)
+    return _more(study, one, site, rng, n, among)
+
+
+def _site_in_class(
+    study: Study, one: Interchange, learned: Mapping[Place, Representation], seed: int, of: InputClass
+) -> Site:
+    """The best site for one class of inputs, of all that do well everywhere, and of one that is searched there.
+
+    That a map which was fitted everywhere errs on a few inputs says that it has too few of them, not that the
+    model has no such variable there.
+    """
+    pairing, positions = study.fitting, study.variables[one.variable]
+    among = of.pairs_from(pairing.answered)
+    chosen = interchange_pairs(pairing, one.variable, positions, seed, among=among)
+    if chosen is None:
+        return one.site
+
+    def score(site: Site) -> float:
+        right = agreement(pairing.learned, chosen, site.point, site.subspaces).right
+        rng, asked = np.random.default_rng(seed), (pairing.answered, chosen.base)
+        trials = one_of_each(*asked, right, chosen.changes, rng, chosen.source)
+        inside = trials.right[of.of(trials)]
+        return float(inside.mean()) if inside.size else 0.0
+
+    searched = find_sites(pairing.learned, chosen, learned, seed, study.config.das_steps).best
+    return max((one.site, *one.good, searched), key=score)
 
 
 def _more(
-    study: Study, one: Interchange, rng: np.random.Generator, n: int, among: PairsFrom | None = None
+    study: Study,
+    one: Interchange,
+    site: Site,
+    rng: np.random.Generator,
+    n: int,
+    among: PairsFrom | None = None,
 ) -> list[Trials]:
     """Trials of an interchange on other pairs, of answers that change and that stay."""
     pairing, name, seed = study.scored, one.variable, int(rng.integers(2**31))
     pairs = interchange_pairs(pairing, name, study.variables[name], seed, n, among)
     if pairs is None:
         return []
-    right = agreement(study.learned, pairs, one.point, one.site.subspaces).right
+    right = agreement(study.learned, pairs, site.point, site.subspaces).right
     asked = pairing.answered, pairs.base
     return [one_of_each(*asked, right, which, rng, pairs.source) for which in (pairs.changes, pairs.stays)]
 
