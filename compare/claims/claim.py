@@ -6,7 +6,7 @@ is the share of trials that came out as the program says, with a 95 % interval.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import pandas as pd
 
@@ -60,6 +60,18 @@ def _as_tuple(value: Any) -> Any:
     return tuple(map(_as_tuple, value)) if isinstance(value, list | tuple) else value
 
 
+class SearchedAnew(NamedTuple):
+    """Trials on a class of inputs of what a search finds.
+
+    Attributes:
+        learned: After another search, in the class; none where there is none.
+        compiled: In the compiled model, where the same search is sure to have something to find.
+    """
+
+    learned: Sequence[Trials]
+    compiled: Sequence[Trials]
+
+
 @dataclass(frozen=True)
 class Claim:
     """One claim of a program, and what became of it.
@@ -80,6 +92,7 @@ class Claim:
             all were asked, how many there are.
         trials: Of each part, while claims are judged class by class; none afterwards.
         again: From a class of inputs, other trials of each part on it; None where none can be asked.
+        searched: From a class of inputs, what a search finds there; None where the claim rests on no search.
     """
 
     subject: Subject
@@ -96,6 +109,7 @@ class Claim:
     counterexample: str = ""
     trials: tuple[Trials, ...] = field(default=(), compare=False, repr=False)
     again: Callable[[InputClass], Sequence[Trials]] | None = field(default=None, compare=False, repr=False)
+    searched: Callable[[InputClass], SearchedAnew] | None = field(default=None, compare=False, repr=False)
 
     @property
     def level(self) -> Level:

@@ -4,6 +4,10 @@ Classes are searched for in the trials of each claim, and in those of all claims
 decides, several claims fail on the same inputs. In a class that is found the claim is asked anew, so that the
 trials by which it was found do not judge it. It holds if it does so there as well.
 
+Where a claim rests on a search, such as for a variable's site, the search may be at fault. If in the class it errs
+in the compiled model as well, it says nothing there. And it is made anew in the class: if it then finds what comes
+out as claimed, the claim is open.
+
 A class of few trials may have been found by chance: it is suspected. There too a claim is asked anew, and fails
 only if the new trials refute it.
 """
@@ -40,23 +44,27 @@ class FailingClass:
         share: The share of the answers asked for that are of the class.
         inside: The trials in the class that succeeded.
         elsewhere: Those that did elsewhere.
+        is_searched: Whether another search, in the class alone, finds what comes out as claimed.
     """
 
     words: str
     share: float
     inside: Share
     elsewhere: Share
+    is_searched: bool = False
 
     @property
     def fails(self) -> bool:
         """Whether trials in the class fail; else it is not known whether they come out as claimed."""
-        return self.inside.high < AT_MOST
+        return self.inside.high < AT_MOST and not self.is_searched
 
     def claim(self, whole: Claim) -> Claim:
         """A claim that holds but in this class; one that is open there is open."""
         where = f"{self.words} ({self.share:.0%} of the answers)"
         reason = f"{whole.reason}; where {where}: {self.inside.score:.2f}, elsewhere {self.elsewhere.score:.2f}"
         ends = {name: getattr(self.inside, name) for name in ("score", "low", "high", "n")}
+        if self.is_searched:
+            reason = f"{reason}; at another site the model does there as the program says"
         if not self.fails or not whole.subject.can_fail:
             return replace(whole, status=OPEN, **ends, reason=reason)
         return replace(whole, status=FAILS, **ends, reason=reason, except_where=where)
@@ -67,7 +75,7 @@ def class_by_class(claims: Sequence[Claim], comparisons: int) -> list[Claim]:
     parts = [part for claim in claims for part in claim.trials if part.right.mean() >= AT_MOST]
     together, suspected = worst_class(*parts), suspected_classes(*parts)
     judged_claims = (_in_every_class(claim, together, suspected, comparisons) for claim in claims)
-    return [replace(claim, trials=(), again=None) for claim in judged_claims]
+    return [replace(claim, trials=(), again=None, searched=None) for claim in judged_claims]
 
 
 def _in_every_class(
@@ -83,7 +91,7 @@ def _in_every_class(
     others = [one for part in whole.trials for one in suspected_classes(part)]
     for found in (several := dict.fromkeys((*others, *suspected))):
         worse = _worst_part(whole, found, comparisons * len(several), "suspected")
-        if worse is not None and worse.fails:
+        if worse is not None and (worse.fails or worse.is_searched):
             return worse.claim(whole)
     return whole
 
@@ -106,9 +114,22 @@ def _worst_part(whole: Claim, found: InputClass, comparisons: int, found_in: Fou
     worst, elsewhere = min(within, key=lambda one: one.score), min(outside, key=lambda one: one.score)
     part = FailingClass(found.words, found.share, worst, elsewhere)
     if part.fails and judged(outside) == HOLDS:
-        return part
+        return _after_search(part, whole, found, comparisons)
     in_doubt = whole.status == HOLDS and worst.score < AT_MOST and (bool(fresh) or found_in == "own")
-    return part if in_doubt else None
+    return _after_search(part, whole, found, comparisons) if in_doubt else None
+
+
+def _after_search(part: FailingClass, whole: Claim, found: InputClass, comparisons: int) -> FailingClass | None:
+    """A class in which a claim may fail; None where the search that it rests on errs in the compiled model too."""
+    if whole.searched is None:
+        return part
+    anew = whole.searched(found)
+
+    def hold(trials: Sequence[Trials]) -> bool:
+        inside = [one for one in (part.of(found.of(part)) for part in trials) if len(one)]
+        return bool(inside) and judged([share(one, comparisons) for one in inside]) == HOLDS
+
+    return replace(part, is_searched=hold(anew.learned)) if hold(anew.compiled) else None
 
 
 def failing_class(trials: Trials, comparisons: int) -> FailingClass | None:

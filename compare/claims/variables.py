@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from rasplens.compare.claims.claim import Claim, Subject, judged_by_trials, untestable
+from rasplens.compare.claims.claim import Claim, SearchedAnew, Subject, judged_by_trials, untestable
 from rasplens.compare.claims.interchange.accuracy import Interchange, interchange_table, interchanges
 from rasplens.compare.claims.interchange.pairs import DrawnPairs, draw_pairs, interchange_pairs
 from rasplens.compare.claims.interchange.patching import Site, agreement
@@ -37,6 +37,7 @@ from rasplens.compare.evidence.subspaces.representations import (
 )
 from rasplens.compare.pairing.answered import AnsweredInputs
 from rasplens.compare.study import Study
+from rasplens.compare.subject.studied_model import StudiedModel
 from rasplens.compare.term import Term
 
 MORE: Final = 3
@@ -93,24 +94,37 @@ def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Itera
     for name in study.variables:
         if name in by_name:
             one = by_name[name]
-            more = partial(_more, study, one, one.site, rng)
+            more = partial(_more, study, one, one.site, study.learned, rng)
             claim = judged_interchange(one, study.scored.answered, rng, study.config, more)
-            yield replace(claim, again=partial(_again, study, one, tests.representations, rng))
+            searched = partial(_searched, study, one, tests, rng)
+            yield replace(claim, again=partial(_again, study, one, rng), searched=searched)
         else:
             yield untestable(OneVariable(name), study.why_not_interchangeable(name))
 
 
-def _again(
-    study: Study,
-    one: Interchange,
-    learned: Mapping[Place, Representation],
-    rng: np.random.Generator,
-    of: InputClass,
+def _again(study: Study, one: Interchange, rng: np.random.Generator, of: InputClass) -> list[Trials]:
+    """Trials of an interchange on a class of inputs."""
+    return _in_class(study, one, one.site, study.learned, rng, of)
+
+
+def _searched(
+    study: Study, one: Interchange, tests: VariableTests, rng: np.random.Generator, of: InputClass
+) -> SearchedAnew:
+    """Trials on a class, at the site that does best on other pairs of the class, and in the compiled model."""
+    site = _site_in_class(study, one, tests.representations, int(rng.integers(2**31)), of)
+    (chosen,) = (pairs.fitting for pairs in tests.drawn if pairs.fitting.variable == one.variable)
+    known = tests.reference.sites(chosen).best
+    return SearchedAnew(
+        _in_class(study, one, site, study.learned, rng, of),
+        _in_class(study, one, known, study.scored.reference, rng, of),
+    )
+
+
+def _in_class(
+    study: Study, one: Interchange, site: Site, model: StudiedModel, rng: np.random.Generator, of: InputClass
 ) -> list[Trials]:
-    """Trials of an interchange on a class of inputs, at the site that does best on other pairs of the class."""
-    site = _site_in_class(study, one, learned, int(rng.integers(2**31)), of)
     n, among = study.config.interchange_pairs, of.pairs_from(study.scored.answered)
-    return _more(study, one, site, rng, n, among)
+    return _more(study, one, site, model, rng, n, among)
 
 
 def _site_in_class(
@@ -118,7 +132,7 @@ def _site_in_class(
 ) -> Site:
     """The best site for one class of inputs, of all that do well everywhere, and of one that is searched there.
 
-    That a map which was fitted everywhere errs on a few inputs says that it has too few of them, not that the
+    What was chosen everywhere may err on a few inputs because it was chosen on too few of them, not because the
     model has no such variable there.
     """
     pairing, positions = study.fitting, study.variables[one.variable]
@@ -142,6 +156,7 @@ def _more(
     study: Study,
     one: Interchange,
     site: Site,
+    model: StudiedModel,
     rng: np.random.Generator,
     n: int,
     among: PairsFrom | None = None,
@@ -151,7 +166,7 @@ def _more(
     pairs = interchange_pairs(pairing, name, study.variables[name], seed, n, among)
     if pairs is None:
         return []
-    right = agreement(study.learned, pairs, site.point, site.subspaces).right
+    right = agreement(model, pairs, site.point, site.subspaces).right
     asked = pairing.answered, pairs.base
     return [one_of_each(*asked, right, which, rng, pairs.source) for which in (pairs.changes, pairs.stays)]
 

@@ -19,7 +19,7 @@ from rasplens.compare.claims.edges.compiled_heads import heads_along
 from rasplens.compare.claims.edges.head_interchange import moves_answers
 from rasplens.compare.claims.edges.program_edges import Aggregates, between_positions
 from rasplens.compare.claims.trials.independent import PairsFrom, Trials
-from rasplens.compare.claims.trials.stopping import looks, until_decided
+from rasplens.compare.claims.trials.stopping import FIRST, looks, until_decided
 from rasplens.compare.config import CompareConfig
 from rasplens.compare.evidence.attention.active_heads import SELECTS, ActiveHead, active_heads
 from rasplens.compare.evidence.attention.heads import similarity
@@ -56,8 +56,8 @@ class Attended:
         variable: The s-op that it computes.
         gathers: The aggregates along whose edges it attends.
         heads: Of the learned model, those that attend most like it; their mean is compared.
-        moves: Where the compiled head, taken from another input, changes an answer: whether these heads do so,
-            together with all others that attend like it.
+        moves: Where the compiled head, taken from another input, changes an answer: whether these heads do so, or
+            others that attend no less like it.
         again: The same of other pairs, of such inputs.
         rows: The query rows on which the compiled head attends to another position.
         alike: On which of them the attention is alike.
@@ -94,7 +94,7 @@ def attended(study: Study, seed: int) -> Iterator[Attended]:
             continue
         chosen_on = (fitting, on_fitting[one.head]) if one.head in on_fitting else (pairing, one)
         heads, share = _most_like(*chosen_on, groups)
-        together = _no_less_alike(*chosen_on, heads, groups)
+        together = _deciding(*chosen_on, _no_less_alike(*chosen_on, heads, groups), rng)
         found = _likeness(pairing, one, heads, share)
         ask = partial(moves_answers, pairing, one.head, together, rng)
         yield Attended(
@@ -109,6 +109,23 @@ def attended(study: Study, seed: int) -> Iterator[Attended]:
             moves=_until_decided(ask, config),
             again=partial(ask, config.questions),
         )
+
+
+def _deciding(
+    pairing: Pairing, one: ActiveHead, alike: Sequence[Head], rng: np.random.Generator
+) -> Sequence[Head]:
+    """Of heads that attend alike, all together, or the one that decides more answers as the compiled head does.
+
+    Copies share its work. But others may attend like it for something else, and undo what it changes.
+    """
+    if len(alike) < 2:
+        return alike
+
+    def decided(heads: Sequence[Head]) -> float:
+        right = moves_answers(pairing, one.head, heads, rng, FIRST).right
+        return float(right.mean()) if len(right) else 0.0
+
+    return max((alike, *([head] for head in alike)), key=decided)
 
 
 def _until_decided(ask: Callable[[int], Trials], config: CompareConfig) -> Trials:

@@ -16,7 +16,7 @@ computed from the other.
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import networkx as nx
@@ -49,12 +49,14 @@ class JointInterchange:
         right: Which answers are as expected: `[pair, answer]`.
         ceiling: Which are in the compiled model itself, at sites that the same search finds there; None where it
             was not asked, because the model does well enough.
+        compiled: Finds what `ceiling` is.
     """
 
     pairs: JointPairs
     points: tuple[str, str]
     right: Bool[np.ndarray, "pair answer"]
     ceiling: Bool[np.ndarray, "pair answer"] | None
+    compiled: Callable[[], Bool[np.ndarray, "pair answer"]]
 
     @property
     def variables(self) -> tuple[str, str]:
@@ -114,11 +116,14 @@ def _interchanged(
     """Two variables together, in the learned model, and where that errs in the compiled one."""
     fitting = study.fitting
     sites = _sites(fitting.learned, to_choose, *(one.good for one in both))
-    right, ceiling = _right(study.learned, posed, *sites), None
-    if min(_shares(right, posed)) < GOOD_ENOUGH:
+    right = _right(study.learned, posed, *sites)
+
+    def compiled() -> Bool[np.ndarray, "pair answer"]:
         good = (reference.sites(one).good for one in chosen)
-        ceiling = _right(study.scored.reference, posed, *_sites(fitting.reference, to_choose, *good))
-    return JointInterchange(posed, (sites[0].point, sites[1].point), right, ceiling)
+        return _right(study.scored.reference, posed, *_sites(fitting.reference, to_choose, *good))
+
+    ceiling = compiled() if min(_shares(right, posed)) < GOOD_ENOUGH else None
+    return JointInterchange(posed, (sites[0].point, sites[1].point), right, ceiling, compiled)
 
 
 def _may_follow(pairing: Pairing, first: InterchangePairs, second: InterchangePairs) -> bool:

@@ -8,7 +8,7 @@ from known_trials import inputs_of
 from subjects import subject
 
 from rasplens.compare.claims.attention import AttendsLike
-from rasplens.compare.claims.claim import judged_by_trials, untestable
+from rasplens.compare.claims.claim import SearchedAnew, judged_by_trials, untestable
 from rasplens.compare.claims.class_by_class import class_by_class, failing_class
 from rasplens.compare.claims.trials.independent import Trials
 from rasplens.compare.claims.trials.judging import FAILS, HOLDS, OPEN
@@ -142,3 +142,29 @@ def test_the_class_fails_by_its_own_interval(comparisons):
     assert failing_class(trials(np.ones(300, dtype=bool)), comparisons) is None
     every = replace(trials(~D_AT_2), right=np.zeros(300, dtype=bool))
     assert failing_class(every, comparisons) is None
+
+
+def by_search(learned, compiled):
+    """The claim that fails where position 2 is "d", with the shares that a search reaches there."""
+    anew_there = SearchedAnew([anew(learned)], [anew(compiled)])
+    whole = replace(claim(~D_AT_2), again=lambda found: [anew(0.2)], searched=lambda found: anew_there)
+    (found,) = class_by_class([whole], 1)
+    assert found.searched is None
+    return whole, found
+
+
+def test_what_no_search_finds_in_a_class_fails_there():
+    _, found = by_search(learned=0.2, compiled=1.0)
+    assert found.status == FAILS
+    assert found.except_where.startswith("position 2 is 'd' (")
+
+
+def test_where_another_search_does_as_claimed_the_first_may_be_at_fault():
+    _, found = by_search(learned=0.95, compiled=1.0)
+    assert (found.status, found.except_where) == (OPEN, "")
+    assert "at another site" in found.reason
+
+
+def test_a_search_that_errs_in_the_compiled_model_says_nothing_of_a_class():
+    whole, found = by_search(learned=0.2, compiled=0.6)
+    assert (found.status, found.score, found.reason) == (whole.status, whole.score, whole.reason)

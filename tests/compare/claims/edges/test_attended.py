@@ -8,9 +8,12 @@ from circuit_sides import sides
 
 from rasplens.compare import CompareConfig, study_of
 from rasplens.compare.claims.edges.attended import attended
+from rasplens.compare.config import get_config
 from rasplens.compare.subject.vocabulary import vocabulary_of
+from rasplens.compile.rasp.programs.catalogue import CATALOGUE
 from rasplens.model import Transformer, disguise
 from rasplens.model.twins import add_self_edges, duplicate_head, insert_idle_heads, plant_decoy, split_head
+from rasplens.tasks import compile_for, task_from_program
 
 FEW = CompareConfig(n_inputs=120, n_fitting=100, relevance_inputs=24)
 
@@ -86,3 +89,14 @@ def test_a_model_without_a_head_of_use_attends_like_nothing():
     assert found.heads == ()
     assert not found.alike.any()
     assert found.similarity == 0
+
+
+def test_heads_that_attend_alike_for_something_else_do_not_undo_what_one_decides():
+    """How often the number of a token's occurrences occurs: two counts by the same selector in one layer."""
+    entry = CATALOGUE["histogram_nd"]
+    task = task_from_program(entry.build(), entry.vocab, entry.max_len)
+    compiled = compile_for(task, entry.build())
+    study = study_of(compiled, compiled, task, get_config("quick"), 0)
+    moved = [one.moves.right.mean() for one in attended(study, 0) if len(one.moves)]
+    assert len(moved) > 1
+    assert min(moved) > 0.9
