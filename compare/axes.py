@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from jaxtyping import Float
 
-from rasplens.compare.claims.answers import Behaviour
+from rasplens.compare.claims.answers import ALL, Behaviour
 from rasplens.compare.claims.interchange.accuracy import Interchange
 from rasplens.compare.evidence.ablation.measurement import Effects
 from rasplens.compare.evidence.ablation.profiles import resampled_similarity
@@ -110,7 +110,9 @@ def _means(values: Float[np.ndarray, "row input"], weights: Float[np.ndarray, "d
 def behaviour_axis(found: Behaviour, seed: int, draws: int) -> Axis:
     """Agreement of answers, above an untrained model's."""
     if not found.agrees.shape[1]:
-        return without_score("behaviour", "the program gives none of the task's answers")
+        few = ALL in set(found.table["inputs"])
+        why = "too few inputs are held out to sample" if few else "the program gives none of the task's answers"
+        return without_score("behaviour", why)
 
     def statistic(weights: np.ndarray) -> np.ndarray:
         learned, untrained = _means(found.agrees, weights)

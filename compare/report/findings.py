@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from rasplens.compare.claims.answers import ALL
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.report.ablation_findings import ablation_sentences
 from rasplens.compare.report.sentences import CLEARLY, axis_sentence, p_value, percent, quoted, table
@@ -95,11 +96,9 @@ def _behaviour(comparison: Comparison) -> list[str]:
 def _kind(inputs: str) -> str:
     """Return a noun for inputs, by their name in the behaviour table."""
     alternative = inputs.removeprefix("against ")
-    return (
-        f"inputs that distinguish it from {alternative!r}"
-        if alternative != inputs
-        else f"{inputs.replace(' ', '-')} inputs"
-    )
+    if alternative != inputs:
+        return f"inputs that distinguish it from {alternative!r}"
+    return "inputs, all that there are" if inputs == ALL else f"{inputs.replace(' ', '-')} inputs"
 
 
 def _interchange(comparison: Comparison) -> list[str]:

@@ -101,6 +101,14 @@ def test_behaviour_by_hand(with_noise):
     assert axis.score < 0.15
 
 
+def test_behaviour_on_few_inputs_has_no_score_and_says_why(with_noise):
+    found = behaviour(with_noise, seed=0)
+    nothing = replace(found, agrees=found.agrees[:, :0])
+    assert "none of the task's answers" in behaviour_axis(nothing, 0, DRAWS).note
+    few = replace(nothing, table=found.table.assign(inputs="all inputs"))
+    assert "too few inputs are held out" in behaviour_axis(few, 0, DRAWS).note
+
+
 def interchange(iia, specificity, random=0.0, untrained=0.0, name="x"):
     return known_interchange(name, iia, specificity, random=random, untrained=untrained)
 
