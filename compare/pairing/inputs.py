@@ -36,6 +36,9 @@ FEW = 512
 DRAWS_OF_EACH = 24
 """Draws per input: a task has few inputs if the second half of the draws gives nothing new."""
 
+PROBED = 2_000
+"""Draws without any repetition that show a task to have many inputs."""
+
 LEAST_HELD_OUT = 40
 """If a task has few inputs in all and holds out fewer than this, models are compared on all inputs."""
 
@@ -64,6 +67,9 @@ def all_inputs(task: Task, most: int = FEW) -> Ids | None:
         most: So many are few.
     """
     rng = np.random.default_rng(0)
+    # Of fewer than some 100,000 inputs one would be drawn twice: most tasks need no more than these.
+    if most > PROBED and len(np.unique(task.draw(np.random.default_rng(1), PROBED), axis=0)) == PROBED:
+        return None
     drawn = np.concatenate([task.held_out[: 2 * most], task.draw(rng, 2 * most)])
     if (n := len(np.unique(drawn, axis=0))) > most:
         return None

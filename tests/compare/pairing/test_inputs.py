@@ -1,11 +1,20 @@
 """On which inputs models are compared."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from rasplens.compare.pairing.inputs import MOST_RARE, all_inputs, balance, balanced, fitting_inputs, scored_inputs
+from rasplens.compare.pairing.inputs import (
+    MOST_RARE,
+    PROBED,
+    all_inputs,
+    balance,
+    balanced,
+    fitting_inputs,
+    scored_inputs,
+)
 from rasplens.compile.rasp import Comparison, Full, Map, Select, SelectorWidth, tokens
 from rasplens.tasks import build_task, task_from_program
 
@@ -49,6 +58,19 @@ def test_all_inputs_are_listed_where_there_are_few():
     assert len(found) == 27
     assert {tuple(row[1:4]) for row in found.tolist()} == set(itertools.product(sorted({*found[:, 1]}), repeat=3))
     assert all_inputs(last_letter(5, "abcde")) is None
+    assert len(all_inputs(last_letter(5, "abcde"), 16_384)) == 5**5
+
+
+def test_hardly_any_input_is_drawn_of_a_task_that_has_many():
+    drawn = []
+
+    def draw(rng, n):
+        drawn.append(n)
+        return task.draw(rng, n)
+
+    task = last_letter(8, "abcdef")
+    assert all_inputs(replace(task, draw=draw), 65_536) is None
+    assert sum(drawn) == PROBED
 
 
 def test_few_held_out_inputs_are_no_measure():
