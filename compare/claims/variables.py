@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -82,6 +82,13 @@ class VariableTests:
     interchanged: Sequence[Interchange]
 
 
+class SiteIn(NamedTuple):
+    """A site of a model."""
+
+    model: StudiedModel
+    site: Site
+
+
 def _test(study: Study, evidence: Evidence, seed: int) -> VariableTests:
     drawn, held = draw_pairs(study, study.variables, seed), representations(study)
     reference = ReferenceSites(study, seed)
@@ -94,7 +101,7 @@ def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Itera
     for name in study.variables:
         if name in by_name:
             one = by_name[name]
-            more = partial(_more, study, one, one.site, study.learned, rng)
+            more = partial(_more, study, one.variable, SiteIn(study.learned, one.site), rng)
             claim = judged_interchange(one, study.scored.answered, rng, study.config, more)
             searched = partial(_searched, study, one, tests, rng)
             yield replace(claim, again=partial(_again, study, one, rng), searched=searched)
@@ -104,7 +111,7 @@ def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Itera
 
 def _again(study: Study, one: Interchange, rng: np.random.Generator, of: InputClass) -> list[Trials]:
     """Trials of an interchange on a class of inputs."""
-    return _in_class(study, one, one.site, study.learned, rng, of)
+    return _in_class(study, one.variable, SiteIn(study.learned, one.site), rng, of)
 
 
 def _searched(
@@ -114,17 +121,15 @@ def _searched(
     site = _site_in_class(study, one, tests.representations, int(rng.integers(2**31)), of)
     (chosen,) = (pairs.fitting for pairs in tests.drawn if pairs.fitting.variable == one.variable)
     known = tests.reference.sites(chosen).best
-    return SearchedAnew(
-        _in_class(study, one, site, study.learned, rng, of),
-        _in_class(study, one, known, study.scored.reference, rng, of),
-    )
+    sites = SiteIn(study.learned, site), SiteIn(study.scored.reference, known)
+    return SearchedAnew(*(_in_class(study, one.variable, where, rng, of) for where in sites))
 
 
 def _in_class(
-    study: Study, one: Interchange, site: Site, model: StudiedModel, rng: np.random.Generator, of: InputClass
+    study: Study, variable: str, where: SiteIn, rng: np.random.Generator, of: InputClass
 ) -> list[Trials]:
     n, among = study.config.interchange_pairs, of.pairs_from(study.scored.answered)
-    return _more(study, one, site, model, rng, n, among)
+    return _more(study, variable, where, rng, n, among)
 
 
 def _site_in_class(
@@ -154,19 +159,18 @@ def _site_in_class(
 
 def _more(
     study: Study,
-    one: Interchange,
-    site: Site,
-    model: StudiedModel,
+    variable: str,
+    where: SiteIn,
     rng: np.random.Generator,
     n: int,
     among: PairsFrom | None = None,
 ) -> list[Trials]:
     """Trials of an interchange on other pairs, of answers that change and that stay."""
-    pairing, name, seed = study.scored, one.variable, int(rng.integers(2**31))
-    pairs = interchange_pairs(pairing, name, study.variables[name], seed, n, among)
+    pairing, seed = study.scored, int(rng.integers(2**31))
+    pairs = interchange_pairs(pairing, variable, study.variables[variable], seed, n, among)
     if pairs is None:
         return []
-    right = agreement(model, pairs, site.point, site.subspaces).right
+    right = agreement(where.model, pairs, where.site.point, where.site.subspaces).right
     asked = pairing.answered, pairs.base
     return [one_of_each(*asked, right, which, rng, pairs.source) for which in (pairs.changes, pairs.stays)]
 
