@@ -8,6 +8,8 @@ Where a claim rests on a search, such as for a variable's site, the search may b
 in the compiled model as well, it says nothing there. And it is made anew in the class: if it then finds what comes
 out as claimed, the claim is open.
 
+A class of hardly any answers is left out: what a trained model does there is no mechanism, and averages bear it.
+
 A class of few trials may have been found by chance: it is suspected. There too a claim is asked anew, and fails
 only if the new trials refute it.
 """
@@ -18,7 +20,12 @@ from typing import Literal
 
 from rasplens.compare.claims.claim import Claim
 from rasplens.compare.claims.trials.independent import Trials
-from rasplens.compare.claims.trials.input_classes import InputClass, suspected_classes, worst_class
+from rasplens.compare.claims.trials.input_classes import (
+    LEAST_SHARE,
+    InputClass,
+    suspected_classes,
+    worst_class,
+)
 from rasplens.compare.claims.trials.judging import (
     AT_LEAST,
     AT_MOST,
@@ -82,7 +89,8 @@ def _in_every_class(
     whole: Claim, together: InputClass | None, suspected: Sequence[InputClass], comparisons: int
 ) -> Claim:
     own = [worst_class(part) for part in whole.trials]
-    for found in dict.fromkeys(one for one in (*own, together) if one is not None):
+    evident = (one for one in (*own, together) if one is not None and one.share >= LEAST_SHARE)
+    for found in dict.fromkeys(evident):
         worse = _worst_part(whole, found, comparisons, "own" if found in own else "together")
         if worse is not None:
             return worse.claim(whole)

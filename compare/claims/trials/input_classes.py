@@ -44,7 +44,7 @@ SUSPECTED: Final = 0.35
 """A class is suspected if this share of its trials fails, and at least `LEAST_IN_CLASS` do."""
 
 LEAST_SHARE: Final = 0.02
-"""A class of fewer of the answers is not suspected: what trained models do on hardly any input is no mechanism."""
+"""A class of fewer of the answers is no mechanism's: on hardly any input trained models do as they like."""
 
 MOST_SUSPECTED: Final = 3
 """So many classes of some trials are suspected."""

@@ -168,3 +168,16 @@ def test_where_another_search_does_as_claimed_the_first_may_be_at_fault():
 def test_a_search_that_errs_in_the_compiled_model_says_nothing_of_a_class():
     whole, found = by_search(learned=0.2, compiled=0.6)
     assert (found.status, found.score, found.reason) == (whole.status, whole.score, whole.reason)
+
+
+def test_a_class_of_hardly_any_answers_does_not_judge():
+    """However clear it is in the trials: on inputs as the task draws them it hardly occurs."""
+    rare = IDS.copy()
+    rare[:, 2] %= 3  # drawn without a "d" at position 2
+    drawn = replace(inputs_of(np.concatenate([rare, IDS])), n_drawn=len(rare))
+    nothing = np.zeros(300, dtype=int)
+    part = Trials(drawn, ~D_AT_2, np.arange(300, 600), nothing)
+    whole = judged_by_trials(subject("routes"), [part], 0.1, True, "patched", 1)
+    whole = replace(whole, again=lambda found: [part.of(D_AT_2)])
+    (found,) = class_by_class([whole], 1)
+    assert (found.status, found.except_where) == (whole.status, "")
