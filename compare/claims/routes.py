@@ -1,14 +1,14 @@
 """The claims on routes: with attention edges patched, the model answers as the program does."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from rasplens.compare.claims.claim import Claim, judged_by_trials, untestable
-from rasplens.compare.claims.edges.agreement import RouteTest, route_table, route_tests
-from rasplens.compare.claims.edges.enumeration import Enumerated, enumerator
+from rasplens.compare.claims.edges.agreement import RouteTest, RouteTests, route_table, tested_routes
+from rasplens.compare.claims.edges.enumeration import Enumerated
 from rasplens.compare.claims.edges.program_edges import Aggregates
 from rasplens.compare.claims.edges.questions import (
     CountedEdges,
@@ -33,21 +33,6 @@ class AllRoutes(Route):
 
     def __str__(self) -> str:
         return "routes"
-
-
-@dataclass(frozen=True, eq=False)
-class RouteTests:
-    """The questions about routes.
-
-    Attributes:
-        found: Each with what the model answers.
-        why_none: Why none could be asked; empty where some were.
-        enumerated: By claim, the result on all pairs of inputs, where there are few enough.
-    """
-
-    found: Sequence[RouteTest]
-    why_none: str
-    enumerated: Mapping[Route, Enumerated] = field(default_factory=dict)
 
 
 def gathered(tests: RouteTests, comparisons: int) -> set[Aggregates]:
@@ -85,16 +70,6 @@ def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Itera
             why = f"{len(one.changed)} questions that change an answer could be asked, where {needed} are needed"
             claim = untestable(asked.subject, why)
         yield replace(claim, again=partial(_again, one))
-
-
-def _test(study: Study, seed: int) -> RouteTests:
-    found, why_none = route_tests(study.scored, seed)
-    whole = study.whole
-    if whole is None or whole.n_inputs**2 > study.config.enumerated:
-        return RouteTests(found, why_none, {})
-    pairs = enumerator(whole)
-    each = {one.questions.subject: pairs.enumerated(one.questions, one.heads) for one in found}
-    return RouteTests(found, why_none, {subject: one for subject, one in each.items() if one is not None})
 
 
 def _on_all_pairs(claim: Claim, found: Enumerated) -> Claim:
@@ -152,7 +127,7 @@ TERMS = (
 ROUTES = ClaimKind(
     name="routes",
     subjects=(GatheredEdges, OtherEdges, Keys, Queries, CountedEdges, AllRoutes),
-    test=lambda study, evidence, seed: _test(study, seed),
+    test=lambda study, evidence, seed: tested_routes(study, seed),
     claims=_claims,
     tables=lambda tests: {"routes": route_table(tests.found)},
     terms=TERMS,

@@ -1,7 +1,7 @@
 """How far a model answers as the program says when its attention edges are patched."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -9,11 +9,13 @@ from jaxtyping import Int
 
 from rasplens.compare.claims.edges.attention_scores import why_not_patchable
 from rasplens.compare.claims.edges.edge_patching import patched
+from rasplens.compare.claims.edges.enumeration import Enumerated, enumerator
 from rasplens.compare.claims.edges.program_edges import Edges, between_positions
-from rasplens.compare.claims.edges.questions import CountedEdges, OtherEdges, Questions, in_words, questions
+from rasplens.compare.claims.edges.questions import CountedEdges, OtherEdges, Questions, Route, in_words, questions
 from rasplens.compare.claims.trials.independent import PairsFrom, Trials, no_trials, one_of_each
 from rasplens.compare.claims.trials.stopping import looks, until_decided
 from rasplens.compare.pairing.pairing import Pairing
+from rasplens.compare.study import Study
 from rasplens.compare.subject.studied_model import Head, StudiedModel
 from rasplens.model import random_streams
 
@@ -54,6 +56,32 @@ class RouteTest:
     heads: Sequence[Head] | None
     again: Callable[[PairsFrom], tuple[Trials, Trials]]
     example: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class RouteTests:
+    """The questions about routes.
+
+    Attributes:
+        found: Each with what the model answers.
+        why_none: Why none could be asked; empty where some were.
+        enumerated: By claim, the result on all pairs of inputs, where there are few enough.
+    """
+
+    found: Sequence[RouteTest]
+    why_none: str
+    enumerated: Mapping[Route, Enumerated] = field(default_factory=dict)
+
+
+def tested_routes(study: Study, seed: int) -> RouteTests:
+    """Every claim on routes, tested; on all pairs of inputs too, where there are few enough."""
+    found, why_none = route_tests(study.scored, seed)
+    whole = study.whole
+    if whole is None or whole.n_inputs**2 > study.config.enumerated:
+        return RouteTests(found, why_none, {})
+    pairs = enumerator(whole)
+    each = {one.questions.subject: pairs.enumerated(one.questions, one.heads) for one in found}
+    return RouteTests(found, why_none, {subject: one for subject, one in each.items() if one is not None})
 
 
 def route_tests(pairing: Pairing, seed: int) -> tuple[list[RouteTest], str]:
@@ -144,7 +172,7 @@ def _tested(
         given = _answers(pairing.learned, questions, heads)
         right = given == questions.expected
         wrong = ~right & (questions.changes | questions.at_risk)
-        examples.append(in_words(pairing, questions.patch, questions.expected, given, wrong))
+        examples.append(in_words(pairing.answered, questions.patch, questions.expected, given, wrong))
         changed, kept = (
             one_of_each(pairing.answered, base, right, which, rng, source).of(slice(n))
             for which in (questions.changes, questions.at_risk)

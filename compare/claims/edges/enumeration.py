@@ -90,7 +90,7 @@ class Enumerator:
             counts = (posed.changes | posed.at_risk)[rows]
             differs = counts & (given != posed.expected[rows])
             asked, wrong = asked + len(rows), wrong + int(differs.any(axis=1).sum())
-            example = example or in_words(pairing, patch.of(rows), posed.expected[rows], given, differs)
+            example = example or in_words(pairing.answered, patch.of(rows), posed.expected[rows], given, differs)
         return Enumerated(self._every(subject), asked, wrong, example) if asked else None
 
     def _every(self, subject: Route) -> str:

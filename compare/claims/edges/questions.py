@@ -18,6 +18,7 @@ from rasplens.compare.claims.edges.edge_patching import EdgePatch
 from rasplens.compare.claims.edges.pool import Pool, pool_of
 from rasplens.compare.claims.edges.program_edges import Aggregates, Edges, ProgramEdges, between_positions
 from rasplens.compare.claims.trials.independent import PairsFrom
+from rasplens.compare.pairing.answered import AnsweredInputs
 from rasplens.compare.pairing.inputs import balanced
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.subject.studied_model import Head
@@ -168,7 +169,7 @@ def questions(pairing: Pairing, seed: int, n: int) -> Iterator[Questions]:
 
 
 def in_words(
-    pairing: Pairing,
+    inputs: AnsweredInputs,
     patch: EdgePatch,
     expected: Int[np.ndarray, "pair answer"],
     given: Int[np.ndarray, "pair answer"],
@@ -177,7 +178,7 @@ def in_words(
     """The first answer that is not the program's; empty where there is none.
 
     Args:
-        pairing: The models, on inputs.
+        inputs: Those that are patched, and that parts are taken from.
         patch: What was patched.
         expected: The program's answers then, as the task's codes.
         given: The model's.
@@ -186,9 +187,9 @@ def in_words(
     if not wrong.any():
         return ""
     row, answer = np.argwhere(wrong)[0].tolist()
-    task, places = pairing.task, pairing.task.positions
+    task, places = inputs.task, inputs.task.positions
     base, source = (
-        " ".join(map(str, task.sequences(pairing.ids[of][[row]])[0])) for of in (patch.base, patch.source)
+        " ".join(map(str, task.sequences(inputs.ids[of][[row]])[0])) for of in (patch.base, patch.source)
     )
     edges = [f"{places[query]}←{places[key]}" for query, key in np.argwhere(patch.edges[row]).tolist()]
     along = ", ".join(edges[:MOST_EDGES]) + f" and {len(edges) - MOST_EDGES} more" * (len(edges) > MOST_EDGES)

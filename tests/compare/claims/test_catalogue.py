@@ -9,8 +9,9 @@ from rasplens.compare import CompareConfig, discriminate, study_of
 from rasplens.compare.claims.answers import OUT_OF_DISTRIBUTION, AnswersOn, EachAnswer
 from rasplens.compare.claims.attention import ATTENTION
 from rasplens.compare.claims.catalogue import CLAIMS, SUBJECTS, claim_tables, examine
+from rasplens.compare.claims.edges.agreement import RouteTests
 from rasplens.compare.claims.edges.questions import OtherEdges
-from rasplens.compare.claims.routes import ROUTES, AllRoutes, RouteTests
+from rasplens.compare.claims.routes import ROUTES, AllRoutes
 from rasplens.compare.claims.trials.judging import FAILS, HOLDS, UNTESTABLE
 from rasplens.compare.claims.variables import VARIABLES, OneVariable
 
