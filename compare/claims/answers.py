@@ -12,7 +12,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 from scipy.stats import binomtest
 
-from rasplens.compare.claims.claim import Claim, Subject, untestable
+from rasplens.compare.claims.claim import Claim, Enumerated, Subject, untestable
 from rasplens.compare.claims.class_by_class import failing_class
 from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.trials.independent import Trials, one_of_each
@@ -22,7 +22,6 @@ from rasplens.compare.claims.trials.judging import (
     FAILS,
     HOLDS,
     OPEN,
-    UNTESTABLE,
     Share,
     Status,
     least_trials,
@@ -81,23 +80,6 @@ class EachAnswer(Subject):
         return "answers, each of them"
 
 
-@dataclass(frozen=True)
-class Everywhere:
-    """A model's answers beside the program's, on all inputs that a task has.
-
-    Attributes:
-        inputs: All of them, in words.
-        n: How many there are.
-        wrong: On how many of them the model answers otherwise.
-        example: One of these, in words; empty where there is none.
-    """
-
-    inputs: str
-    n: int
-    wrong: int
-    example: str
-
-
 @dataclass(frozen=True, eq=False)
 class Behaviour:
     """How a learned model answers as the program does.
@@ -122,7 +104,7 @@ class Behaviour:
     examples: Mapping[str, str]
     by_answer: Mapping[int, Trials]
     agrees: Float[np.ndarray, "2 counted"]
-    everywhere: Everywhere | None = None
+    everywhere: Enumerated | None = None
 
 
 def behaviour(study: Study, seed: int) -> Behaviour:
@@ -207,29 +189,20 @@ def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> list[
     if all(claim.status != FAILS for claim in claims):
         claims += _each_answer(behaved, study)
     everywhere = behaved.everywhere
-    return claims if everywhere is None else [_on_all_inputs(claim, everywhere) for claim in claims]
+    if everywhere is None:
+        return claims
+    of_the_task = AnswersOn(HELD_OUT), AnswersOn(ALL), EachAnswer()
+    return [claim.on_all(everywhere) if claim.subject in of_the_task else claim for claim in claims]
 
 
-def _everywhere(whole: Pairing | None) -> Everywhere | None:
+def _everywhere(whole: Pairing | None) -> Enumerated | None:
     if whole is None:
         return None
     said, given = whole.reference.answers(), whole.learned.answers()
     differs = (said != given) & (said != NOT_ASKED)
     example = _example(whole.answered, given, *np.argwhere(differs)[0].tolist()) if differs.any() else ""
     inputs = f"all {whole.n_inputs:,} {inputs_in_words(whole.task, whole.ids)}"
-    return Everywhere(inputs, whole.n_inputs, int(differs.any(axis=1).sum()), example)
-
-
-def _on_all_inputs(claim: Claim, found: Everywhere) -> Claim:
-    """A claim, proved if the model gives all of the program's answers on all inputs."""
-    if claim.status == UNTESTABLE:
-        return claim
-    if not found.wrong:
-        return claim.proved_on(found.inputs, found.n)
-    if claim.subject != AnswersOn(HELD_OUT):
-        return claim
-    counted = f"{found.wrong:,} of {found.inputs} are answered otherwise"
-    return replace(claim, counterexample=f"{counted}: {found.example}")
+    return Enumerated(inputs, whole.n_inputs, int(differs.any(axis=1).sum()), example)
 
 
 def _on_inputs(behaved: Behaviour, study: Study) -> Iterator[Claim]:

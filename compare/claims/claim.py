@@ -60,6 +60,23 @@ def _as_tuple(value: Any) -> Any:
     return tuple(map(_as_tuple, value)) if isinstance(value, list | tuple) else value
 
 
+@dataclass(frozen=True)
+class Enumerated:
+    """All questions that a claim makes, asked.
+
+    Attributes:
+        every: The inputs or pairs that they are of, such as "all 16,384 pairs".
+        asked: How many questions there are.
+        wrong: How many the model answers otherwise than the program.
+        example: One of these, in words; empty where there is none.
+    """
+
+    every: str
+    asked: int
+    wrong: int
+    example: str
+
+
 class SearchedAnew(NamedTuple):
     """Trials on a class of inputs of what a search finds.
 
@@ -126,14 +143,17 @@ class Claim:
         """The status, and where it is proved, on what."""
         return f"{self.status} ({self.proof})" if self.proof else self.status
 
-    def proved_on(self, every: str, n: int) -> "Claim":
-        """The claim, which is true of all n questions there are.
+    def on_all(self, found: Enumerated) -> "Claim":
+        """The claim, after all questions there are were asked: proved, or with a counterexample.
 
-        Args:
-            every: The inputs or pairs, such as "all 16,384 pairs".
-            n: How many questions they come to.
+        Where a trial came out otherwise than claimed, there are questions that were not among them: no proof.
         """
-        return replace(self, status=HOLDS, score=1.0, low=1.0, high=1.0, n=n, proof=every)
+        if self.status == UNTESTABLE or (self.counterexample and not found.wrong):
+            return self
+        if not found.wrong:
+            return replace(self, status=HOLDS, score=1.0, low=1.0, high=1.0, n=found.asked, proof=found.every)
+        counted = f"{found.wrong:,} of {found.asked:,} questions on {found.every} are answered otherwise"
+        return replace(self, counterexample=f"{counted}: {found.example}")
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON values, None for NaN, and what is claimed, at which level, in words."""

@@ -51,26 +51,26 @@ class FailingClass:
         share: The share of the answers asked for that are of the class.
         inside: The trials in the class that succeeded.
         elsewhere: Those that did elsewhere.
-        is_searched: Whether another search, in the class alone, finds what comes out as claimed.
+        found_anew: Whether another search, in the class alone, finds what comes out as claimed.
     """
 
     words: str
     share: float
     inside: Share
     elsewhere: Share
-    is_searched: bool = False
+    found_anew: bool = False
 
     @property
     def fails(self) -> bool:
         """Whether trials in the class fail; else it is not known whether they come out as claimed."""
-        return self.inside.high < AT_MOST and not self.is_searched
+        return self.inside.high < AT_MOST and not self.found_anew
 
     def claim(self, whole: Claim) -> Claim:
         """A claim that holds but in this class; one that is open there is open."""
         where = f"{self.words} ({self.share:.0%} of the answers)"
         reason = f"{whole.reason}; where {where}: {self.inside.score:.2f}, elsewhere {self.elsewhere.score:.2f}"
         ends = {name: getattr(self.inside, name) for name in ("score", "low", "high", "n")}
-        if self.is_searched:
+        if self.found_anew:
             reason = f"{reason}; at another site the model does there as the program says"
         if not self.fails or not whole.subject.can_fail:
             return replace(whole, status=OPEN, **ends, reason=reason)
@@ -99,7 +99,7 @@ def _in_every_class(
     others = [one for part in whole.trials for one in suspected_classes(part)]
     for found in (several := dict.fromkeys((*others, *suspected))):
         worse = _worst_part(whole, found, comparisons * len(several), "suspected")
-        if worse is not None and (worse.fails or worse.is_searched):
+        if worse is not None and (worse.fails or worse.found_anew):
             return worse.claim(whole)
     return whole
 
@@ -137,7 +137,7 @@ def _after_search(part: FailingClass, whole: Claim, found: InputClass, compariso
         inside = [one for one in (part.of(found.of(part)) for part in trials) if len(one)]
         return bool(inside) and judged([share(one, comparisons) for one in inside]) == HOLDS
 
-    return replace(part, is_searched=hold(anew.learned)) if hold(anew.compiled) else None
+    return replace(part, found_anew=hold(anew.learned)) if hold(anew.compiled) else None
 
 
 def failing_class(trials: Trials, comparisons: int) -> FailingClass | None:

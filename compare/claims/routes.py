@@ -8,7 +8,6 @@ import numpy as np
 
 from rasplens.compare.claims.claim import Claim, judged_by_trials, untestable
 from rasplens.compare.claims.edges.agreement import RouteTest, RouteTests, route_table, tested_routes
-from rasplens.compare.claims.edges.enumeration import Enumerated
 from rasplens.compare.claims.edges.program_edges import Aggregates
 from rasplens.compare.claims.edges.questions import (
     CountedEdges,
@@ -21,7 +20,7 @@ from rasplens.compare.claims.edges.questions import (
 from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.trials.independent import Trials
 from rasplens.compare.claims.trials.input_classes import InputClass
-from rasplens.compare.claims.trials.judging import AT_LEAST, HOLDS, UNTESTABLE, least_trials
+from rasplens.compare.claims.trials.judging import AT_LEAST, HOLDS, least_trials
 from rasplens.compare.study import Study
 from rasplens.compare.subject.studied_model import named
 from rasplens.compare.term import Term
@@ -62,21 +61,14 @@ def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Itera
         parts = one.changed, one.kept
         claim = judged_by_trials(asked.subject, parts, control, substantial, reason, comparisons)
         claim = replace(claim, counterexample=one.example)
-        if claim.status != UNTESTABLE and asked.subject in tests.enumerated:
-            claim = _on_all_pairs(claim, tests.enumerated[asked.subject])
+        if (enumerated := tests.enumerated.get(asked.subject)) is not None:
+            claim = claim.on_all(enumerated)
         if claim.status == HOLDS and not isinstance(asked.subject, OtherEdges) and not substantial:
             # What has no effect there holds of many models.
             needed = least_trials(AT_LEAST, comparisons)
             why = f"{len(one.changed)} questions that change an answer could be asked, where {needed} are needed"
             claim = untestable(asked.subject, why)
         yield replace(claim, again=partial(_again, one))
-
-
-def _on_all_pairs(claim: Claim, found: Enumerated) -> Claim:
-    if not found.wrong:
-        return claim.proved_on(found.every, found.asked)
-    counted = f"{found.wrong:,} of {found.asked:,} questions on {found.every} are answered otherwise"
-    return replace(claim, counterexample=f"{counted}: {found.example}")
 
 
 def _reason(one: RouteTest) -> str:

@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
+from rasplens.compare.claims.claim import Enumerated
 from rasplens.compare.claims.edges.attention_scores import why_not_patchable
 from rasplens.compare.claims.edges.edge_patching import patched
-from rasplens.compare.claims.edges.enumeration import Enumerated, enumerator
+from rasplens.compare.claims.edges.enumeration import enumerator
 from rasplens.compare.claims.edges.program_edges import Edges, between_positions
 from rasplens.compare.claims.edges.questions import CountedEdges, OtherEdges, Questions, Route, in_words, questions
 from rasplens.compare.claims.trials.independent import PairsFrom, Trials, no_trials, one_of_each

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int
 
+from rasplens.compare.claims.claim import Enumerated
 from rasplens.compare.claims.edges.edge_patching import EdgePatch, patched
 from rasplens.compare.claims.edges.pool import Pool, pool_of
 from rasplens.compare.claims.edges.program_edges import Edges, ProgramEdges, between_positions
@@ -36,23 +37,6 @@ AT_ONCE = 8_192
 
 MOST_COUNTED = 12
 """Of more positions, sets of counted edges are too many."""
-
-
-@dataclass(frozen=True, eq=False)
-class Enumerated:
-    """A claim on routes, on all pairs of inputs.
-
-    Attributes:
-        every: The inputs or pairs, in words.
-        asked: How many questions that the task could pose they come to.
-        wrong: To how many the model answers otherwise.
-        example: One of these, in words; empty where there is none.
-    """
-
-    every: str
-    asked: int
-    wrong: int
-    example: str
 
 
 @dataclass(frozen=True, eq=False)

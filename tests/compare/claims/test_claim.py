@@ -1,7 +1,7 @@
 """Claims, and what their trials say of them."""
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import get_args
 
 import numpy as np
@@ -10,7 +10,15 @@ from known_trials import known_trials
 from subjects import subject
 
 from rasplens.compare.claims.catalogue import SUBJECTS
-from rasplens.compare.claims.claim import COLUMNS, Level, Subject, claims_table, judged_by_trials, untestable
+from rasplens.compare.claims.claim import (
+    COLUMNS,
+    Enumerated,
+    Level,
+    Subject,
+    claims_table,
+    judged_by_trials,
+    untestable,
+)
 from rasplens.compare.claims.trials.judging import (
     AT_LEAST,
     FAILS,
@@ -89,3 +97,20 @@ def test_every_subject_has_a_level_and_words_and_survives_json(kind):
     assert hash(again) == hash(made)
     assert again.level in get_args(Level)
     assert str(again)
+
+
+def test_a_claim_on_all_questions_is_proved_or_has_a_counterexample():
+    whole = by_trials(part(100, 100))
+    proved = whole.on_all(Enumerated("all 64 pairs", 40, 0, ""))
+    assert (proved.status_words, proved.score, proved.low, proved.n) == ("holds (all 64 pairs)", 1, 1, 40)
+    refuted = whole.on_all(Enumerated("all 64 pairs", 40, 2, "on 'a'"))
+    assert (refuted.status_words, refuted.proof) == (HOLDS, "")
+    assert refuted.counterexample == "2 of 40 questions on all 64 pairs are answered otherwise: on 'a'"
+    nothing = untestable(subject("routes"), "no pairs")
+    assert nothing.on_all(Enumerated("all 64 pairs", 40, 0, "")) is nothing
+
+
+def test_where_a_trial_came_out_otherwise_nothing_is_proved():
+    """Then what was called all is not: of a task's inputs some were never drawn."""
+    seen = replace(by_trials(part(99, 100)), counterexample="on 'b'")
+    assert seen.on_all(Enumerated("all 64 pairs", 40, 0, "")) is seen

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from rasplens.compare import CompareConfig, study_of
-from rasplens.compare.claims.claim import Claim
-from rasplens.compare.claims.edges.enumeration import Enumerated
+from rasplens.compare.claims.claim import Claim, Enumerated
 from rasplens.compare.claims.edges.questions import GatheredEdges, OtherEdges
 from rasplens.compare.claims.kind import Evidence
 from rasplens.compare.claims.routes import ROUTES
