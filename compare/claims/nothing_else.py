@@ -35,18 +35,24 @@ class NothingElse(Subject):
 
 
 def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Iterator[Claim]:
-    """Heads may do the program's work in a way of their own: this leaves a claim open, and refutes none."""
     found = evidence.of(NOTHING_ELSE)
-    if found is None:
-        return
+    if found is not None:
+        yield replace(judged(found, study.config.comparisons), again=partial(_again, study, found))
+
+
+def judged(found: UnmappedHeads, comparisons: int) -> Claim:
+    """The claim on unmapped heads.
+
+    Heads may do the program's work in a way of their own: this leaves a claim open, and refutes none.
+    """
     otherwise = 1 - found.trials.right.mean() if len(found.trials) else 0.0
     reason = (
         "no compiled head attends like these heads; taken from other inputs, they decide "
         f"{otherwise:.0%} of the answers otherwise than by values along the program's edges"
     )
-    subject, comparisons = NothingElse(tuple(found.heads)), study.config.comparisons
-    claim = judged_by_trials(subject, [found.trials], found.control, False, reason, comparisons)
-    yield replace(claim, again=partial(_again, study, found))
+    return judged_by_trials(
+        NothingElse(tuple(found.heads)), [found.trials], found.control, False, reason, comparisons
+    )
 
 
 def _again(study: Study, found: UnmappedHeads, of: InputClass) -> list[Trials]:

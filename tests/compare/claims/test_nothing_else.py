@@ -1,7 +1,5 @@
 """The claim that nothing else decides."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from circuit_sides import mixed, sides
@@ -11,7 +9,7 @@ from rasplens.compare import compare
 from rasplens.compare.claims.claim import Subject
 from rasplens.compare.claims.edges.unmapped_heads import UnmappedHeads
 from rasplens.compare.claims.kind import Evidence
-from rasplens.compare.claims.nothing_else import NOTHING_ELSE, NothingElse
+from rasplens.compare.claims.nothing_else import NOTHING_ELSE, NothingElse, judged
 from rasplens.compare.claims.trials.judging import HOLDS, OPEN, UNTESTABLE
 from rasplens.compare.verdict.verdict import IMPLEMENTS, UNKNOWN
 
@@ -30,23 +28,19 @@ def test_what_decides_beside_the_program_leaves_the_verdict_open(share, status, 
     assert found.answer == answer
 
 
-def evidence_of(found):
-    return Evidence({"unmapped heads": found})
-
-
 @pytest.mark.parametrize(
     ("right", "status"), [([True] * 100, HOLDS), ([False] * 100, OPEN), ([True] * 3, UNTESTABLE)]
 )
 def test_what_heads_decide_otherwise_never_refutes(right, status):
-    study = SimpleNamespace(config=SimpleNamespace(comparisons=1))
-    found = UnmappedHeads([(0, 1)], known_trials(right), 0.2, lambda _: known_trials(right))
-    (claim,) = NOTHING_ELSE.claims(study, evidence_of(found), np.random.default_rng(0))
+    claim = judged(UnmappedHeads([(0, 1)], known_trials(right), 0.2, lambda _: known_trials(right)), 1)
     assert claim.status == status
     assert claim.subject == NothingElse(((0, 1),))
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_without_an_unmapped_head_there_is_no_claim():
-    assert list(NOTHING_ELSE.claims(None, evidence_of(None), np.random.default_rng(0))) == []
+    evidence = Evidence({"unmapped heads": None})
+    assert list(NOTHING_ELSE.claims(None, evidence, np.random.default_rng(0))) == []
 
 
 def test_the_subject_names_the_heads():

@@ -294,6 +294,10 @@ def test_comparisons_are_jobs(tmp_path):
     assert set(job.files) == {str(program), str(model)}
     with pytest.raises(RaspLensError, match=r"recipe='fast'.*model=.*not both"):
         comparison_job("copy", recipe="fast", model=str(model))
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_an_unknown_preset_is_refused_before_anything_runs():
     with pytest.raises(RaspLensError, match=r"'slowly'.* quick, standard, thorough"):
         comparison_job("copy", config="slowly")
 
