@@ -10,7 +10,8 @@ from typing import Any
 
 from rasplens.errors import RaspLensError
 from rasplens.learned.architecture import Architecture
-from rasplens.learned.intervals import COUNT, DECAY, NOT_NEGATIVE, POSITIVE, check_intervals
+from rasplens.learned.intervals import NOT_NEGATIVE, POSITIVE
+from rasplens.learned.optimisation import check_optimisation
 from rasplens.tasks import Task
 
 
@@ -48,19 +49,7 @@ class Recipe:
     every_position: bool = False
 
     def __post_init__(self) -> None:
-        check_intervals(
-            self,
-            batch_size=COUNT,
-            steps=COUNT,
-            learning_rate=POSITIVE,
-            weight_decay=NOT_NEGATIVE,
-            b2=DECAY,
-            warmup=NOT_NEGATIVE,
-            clip=NOT_NEGATIVE,
-            stop_at=POSITIVE,
-        )
-        if not self.warmup < self.steps:
-            raise RaspLensError(f"The warm-up must be shorter than the {self.steps} steps; got {self.warmup}.")
+        check_optimisation(self, clip=NOT_NEGATIVE, stop_at=POSITIVE)
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain JSON values."""

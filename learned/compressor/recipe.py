@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from rasplens.errors import RaspLensError
-from rasplens.learned.intervals import COUNT, DECAY, NOT_NEGATIVE, POSITIVE, check_intervals, is_within
+from rasplens.learned.intervals import COUNT, DECAY, NOT_NEGATIVE, POSITIVE, is_within
+from rasplens.learned.optimisation import check_optimisation
 
 OutputLoss = Literal["cross_entropy", "squared_error"]
 """The loss of the answers: of classes, or of numbers."""
@@ -63,16 +64,14 @@ class CompressionRecipe:
             raise RaspLensError(
                 f'output_loss must be "{CROSS_ENTROPY}" or "{SQUARED_ERROR}"; got {self.output_loss!r}.'
             )
-        check_intervals(
+        check_optimisation(
             self,
-            **dict.fromkeys(("steps", "batch_size", "starts", "trial"), COUNT),
-            **dict.fromkeys(("learning_rate", "final_learning_rate"), POSITIVE),
-            **dict.fromkeys(("warmup", "fitted", "weight_decay", "layer_weight"), NOT_NEGATIVE),
-            **dict.fromkeys(("b1", "b2"), DECAY),
+            **dict.fromkeys(("starts", "trial"), COUNT),
+            **dict.fromkeys(("fitted", "layer_weight"), NOT_NEGATIVE),
+            final_learning_rate=POSITIVE,
+            b1=DECAY,
             decay="(0, 1]",
         )
-        if not self.warmup < self.steps:
-            raise RaspLensError(f"warmup must be less than steps={self.steps}; got {self.warmup}.")
         if not self.final_learning_rate <= self.learning_rate:
             raise RaspLensError(
                 f"final_learning_rate must be at most learning_rate={self.learning_rate}; got "

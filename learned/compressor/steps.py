@@ -18,7 +18,7 @@ from rasplens.compile.compiled import CompiledModel
 from rasplens.learned.compressor.examples import Examples, masks
 from rasplens.learned.compressor.projection import layer_outputs, reading_through
 from rasplens.learned.compressor.recipe import CROSS_ENTROPY, CompressionRecipe, OutputLoss
-from rasplens.learned.training.fit import updated
+from rasplens.learned.training.fit import adamw, updated
 from rasplens.model import random_streams
 from rasplens.model.forward import ForwardPass
 from rasplens.model.jax_forward import for_members
@@ -183,4 +183,4 @@ def build_optimiser(recipe: CompressionRecipe) -> optax.GradientTransformation:
     if recipe.warmup:
         rise = optax.linear_schedule(0.0, recipe.learning_rate, recipe.warmup)
         rate = optax.join_schedules([rise, rate], [recipe.warmup])
-    return optax.adamw(rate, b1=recipe.b1, b2=recipe.b2, weight_decay=recipe.weight_decay)
+    return adamw(recipe, rate, b1=recipe.b1)

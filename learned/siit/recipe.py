@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from rasplens.compile import CompiledModel
-from rasplens.errors import RaspLensError
 from rasplens.learned.architecture import Architecture
-from rasplens.learned.intervals import COUNT, DECAY, NOT_NEGATIVE, POSITIVE, SHARE, check_intervals
+from rasplens.learned.intervals import COUNT, NOT_NEGATIVE, POSITIVE, SHARE
+from rasplens.learned.optimisation import check_optimisation
 
 LEAST_LAYERS, LEAST_HEADS = 2, 4
 """As in InterpBench: no smaller, whatever the program needs."""
@@ -61,17 +61,13 @@ class SIITRecipe:
     pool: int = 20_000
 
     def __post_init__(self) -> None:
-        check_intervals(
+        check_optimisation(
             self,
-            **dict.fromkeys(("steps", "cycles", "batch_size", "pool"), COUNT),
-            **dict.fromkeys(("warmup", "weight_decay"), NOT_NEGATIVE),
+            **dict.fromkeys(("cycles", "pool"), COUNT),
             **dict.fromkeys(("behaviour", "interchange", "strict", "readout"), NOT_NEGATIVE),
             **dict.fromkeys(("enough", "both"), SHARE),
-            **dict.fromkeys(("learning_rate", "clip"), POSITIVE),
-            b2=DECAY,
+            clip=POSITIVE,
         )
-        if not self.warmup < self.steps:
-            raise RaspLensError(f"The warm-up must be shorter than the {self.steps} steps; got {self.warmup}.")
 
     @property
     def lengths(self) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from rasplens.learned.siit.circuit import Circuit, nodes_of, variables_by_node
 from rasplens.learned.siit.interventions import oracle, runner, variables
 from rasplens.learned.siit.losses import InputBatch, SIITTarget, inputs_of, losses, readout, weighed
 from rasplens.learned.siit.recipe import SIITRecipe
-from rasplens.learned.training.fit import updated
+from rasplens.learned.training.fit import adamw, cosine, updated
 from rasplens.learned.training.loop import ChunkedRun, RunState
 from rasplens.model import Transformer
 from rasplens.model.random_streams import rng
@@ -115,9 +115,9 @@ class SIITTraining(ChunkedRun[SIITReport]):
         return self.task.sample(rng(self.seed, "training inputs"), self.recipe.pool)
 
     @cached_property
-    def optimisation(self) -> "Optimisation":
+    def steps(self) -> "Steps":
         """The optimiser, and its compiled steps."""
-        return _optimisation(
+        return _steps(
             self.start, self.compiled, self.circuit, self.task, self.recipe, inputs_of(self.task, self.pool)
         )
 
@@ -130,7 +130,7 @@ class SIITTraining(ChunkedRun[SIITReport]):
         weights = {name: jnp.asarray(array) for name, array in self.start.weights.items()}
         weights |= _readouts(self.start, self.compiled, self.circuit, self.task)
         notes = {"cycles": 0, "steps": 0, "is_enough": False}
-        return RunState((weights, self.optimisation[0].init(weights)), notes)
+        return RunState((weights, self.steps[0].init(weights)), notes)
 
     def is_done(self, at: RunState[SIITReport]) -> bool:
         """Whether the model is good enough, or there is no further cycle."""
@@ -143,7 +143,7 @@ class SIITTraining(ChunkedRun[SIITReport]):
             TrainingError: If the loss becomes infinite or NaN.
         """
         cycle, done = at.notes["cycles"], at.notes["steps"]
-        optimiser, some_steps = self.optimisation
+        optimiser, some_steps = self.steps
         keys, rates = self._drawn(cycle)
         now = slice(done, done + CHUNK)
         (weights, moments), found = some_steps(at.arrays, (keys[now], rates[now]))
@@ -167,7 +167,7 @@ class SIITTraining(ChunkedRun[SIITReport]):
         key = jax.random.key(int(rng(self.seed, "SIIT interventions").integers(2**31)))
         for _ in range(cycle + 1):
             key, own = jax.random.split(key)
-        return jax.random.split(own, length), rates(self.recipe, length)
+        return jax.random.split(own, length), cosine(self.recipe, length)(jnp.arange(length))
 
     def _is_enough(self, weights: Weights) -> bool:
         asked = self.compiled, self.model(weights), self.circuit, self.task, self.seed, self.pool
@@ -188,33 +188,18 @@ def check_is_finite(losses: Mapping[str, float], step: int, recipe: SIITRecipe) 
         )
 
 
-def adamw(recipe: SIITRecipe) -> optax.GradientTransformation:
-    """Return the optimiser without its learning rate."""
-    return optax.chain(
-        optax.clip_by_global_norm(recipe.clip),
-        optax.scale_by_adam(b2=recipe.b2),
-        optax.add_decayed_weights(recipe.weight_decay),
-    )
-
-
-def rates(recipe: SIITRecipe, length: int) -> jax.Array:
-    """The learning rate at each step of a cycle."""
-    schedule = optax.warmup_cosine_decay_schedule(0.0, recipe.learning_rate, recipe.warmup, length)
-    return schedule(jnp.arange(length))
-
-
-Optimisation = tuple[optax.GradientTransformation, Callable[..., tuple[State, dict[str, jax.Array]]]]
+Steps = tuple[optax.GradientTransformation, Callable[..., tuple[State, dict[str, jax.Array]]]]
 """AdamW but for its rate, and some of its steps: from a state, keys and rates, the next state and losses."""
 
 
-def _optimisation(
+def _steps(
     start: Transformer, compiled: CompiledModel, circuit: Circuit, task: Task, recipe: SIITRecipe, pool: InputBatch
-) -> Optimisation:
+) -> Steps:
     nodes = nodes_of(start.config)
     run = runner(start, nodes, compiled.offset)
     target = SIITTarget(circuit, oracle(compiled, circuit, task), variables(compiled, circuit, task))
     all_losses = losses(run, nodes, target, task, recipe.both)
-    optimiser = adamw(recipe)
+    optimiser = adamw(recipe, clip=recipe.clip)
 
     def loss(weights: dict[str, jax.Array], inputs: InputBatch, key: jax.Array) -> tuple[jax.Array, Any]:
         found = all_losses(weights, inputs, key)
@@ -225,7 +210,7 @@ def _optimisation(
         rows, interventions = jax.random.split(key)
         inputs = pool.some(rows, recipe.batch_size)
         gradient, found = jax.grad(loss, has_aux=True)(weights, inputs, interventions)
-        return updated(optimiser, weights, moments, gradient, -rate), found
+        return updated(optimiser, weights, moments, gradient, rate), found
 
     return optimiser, jax.jit(lambda state, drawn: jax.lax.scan(step, state, drawn))
 

@@ -1,4 +1,4 @@
-"""One step of an optimiser down a loss: the only place at which weights are updated."""
+"""The optimiser, and one step of it down a loss: the only place at which weights are updated."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,11 +6,33 @@ from typing import Any
 import jax
 import optax
 
+from rasplens.learned.optimisation import Optimisation
+
 Weights = Any
 """A tree of arrays."""
 
 State = tuple[Weights, Any]
 """Weights, and the optimiser's moments."""
+
+
+def adamw(
+    recipe: Optimisation, rate: float | optax.Schedule = 1.0, b1: float = 0.9, clip: float = 0.0
+) -> optax.GradientTransformation:
+    """Return AdamW with a recipe's weight decay and second moment.
+
+    Args:
+        recipe: Of any kind.
+        rate: The learning rate; 1 where `updated` is given a factor at each step.
+        b1: Decay of the first moment.
+        clip: Global norm that gradients are clipped to; 0 for no clipping.
+    """
+    found = optax.adamw(rate, b1=b1, b2=recipe.b2, weight_decay=recipe.weight_decay)
+    return optax.chain(optax.clip_by_global_norm(clip), found) if clip else found
+
+
+def cosine(recipe: Optimisation, steps: int) -> optax.Schedule:
+    """Return the rate that rises to a recipe's peak in its warm-up and falls to zero over so many steps."""
+    return optax.warmup_cosine_decay_schedule(0.0, recipe.learning_rate, recipe.warmup, steps)
 
 
 def updated(

@@ -21,7 +21,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from rasplens.learned.config import DEFAULTS, TrainConfig
 from rasplens.learned.initialisation import untrained
 from rasplens.learned.recipes import Recipe
-from rasplens.learned.training.fit import stepwise
+from rasplens.learned.training.fit import adamw, cosine, stepwise
 from rasplens.learned.training.layer_plan import plan_layers
 from rasplens.learned.training.live_forward import live_forward
 from rasplens.model import Config
@@ -117,11 +117,8 @@ def losses_of(task: Task, predicted: jax.Array, targets: jax.Array) -> jax.Array
 
 def build_optimiser(recipe: Recipe) -> optax.GradientTransformation:
     """AdamW as the recipe says, with its schedule and clipping."""
-    rate: float | optax.Schedule = recipe.learning_rate
-    if recipe.warmup:
-        rate = optax.warmup_cosine_decay_schedule(0.0, recipe.learning_rate, recipe.warmup, recipe.steps)
-    adamw = optax.adamw(rate, b2=recipe.b2, weight_decay=recipe.weight_decay)
-    return optax.chain(optax.clip_by_global_norm(recipe.clip), adamw) if recipe.clip else adamw
+    rate = cosine(recipe, recipe.steps) if recipe.warmup else recipe.learning_rate
+    return adamw(recipe, rate, clip=recipe.clip)
 
 
 def use_all_cores(config: TrainConfig = DEFAULTS) -> None:

@@ -25,7 +25,7 @@ def test_an_unknown_recipe_is_refused_with_those_that_there_are():
     [
         ({"steps": 0}, r"steps must be a whole number in \[1, inf\)"),
         ({"batch_size": 0}, "batch_size must be"),
-        ({"warmup": 100}, r"warmup.*steps=100; got 100"),
+        ({"warmup": 100}, "warm-up.*100 steps; got 100"),
         ({"final_learning_rate": 1.0}, r"final_learning_rate.*learning_rate=0\.01; got 1\.0"),
         ({"final_learning_rate": 0.0}, "final_learning_rate must be"),
         ({"decay": 0.0}, r"decay must be a number in \(0, 1\]"),
