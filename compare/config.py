@@ -21,8 +21,8 @@ class CompareConfig:
         questions: Questions about each route: pairs of inputs that change an answer, and as many that keep one. A
             clear claim needs fewer; one that stays open gets up to four times as many.
         questions_tried: Pairs that are drawn at most to find those.
-        enumerated: Routes are asked about on all pairs of inputs, and answers on all inputs, where there are so
-            many at most; not of models of more than a million parameters.
+        enumerated: Routes are asked about on all pairs of inputs, and answers on all inputs, where these are so
+            many questions at most; not of models of more than a million parameters.
         interchange_pairs: Pairs whose answer changes, to choose a site on, and as many others to score on.
         pairs_tried: Pairs that are drawn at most to find those.
         control_pairs: As many of them are for the same search in an untrained and in the compiled model.
@@ -47,7 +47,7 @@ class CompareConfig:
     relevance_inputs: int = 48
     questions: int = 300
     questions_tried: int = 4_000
-    enumerated: int = 16_384
+    enumerated: int = 100_000
     interchange_pairs: int = 500
     pairs_tried: int = 10_000
     control_pairs: int = 200
@@ -113,7 +113,7 @@ PRESETS: Mapping[str, CompareConfig] = {
         n_fitting=4_000,
         questions=1_000,
         questions_tried=20_000,
-        enumerated=2_000_000,
+        enumerated=5_000_000,
         interchange_pairs=1_000,
         pairs_tried=40_000,
         control_pairs=500,

@@ -4,7 +4,7 @@ Recipes have these fields of their own and do not hold an optimisation: a recipe
 `replace(recipe, steps=500)` says all there is to say.
 """
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from rasplens.errors import RaspLensError
 from rasplens.learned.intervals import COUNT, DECAY, NOT_NEGATIVE, POSITIVE, check_intervals
@@ -19,6 +19,7 @@ INTERVALS = {
 }
 
 
+@runtime_checkable
 class Optimisation(Protocol):
     """The settings that every recipe has."""
 

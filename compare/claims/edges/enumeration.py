@@ -1,18 +1,21 @@
 """Claims on routes, on all pairs of inputs that a task has: then nothing is left to chance.
 
 Along which edges values are gathered is known on each input. So the questions of such a claim are the pairs of
-inputs. Keys, queries and counted edges are patched along some of many edges. Where a single layer attends in both
-models, the answer at a position follows from its own row of attention, and what another position gives to it
-follows from the token there. Then to patch some keys is to patch all of them from the input that has their tokens.
-If all sequences of tokens are inputs, pairs of them, row by row, are all questions. Of a row's counted edges,
-every set is removed. Where several layers attend, sets of edges are too many.
+inputs. Keys, queries and counted edges are patched along some of many edges, one row of attention at a time: the
+keys of the row and each key alone, the query, and every set of the counted edges. The edges of several rows at
+once are too many.
+
+Where a single layer attends in both models, there is nothing else to ask: the answer at a position follows from
+its own row, and what another position gives to it follows from the token there. Then to patch some keys is to
+patch all of them from the input that has their tokens, if all sequences of tokens are inputs.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool
 
 from rasplens.compare.claims.claim import Enumerated
 from rasplens.compare.claims.edges.edge_patching import EdgePatch, patched
@@ -21,6 +24,7 @@ from rasplens.compare.claims.edges.program_edges import Edges, ProgramEdges, bet
 from rasplens.compare.claims.edges.questions import (
     CountedEdges,
     GatheredEdges,
+    Keys,
     OtherEdges,
     Questions,
     Route,
@@ -35,8 +39,8 @@ from rasplens.model.interventions import EdgePart
 AT_ONCE = 8_192
 """Pairs of inputs that are asked about at a time."""
 
-MOST_COUNTED = 12
-"""Of more positions, sets of counted edges are too many."""
+EdgeSet = Bool[np.ndarray, "query key"]
+"""Edges between positions of a task."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +49,11 @@ class Enumerator:
 
     Attributes:
         pool: The inputs on which model and program agree.
-        row_by_row: Whether rows of attention, each by itself, are all that there is to ask about keys.
+        rows_are_all: Whether rows of attention, each by itself, are all that there is to ask about keys.
     """
 
     pool: Pool
-    row_by_row: bool
+    rows_are_all: bool
 
     def enumerated(self, questions: Questions, heads: Sequence[Head] | None) -> Enumerated | None:
         """A claim on routes, on all pairs.
@@ -59,12 +63,13 @@ class Enumerator:
             heads: The learned heads in which edges are patched; None for all.
 
         Returns:
-            None where pairs of inputs are not all that there is to ask about, or none can be asked.
+            None where there are more of them than the config enumerates, or none can be asked.
         """
-        subject, part = questions.subject, questions.patch.part
-        if not (isinstance(subject, GatheredEdges | OtherEdges) or self.row_by_row):
-            return None
+        subject, part, n_inputs = questions.subject, questions.patch.part, len(self.pool.inputs)
+        n_patches = n_inputs if isinstance(subject, CountedEdges) else n_inputs**2
         pairing, asked, wrong, example = self.pool.pairing, 0, 0, ""
+        if self._n_sets(subject) * n_patches > pairing.config.enumerated:
+            return None
         for patch in self._patches(subject, part):
             posed = self.pool.posed_by(patch)
             rows = np.flatnonzero(posed.asked)
@@ -81,9 +86,11 @@ class Enumerator:
         n, pairing = len(self.pool.inputs), self.pool.pairing
         which = "" if n == pairing.n_inputs else " that it answers as the program does"
         inputs = f"{inputs_in_words(pairing.task, pairing.ids)}{which}"
+        one_by_one = "" if self.rows_are_all or isinstance(subject, OtherEdges | GatheredEdges) else ", row by row"
         if isinstance(subject, CountedEdges):
-            return f"all {n:,} {inputs}"
-        return f"all {n**2:,} pairs" if inputs == "inputs" else f"all {n**2:,} pairs of {inputs}"
+            return f"all {n:,} {inputs}{one_by_one}"
+        of = "" if inputs == "inputs" else f" of {inputs}"
+        return f"all {n**2:,} pairs{of}{one_by_one}"
 
     def _patches(self, subject: Route, part: EdgePart) -> Iterator[EdgePatch]:
         """Some pairs of inputs at a time, with each set of edges."""
@@ -93,26 +100,49 @@ class Enumerator:
             base, source = np.divmod(np.arange(start, min(start + AT_ONCE, bases)), len(inputs))
             if isinstance(subject, CountedEdges):  # their removal needs no source
                 base = source = np.arange(start, min(start + AT_ONCE, bases))
-            for edges in self._sets(subject, self.pool.edges.of(base)):
-                some = np.flatnonzero(edges.any(axis=(1, 2)))
-                if len(some):
-                    yield EdgePatch(inputs[base[some]], inputs[source[some]], edges[some], part)
+            read = self.pool.edges.of(base)
+            for some in self._sets(subject):
+                edges = self._along(subject, read, some)
+                which = np.flatnonzero(edges.any(axis=(1, 2)))
+                if len(which):
+                    yield EdgePatch(inputs[base[which]], inputs[source[which]], edges[which], part)
 
-    def _sets(self, subject: Route, read: ProgramEdges) -> Iterator[Edges]:
+    def _along(self, subject: Route, read: ProgramEdges, some: EdgeSet) -> Edges:
+        """The edges of a set that a claim is about, on some inputs."""
+        if isinstance(subject, OtherEdges):
+            return ~read.carrying & some
+        if isinstance(subject, GatheredEdges):
+            return read.gathered[subject.aggregates] & some
+        if isinstance(subject, CountedEdges):  # a smaller set is asked about by itself
+            return some & ~(some & ~read.counted).any(axis=(1, 2), keepdims=True)
+        return np.broadcast_to(some, read.counted.shape)
+
+    def _n_sets(self, subject: Route) -> int:
+        """How many sets of edges are patched, each by itself."""
+        if isinstance(subject, CountedEdges):
+            return sum(2 ** int(row.sum()) - 1 for row in self._rows)
+        return sum(1 for _ in self._sets(subject))
+
+    def _sets(self, subject: Route) -> Iterator[EdgeSet]:
+        if isinstance(subject, OtherEdges | GatheredEdges):
+            yield between_positions(self.pool.pairing.task)
+            return
+        for row in self._rows:
+            if isinstance(subject, CountedEdges):
+                yield from _subsets(row)
+            else:
+                yield row
+            if isinstance(subject, Keys) and not self.rows_are_all:
+                yield from _each(row)
+
+    @property
+    def _rows(self) -> list[EdgeSet]:
+        """The edges from each position that there is anything to ask about."""
         task = self.pool.pairing.task
         elsewhere = between_positions(task)
-        if isinstance(subject, OtherEdges):
-            yield ~read.carrying & elsewhere
-        elif isinstance(subject, GatheredEdges):
-            yield read.gathered[subject.aggregates] & elsewhere
-        else:
-            for query in task.loss_positions:
-                row = np.zeros_like(read.counted)
-                row[:, query] = elsewhere[query]
-                if isinstance(subject, CountedEdges):
-                    yield from _subsets(row & read.counted, query)
-                else:
-                    yield row
+        queries = task.loss_positions if self.rows_are_all else range(task.n_ctx)
+        rows = [elsewhere & (np.arange(task.n_ctx) == query)[:, None] for query in queries]
+        return [row for row in rows if row.any()]
 
 
 def enumerator(pairing: Pairing) -> Enumerator:
@@ -120,7 +150,7 @@ def enumerator(pairing: Pairing) -> Enumerator:
     pool, task = pool_of(pairing), pairing.task
     every_sequence = is_every_sequence(task, pairing.ids[pool.inputs]) and task.padding is None
     attend_once = all(_attends_once(studied) for studied in (pairing.reference, pairing.learned))
-    return Enumerator(pool, every_sequence and attend_once and task.n_ctx <= MOST_COUNTED)
+    return Enumerator(pool, every_sequence and attend_once)
 
 
 def _attends_once(studied: StudiedModel) -> bool:
@@ -128,11 +158,17 @@ def _attends_once(studied: StudiedModel) -> bool:
     return isinstance(studied.model, HookedModel) and len(studied.attending_layers) == 1
 
 
-def _subsets(row: Bool[np.ndarray, "input query key"], query: int) -> Iterator[Edges]:
-    """Every set of the edges of one row that are there on all its inputs."""
-    keys = np.flatnonzero(row[:, query].any(axis=0))
-    for number in range(1, 2 ** len(keys)):
-        chosen: Int[np.ndarray, " key"] = keys[(number >> np.arange(len(keys))) & 1 == 1]
-        edges = np.zeros_like(row)
-        edges[:, query, chosen] = row[:, query][:, chosen].all(axis=1, keepdims=True)
-        yield edges
+def _subsets(edges: EdgeSet) -> Iterator[EdgeSet]:
+    """Every set of some edges but the empty one."""
+    of = list(_each(edges))
+    for which in product((False, True), repeat=len(of)):
+        if any(which):
+            yield np.any([one for one, is_in in zip(of, which, strict=True) if is_in], axis=0)
+
+
+def _each(edges: EdgeSet) -> Iterator[EdgeSet]:
+    """Each edge by itself."""
+    for place in np.argwhere(edges):
+        one = np.zeros_like(edges)
+        one[tuple(place)] = True
+        yield one

@@ -27,7 +27,7 @@ from rasplens.model import disguise
 from rasplens.tasks import task_from_program
 
 ALL = CompareConfig(
-    n_inputs=60, n_fitting=40, relevance_inputs=24, questions=20, questions_tried=400, enumerated=16_384
+    n_inputs=60, n_fitting=40, relevance_inputs=24, questions=20, questions_tried=400, enumerated=100_000
 )
 
 
@@ -94,7 +94,7 @@ def by_brute_force(found, one):
 @pytest.mark.parametrize(
     ("program", "other"), [(by_match, by_match), (by_match, by_letter), (by_letter, by_match)]
 )
-def test_row_by_row_is_all_that_there_is_to_ask(program, other, claim):
+def test_rows_are_all_is_all_that_there_is_to_ask(program, other, claim):
     """Whether any set of edges, of all sets, is answered otherwise: the same by brute force."""
     found = study(program, other)
     one, enumerated = each(found)[claim]
@@ -145,11 +145,38 @@ def test_one_pair_of_all_is_a_counterexample():
     assert enumerated.example.endswith(" the program answers a at 1, the model b")
 
 
-def test_where_several_layers_attend_sets_of_edges_are_not_proved():
+def test_where_several_layers_attend_rows_and_single_edges_are_proved():
     claims = each(study(in_two_steps))
-    assert claims[GatheredEdges][1].wrong == 0
-    assert claims[Keys][1] is None
-    assert claims[Queries][1] is None
+    for kind, every in {
+        GatheredEdges: "all 64 pairs",
+        Keys: "all 64 pairs, row by row",
+        Queries: "all 64 pairs, row by row",
+    }.items():
+        assert claims[kind][1].wrong == 0
+        assert claims[kind][1].every == every
+
+
+def test_a_row_whose_query_does_not_decide_is_a_counterexample():
+    """The other program gathers from both places and chooses between them."""
+
+    def by_choice():
+        at_second = rasp.Select(rasp.indices, rasp.Full(1), rasp.Comparison.EQ)
+        second = rasp.Aggregate(at_second, rasp.tokens).named("second")
+        return rasp.Where(first() == "a", first(), second).named("chosen")
+
+    found = study(in_two_steps, by_choice)
+    assert (found.whole.learned.answers() == found.whole.reference.answers()).all()
+    enumerated = each(found)[Queries][1]
+    assert 0 < enumerated.wrong < enumerated.asked
+    assert "with queries of" in enumerated.example
+
+
+def test_so_many_questions_at_most():
+    found = study(by_match)
+    n_pairs = found.whole.n_inputs**2
+    for most, proved in ((3 * n_pairs, True), (3 * n_pairs - 1, False)):
+        limited = study_of(found.compiled, found.compiled, found.task, replace(ALL, enumerated=most), 0)
+        assert (each(limited)[Keys][1] is not None) == proved
 
 
 def test_inputs_that_a_model_answers_otherwise_are_not_asked_about():
@@ -170,7 +197,7 @@ def test_larger_models_and_more_inputs_are_not_run_whole(monkeypatch):
 
 
 def test_inputs_that_are_not_all_sequences_are_those_that_were_drawn():
-    """That there are no others is then no proof, and sets of edges are not those of other inputs."""
+    """That there are no others is then no proof, and rows of other inputs are not all that there is."""
     program = by_match()
 
     def draw(rng, n):
@@ -190,7 +217,7 @@ def test_inputs_that_are_not_all_sequences_are_those_that_were_drawn():
     assert found.whole.n_inputs == 4
     claims = each(found)
     assert claims[OtherEdges][1].every == "all 16 pairs of inputs that were drawn"
-    assert claims[Keys][1] is None
+    assert claims[Keys][1].every == "all 16 pairs of inputs that were drawn, row by row"
 
 
 def test_of_a_module_that_is_not_ours_rows_are_not_known_to_be_all():
@@ -201,5 +228,5 @@ def test_of_a_module_that_is_not_ours_rows_are_not_known_to_be_all():
         pass
 
     foreign = replace(found.whole.learned, model=Foreign())
-    assert enumerator(found.whole).row_by_row
+    assert enumerator(found.whole).rows_are_all
     assert not _attends_once(foreign)
