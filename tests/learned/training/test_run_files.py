@@ -79,7 +79,7 @@ def test_what_another_process_writes_is_left_alone(tmp_path):
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
         assert other.stdout.readline() == "in\n"
-        with pytest.raises(StorageError, match=r"state\.safetensors.*running"), alone(path):
+        with pytest.raises(StorageError, match=r"state\.safetensors is in use.*Wait"), alone(path):
             pass
         other.kill()
     with alone(path):
