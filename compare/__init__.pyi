@@ -7,6 +7,12 @@ from .config import (
     PRESETS,
     CompareConfig,
 )
+from .explaining.explain import (
+    explain,
+)
+from .explaining.explanation import (
+    Explanation,
+)
 from .pairing.distinguishing import (
     discriminate,
 )
@@ -44,6 +50,7 @@ __all__ = [
     "PRESETS",
     "CompareConfig",
     "Comparison",
+    "Explanation",
     "Ranking",
     "StudiedModel",
     "Study",
@@ -53,6 +60,7 @@ __all__ = [
     "compare",
     "comparison_table",
     "discriminate",
+    "explain",
     "rank",
     "study_of",
     "token_vocabulary",

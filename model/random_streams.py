@@ -55,6 +55,7 @@ STREAMS: Mapping[str, int] = MappingProxyType(
         "orders of ties": 36,
         "heads that attend alike": 37,
         "unmapped heads": 38,
+        "explain": 39,
         "twins": 40,
         "random programs": 41,
         "compression inputs": 42,

@@ -731,9 +731,51 @@ def compare(
     compare_and_show(Request(own, models, programs, chosen, seed, as_part, declared, expect), to, json)
 
 
+@command()
+def explain(
+    ctx: typer.Context,
+    task: TaskName,
+    learned: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The model; by default the shipped one.")
+    ] = None,
+    n_heads: Heads = None,
+    positions: Positions = None,
+    activation: Activation = None,
+    normalization: Normalization = None,
+    attn_scale: Scale = None,
+    vocab: Vocab = None,
+    max_len: MaxLen = None,
+    causal: Causal = False,
+    output: Output = None,
+    budget: Annotated[
+        float, typer.Option(min=0.1, metavar="S", help="Seconds after which no further program is judged.")
+    ] = 60.0,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="A Python file for the program.")] = None,
+    config: Config = Preset.standard,
+    seed: Seed = 0,
+    force: Force = False,
+    json: Json = False,
+    quiet: Quiet = False,
+    no_color: NoColor = False,
+) -> None:
+    """Search the program that a model cannot be told from, and judge it on inputs that the search never saw.
+
+    Example: rasplens explain induction --out found.py
+    """
+    from rasplens.sources import Sizes, task_source
+
+    declared = _declared(n_heads, positions, activation, normalization, attn_scale)
+    _check_has_model(learned is not None, declared, None)
+    own = task_source(task, Sizes(vocab, max_len, causal, output=output))
+    from rasplens.workflows.explain import explain_and_show
+
+    chosen, to = _compare_config(config, None), None if out is None else _to(ctx, out)
+    explain_and_show(own, learned, declared, budget, chosen, seed, to, json)
+
+
 def _to(ctx: typer.Context, path: Path) -> Any:
     """Where a command writes to; whatever else it names is read."""
-    from rasplens.workflows.output_files import Destination, named_files
+    from rasplens.output_files import Destination, named_files
 
     read = [value for name, value in ctx.params.items() if name not in OUTPUTS]
     return Destination(path, named_files(read), force=ctx.params["force"])
@@ -741,7 +783,7 @@ def _to(ctx: typer.Context, path: Path) -> Any:
 
 def _named(*parts: str) -> Path:
     """Return the path of an output that is named after a task."""
-    from rasplens.workflows.output_files import file_name
+    from rasplens.output_files import file_name
 
     return Path(*map(file_name, parts))
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from rasplens import terminal
 from rasplens.compare import rank, write_report
+from rasplens.output_files import Destination, file_name
 from rasplens.progress import comparison_report, progress_bar
 from rasplens.sources import learned_model, reference
 from rasplens.sources.request import Request
-from rasplens.workflows.output_files import Destination, file_name
 from rasplens.workflows.summary import show_accuracy, show_agreement
 from rasplens.workflows.verify import verify_for_task
 

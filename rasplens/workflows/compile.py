@@ -6,9 +6,9 @@ from rasplens import terminal
 from rasplens.compile import CompiledModel
 from rasplens.compile.display.anatomy_table import anatomy_rows
 from rasplens.compile.rasp import Value
+from rasplens.output_files import Destination
 from rasplens.sources import Sizes, compile_source, parse_vocab
 from rasplens.sources.vocabularies import shown
-from rasplens.workflows.output_files import Destination
 
 
 def compile_and_show(

@@ -10,9 +10,9 @@ from rasplens.learned.compressor import CompressedModel, CompressionReport, comp
 from rasplens.learned.compressor.evaluation import Evaluation, baseline, evaluate
 from rasplens.learned.compressor.examples import examples
 from rasplens.learned.compressor.recipe import get_recipe
+from rasplens.output_files import Destination, check_state
 from rasplens.progress import Rate, progress_bar
 from rasplens.sources import Sizes, compile_source
-from rasplens.workflows.output_files import Destination, check_state
 
 HEADINGS = ["", "answers right", "inputs right", "loss", "layers' cosine", "layers' loss"]
 

@@ -18,11 +18,11 @@ from rasplens.compare.discovery.variables.scoring import variable_board
 from rasplens.errors import RaspLensError
 from rasplens.model import save
 from rasplens.model.storage import fingerprint
+from rasplens.output_files import Destination
 from rasplens.progress import progress_bar
 from rasplens.sources import Sizes, task_source
 from rasplens.sources.programs import program_source
 from rasplens.tasks import compile_for
-from rasplens.workflows.output_files import Destination
 
 HEADINGS = ("method", "average\nprecision", "AUROC", "CPR", "CMD", "decoys\nbelow", "seconds")
 KEY = """\

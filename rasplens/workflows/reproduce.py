@@ -7,10 +7,10 @@ from rasplens import terminal
 from rasplens.errors import RaspLensError
 from rasplens.learned import get_recipe, published_grid, use_all_cores
 from rasplens.model.storage import write_atomically
+from rasplens.output_files import Destination, check_state, trained_before
 from rasplens.progress import progress_bar, training_report
 from rasplens.reproductions import REPRODUCTIONS
 from rasplens.tasks import get_task
-from rasplens.workflows.output_files import Destination, check_state, trained_before
 
 
 def reproduce_and_show(name: str, to: Destination, json: bool) -> None:

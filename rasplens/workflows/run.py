@@ -13,11 +13,11 @@ from rasplens.compare.pipeline import STAGES
 from rasplens.compile import CompiledModel, Verification
 from rasplens.learned import pretrained_names
 from rasplens.learned.importers.readings import Declared
+from rasplens.output_files import Destination, file_name
 from rasplens.progress import Advance, comparison_report, progress_bar
 from rasplens.sources import Studied, learned_model, reference
 from rasplens.sources.request import Request
 from rasplens.tasks import TASKS, Task, get_task
-from rasplens.workflows.output_files import Destination, file_name
 from rasplens.workflows.summary import show_accuracy, show_agreement, show_evidence, show_models, show_verdict
 from rasplens.workflows.train import trained
 from rasplens.workflows.verify import verification_values, verify_for_task

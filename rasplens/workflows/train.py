@@ -23,9 +23,9 @@ from rasplens.learned import (
 from rasplens.learned.recipes import default_recipes
 from rasplens.learned.siit.accuracy import PUBLISHED_MARKS
 from rasplens.learned.siit.training import SIITReport
+from rasplens.output_files import Destination, check_state, implemented_before, trained_before
 from rasplens.progress import Advance, progress_bar, training_report
 from rasplens.tasks import Task, compile_for
-from rasplens.workflows.output_files import Destination, check_state, implemented_before, trained_before
 
 LEARNED = 0.99
 """A recipe that gives fewer right answers than this is not the last one to be tried."""

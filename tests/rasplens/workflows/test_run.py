@@ -8,8 +8,8 @@ import pytest
 
 from rasplens.cli import main
 from rasplens.learned import load_pretrained
+from rasplens.output_files import is_own
 from rasplens.workflows import run
-from rasplens.workflows.output_files import is_own
 
 QUICK = ("--config", "quick", "--inputs", "50")
 

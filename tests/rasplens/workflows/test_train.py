@@ -10,9 +10,9 @@ import pytest
 
 from rasplens.learned import RECIPES, SIITRecipe, import_checkpoint, load_learned, recipes
 from rasplens.learned.siit.accuracy import ImplementationAccuracy
+from rasplens.output_files import Destination
 from rasplens.tasks import get_task, task_from_inputs
 from rasplens.workflows import train
-from rasplens.workflows.output_files import Destination
 
 ORIGIN = "trained by recipe 'fast' with seed 4"
 

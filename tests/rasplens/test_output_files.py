@@ -9,8 +9,7 @@ import pytest
 from rasplens.errors import RaspLensError
 from rasplens.learned import LearnedModel, get_recipe, untrained
 from rasplens.model import save
-from rasplens.tasks import get_task
-from rasplens.workflows.output_files import (
+from rasplens.output_files import (
     Destination,
     check_state,
     file_name,
@@ -18,6 +17,7 @@ from rasplens.workflows.output_files import (
     named_files,
     trained_before,
 )
+from rasplens.tasks import get_task
 
 RECIPE = get_recipe("copy", "fast")
 HERE = Destination(Path())

@@ -1,0 +1,158 @@
+"""From a model to a program: search, judge on training inputs, confirm on held-out ones."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool
+from sklearn.tree import DecisionTreeClassifier
+
+from rasplens.compare.config import CompareConfig, Preset, get_config
+from rasplens.compare.explaining.explanation import ExplainedBy, Explanation
+from rasplens.compare.explaining.known import Inputs, program_source
+from rasplens.compare.explaining.sample import Sample
+from rasplens.compare.explaining.search import Found, programs
+from rasplens.compare.study import study_of
+from rasplens.compare.subject.as_studied import as_studied_model
+from rasplens.compare.subject.threads import few_threads
+from rasplens.compare.subject.vocabulary import GivenVocabulary
+from rasplens.compare.verdict.verdict import IMPLEMENTS, UNKNOWN, Verdict, judge
+from rasplens.compile import CompiledModel
+from rasplens.compile.rasp.interpreter import expressions
+from rasplens.errors import RaspLensError
+from rasplens.model import random_streams
+from rasplens.model.transformer import AnyModel
+from rasplens.tasks import Task, as_task
+from rasplens.tasks.compiling import compile_for
+from rasplens.tasks.splits import held_out_by_hash
+from rasplens.tasks.task import Ids
+
+N_SAMPLE = 240
+"""Inputs that the search looks at."""
+
+MOST_JUDGED = 8
+"""Programs that are judged, at most; intervals hold for all of them together."""
+
+LEAST_AGREEMENT = 0.9
+"""A program that has fewer of the model's answers is not judged."""
+
+Progress = Callable[[str], None]
+"""Called with what is done next."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Subject:
+    """The model, and how programs are judged on it."""
+
+    model: AnyModel
+    task: Task
+    vocabulary: GivenVocabulary | None
+    seed: int
+
+    def verdict(self, compiled: CompiledModel, config: CompareConfig, task: Task, seed: int) -> Verdict:
+        together = replace(config, comparisons=MOST_JUDGED)
+        return judge(study_of(compiled, self.model, task, together, seed, self.vocabulary), seed)
+
+
+def explain(
+    model: AnyModel,
+    *,
+    task: Task | str,
+    budget: float = 60.0,
+    config: CompareConfig | Preset = "standard",
+    seed: int = 0,
+    vocabulary: GivenVocabulary | None = None,
+    progress: Progress | None = None,
+) -> Explanation:
+    """Searches the program that a model cannot be told from, and judges it on questions that the search never saw.
+
+    Heads are explained one after the other by interventions on a sample of training inputs. The programs that
+    come of it are judged at `quick`, on training inputs too. One that is not refuted there is judged on held-out
+    inputs.
+
+    Args:
+        model: As for `compare`.
+        task: What it is asked.
+        budget: Seconds after which no further program is judged.
+        config: How much the judgement on held-out inputs looks at.
+        seed: Of the inputs and of the questions.
+        vocabulary: The model's vocabulary for the task, if it is not the task's own.
+        progress: Called with each stage as it begins.
+
+    Raises:
+        RaspLensError: If the model does not fit the task, or the budget is not above zero.
+    """
+    if not budget > 0:
+        raise RaspLensError(f"budget must be a number of seconds above 0; got {budget!r}.")
+    began, task, begin = time.monotonic(), as_task(task), progress or (lambda stage: None)
+    held_out, rng = get_config(config), random_streams.rng(seed, "explain")
+    ids = task.sample(rng, N_SAMPLE)
+    begin("search")
+    with few_threads(model):
+        studied = as_studied_model(model, task, ids, vocabulary)
+        sample = Sample(studied, [rng.permutation(len(ids)) for _ in range(2)])
+        found = programs(sample, Inputs(task, ids), rng)
+    tried, ended = list[ExplainedBy](), ""
+    for one in found:
+        if ended := _why_enough(one, tried, budget, time.monotonic() - began):
+            break
+        begin(f"program {len(tried) + 1}")
+        tried += _judged(_Subject(model, task, vocabulary, seed), sample, one, held_out)
+    ended = ended or _why_enough(None, tried, budget, time.monotonic() - began)
+    return Explanation(task.name, tuple(tried), len(found), time.monotonic() - began, ended)
+
+
+def _why_enough(following: Found | None, tried: list[ExplainedBy], budget: float, seconds: float) -> str:
+    """Why the next program is not judged; empty where it is."""
+    if any(one.answer == IMPLEMENTS for one in tried):
+        return "a program was found"
+    if following is None:
+        return "the search came up with no other"
+    if following.readout.agreement < LEAST_AGREEMENT:
+        return f"no further program has {LEAST_AGREEMENT:.0%} of the model's answers"
+    if len(tried) == MOST_JUDGED:
+        return f"no more than {MOST_JUDGED} are judged"
+    return f"the budget of {budget:g} seconds was used up" if seconds > budget else ""
+
+
+def _judged(subject: _Subject, sample: Sample, one: Found, held_out: CompareConfig) -> Iterator[ExplainedBy]:
+    """The program with its verdicts; nothing if it does not compile."""
+    program, seed = one.readout.program, subject.seed
+    try:
+        compiled = compile_for(subject.task, program.expr)
+    except RaspLensError:
+        return
+    first = subject.verdict(compiled, get_config("quick"), _on_training_inputs(subject.task), seed)
+    confirmed = None
+    if first.answer in (IMPLEMENTS, UNKNOWN):
+        confirmed = subject.verdict(compiled, held_out, subject.task, seed + 1)
+    n_nodes = len(list(expressions(program.expr)))
+    agreement, table = one.readout.agreement, _agreement_of_a_table(sample, n_nodes)
+    yield ExplainedBy(program_source(program), compiled, n_nodes, agreement, table, first, confirmed)
+
+
+def _on_training_inputs(task: Task) -> Task:
+    """The task, scored on some of its training inputs: what it holds out is not looked at."""
+
+    def is_second(ids: Ids) -> Bool[np.ndarray, " batch"]:
+        return held_out_by_hash(ids + len(task.vocab)) & ~task.is_held_out(ids)
+
+    drawn = task.sample(np.random.default_rng(3), 8 * len(task.held_out))
+    some = np.unique(drawn[is_second(drawn)], axis=0)[: len(task.held_out)]
+    if not len(some):
+        return task
+    return replace(task, held_out=some, is_held_out=lambda ids: task.is_held_out(ids) | is_second(ids))
+
+
+def _agreement_of_a_table(sample: Sample, n_leaves: int) -> float:
+    """The share of the model's answers that a decision tree on tokens and positions has, on other inputs."""
+    studied = sample.studied
+    n, places = len(sample), np.array(studied.task.loss_positions)
+    tokens = np.eye(len(studied.task.vocab))[studied.ids].reshape(n, 1, -1)
+    at = np.broadcast_to(np.eye(studied.n_pos)[places][None], (n, len(places), studied.n_pos))
+    read = np.concatenate([np.broadcast_to(tokens, (n, len(places), tokens.shape[2])), at], axis=2)
+    asked, first = studied.asked, np.arange(n)[:, None] < n // 2
+    tree = DecisionTreeClassifier(max_leaf_nodes=max(2, n_leaves), random_state=0)
+    tree.fit(read[asked & first], sample.answers[asked & first])
+    return float(tree.score(read[asked & ~first], sample.answers[asked & ~first]))

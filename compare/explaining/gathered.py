@@ -1,0 +1,177 @@
+"""What heads gather at the keys that they look at, and what it leaves at the query."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+from jaxtyping import Int
+
+from rasplens.compare.explaining.grammar import Candidate
+from rasplens.compare.explaining.heads import SAME, Group
+from rasplens.compare.explaining.known import Inputs, Known
+from rasplens.compare.explaining.sample import Sample
+from rasplens.compile.rasp import Value
+
+ENOUGH = 0.98
+"""Share of the answers that stay, from which inputs that agree on some variables have the same values."""
+
+MOST_SHARES = 8
+"""Of a variable with more values, heads gather no share of each."""
+
+STRAIGHT = 0.05
+"""Value vectors lie on a line if their second singular value is at most this share of their first."""
+
+SIMPLEST = 4
+"""Numbers along that line are fractions with denominators up to this."""
+
+NOTHING = "nothing"
+"""Stands for what is gathered where nothing is selected."""
+
+WITH_DEFAULT = f", default={NOTHING!r}"
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What some heads do.
+
+    Attributes:
+        group: The heads.
+        selector: Where they look.
+        made: The variables that they leave at the query.
+        kept: The share of the answers that stay with values along all other edges from other inputs.
+        bits: How far their attention is from what the selector selects.
+    """
+
+    group: Group
+    selector: Candidate
+    made: tuple[Known, ...]
+    kept: float
+    bits: float
+
+
+def sufficient(
+    sample: Sample, group: Group, selector: Candidate, known: Sequence[Known], rng: np.random.Generator
+) -> tuple[Known, ...]:
+    """The fewest variables that what heads gather depends on: values come from inputs that agree on them there.
+
+    None where the values do not matter: then only how many keys there are.
+    """
+    carried = [one for one in known if one.name != "rasp.indices"]
+    options: list[tuple[Known, ...]] = [(), *((one,) for one in known), *combinations(carried, 2)]
+    edges = {group.layer: sample.edges_of(group.heads, selector.matrix)}
+    shares: list[tuple[float, tuple[Known, ...]]] = []
+    for option in options:
+        shares.append((sample.kept_with_values(edges, [_alike(option, sample, rng)]), option))
+        if shares[-1][0] >= ENOUGH:
+            break
+    most = max(share for share, _ in shares)
+    return next(option for share, option in shares if share >= most - SAME)
+
+
+def _alike(option: Sequence[Known], sample: Sample, rng: np.random.Generator) -> Int[np.ndarray, "input pos"]:
+    """For each input and position another input with the same values of some variables there."""
+    n, n_pos = len(sample), sample.studied.n_pos
+    key = np.zeros((n, n_pos), dtype=np.int64)
+    for one in option:
+        key = key * len(one.values) + one.codes
+    found = np.empty((n, n_pos), dtype=np.int64)
+    for position in range(n_pos):
+        order = rng.permutation(n)
+        order = order[np.argsort(key[order, position], kind="stable")]
+        starts = np.flatnonzero(np.diff(key[order, position], prepend=-1))
+        for members in np.split(order, starts[1:]):
+            found[members, position] = np.roll(members, 1)
+    return found
+
+
+def made(
+    sample: Sample, inputs: Inputs, group: Group, selector: Candidate, gathers: Sequence[Known], name: str
+) -> list[Known]:
+    """The variables that a step leaves at the query; none if what it gathers has no simple mean.
+
+    Args:
+        sample: The model.
+        inputs: The sample, as programs see it.
+        group: The heads.
+        selector: Where they look.
+        gathers: What they gather; nothing for how many keys there are.
+        name: Of what is made.
+    """
+    if not gathers:
+        return _defined(
+            inputs.define(f"{name}_width", f"rasp.SelectorWidth({selector.text})", selector.reads, 2.0)
+        )
+    found: list[Known] = []
+    for one in gathers:
+        own = name if len(gathers) == 1 else f"{name}_{one.name.removeprefix('rasp.')}"
+        needs = tuple(dict.fromkeys((*selector.reads, one)))
+        if _is_one_value(inputs, selector, one):
+            found += _defined(inputs.define(own, _aggregate(inputs, selector, one), needs, 1.0 + one.cost - 1))
+            continue
+        means = list(_means(sample, inputs, group, selector, one, own))
+        if not means:
+            return []
+        found += means
+    return found
+
+
+def _defined(one: Known | None) -> list[Known]:
+    return [] if one is None else [one]
+
+
+def _is_one_value(inputs: Inputs, selector: Candidate, one: Known) -> bool:
+    """Whether the keys of a row hardly ever have different values."""
+    at = list(inputs.task.loss_positions)
+    matrix = selector.matrix
+    first = np.take_along_axis(one.codes, matrix.argmax(axis=2), axis=1)
+    differs = (matrix & (one.codes[:, None, :] != first[:, :, None])).any(axis=2)
+    return not differs[:, at].any() and float(differs.mean()) < 1 / len(inputs.ids)
+
+
+def _aggregate(inputs: Inputs, selector: Candidate, one: Known) -> str:
+    asked = selector.matrix[:, list(inputs.task.loss_positions)]
+    default = "" if asked.any(axis=2).all() else WITH_DEFAULT
+    return f"rasp.Aggregate({selector.text}, {one.name}{default})"
+
+
+def _means(
+    sample: Sample, inputs: Inputs, group: Group, selector: Candidate, one: Known, name: str
+) -> Iterator[Known]:
+    """The mean of a variable's numbers; or of each value, which share of the keys has it."""
+    numbers = _on_a_line(sample, group, one)
+    if numbers is not None:
+        text = _mean(selector, f"rasp.Map({numbers!r}.get, {one.name})")
+        yield from _defined(inputs.define(f"{name}_mean", text, (*selector.reads, one), 2.0))
+    elif len(one.own_values) <= MOST_SHARES:
+        every = selector.matrix.any(axis=2).all()
+        for i, value in enumerate(one.own_values[:-1] if every else one.own_values):
+            text = _mean(selector, f"rasp.Map(lambda x: int(x == {value!r}), {one.name})")
+            yield from _defined(inputs.define(f"{name}_share_{i}", text, (*selector.reads, one), 2.0))
+
+
+def _mean(selector: Candidate, of: str) -> str:
+    return f"rasp.numerical(rasp.Aggregate({selector.text}, rasp.numerical({of}), default=0))"
+
+
+def _on_a_line(sample: Sample, group: Group, one: Known) -> dict[Value, float] | None:
+    """Numbers for a variable's values, if what heads carry of them lies on a line: simple fractions in [0, 1]."""
+    met = [code for code in range(1, len(one.values)) if (one.codes == code).any()]
+    if len(met) < 3:
+        return None
+    values = sample.studied.whole_values(group.layer)[:, sample.studied.places][:, :, list(group.heads)]
+    carried = values.reshape(*values.shape[:2], -1)
+    table = np.stack([carried[one.codes == code].mean(axis=0) for code in met])
+    left, sizes, _ = np.linalg.svd(table - table.mean(axis=0), full_matrices=False)
+    if (len(sizes) > 1 and sizes[1] > STRAIGHT * sizes[0]) or not sizes[0]:
+        return None
+    along = left[:, 0]
+    along = (along - along.min()) / (along.max() - along.min())
+    simple = [Fraction(float(number)).limit_denominator(SIMPLEST) for number in along]
+    if max(abs(float(number) - there) for number, there in zip(simple, along, strict=True)) > STRAIGHT:
+        return None
+    return {
+        one.values[code]: int(number) if number.denominator == 1 else float(number)
+        for code, number in zip(met, simple, strict=True)
+    }

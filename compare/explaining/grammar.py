@@ -1,0 +1,252 @@
+"""The selectors that a head may have: over variables that are known, the short ones first.
+
+Every selector is a predicate of a key's and a query's value. It is called once for each pair of values. So its
+matrix on the sample is a table, looked up; and what looks alike on the sample is one candidate.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from rasplens.compare.explaining.known import Inputs, Known
+from rasplens.compile.rasp.batch_interpreter import UNDEFINED
+from rasplens.compile.rasp.values import is_number
+
+MOST_CONSTANTS = 12
+"""Of a variable with more values, none is a constant of a predicate."""
+
+MOST_PAIRS = 1_500
+"""Of variables with more pairs of values, attention gives no table."""
+
+PASSES = 0.5
+"""Share of a row's highest attention from which a pair of values is selected in a table."""
+
+SEVERAL = 0.02
+"""Share of the rows with several keys from which the best of them is another selector."""
+
+Matrix = Bool[np.ndarray, "input query key"]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A selector.
+
+    Attributes:
+        text: What it is, as Python.
+        reads: The variables that the text names.
+        matrix: What it selects on the sample, of what is visible.
+        cost: How long the text is, in steps.
+    """
+
+    text: str
+    reads: tuple[Known, ...]
+    matrix: Matrix
+    cost: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Base:
+    """A predicate of one key and one query variable; `Select` and `SelectBest` are made of it."""
+
+    key: Known
+    query: Known
+    predicate: str
+    matrix: Matrix
+    cost: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Window:
+    """What else keys have to be: where they may stand, or another variable's value."""
+
+    of: Known
+    predicate: str
+    matrix: Bool[np.ndarray, "#input query key"]
+
+    def said(self, k: str = "k", q: str = "q") -> str:
+        return self.predicate.format(k=k, q=q)
+
+
+def candidates(
+    inputs: Inputs, known: Sequence[Known], attention: Float[np.ndarray, "input query key"], rows: Sequence[int]
+) -> list[Candidate]:
+    """All selectors over some variables, without those that look alike on the rows that matter.
+
+    Args:
+        inputs: The sample.
+        known: The variables.
+        attention: Of the heads that are explained; tables are read off it.
+        rows: The queries that matter.
+    """
+    found: dict[bytes, Candidate] = {}
+    for one in sorted(_all(inputs, known, attention, rows), key=lambda one: one.cost):
+        found.setdefault(np.packbits(one.matrix[:, rows]).tobytes(), one)
+    return list(found.values())
+
+
+def _all(
+    inputs: Inputs, known: Sequence[Known], attention: Float[np.ndarray, "input query key"], rows: Sequence[int]
+) -> Iterator[Candidate]:
+    bases = [base for key, query in product(known, known) for base in _bases(inputs, key, query)]
+    bases += _tables(inputs, known, attention, rows)
+    for base in bases:
+        yield _select(base)
+        if _is_place(base.key) and base.query.name == "rasp.indices":
+            continue
+        for window in _windows(inputs, known):
+            there = f"rasp.Select({window.of.name}, {window.of.name}, lambda k, q: {window.said()})"
+            reads = tuple(dict.fromkeys((base.key, base.query, window.of)))
+            yield Candidate(f"{_select(base).text} & {there}", reads, base.matrix & window.matrix, base.cost + 0.6)
+    for base, within, (score, said) in product(bases, (None, *_windows(inputs)), list(_scores(known))):
+        if within is None or not _is_place(base.key):
+            matrix = base.matrix if within is None else base.matrix & within.matrix
+            if (matrix.sum(axis=2) > 1).mean() > SEVERAL:
+                yield _best(base, within, matrix, score, said)
+
+
+def _is_place(one: Known) -> bool:
+    return one.name == "rasp.indices"
+
+
+def _select(base: _Base) -> Candidate:
+    text = f"rasp.Select({base.key.name}, {base.query.name}, lambda k, q: {base.predicate})"
+    return Candidate(text, (base.key, base.query), base.matrix, base.cost)
+
+
+def _best(base: _Base, window: _Window | None, matrix: Matrix, score: Known, said: str) -> Candidate:
+    """The selected keys with the highest score."""
+    numbers = -score.numbers() if said.startswith("-") else score.numbers()
+    scores = np.where(matrix, np.nan_to_num(numbers, nan=-np.inf)[:, None, :], -np.inf)
+    highest = scores.max(axis=2, keepdims=True)
+    best = matrix & (scores == highest) & np.isfinite(highest)
+    keys, queries, predicate = base.key.name, base.query.name, base.predicate
+    if window is not None:  # a value and its place, compared by both
+        keys, queries = (f"rasp.SequenceMap(lambda x, i: (x, i), {one}, rasp.indices)" for one in (keys, queries))
+        predicate = f"(lambda k, q: {predicate})(k[0], q[0]) and {window.said('k[1]', 'q[1]')}"
+    text = f"rasp.SelectBest({keys}, {queries}, lambda k, q: {predicate}, {said})"
+    return Candidate(text, tuple(dict.fromkeys((base.key, base.query, score))), best, base.cost + 0.8)
+
+
+def _windows(inputs: Inputs, known: Sequence[Known] = ()) -> Iterator[_Window]:
+    n, place = inputs.task.n_ctx, inputs.primitives()[1]
+    k, q = np.arange(n)[None, None, :], np.arange(n)[None, :, None]
+    first = inputs.task.loss_positions[0]
+    yield _Window(place, "{k} < {q}", k < q)
+    yield _Window(place, "{k} != {q}", k != q)
+    for most in (first, first - 1):
+        if most > 1:
+            yield _Window(place, f"{{k}} < {most}", np.broadcast_to(k < most, (1, n, n)))
+    for one in known:
+        if one.needs and len(one.own_values) <= MOST_CONSTANTS:
+            for code, value in enumerate(one.values[1:], start=1):
+                matrix = np.broadcast_to((one.codes == code)[:, None, :], (len(one.codes), n, n))
+                yield _Window(one, f"{{k}} == {value!r}", matrix)
+
+
+def _scores(known: Sequence[Known]) -> Iterator[tuple[Known, str]]:
+    """What the best of several keys is chosen by: the latest, the earliest, the largest, the smallest."""
+    for one in known:
+        if _is_place(one) or (one.is_numbers and one.is_ordered):
+            yield one, one.name
+            yield one, f"-{one.name}"
+        elif one.is_ordered:
+            for sign in ("", "-"):
+                yield one, f"{sign}rasp.Map(lambda x: x if isinstance(x, (int, float)) else None, {one.name})"
+
+
+def _bases(inputs: Inputs, key: Known, query: Known) -> Iterator[_Base]:
+    """The predicates of two variables."""
+    longer = 0.2 * (key.cost + query.cost - 2)
+    for predicate, cost in _predicates(inputs, key, query):
+        if (matrix := _matrix(inputs, key, query, predicate)) is not None:
+            yield _Base(key, query, predicate, matrix, cost + longer)
+
+
+def _predicates(inputs: Inputs, key: Known, query: Known) -> Iterator[tuple[str, float]]:
+    n = inputs.task.n_ctx
+    if _is_place(key) and _is_place(query):
+        yield "True", 1.0
+        for text in ("k < q", "k > q", "k != q", "k <= q", "k == q"):
+            yield text, 1.3
+        yield from ((f"k == q - {c}", 1.5) for c in range(1, n))
+        yield from ((f"k == q + {c}", 1.6) for c in range(1, n))
+        yield from ((f"k == {c}", 1.5) for c in range(n))
+        yield from ((f"k == {c} - q", 1.7) for c in range(1, 2 * n - 2))
+        yield from ((f"k < {c}", 1.5) for c in range(2, n))
+        return
+    if _in_common(key, query) >= 2:
+        yield "k == q", 2.0
+        yield "k != q", 2.4
+    if _is_place(key) or _is_place(query):
+        if key.is_numbers and query.is_numbers and not _are_fractions(key, query):
+            yield from ((f"k == q {sign} {c}", 2.3) for sign in "+-" for c in (1, 2))
+            yield from ((text, 2.3) for text in ("k < q", "k > q"))
+        return
+    if key.is_ordered and query.is_ordered:
+        both = all(one.is_numbers for one in (key, query))
+        start = "" if both else "isinstance(k, (int, float)) and isinstance(q, (int, float)) and "
+        yield from ((f"{start}k {sign} q", 2.2) for sign in ("<", ">", "<=", ">="))
+        if not query.is_numbers:
+            yield "isinstance(k, (int, float)) and (not isinstance(q, (int, float)) or k > q)", 2.5
+    if key is query and len(key.own_values) <= MOST_CONSTANTS:
+        yield from ((text, 2.1) for text in _constants(key))
+
+
+def _constants(one: Known) -> Iterator[str]:
+    """What a key alone may be."""
+    yield from (f"k == {value!r}" for value in one.own_values)
+    if one.is_numbers:
+        numbers = sorted(value for value in one.own_values if is_number(value))
+        yield from (f"k {sign} {number!r}" for number in numbers[1:-1] for sign in ("<=", ">"))
+
+
+def _are_fractions(*variables: Known) -> bool:
+    return any(value != int(value) for one in variables for value in one.own_values if is_number(value))
+
+
+def _in_common(key: Known, query: Known) -> int:
+    return len(set(map(repr, key.own_values)) & set(map(repr, query.own_values)))
+
+
+def _matrix(inputs: Inputs, key: Known, query: Known, predicate: str) -> Matrix | None:
+    """What a predicate selects of what is visible; None if it cannot be asked of the values."""
+    function: Callable[..., object] = eval(f"lambda k, q: {predicate}")
+    try:
+        table = _table(key.values, query.values, function)
+    except TypeError:
+        return None
+    matrix = table[key.codes[:, None, :], query.codes[:, :, None]] & inputs.task.visible
+    return matrix if matrix.any() else None
+
+
+def _table(keys: Iterable[object], queries: Sequence[object], function: Callable[..., object]) -> np.ndarray:
+    return np.array([[not (k is None or q is None) and bool(function(k, q)) for q in queries] for k in keys])
+
+
+def _tables(
+    inputs: Inputs, known: Sequence[Known], attention: Float[np.ndarray, "input query key"], rows: Sequence[int]
+) -> Iterator[_Base]:
+    """Predicates that list the pairs of values which get much attention."""
+    visible = inputs.task.visible
+    share = attention / np.maximum(attention.max(axis=2, keepdims=True), 1e-9)
+    for key, query in product(known, known):
+        n_keys, n_queries = len(key.values), len(query.values)
+        if _is_place(key) or n_keys * n_queries > MOST_PAIRS:
+            continue
+        pairs = key.codes[:, None, :] * n_queries + query.codes[:, :, None]
+        is_read = np.broadcast_to(visible, pairs.shape).copy()
+        is_read &= key.defined()[:, None, :] & query.defined()[:, :, None]
+        is_read[:, np.setdiff1d(np.arange(inputs.task.n_ctx), rows)] = False
+        total = np.bincount(pairs[is_read], share[is_read], n_keys * n_queries)
+        count = np.bincount(pairs[is_read], minlength=n_keys * n_queries)
+        chosen = (total > PASSES * count).reshape(n_keys, n_queries)
+        met = count.reshape(n_keys, n_queries) > 0
+        if not chosen.any() or chosen[met].all():
+            continue
+        chosen[UNDEFINED] = chosen[:, UNDEFINED] = False
+        listed = [(key.values[k], query.values[q]) for k, q in np.argwhere(chosen)]
+        matrix = chosen[key.codes[:, None, :], query.codes[:, :, None]] & visible
+        yield _Base(key, query, f"(k, q) in {listed!r}", matrix, 3 + 0.1 * min(len(listed), 30))

@@ -1,0 +1,130 @@
+"""What a program under search has so far: variables, each with the text that computes it.
+
+The text is what is judged: a variable is built by evaluating its own text, and its values on the sample are what
+the interpreter says of it.
+"""
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from rasplens.compile import rasp
+from rasplens.compile.rasp import SOp, Value
+from rasplens.compile.rasp.batch_interpreter import UNDEFINED, BatchInterpreter
+from rasplens.compile.rasp.values import is_number
+from rasplens.tasks import Task
+from rasplens.tasks.task import Ids
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A variable that is known.
+
+    Attributes:
+        name: In the program's text.
+        text: What it is, as Python.
+        needs: The variables that the text names.
+        expr: The s-op.
+        codes: Its value at every position of every input of the sample, as a place in `values`; 0 where undefined.
+        values: Those that it takes; the first is None.
+        cost: How long its text is, in steps.
+    """
+
+    name: str
+    text: str
+    needs: tuple["Known", ...]
+    expr: SOp
+    codes: Int[np.ndarray, "input pos"]
+    values: tuple[Value, ...]
+    cost: float
+
+    @property
+    def own_values(self) -> tuple[Value, ...]:
+        """The values but for None."""
+        return self.values[1:]
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether its values are numbers, but for a marker or two."""
+        n_numbers = sum(map(is_number, self.own_values))
+        return n_numbers > 2 and n_numbers >= len(self.own_values) - 2
+
+    @property
+    def is_numbers(self) -> bool:
+        """Whether all of its values are numbers."""
+        return all(map(is_number, self.own_values))
+
+    def numbers(self) -> Float[np.ndarray, "input pos"]:
+        """Its values as numbers; NaN where one is none."""
+        table = [float(value) if is_number(value) else np.nan for value in self.values]
+        return np.array(table)[self.codes]
+
+    def defined(self) -> Bool[np.ndarray, "input pos"]:
+        """Where it has a value."""
+        return np.asarray(self.codes != UNDEFINED)
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """The inputs of a search, as programs see them.
+
+    Attributes:
+        task: Whose inputs.
+        ids: The sample.
+    """
+
+    task: Task
+    ids: Ids
+
+    def primitives(self) -> list[Known]:
+        """The tokens and the positions."""
+        read = (self._read(name, name, (), eval(name), 1.0) for name in ("rasp.tokens", "rasp.indices"))
+        return [known for known in read if known is not None]
+
+    def define(self, name: str, text: str, needs: Sequence[Known], cost: float) -> Known | None:
+        """A variable by its text; None where it is undefined at answers of the sample, or makes no sense.
+
+        Args:
+            name: In the program's text.
+            text: What it is, as Python.
+            needs: The variables that the text names.
+            cost: Of the step, without those.
+        """
+        namespace = {"rasp": rasp, **{one.name: one.expr for one in needs}}
+        try:
+            expr = eval(text, namespace).named(name)
+        except Exception:
+            return None
+        return self._read(name, text, tuple(needs), expr, cost + 0.2 * sum(one.cost - 1 for one in needs))
+
+    def _read(self, name: str, text: str, needs: tuple[Known, ...], expr: SOp, cost: float) -> Known | None:
+        reader = BatchInterpreter(expr, self.task.vocab, self.task.visible)
+        codes, is_defined = reader.where_defined(self.ids)
+        if not is_defined[:, list(self.task.loss_positions)].all():
+            return None
+        codes = np.where(is_defined, codes, UNDEFINED)
+        used, places = np.unique(np.concatenate([[UNDEFINED], codes.ravel()]), return_inverse=True)
+        values = tuple(reader.values[code] for code in used)
+        return Known(name, text, needs, expr, places[1:].reshape(codes.shape), values, cost)
+
+
+def before(program: Known) -> list[Known]:
+    """A variable and all that it is computed from, each behind what it needs."""
+    found: dict[str, Known] = {}
+    for one in program.needs:
+        found |= {needed.name: needed for needed in before(one)}
+    return list({**found, program.name: program}.values())
+
+
+def program_source(program: Known) -> str:
+    """The text of a program that runs; `program` is its result."""
+    lines = [f"{one.name} = {_named(one)}" for one in before(program) if one.text != one.name]
+    return "\n".join(["from rasplens.compile import rasp", "", *lines, f"program = {program.name}"]) + "\n"
+
+
+def _named(one: Known) -> str:
+    is_call = isinstance(ast.parse(one.text, mode="eval").body, ast.Call)
+    return f"{one.text if is_call else f'({one.text})'}.named({one.name!r})"

@@ -1,0 +1,88 @@
+"""A model on some inputs: its own answers, and its answers with heads or attention edges taken from others."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+
+from rasplens.compare.claims.edges.attention_scores import projection
+from rasplens.compare.subject.studied_model import StudiedModel
+from rasplens.model.hook_points import act_name
+from rasplens.model.interventions import Edges, Intervention, Replace, torch_hooks
+
+HeadEdges = Bool[np.ndarray, "input head query key"]
+"""Edges of a layer's heads, between the task's positions."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A model on the inputs that a search looks at.
+
+    Attributes:
+        studied: The model.
+        sources: Orders of the inputs: another one in the place of each, to take activations from.
+    """
+
+    studied: StudiedModel
+    sources: Sequence[Int[np.ndarray, " input"]]
+
+    def __len__(self) -> int:
+        return self.studied.n_inputs
+
+    @cached_property
+    def answers(self) -> Int[np.ndarray, "input answer"]:
+        """The model's answers, as the task's codes."""
+        return self.studied.answers()
+
+    def kept(self, interventions: Sequence[Intervention]) -> float:
+        """The share of the answers that stay under interventions."""
+        answers = self.studied.codes(self.studied.logits(torch_hooks(interventions)))
+        asked = self.studied.asked
+        return float((answers == self.answers)[asked].mean())
+
+    def head_elsewhere(self, layer: int, heads: Sequence[int], position: int) -> Replace:
+        """What heads gather at one position, as it is on other inputs."""
+        point = act_name("z", layer)
+        z = self.studied.whole(point)
+        where = np.zeros(z.shape[:3], dtype=bool)
+        where[:, self.studied.at(position), list(heads)] = True
+        return Replace(point, torch.as_tensor(z[self.sources[0]]), where)
+
+    def values_elsewhere(
+        self, layer: int, edges: HeadEdges, source: Int[np.ndarray, "input pos"] | Int[np.ndarray, " input"]
+    ) -> Edges:
+        """Values along edges as they are on other inputs: of each input one for all positions, or one for each."""
+        read_at = {"v": projection(self.studied, layer, "v")}
+        values = self.studied.whole(read_at["v"])
+        theirs = values.copy()
+        places = np.array(self.studied.vocabulary.positions)
+        by_position = source if source.ndim == 2 else np.repeat(source[:, None], len(places), axis=1)
+        theirs[:, places] = values[by_position, places[None]]
+        where = np.zeros((*edges.shape[:2], *values.shape[1:2] * 2), dtype=bool)
+        where[np.ix_(np.arange(len(edges)), np.arange(edges.shape[1]), places, places)] = edges
+        return Edges(layer, "values", torch.as_tensor(theirs), torch.as_tensor(where), read_at=read_at)
+
+    def attention(self, layer: int, heads: Sequence[int]) -> Float[np.ndarray, "input query key"]:
+        """The mean attention of some heads between the task's positions; a start token gets the rest."""
+        return np.asarray(self.studied.pattern(layer)[:, list(heads)].mean(axis=1))
+
+    def edges_of(self, heads: Sequence[int], edges: Bool[np.ndarray, "input query key"]) -> HeadEdges:
+        """The same edges of some heads, and none of others."""
+        found = np.zeros((len(edges), self.studied.model.cfg.n_heads, *edges.shape[1:]), dtype=bool)
+        found[:, list(heads)] = edges[:, None]
+        return found
+
+    def kept_with_values(
+        self,
+        by_layer: Mapping[int, HeadEdges],
+        sources: Sequence[Int[np.ndarray, " input"]] | Sequence[Int[np.ndarray, "input pos"]],
+    ) -> float:
+        """The share of the answers that stay with values along edges from other inputs, the mean over these."""
+        shares = [
+            self.kept([self.values_elsewhere(layer, edges, source) for layer, edges in by_layer.items()])
+            for source in sources
+        ]
+        return float(np.mean(shares))

@@ -1,0 +1,123 @@
+"""The search: head by head in the order of the forward pass, with the best few ways to say each."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from rasplens.compare.explaining.gathered import Step, made, sufficient
+from rasplens.compare.explaining.heads import Group, plans, tried_selectors
+from rasplens.compare.explaining.known import Inputs, Known, program_source
+from rasplens.compare.explaining.readout import Readout, readout
+from rasplens.compare.explaining.sample import Sample
+
+BEAM = 4
+"""So many ways to say the heads so far go on."""
+
+CUT_COUNTS = 0.8
+"""A selector that reads everything keeps all answers: what is kept above this counts for nothing."""
+
+AGREEMENT_COUNTS = 0.99
+"""Agreement above this counts for nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A program that may be the model's.
+
+    Attributes:
+        readout: The program, and how many of the answers it has.
+        steps: What the heads do by it.
+        kept: The share of the answers that stay with values along all edges of no step from other inputs.
+        score: What programs are ordered by.
+    """
+
+    readout: Readout
+    steps: tuple[Step, ...]
+    kept: float
+    score: float
+
+
+def programs(sample: Sample, inputs: Inputs, rng: np.random.Generator) -> list[Found]:
+    """The programs that a model may implement, the likeliest first; none twice."""
+    found: dict[str, Found] = {}
+    for plan in plans(sample):
+        for steps in _ways(sample, inputs, plan, rng):
+            known = [*inputs.primitives(), *(one for step in reversed(steps) for one in step.made)]
+            if (answer := readout(sample, inputs, [*known, *_together(inputs, steps)], steps)) is None:
+                continue
+            kept = _kept(sample, steps)
+            score = 2 * min(answer.agreement, AGREEMENT_COUNTS) + min(kept, CUT_COUNTS) - 0.02 * answer.cost
+            found.setdefault(program_source(answer.program), Found(answer, tuple(steps), kept, score))
+    return sorted(found.values(), key=lambda one: -one.score)
+
+
+def _ways(sample: Sample, inputs: Inputs, plan: Sequence[Group], rng: np.random.Generator) -> Iterator[list[Step]]:
+    """The best ways to say what all heads of a plan do."""
+    ways: list[list[Step]] = [[]]
+    last = sample.studied.attending_layers[-1] if sample.studied.attending_layers else 0
+    for group in plan:
+        longer = [
+            [*steps, step]
+            for steps in ways
+            for step in _steps(
+                sample, inputs, group, _known_before(inputs, steps, group), group.layer == last, rng
+            )
+        ]
+        ways = sorted(longer or ways, key=lambda steps: -sum(map(_worth, steps)))[:BEAM]
+    yield from ways
+
+
+def _worth(step: Step) -> float:
+    return step.kept - 0.01 * step.selector.cost - 0.1 * step.bits - (not step.made)
+
+
+def _known_before(inputs: Inputs, steps: Sequence[Step], group: Group) -> list[Known]:
+    """The variables that a layer can read: the inputs, what earlier layers made, and what follows from that."""
+    before = [step for step in steps if step.group.layer < group.layer]
+    return [*inputs.primitives(), *(one for step in before for one in step.made), *_together(inputs, before)]
+
+
+def _together(inputs: Inputs, steps: Sequence[Step]) -> list[Known]:
+    """Sums of numbers of keys, and differences: what an MLP makes of several heads."""
+    counts = [one for step in steps for one in step.made if one.name.endswith("_width")]
+    pairs = [
+        inputs.define(f"{one.name}_{word}_{other.name}", f"{one.name} {sign} {other.name}", (one, other), 2.5)
+        for one, other in combinations(counts, 2)
+        for word, sign in (("plus", "+"), ("minus", "-"))
+    ]
+    return [one for one in pairs if one is not None]
+
+
+def _steps(
+    sample: Sample,
+    inputs: Inputs,
+    group: Group,
+    known: Sequence[Known],
+    is_last: bool,
+    rng: np.random.Generator,
+) -> Iterator[Step]:
+    """The steps that may be what some heads do, the best first."""
+    name = f"l{group.layer}h{'_'.join(map(str, group.heads))}"
+    for one in tried_selectors(sample, inputs, group, known, is_last):
+        gathers = sufficient(sample, group, one.selector, known, rng)
+        counts = one.counted > 0.9
+        for what in [(), gathers] if gathers and counts else [gathers]:
+            left = made(sample, inputs, group, one.selector, what, name)
+            yield Step(group, one.selector, tuple(left), one.kept, one.bits)
+
+
+def _kept(sample: Sample, steps: Sequence[Step]) -> float:
+    """The share of the answers that stay with values along all edges that no step reads from other inputs."""
+    visible = sample.studied.task.visible
+    others = {}
+    for layer in sample.studied.attending_layers:
+        edges = sample.edges_of(
+            sample.studied.heads_of(layer), np.broadcast_to(visible, (len(sample), *visible.shape))
+        )
+        for step in steps:
+            if step.group.layer == layer:
+                edges[:, list(step.group.heads)] &= ~step.selector.matrix[:, None]
+        others[layer] = edges
+    return sample.kept_with_values(others, sample.sources[:2])

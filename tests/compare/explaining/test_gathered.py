@@ -1,0 +1,53 @@
+"""What heads gather."""
+
+import numpy as np
+
+from rasplens.compare.explaining.gathered import _alike, made, sufficient
+from rasplens.compare.explaining.heads import plans, tried_selectors
+from rasplens.compile import programs
+
+from explaining_samples import sample_of  # isort: skip
+
+
+def first_step(of):
+    sample, inputs = of
+    group = next(plans(sample))[0]
+    best = tried_selectors(sample, inputs, group, inputs.primitives(), is_last=False)[0]
+    return sample, inputs, group, best.selector
+
+
+def test_a_head_gathers_what_its_values_depend_on(induction, histogram):
+    sample, inputs, group, selector = first_step(induction)
+    found = sufficient(sample, group, selector, inputs.primitives(), np.random.default_rng(0))
+    assert [one.name for one in found] == ["rasp.tokens"]
+    sample, inputs, group, selector = first_step(histogram)
+    assert sufficient(sample, group, selector, inputs.primitives(), np.random.default_rng(0)) == ()
+
+
+def test_inputs_that_stand_for_one_another_agree(induction):
+    sample, inputs = induction
+    tokens, _ = inputs.primitives()
+    source = _alike([tokens], sample, np.random.default_rng(0))
+    places = np.arange(5)[None]
+    np.testing.assert_array_equal(inputs.ids[source, places], inputs.ids)
+    assert (source != np.arange(len(sample))[:, None]).mean() > 0.9
+    for position in range(5):
+        assert sorted(source[:, position]) == list(range(len(sample)))
+
+
+def test_a_count_and_a_gathered_value(induction, histogram):
+    sample, inputs, group, selector = first_step(histogram)
+    (count,) = made(sample, inputs, group, selector, (), "n")
+    assert count.own_values == (1, 2, 3, 4)
+    sample, inputs, group, selector = first_step(induction)
+    (last,) = made(sample, inputs, group, selector, inputs.primitives()[:1], "last")
+    given = np.array(last.values, dtype=object)[last.codes]
+    np.testing.assert_array_equal(given[:, 1:], np.array([*"abc"], dtype=object)[inputs.ids[:, :-1]])
+
+
+def test_the_mean_of_numbers_is_read_off_the_line_on_which_values_lie():
+    of = sample_of(programs.pair_balance("(", ")"), "()x", 4, causal=True)
+    sample, inputs, group, selector = first_step(of)
+    (mean,) = made(sample, inputs, group, selector, inputs.primitives()[:1], "m")
+    assert "0.5" in mean.text  # what is no bracket counts as half
+    assert mean.is_numbers

@@ -1,0 +1,48 @@
+"""Which heads matter, and where they look."""
+
+import numpy as np
+
+from rasplens.compare.explaining.heads import answer_codes, plans, tried_selectors
+
+SAME = "rasp.Select(rasp.tokens, rasp.tokens, lambda k, q: k == q)"
+
+
+def test_heads_that_matter_are_in_the_order_of_the_forward_pass(slots):
+    sample, _ = slots
+    alone, together = plans(sample)
+    assert [(one.layer, one.heads, one.rows) for one in alone] == [
+        (0, (0,), [2]), (0, (1,), [2]), (1, (0,), [3]), (1, (1,), [4]),
+    ]  # fmt: skip
+    assert [(one.layer, one.heads) for one in together] == [(0, (0, 1)), (1, (0, 1))]
+
+
+def test_the_selector_of_a_head_comes_first(histogram, induction):
+    sample, inputs = histogram
+    ((group,),) = plans(sample)
+    best = tried_selectors(sample, inputs, group, inputs.primitives(), is_last=True)[0]
+    assert best.selector.text == SAME
+    assert best.kept == 1
+    assert best.bits < 0.01
+    assert best.counted > 0.99  # a start token gets the rest
+    sample, inputs = induction
+    group = next(plans(sample))[0]
+    best = tried_selectors(sample, inputs, group, inputs.primitives(), is_last=False)[0]
+    assert best.selector.text == "rasp.Select(rasp.indices, rasp.indices, lambda k, q: k == q - 1)"
+
+
+def test_what_reads_everything_does_not_come_first_although_it_keeps_all_answers(induction):
+    sample, inputs = induction
+    group = next(plans(sample))[0]
+    everything = np.broadcast_to(inputs.task.visible, (len(sample), 5, 5))
+    none = sample.edges_of(group.heads, ~everything & inputs.task.visible)
+    assert sample.kept_with_values({group.layer: none}, sample.sources) == 1
+    found = tried_selectors(sample, inputs, group, inputs.primitives(), is_last=False)
+    assert not any((one.selector.matrix == everything).all() for one in found[:1])
+
+
+def test_the_codes_of_answers_are_the_tasks(histogram):
+    sample, inputs = histogram
+    tokens, _ = inputs.primitives()
+    count = inputs.define("n", f"rasp.SelectorWidth({SAME})", (tokens,), 2.0)
+    np.testing.assert_array_equal(answer_codes(inputs, count), sample.answers)
+    assert (answer_codes(inputs, tokens) == -1).all()

@@ -1,0 +1,29 @@
+"""Programs, from the heads to the answers."""
+
+import numpy as np
+import pytest
+
+from rasplens.compare.explaining.known import program_source
+from rasplens.compare.explaining.search import programs
+
+
+def best_of(of):
+    sample, inputs = of
+    return programs(sample, inputs, np.random.default_rng(0))
+
+
+def test_the_likeliest_program_comes_first_and_none_twice(histogram):
+    found = best_of(histogram)
+    assert found[0].readout.agreement == found[0].kept == 1
+    assert "SelectorWidth" in program_source(found[0].readout.program)
+    sources = [program_source(one.readout.program) for one in found]
+    assert len(set(sources)) == len(sources)
+    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+
+
+@pytest.mark.slow
+def test_what_heads_say_is_read_where_they_matter(slots):
+    """Each of two heads fetches one digit for one answer; elsewhere it says something too, and is not read."""
+    best = best_of(slots)[0]
+    assert best.readout.unread == 0
+    assert best.readout.program.text == "rasp.Where(rasp.indices == 3, l1h0, l1h1)"
