@@ -74,7 +74,7 @@ def explain(
     Args:
         model: As for `compare`.
         task: What it is asked.
-        budget: Seconds after which no further program is judged.
+        budget: Seconds after which nothing is searched any more, and no further program is judged.
         config: How much the judgement on held-out inputs looks at.
         seed: Of the inputs and of the questions.
         vocabulary: The model's vocabulary for the task, if it is not the task's own.
@@ -92,7 +92,7 @@ def explain(
     with few_threads(model):
         studied = as_studied_model(model, task, ids, vocabulary)
         sample = Sample(studied, [rng.permutation(len(ids)) for _ in range(2)])
-        found = programs(sample, Inputs(task, ids), rng)
+        found = programs(sample, Inputs(task, ids), rng, until=began + budget)
     tried, ended = list[ExplainedBy](), ""
     for one in found:
         if ended := _why_enough(one, tried, budget, time.monotonic() - began):
@@ -107,13 +107,13 @@ def _why_enough(following: Found | None, tried: list[ExplainedBy], budget: float
     """Why the next program is not judged; empty where it is."""
     if any(one.answer == IMPLEMENTS for one in tried):
         return "a program was found"
+    if seconds > budget:
+        return f"the budget of {budget:g} seconds was used up"
     if following is None:
         return "the search came up with no other"
     if following.readout.agreement < LEAST_AGREEMENT:
         return f"no further program has {LEAST_AGREEMENT:.0%} of the model's answers"
-    if len(tried) == MOST_JUDGED:
-        return f"no more than {MOST_JUDGED} are judged"
-    return f"the budget of {budget:g} seconds was used up" if seconds > budget else ""
+    return f"no more than {MOST_JUDGED} are judged" if len(tried) == MOST_JUDGED else ""
 
 
 def _judged(subject: _Subject, sample: Sample, one: Found, held_out: CompareConfig) -> Iterator[ExplainedBy]:

@@ -126,5 +126,5 @@ def program_source(program: Known) -> str:
 
 
 def _named(one: Known) -> str:
-    is_call = isinstance(ast.parse(one.text, mode="eval").body, ast.Call)
+    is_call = isinstance(ast.parse(one.text, mode="eval").body, ast.Call | ast.Name)
     return f"{one.text if is_call else f'({one.text})'}.named({one.name!r})"

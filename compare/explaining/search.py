@@ -1,5 +1,7 @@
 """The search: head by head in the order of the forward pass, with the best few ways to say each."""
 
+import math
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -39,11 +41,18 @@ class Found:
     score: float
 
 
-def programs(sample: Sample, inputs: Inputs, rng: np.random.Generator) -> list[Found]:
-    """The programs that a model may implement, the likeliest first; none twice."""
+def programs(sample: Sample, inputs: Inputs, rng: np.random.Generator, until: float = math.inf) -> list[Found]:
+    """The programs that a model may implement, the likeliest first; none twice.
+
+    Args:
+        sample: The model.
+        inputs: The sample, as programs see it.
+        rng: Of inputs that stand for one another.
+        until: On the clock of `time.monotonic`, when the search ends with what it has.
+    """
     found: dict[str, Found] = {}
     for plan in plans(sample):
-        for steps in _ways(sample, inputs, plan, rng):
+        for steps in _ways(sample, inputs, plan, rng, until):
             known = [*inputs.primitives(), *(one for step in reversed(steps) for one in step.made)]
             if (answer := readout(sample, inputs, [*known, *_together(inputs, steps)], steps)) is None:
                 continue
@@ -53,11 +62,15 @@ def programs(sample: Sample, inputs: Inputs, rng: np.random.Generator) -> list[F
     return sorted(found.values(), key=lambda one: -one.score)
 
 
-def _ways(sample: Sample, inputs: Inputs, plan: Sequence[Group], rng: np.random.Generator) -> Iterator[list[Step]]:
-    """The best ways to say what all heads of a plan do."""
+def _ways(
+    sample: Sample, inputs: Inputs, plan: Sequence[Group], rng: np.random.Generator, until: float
+) -> Iterator[list[Step]]:
+    """The best ways to say what all heads of a plan do; none if there is no time for all."""
     ways: list[list[Step]] = [[]]
     last = sample.studied.attending_layers[-1] if sample.studied.attending_layers else 0
     for group in plan:
+        if time.monotonic() > until:
+            return
         longer = [
             [*steps, step]
             for steps in ways

@@ -5,11 +5,12 @@ from pathlib import Path
 
 from rasplens import terminal
 from rasplens.compare import rank, write_report
+from rasplens.compare.ranking import NONE
 from rasplens.output_files import Destination, file_name
 from rasplens.progress import comparison_report, progress_bar
 from rasplens.sources import learned_model, reference
 from rasplens.sources.request import Request
-from rasplens.workflows.summary import show_accuracy, show_agreement
+from rasplens.workflows.summary import EXPLAIN, show_accuracy, show_agreement
 from rasplens.workflows.verify import verify_for_task
 
 SUMMARY_HEADINGS = (
@@ -80,6 +81,8 @@ def compare_and_show(asked: Request, to: Destination | None, json: bool) -> None
         terminal.out.print(f"{name} → {ranking.verdict}")
         for sentence in ranking.not_told_apart:
             terminal.out.print(sentence)
+    if any(ranking.verdict == NONE for ranking in rankings.values()):
+        terminal.out.print(EXPLAIN)
     terminal.out.print(SUMMARY_KEY)
     if to is not None:
         terminal.out.print(f"Reports: {to.path}")

@@ -8,6 +8,7 @@ from rasplens import terminal
 from rasplens.compare import Comparison
 from rasplens.compare.evidence.subspaces.decodability import best_points
 from rasplens.compare.verdict.headline import headline
+from rasplens.compare.verdict.verdict import NOT
 from rasplens.compile import CompiledModel, Verification
 from rasplens.errors import RaspLensError
 from rasplens.sources import Studied
@@ -21,6 +22,9 @@ DOUBTFUL = 0.9
 
 AGREED_INPUTS = 300
 """Inputs on which a program's answers are held against the task's."""
+
+EXPLAIN = "Which program does it implement? `rasplens explain` searches one."
+"""Said after a verdict that leads nowhere."""
 
 
 def show_accuracy(name: str, studied: Studied, task: Task, expected: float | None, is_shown: bool = True) -> None:
@@ -118,6 +122,8 @@ def show_verdict(comparison: Comparison) -> None:
     terminal.say()
     for reason in found.reasons:
         terminal.say(reason)
+    if comparison.verdict.answer == NOT:
+        terminal.say(EXPLAIN)
     terminal.say()
 
 

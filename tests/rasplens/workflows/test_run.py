@@ -29,6 +29,7 @@ def test_it_prints_all_evidence_and_ends_on_the_verdict(copy_run):
     *_, evidence = text.split("Claims of the program")
     said = evidence[evidence.index("The learned model does not implement the program 'offset'.") :]
     assert [line.split()[0] for line in said.splitlines()[1:4]] == ["answers", "variables", "routes"]
+    assert "rasplens explain" in said
     assert said.count("\n") < 14
     for part in ("compiled", "learned", "Residual subspaces", "Attention", "Ablation", "Evidence", "does not"):
         assert part in text
