@@ -43,7 +43,9 @@ def test_a_head_that_is_there_twice_changes_answers_with_its_copy():
 
 
 @pytest.mark.parametrize("name", ["any", "exceeded"])
-@pytest.mark.parametrize("share", [0.0, 0.001, 0.1])
+@pytest.mark.parametrize(
+    "share", [pytest.param(0.0, marks=pytest.mark.slow), 0.001, pytest.param(0.1, marks=pytest.mark.slow)]
+)
 def test_a_faint_copy_does_not_stand_for_the_mechanism(name, share):
     """It attends as the program's selector says, and decides nothing."""
     task, looking, counting = sides(name)

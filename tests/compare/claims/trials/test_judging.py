@@ -101,6 +101,7 @@ def test_a_confidence_sequence_is_where_the_mixture_martingale_stays_low(right, 
             assert averaged / (end**right * (1 - end) ** (n - right)) == pytest.approx(20, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_asking_until_it_suits_ends_wilsons_coverage_and_not_that_of_a_confidence_sequence():
     """Looked at after every trial, up to 500, the true share leaves an interval far more often than once in 20."""
     rng, true, runs = np.random.default_rng(0), 0.75, 300
