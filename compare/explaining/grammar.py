@@ -6,12 +6,14 @@ matrix on the sample is a table, looked up; and what looks alike on the sample i
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from rasplens.compare.explaining.known import Inputs, Known
+from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.batch_interpreter import UNDEFINED
 from rasplens.compile.rasp.values import is_number
 
@@ -63,11 +65,8 @@ class _Window:
     """What else keys have to be: where they may stand, or another variable's value."""
 
     of: Known
-    predicate: str
+    said: Callable[[str, str], str]
     matrix: Bool[np.ndarray, "#input query key"]
-
-    def said(self, k: str = "k", q: str = "q") -> str:
-        return self.predicate.format(k=k, q=q)
 
 
 def candidates(
@@ -97,7 +96,7 @@ def _all(
         if _is_place(base.key) and base.query.name == "rasp.indices":
             continue
         for window in _windows(inputs, known):
-            there = f"rasp.Select({window.of.name}, {window.of.name}, lambda k, q: {window.said()})"
+            there = f"rasp.Select({window.of.name}, {window.of.name}, lambda k, q: {window.said('k', 'q')})"
             reads = tuple(dict.fromkeys((base.key, base.query, window.of)))
             yield Candidate(f"{_select(base).text} & {there}", reads, base.matrix & window.matrix, base.cost + 0.6)
     for base, within, (score, said) in product(bases, (None, *_windows(inputs)), list(_scores(known))):
@@ -134,16 +133,24 @@ def _windows(inputs: Inputs, known: Sequence[Known] = ()) -> Iterator[_Window]:
     n, place = inputs.task.n_ctx, inputs.primitives()[1]
     k, q = np.arange(n)[None, None, :], np.arange(n)[None, :, None]
     first = inputs.task.loss_positions[0]
-    yield _Window(place, "{k} < {q}", k < q)
-    yield _Window(place, "{k} != {q}", k != q)
+    yield _Window(place, lambda k, q: f"{k} < {q}", k < q)
+    yield _Window(place, lambda k, q: f"{k} != {q}", k != q)
     for most in (first, first - 1):
         if most > 1:
-            yield _Window(place, f"{{k}} < {most}", np.broadcast_to(k < most, (1, n, n)))
+            yield _Window(place, partial(_before, most), np.broadcast_to(k < most, (1, n, n)))
     for one in known:
         if one.needs and len(one.own_values) <= MOST_CONSTANTS:
             for code, value in enumerate(one.values[1:], start=1):
                 matrix = np.broadcast_to((one.codes == code)[:, None, :], (len(one.codes), n, n))
-                yield _Window(one, f"{{k}} == {value!r}", matrix)
+                yield _Window(one, partial(_equals, value), matrix)
+
+
+def _before(most: int, k: str, q: str) -> str:
+    return f"{k} < {most}"
+
+
+def _equals(value: Value, k: str, q: str) -> str:
+    return f"{k} == {value!r}"
 
 
 def _scores(known: Sequence[Known]) -> Iterator[tuple[Known, str]]:

@@ -1,5 +1,7 @@
 """Where heads look, and which of it matters: relevance, and selectors in the order in which they explain."""
 
+import math
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -73,15 +75,21 @@ class Tried:
         return float(self.selector.matrix.sum(axis=2).mean()) <= ONE_KEY
 
 
-def plans(sample: Sample) -> Iterator[list[Group]]:
+def plans(sample: Sample, until: float = math.inf) -> Iterator[list[Group]]:
     """The heads that matter, in the order of the forward pass: first each alone, then those of a layer together.
 
     Heads that stand in for each other matter only together.
+
+    Args:
+        sample: The model.
+        until: On the clock of `time.monotonic`, from when on there is none.
     """
     studied = sample.studied
     alone: list[Group] = []
     together: list[Group] = []
     for layer in studied.attending_layers:
+        if time.monotonic() > until:
+            return
         heads = studied.heads_of(layer)
         each = [group for head in heads if (group := _group(sample, layer, (head,))).rows]
         alone += each

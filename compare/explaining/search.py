@@ -51,7 +51,7 @@ def programs(sample: Sample, inputs: Inputs, rng: np.random.Generator, until: fl
         until: On the clock of `time.monotonic`, when the search ends with what it has.
     """
     found: dict[str, Found] = {}
-    for plan in plans(sample):
+    for plan in plans(sample, until):
         for steps in _ways(sample, inputs, plan, rng, until):
             known = [*inputs.primitives(), *(one for step in reversed(steps) for one in step.made)]
             if (answer := readout(sample, inputs, [*known, *_together(inputs, steps)], steps)) is None:

@@ -29,6 +29,7 @@ def known_of(inputs):
     [
         (programs.histogram(), "abc", False),
         (programs.histogram(), "ab", True),
+        (programs.histogram(), ("{", "}", "'"), False),
         (programs.next_larger(), (1, 2, 3, 4), False),
     ],
 )
