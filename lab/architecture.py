@@ -5,6 +5,7 @@ python -m lab.architecture --write docs/architecture.md  put the drawing and the
 """
 
 import argparse
+import ast
 import itertools
 import sys
 from collections.abc import Iterator
@@ -28,13 +29,16 @@ STATED = [
 
 MOST_MODULES = 12
 
+MOST_PARAMETERS = 6
+"""A function with more is counted."""
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", type=Path, help="the page to put the drawing into")
     arguments = parser.parse_args()
     graph = imports()
-    text = f"{mermaid(graph)}\n\n{rooms()}"
+    text = f"{mermaid(graph)}\n\n{rooms()}\n\n{size()}"
     show(text, arguments.write, "rooms")
     wrong = [*cycles(graph), *upward(graph)]
     print("\n".join(wrong) or "No cycle, and no arrow upwards.", file=sys.stderr)
@@ -106,19 +110,47 @@ def _id(name: str) -> str:
     return f"{name.replace('/', '_')}_room"
 
 
-def rooms() -> str:
-    """One row per folder: modules on its level, and lines in it and below."""
-    rows = []
+def folders() -> Iterator[Path]:
+    """The folders of the package, each once."""
     for act in FLOORS:
         for folder in sorted({path.parent for path in (ROOT / act).rglob("*.py") if not path.is_symlink()}):
-            inside = folder.relative_to(ROOT)
-            if act == "rasplens" and len(inside.parts) > 1 and inside.parts[1] in FLOORS:
-                continue
-            modules = [path for path in folder.glob("*.py") if not path.name.startswith("__")]
-            lines = sum(len(path.read_text().splitlines()) for path in folder.glob("*.py"))
-            mark = "" if len(modules) <= MOST_MODULES else " (too many)"
-            rows.append([f"`{inside}/`", f"{len(modules)}{mark}", f"{lines:,}"])
+            parts = folder.relative_to(ROOT).parts
+            if act != "rasplens" or len(parts) == 1 or parts[1] not in FLOORS:
+                yield folder
+
+
+def rooms() -> str:
+    """One row per folder: modules on its level, and lines in it."""
+    rows = []
+    for folder in folders():
+        modules = [path for path in folder.glob("*.py") if not path.name.startswith("__")]
+        lines = sum(len(path.read_text().splitlines()) for path in folder.glob("*.py"))
+        mark = "" if len(modules) <= MOST_MODULES else " (too many)"
+        rows.append([f"`{folder.relative_to(ROOT)}/`", f"{len(modules)}{mark}", f"{lines:,}"])
     return table(["folder", "modules", "lines"], rows)
+
+
+def size() -> str:
+    """How many lines there are, and functions with many parameters."""
+    texts = {path: path.read_text() for folder in folders() for path in folder.glob("*.py")}
+    many = [path for path, text in texts.items() for one in functions(text) if n_parameters(one) > MOST_PARAMETERS]
+    of_commands = sum(path.name == "cli.py" for path in many)
+    return (
+        f"{sum(len(text.splitlines()) for text in texts.values()):,} lines. {len(many)} functions have more than "
+        f"{MOST_PARAMETERS} parameters; {of_commands} of them are commands, whose parameters are options."
+    )
+
+
+def functions(text: str) -> Iterator[ast.FunctionDef]:
+    """The functions and methods of a module."""
+    return (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef))
+
+
+def n_parameters(function: ast.FunctionDef) -> int:
+    """How many parameters a function has, without the object of a method."""
+    given = function.args
+    names = [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    return len([name for name in names if name not in ("self", "cls")])
 
 
 if __name__ == "__main__":

@@ -767,10 +767,12 @@ def explain(
     declared = _declared(n_heads, positions, activation, normalization, attn_scale)
     _check_has_model(learned is not None, declared, None)
     own = task_source(task, Sizes(vocab, max_len, causal, output=output))
+    from rasplens.sources.request import Request
     from rasplens.workflows.explain import explain_and_show
 
-    chosen, to = _compare_config(config, None), None if out is None else _to(ctx, out)
-    explain_and_show(own, learned, declared, budget, chosen, seed, to, json)
+    models, chosen = () if learned is None else (learned,), _compare_config(config, None)
+    asked = Request(own, models, (), chosen, seed, as_part=False, declared=declared, expected=None)
+    explain_and_show(asked, budget, None if out is None else _to(ctx, out), json)
 
 
 def _to(ctx: typer.Context, path: Path) -> Any:

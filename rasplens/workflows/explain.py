@@ -4,31 +4,22 @@ from functools import partial
 from pathlib import Path
 
 from rasplens import terminal
-from rasplens.compare import CompareConfig, Explanation, explain
-from rasplens.learned.importers.readings import Declared
+from rasplens.compare import Explanation, explain
 from rasplens.output_files import Destination
 from rasplens.progress import progress_bar
 from rasplens.sources import learned_model
-from rasplens.tasks import Task
+from rasplens.sources.request import Request
 
 STAGES = 10
 """At most: the search, the programs that are judged, and their end."""
 
 
-def explain_and_show(
-    task: Task,
-    path: Path | None,
-    declared: Declared,
-    budget: float,
-    config: CompareConfig,
-    seed: int,
-    to: Destination | None,
-    json: bool,
-) -> None:
+def explain_and_show(asked: Request, budget: float, to: Destination | None, json: bool) -> None:
     """Searches the program of a model, the shipped one if none is given; prints it, and writes it to a file."""
     if to is not None:
         to.check_file("found.py")
-    learned = learned_model(task, path, declared)
+    task = asked.task
+    learned = learned_model(task, next(iter(asked.models), None), asked.declared)
     done = 0
     with progress_bar("searching") as advance:
 
@@ -41,8 +32,8 @@ def explain_and_show(
             learned.model,
             task=task,
             budget=budget,
-            config=config,
-            seed=seed,
+            config=asked.config,
+            seed=asked.seed,
             vocabulary=learned.vocabulary(task),
             progress=report,
         )

@@ -1,7 +1,6 @@
 """The page about the architecture is true: its paths exist, and the import graph is what it says."""
 
 import importlib
-import re
 import tomllib
 from pathlib import Path
 
@@ -44,6 +43,12 @@ def test_a_cycle_and_an_arrow_upwards_would_be_seen(drawing, imports):
 
 def test_no_folder_is_too_full(drawing):
     assert "too many" not in drawing.rooms()
+
+
+def test_parameters_are_counted_without_the_object_of_a_method(drawing):
+    text = "class A:\n def f(self, a, /, b, *args, c=1, **more): ...\ndef g(): ..."
+    assert [drawing.n_parameters(one) for one in drawing.functions(text)] == [0, 3]
+    assert "functions have more than 6 parameters" in drawing.size()
 
 
 def test_every_exception_to_the_import_contracts_is_stated():
