@@ -1,6 +1,7 @@
 """The page about the architecture is true: its paths exist, and the import graph is what it says."""
 
 import importlib
+import re
 import tomllib
 from pathlib import Path
 
