@@ -2,8 +2,8 @@
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -30,6 +30,18 @@ NEAR = 0.12
 ONE_KEY = 1.3
 """Mean number of keys up to which a selector reads one."""
 
+SHORTER, MUCH_SHORTER = 0.02, 0.05
+"""What a step of text costs: bits, or a share of the answers. Of selectors that keep as many answers, more."""
+
+FEW = 2
+"""So many that fetch the answer, or count, are tried as well."""
+
+COUNTED = 0.9
+"""R² from which heads count: the number of keys tells the attention that is left for a start token."""
+
+KEPT, KEPT_BY_THE_LAST = 0.75, 0.2
+"""A selector of one key always goes on if it keeps as many answers; of heads that fetch the answer, fewer do."""
+
 Weights = Float[np.ndarray, " query"]
 
 
@@ -55,24 +67,29 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Tried:
-    """A selector, tried by intervention.
+    """A selector, beside what some heads do.
 
     Attributes:
         selector: The selector.
         bits: Jensen–Shannon divergence of attention from what it selects, the mean over rows that matter.
-        kept: The share of the answers that stay with values along all other edges from other inputs.
-        counted: How much of the attention on a start token is told by the number of keys: R²; NaN without one.
+        n_keys: How many keys a row that matters selects, the mean.
+        counted: How much of the attention on a start token the number of keys tells: R²; NaN without one.
+        fetched: How often the answer is a variable's value at the key that it selects.
+        kept: The share of the answers that stay with values along all other edges from other inputs; NaN before it
+            was tried.
     """
 
     selector: Candidate
     bits: float
-    kept: float
+    n_keys: float
     counted: float
+    fetched: float
+    kept: float = np.nan
 
     @property
     def reads_one(self) -> bool:
         """Whether a row has about one key."""
-        return float(self.selector.matrix.sum(axis=2).mean()) <= ONE_KEY
+        return self.n_keys <= ONE_KEY
 
 
 def plans(sample: Sample, until: float = math.inf) -> Iterator[list[Group]]:
@@ -122,27 +139,31 @@ def tried_selectors(
     """
     attention, rows = sample.attention(group.layer, group.heads), group.rows
     weights = np.array(group.relevance)[rows] / np.array(group.relevance)[rows].sum()
-    found = candidates(inputs, known, attention, rows)
-    bits = {id(one): _bits(attention[:, rows], one.matrix[:, rows], weights) for one in found}
-    by_bits = sorted(found, key=lambda one: bits[id(one)] + 0.02 * one.cost)
-    single = [one for one in by_bits if one.matrix[:, rows].sum(axis=2).mean() <= ONE_KEY]
-    chosen = [*by_bits[:BEAM], *single[:3]]
-    if is_last:
-        chosen += sorted(single, key=lambda one: -_fetched(sample, inputs, one, known) + 0.01 * one.cost)[:2]
     left = _left(sample, group)
-    if left is not None:
-        counted = {id(one): _told_by_number(left[:, rows], one.matrix[:, rows]) for one in found}
-        chosen += sorted(found, key=lambda one: -counted[id(one)] + 0.02 * one.cost)[:2]
-    tried = [
-        Tried(
-            one,
-            bits[id(one)],
-            _kept(sample, group, one),
-            np.nan if left is None else counted[id(one)],
-        )
-        for one in dict.fromkeys(chosen)
+    described = []
+    for one in candidates(inputs, known, attention, rows):
+        matrix = one.matrix[:, rows]
+        n_keys = float(matrix.sum(axis=2).mean())
+        counted = np.nan if left is None else _told_by_number(left[:, rows], matrix)
+        fetched = _fetched(sample, inputs, one, known) if is_last and n_keys <= ONE_KEY else 0.0
+        described.append(Tried(one, _bits(attention[:, rows], matrix, weights), n_keys, counted, fetched))
+    return _in_order([replace(one, kept=_kept(sample, group, one.selector)) for one in _first(described)], is_last)
+
+
+def _first(described: Sequence[Tried]) -> list[Tried]:
+    """The selectors that are tried: the best to describe attention, to read one key, to fetch, and to count."""
+
+    def best(of: Sequence[Tried], n: int, cost: Callable[[Tried], float]) -> list[Tried]:
+        return sorted(of, key=lambda one: cost(one) + SHORTER * one.selector.cost)[:n]
+
+    single = [one for one in described if one.reads_one]
+    chosen = [
+        *best(described, BEAM, lambda one: one.bits),
+        *best(single, FEW + 1, lambda one: one.bits),
+        *best([one for one in single if one.fetched], FEW, lambda one: -one.fetched),
+        *best([one for one in described if not np.isnan(one.counted)], FEW, lambda one: -one.counted),
     ]
-    return _in_order(tried, is_last)
+    return list(dict.fromkeys(chosen))
 
 
 def _in_order(tried: Sequence[Tried], is_last: bool) -> list[Tried]:
@@ -153,12 +174,13 @@ def _in_order(tried: Sequence[Tried], is_last: bool) -> list[Tried]:
     most = max(one.kept for one in tried)
     good = [one for one in tried if one.kept >= most - SAME]
     near = min(one.bits for one in good) + NEAR
-    good = [one for one in good if one.bits <= near]
-    good.sort(key=lambda one: 0.05 * one.selector.cost + one.bits)
-    least = 0.2 if is_last else 0.75
+    good = sorted(
+        (one for one in good if one.bits <= near), key=lambda one: one.bits + MUCH_SHORTER * one.selector.cost
+    )
+    least = KEPT_BY_THE_LAST if is_last else KEPT
     single = [one for one in tried if one.reads_one and one.kept >= least]
-    single.sort(key=lambda one: -one.kept + 0.02 * one.selector.cost)
-    counting = sorted((one for one in tried if one.counted > 0.9), key=lambda one: -one.counted)
+    single.sort(key=lambda one: -one.kept + SHORTER * one.selector.cost)
+    counting = sorted((one for one in tried if one.counted > COUNTED), key=lambda one: -one.counted)
     return list(dict.fromkeys([*good[:2], *single[:1], *counting[:1], *good[2:3]]))
 
 

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from rasplens.compare.explaining.gathered import Step, made, sufficient
-from rasplens.compare.explaining.heads import Group, plans, tried_selectors
+from rasplens.compare.explaining.heads import COUNTED, Group, plans, tried_selectors
 from rasplens.compare.explaining.known import Inputs, Known, program_source
 from rasplens.compare.explaining.readout import Readout, readout
 from rasplens.compare.explaining.sample import Sample
@@ -115,8 +115,7 @@ def _steps(
     name = f"l{group.layer}h{'_'.join(map(str, group.heads))}"
     for one in tried_selectors(sample, inputs, group, known, is_last):
         gathers = sufficient(sample, group, one.selector, known, rng)
-        counts = one.counted > 0.9
-        for what in [(), gathers] if gathers and counts else [gathers]:
+        for what in [(), gathers] if gathers and one.counted > COUNTED else [gathers]:
             left = made(sample, inputs, group, one.selector, what, name)
             yield Step(group, one.selector, tuple(left), one.kept, one.bits)
 
