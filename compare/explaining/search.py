@@ -71,13 +71,14 @@ def _ways(
     for group in plan:
         if time.monotonic() > until:
             return
-        longer = [
-            [*steps, step]
-            for steps in ways
-            for step in _steps(
-                sample, inputs, group, _known_before(inputs, steps, group), group.layer == last, rng
-            )
-        ]
+        said: dict[tuple[str, ...], list[Step]] = {}  # ways that know the same go on in the same way
+        longer = list[list[Step]]()
+        for steps in ways:
+            known = _known_before(inputs, steps, group)
+            texts = tuple(one.text for one in known)
+            if texts not in said:
+                said[texts] = list(_steps(sample, inputs, group, known, group.layer == last, rng))
+            longer += [[*steps, step] for step in said[texts]]
         ways = sorted(longer or ways, key=lambda steps: -sum(map(_worth, steps)))[:BEAM]
     yield from ways
 
