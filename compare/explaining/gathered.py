@@ -41,14 +41,14 @@ class Step:
         selector: Where they look.
         made: The variables that they leave at the query.
         kept: The share of the answers that stay with values along all other edges from other inputs.
-        bits: How far their attention is from what the selector selects.
+        untold: What the selector does not tell of their attention: bits, or of heads that count, a share.
     """
 
     group: Group
     selector: Candidate
     made: tuple[Known, ...]
     kept: float
-    bits: float
+    untold: float
 
 
 def sufficient(

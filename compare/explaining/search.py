@@ -84,7 +84,7 @@ def _ways(
 
 
 def _worth(step: Step) -> float:
-    return step.kept - 0.01 * step.selector.cost - 0.1 * step.bits - (not step.made)
+    return step.kept - 0.01 * step.selector.cost - 0.1 * step.untold - (not step.made)
 
 
 def _known_before(inputs: Inputs, steps: Sequence[Step], group: Group) -> list[Known]:
@@ -118,7 +118,9 @@ def _steps(
         gathers = sufficient(sample, group, one.selector, known, rng)
         for what in [(), gathers] if gathers and one.counted > COUNTED else [gathers]:
             left = made(sample, inputs, group, one.selector, what, name)
-            yield Step(group, one.selector, tuple(left), one.kept, one.bits)
+            # Of heads that count, the number of keys tells the attention on a start token, and no more is to tell.
+            told = one.bits if what or np.isnan(one.counted) else 1 - one.counted
+            yield Step(group, one.selector, tuple(left), one.kept, told)
 
 
 def _kept(sample: Sample, steps: Sequence[Step]) -> float:
