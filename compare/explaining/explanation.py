@@ -33,7 +33,7 @@ class ExplainedBy:
 
     @property
     def answer(self) -> str:
-        """What is said of it in the end."""
+        """The answer of the last verdict."""
         return (self.verdict or self.searching).answer
 
     def to_dict(self) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class ExplainedBy:
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """What was found for a model. It is true where a program was.
+    """The programs that were found for a model, and those that were tried; false if none was found.
 
     Attributes:
         task: The name of the task.

@@ -1,4 +1,4 @@
-"""What heads gather at the keys that they look at, and what it leaves at the query."""
+"""The values that heads gather, and the variables that they leave at the query."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ WITH_DEFAULT = f", default={NOTHING!r}"
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """What some heads do.
+    """A description of some heads.
 
     Attributes:
         group: The heads.

@@ -62,7 +62,7 @@ class _Base:
 
 @dataclass(frozen=True, eq=False)
 class _Window:
-    """What else keys have to be: where they may stand, or another variable's value."""
+    """A further condition on keys: their place, or another variable's value."""
 
     of: Known
     said: Callable[[str, str], str]
@@ -154,7 +154,7 @@ def _equals(value: Value, k: str, q: str) -> str:
 
 
 def _scores(known: Sequence[Known]) -> Iterator[tuple[Known, str]]:
-    """What the best of several keys is chosen by: the latest, the earliest, the largest, the smallest."""
+    """Return the scores by which one of several keys is chosen: latest, earliest, largest, smallest."""
     for one in known:
         if _is_place(one) or (one.is_numbers and one.is_ordered):
             yield one, one.name
@@ -203,7 +203,7 @@ def _predicates(inputs: Inputs, key: Known, query: Known) -> Iterator[tuple[str,
 
 
 def _constants(one: Known) -> Iterator[str]:
-    """What a key alone may be."""
+    """Return the predicates of a key alone."""
     yield from (f"k == {value!r}" for value in one.own_values)
     if one.is_numbers:
         numbers = sorted(value for value in one.own_values if is_number(value))
@@ -219,7 +219,7 @@ def _in_common(key: Known, query: Known) -> int:
 
 
 def _matrix(inputs: Inputs, key: Known, query: Known, predicate: str) -> Matrix | None:
-    """What a predicate selects of what is visible; None if it cannot be asked of the values."""
+    """Return the visible edges that a predicate selects; None if it cannot be asked of the values."""
     function: Callable[..., object] = eval(f"lambda k, q: {predicate}")
     try:
         table = _table(key.values, query.values, function)

@@ -1,4 +1,4 @@
-"""Where heads look, and which of it matters: relevance, and selectors in the order in which they explain."""
+"""The heads that matter, and the selectors that may say where they look, the best first."""
 
 import math
 import time
@@ -31,7 +31,7 @@ ONE_KEY = 1.3
 """Mean number of keys up to which a selector reads one."""
 
 SHORTER, MUCH_SHORTER = 0.02, 0.05
-"""What a step of text costs: bits, or a share of the answers. Of selectors that keep as many answers, more."""
+"""The price of a step of text, in bits or as a share of the answers; the second among selectors that keep alike."""
 
 FEW = 2
 """So many that fetch the answer, or count, are tried as well."""
@@ -214,7 +214,7 @@ def _left(sample: Sample, group: Group) -> Float[np.ndarray, "input query"] | No
 
 
 def _told_by_number(left: Float[np.ndarray, "input row"], matrix: Bool[np.ndarray, "input row key"]) -> float:
-    """How much of the attention that is left the number of selected keys tells: R²."""
+    """Return R² of the attention that is left, given the number of selected keys."""
     n: Int[np.ndarray, "input row"] = matrix.sum(axis=2)
     means = np.zeros(matrix.shape[2] + 1)
     for number in np.unique(n):
@@ -223,7 +223,7 @@ def _told_by_number(left: Float[np.ndarray, "input row"], matrix: Bool[np.ndarra
 
 
 def _fetched(sample: Sample, inputs: Inputs, one: Candidate, known: Sequence[Known]) -> float:
-    """How often the model's answer is a variable's value at the key that is selected: of the best variable."""
+    """Return the share of the answers that are the value at the selected key, of the best variable."""
     places = list(inputs.task.loss_positions)
     matrix = one.matrix[:, places]
     keys, selects = matrix.argmax(axis=2), matrix.any(axis=2)

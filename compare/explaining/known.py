@@ -1,4 +1,4 @@
-"""What a program under search has so far: variables, each with the text that computes it.
+"""Variables of a program under search, each with the text that computes it.
 
 The text is what is judged: a variable is built by evaluating its own text, and its values on the sample are what
 the interpreter says of it.

@@ -1,4 +1,4 @@
-"""How the answers follow from the variables: a formula, or else a table."""
+"""Programs for the answers, given the variables: a formula, or else a table."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ NO_WORSE = 0.005
 """A formula or a smaller table is taken if it is right on no more than this share of the answers fewer."""
 
 UNREAD = 3.0
-"""What a step costs of which nothing is read."""
+"""The price of a step of which nothing is read."""
 
 RIGHT = 0.995
 """From this share on, no larger table is looked for."""
@@ -115,7 +115,7 @@ def _formulas(inputs: Inputs, known: Sequence[Known], steps: Sequence[Step]) -> 
 
 
 def _by_position(inputs: Inputs, steps: Sequence[Step]) -> Iterator[tuple[str, tuple[Known, ...]]]:
-    """What each step made, at the answers for which its heads matter; where no two matter for the same one."""
+    """Return a choice by position: at each answer the variable of the step whose heads matter there, if it is one."""
     asked = set(inputs.task.loss_positions)
     layer = max((step.group.layer for step in steps), default=0)
     last = [one for one in steps if one.group.layer == layer and one.made and asked & {*one.group.rows}]
@@ -163,7 +163,7 @@ def _keys(inputs: Inputs, read: Sequence[Known], n_answers: tuple[int, int]) -> 
 def _agreement(
     sample: Sample, inputs: Inputs, read: Sequence[Known], asked: Asked, second: Bool[np.ndarray, " input"]
 ) -> float:
-    """How many of the answers on the second half of the inputs a table has that is read off the first."""
+    """Return the agreement on the second half of the inputs of a table that is read off the first."""
     key, answers = _keys(inputs, read, sample.answers.shape), sample.answers
     own = asked & ~second[:, None]
     rule = _rule(key[own], answers[own])

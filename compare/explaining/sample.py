@@ -44,7 +44,7 @@ class Sample:
         return float((answers == self.answers)[asked].mean())
 
     def head_elsewhere(self, layer: int, heads: Sequence[int], position: int) -> Replace:
-        """What heads gather at one position, as it is on other inputs."""
+        """Return what heads gather at one position, taken from other inputs."""
         point = act_name("z", layer)
         z = self.studied.whole(point)
         where = np.zeros(z.shape[:3], dtype=bool)
@@ -70,7 +70,7 @@ class Sample:
         return np.asarray(self.studied.pattern(layer)[:, list(heads)].mean(axis=1))
 
     def edges_of(self, heads: Sequence[int], edges: Bool[np.ndarray, "input query key"]) -> HeadEdges:
-        """The same edges of some heads, and none of others."""
+        """Return edges as those of some heads, with none of the others."""
         found = np.zeros((len(edges), self.studied.model.cfg.n_heads, *edges.shape[1:]), dtype=bool)
         found[:, list(heads)] = edges[:, None]
         return found
