@@ -31,7 +31,7 @@ ONE_KEY = 1.3
 """Mean number of keys up to which a selector reads one."""
 
 SHORTER, MUCH_SHORTER = 0.02, 0.05
-"""The price of a step of text, in bits or as a share of the answers; the second among selectors that keep alike."""
+"""The price of a step of text, in bits or as a share of answers; the second among selectors that keep alike."""
 
 FEW = 2
 """So many that fetch the answer, or count, are tried as well."""

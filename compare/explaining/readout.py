@@ -115,7 +115,7 @@ def _formulas(inputs: Inputs, known: Sequence[Known], steps: Sequence[Step]) -> 
 
 
 def _by_position(inputs: Inputs, steps: Sequence[Step]) -> Iterator[tuple[str, tuple[Known, ...]]]:
-    """Return a choice by position: at each answer the variable of the step whose heads matter there, if it is one."""
+    """Return a choice by position: at each answer the variable of the one step whose heads matter there."""
     asked = set(inputs.task.loss_positions)
     layer = max((step.group.layer for step in steps), default=0)
     last = [one for one in steps if one.group.layer == layer and one.made and asked & {*one.group.rows}]
