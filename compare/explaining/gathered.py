@@ -56,13 +56,14 @@ def sufficient(
 ) -> tuple[Known, ...]:
     """The fewest variables that what heads gather depends on: values come from inputs that agree on them there.
 
-    None where the values do not matter: then only how many keys there are.
+    None where the mean of all values does as well: then only how many keys there are. Values from any other input
+    at the same position do where heads gather the position.
     """
-    carried = [one for one in known if one.name != "rasp.indices"]
-    options: list[tuple[Known, ...]] = [(), *((one,) for one in known), *combinations(carried, 2)]
+    place, carried = known[1], [known[0], *known[2:]]
+    options = [(place,), *((one,) for one in carried), *combinations(carried, 2)]
     edges = {group.layer: sample.edges_of(group.heads, selector.matrix)}
-    shares: list[tuple[float, tuple[Known, ...]]] = []
-    for option in options:
+    shares: list[tuple[float, tuple[Known, ...]]] = [(sample.kept_with_mean_values(edges), ())]
+    for option in options if shares[0][0] < ENOUGH else []:
         shares.append((sample.kept_with_values(edges, [_alike(option, sample, rng)]), option))
         if shares[-1][0] >= ENOUGH:
             break

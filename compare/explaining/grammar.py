@@ -91,6 +91,10 @@ def _all(
 ) -> Iterator[Candidate]:
     bases = [base for key, query in product(known, known) for base in _bases(inputs, key, query)]
     bases += _tables(inputs, known, attention, rows)
+    alike = {
+        np.packbits(base.matrix[:, rows]).tobytes(): base for base in sorted(bases, key=lambda one: -one.cost)
+    }
+    bases = list(alike.values())
     for base in bases:
         yield _select(base)
         if _is_place(base.key) and base.query.name == "rasp.indices":
@@ -241,7 +245,7 @@ def _tables(
     share = attention / np.maximum(attention.max(axis=2, keepdims=True), 1e-9)
     for key, query in product(known, known):
         n_keys, n_queries = len(key.values), len(query.values)
-        if _is_place(key) or n_keys * n_queries > MOST_PAIRS:
+        if n_keys * n_queries > MOST_PAIRS:
             continue
         pairs = key.codes[:, None, :] * n_queries + query.codes[:, :, None]
         is_read = np.broadcast_to(visible, pairs.shape).copy()

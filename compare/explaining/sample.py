@@ -1,7 +1,7 @@
 """A model on some inputs: its own answers, and its answers with heads or attention edges taken from others."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -74,6 +74,16 @@ class Sample:
         found = np.zeros((len(edges), self.studied.model.cfg.n_heads, *edges.shape[1:]), dtype=bool)
         found[:, list(heads)] = edges[:, None]
         return found
+
+    def kept_with_mean_values(self, by_layer: Mapping[int, HeadEdges]) -> float:
+        """Return the share of the answers that stay with values along edges at the mean of all of them."""
+        means = []
+        for layer, edges in by_layer.items():
+            elsewhere = self.values_elsewhere(layer, edges, self.sources[0])
+            values = self.studied.whole_values(layer)
+            mean = np.broadcast_to(values[:, self.studied.places].mean(axis=(0, 1)), values.shape)
+            means.append(replace(elsewhere, value=torch.as_tensor(mean.copy())))
+        return self.kept(means)
 
     def kept_with_values(
         self,

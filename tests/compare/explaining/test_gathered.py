@@ -4,7 +4,7 @@ import numpy as np
 
 from rasplens.compare.explaining.gathered import _alike, made, sufficient
 from rasplens.compare.explaining.heads import plans, tried_selectors
-from rasplens.compile import programs
+from rasplens.compile import programs, rasp
 
 from explaining_samples import sample_of  # isort: skip
 
@@ -22,6 +22,14 @@ def test_a_head_gathers_what_its_values_depend_on(induction, histogram):
     assert [one.name for one in found] == ["rasp.tokens"]
     sample, inputs, group, selector = first_step(histogram)
     assert sufficient(sample, group, selector, inputs.primitives(), np.random.default_rng(0)) == ()
+
+
+def test_a_head_that_gathers_positions_is_told_from_one_that_gathers_nothing():
+    """From any other input the value at a position is the same."""
+    latest = rasp.SelectBest(rasp.tokens, rasp.tokens, rasp.Comparison.EQ, rasp.indices)
+    sample, inputs, group, selector = first_step(sample_of(rasp.Aggregate(latest, rasp.indices).named("where")))
+    found = sufficient(sample, group, selector, inputs.primitives(), np.random.default_rng(0))
+    assert [one.name for one in found] == ["rasp.indices"]
 
 
 def test_inputs_that_stand_for_one_another_agree(induction):
