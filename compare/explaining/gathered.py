@@ -156,7 +156,7 @@ def _mean(selector: Candidate, of: str) -> str:
     return f"rasp.numerical(rasp.Aggregate({selector.text}, rasp.numerical({of}), default=0))"
 
 
-def _on_a_line(sample: Sample, group: Group, one: Known) -> dict[Value, float] | None:
+def _on_a_line(sample: Sample, group: Group, one: Known) -> dict[Value, int | float] | None:
     """Numbers for a variable's values, if what heads carry of them lies on a line: simple fractions in [0, 1]."""
     met = [code for code in range(1, len(one.values)) if (one.codes == code).any()]
     if len(met) < 3:

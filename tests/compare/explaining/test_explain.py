@@ -47,12 +47,12 @@ def test_it_is_said_in_words_and_as_json(found):
 
 def test_a_model_that_learned_nothing_has_no_program(task):
     architecture = Architecture(n_layers=1, n_heads=2, d_model=16, d_head=8)
-    found = explain(untrained(architecture, task, 0), task=task, config="quick", budget=20)
+    found = explain(untrained(architecture, task, 0), task=task, config="quick", budget=20.0)
     assert not found.programs
     assert "No program was found" in str(found)
 
 
-@pytest.mark.parametrize("budget", [0, -1.0, float("nan")])
+@pytest.mark.parametrize("budget", [0.0, -1.0, float("nan")])
 def test_a_budget_that_is_none_is_refused(task, budget):
     with pytest.raises(RaspLensError, match="budget must be"):
         explain(compile_for(task), task=task, budget=budget)
