@@ -34,6 +34,9 @@ N_SAMPLE = 240
 MOST_JUDGED = 8
 """Programs that are judged, at most; intervals hold for all of them together."""
 
+SEARCHED = 0.5
+"""Share of the budget after which the search ends with what it has; the rest is for judging."""
+
 LEAST_AGREEMENT = 0.9
 """A program that has fewer of the model's answers is not judged."""
 
@@ -74,7 +77,7 @@ def explain(
     Args:
         model: As for `compare`.
         task: What it is asked.
-        budget: Seconds after which nothing is searched any more, and no further program is judged.
+        budget: Seconds after which no further program is judged; the search has half of them.
         config: How much the judgement on held-out inputs looks at.
         seed: Of the inputs and of the questions.
         vocabulary: The model's vocabulary for the task, if it is not the task's own.
@@ -92,7 +95,7 @@ def explain(
     with few_threads(model):
         studied = as_studied_model(model, task, ids, vocabulary)
         sample = Sample(studied, [rng.permutation(len(ids)) for _ in range(2)])
-        found = programs(sample, Inputs(task, ids), rng, until=began + budget)
+        found = programs(sample, Inputs(task, ids), rng, until=began + SEARCHED * budget)
     tried, ended = list[ExplainedBy](), ""
     for one in found:
         if ended := _why_enough(one, tried, budget, time.monotonic() - began):
