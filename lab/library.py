@@ -68,18 +68,19 @@ def rows(name: str, config: Preset, seed: int, entry: Entry | None = None) -> It
 
 
 def proofs(claims: Sequence[Claim]) -> dict[str, int]:
-    """Of the claims on answers and edges that can be tested: how many are proved, or have a counterexample."""
+    """Of the claims on answers and edges that can be tested: how many are proved or refuted."""
     provable = [claim for claim in claims if isinstance(claim.subject, PROVABLE) and claim.status != UNTESTABLE]
     return {
         "provable": len(provable),
-        "proved": sum(bool(claim.proof) for claim in provable),
+        "proved": sum(claim.is_proved for claim in provable),
+        "by_row": sum(bool(claim.proof) and not claim.is_proved for claim in provable),
         "refuted": sum(bool(claim.counterexample) for claim in provable),
     }
 
 
 def summary(found: pd.DataFrame) -> str:
     """How many are recognised, and all rows."""
-    counts = ["provable", "proved", "refuted"]
+    counts = ["provable", "proved", "by_row", "refuted"]
     found = found.reindex(columns=list(dict.fromkeys([*found, "model", "verdict", "tested", "why", *counts])))
     compared = found[found["model"] != "–"]
     right = int((compared["verdict"] == IMPLEMENTS).sum())
@@ -91,13 +92,20 @@ def summary(found: pd.DataFrame) -> str:
     cells = zip(found["name"], found["model"], found["verdict"], found["tested"], of_each, why, strict=True)
     shown = [["–" if cell != cell or cell is None else str(cell) for cell in row] for row in cells]
     title = f"### The library against itself (`{found['config'].iloc[0]}`): {right} of {len(compared)} recognised"
-    provable, proved, refuted = (int(found[name].sum()) for name in counts)
-    told = (
-        f"Of {provable} claims on answers and edges, {proved} are proved and {refuted} have a counterexample "
-        f"({(proved + refuted) / max(1, provable):.1%}; to reach: 90 %)."
-    )
     columns = ["program", "model", "verdict", "claims tested", "proved", "why not"]
-    return f"{title}\n\n{told}\n\n{table(columns, shown)}"
+    return f"{title}\n\n{told(found, 'claims on answers and edges', 90)}\n\n{table(columns, shown)}"
+
+
+def told(found: pd.DataFrame, what: str, goal: int) -> str:
+    """How many claims are proved, in full and row by row, and how many are refuted."""
+    provable, proved, by_row, refuted = (
+        int(found[name].sum()) for name in ("provable", "proved", "by_row", "refuted")
+    )
+    n = max(1, provable)
+    return (
+        f"Of {provable} {what}, {proved} are proved, {by_row} more row by row, and {refuted} have a "
+        f"counterexample ({(proved + refuted) / n:.1%}, with rows {(proved + by_row + refuted) / n:.1%}; to reach: {goal} %)."
+    )
 
 
 if __name__ == "__main__":

@@ -62,19 +62,21 @@ def _as_tuple(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Enumerated:
-    """All questions that a claim makes, asked.
+    """All questions of a kind that a claim makes, asked.
 
     Attributes:
         every: The inputs or pairs that they are of, such as "all 16,384 pairs".
         asked: How many questions there are.
         wrong: How many the model answers otherwise than the program.
         example: One of these, in words; empty where there is none.
+        is_all: Whether there is no other question.
     """
 
     every: str
     asked: int
     wrong: int
     example: str
+    is_all: bool = True
 
 
 class SearchedAnew(NamedTuple):
@@ -105,6 +107,7 @@ class Claim:
         reason: What the score is, or why there is none.
         except_where: The class of inputs in which it fails, if it holds everywhere else; empty else.
         proof: The inputs or pairs, such as "all 16,384 pairs", if the claim is true of all there are; empty else.
+            If these were asked row by row, it says so, and the interval is that of trials on several rows.
         counterexample: A question about answers or edges that the model answers otherwise than the program; where
             all were asked, how many there are.
         trials: Of each part, while claims are judged class by class; none afterwards.
@@ -139,6 +142,11 @@ class Claim:
         return str(self.subject)
 
     @property
+    def is_proved(self) -> bool:
+        """Whether nothing is left to chance: where rows were asked about one by one, several at once still are."""
+        return bool(self.proof) and self.low == self.high
+
+    @property
     def status_words(self) -> str:
         """The status, and where it is proved, on what."""
         return f"{self.status} ({self.proof})" if self.proof else self.status
@@ -147,9 +155,12 @@ class Claim:
         """The claim, after all questions there are were asked: proved, or with a counterexample.
 
         Where a trial came out otherwise than claimed, there are questions that were not among them: no proof.
+        Where these are not all, trials on the others decide, and a claim that they leave open stays open.
         """
         if self.status == UNTESTABLE or (self.counterexample and not found.wrong):
             return self
+        if not found.wrong and not found.is_all:
+            return replace(self, proof=found.every) if self.status == HOLDS else self
         if not found.wrong:
             return replace(self, status=HOLDS, score=1.0, low=1.0, high=1.0, n=found.asked, proof=found.every)
         counted = f"{found.wrong:,} of {found.asked:,} questions on {found.every} are answered otherwise"

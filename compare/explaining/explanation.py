@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rasplens.compare.verdict.verdict import IMPLEMENTS, Verdict
+from rasplens.compare.verdict.verdict import IMPLEMENTS, PARTLY, UNKNOWN, Verdict
 from rasplens.compile import CompiledModel
 
 
@@ -85,7 +85,7 @@ class Explanation:
     @property
     def not_told_apart(self) -> tuple[ExplainedBy, ...]:
         """Others that no claim speaks against."""
-        said = [one for one in self.tried if one.answer == "cannot tell"]
+        said = [one for one in self.tried if one.answer == UNKNOWN]
         return (*self.programs[1:], *said)
 
     def to_dict(self) -> dict[str, Any]:
@@ -130,5 +130,5 @@ def lines(found: Explanation) -> Sequence[str]:
 
 
 def _nearness(one: ExplainedBy) -> tuple[int, float]:
-    order: Mapping[str, int] = {"implements": 3, "cannot tell": 2, "partly": 1}
+    order: Mapping[str, int] = {IMPLEMENTS: 3, UNKNOWN: 2, PARTLY: 1}
     return order.get(one.answer, 0), one.agreement

@@ -58,6 +58,13 @@ def sufficient(
 
     None where the mean of all values does as well: then only how many keys there are. Values from any other input
     at the same position do where heads gather the position.
+
+    Args:
+        sample: The model.
+        group: The heads.
+        selector: Where they look.
+        known: The tokens, the positions, and then the other variables.
+        rng: Of inputs that stand for one another.
     """
     place, carried = known[1], [known[0], *known[2:]]
     options = [(place,), *((one,) for one in carried), *combinations(carried, 2)]
@@ -109,7 +116,7 @@ def made(
         own = name if len(gathers) == 1 else f"{name}_{one.name.removeprefix('rasp.')}"
         needs = tuple(dict.fromkeys((*selector.reads, one)))
         if _is_one_value(inputs, selector, one):
-            found += _defined(inputs.define(own, _aggregate(inputs, selector, one), needs, 1.0 + one.cost - 1))
+            found += _defined(inputs.define(own, _aggregate(inputs, selector, one), needs, one.cost))
             continue
         means = list(_means(sample, inputs, group, selector, one, own))
         if not means:

@@ -74,7 +74,7 @@ def _counts(claims: list[Claim]) -> str:
         return "no claim that can be tested"
     held, failed, left_open = (sum(claim.status == status for claim in tested) for status in (HOLDS, FAILS, OPEN))
     others = {
-        "proved": sum(bool(claim.proof) for claim in tested),
+        "proved": sum(claim.is_proved for claim in tested),
         "fails" if failed == 1 else "fail": failed,
         "open": left_open,
         "not testable": len(claims) - len(tested),

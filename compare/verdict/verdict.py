@@ -163,7 +163,7 @@ def _reasons(answer: Answer, levels: Mapping[Level, LevelAnswer], claims: Sequen
         ]
     if answer == IMPLEMENTS:
         n = sum(claim.status == HOLDS for claim in claims)
-        proved = sum(bool(claim.proof) for claim in claims)
+        proved = sum(claim.is_proved for claim in claims)
         sentences.append(f"All {n} claims that can be tested hold{f', {proved} of them proved' * bool(proved)}.")
     sentences += [
         f"{claim.level}: {claim.words}: not testable ({claim.reason})."

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from lab.library import proofs
+from lab.library import proofs, told
 from lab.natural.mechanisms import Mechanism, get_mechanism
 from lab.page import show, table
 from lab.swept import add_arguments, swept
@@ -88,19 +88,11 @@ def page(frame: pd.DataFrame, config: str) -> str:
             f"{len(known)} comparisons of known truth (`{config}`): {right.mean():.1%} right, {wrong.mean():.1%} "
             f"wrong (a false *implements* or *does not*), {(known['verdict'] == UNKNOWN).mean():.1%} cannot tell.",
             table(["truth", *map(str, counts.columns)], rows),
-            _proofs(frame[frame["layers"] == 1]),
+            told(frame[frame["layers"] == 1], "claims on answers and edges of models of one layer", 50),
             "Not right:",
             table(["model", "program", "truth", "verdict", "why"], listed),
             *(f"`{row['model']}`, {row['program']}, is left out: {row['error']}." for _, row in failed.iterrows()),
         )
-    )
-
-
-def _proofs(frame: pd.DataFrame) -> str:
-    provable, proved, refuted = (int(frame[name].sum()) for name in ("provable", "proved", "refuted"))
-    return (
-        f"Of {provable} claims on answers and edges of models of one layer, {proved} are proved and {refuted} "
-        f"have a counterexample ({(proved + refuted) / max(1, provable):.1%}; to reach: 50 %)."
     )
 
 

@@ -80,13 +80,17 @@ class Enumerator:
             differs = counts & (given != posed.expected[rows])
             asked, wrong = asked + len(rows), wrong + int(differs.any(axis=1).sum())
             example = example or in_words(pairing.answered, patch.of(rows), posed.expected[rows], given, differs)
-        return Enumerated(self._every(subject), asked, wrong, example) if asked else None
+        return Enumerated(self._every(subject), asked, wrong, example, self._is_all(subject)) if asked else None
+
+    def _is_all(self, subject: Route) -> bool:
+        """Whether there is nothing to ask about a claim beside the sets of edges that are patched."""
+        return self.rows_are_all or isinstance(subject, OtherEdges | GatheredEdges)
 
     def _every(self, subject: Route) -> str:
         n, pairing = len(self.pool.inputs), self.pool.pairing
         which = "" if n == pairing.n_inputs else " that it answers as the program does"
         inputs = f"{inputs_in_words(pairing.task, pairing.ids)}{which}"
-        one_by_one = "" if self.rows_are_all or isinstance(subject, OtherEdges | GatheredEdges) else ", row by row"
+        one_by_one = "" if self._is_all(subject) else ", row by row"
         if isinstance(subject, CountedEdges):
             return f"all {n:,} {inputs}{one_by_one}"
         of = "" if inputs == "inputs" else f" of {inputs}"

@@ -106,8 +106,22 @@ def test_a_claim_on_all_questions_is_proved_or_has_a_counterexample():
     refuted = whole.on_all(Enumerated("all 64 pairs", 40, 2, "on 'a'"))
     assert (refuted.status_words, refuted.proof) == (HOLDS, "")
     assert refuted.counterexample == "2 of 40 questions on all 64 pairs are answered otherwise: on 'a'"
+    assert proved.is_proved
+    assert not whole.is_proved
     nothing = untestable(subject("routes"), "no pairs")
     assert nothing.on_all(Enumerated("all 64 pairs", 40, 0, "")) is nothing
+
+
+def test_row_by_row_a_claim_keeps_the_interval_of_its_trials():
+    """Several rows at once are left to chance: what they leave open stays open."""
+    rows = Enumerated("all 64 pairs, row by row", 40, 0, "", is_all=False)
+    held = by_trials(part(100, 100))
+    few = replace(held, status=OPEN)
+    by_row = held.on_all(rows)
+    assert by_row.status_words == "holds (all 64 pairs, row by row)"
+    assert (by_row.score, by_row.low, by_row.n, by_row.is_proved) == (held.score, held.low, held.n, False)
+    assert few.on_all(rows) is few
+    assert held.on_all(replace(rows, wrong=1, example="on 'a'")).counterexample
 
 
 def test_where_a_trial_came_out_otherwise_nothing_is_proved():

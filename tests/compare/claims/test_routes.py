@@ -42,7 +42,7 @@ def test_a_program_is_proved_on_its_own_model(own):
     assert routes[OtherEdges()].proof == "all 256 pairs"
     answers = [claim for claim in found.all_claims if claim.level == "answers"]
     assert {claim.status_words for claim in answers} == {"holds (all 16 inputs)"}
-    n_proved = sum(bool(claim.proof) for claim in found.all_claims)
+    n_proved = sum(claim.is_proved for claim in found.all_claims)
     assert f"{n_proved} of them proved" in found.reasons[0]
     said = {line.level: line.counts for line in headline("first", found).levels}
     assert said["answers"] == "2 of 2 claims hold, 2 proved"
