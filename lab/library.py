@@ -101,10 +101,10 @@ def told(found: pd.DataFrame, what: str, goal: int) -> str:
     provable, proved, by_row, refuted = (
         int(found[name].sum()) for name in ("provable", "proved", "by_row", "refuted")
     )
-    n = max(1, provable)
+    full, rows = ((proved + refuted + more) / max(1, provable) for more in (0, by_row))
     return (
         f"Of {provable} {what}, {proved} are proved, {by_row} more row by row, and {refuted} have a "
-        f"counterexample ({(proved + refuted) / n:.1%}, with rows {(proved + by_row + refuted) / n:.1%}; to reach: {goal} %)."
+        f"counterexample ({full:.1%}, with rows {rows:.1%}; to reach: {goal} %)."
     )
 
 
