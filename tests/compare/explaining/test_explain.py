@@ -2,9 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from rasplens.compare import compare, explain
+from rasplens.compare.explaining.explain import _on_training_inputs
 from rasplens.compile import programs
 from rasplens.errors import RaspLensError
 from rasplens.learned import Architecture, load_pretrained
@@ -43,6 +45,16 @@ def test_it_is_said_in_words_and_as_json(found):
     assert told["programs"][0]["answer"] == "implements"
     assert told["tried"][0]["judged_on"] == "held-out inputs"
     assert not found.not_told_apart
+
+
+@pytest.mark.parametrize("name", ["induction", "sort"])
+def test_what_is_held_out_is_kept_for_the_last_verdict(name):
+    task = get_task(name)
+    searching = _on_training_inputs(task)
+    assert len(searching.held_out) == len(task.held_out)
+    assert not task.is_held_out(searching.held_out).any()
+    others = searching.sample(np.random.default_rng(0), 500)
+    assert not (task.is_held_out(others) | searching.is_held_out(others)).any()
 
 
 def test_a_model_that_learned_nothing_has_no_program(task):
