@@ -70,7 +70,7 @@ def readout(sample: Sample, inputs: Inputs, known: Sequence[Known], steps: Seque
         unread = sum(not any(one.name in read for one in step.made) for step in steps)
         return Readout(program, agreement, program.cost + UNREAD * unread, unread)
 
-    for program in _formulas(inputs, variables, steps):
+    for program in _formulas(sample, inputs, variables, steps):
         best = _better(best, judged(program))
     for size in range(MOST_READ + 1):
         if best is not None and best.agreement >= RIGHT and not best.unread:
@@ -98,11 +98,13 @@ def _different(inputs: Inputs, known: Sequence[Known]) -> list[Known]:
     return list(reversed(found.values()))[:MOST_KNOWN]
 
 
-def _formulas(inputs: Inputs, known: Sequence[Known], steps: Sequence[Step]) -> Iterator[Known]:
+def _formulas(
+    sample: Sample, inputs: Inputs, known: Sequence[Known], steps: Sequence[Step]
+) -> Iterator[Known]:
     """Variables themselves, that of each step where its heads matter, sums and differences, and comparisons."""
     bare = [_undefined_where_nothing(inputs, one) for one in known]
     texts: list[tuple[str, tuple[Known, ...], float]] = [(_as_it_is(one), (one,), 1.0) for one in bare]
-    texts += [(text, reads, 1.5) for text, reads in _by_position(inputs, steps)]
+    texts += [(text, reads, 1.5) for text, reads in _by_position(sample, inputs, steps)]
     for one, other in permutations(known, 2):
         signs = ("==", "!=", "<", "<=", "-", "+") if one.is_numbers and other.is_numbers else ("==", "!=")
         texts += [(f"{one.name} {sign} {other.name}", (one, other), 1.5) for sign in signs]
@@ -114,8 +116,13 @@ def _formulas(inputs: Inputs, known: Sequence[Known], steps: Sequence[Step]) -> 
             yield found
 
 
-def _by_position(inputs: Inputs, steps: Sequence[Step]) -> Iterator[tuple[str, tuple[Known, ...]]]:
-    """Return a choice by position: at each answer the variable of the one step whose heads matter there."""
+def _by_position(
+    sample: Sample, inputs: Inputs, steps: Sequence[Step]
+) -> Iterator[tuple[str, tuple[Known, ...]]]:
+    """A choice by position: at each answer the variable of the one step whose heads matter there.
+
+    Where no head matters and all answers are one, it is that answer.
+    """
     asked = set(inputs.task.loss_positions)
     layer = max((step.group.layer for step in steps), default=0)
     last = [one for one in steps if one.group.layer == layer and one.made and asked & {*one.group.rows}]
@@ -127,6 +134,13 @@ def _by_position(inputs: Inputs, steps: Sequence[Step]) -> Iterator[tuple[str, t
     for one, at in zip(read[-2::-1], places[-2::-1], strict=True):
         where = f"rasp.indices == {at[0]}" if len(at) == 1 else f"rasp.Map(lambda i: i in {at!r}, rasp.indices)"
         text = f"rasp.Where({where}, {one.name}, {text})"
+    matters = np.isin(inputs.task.loss_positions, list(set().union(*places)))
+    others = set(sample.answers[sample.studied.asked & ~matters].tolist())
+    if len(others) > 1 or min(others, default=0) < 0:
+        return
+    if others:
+        rows, other = sorted(set().union(*places)), inputs.task.outputs[others.pop()]
+        text = f"rasp.SequenceMap(lambda i, x: x if i in {rows} else {other!r}, rasp.indices, {text})"
     yield text, tuple(read)
 
 

@@ -23,7 +23,9 @@ def test_the_likeliest_program_comes_first_and_none_twice(histogram):
 
 @pytest.mark.slow
 def test_what_heads_say_is_read_where_they_matter(slots):
-    """Each of two heads fetches one digit for one answer; elsewhere it says something too, and is not read."""
+    """Each of two heads fetches one digit for one answer; elsewhere it says something too, and is undefined."""
     best = best_of(slots)[0]
     assert best.readout.unread == 0
-    assert best.readout.program.text == "rasp.Where(rasp.indices == 3, l1h0, l1h1)"
+    chosen = "rasp.Where(rasp.indices == 3, l1h0, l1h1)"
+    elsewhere = f"rasp.SequenceMap(lambda i, x: x if i in [3, 4] else None, rasp.indices, {chosen})"
+    assert best.readout.program.text == elsewhere
