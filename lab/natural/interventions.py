@@ -1,4 +1,4 @@
-"""Interventions on the edges of a trained model, by hooks: other patterns, and keys and values of other inputs."""
+"""Interventions on the edges of a trained model, by hooks: other patterns; keys, queries and values of other inputs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,11 +17,11 @@ Tensor = torch.Tensor
 
 @dataclass(frozen=True, eq=False)
 class Patch:
-    """Keys or values from other inputs along some edges, in every head of a layer.
+    """Keys, queries or values from other inputs along some edges, in every head of a layer.
 
     Attributes:
         edges: Boolean `[input, query, key]`.
-        source: The other inputs' keys or values: `[input, key, head, d_head]`.
+        source: Those of the other inputs: `[input, pos, head, d_head]`.
     """
 
     edges: Tensor
@@ -35,11 +35,13 @@ class LayerEdit:
     Attributes:
         pattern: What every head's pattern is overwritten with: `[input, head, query, key]`.
         keys: Keys of other inputs; scores along these edges are computed with the base's queries.
+        queries: Queries of other inputs; scores along these edges are computed with the base's keys.
         values: Values of other inputs; patterns stay.
     """
 
     pattern: Tensor | None = None
     keys: Patch | None = None
+    queries: Patch | None = None
     values: Patch | None = None
 
 
@@ -73,10 +75,9 @@ class Subject:
         return 0 if self.compiled is None else self.compiled.offset
 
     def observe(self, ids: np.ndarray) -> Mapping[tuple[int, str], Tensor]:
-        """Keys, values, scores and patterns on inputs, by layer and `"k"`, `"v"`, `"attn_scores"`, `"pattern"`."""
-        places = [
-            (layer, point) for layer in range(self.n_layers) for point in ("k", "v", "attn_scores", "pattern")
-        ]
+        """Queries, keys, values, scores and patterns on inputs, by layer and `"q"`, `"k"`, `"v"`, `"attn_scores"`, `"pattern"`."""
+        points = ("q", "k", "v", "attn_scores", "pattern")
+        places = [(layer, point) for layer in range(self.n_layers) for point in points]
         names = {act_name(place[1], place[0]) for place in places}
         with torch.no_grad():
             _, cache = self.model.run_with_cache(self._encoded(ids), names_filter=lambda name: name in names)
@@ -93,12 +94,16 @@ class Subject:
         result = self.compiled.variables[self.compiled.output]
         return self.task.codes_of(self.compiled)[result.decode(read, tolerance=np.inf)]
 
-    def accuracy(self, ids: np.ndarray, edits: Mapping[int, LayerEdit] | None = None) -> float:
-        """The share of right answers, with the attention of some layers edited."""
-        return float((self.answers(ids, edits) == self.task.target(ids)).mean())
+    def right(self, ids: np.ndarray, edits: Mapping[int, LayerEdit] | None = None) -> np.ndarray:
+        """Which answers are right, with the attention of some layers edited: boolean `[input, loss_pos]`."""
+        return self.answers(ids, edits) == self.task.target(ids)
 
     def _encoded(self, ids: np.ndarray) -> Tensor:
         return torch.as_tensor(ids if self.compiled is None else self.compiled.with_bos(ids))
+
+    def _rescored(self, scores: Tensor, patch: Patch, queries: Tensor, keys: Tensor) -> Tensor:
+        crossed = torch.einsum("bqhd,bkhd->bhqk", queries, keys) / self.model.cfg.attn_scale
+        return torch.where(patch.edges[:, None] & torch.isfinite(scores), crossed, scores)
 
     def _hooks(self, layer: int, edit: LayerEdit) -> list[tuple[str, Callable[..., Tensor | None]]]:
         seen: dict[str, Tensor] = {}
@@ -110,10 +115,11 @@ class Subject:
             return store
 
         def score(value: Tensor, hook: object) -> Tensor:
-            if edit.keys is None:
-                return value
-            crossed = torch.einsum("bqhd,bkhd->bhqk", seen["q"], edit.keys.source) / self.model.cfg.attn_scale
-            return torch.where(edit.keys.edges[:, None] & torch.isfinite(value), crossed, value)
+            if edit.keys is not None:
+                value = self._rescored(value, edit.keys, seen["q"], edit.keys.source)
+            if edit.queries is not None:
+                value = self._rescored(value, edit.queries, edit.queries.source, seen["k"])
+            return value
 
         def attend(value: Tensor, hook: object) -> Tensor:
             seen["pattern"] = value if edit.pattern is None else edit.pattern
@@ -126,5 +132,5 @@ class Subject:
             own = torch.einsum("bhqk,bkhd->bqhd", pattern * ~edges, seen["v"])
             return own + torch.einsum("bhqk,bkhd->bqhd", pattern * edges, edit.values.source)
 
-        points = {"q": keep("q"), "v": keep("v"), "attn_scores": score, "pattern": attend, "z": gather}
+        points = {"q": keep("q"), "k": keep("k"), "v": keep("v"), "attn_scores": score, "pattern": attend, "z": gather}
         return [(act_name(point, layer), function) for point, function in points.items()]

@@ -32,17 +32,20 @@ figures:
 | `cut` | values along all edges that no step reads come from other inputs | ≥ 0.95 |
 | `both` | keys and values along random edges come from a source | ≥ 0.95 |
 | `values`, `keys` | only one of them does | ≥ 0.95 |
+| `queries` | queries at random positions do | ≥ 0.95 |
+| `…_class` | the lowest of a test within a class of answers | > 0.75 |
 | `own_only` | control: values along all edges come from other inputs | ≤ 0.75 |
 | `alone` | control: values along the edges of one step come from other inputs | ≤ 0.75 |
 
 The first two and the controls are accuracies. The other figures are agreement with the program's answers under the
 intervention: `changed` over the answers that it says will change, `kept` over the others. Answers that the task
-could not ask for are left out.
+could not ask for are left out, but for classes. These are the answers with a token at a position, with one token at two
+positions, with an answer, read at a position or at a token, and what two of these have in common, from 40 answers on.
 
 - **same**: all figures reach the last column, and some answers were predicted to change.
 - **different**: one of these is true.
   - `attention`, `cut` or `both` is at most 0.75.
-  - `values` or `keys` is at most 0.5; these may lead to states that the task never has.
+  - `values`, `keys` or `queries` is at most 0.5; these may lead to states that the task never has.
   - A step's values can be replaced at no loss (`alone` ≥ 0.95).
   - The program has more consecutive steps than the model has layers.
 - **unknown**: anything else. Models below 99 % accuracy are *not learned*.

@@ -1,9 +1,10 @@
-"""Predictions of a program when keys or values along edges come from another input, step by step.
+"""Predictions of a program when keys, queries or values along edges come from another input, step by step.
 
 A *step* is what one attention pattern of the program does: the aggregates and widths that share a selector. An
 edge is a pair of a query and a key position. With *values* from a source along some edges, an aggregate averages
 the source's values there; with *keys*, whether an edge is selected is decided by the source's keys (and the base's
-queries). *Both* is the two together. Everything behind the step is computed anew.
+queries); with *queries* at some positions, by the source's queries and the base's keys. *Both* is keys and values
+together. Everything behind the step is computed anew.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,10 @@ from rasplens.compile.rasp import Selector, SOp, Value
 from rasplens.compile.rasp.interpreter import expressions, mean
 from rasplens.tasks import Task
 from rasplens.tasks.task import NO_ANSWER
+
+
+KEYS, QUERIES, CARRIED = ("keys", "both"), ("queries",), ("values", "both")
+"""What can come from a source, by the names that take it from there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +67,9 @@ class Predictions:
         task: What it answers.
         bases: Inputs, as ids.
         sources: As many others.
-        edges: Boolean `[input, query, key]`: along which edges the source is taken.
+        edges: Boolean `[input, query, key]`: along which edges the source's keys and values are taken.
+        rows: Boolean `[input, query]`: where the source's queries are taken, for all keys: scores of one query only
+            say something beside one another.
         asked: Boolean `[loss_pos, token, output]`: which answers the task ever gives where a token stands.
     """
 
@@ -71,6 +78,7 @@ class Predictions:
     bases: np.ndarray
     sources: np.ndarray
     edges: np.ndarray
+    rows: np.ndarray
     asked: np.ndarray
 
     @cached_property
@@ -100,24 +108,27 @@ class Predictions:
         return len(found) > 1
 
     def answers(self, steps: Sequence[Step], of_source: str) -> np.ndarray:
-        """Codes of the answers, `[input, loss_pos]`, with `"keys"`, `"values"` or `"both"` of some steps patched.
+        """Codes of the answers, `[input, loss_pos]`, with `"keys"`, `"values"`, `"both"` or `"queries"` of some steps patched.
 
-        `NO_ANSWER` stands where the program has none, and where the task could not ask for it: where it never
-        gives that answer to the token that stands there, or some step selects an edge that it selects on no base.
+        `NO_ANSWER` stands where the program has none, and where some step selects an edge that it selects on no base.
         """
-        pairs = zip(self.task.sequences(self.bases), self.task.sequences(self.sources), self.edges, strict=True)
-        codes = np.array([self._codes(steps, of_source, *pair) for pair in pairs])
+        sequences = self.task.sequences(self.bases), self.task.sequences(self.sources)
+        edges = self.edges if of_source not in QUERIES else np.repeat(self.rows[..., None], self.task.n_ctx, axis=2)
+        pairs = zip(*sequences, edges, strict=True)
+        return np.array([self._codes(steps, of_source, *pair) for pair in pairs])
+
+    def is_asked(self, codes: np.ndarray) -> np.ndarray:
+        """Which of these answers the task ever gives to the token that stands there; never for `NO_ANSWER`."""
         tokens = self.bases[:, list(self.task.loss_positions)]
         place = np.broadcast_to(np.arange(codes.shape[1]), codes.shape)
-        return np.where(self.asked[place, tokens, codes], codes, NO_ANSWER)
+        return self.asked[place, tokens, codes]
 
     def _codes(
         self, steps: Sequence[Step], of_source: str, base: list[Value], source: list[Value], edges: np.ndarray
     ) -> list[int]:
         places = list(self.task.loss_positions)
-        none = np.zeros_like(edges)
-        pair = _Pair(base, source, none if of_source == "values" else edges, self.task.visible)
-        carried = none if of_source == "keys" else edges
+        keys, queries, carried = (edges & (of_source in read) for read in (KEYS, QUERIES, CARRIED))
+        pair = _Pair(base, source, keys, queries, self.task.visible)
         try:
             rows = {step: selection(step.selector, pair) & self.task.visible for step in steps}
             fixed = {sop.name: _read(sop, rows[step], carried, pair) for step in steps for sop in step.sops}
@@ -163,11 +174,12 @@ def answers_asked(task: Task, n: int = 20_000) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class _Pair:
-    """A base and a source, and along which edges keys are the source's."""
+    """A base and a source, and along which edges keys or queries are the source's."""
 
     base: list[Value]
     source: list[Value]
-    edges: np.ndarray
+    keys: np.ndarray
+    queries: np.ndarray
     visible: np.ndarray
 
     def of_base(self, sop: SOp) -> list[Value]:
@@ -198,7 +210,7 @@ def _mean(values: list[Value], are_numbers: bool) -> Value:
 
 @singledispatch
 def selection(selector: Selector, pair: _Pair) -> np.ndarray:
-    """Return the selection of a selector with the source's keys along some edges: boolean `[query, key]`."""
+    """Return the selection with the source's keys or queries along some edges: boolean `[query, key]`."""
     raise TypeError(f"{selector!r} has no keys that could be patched.")
 
 
@@ -210,7 +222,7 @@ def _(selector: rasp.Select, pair: _Pair) -> np.ndarray:
 @selection.register
 def _(selector: rasp.SelectBest, pair: _Pair) -> np.ndarray:
     own, other = _scores(pair.of_base(selector.score)), _scores(pair.of_source(selector.score))
-    scores = np.where(pair.edges, other[None, :], own[None, :])
+    scores = np.where(pair.keys, other[None, :], own[None, :])
     scores = np.where(_mixed_matches(selector, pair) & pair.visible, scores, -np.inf)
     return (scores == scores.max(axis=1, keepdims=True)) & np.isfinite(scores)
 
@@ -231,12 +243,16 @@ def _(selector: rasp.SelectorNot, pair: _Pair) -> np.ndarray:
 
 
 def _mixed_matches(selector: rasp.Select | rasp.SelectBest, pair: _Pair) -> np.ndarray:
-    queries = pair.of_base(selector.queries)
-    own, other = (
-        np.array([[_holds(selector, key, query) for key in keys] for query in queries])
-        for keys in (pair.of_base(selector.keys), pair.of_source(selector.keys))
-    )
-    return np.where(pair.edges, other, own)
+    keys, queries = pair.of_base(selector.keys), pair.of_base(selector.queries)
+    own = _matches(selector, keys, queries)
+    with_keys = np.where(pair.keys, _matches(selector, pair.of_source(selector.keys), queries), own)
+    return np.where(pair.queries, _matches(selector, keys, pair.of_source(selector.queries)), with_keys)
+
+
+def _matches(
+    selector: rasp.Select | rasp.SelectBest, keys: Sequence[Value], queries: Sequence[Value]
+) -> np.ndarray:
+    return np.array([[_holds(selector, key, query) for key in keys] for query in queries])
 
 
 def _holds(selector: rasp.Select | rasp.SelectBest, key: Value, query: Value) -> bool:

@@ -14,9 +14,13 @@ layers in every order that they allow; a program is judged by the layout that fi
   position's own edge is free, as the residual stream carries the same.
 - `own_only`, `alone`: the controls. Values along all edges, or along those of one step, come from other inputs:
   accuracy must fall, or the tests before say nothing. (Only for steps whose values depend on the input.)
-- `values`, `keys`, `both`: along random edges of a step's layer, values or keys or both come from another input.
-  The program says which answers change, and to what, and which stay; agreement is counted apart for the two.
-  Answers that the task could not ask for are left out, see `predictions.py`.
+- `values`, `keys`, `both`, `queries`: along random edges of a step's layer, values or keys or both come from another
+  input; or queries do, at random positions. The program says which answers change, and to what, and which stay;
+  agreement is counted apart for the two. Answers that the task never gives to the token that stands there are left
+  out.
+- `…_class`: the lowest figure of a test within a class of answers: those with a token at a position, with one token at
+  two positions, with an answer, read at a position or at a token, or with two of these. No answer is left out: where one token always has the same
+  answer, a model may know it without the program.
 - `spread`: where the model has layers to spare, a step may be done in several at once, of which no layout knows.
   So this is the lower of `cut` and `levels` with every step in every layer; unless it fails, none is different.
 """
@@ -35,24 +39,30 @@ import torch
 from lab.natural.interventions import LayerEdit, Patch, Subject
 from lab.natural.mechanisms import MECHANISMS, get_mechanism
 from lab.natural.page import page
-from lab.natural.predictions import Predictions, Step, answers_asked
+from lab.natural.predictions import CARRIED, KEYS, QUERIES, Predictions, Step, answers_asked
 from lab.natural.train import FOLDER, LEARNED_FROM, SHAPES
 from rasplens.learned import load_learned
 from rasplens.model import HasTransformer
 from rasplens.tasks.task import NO_ANSWER
 
-N_INPUTS = 400
+N_INPUTS = 1200
 HOLDS, FAILS, CONTRADICTS = 0.95, 0.75, 0.5
-"""A test passes from the first figure, and has failed up to the second; for keys or values alone, which may lead
-to states that the task never has, up to the third."""
+"""A test passes from the first figure, and has failed up to the second; for keys, queries or values alone, which may
+lead to states that the task never has, up to the third."""
 
-FEWEST = 30
-"""Answers that an agreement needs to be counted over; with fewer the figure is left out."""
+FEWEST, FEWEST_OF_CLASS = 30, 40
+"""Answers that an agreement needs to be counted over; with fewer the figure is left out. A class needs more, since
+the lowest of many is taken."""
 
 ON_TASK = ("attention", "cut", "both_changed", "both_kept")
-OFF_TASK = ("values_changed", "values_kept", "keys_changed", "keys_kept")
+OFF_TASK = tuple(f"{what}_{answers}" for what in ("values", "keys", "queries") for answers in ("changed", "kept"))
 PASSES = (*ON_TASK, *OFF_TASK)
 """The figures that must be high; `attention` is the higher one of `rule` and `levels`."""
+
+PATCHED = ("values", "keys", "both", "queries")
+
+WITHIN = tuple(f"{test}_class" for test in ("attention", "cut", *PATCHED))
+"""The figures within classes. A program that is right on average and fails in one is not what the model does."""
 
 CONTROLS = ("own_only", "alone")
 """The figures that must be low."""
@@ -114,8 +124,21 @@ class Material:
         """Which steps read values that depend on the input."""
         return tuple(map(self.predictions.carries_content, self.steps))
 
+    @cached_property
+    def classes(self) -> np.ndarray:
+        """Which classes of answers each answer belongs to, before any two are taken: `[input, loss_pos, class]`."""
+        bases, task = self.predictions.bases, self.predictions.task
+        read, target = list(task.loss_positions), task.target(self.predictions.bases)
+        by_token = np.eye(len(task.vocab), dtype=bool)[bases]
+        by_input = np.repeat(by_token.reshape(len(bases), 1, -1), len(read), axis=1)
+        by_position = np.broadcast_to(np.eye(len(read), dtype=bool), (len(bases), len(read), len(read)))
+        by_answer = np.eye(len(task.outputs), dtype=bool)[target]
+        equal = (bases[:, :, None] == bases[:, None])[:, *np.triu_indices(task.n_ctx, 1)]
+        by_equals = np.repeat(equal[:, None], len(read), axis=1)
+        return np.concatenate([by_input, by_token[:, read], by_position, by_answer, by_equals], axis=-1)
+
     def answers(self, steps: tuple[int, ...], of_source: str) -> np.ndarray:
-        """Return the program's answers with keys, values or both of some steps patched; computed once."""
+        """Return the program's answers with some of these of some steps patched; computed once."""
         if (steps, of_source) not in self.known:
             chosen = [self.steps[i] for i in steps]
             self.known[steps, of_source] = self.predictions.answers(chosen, of_source)
@@ -129,7 +152,8 @@ def material(mechanism: str, program: str) -> Material:
     rng = np.random.default_rng(7)
     bases, sources, others = (task.draw(rng, N_INPUTS) for _ in range(3))
     edges = draw_edges(rng, N_INPUTS, task.n_ctx)
-    predictions = Predictions(task.programs[program], task, bases, sources, edges, answers_asked(task))
+    rows = draw_rows(rng, N_INPUTS, task.n_ctx)
+    predictions = Predictions(task.programs[program], task, bases, sources, edges, rows, answers_asked(task))
     return Material(predictions, others, {})
 
 
@@ -139,6 +163,14 @@ def draw_edges(rng: np.random.Generator, n: int, length: int) -> np.ndarray:
     one = np.broadcast_to((np.arange(length) == rng.integers(0, length, (n, 1)))[:, None, :], half.shape)
     kind = (np.arange(n) % 3)[:, None, None]
     return np.where(kind == 0, True, np.where(kind == 1, half, one)) & ~np.eye(length, dtype=bool)
+
+
+def draw_rows(rng: np.random.Generator, n: int, length: int) -> np.ndarray:
+    """Positions whose queries are patched: by turns all, a random half, and one."""
+    half = rng.random((n, length)) < 0.5
+    one = np.arange(length) == rng.integers(0, length, (n, 1))
+    kind = (np.arange(n) % 3)[:, None]
+    return np.where(kind == 0, True, np.where(kind == 1, half, one))
 
 
 def layouts(steps: Sequence[Step], n_layers: int) -> Iterator[Layout]:
@@ -188,33 +220,44 @@ class Trial:
 
     def figures(self) -> dict[str, float | None]:
         """Every figure of the layout."""
-        rule, levels = self._ruled(), self._levelled()
+        levels = self._levelled()
+        rule = self._ruled()
+        attention = levels if rule is None or levels.mean() > rule.mean() else rule
+        cut = self._without({layer: self.not_own & ~self._read(layer) for layer in self.layers})
         return {
-            "accuracy": self.subject.accuracy(self.bases),
-            "rule": rule,
-            "levels": levels,
-            "attention": levels if rule is None else max(rule, levels),
-            "cut": self._without({layer: self.not_own & ~self._read(layer) for layer in self.layers}),
+            "accuracy": float(self.subject.right(self.bases).mean()),
+            "rule": None if rule is None else float(rule.mean()),
+            "levels": float(levels.mean()),
+            "attention": float(attention.mean()),
+            "attention_class": self._lowest(attention),
+            "cut": float(cut.mean()),
+            "cut_class": self._lowest(cut),
             "own_only": self._own_only(),
             "alone": self._alone(),
-            **self._agreement("values"),
-            **self._agreement("keys"),
-            **self._agreement("both"),
+            **{name: figure for what in PATCHED for name, figure in self._agreement(what).items()},
             "spread": self._spread(),
         }
+
+    def _lowest(self, agrees: np.ndarray, where: np.ndarray | None = None) -> float | None:
+        """The lowest share of agreement in a class, or in what two have in common; None if all have few answers."""
+        where = np.ones_like(agrees) if where is None else where
+        classes = self.material.classes[where].astype(np.float64)
+        count, right = classes.T @ classes, classes.T @ (classes * agrees[where][:, None])
+        enough = count >= FEWEST_OF_CLASS
+        return float((right[enough] / count[enough]).min()) if enough.any() else None
 
     def _read(self, layer: int) -> np.ndarray:
         """The edges along which some aggregate of a layer reads a value."""
         reading = [self.selected[i] for i in self.in_layer(layer) if not self.material.steps[i].counts]
         return np.logical_or.reduce([np.zeros_like(self.not_own), *reading])
 
-    def _without(self, edges: Mapping[int, np.ndarray]) -> float:
-        """Accuracy with the values along some edges taken from other inputs."""
+    def _without(self, edges: Mapping[int, np.ndarray]) -> np.ndarray:
+        """Which answers are right with the values along some edges taken from other inputs."""
         edits = {
             layer: LayerEdit(values=Patch(torch.as_tensor(along.copy()), self.on_others[layer, "v"]))
             for layer, along in edges.items()
         }
-        return self.subject.accuracy(self.bases, edits)
+        return self.subject.right(self.bases, edits)
 
     def _spread(self) -> float | None:
         """The lower of `cut` and `levels` if every layer may do every step; None without layers to spare."""
@@ -228,46 +271,53 @@ class Trial:
             layer: LayerEdit(pattern=by_membership(self.on_bases[layer, "attn_scores"], self.selected))
             for layer in self.layers
         }
-        return min(cut, self.subject.accuracy(self.bases, edits))
+        return float(min(cut.mean(), self.subject.right(self.bases, edits).mean()))
 
     def _own_only(self) -> float | None:
         """Accuracy with the values along all edges taken from other inputs; None if the program reads no value."""
         if not any(self.material.carrying):
             return None
-        return self._without(dict.fromkeys(self.layers, self.not_own))
+        return float(self._without(dict.fromkeys(self.layers, self.not_own)).mean())
 
     def _alone(self) -> float | None:
         """The highest accuracy with the values of a single step taken from other inputs."""
         found = [
-            self._without({layer: self.selected[i] & self.not_own})
+            float(self._without({layer: self.selected[i] & self.not_own}).mean())
             for i, layer in enumerate(self.layout)
             if self.material.carrying[i]
         ]
         return max(found, default=None)
 
     def _agreement(self, of_source: str) -> dict[str, float | None]:
-        """The lowest agreement with the program over the layers, of answers that change and of those that stay."""
+        """The lowest agreement with the program over the layers: of answers that change, of others, in a class."""
         found = [self._agreement_in(layer, of_source) for layer in sorted(set(self.layout))]
-        names = (f"{of_source}_changed", f"{of_source}_kept")
+        names = (f"{of_source}_changed", f"{of_source}_kept", f"{of_source}_class")
         return {
             name: min((figure for figure in figures if figure is not None), default=None)
             for name, figures in zip(names, zip(*found, strict=True), strict=True)
         }
 
-    def _agreement_in(self, layer: int, of_source: str) -> tuple[float | None, float | None]:
+    def _agreement_in(self, layer: int, of_source: str) -> tuple[float | None, float | None, float | None]:
         edges = torch.as_tensor(self._padded(self.material.predictions.edges))
-        edit = LayerEdit(
-            keys=None if of_source == "values" else Patch(edges, self.on_sources[layer, "k"]),
-            values=None if of_source == "keys" else Patch(edges, self.on_sources[layer, "v"]),
-        )
-        got = self.subject.answers(self.bases, {layer: edit})
+        rows = np.pad(self.material.predictions.rows, ((0, 0), (self.subject.offset, 0)))
+        whole = torch.as_tensor(rows)[..., None].expand(edges.shape)
+        parts = (("keys", "k", edges, KEYS), ("queries", "q", whole, QUERIES), ("values", "v", edges, CARRIED))
+        taken = {
+            name: Patch(along, self.on_sources[layer, point])
+            for name, point, along, of in parts
+            if of_source in of
+        }
+        got = self.subject.answers(self.bases, {layer: LayerEdit(**taken)})
         said = self.material.answers(self.in_layer(layer), of_source)
         before = self.subject.task.target(self.bases)
-        agrees, defined = got == said, said != NO_ANSWER
-        return _share(agrees, defined & (said != before)), _share(agrees, defined & (said == before))
+        agrees, changed, kept = got == said, said != before, said == before
+        asked, defined = self.material.predictions.is_asked(said), said != NO_ANSWER
+        within = [self._lowest(agrees, defined & which) for which in (changed, kept)]
+        lowest = min((figure for figure in within if figure is not None), default=None)
+        return _share(agrees, asked & changed), _share(agrees, asked & kept), lowest
 
-    def _ruled(self) -> float | None:
-        """Accuracy with the pattern of every layer as the program has it; None if some step only counts."""
+    def _ruled(self) -> np.ndarray | None:
+        """Which answers are right with the pattern of every layer as the program has it; None if some step only counts."""
         if any(step.counts for step in self.material.steps):
             return None
         edits = {}
@@ -277,15 +327,15 @@ class Trial:
             for i in self.in_layer(layer):
                 pattern = by_selection(own, torch.as_tensor(self.selected[i]), pattern)
             edits[layer] = LayerEdit(pattern=pattern)
-        return self.subject.accuracy(self.bases, edits)
+        return self.subject.right(self.bases, edits)
 
-    def _levelled(self) -> float:
-        """Accuracy with the pattern of every layer depending on nothing but what its steps select."""
+    def _levelled(self) -> np.ndarray:
+        """Which answers are right with the pattern of every layer depending on nothing but what its steps select."""
         edits = {}
         for layer in self.layers:
             selectors = [self.selected[i] for i in self.in_layer(layer)]
             edits[layer] = LayerEdit(pattern=by_membership(self.on_bases[layer, "attn_scores"], selectors))
-        return self.subject.accuracy(self.bases, edits)
+        return self.subject.right(self.bases, edits)
 
 
 def by_selection(own: torch.Tensor, selected: torch.Tensor, otherwise: torch.Tensor) -> torch.Tensor:
@@ -335,7 +385,8 @@ def fit(figures: Mapping[str, float | None]) -> float:
 def judge(figures: Mapping[str, float | None]) -> tuple[str, str]:
     """The label of a model and program by the figures of the layout that fits best, and why.
 
-    same: every test that could be taken passes, some answer was predicted to change, and every control falls.
+    same: every test that could be taken passes, in no class fails one, some answer was predicted to change, and every
+    control falls.
     different: a test fails, or the values of a step can be replaced at no loss. Where the model has layers to
     spare, it must also fail if every layer may do every step.
     unknown: what is between.
@@ -351,10 +402,11 @@ def judge(figures: Mapping[str, float | None]) -> tuple[str, str]:
     if failed:
         return "different", _named(failed, known)
     short = [name for name in PASSES if known.get(name, 1.0) < HOLDS]
+    short += [name for name in WITHIN if known.get(name, 1.0) <= FAILS]
     short += [name for name in CONTROLS if known.get(name, 0.0) > FAILS]
     if short:
         return "unknown", _named(short, known)
-    if figures["values_changed"] is None and figures["keys_changed"] is None:
+    if all(figures[f"{what}_changed"] is None for what in ("values", "keys")):
         return "unknown", "no answer was predicted to change"
     return "same", "every test"
 
@@ -402,7 +454,7 @@ def best_layout(subject: Subject, of_program: Material) -> tuple[dict[str, float
         for layout in layouts(of_program.steps, subject.n_layers)
     ]
     if not tried:
-        return dict.fromkeys(PASSES) | {"accuracy": subject.accuracy(inputs[0])}, ()
+        return dict.fromkeys(PASSES) | {"accuracy": float(subject.right(inputs[0]).mean())}, ()
     return max(tried, key=lambda one: fit(one[0]))
 
 

@@ -57,11 +57,11 @@ def test_steps_share_a_selector_and_know_their_depth():
     assert (gather.depth, match.depth) == (1, 2)
 
 
-def predictions(name, program, edges):
+def predictions(name, program, edges, rows=None):
     task = get_mechanism(name).task
     rng = np.random.default_rng(0)
     bases, sources = task.draw(rng, len(edges)), task.draw(rng, len(edges))
-    return Predictions(task.programs[program], task, bases, sources, edges, answers_asked(task))
+    return Predictions(task.programs[program], task, bases, sources, edges, rows, answers_asked(task))
 
 
 def test_with_all_values_of_a_source_reverse_gives_the_source_backwards():
@@ -94,7 +94,20 @@ def test_an_answer_that_the_task_cannot_ask_for_is_left_out():
     one = predictions("induction", "induction", np.ones((40, 9, 9), dtype=bool))
     answers = one.answers(one.steps[1:], "keys")
     assert (answers == NO_ANSWER).any()
-    assert (answers != NO_ANSWER).any()
+    assert one.is_asked(answers).any()
+    assert not one.is_asked(answers)[answers == NO_ANSWER].any()
+
+
+def test_queries_are_taken_for_whole_rows_and_say_what_is_looked_for():
+    """With all queries of a source, histogram by looking counts the source's tokens among the base's others."""
+    rows = np.arange(6) == np.arange(60)[:, None] % 6
+    one = predictions("histogram", "histogram_by_looking", np.zeros((60, 6, 6), dtype=bool), rows)
+    answers = one.answers(one.steps, "queries")
+    counted = (one.bases[:, None, :] == np.where(rows, one.sources, one.bases)[:, :, None]).sum(axis=2)
+    assert (answers + 1 == counted)[answers != NO_ANSWER].all()
+    assert (answers != one.task.target(one.bases))[rows & (answers != NO_ANSWER)].any()
+    averaging = predictions("histogram", "histogram_by_averaging", one.edges, rows)
+    assert (averaging.answers(averaging.steps, "queries") == one.task.target(one.bases)).all()
 
 
 def test_deeper_steps_come_in_later_layers():
@@ -136,6 +149,8 @@ PASSING = dict.fromkeys(truth.PASSES, 1.0) | {"accuracy": 1.0, "own_only": 0.2, 
         ({"values_changed": 0.0}, "different", "values_changed 0.00"),
         ({"alone": 0.97}, "different", "alone 0.97"),
         ({"own_only": 0.9}, "unknown", "own_only 0.90"),
+        ({"queries_changed": 0.4}, "different", "queries_changed 0.40"),
+        ({"queries_class": 0.7}, "unknown", "queries_class 0.70"),
         ({"values_changed": None, "keys_changed": None}, "unknown", "no answer was predicted to change"),
     ],
 )
