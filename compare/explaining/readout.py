@@ -98,9 +98,7 @@ def _different(inputs: Inputs, known: Sequence[Known]) -> list[Known]:
     return list(reversed(found.values()))[:MOST_KNOWN]
 
 
-def _formulas(
-    sample: Sample, inputs: Inputs, known: Sequence[Known], steps: Sequence[Step]
-) -> Iterator[Known]:
+def _formulas(sample: Sample, inputs: Inputs, known: Sequence[Known], steps: Sequence[Step]) -> Iterator[Known]:
     """Variables themselves, that of each step where its heads matter, sums and differences, and comparisons."""
     bare = [_undefined_where_nothing(inputs, one) for one in known]
     texts: list[tuple[str, tuple[Known, ...], float]] = [(_as_it_is(one), (one,), 1.0) for one in bare]
@@ -116,9 +114,7 @@ def _formulas(
             yield found
 
 
-def _by_position(
-    sample: Sample, inputs: Inputs, steps: Sequence[Step]
-) -> Iterator[tuple[str, tuple[Known, ...]]]:
+def _by_position(sample: Sample, inputs: Inputs, steps: Sequence[Step]) -> Iterator[tuple[str, tuple[Known, ...]]]:
     """A choice by position: at each answer the variable of the one step whose heads matter there.
 
     Where no head matters and all answers are one, it is that answer.

@@ -132,5 +132,12 @@ class Subject:
             own = torch.einsum("bhqk,bkhd->bqhd", pattern * ~edges, seen["v"])
             return own + torch.einsum("bhqk,bkhd->bqhd", pattern * edges, edit.values.source)
 
-        points = {"q": keep("q"), "k": keep("k"), "v": keep("v"), "attn_scores": score, "pattern": attend, "z": gather}
+        points = {
+            "q": keep("q"),
+            "k": keep("k"),
+            "v": keep("v"),
+            "attn_scores": score,
+            "pattern": attend,
+            "z": gather,
+        }
         return [(act_name(point, layer), function) for point, function in points.items()]

@@ -20,7 +20,6 @@ from rasplens.compile.rasp.interpreter import expressions, mean
 from rasplens.tasks import Task
 from rasplens.tasks.task import NO_ANSWER
 
-
 KEYS, QUERIES, CARRIED = ("keys", "both"), ("queries",), ("values", "both")
 """What can come from a source, by the names that take it from there."""
 
@@ -113,7 +112,9 @@ class Predictions:
         `NO_ANSWER` stands where the program has none, and where some step selects an edge that it selects on no base.
         """
         sequences = self.task.sequences(self.bases), self.task.sequences(self.sources)
-        edges = self.edges if of_source not in QUERIES else np.repeat(self.rows[..., None], self.task.n_ctx, axis=2)
+        edges = (
+            self.edges if of_source not in QUERIES else np.repeat(self.rows[..., None], self.task.n_ctx, axis=2)
+        )
         pairs = zip(*sequences, edges, strict=True)
         return np.array([self._codes(steps, of_source, *pair) for pair in pairs])
 
