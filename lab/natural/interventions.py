@@ -1,4 +1,4 @@
-"""Interventions on the edges of a trained model, by hooks: other patterns; keys, queries and values of other inputs."""
+"""Interventions on the edges of a trained model, by hooks: other patterns, keys, queries and values."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -75,7 +75,7 @@ class Subject:
         return 0 if self.compiled is None else self.compiled.offset
 
     def observe(self, ids: np.ndarray) -> Mapping[tuple[int, str], Tensor]:
-        """Queries, keys, values, scores and patterns on inputs, by layer and `"q"`, `"k"`, `"v"`, `"attn_scores"`, `"pattern"`."""
+        """What attention reads and does on inputs, by layer and `"q"`, `"k"`, `"v"`, `"attn_scores"`, `"pattern"`."""
         points = ("q", "k", "v", "attn_scores", "pattern")
         places = [(layer, point) for layer in range(self.n_layers) for point in points]
         names = {act_name(place[1], place[0]) for place in places}
@@ -132,12 +132,5 @@ class Subject:
             own = torch.einsum("bhqk,bkhd->bqhd", pattern * ~edges, seen["v"])
             return own + torch.einsum("bhqk,bkhd->bqhd", pattern * edges, edit.values.source)
 
-        points = {
-            "q": keep("q"),
-            "k": keep("k"),
-            "v": keep("v"),
-            "attn_scores": score,
-            "pattern": attend,
-            "z": gather,
-        }
+        points = {**{name: keep(name) for name in "qkv"}, "attn_scores": score, "pattern": attend, "z": gather}
         return [(act_name(point, layer), function) for point, function in points.items()]
