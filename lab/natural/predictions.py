@@ -67,8 +67,8 @@ class Predictions:
         bases: Inputs, as ids.
         sources: As many others.
         edges: Boolean `[input, query, key]`: along which edges the source's keys and values are taken.
-        rows: Boolean `[input, query]`: where the source's queries are taken, for all keys: scores of one query only
-            say something beside one another.
+        rows: Boolean `[input, query]`: where the source's queries are taken, for all keys, since scores only say
+            something beside others of the same query.
         asked: Boolean `[loss_pos, token, output]`: which answers the task ever gives where a token stands.
     """
 
@@ -107,9 +107,13 @@ class Predictions:
         return len(found) > 1
 
     def answers(self, steps: Sequence[Step], of_source: str) -> np.ndarray:
-        """Codes of the answers, `[input, loss_pos]`, with `"keys"`, `"values"`, `"both"` or `"queries"` of some steps patched.
+        """Codes of the answers, `[input, loss_pos]`, with some steps patched.
 
-        `NO_ANSWER` stands where the program has none, and where some step selects an edge that it selects on no base.
+        `NO_ANSWER` stands where the program has none, and where a step selects an edge that it selects on no base.
+
+        Args:
+            steps: Those.
+            of_source: What comes from the source: `"keys"`, `"values"`, `"both"` or `"queries"`.
         """
         sequences = self.task.sequences(self.bases), self.task.sequences(self.sources)
         edges = (

@@ -14,13 +14,13 @@ layers in every order that they allow; a program is judged by the layout that fi
   position's own edge is free, as the residual stream carries the same.
 - `own_only`, `alone`: the controls. Values along all edges, or along those of one step, come from other inputs:
   accuracy must fall, or the tests before say nothing. (Only for steps whose values depend on the input.)
-- `values`, `keys`, `both`, `queries`: along random edges of a step's layer, values or keys or both come from another
-  input; or queries do, at random positions. The program says which answers change, and to what, and which stay;
-  agreement is counted apart for the two. Answers that the task never gives to the token that stands there are left
-  out.
-- `…_class`: the lowest figure of a test within a class of answers: those with a token at a position, with one token at
-  two positions, with an answer, read at a position or at a token, or with two of these. No answer is left out: where one token always has the same
-  answer, a model may know it without the program.
+- `values`, `keys`, `both`, `queries`: along random edges of a step's layer, values or keys or both come from
+  another input; or queries do, at random positions. The program says which answers change, and to what, and which
+  stay; agreement is counted apart for the two. Answers that the task never gives to the token that stands there are
+  left out.
+- `…_class`: the lowest figure of a test within a class of answers: those with a token at a position, with one token
+  at two positions, with an answer, read at a position or at a token, or with two of these. No answer is left out:
+  where one token always has the same answer, a model may know it without the program.
 - `spread`: where the model has layers to spare, a step may be done in several at once, of which no layout knows.
   So this is the lower of `cut` and `levels` with every step in every layer; unless it fails, none is different.
 """
@@ -47,8 +47,8 @@ from rasplens.tasks.task import NO_ANSWER
 
 N_INPUTS = 1200
 HOLDS, FAILS, CONTRADICTS = 0.95, 0.75, 0.5
-"""A test passes from the first figure, and has failed up to the second; for keys, queries or values alone, which may
-lead to states that the task never has, up to the third."""
+"""A test passes from the first figure, and has failed up to the second; for keys, queries or values alone, which
+may lead to states that the task never has, up to the third."""
 
 FEWEST, FEWEST_OF_CLASS = 30, 40
 """Answers that an agreement needs to be counted over; with fewer the figure is left out. A class needs more, since
@@ -126,7 +126,7 @@ class Material:
 
     @cached_property
     def classes(self) -> np.ndarray:
-        """Which classes of answers each answer belongs to, before any two are taken: `[input, loss_pos, class]`."""
+        """The classes that each answer belongs to, before any two are taken: boolean `[input, loss_pos, class]`."""
         bases, task = self.predictions.bases, self.predictions.task
         read, target = list(task.loss_positions), task.target(self.predictions.bases)
         by_token = np.eye(len(task.vocab), dtype=bool)[bases]
@@ -239,7 +239,7 @@ class Trial:
         }
 
     def _lowest(self, agrees: np.ndarray, where: np.ndarray | None = None) -> float | None:
-        """The lowest share of agreement in a class, or in what two have in common; None if all have few answers."""
+        """The lowest agreement in a class, or in what two have in common; None if all have few answers."""
         where = np.ones_like(agrees) if where is None else where
         classes = self.material.classes[where].astype(np.float64)
         count, right = classes.T @ classes, classes.T @ (classes * agrees[where][:, None])
@@ -317,7 +317,7 @@ class Trial:
         return _share(agrees, asked & changed), _share(agrees, asked & kept), lowest
 
     def _ruled(self) -> np.ndarray | None:
-        """Which answers are right with the pattern of every layer as the program has it; None if some step only counts."""
+        """Which answers are right with the program's patterns in every layer; None if some step only counts."""
         if any(step.counts for step in self.material.steps):
             return None
         edits = {}
@@ -330,7 +330,7 @@ class Trial:
         return self.subject.right(self.bases, edits)
 
     def _levelled(self) -> np.ndarray:
-        """Which answers are right with the pattern of every layer depending on nothing but what its steps select."""
+        """Which answers are right if nothing but what its steps select decides the pattern of a layer."""
         edits = {}
         for layer in self.layers:
             selectors = [self.selected[i] for i in self.in_layer(layer)]
@@ -385,8 +385,8 @@ def fit(figures: Mapping[str, float | None]) -> float:
 def judge(figures: Mapping[str, float | None]) -> tuple[str, str]:
     """The label of a model and program by the figures of the layout that fits best, and why.
 
-    same: every test that could be taken passes, in no class fails one, some answer was predicted to change, and every
-    control falls.
+    same: every test that could be taken passes and fails in no class, some answer was predicted to change, and
+    every control falls.
     different: a test fails, or the values of a step can be replaced at no loss. Where the model has layers to
     spare, it must also fail if every layer may do every step.
     unknown: what is between.
