@@ -75,7 +75,7 @@ class Subject:
         return 0 if self.compiled is None else self.compiled.offset
 
     def observe(self, ids: np.ndarray) -> Mapping[tuple[int, str], Tensor]:
-        """What attention reads and does on inputs, by layer and `"q"`, `"k"`, `"v"`, `"attn_scores"`, `"pattern"`."""
+        """What attention reads and does on inputs, by layer and what: "q", "k", "v", "attn_scores", "pattern"."""
         points = ("q", "k", "v", "attn_scores", "pattern")
         places = [(layer, point) for layer in range(self.n_layers) for point in points]
         names = {act_name(place[1], place[0]) for place in places}

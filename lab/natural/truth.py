@@ -16,11 +16,11 @@ layers in every order that they allow; a program is judged by the layout that fi
   accuracy must fall, or the tests before say nothing. (Only for steps whose values depend on the input.)
 - `values`, `keys`, `both`, `queries`: along random edges of a step's layer, values or keys or both come from
   another input; or queries do, at random positions. The program says which answers change, and to what, and which
-  stay; agreement is counted apart for the two. Answers that the task never gives to the token that stands there are
-  left out.
-- `…_class`: the lowest figure of a test within a class of answers: those with a token at a position, with one token
-  at two positions, with an answer, read at a position or at a token, or with two of these. No answer is left out:
-  where one token always has the same answer, a model may know it without the program.
+  stay; agreement is counted apart for the two. Answers that the task never gives to the token that stands there
+  are left out.
+- `…_class`: the lowest figure of a test within a class of answers: those with a token at a position, with one
+  token at two positions, with an answer, read at a position or at a token, or with two of these. No answer is left
+  out: where one token always has the same answer, a model may know it without the program.
 - `spread`: where the model has layers to spare, a step may be done in several at once, of which no layout knows.
   So this is the lower of `cut` and `levels` with every step in every layer; unless it fails, none is different.
 """
@@ -126,7 +126,7 @@ class Material:
 
     @cached_property
     def classes(self) -> np.ndarray:
-        """The classes that each answer belongs to, before any two are taken: boolean `[input, loss_pos, class]`."""
+        """The classes of each answer, before any two are taken: boolean `[input, loss_pos, class]`."""
         bases, task = self.predictions.bases, self.predictions.task
         read, target = list(task.loss_positions), task.target(self.predictions.bases)
         by_token = np.eye(len(task.vocab), dtype=bool)[bases]
