@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 
 from rasplens.compare.claims.edges.attention_scores import keep, projection, scale_of_scores
 from rasplens.compare.subject.studied_model import BATCH, FwdHook, Head, StudiedModel
@@ -76,18 +76,33 @@ def patched(
     return np.concatenate(answers), {layer: np.concatenate([one[layer] for one in scores]) for layer in layers}
 
 
+def patched_logits(studied: StudiedModel, patch: EdgePatch) -> Float[np.ndarray, "pair answer logit"]:
+    """A model's logits on inputs with a part of some edges as it is on others, in every layer and head."""
+    batches = [patch.of(slice(start, start + BATCH)) for start in range(0, len(patch), BATCH)]
+    found = []
+    for one in batches:
+        where = _where(studied, one)
+        along = [_edges(studied, layer, one, where) for layer in studied.attending_layers]
+        found.append(studied.logits(torch_hooks(along), one.base))
+    return np.concatenate(found)
+
+
 def _patched(
     studied: StudiedModel, patch: EdgePatch, watching: Sequence[FwdHook], heads: Collection[Head] | None
 ) -> tuple[np.ndarray, dict[int, np.ndarray]]:
-    where = _on_the_models_positions(studied, patch.edges, studied.tokens.shape[1])[:, None]
-    if patch.part == "queries":
-        where = where.any(dim=-1, keepdim=True).expand_as(where)
+    where = _where(studied, patch)
     layers = studied.attending_layers
     scores: Activations = {}
     along = [_edges(studied, layer, patch, where & _of_heads(studied, layer, heads)) for layer in layers]
     kept = [(name, keep(scores, name)) for name in (act_name("attn_scores", layer) for layer in layers)]
     logits = studied.logits([*torch_hooks(along), *kept, *watching], patch.base)
     return studied.codes(logits, patch.base), {layer_of(name): own.numpy() for name, own in scores.items()}
+
+
+def _where(studied: StudiedModel, patch: EdgePatch) -> torch.Tensor:
+    """The patched edges, or whole rows, between the model's positions: `[pair, 1, query, key]`."""
+    where = _on_the_models_positions(studied, patch.edges, studied.tokens.shape[1])[:, None]
+    return where.any(dim=-1, keepdim=True).expand_as(where) if patch.part == "queries" else where
 
 
 def _edges(studied: StudiedModel, layer: int, patch: EdgePatch, where: torch.Tensor) -> Edges:
