@@ -128,6 +128,10 @@ class Predictions:
         place = np.broadcast_to(np.arange(codes.shape[1]), codes.shape)
         return self.asked[place, tokens, codes]
 
+    def is_given(self, codes: np.ndarray) -> np.ndarray:
+        """Which of these answers the task ever gives, to whatever token."""
+        return self.asked.any(axis=(0, 1))[codes]
+
     def _codes(
         self, steps: Sequence[Step], of_source: str, base: list[Value], source: list[Value], edges: np.ndarray
     ) -> list[int]:

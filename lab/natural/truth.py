@@ -19,8 +19,9 @@ layers in every order that they allow; a program is judged by the layout that fi
   stay; agreement is counted apart for the two. Answers that the task never gives to the token that stands there
   are left out.
 - `…_class`: the lowest figure of a test within a class of answers: those with a token at a position, with one
-  token at two positions, with an answer, read at a position or at a token, or with two of these. No answer is left
-  out: where one token always has the same answer, a model may know it without the program.
+  token at two positions, with an answer, read at a position or at a token, or with two of these. Here
+  answers that the task gives to other tokens only count: where a token always has the same answer, a model may know
+  it without the program.
 - `spread`: where the model has layers to spare, a step may be done in several at once, of which no layout knows.
   So this is the lower of `cut` and `levels` with every step in every layer; unless it fails, none is different.
 """
@@ -43,7 +44,6 @@ from lab.natural.predictions import CARRIED, KEYS, QUERIES, Predictions, Step, a
 from lab.natural.train import FOLDER, LEARNED_FROM, SHAPES
 from rasplens.learned import load_learned
 from rasplens.model import HasTransformer
-from rasplens.tasks.task import NO_ANSWER
 
 N_INPUTS = 1200
 HOLDS, FAILS, CONTRADICTS = 0.95, 0.75, 0.5
@@ -311,8 +311,8 @@ class Trial:
         said = self.material.answers(self.in_layer(layer), of_source)
         before = self.subject.task.target(self.bases)
         agrees, changed, kept = got == said, said != before, said == before
-        asked, defined = self.material.predictions.is_asked(said), said != NO_ANSWER
-        within = [self._lowest(agrees, defined & which) for which in (changed, kept)]
+        asked, given = self.material.predictions.is_asked(said), self.material.predictions.is_given(said)
+        within = [self._lowest(agrees, given & which) for which in (changed, kept)]
         lowest = min((figure for figure in within if figure is not None), default=None)
         return _share(agrees, asked & changed), _share(agrees, asked & kept), lowest
 
