@@ -39,9 +39,9 @@ figures:
 
 The first two and the controls are accuracies. The other figures are agreement with the program's answers under the
 intervention: `changed` over the answers that it says will change, `kept` over the others. Answers that the task
-could not ask for are left out. Classes are the answers with a token at a position, with one token at two positions,
-with an answer, read at a position or at a token, and what two of these have in common, from 40 answers on. In them,
-an answer counts that the task gives to other tokens only.
+could not ask for are left out. Classes are the answers with a token at a position, with one token at two
+positions, with an answer, read at a position or at a token, and what two of these have in common, from 40 answers
+on. In them, an answer counts that the task gives to other tokens only.
 
 - **same**: all figures reach the last column, and some answers were predicted to change.
 - **different**: one of these is true.

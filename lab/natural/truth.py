@@ -19,9 +19,9 @@ layers in every order that they allow; a program is judged by the layout that fi
   stay; agreement is counted apart for the two. Answers that the task never gives to the token that stands there
   are left out.
 - `…_class`: the lowest figure of a test within a class of answers: those with a token at a position, with one
-  token at two positions, with an answer, read at a position or at a token, or with two of these. Here
-  answers that the task gives to other tokens only count: where a token always has the same answer, a model may know
-  it without the program.
+  token at two positions, with an answer, read at a position or at a token, or with two of these. Here an answer
+  counts that the task gives to other tokens only: where a token always has the same answer, a model may know it
+  without the program.
 - `spread`: where the model has layers to spare, a step may be done in several at once, of which no layout knows.
   So this is the lower of `cut` and `levels` with every step in every layer; unless it fails, none is different.
 """
