@@ -1,0 +1,1 @@
+"""Weighted programs of the shipped models: sort, copy and compression."""
