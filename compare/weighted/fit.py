@@ -4,7 +4,7 @@ Agreement on answers alone is no evidence of mechanism: numbers that are fitted 
 model under interventions. So most steps look at answers with patched edges.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -34,6 +34,8 @@ class FitConfig:
         batch: Questions at a step.
         rate: The highest learning rate.
         clean: Of the steps, the share that looks at unpatched answers.
+        held: The names of numbers that stay as they are.
+        seed: Of inputs, interventions and batches.
     """
 
     inputs: int = 3_000
@@ -42,6 +44,8 @@ class FitConfig:
     batch: int = 256
     rate: float = 0.02
     clean: float = 0.25
+    held: tuple[str, ...] = ()
+    seed: int = 0
 
 
 def fit(
@@ -49,8 +53,6 @@ def fit(
     model: AnyModel,
     task: Task | str,
     config: FitConfig = FitConfig(),
-    held: Collection[str] = (),
-    seed: int = 0,
     progress: Callable[[int, float], None] | None = None,
 ) -> Vote:
     """A weighted program with the numbers that are nearest to a model's answers, also under interventions.
@@ -60,8 +62,6 @@ def fit(
         model: The model, which has a logit for each of the task's answers.
         task: What it is asked; only training inputs are looked at.
         config: How long.
-        held: The names of numbers that stay as they are.
-        seed: Of inputs, interventions and batches.
         progress: Called with the steps that are done, and the loss.
 
     Raises:
@@ -70,16 +70,16 @@ def fit(
     task = as_task(task)
     if program.candidates != task.outputs:
         raise RaspLensError(f"The candidates must be the answers of {task.name!r}. Set candidates=task.outputs.")
-    if unknown := sorted(set(held) - set(numbers_of(program))):
+    if unknown := sorted(set(config.held) - set(numbers_of(program))):
         known = ", ".join(numbers_of(program))
         raise RaspLensError(f"The program has no numbers {unknown[0]!r} to hold; it has {known}.")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(config.seed)
     ids = task.sample(rng, config.inputs)
     studied = as_studied_model(model, task, ids)
     drawn = questions(task, len(ids), config.questions, rng)
     inputs = inputs_of(program, ids, task.vocab, task.visible, task.loss_positions)
     found = [asked(studied, drawn[part]) for part in PARTS]
-    numbers = _descended(program, inputs, found, config, held, rng, progress)
+    numbers = _descended(program, inputs, found, config, rng, progress)
     return with_numbers(program, {name: np.asarray(one) for name, one in numbers.items()})
 
 
@@ -88,14 +88,15 @@ def _descended(
     inputs: Inputs,
     found: Sequence[Asked],
     config: FitConfig,
-    held: Collection[str],
     rng: np.random.Generator,
     progress: Callable[[int, float], None] | None,
 ) -> Mapping[str, Any]:
     """The numbers after the last step down the divergence of the program's answers from the model's."""
 
     @partial(jax.jit, static_argnames="part")
-    def step(numbers: Any, moments: Any, base: Any, source: Any, edges: Any, wanted: Any, part: Any) -> Any:
+    def step(numbers: Any, moments: Any, batch: Any, part: Any) -> Any:
+        base, source, edges, wanted = batch
+
         def loss(numbers: Any) -> jax.Array:
             patch = None if part is None else Patch(inputs_at(source), edges, part)
             given = votes(program, inputs_at(base), patch, {**fixed, **numbers}, jnp)
@@ -112,7 +113,7 @@ def _descended(
     schedule = optax.cosine_decay_schedule(config.rate, config.steps)
     optimiser = optax.adam(schedule)
     known = {name: jnp.asarray(one) for name, one in numbers_of(program).items()}
-    fixed = {name: known.pop(name) for name in held}
+    fixed = {name: known.pop(name) for name in config.held}
     numbers: Any = known
     moments = optimiser.init(numbers)
     for done in range(config.steps):
@@ -122,7 +123,8 @@ def _descended(
         base, source = (inputs.of(which[rows]).codes for which in (one.patch.base, one.patch.source))
         wanted = (one.clean if is_clean else one.logits)[rows]
         part = None if is_clean else one.patch.part
-        numbers, moments, value = step(numbers, moments, base, source, one.patch.edges[rows], wanted, part=part)
+        batch = base, source, one.patch.edges[rows], wanted
+        numbers, moments, value = step(numbers, moments, batch, part=part)
         if progress is not None:
             progress(done + 1, float(value))
     return numbers

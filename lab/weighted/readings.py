@@ -37,27 +37,27 @@ class Reading:
 
     Attributes:
         program: From the model to the program, where the fit starts.
-        fits: One after another: which numbers are held, and how long.
+        fits: One after another.
         parts: What is patched in the table.
     """
 
     program: Callable[[AnyModel], Vote]
-    fits: Sequence[tuple[Sequence[str], FitConfig]]
+    fits: Sequence[FitConfig]
     parts: Sequence[str]
 
 
 READINGS: Mapping[str, Reading] = {
-    "copy": Reading(lambda model: copying(), [((), FitConfig(steps=3_000, rate=0.05))], ("values", "keys")),
+    "copy": Reading(lambda model: copying(), [FitConfig(steps=3_000, rate=0.05)], ("values", "keys")),
     "sort": Reading(
         lambda model: sorting(),
-        [((), FitConfig(inputs=4_000, questions=4_000, steps=10_000, rate=0.03))],
+        [FitConfig(inputs=4_000, questions=4_000, steps=10_000, rate=0.03)],
         ("values", "keys", "queries"),
     ),
     "compression": Reading(
         compressing,
         [
-            (("size",), FitConfig(inputs=6_000, questions=8_000, steps=800, rate=0.03)),
-            ((), FitConfig(inputs=6_000, questions=8_000, steps=20_000, rate=0.005)),
+            FitConfig(inputs=6_000, questions=8_000, steps=800, rate=0.03, held=("size",)),
+            FitConfig(inputs=6_000, questions=8_000, steps=20_000, rate=0.005),
         ],
         ("values SEP←d1", "values SEP←d2", "keys SEP←d1", "keys SEP←d2"),
     ),
@@ -98,8 +98,8 @@ def read(name: str, model: AnyModel, others: Mapping[str, AnyModel]) -> tuple[Vo
     """
     task, reading = get_task(name), READINGS[name]
     program = reading.program(model)
-    for held, config in reading.fits:
-        program = fit(program, model, task, config, held=held)
+    for config in reading.fits:
+        program = fit(program, model, task, config)
     hard = {f"hard: {one}": compile_for(task, one) for one in task.programs}
     return program, state(model, task, {**hard, "weighted": program}, others)
 

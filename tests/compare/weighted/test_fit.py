@@ -35,14 +35,14 @@ def test_the_numbers_of_a_model_are_found(task, model):
 
 
 def test_what_is_held_stays(task, model):
-    found = fit(reverse(sharp=0.1), model, task, dataclasses.replace(FEW, steps=20), held=("sharp",))
+    found = fit(reverse(sharp=0.1), model, task, dataclasses.replace(FEW, steps=20, held=("sharp",)))
     assert numbers_of(found)["sharp"] == np.float32(0.1)
     assert numbers_of(found)["votes"] != 5.0
 
 
 def test_a_seed_gives_the_same_numbers(task, model):
-    few = dataclasses.replace(FEW, steps=20)
-    one, same, other = (fit(reverse(0.1), model, task, few, seed=seed) for seed in (1, 1, 2))
+    configs = [dataclasses.replace(FEW, steps=20, seed=seed) for seed in (1, 1, 2)]
+    one, same, other = (fit(reverse(0.1), model, task, config) for config in configs)
     assert numbers_of(one)["sharp"] == numbers_of(same)["sharp"] != numbers_of(other)["sharp"]
 
 
@@ -53,7 +53,7 @@ def test_other_candidates_than_the_answers_are_refused(task, model):
 
 def test_an_unknown_name_is_refused(task, model):
     with pytest.raises(RaspLensError, match=r"'blunt'.*sharp"):
-        fit(reverse(), model, task, held=("blunt",))
+        fit(reverse(), model, task, FitConfig(held=("blunt",)))
 
 
 def test_a_statement_has_the_program_between_floor_and_ceiling(task):
