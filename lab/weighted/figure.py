@@ -1,5 +1,10 @@
-"""What the weighted programs of the shipped models say, in one figure: the vote, the tent and the sizes."""
+"""What the weighted programs of the shipped models say, in one figure: the vote, the tent and the sizes.
 
+python -m lab.weighted.figure docs/images/weighted.png        of the numbers that `readings.py` keeps
+"""
+
+import argparse
+import json
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,6 +13,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from lab.page import RESULTS
 from lab.weighted.compressing import DIGITS
 from lab.weighted.copying import PLACES
 from lab.weighted.sorting import KNOTS
@@ -17,21 +23,42 @@ SIZE = 1100, 400
 """Of the picture, in pixels."""
 
 
-def draw(programs: Mapping[str, Vote], picture: Path) -> None:
+TASKS = "copy", "sort", "compression"
+
+Numbers = Mapping[str, np.ndarray]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("picture", type=Path, help="the PNG to write")
+    draw({name: kept(f"weighted-{name}-trained-here") for name in TASKS}, parser.parse_args().picture)
+
+
+def keep(program: Vote, stem: str, folder: Path = RESULTS) -> None:
+    """Keeps the numbers of a program, as JSON."""
+    numbers = {name: np.round(one, 4).tolist() for name, one in numbers_of(program).items()}
+    (folder / f"{stem}.json").write_text(json.dumps(numbers, indent=1) + "\n")
+
+
+def kept(stem: str, folder: Path = RESULTS) -> dict[str, np.ndarray]:
+    """The numbers that were kept."""
+    return {name: np.array(one) for name, one in json.loads((folder / f"{stem}.json").read_text()).items()}
+
+
+def draw(numbers: Mapping[str, Numbers], picture: Path) -> None:
     """Draws what the programs of the three tasks say, as PNG."""
     from lab.pictures import browser_page, photograph  # needs a browser
 
     with tempfile.TemporaryDirectory() as folder, browser_page(*SIZE) as view:
         html = Path(folder) / "weighted.html"
-        figure(programs).write_html(html, include_plotlyjs=True, config={"displayModeBar": False})
+        figure(numbers).write_html(html, include_plotlyjs=True, config={"displayModeBar": False})
         photograph(view, html, picture)
 
 
-def figure(programs: Mapping[str, Vote]) -> go.Figure:
+def figure(numbers: Mapping[str, Numbers]) -> go.Figure:
     """One panel a task: the letter before in a key, votes by distance, and weights by size."""
     titles = "copy: share of the letter before in a key", "sort: votes of a number", "compression: sizes of digits"
     found = make_subplots(cols=3, subplot_titles=titles, horizontal_spacing=0.08)
-    numbers = {name: numbers_of(program) for name, program in programs.items()}
     for pair, heads in enumerate(("L0H0, L0H1", "L0H2, L0H3")):
         share = numbers["copy"][f"smear {pair}"]
         found.add_scatter(x=PLACES, y=share, line_shape="hv", name=heads, row=1, col=1)
@@ -46,3 +73,7 @@ def figure(programs: Mapping[str, Vote]) -> go.Figure:
         found.update_xaxes(title=x, row=1, col=col + 1)
         found.update_yaxes(title=y, row=1, col=col + 1)
     return found.update_layout(template="simple_white", height=SIZE[1] - 20, legend={"x": 0.16, "y": 0.95})
+
+
+if __name__ == "__main__":
+    main()

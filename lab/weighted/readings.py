@@ -1,10 +1,11 @@
 """Weighted programs of the shipped models: fitted, and stated beside hard programs and other seeds.
 
 python -m lab.weighted.readings --others FOLDER                        the table
-python -m lab.weighted.readings --others FOLDER --write docs/findings.md --figure docs/images/weighted.png
+python -m lab.weighted.readings --others FOLDER --write docs/findings.md
 
 FOLDER has models of other seeds, `TASK-SEED.safetensors`; without it, they are trained first. `--checkpoint
-TASK=FILE` reads a published model too.
+TASK=FILE` reads a published model too. Tables and numbers are kept in lab/results; `lab/weighted/figure.py` draws
+them.
 """
 
 import argparse
@@ -16,9 +17,9 @@ from pathlib import Path
 import pandas as pd
 
 from lab.page import RESULTS, inline, show, write_csv
-from lab.weighted.compressing import compressing
+from lab.weighted.compressing import compressing, sizes
 from lab.weighted.copying import copying
-from lab.weighted.figure import draw
+from lab.weighted.figure import keep
 from lab.weighted.sorting import sorting
 from rasplens.compare.weighted.fit import FitConfig, fit
 from rasplens.compare.weighted.statement import Statement, state
@@ -54,7 +55,7 @@ READINGS: Mapping[str, Reading] = {
         ("values", "keys", "queries"),
     ),
     "compression": Reading(
-        compressing,
+        lambda model: compressing(sizes(model)),
         [
             FitConfig(inputs=6_000, questions=8_000, steps=800, rate=0.03, held=("size",)),
             FitConfig(inputs=6_000, questions=8_000, steps=20_000, rate=0.005),
@@ -70,13 +71,13 @@ def main() -> None:
     parser.add_argument("--others", type=Path, help="a folder of models of other seeds; trained if left out")
     parser.add_argument("--checkpoint", action="append", default=[], help="TASK=FILE; say it again for more")
     parser.add_argument("--write", type=Path, help="the page to put the tables into")
-    parser.add_argument("--figure", type=Path, help="the PNG to draw the programs into")
     arguments = parser.parse_args()
-    parts, programs = [], {}
+    parts = []
     for name in arguments.only.split(","):
         for origin, model in _models(name, arguments.checkpoint):
-            programs[name, origin], statement = read(name, model, _others(name, arguments.others))
+            program, statement = read(name, model, _others(name, arguments.others))
             parts.append(_section(name, origin, statement))
+            keep(program, _stem(name, origin))
             print(parts[-1], file=sys.stderr)
     show("\n\n".join(parts), arguments.write, "weighted")
     if arguments.figure is not None:
@@ -117,10 +118,14 @@ def _others(name: str, folder: Path | None) -> dict[str, LearnedModel]:
     return {f"seed {seed}": load_learned(folder / f"{name}-{seed}.safetensors") for seed in SEEDS}
 
 
+def _stem(name: str, origin: str) -> str:
+    return f"weighted-{name}-{origin.replace(' ', '-')}"
+
+
 def _section(name: str, origin: str, statement: Statement) -> str:
     """What agrees with a model, as a table; the whole of it is a CSV file."""
     found = statement.table()
-    write_csv(RESULTS / f"weighted-{name}-{origin.replace(' ', '-')}.csv", list(found), found.to_numpy().tolist())
+    write_csv(RESULTS / f"{_stem(name, origin)}.csv", list(found), found.to_numpy().tolist())
     parts = READINGS[name].parts
     rows = []
     for _, row in found.iterrows():

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from lab.weighted import readings
-from lab.weighted.figure import figure
+from lab.weighted.figure import figure, keep, kept
 from lab.weighted.readings import READINGS, read
 from rasplens.compare.weighted import FitConfig
-from rasplens.compile.weighted import answers, inputs_of
+from rasplens.compile.weighted import answers, inputs_of, numbers_of
 from rasplens.learned import load_pretrained
 from rasplens.tasks import get_task
 
@@ -40,7 +40,7 @@ def test_a_reading_is_fitted_and_stated(monkeypatch):
     few = FitConfig(inputs=200, questions=200, steps=200, batch=64, rate=0.05)
     monkeypatch.setitem(READINGS, "copy", dataclasses.replace(READINGS["copy"], fits=[few]))
     model = load_pretrained("copy")
-    program, statement = read("copy", model, {"itself": model})
+    _, statement = read("copy", model, {"itself": model})
     table = statement.table().set_index("name")
     assert (table.loc["itself", ["answers", "values changed", "keys changed"]] == 1).all()
     assert table.loc["weighted", "keys changed"] > table.loc["hard: offset", "keys changed"] + 0.2
@@ -50,7 +50,14 @@ def test_a_reading_is_fitted_and_stated(monkeypatch):
 
 
 def test_the_figure_has_a_panel_for_each_task(programs):
-    drawn = figure(programs)
+    drawn = figure({name: numbers_of(program) for name, program in programs.items()})
     assert [text.text.partition(":")[0] for text in drawn.layout.annotations] == ["copy", "sort", "compression"]
     assert len(drawn.data) == 4
     assert np.allclose(drawn.data[2].y, [4 - 0.33 * abs(knot) for knot in drawn.data[2].x])
+
+
+def test_numbers_are_kept(programs, tmp_path):
+    keep(programs["copy"], "copy", tmp_path)
+    found, own = kept("copy", tmp_path), numbers_of(programs["copy"])
+    assert list(found) == list(own)
+    assert all(np.allclose(found[name], own[name]) for name in own)
