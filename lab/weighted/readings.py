@@ -80,10 +80,6 @@ def main() -> None:
             keep(program, _stem(name, origin))
             print(parts[-1], file=sys.stderr)
     show("\n\n".join(parts), arguments.write, "weighted")
-    if arguments.figure is not None:
-        draw(
-            {name: program for (name, origin), program in programs.items() if origin == SHIPPED}, arguments.figure
-        )
 
 
 SHIPPED = "trained here"
