@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 from jaxtyping import Int
 
-from rasplens.compare.explaining.grammar import Candidate
+from rasplens.compare.explaining.grammar import Candidate, together
 from rasplens.compare.explaining.heads import SAME, Group
 from rasplens.compare.explaining.known import Inputs, Known
 from rasplens.compare.explaining.sample import Sample
@@ -112,11 +112,20 @@ def made(
             inputs.define(f"{name}_width", f"rasp.SelectorWidth({selector.text})", selector.reads, 2.0)
         )
     found: list[Known] = []
+    if len(gathers) > 1 and not any(_is_one_value(inputs, selector, one) for one in gathers):
+        both = together(inputs, gathers)
+        if both and _on_a_line(sample, group, both[0]) is not None:
+            return list(_means(sample, inputs, group, selector, both[0], name))
     for one in gathers:
         own = name if len(gathers) == 1 else f"{name}_{one.name.removeprefix('rasp.')}"
         needs = tuple(dict.fromkeys((*selector.reads, one)))
         if _is_one_value(inputs, selector, one):
-            found += _defined(inputs.define(own, _aggregate(inputs, selector, one), needs, one.cost))
+            text = _aggregate(inputs, selector, one)
+            fetched = inputs.define(own, text, needs, one.cost)
+            if fetched is not None and (default := _like_nothing(sample, group, fetched)) is not None:
+                said = text.replace(WITH_DEFAULT, f", default={default!r}")
+                fetched = inputs.define(own, said, needs, one.cost)
+            found += _defined(fetched)
             continue
         means = list(_means(sample, inputs, group, selector, one, own))
         if not means:
@@ -136,6 +145,19 @@ def _is_one_value(inputs: Inputs, selector: Candidate, one: Known) -> bool:
     first = np.take_along_axis(one.codes, matrix.argmax(axis=2), axis=1)
     differs = (matrix & (one.codes[:, None, :] != first[:, :, None])).any(axis=2)
     return not differs[:, at].any() and float(differs.mean()) < 1 / len(inputs.ids)
+
+
+def _like_nothing(sample: Sample, group: Group, one: Known) -> Value:
+    """The value of which heads leave what they leave where nothing is selected: the default; None without one."""
+    if NOTHING not in one.values:
+        return None
+    left = sample.studied.whole_gathered(group.layer)[:, sample.studied.places][:, :, list(group.heads)]
+    left = left.reshape(*left.shape[:2], -1)
+    means = {value: left[one.codes == code].mean(axis=0) for code, value in enumerate(one.values) if code}
+    nothing = means.pop(NOTHING)
+    apart = {value: float(np.linalg.norm(mean - nothing)) for value, mean in means.items()}
+    nearest = min(apart, key=lambda value: apart[value])
+    return nearest if apart[nearest] < STRAIGHT * max(apart.values()) else None
 
 
 def _aggregate(inputs: Inputs, selector: Candidate, one: Known) -> str:
@@ -174,7 +196,8 @@ def _on_a_line(sample: Sample, group: Group, one: Known) -> dict[Value, int | fl
     left, sizes, _ = np.linalg.svd(table - table.mean(axis=0), full_matrices=False)
     if (len(sizes) > 1 and sizes[1] > STRAIGHT * sizes[0]) or not sizes[0]:
         return None
-    along = left[:, 0]
+    ends = np.linalg.norm(table[[left[:, 0].argmin(), left[:, 0].argmax()]], axis=1)
+    along = left[:, 0] if ends[0] <= ends[1] else -left[:, 0]  # 0 is what nothing gathered is like
     along = (along - along.min()) / (along.max() - along.min())
     simple = [Fraction(float(number)).limit_denominator(SIMPLEST) for number in along]
     if max(abs(float(number) - there) for number, there in zip(simple, along, strict=True)) > STRAIGHT:

@@ -7,7 +7,7 @@ matrix on the sample is a table, looked up; and what looks alike on the sample i
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -20,11 +20,17 @@ from rasplens.compile.rasp.values import is_number
 MOST_CONSTANTS = 12
 """Of a variable with more values, none is a constant of a predicate."""
 
-MOST_PAIRS = 1_500
+MOST_PAIRS = 2_000
 """Of variables with more pairs of values, attention gives no table."""
 
+MOST_TOGETHER = 60
+"""Two variables with at most so many values together may be a key or a query in a table."""
+
+TOLD = 0.97
+"""Share of the keys of which a table of pairs of variables must tell whether they are selected."""
+
 PASSES = 0.5
-"""Share of a row's highest attention from which a pair of values is selected in a table."""
+"""Share of its keys that must be selected for a pair of values to stand in a table."""
 
 SEVERAL = 0.02
 """Share of the rows with several keys from which the best of them is another selector."""
@@ -70,27 +76,27 @@ class _Window:
 
 
 def candidates(
-    inputs: Inputs, known: Sequence[Known], attention: Float[np.ndarray, "input query key"], rows: Sequence[int]
+    inputs: Inputs, known: Sequence[Known], selected: Float[np.ndarray, "input query key"], rows: Sequence[int]
 ) -> list[Candidate]:
     """All selectors over some variables, without those that look alike on the rows that matter.
 
     Args:
         inputs: The sample.
         known: The variables.
-        attention: Of the heads that are explained; tables are read off it.
+        selected: How far the heads that are explained select each key, from 0 to 1; tables are read off it.
         rows: The queries that matter.
     """
     found: dict[bytes, Candidate] = {}
-    for one in sorted(_all(inputs, known, attention, rows), key=lambda one: one.cost):
+    for one in sorted(_all(inputs, known, selected, rows), key=lambda one: one.cost):
         found.setdefault(np.packbits(one.matrix[:, rows]).tobytes(), one)
     return list(found.values())
 
 
 def _all(
-    inputs: Inputs, known: Sequence[Known], attention: Float[np.ndarray, "input query key"], rows: Sequence[int]
+    inputs: Inputs, known: Sequence[Known], selected: Float[np.ndarray, "input query key"], rows: Sequence[int]
 ) -> Iterator[Candidate]:
     bases = [base for key, query in product(known, known) for base in _bases(inputs, key, query)]
-    bases += _tables(inputs, known, attention, rows)
+    bases += _tables(inputs, known, selected, rows)
     alike = {
         np.packbits(base.matrix[:, rows]).tobytes(): base for base in sorted(bases, key=lambda one: -one.cost)
     }
@@ -238,26 +244,42 @@ def _table(keys: Iterable[object], queries: Sequence[object], function: Callable
 
 
 def _tables(
-    inputs: Inputs, known: Sequence[Known], attention: Float[np.ndarray, "input query key"], rows: Sequence[int]
+    inputs: Inputs, known: Sequence[Known], selected: Float[np.ndarray, "input query key"], rows: Sequence[int]
 ) -> Iterator[_Base]:
-    """Predicates that list the pairs of values which get much attention."""
-    visible = inputs.task.visible
-    share = attention / np.maximum(attention.max(axis=2, keepdims=True), 1e-9)
-    for key, query in product(known, known):
+    """Predicates that list the pairs of values of which keys are selected.
+
+    Keys and queries are variables, or two of them together: what an MLP makes of two is a function of both.
+    """
+    for key, query in product([*known, *together(inputs, known)], repeat=2):
         n_keys, n_queries = len(key.values), len(query.values)
         if n_keys * n_queries > MOST_PAIRS:
             continue
         pairs = key.codes[:, None, :] * n_queries + query.codes[:, :, None]
-        is_read = np.broadcast_to(visible, pairs.shape).copy()
+        is_read = np.broadcast_to(inputs.task.visible, pairs.shape).copy()
         is_read &= key.defined()[:, None, :] & query.defined()[:, :, None]
         is_read[:, np.setdiff1d(np.arange(inputs.task.n_ctx), rows)] = False
-        total = np.bincount(pairs[is_read], share[is_read], n_keys * n_queries)
+        total = np.bincount(pairs[is_read], selected[is_read], n_keys * n_queries)
         count = np.bincount(pairs[is_read], minlength=n_keys * n_queries)
+        told = np.maximum(total, count - total).sum() / max(count.sum(), 1)
+        if (key not in known or query not in known) and told < TOLD:
+            continue
         chosen = (total > PASSES * count).reshape(n_keys, n_queries)
         met = count.reshape(n_keys, n_queries) > 0
         if not chosen.any() or chosen[met].all():
             continue
         chosen[UNDEFINED] = chosen[:, UNDEFINED] = False
         listed = [(key.values[k], query.values[q]) for k, q in np.argwhere(chosen)]
-        matrix = chosen[key.codes[:, None, :], query.codes[:, :, None]] & visible
-        yield _Base(key, query, f"(k, q) in {listed!r}", matrix, 3 + 0.1 * min(len(listed), 30))
+        matrix = chosen[key.codes[:, None, :], query.codes[:, :, None]] & inputs.task.visible
+        longer = 0.2 * (key.cost + query.cost - 2)
+        yield _Base(key, query, f"(k, q) in {listed!r}", matrix, 3 + 0.1 * min(len(listed), 30) + longer)
+
+
+def together(inputs: Inputs, known: Sequence[Known]) -> list[Known]:
+    """Every two variables that are not too many values together, as one variable: the pair of their values."""
+    found = []
+    for one, other in combinations(known, 2):
+        if len(one.values) * len(other.values) <= MOST_TOGETHER:
+            name = "_and_".join(variable.name.removeprefix("rasp.") for variable in (one, other))
+            text = f"rasp.SequenceMap(lambda x, y: (x, y), {one.name}, {other.name})"
+            found.append(inputs.define(name, text, (one, other), 1.5))
+    return [one for one in found if one is not None]

@@ -141,13 +141,24 @@ def tried_selectors(
     weights = np.array(group.relevance)[rows] / np.array(group.relevance)[rows].sum()
     left = _left(sample, group)
     described = []
-    for one in candidates(inputs, known, attention, rows):
+    for one in candidates(inputs, known, _selected(sample, group, attention), rows):
         matrix = one.matrix[:, rows]
         n_keys = float(matrix.sum(axis=2).mean())
         counted = np.nan if left is None else _told_by_number(left[:, rows], matrix)
         fetched = _fetched(sample, inputs, one, known) if is_last and n_keys <= ONE_KEY else 0.0
         described.append(Tried(one, _bits(attention[:, rows], matrix, weights), n_keys, counted, fetched))
     return _in_order([replace(one, kept=_kept(sample, group, one.selector)) for one in _first(described)], is_last)
+
+
+def _selected(
+    sample: Sample, group: Group, attention: Float[np.ndarray, "input query key"]
+) -> Float[np.ndarray, "input query key"]:
+    """How far heads select each key: by its score beside a start token's, else its share of a row's highest.
+
+    Where heads attend to the best of several keys, the others have a high score all the same.
+    """
+    above = sample.above_start(group.layer, group.heads)
+    return attention / np.maximum(attention.max(axis=2, keepdims=True), 1e-9) if above is None else above
 
 
 def _first(described: Sequence[Tried]) -> list[Tried]:

@@ -69,6 +69,22 @@ class Sample:
         """The mean attention of some heads between the task's positions; a start token gets the rest."""
         return np.asarray(self.studied.pattern(layer)[:, list(heads)].mean(axis=1))
 
+    def above_start(self, layer: int, heads: Sequence[int]) -> Float[np.ndarray, "input query key"] | None:
+        """The share of some heads that select a key, by its score beside a start token's; None without one.
+
+        A key is selected if its score is nearer to the start token's than to the lowest of all: heads that count
+        give both the same.
+        """
+        scores = self.studied.whole(act_name("attn_scores", layer))[:, list(heads)]
+        places = list(self.studied.vocabulary.positions)
+        others = np.setdiff1d(np.arange(scores.shape[-1]), places)
+        if not len(others):
+            return None
+        start = scores[:, :, places][..., others].max(axis=-1, keepdims=True)
+        beside = np.where(self.studied.task.visible, scores[:, :, places][..., places] - start, np.nan)
+        lowest = np.nanmin(beside, axis=(0, 2, 3), keepdims=True)
+        return np.asarray((beside > np.minimum(lowest / 2, -1.0)).mean(axis=1))
+
     def edges_of(self, heads: Sequence[int], edges: Bool[np.ndarray, "input query key"]) -> HeadEdges:
         """Return edges as those of some heads, with none of the others."""
         found = np.zeros((len(edges), self.studied.model.cfg.n_heads, *edges.shape[1:]), dtype=bool)
