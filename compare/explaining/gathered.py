@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from rasplens.compare.explaining.grammar import Candidate, together
 from rasplens.compare.explaining.heads import SAME, Group
@@ -22,6 +22,9 @@ MOST_SHARES = 8
 
 STRAIGHT = 0.05
 """Value vectors lie on a line if their second singular value is at most this share of their first."""
+
+DEPENDS = 0.95
+"""Share of the variance of what heads carry from which a variable tells it."""
 
 SIMPLEST = 4
 """Numbers along that line are fractions with denominators up to this."""
@@ -112,6 +115,7 @@ def made(
             inputs.define(f"{name}_width", f"rasp.SelectorWidth({selector.text})", selector.reads, 2.0)
         )
     found: list[Known] = []
+    gathers = _with_place(sample, inputs, group, gathers)
     if len(gathers) > 1 and not any(_is_one_value(inputs, selector, one) for one in gathers):
         both = together(inputs, gathers)
         if both and _on_a_line(sample, group, both[0]) is not None:
@@ -134,6 +138,37 @@ def made(
     return found
 
 
+def _with_place(sample: Sample, inputs: Inputs, group: Group, gathers: Sequence[Known]) -> Sequence[Known]:
+    """What heads gather, as one variable with its position where values also depend on that.
+
+    Inputs that stand for one another do so at the same position. So it may be the variable and the position together
+    that count.
+    """
+    place = inputs.primitives()[1]
+    if len(gathers) != 1 or gathers[0].name == place.name:
+        return gathers
+    both = together(inputs, (gathers[0], place))
+    told = [_told(sample, group, one) for one in (gathers[0], *both)]
+    return both if both and told[0] < DEPENDS < told[1] else gathers
+
+
+def _told(sample: Sample, group: Group, one: Known) -> float:
+    """The share of the variance of what heads carry that a variable tells."""
+    carried = _carried(sample, group)
+    left = sum(
+        float(((carried[one.codes == code] - carried[one.codes == code].mean(axis=0)) ** 2).sum())
+        for code in np.unique(one.codes)
+    )
+    total = float(((carried - carried.mean(axis=(0, 1))) ** 2).sum())
+    return 1 - left / total if total else 1.0
+
+
+def _carried(sample: Sample, group: Group) -> Float[np.ndarray, "input pos width"]:
+    """The values of some heads, side by side."""
+    values = sample.studied.whole_values(group.layer)[:, sample.studied.places][:, :, list(group.heads)]
+    return np.asarray(values.reshape(*values.shape[:2], -1))
+
+
 def _defined(one: Known | None) -> list[Known]:
     return [] if one is None else [one]
 
@@ -148,7 +183,7 @@ def _is_one_value(inputs: Inputs, selector: Candidate, one: Known) -> bool:
 
 
 def _like_nothing(sample: Sample, group: Group, one: Known) -> Value:
-    """The value of which heads leave what they leave where nothing is selected: the default; None without one."""
+    """The default: the value of which heads leave what they leave where nothing is selected; None without one."""
     if NOTHING not in one.values:
         return None
     left = sample.studied.whole_gathered(group.layer)[:, sample.studied.places][:, :, list(group.heads)]
@@ -190,8 +225,7 @@ def _on_a_line(sample: Sample, group: Group, one: Known) -> dict[Value, int | fl
     met = [code for code in range(1, len(one.values)) if (one.codes == code).any()]
     if len(met) < 3:
         return None
-    values = sample.studied.whole_values(group.layer)[:, sample.studied.places][:, :, list(group.heads)]
-    carried = values.reshape(*values.shape[:2], -1)
+    carried = _carried(sample, group)
     table = np.stack([carried[one.codes == code].mean(axis=0) for code in met])
     left, sizes, _ = np.linalg.svd(table - table.mean(axis=0), full_matrices=False)
     if (len(sizes) > 1 and sizes[1] > STRAIGHT * sizes[0]) or not sizes[0]:

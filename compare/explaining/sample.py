@@ -13,6 +13,9 @@ from rasplens.compare.subject.studied_model import StudiedModel
 from rasplens.model.hook_points import act_name
 from rasplens.model.interventions import Edges, Intervention, Replace, torch_hooks
 
+NEAR_START = 0.1
+"""A score is as high as a start token's if it is below it by no more than this share of the lowest one."""
+
 HeadEdges = Bool[np.ndarray, "input head query key"]
 """Edges of a layer's heads, between the task's positions."""
 
@@ -72,8 +75,7 @@ class Sample:
     def above_start(self, layer: int, heads: Sequence[int]) -> Float[np.ndarray, "input query key"] | None:
         """The share of some heads that select a key, by its score beside a start token's; None without one.
 
-        A key is selected if its score is nearer to the start token's than to the lowest of all: heads that count
-        give both the same.
+        A key is selected if its score is no lower, or hardly: heads that count give both the same.
         """
         scores = self.studied.whole(act_name("attn_scores", layer))[:, list(heads)]
         places = list(self.studied.vocabulary.positions)
@@ -83,7 +85,7 @@ class Sample:
         start = scores[:, :, places][..., others].max(axis=-1, keepdims=True)
         beside = np.where(self.studied.task.visible, scores[:, :, places][..., places] - start, np.nan)
         lowest = np.nanmin(beside, axis=(0, 2, 3), keepdims=True)
-        return np.asarray((beside > np.minimum(lowest / 2, -1.0)).mean(axis=1))
+        return np.asarray((beside > np.minimum(NEAR_START * lowest, -1.0)).mean(axis=1))
 
     def edges_of(self, heads: Sequence[int], edges: Bool[np.ndarray, "input query key"]) -> HeadEdges:
         """Return edges as those of some heads, with none of the others."""

@@ -14,7 +14,7 @@ from rasplens.compare.explaining.known import Inputs, Known, program_source
 from rasplens.compare.explaining.readout import Readout, readout
 from rasplens.compare.explaining.sample import Sample
 
-BEAM = 4
+BEAM = 8
 """So many ways to say the heads so far go on."""
 
 CUT_COUNTS = 0.8
@@ -84,7 +84,7 @@ def _ways(
 
 
 def _worth(step: Step) -> float:
-    return step.kept - 0.01 * step.selector.cost - 0.1 * step.untold - (not step.made)
+    return step.kept - 0.01 * step.selector.cost - 0.3 * step.untold - (not step.made)
 
 
 def _known_before(inputs: Inputs, steps: Sequence[Step], group: Group) -> list[Known]:
