@@ -141,8 +141,8 @@ def made(
 def _with_place(sample: Sample, inputs: Inputs, group: Group, gathers: Sequence[Known]) -> Sequence[Known]:
     """What heads gather, as one variable with its position where values also depend on that.
 
-    Inputs that stand for one another do so at the same position. So it may be the variable and the position together
-    that count.
+    Inputs that stand for one another do so at the same position. So the variable and the position together may
+    count.
     """
     place = inputs.primitives()[1]
     if len(gathers) != 1 or gathers[0].name == place.name:

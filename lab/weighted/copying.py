@@ -31,7 +31,7 @@ SMEARS = (0.9, 0.05, 0.7, 0.2, 0.9, 0.2)
 def copying() -> Vote:
     """Each of four heads looks for the query's letter one step back, and votes for the letter that it finds there.
 
-    Keys are smeared: in each, the letter before has a share, by position. The query's own letter is disfavoured.
+    Keys are smeared: the letter before has some of the weight of each, by position. The query's own letter is disfavoured.
     """
     task = get_task("copy")
     before = rasp.Aggregate(rasp.Select(rasp.indices, rasp.indices, lambda k, q: k == q - 1), rasp.tokens)
@@ -49,7 +49,7 @@ def copying() -> Vote:
 
 
 def _smear(name: str) -> Curve:
-    """The share of the letter before in a key, by the key's position."""
+    """The weight of the letter before in a key, by the key's position; the letter itself has the rest."""
 
     def place(key: tuple[int, str]) -> int:
         return max(one for one in (0, *PLACES) if one <= key[0])

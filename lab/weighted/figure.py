@@ -57,7 +57,11 @@ def draw(numbers: Mapping[str, Numbers], picture: Path) -> None:
 
 def figure(numbers: Mapping[str, Numbers]) -> go.Figure:
     """One panel a task: the letter before in a key, votes by distance, and weights by size."""
-    titles = "copy: share of the letter before in a key", "sort: votes of a number", "compression: sizes of digits"
+    titles = (
+        "copy: weight of the letter before in a key",
+        "sort: votes of a number",
+        "compression: sizes of digits",
+    )
     found = make_subplots(cols=3, subplot_titles=titles, horizontal_spacing=0.08)
     for pair, heads in enumerate(("L0H0, L0H1", "L0H2, L0H3")):
         share = numbers["copy"][f"smear {pair}"]
@@ -68,7 +72,7 @@ def figure(numbers: Mapping[str, Numbers]) -> go.Figure:
     found.add_scatter(
         x=size, y=weight, mode="markers", text=[str(one) for one in DIGITS], row=1, col=3, showlegend=False
     )
-    axes = ("key's position", "share"), ("candidate behind voter", "votes"), ("size", "score at SEP")
+    axes = ("key's position", "weight"), ("candidate behind voter", "votes"), ("size", "score at SEP")
     for col, (x, y) in enumerate(axes):
         found.update_xaxes(title=x, row=1, col=col + 1)
         found.update_yaxes(title=y, row=1, col=col + 1)
