@@ -43,8 +43,8 @@ could not ask for are left out. Classes are the answers with a token at a positi
 positions, with an answer, read at a position or at a token, and what two of these have in common, from 40 answers
 on. In them, an answer counts that the task gives to other tokens only.
 
-- **same**: all figures reach the last column, in no class is one at 0.75 or below, and some answers were predicted to
-  change.
+- **same**: all figures reach the last column, in no class is one at 0.75 or below, and some answers were predicted
+  to change.
 - **different**: one of these is true.
   - `attention`, `cut` or `both` is at most 0.75.
   - `values`, `keys` or `queries` is at most 0.5; these may lead to states that the task never has.
@@ -84,12 +84,13 @@ def _verdicts(before: str) -> str:
     """Return the verdicts of `compare` on the models, as they stand on the page."""
     begin, end = VERDICTS
     kept = before.partition(begin)[2].partition(end)[0].strip("\n")
-    about = """What `rasplens.compare` says of the models of seeds 1 and 2, on which no threshold was chosen. Written by
+    about = """\
+What `rasplens.compare` says of the models of seeds 1 and 2, on which no threshold was chosen. Written by
 `python -m lab.natural.verdicts --config standard --seeds 1,2 --write docs/natural-models.md`.
 
-The labels are made class by class, and with queries patched, since verdicts are. That was added after the verdicts on
-seed 1 had been seen: by labels that average over inputs and patch no queries, 91.5 % of these had been right, and none
-wrong. Those on seed 2 had not been seen."""
+The labels are made class by class, and with queries patched, since verdicts are. That was added after the verdicts
+on seed 1 had been seen: by labels that average over inputs and patch no queries, 91.5 % of these had been right,
+and none wrong. Those on seed 2 had not been seen."""
     return "\n".join([f"{about}\n", begin, *([kept] if kept else []), end])
 
 

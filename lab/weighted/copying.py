@@ -31,7 +31,7 @@ SMEARS = (0.9, 0.05, 0.7, 0.2, 0.9, 0.2)
 def copying() -> Vote:
     """Each of four heads looks for the query's letter one step back, and votes for the letter that it finds there.
 
-    Keys are smeared: the letter before has some of the weight of each, by position. The query's own letter is disfavoured.
+    In each key, the letter before has some of the weight, by position. The query's own letter is disfavoured.
     """
     task = get_task("copy")
     before = rasp.Aggregate(rasp.Select(rasp.indices, rasp.indices, lambda k, q: k == q - 1), rasp.tokens)
