@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from rasplens.compare.explaining.grammar import Candidate, together
 from rasplens.compare.explaining.heads import SAME, Group
@@ -115,7 +115,7 @@ def made(
             inputs.define(f"{name}_width", f"rasp.SelectorWidth({selector.text})", selector.reads, 2.0)
         )
     found: list[Known] = []
-    gathers = _with_place(sample, inputs, group, gathers)
+    gathers = _with_place(sample, inputs, group, selector, gathers)
     if len(gathers) > 1 and not any(_is_one_value(inputs, selector, one) for one in gathers):
         both = together(inputs, gathers)
         if both and _on_a_line(sample, group, both[0]) is not None:
@@ -138,7 +138,9 @@ def made(
     return found
 
 
-def _with_place(sample: Sample, inputs: Inputs, group: Group, gathers: Sequence[Known]) -> Sequence[Known]:
+def _with_place(
+    sample: Sample, inputs: Inputs, group: Group, selector: Candidate, gathers: Sequence[Known]
+) -> Sequence[Known]:
     """What heads gather, as one variable with its position where values also depend on that.
 
     Inputs that stand for one another do so at the same position. So the variable and the position together may
@@ -148,18 +150,19 @@ def _with_place(sample: Sample, inputs: Inputs, group: Group, gathers: Sequence[
     if len(gathers) != 1 or gathers[0].name == place.name:
         return gathers
     both = together(inputs, (gathers[0], place))
-    told = [_told(sample, group, one) for one in (gathers[0], *both)]
+    read = np.asarray(selector.matrix[:, group.rows].any(axis=1))
+    told = [_told(sample, group, one, read) for one in (gathers[0], *both)]
     return both if both and told[0] < DEPENDS < told[1] else gathers
 
 
-def _told(sample: Sample, group: Group, one: Known) -> float:
-    """The share of the variance of what heads carry that a variable tells."""
-    carried = _carried(sample, group)
+def _told(sample: Sample, group: Group, one: Known, read: Bool[np.ndarray, "input pos"]) -> float:
+    """The share of the variance of what heads carry, where they read it, that a variable tells."""
+    carried, codes = _carried(sample, group)[read], one.codes[read]
     left = sum(
-        float(((carried[one.codes == code] - carried[one.codes == code].mean(axis=0)) ** 2).sum())
-        for code in np.unique(one.codes)
+        float(((carried[codes == code] - carried[codes == code].mean(axis=0)) ** 2).sum())
+        for code in np.unique(codes)
     )
-    total = float(((carried - carried.mean(axis=(0, 1))) ** 2).sum())
+    total = float(((carried - carried.mean(axis=0)) ** 2).sum())
     return 1 - left / total if total else 1.0
 
 
