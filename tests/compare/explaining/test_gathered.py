@@ -59,3 +59,27 @@ def test_the_mean_of_numbers_is_read_off_the_line_on_which_values_lie():
     (mean,) = made(sample, inputs, group, selector, inputs.primitives()[:1], "m")
     assert "0.5" in mean.text  # what is no bracket counts as half
     assert mean.is_numbers
+
+
+def test_what_is_fetched_where_nothing_is_selected_is_a_default():
+    """The head leaves there what it leaves of that value."""
+    later = rasp.Select(rasp.indices, rasp.indices, lambda k, q: k == q + 1)
+    sample, inputs, group, selector = first_step(sample_of(rasp.Aggregate(later, rasp.tokens, default="b")))
+    (fetched,) = made(sample, inputs, group, selector, inputs.primitives()[:1], "next")
+    assert "default='b'" in fetched.text
+    own = sample_of(rasp.Aggregate(later, rasp.tokens, default="none"))
+    sample, inputs, group, selector = first_step(own)
+    (fetched,) = made(sample, inputs, group, selector, inputs.primitives()[:1], "next")
+    assert "default='nothing'" in fetched.text
+
+
+def test_values_that_depend_on_a_token_and_its_position_are_one_variable():
+    value = rasp.SequenceMap(lambda x, i: (x == "a") == (i % 2 == 0), rasp.tokens, rasp.indices)
+    fetched = rasp.Aggregate(rasp.Select(rasp.indices, rasp.indices, lambda k, q: k == 3 - q), value)
+    sample, inputs, group, selector = first_step(sample_of(fetched))
+    (found,) = made(sample, inputs, group, selector, inputs.primitives()[:1], "found")
+    assert "tokens_and_indices" in [one.name for one in found.needs]
+    mirrored = rasp.Aggregate(rasp.Select(rasp.indices, rasp.indices, lambda k, q: k == 3 - q), rasp.tokens)
+    sample, inputs, group, selector = first_step(sample_of(mirrored))
+    (found,) = made(sample, inputs, group, selector, inputs.primitives()[:1], "found")
+    assert "tokens_and_indices" not in [one.name for one in found.needs]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from explaining_samples import sample_of
 
-from rasplens.compare.explaining.grammar import candidates
+from rasplens.compare.explaining.grammar import candidates, together
 from rasplens.compile import programs, rasp
 from rasplens.compile.rasp.batch_interpreter import BatchInterpreter
 
@@ -74,3 +74,22 @@ def test_pairs_of_values_with_much_attention_are_a_table(histogram):
     found = candidates(inputs, inputs.primitives(), odd / np.maximum(odd.sum(axis=2, keepdims=True), 1), range(4))
     (table,) = [one for one in found if (one.matrix == odd).all()]
     assert "('a', 'b'), ('b', 'c'), ('c', 'a')" in table.text
+
+
+def test_what_depends_on_a_token_and_its_position_is_a_table_of_pairs(histogram):
+    """Two variables together stand in a table only if they tell what is selected; one alone does not here."""
+    _, inputs = histogram
+    sum_is_even = (inputs.ids + np.arange(4)) % 2 == 0
+    odd = sum_is_even[:, None, :] & (inputs.ids[:, :, None] > 0)
+    found = candidates(inputs, inputs.primitives(), odd.astype(float), range(4))
+    tables = [one for one in found if (one.matrix == odd).all()]
+    assert tables
+    assert all(one.reads[0].name == "tokens_and_indices" for one in tables)
+
+
+def test_two_variables_together_are_one_with_both_values(histogram):
+    _, inputs = histogram
+    (pair,) = together(inputs, inputs.primitives())
+    assert pair.values[pair.codes[0, 1]] == ("abc"[inputs.ids[0, 1]], 1)
+    many = inputs.define("many", "rasp.SequenceMap(lambda x, i: (x, i), rasp.tokens, rasp.indices)", [], 1.0)
+    assert together(inputs, [many, pair]) == []

@@ -1,6 +1,13 @@
 """Answers with heads or edges from other inputs."""
 
 import numpy as np
+from explaining_samples import sample_of
+
+from rasplens.compare.explaining.sample import Sample
+from rasplens.compare.subject.as_studied import as_studied_model
+from rasplens.compile import rasp
+from rasplens.learned import load_pretrained
+from rasplens.tasks import get_task
 
 
 def edges(sample, value):
@@ -38,3 +45,22 @@ def test_a_head_matters_where_it_is_read(slots):
     relevance = [1 - sample.kept([sample.head_elsewhere(0, (0,), position)]) for position in range(5)]
     assert relevance[2] > 0  # SEP gathers a digit
     assert relevance[0] == relevance[1] == relevance[3] == relevance[4] == 0
+
+
+def test_keys_are_selected_by_their_score_beside_a_start_token(histogram):
+    """Where a head counts, and where it attends to the best of what it selects."""
+    sample, inputs = histogram
+    same = inputs.ids[:, None, :] == inputs.ids[:, :, None]
+    layer = sample.studied.attending_layers[0]
+    np.testing.assert_array_equal(sample.above_start(layer, (0,)), same)
+    latest = rasp.SelectBest(rasp.tokens, rasp.tokens, lambda k, q: k != q, rasp.indices)
+    sample, inputs = sample_of(rasp.Aggregate(latest, rasp.tokens, default="none"))
+    layer = sample.studied.attending_layers[0]
+    other = inputs.ids[:, None, :] != inputs.ids[:, :, None]
+    np.testing.assert_array_equal(sample.above_start(layer, (0,)), other)
+
+
+def test_without_a_start_token_scores_say_nothing_of_selection():
+    task = get_task("induction")
+    sample = Sample(as_studied_model(load_pretrained("induction"), task, task.held_out[:10]), [])
+    assert sample.above_start(0, (0,)) is None
