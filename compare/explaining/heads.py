@@ -22,7 +22,10 @@ SAME = 0.02
 """Of two selectors of which one keeps no more than this more of the answers, the shorter one goes first."""
 
 FAR = 0.5
-"""Bits that a row costs in which a selector selects nothing."""
+"""Bits that a row costs in which a selector selects nothing and heads attend, or the other way round."""
+
+UNREAD = 0.05
+"""Heads that give a row no more attention than this, beside a start token, select nothing there."""
 
 NEAR = 0.12
 """Bits: of selectors that keep as many answers, those that describe attention no worse than this go on."""
@@ -203,7 +206,10 @@ def _kept(sample: Sample, group: Group, one: Candidate) -> float:
 def _bits(
     attention: Float[np.ndarray, "input row key"], matrix: Bool[np.ndarray, "input row key"], weights: Weights
 ) -> float:
-    """The divergence of attention from uniform attention over what is selected, weighted over rows."""
+    """The divergence of attention from uniform attention over what is selected, weighted over rows.
+
+    Where nothing is selected, a start token has to get all of it; where something is, not all.
+    """
     n = matrix.sum(axis=2, keepdims=True)
     uniform = matrix / np.maximum(n, 1)
     own = attention / np.maximum(attention.sum(axis=2, keepdims=True), 1e-6)
@@ -213,8 +219,9 @@ def _bits(
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(one > 0, one * np.log2(one / middle), 0).sum(axis=2)
 
-    both = (divergence(own) + divergence(uniform)) / 2
-    return float((np.where(n[:, :, 0] > 0, both, FAR).mean(axis=0) * weights).sum())
+    both, total = (divergence(own) + divergence(uniform)) / 2, attention.sum(axis=2)
+    bits = np.where(n[:, :, 0] > 0, np.where(total < UNREAD, FAR, both), FAR * total)
+    return float((bits.mean(axis=0) * weights).sum())
 
 
 def _left(sample: Sample, group: Group) -> Float[np.ndarray, "input query"] | None:
