@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from rasplens.compare.claims.edges.edge_patching import EdgePatch, patched_logits
 from rasplens.compare.subject.studied_model import StudiedModel
+from rasplens.errors import RaspLensError
 from rasplens.model.interventions import EdgePart
 from rasplens.tasks import Task
 
@@ -79,7 +80,15 @@ def asked(studied: StudiedModel, patch: EdgePatch) -> Asked:
     Args:
         studied: The model, which has a logit for each of the task's answers.
         patch: The questions.
+
+    Raises:
+        RaspLensError: If the model lacks a logit for one of the answers.
     """
     columns = studied.vocabulary.columns
+    if columns is None or (columns < 0).any():
+        raise RaspLensError(
+            f"A weighted program needs a model with a logit for each answer of {studied.task.name!r}; this one "
+            "answers with a number or several labels, or cannot give some answer. Use a task whose outputs it has."
+        )
     logits = patched_logits(studied, patch)
     return Asked(patch, logits[..., columns], studied.clean_logits[patch.base][..., columns])

@@ -14,6 +14,7 @@ from rasplens.compare.subject.studied_model import StudiedModel
 from rasplens.compare.weighted.questions import Asked, asked, questions
 from rasplens.compile import CompiledModel
 from rasplens.compile.weighted import Inputs, Patch, Vote, inputs_of, votes
+from rasplens.errors import RaspLensError
 from rasplens.model.transformer import AnyModel
 from rasplens.tasks import Task, as_task
 from rasplens.tasks.task import Ids
@@ -96,7 +97,12 @@ def state(
         models: Others that learned the task.
         n: Questions of each kind.
         seed: Of inputs and interventions: another one than of the fit.
+
+    Raises:
+        RaspLensError: If a program and a model have one name, or the model lacks a logit for one of the answers.
     """
+    if twice := sorted(set(programs) & set(models)):
+        raise RaspLensError(f"A program and a model are both called {twice[0]!r}. Give them two names.")
     task = as_task(task)
     rng = np.random.default_rng(seed)
     ids = task.held_out[rng.permutation(len(task.held_out))[:n]]

@@ -71,3 +71,13 @@ def test_a_statement_has_the_program_between_floor_and_ceiling(task):
     assert found.n_questions["values"] > 20
     assert found.n_questions["keys"] == 0  # keys of reverse are positions, which no input changes
     assert np.isnan(table.loc["true", "keys changed"])
+
+
+def test_what_cannot_be_asked_is_refused(task, model):
+    with pytest.raises(RaspLensError, match="'one'"):
+        state(model, task, {"one": reverse()}, {"one": model})
+    undefined = task_from_program(
+        programs.reverse(), LETTERS, 4
+    )  # None is an answer of it, which no logit stands for
+    with pytest.raises(RaspLensError, match="logit for each answer"):
+        state(compile_for(undefined, programs.reverse()), undefined, {}, {})
