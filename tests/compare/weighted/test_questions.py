@@ -1,5 +1,7 @@
 """Questions patch what they say, and a model's answers under them are its own."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from rasplens.compare.claims.edges.edge_patching import EdgePatch
@@ -30,7 +32,7 @@ def test_few_edges_are_also_patched_alone():
 
 def test_changed_answers_are_those_of_the_source():
     """All values of reverse from a source: the answers are the source's."""
-    task = task_from_program(programs.reverse(), "abc", 4)
+    task = replace(task_from_program(programs.reverse(), "abc", 4), outputs=("a", "b", "c"))
     studied = as_studied_model(compile_for(task, programs.reverse()), task, task.held_out[:20])
     base, source = np.arange(20), np.arange(20)[::-1]
     found = asked(studied, EdgePatch(base, source, np.ones((20, 4, 4), dtype=bool), "values"))
