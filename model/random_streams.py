@@ -59,6 +59,8 @@ STREAMS: Mapping[str, int] = MappingProxyType(
         "twins": 40,
         "random programs": 41,
         "compression inputs": 42,
+        "weighted fit": 43,
+        "weighted statement": 44,
     }
 )
 """The number of each stream, by what is drawn from it."""

@@ -79,10 +79,9 @@ class Sample:
         """
         scores = self.studied.whole(act_name("attn_scores", layer))[:, list(heads)]
         places = list(self.studied.vocabulary.positions)
-        others = np.setdiff1d(np.arange(scores.shape[-1]), places)
-        if not len(others):
+        if not places[0]:
             return None
-        start = scores[:, :, places][..., others].max(axis=-1, keepdims=True)
+        start = scores[:, :, places][..., : places[0]].max(axis=-1, keepdims=True)
         beside = np.where(self.studied.task.visible, scores[:, :, places][..., places] - start, np.nan)
         lowest = np.nanmin(beside, axis=(0, 2, 3), keepdims=True)
         return np.asarray((beside > np.minimum(NEAR_START * lowest, -1.0)).mean(axis=1))

@@ -15,10 +15,12 @@ import numpy as np
 import optax
 
 from rasplens.compare.subject.as_studied import as_studied_model
-from rasplens.compare.weighted.questions import PARTS, Asked, asked, questions
+from rasplens.compare.weighted.questions import PARTS, Asked, asked, check_candidates, questions
 from rasplens.compile.weighted import Inputs, Patch, Vote, inputs_of, numbers_of, votes, with_numbers
 from rasplens.errors import RaspLensError
+from rasplens.learned.intervals import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, check_intervals
 from rasplens.learned.training.fit import updated
+from rasplens.model import random_streams
 from rasplens.model.transformer import AnyModel
 from rasplens.tasks import Task, as_task
 
@@ -26,6 +28,9 @@ from rasplens.tasks import Task, as_task
 @dataclass(frozen=True)
 class FitConfig:
     """How numbers are fitted.
+
+    Raises:
+        RaspLensError: If a number is outside its interval.
 
     Attributes:
         inputs: Training inputs.
@@ -47,6 +52,10 @@ class FitConfig:
     held: tuple[str, ...] = ()
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        counts = dict.fromkeys(("inputs", "questions", "steps", "batch"), COUNT)
+        check_intervals(self, **counts, rate=POSITIVE, clean=SHARE, seed=NOT_NEGATIVE)
+
 
 def fit(
     program: Vote,
@@ -65,21 +74,23 @@ def fit(
         progress: Called with the steps that are done, and the loss.
 
     Raises:
-        RaspLensError: If the candidates are not the task's answers, or the program has no numbers of a held name.
+        RaspLensError: If the candidates are not the task's answers, the program has no numbers of a held name, or
+            the numbers leave all bounds.
     """
     task = as_task(task)
-    if program.candidates != task.outputs:
-        raise RaspLensError(f"The candidates must be the answers of {task.name!r}. Set candidates=task.outputs.")
+    check_candidates(program, task)
     if unknown := sorted(set(config.held) - set(numbers_of(program))):
         known = ", ".join(numbers_of(program))
         raise RaspLensError(f"The program has no numbers {unknown[0]!r} to hold; it has {known}.")
-    rng = np.random.default_rng(config.seed)
+    rng = random_streams.rng(config.seed, "weighted fit")
     ids = task.sample(rng, config.inputs)
     studied = as_studied_model(model, task, ids)
     drawn = questions(task, len(ids), config.questions, rng)
     inputs = inputs_of(program, ids, task.vocab, task.visible, task.loss_positions)
     found = [asked(studied, drawn[part]) for part in PARTS]
     numbers = _descended(program, inputs, found, config, rng, progress)
+    if not all(np.isfinite(one).all() for one in numbers.values()):
+        raise RaspLensError("The fit left all bounds: some number is infinite or NaN. Use a lower rate.")
     return with_numbers(program, {name: np.asarray(one) for name, one in numbers.items()})
 
 
@@ -95,14 +106,15 @@ def _descended(
 
     @partial(jax.jit, static_argnames="part")
     def step(numbers: Any, moments: Any, batch: Any, part: Any) -> Any:
-        base, source, edges, wanted = batch
+        base, source, edges, wanted, scored = batch
 
         def loss(numbers: Any) -> jax.Array:
             patch = None if part is None else Patch(inputs_at(source), edges, part)
             given = votes(program, inputs_at(base), patch, {**fixed, **numbers}, jnp)
-            return optax.losses.kl_divergence_with_log_targets(
+            apart = optax.losses.kl_divergence_with_log_targets(
                 jax.nn.log_softmax(given), jax.nn.log_softmax(wanted)
-            ).mean()
+            )
+            return (apart * scored).sum() / jnp.maximum(scored.sum(), 1)
 
         value, gradient = jax.value_and_grad(loss)(numbers)
         return *updated(optimiser, numbers, moments, gradient), value
@@ -123,7 +135,7 @@ def _descended(
         base, source = (inputs.of(which[rows]).codes for which in (one.patch.base, one.patch.source))
         wanted = (one.clean if is_clean else one.logits)[rows]
         part = None if is_clean else one.patch.part
-        batch = base, source, one.patch.edges[rows], wanted
+        batch = base, source, one.patch.edges[rows], wanted, one.scored[rows]
         numbers, moments, value = step(numbers, moments, batch, part=part)
         if progress is not None:
             progress(done + 1, float(value))

@@ -8,6 +8,8 @@ from jaxtyping import Bool, Float, Int
 
 from rasplens.compare.claims.edges.edge_patching import EdgePatch, patched_logits
 from rasplens.compare.subject.studied_model import StudiedModel
+from rasplens.compile.rasp.values import value_key
+from rasplens.compile.weighted import Vote
 from rasplens.errors import RaspLensError
 from rasplens.model.interventions import EdgePart
 from rasplens.tasks import Task
@@ -30,22 +32,21 @@ def questions(task: Task, inputs: int, n: int, rng: np.random.Generator) -> Mapp
         n: How many questions of each kind.
         rng: Of inputs, sources and edges.
     """
-    between = np.asarray(task.visible)
+    visible = np.asarray(task.visible)
     found: dict[str, EdgePatch] = {}
     for part in PARTS:
         base, source = rng.integers(0, inputs, (2, n))
         share = np.resize(SHARES, n)[:, None, None]
         drawn = rng.random((n, task.n_ctx, 1 if part == "queries" else task.n_ctx)) < share
-        found[part] = EdgePatch(base, source, drawn & between, part)
-    if between.sum() <= MOST_EDGES:
-        for query, key in np.argwhere(between).tolist():
+        found[part] = EdgePatch(base, source, drawn & visible, part)
+    if visible.sum() <= MOST_EDGES:
+        for query, key in np.argwhere(visible).tolist():
             for part in ("values", "keys"):
                 base, source = rng.integers(0, inputs, (2, n))
-                edges = np.zeros((n, *between.shape), dtype=bool)
+                edges = np.zeros((n, *visible.shape), dtype=bool)
                 edges[:, query, key] = True
-                found[f"{part} {task.positions[query]}←{task.positions[key]}"] = EdgePatch(
-                    base, source, edges, part
-                )
+                name = f"{part} {task.positions[query]}←{task.positions[key]}"
+                found[name] = EdgePatch(base, source, edges, part)
     return found
 
 
@@ -57,11 +58,13 @@ class Asked:
         patch: The questions of one kind.
         logits: The model's, of the task's answers.
         clean: The same, unpatched.
+        scored: Which answers the task asks for.
     """
 
     patch: EdgePatch
     logits: Float[np.ndarray, "pair answer output"]
     clean: Float[np.ndarray, "pair answer output"]
+    scored: Bool[np.ndarray, "pair answer"]
 
     @property
     def answers(self) -> Int[np.ndarray, "pair answer"]:
@@ -70,8 +73,13 @@ class Asked:
 
     @property
     def changed(self) -> Bool[np.ndarray, "pair answer"]:
-        """Which answers the patch changes."""
-        return np.asarray(self.answers != self.clean.argmax(axis=-1))
+        """Which answers that the task asks for the patch changes."""
+        return np.asarray(self.scored & (self.answers != self.clean.argmax(axis=-1)))
+
+    @property
+    def kept(self) -> Bool[np.ndarray, "pair answer"]:
+        """Which answers that the task asks for the patch does not change."""
+        return np.asarray(self.scored & ~self.changed)
 
 
 def asked(studied: StudiedModel, patch: EdgePatch) -> Asked:
@@ -90,5 +98,15 @@ def asked(studied: StudiedModel, patch: EdgePatch) -> Asked:
             f"A weighted program needs a model with a logit for each answer of {studied.task.name!r}; this one "
             "answers with a number or several labels, or cannot give some answer. Use a task whose outputs it has."
         )
-    logits = patched_logits(studied, patch)
-    return Asked(patch, logits[..., columns], studied.clean_logits[patch.base][..., columns])
+    clean, logits = studied.clean_logits[patch.base], patched_logits(studied, patch)
+    return Asked(patch, logits[..., columns], clean[..., columns], studied.asked[patch.base])
+
+
+def check_candidates(program: Vote, task: Task) -> None:
+    """Raises unless a program votes for the task's answers, in their order.
+
+    Raises:
+        RaspLensError: If it does not.
+    """
+    if tuple(map(value_key, program.candidates)) != tuple(map(value_key, task.outputs)):
+        raise RaspLensError(f"The candidates must be the answers of {task.name!r}. Set candidates=task.outputs.")

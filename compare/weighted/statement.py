@@ -1,5 +1,6 @@
 """How far a weighted program agrees with a model under interventions, between a floor and a ceiling."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,14 +8,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Int
+from scipy.stats import bootstrap
 
 from rasplens.compare.claims.edges.edge_patching import EdgePatch, patched_logits
+from rasplens.compare.claims.trials.judging import Share
 from rasplens.compare.subject.as_studied import as_studied_model
 from rasplens.compare.subject.studied_model import StudiedModel
-from rasplens.compare.weighted.questions import Asked, asked, questions
-from rasplens.compile import CompiledModel
-from rasplens.compile.weighted import Inputs, Patch, Vote, inputs_of, votes
-from rasplens.errors import RaspLensError
+from rasplens.compare.weighted.questions import Asked, asked, check_candidates, questions
+from rasplens.compile.rasp.values import is_number
+from rasplens.compile.weighted import Patch, Vote, answers, inputs_of
+from rasplens.model import random_streams
 from rasplens.model.transformer import AnyModel
 from rasplens.tasks import Task, as_task
 from rasplens.tasks.task import Ids
@@ -22,27 +25,30 @@ from rasplens.tasks.task import Ids
 BATCH = 256
 """Questions that a weighted program is asked at once."""
 
+N_DRAWN = 400
+"""Bootstrap samples of an interval."""
+
 Answering = Callable[[EdgePatch | None], Int[np.ndarray, "row answer"]]
 """From a patch to answers, as the task's codes; from None, to those on all inputs."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far answers agree with a model's, each a share.
+    """How far answers agree with a model's.
 
     Attributes:
-        answers: Of all unpatched answers.
-        errors: Of the answers where the model is wrong; NaN if it never is.
-        changed: By what is patched, of the answers that the patch changes.
-        kept: By what is patched, of the others.
+        answers: The share of all unpatched answers.
+        errors: The share of the answers where the model is wrong.
+        changed: By what is patched, the share of the answers that the patch changes.
+        kept: By what is patched, the share of the others.
         distance: By what is patched, the mean distance of numbers where the patch changes the answer; NaN where
             answers are no numbers.
     """
 
-    answers: float
-    errors: float
-    changed: Mapping[str, float]
-    kept: Mapping[str, float]
+    answers: Share
+    errors: Share
+    changed: Mapping[str, Share]
+    kept: Mapping[str, Share]
     distance: Mapping[str, float]
 
 
@@ -56,35 +62,35 @@ class Statement:
     Attributes:
         agreement: By name, what agrees how far.
         n_numbers: By name, the numbers of weighted programs; None for what is no weighted program.
-        n_questions: How many answers each patch changes.
     """
 
     agreement: Mapping[str, Agreement]
     n_numbers: Mapping[str, int | None]
-    n_questions: Mapping[str, int]
 
     def table(self) -> pd.DataFrame:
-        """A row for each program and model: its numbers, and agreement with the model."""
+        """A row for each program and model: its numbers, and agreement with the model with its 95 % intervals."""
         rows = []
         for name, one in self.agreement.items():
-            changed = {f"{what} changed": share for what, share in one.changed.items()}
-            kept = {f"{what} kept": share for what, share in one.kept.items()}
-            apart = {f"{what} distance": mean for what, mean in one.distance.items() if np.isfinite(mean)}
-            row: dict[str, Any] = {
-                "name": name,
-                "numbers": self.n_numbers[name],
-                "answers": one.answers,
-                "errors": one.errors,
-            }
-            rows.append(row | changed | kept | apart)
+            shares = {"answers": one.answers, "errors": one.errors}
+            shares |= {f"{what} changed": share for what, share in one.changed.items()}
+            shares |= {f"{what} kept": share for what, share in one.kept.items()}
+            row: dict[str, Any] = {"name": name, "numbers": self.n_numbers[name]}
+            for what, share in shares.items():
+                row |= {
+                    what: share.score,
+                    f"{what} low": share.low,
+                    f"{what} high": share.high,
+                    f"{what} n": share.n,
+                }
+            row |= {f"{what} distance": mean for what, mean in one.distance.items() if np.isfinite(mean)}
+            rows.append(row)
         return pd.DataFrame(rows).astype({"numbers": "Int64"})
 
 
 def state(
     model: AnyModel,
     task: Task | str,
-    programs: Mapping[str, Vote | CompiledModel],
-    models: Mapping[str, AnyModel],
+    beside: Mapping[str, Vote | AnyModel],
     n: int = 2_000,
     seed: int = 1,
 ) -> Statement:
@@ -93,27 +99,22 @@ def state(
     Args:
         model: The model, which has a logit for each of the task's answers.
         task: What it is asked.
-        programs: Weighted programs, and hard ones, compiled.
-        models: Others that learned the task.
+        beside: By name, weighted programs, hard ones, compiled, and other models that learned the task.
         n: Questions of each kind.
-        seed: Of inputs and interventions: another one than of the fit.
+        seed: Of inputs, interventions and intervals.
 
     Raises:
-        RaspLensError: If a program and a model have one name, or the model lacks a logit for one of the answers.
+        RaspLensError: If the model lacks a logit for one of the answers, or a program's candidates are others.
     """
-    if twice := sorted(set(programs) & set(models)):
-        raise RaspLensError(f"A program and a model are both called {twice[0]!r}. Give them two names.")
     task = as_task(task)
-    rng = np.random.default_rng(seed)
+    rng = random_streams.rng(seed, "weighted statement")
     ids = task.held_out[rng.permutation(len(task.held_out))[:n]]
     studied = as_studied_model(model, task, ids)
-    drawn = questions(task, len(ids), n, rng)
-    found = {name: asked(studied, patch) for name, patch in drawn.items()}
-    answering = {name: _answering(one, task, ids) for name, one in {**programs, **models}.items()}
+    found = {name: asked(studied, patch) for name, patch in questions(task, len(ids), n, rng).items()}
+    answering = {name: _answering(one, task, ids) for name, one in beside.items()}
     return Statement(
-        {name: _agreement(one, studied, found) for name, one in answering.items()},
-        {name: one.n_numbers if isinstance(one, Vote) else None for name, one in {**programs, **models}.items()},
-        {name: int(one.changed.sum()) for name, one in found.items()},
+        {name: _agreement(one, studied, found, rng) for name, one in answering.items()},
+        {name: one.n_numbers if isinstance(one, Vote) else None for name, one in beside.items()},
     )
 
 
@@ -122,54 +123,71 @@ def _answering(one: Vote | AnyModel, task: Task, ids: Ids) -> Answering:
 
 
 def _of_model(studied: StudiedModel) -> Answering:
-    def answers(patch: EdgePatch | None) -> np.ndarray:
+    def said(patch: EdgePatch | None) -> np.ndarray:
         return studied.answers() if patch is None else studied.vocabulary.codes(patched_logits(studied, patch))
 
-    return answers
+    return said
 
 
 def _of_program(program: Vote, task: Task, ids: Ids) -> Answering:
+    check_candidates(program, task)
     inputs = inputs_of(program, ids, task.vocab, task.visible, task.loss_positions)
 
-    def answers(patch: EdgePatch | None) -> np.ndarray:
+    def said(patch: EdgePatch | None) -> np.ndarray:
+        n = len(ids) if patch is None else len(patch)
+        batches = [slice(start, start + BATCH) for start in range(0, n, BATCH)]
         if patch is None:
-            starts = range(0, len(ids), BATCH)
-            return np.concatenate([_voted(program, inputs.of(slice(at, at + BATCH)), None) for at in starts])
-        parts = [patch.of(slice(at, at + BATCH)) for at in range(0, len(patch), BATCH)]
+            return np.concatenate([answers(program, inputs.of(one)) for one in batches])
+        asked_at_once = [patch.of(one) for one in batches]
         return np.concatenate(
             [
-                _voted(program, inputs.of(one.base), Patch(inputs.of(one.source), one.edges, one.part))
-                for one in parts
+                answers(program, inputs.of(one.base), Patch(inputs.of(one.source), one.edges, one.part))
+                for one in asked_at_once
             ]
         )
 
-    return answers
+    return said
 
 
-def _voted(program: Vote, inputs: Inputs, patch: Patch | None) -> np.ndarray:
-    return np.asarray(votes(program, inputs, patch)).argmax(axis=-1)
-
-
-def _agreement(answering: Answering, studied: StudiedModel, found: Mapping[str, Asked]) -> Agreement:
-    own, right = answering(None), studied.answers()
-    wrong = right != studied.targets
+def _agreement(
+    answering: Answering, studied: StudiedModel, found: Mapping[str, Asked], rng: np.random.Generator
+) -> Agreement:
+    own, given = answering(None), studied.answers()
     said = {name: answering(one.patch) for name, one in found.items()}
     agrees = {name: said[name] == one.answers for name, one in found.items()}
+    wrong = studied.asked & (given != studied.targets)
     return Agreement(
-        float((own == right).mean()),
-        float((own == right)[wrong].mean()) if wrong.any() else float("nan"),
-        {name: _share(agrees[name], one.changed) for name, one in found.items()},
-        {name: _share(agrees[name], ~one.changed) for name, one in found.items()},
+        _share(own == given, studied.asked, rng),
+        _share(own == given, wrong, rng),
+        {name: _share(agrees[name], one.changed, rng) for name, one in found.items()},
+        {name: _share(agrees[name], one.kept, rng) for name, one in found.items()},
         {name: _distance(said[name], one, studied.task.outputs) for name, one in found.items()},
     )
 
 
-def _share(agrees: np.ndarray, where: np.ndarray) -> float:
-    return float(agrees[where].mean()) if where.any() else float("nan")
+def _share(agrees: np.ndarray, where: np.ndarray, rng: np.random.Generator) -> Share:
+    """The share of some answers that agree; its interval over questions, whose answers hang together.
+
+    NaN if there is none of them; without an interval if all stand in one question.
+    """
+    right, of = (agrees & where).sum(axis=1), where.sum(axis=1)
+    right, of = right[of > 0], of[of > 0]
+    if len(of) < 2:
+        return Share(float(right.sum() / of.sum()) if len(of) else math.nan, math.nan, math.nan, int(of.sum()))
+    found = bootstrap(
+        (right, of), _ratio, paired=True, vectorized=True, method="percentile", n_resamples=N_DRAWN, rng=rng
+    )
+    low, high = found.confidence_interval
+    return Share(float(right.sum() / of.sum()), float(low), float(high), int(of.sum()))
+
+
+def _ratio(right: np.ndarray, of: np.ndarray, axis: int) -> np.ndarray:
+    return np.asarray(right.sum(axis=axis) / of.sum(axis=axis))
 
 
 def _distance(said: np.ndarray, one: Asked, outputs: Sequence[object]) -> float:
-    if not all(isinstance(value, int | float) for value in outputs) or not one.changed.any():
-        return float("nan")
+    there = one.changed & (said >= 0)  # a hard program may have none of the task's answers
+    if not all(map(is_number, outputs)) or not there.any():
+        return math.nan
     numbers = np.array(outputs, dtype=float)
-    return float(np.abs(numbers[said] - numbers[one.answers])[one.changed].mean())
+    return float(np.abs(numbers[said] - numbers[one.answers])[there].mean())

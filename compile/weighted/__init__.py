@@ -1,19 +1,9 @@
 """Weighted programs: real-valued scores, mixtures of values, and votes, where a selector would be too hard."""
 
 from rasplens.compile.weighted.evaluation import Inputs, Patch, answers, inputs_of, votes
-from rasplens.compile.weighted.language import (
-    Expression,
-    Mix,
-    Scores,
-    Vote,
-    Votes,
-    Weigh,
-    numbers_of,
-    with_numbers,
-)
+from rasplens.compile.weighted.language import Mix, Vote, Votes, Weigh, numbers_of, with_numbers
 from rasplens.compile.weighted.tables import (
     Constant,
-    Curve,
     Difference,
     Each,
     Keys,
@@ -22,10 +12,8 @@ from rasplens.compile.weighted.tables import (
     Only,
     Pairs,
     Polynomial,
-    Power,
     Queries,
     Rest,
-    Table,
     Times,
     When,
 )
@@ -33,10 +21,8 @@ from rasplens.compile.weighted.weights import as_transformer
 
 __all__ = [
     "Constant",
-    "Curve",
     "Difference",
     "Each",
-    "Expression",
     "Inputs",
     "Keys",
     "Mix",
@@ -46,11 +32,8 @@ __all__ = [
     "Pairs",
     "Patch",
     "Polynomial",
-    "Power",
     "Queries",
     "Rest",
-    "Scores",
-    "Table",
     "Times",
     "Vote",
     "Votes",

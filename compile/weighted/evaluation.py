@@ -13,18 +13,7 @@ from jaxtyping import Bool, Int
 
 from rasplens.compile.rasp.batch_interpreter import UNDEFINED, BatchInterpreter
 from rasplens.compile.rasp.language import SOp, Value
-from rasplens.compile.weighted.language import (
-    Counted,
-    Mix,
-    Scores,
-    Variable,
-    Vote,
-    Votes,
-    Weigh,
-    numbers_of,
-    sops_of,
-    summands,
-)
+from rasplens.compile.weighted.language import Mix, Term, Variable, Vote, Votes, Weigh, numbers_of, sops_of
 from rasplens.compile.weighted.tables import HIDDEN, Numbers
 from rasplens.model.forward import Array
 from rasplens.model.interventions import EdgePart
@@ -136,9 +125,8 @@ class _Run:
     known: dict[int, Any] = field(default_factory=dict)
 
     def counted(self) -> Array:
-        counted = self.program.votes
-        parts = counted.parts if isinstance(counted, Counted) else (counted,)
-        return sum(self._cast(part)[:, np.array(self.inputs.rows)] for part in parts)
+        rows = np.array(self.inputs.rows)
+        return sum(self._cast(part)[:, rows] for part in self.program.votes.terms)
 
     def _cast(self, part: Votes) -> Array:
         values = self._values(part.voters)
@@ -162,7 +150,7 @@ class _Run:
         kept, taken = pattern * ~self.edges, pattern * self.edges
         return kept @ shares + taken @ self.source._shares(mix.sop)
 
-    def _pattern(self, scores: Scores) -> Array:
+    def _pattern(self, scores: Term[Weigh]) -> Array:
         """Attention by scores: `[input, query, key]`; a row that sees nothing attends nowhere."""
         if id(scores) not in self.known:
             own = self._scored(scores, self, self)
@@ -174,9 +162,9 @@ class _Run:
             self.known[id(scores)] = _softmax(self.xp.where(self.inputs.visible, own, HIDDEN), self.xp)
         return self.known[id(scores)]
 
-    def _scored(self, scores: Scores, keys: "_Run", queries: "_Run") -> Array:
+    def _scored(self, scores: Term[Weigh], keys: "_Run", queries: "_Run") -> Array:
         """The scores of one run's keys for another's queries: `[input, query, key]`."""
-        return sum(self._product(part, keys, queries) for part in summands(scores))
+        return sum(self._product(part, keys, queries) for part in scores.terms)
 
     def _product(self, part: Weigh, keys: "_Run", queries: "_Run") -> Array:
         key_values, query_values = keys._values(part.keys), queries._values(part.queries)

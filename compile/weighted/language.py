@@ -9,30 +9,59 @@ Source: soft attention as in Vaswani et al. 2017, section 3.2.1, over the values
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 from jaxtyping import Float
 
 from rasplens.compile.rasp.language import SOp, Value
-from rasplens.compile.weighted.tables import Parametrised, Table
+from rasplens.compile.weighted.tables import Initial, Parametrised, Table, joined
 from rasplens.errors import RaspLensError
 
 
 @dataclass(frozen=True, eq=False)
 class Expression:
-    """A part of a weighted program."""
+    """A part of a weighted program. What its arguments must be is what the class says they are.
+
+    Raises:
+        TypeError: If an argument is something else.
+    """
+
+
+T = TypeVar("T", bound="Term[Any]")
 
 
 @dataclass(frozen=True, eq=False)
-class Scores(Expression):
-    """A number for each query and key; `+` adds them."""
+class Term(Expression, Generic[T]):
+    """A score or votes; `+` adds terms of one kind."""
 
-    def __add__(self, other: "Scores") -> "Scores":
-        return Scored((*_parts(self), *_parts(other)))
+    @property
+    def terms(self) -> tuple[T, ...]:
+        """The terms that it is the sum of: itself."""
+        return cast(tuple[T, ...], (self,))
+
+    def __add__(self, other: "Term[T]") -> "Sum[T]":
+        return Sum((*self.terms, *other.terms)) if isinstance(other, Term) else NotImplemented
 
 
 @dataclass(frozen=True, eq=False)
-class Weigh(Scores):
+class Sum(Term[T]):
+    """The sum of terms, all scores or all votes."""
+
+    of: tuple[T, ...]
+
+    def __post_init__(self) -> None:
+        if len(set(map(type, self.of))) > 1:
+            raise TypeError("Scores are added to scores, and votes to votes; got some of each.")
+
+    @property
+    def terms(self) -> tuple[T, ...]:
+        """The terms that it is the sum of."""
+        return self.of
+
+
+@dataclass(frozen=True, eq=False)
+class Weigh(Term["Weigh"]):
     """The score of a key's and a query's value; of mixtures, its mean.
 
     Attributes:
@@ -45,12 +74,10 @@ class Weigh(Scores):
     queries: "SOp | Mix"
     score: Table
 
-
-@dataclass(frozen=True, eq=False)
-class Scored(Scores):
-    """The sum of scores."""
-
-    parts: tuple[Weigh, ...]
+    def __post_init__(self) -> None:
+        _check_variable(self.keys, "`keys` of Weigh")
+        _check_variable(self.queries, "`queries` of Weigh")
+        _check_table(self.score, "`score` of Weigh")
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +89,13 @@ class Mix(Expression):
         sop: What is mixed.
     """
 
-    scores: Scores
+    scores: Term[Weigh]
     sop: "SOp | Mix"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.scores, Term) or not isinstance(self.scores.terms[0], Weigh):
+            raise TypeError(f"`scores` of Mix must be Weigh(...), or a sum of them; got {self.scores!r}.")
+        _check_variable(self.sop, "`sop` of Mix")
 
 
 Variable = SOp | Mix
@@ -71,29 +103,20 @@ Variable = SOp | Mix
 
 
 @dataclass(frozen=True, eq=False)
-class Votes(Expression):
-    """Votes for each candidate; `+` adds them.
+class Votes(Term["Votes"]):
+    """Votes for each candidate.
 
     Attributes:
         voters: A variable or a mixture; each value votes by its share.
         gain: From a value and a candidate to a number.
     """
 
-    voters: "SOp | Mix"
+    voters: Variable
     gain: Table
 
-    def __add__(self, other: "Votes | Counted") -> "Counted":
-        return Counted((self, *(other.parts if isinstance(other, Counted) else (other,))))
-
-
-@dataclass(frozen=True, eq=False)
-class Counted(Expression):
-    """The sum of votes."""
-
-    parts: tuple[Votes, ...]
-
-    def __add__(self, other: "Votes | Counted") -> "Counted":
-        return Counted((*self.parts, *(other.parts if isinstance(other, Counted) else (other,))))
+    def __post_init__(self) -> None:
+        _check_variable(self.voters, "`voters` of Votes")
+        _check_table(self.gain, "`gain` of Votes")
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,11 +132,13 @@ class Vote(Expression):
         RaspLensError: If it has no number of such a name, or of such a shape.
     """
 
-    votes: Votes | Counted
+    votes: Term[Votes]
     candidates: tuple[Value, ...]
     numbers: Mapping[str, Float[np.ndarray, "..."]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.votes, Term) or not isinstance(self.votes.terms[0], Votes):
+            raise TypeError(f"`votes` of Vote must be Votes(...), or a sum of them; got {self.votes!r}.")
         known = _initial(self)
         for name, given in self.numbers.items():
             if name not in known:
@@ -127,16 +152,14 @@ class Vote(Expression):
         return sum(one.size for one in numbers_of(self).values())
 
 
-def _parts(scores: Scores) -> tuple[Weigh, ...]:
-    if isinstance(scores, Scored):
-        return scores.parts
-    assert isinstance(scores, Weigh)
-    return (scores,)
+def _check_variable(given: object, what: str) -> None:
+    if not isinstance(given, Variable):
+        raise TypeError(f"{what} must be an s-op or Mix(...); got {given!r}.")
 
 
-def summands(scores: Scores) -> tuple[Weigh, ...]:
-    """The scores that a score is the sum of."""
-    return _parts(scores)
+def _check_table(given: object, what: str) -> None:
+    if not isinstance(given, Table):
+        raise TypeError(f"{what} must be a table, such as Keys(...) or When(...); got {given!r}.")
 
 
 def parts_of(program: Expression) -> Iterator[Expression]:
@@ -154,10 +177,14 @@ def parts_of(program: Expression) -> Iterator[Expression]:
     yield from walk(program)
 
 
+def _arguments(program: Expression) -> Iterator[object]:
+    """The arguments of all parts of a program."""
+    return (getattr(part, one.name) for part in parts_of(program) for one in fields(part))
+
+
 def sops_of(program: Expression) -> list[SOp]:
     """The s-ops that a program reads, each once."""
-    arguments = (getattr(part, one.name) for part in parts_of(program) for one in fields(part))
-    return list({id(one): one for one in arguments if isinstance(one, SOp)}.values())
+    return list({id(one): one for one in _arguments(program) if isinstance(one, SOp)}.values())
 
 
 def numbers_of(program: Vote) -> dict[str, Float[np.ndarray, "..."]]:
@@ -174,11 +201,5 @@ def with_numbers(program: Vote, numbers: Mapping[str, Float[np.ndarray, "..."]])
     return replace(program, numbers={**program.numbers, **numbers})
 
 
-def _initial(program: Vote) -> dict[str, np.ndarray]:
-    found: dict[str, np.ndarray] = {}
-    for part in parts_of(program):
-        for table in (getattr(part, one.name) for one in fields(part)):
-            for name, given in table.initial().items() if isinstance(table, Parametrised) else ():
-                if not np.array_equal(found.setdefault(name, given), given):
-                    raise RaspLensError(f"Two tables give {name!r} different numbers. Give them two names.")
-    return found
+def _initial(program: Vote) -> Initial:
+    return joined(one.initial() for one in _arguments(program) if isinstance(one, Parametrised))

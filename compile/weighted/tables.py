@@ -3,7 +3,7 @@
 A *curve* is a function of one value. Numbers are named: two curves that name the same ones share them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from types import ModuleType
 
@@ -38,12 +38,22 @@ class Parametrised:
         Raises:
             RaspLensError: If two different functions give one name different numbers.
         """
-        found = dict(self.own())
-        for part in (getattr(self, one.name) for one in fields(self)):
-            for name, given in part.initial().items() if isinstance(part, Parametrised) else ():
-                if not np.array_equal(found.setdefault(name, given), given):
-                    raise RaspLensError(f"Two curves give {name!r} different numbers. Give them two names.")
-        return found
+        arguments = (getattr(self, one.name) for one in fields(self))
+        parts = (part.initial() for part in arguments if isinstance(part, Parametrised))
+        return joined((self.own(), *parts))
+
+
+def joined(parts: Iterable[Initial]) -> Initial:
+    """The numbers of several functions by name.
+
+    Raises:
+        RaspLensError: If two of them give one name different numbers.
+    """
+    found: dict[str, np.ndarray] = {}
+    for name, given in (pair for part in parts for pair in part.items()):
+        if not np.array_equal(found.setdefault(name, given), given):
+            raise RaspLensError(f"Two functions give {name!r} different numbers. Give them two names.")
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +114,7 @@ class Each(Curve):
 
 @dataclass(frozen=True, eq=False)
 class Polynomial(Curve):
-    """A polynomial of another curve; .
+    """A polynomial of another curve.
 
     Attributes:
         name: Of its coefficients.
@@ -145,23 +155,6 @@ class Of(Curve):
         """Return the curve at the function of each value."""
         read = [None if value is None else self.function(value) for value in values]
         return self.curve.at(read, numbers, xp)
-
-
-@dataclass(frozen=True, eq=False)
-class Power(Curve):
-    """A power of another curve.
-
-    Attributes:
-        of: That curve.
-        exponent: Which power.
-    """
-
-    of: Curve
-    exponent: int
-
-    def at(self, values: Sequence[Value], numbers: Numbers, xp: ModuleType) -> Array:
-        """Return the power at each value."""
-        return self.of.at(values, numbers, xp) ** self.exponent
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,18 +14,17 @@ from jaxtyping import Bool, Float
 from rasplens.compile import rasp
 from rasplens.compile.rasp.language import Value
 from rasplens.compile.weighted.language import (
-    Counted,
     Expression,
     Mix,
-    Scores,
+    Term,
     Variable,
     Vote,
+    Weigh,
     numbers_of,
     parts_of,
     sops_of,
-    summands,
 )
-from rasplens.compile.weighted.tables import Table
+from rasplens.compile.weighted.tables import HIDDEN, Table
 from rasplens.errors import RaspLensError
 from rasplens.model import Config, Transformer
 from rasplens.model.hook_points import param_name
@@ -40,13 +39,16 @@ def as_transformer(program: Vote, vocab: Sequence[Value], mask: Bool[np.ndarray,
         mask: What each query sees, in every layer.
 
     Raises:
-        RaspLensError: If it reads another s-op, for which attention alone is not enough.
+        RaspLensError: If it reads another s-op, for which attention alone is not enough; or if some query may have
+            no key that is not hidden, where the program gathers nothing and a softmax gathers all.
     """
     for sop in sops_of(program):
         if sop is not rasp.tokens and sop is not rasp.indices:
             raise RaspLensError(f"Only tokens and indices have weights here; the program reads {sop.name!r}.")
     layout = _layout(program, tuple(vocab), len(mask))
-    by_layer: dict[int, dict[int, tuple[Scores, list[Mix]]]] = {}
+    for mix in _mixtures(program):
+        _check_some_key(layout, mix.scores, mask)
+    by_layer: dict[int, dict[int, tuple[Term[Weigh], list[Mix]]]] = {}
     for mix in _mixtures(program):
         by_layer.setdefault(_depth(mix) - 1, {}).setdefault(id(mix.scores), (mix.scores, []))[1].append(mix)
     n_heads = max((len(heads) for heads in by_layer.values()), default=1)
@@ -95,20 +97,35 @@ class _Layout:
     def table(self, table: Table, variable: Variable, values: tuple[Value, ...]) -> Float[np.ndarray, "key query"]:
         return np.asarray(table.over(self.values[id(variable)], values, numbers_of(self.program), np))
 
-    def scores(self, scores: Scores) -> Float[np.ndarray, "d_model d_head"]:
+    def scores(self, scores: Term[Weigh]) -> Float[np.ndarray, "d_model d_head"]:
         """Return the weights from a query's stream to what each direction of a key's stream counts."""
         found = np.zeros((self.width, self.width))
-        for part in summands(scores):
+        for part in scores.terms:
             table = self.table(part.score, part.keys, self.values[id(part.queries)])
             found[self.places[id(part.queries)], self.places[id(part.keys)]] += table.T
         return found
 
     def unembedding(self) -> Float[np.ndarray, "d_model candidate"]:
-        counted = self.program.votes
         found = np.zeros((self.width, len(self.program.candidates)))
-        for part in counted.parts if isinstance(counted, Counted) else (counted,):
+        for part in self.program.votes.terms:
             found[self.places[id(part.voters)]] += self.table(part.gain, part.voters, self.program.candidates)
         return found
+
+
+def _check_some_key(layout: _Layout, scores: Term[Weigh], mask: Bool[np.ndarray, "query key"]) -> None:
+    """Raises unless every query that sees a key sees one that is hidden by no score, whatever the tokens."""
+    seen = mask.copy()
+    for part in scores.terms:
+        hidden = layout.table(part.score, part.keys, layout.values[id(part.queries)]).T <= HIDDEN / 2
+        if part.keys is rasp.indices and part.queries is rasp.indices:
+            seen &= ~hidden
+        elif hidden.any():
+            seen[:] = False  # it depends on the input
+    if (mask.any(axis=1) & ~seen.any(axis=1)).any():
+        raise RaspLensError(
+            "A score hides keys so that some query may have none left: there the program gathers nothing, and "
+            "weights would gather everything. Use a low score in place of Only(...)."
+        )
 
 
 def _layout(program: Vote, vocab: tuple[Value, ...], n_ctx: int) -> _Layout:

@@ -488,9 +488,17 @@ def main() -> None:
             [asdict(one) | {"figures": _rounded(one.figures)} for one in part] for part in (findings, controls)
         ]
         content = dict(zip(("models", "controls"), rounded, strict=True))
-        arguments.out.write_text(json.dumps(content, indent=1) + "\n")
+        arguments.out.write_text(as_lines(content))
         before = arguments.page.read_text() if arguments.page.exists() else ""
         arguments.page.write_text(page(*rounded, before))
+
+
+def as_lines(content: Mapping[str, Sequence[object]]) -> str:
+    """The findings as JSON, one a line."""
+    lists = (
+        f"{json.dumps(name)}: [\n" + ",\n".join(map(json.dumps, part)) + "\n]" for name, part in content.items()
+    )
+    return "{\n" + ",\n".join(lists) + "\n}\n"
 
 
 def _shown(findings: list[Finding]) -> list[Finding]:

@@ -6,7 +6,6 @@ from rasplens.compare.subject.as_studied import as_studied_model
 from rasplens.compile import rasp
 from rasplens.compile.weighted import (
     Constant,
-    Curve,
     Each,
     Keys,
     Mix,
@@ -17,6 +16,7 @@ from rasplens.compile.weighted import (
     Weigh,
     When,
 )
+from rasplens.compile.weighted.tables import Curve
 from rasplens.model.hook_points import act_name
 from rasplens.model.transformer import AnyModel
 from rasplens.tasks import get_task

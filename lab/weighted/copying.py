@@ -3,7 +3,6 @@
 from rasplens.compile import rasp
 from rasplens.compile.weighted import (
     Constant,
-    Curve,
     Each,
     Keys,
     Mix,
@@ -16,6 +15,7 @@ from rasplens.compile.weighted import (
     Weigh,
     When,
 )
+from rasplens.compile.weighted.tables import Curve
 from rasplens.tasks import get_task
 
 MATCHES, SIZES = (9.3, 3.5, 9.3, 9.5), (6.8, 5.9, 2.2, 2.0)

@@ -4,7 +4,6 @@ python -m lab.weighted.figure docs/images/weighted.png        of the numbers tha
 """
 
 import argparse
-import json
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,15 +12,13 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from lab.page import RESULTS
 from lab.weighted.compressing import DIGITS
 from lab.weighted.copying import PLACES
+from lab.weighted.numbers import kept
 from lab.weighted.sorting import KNOTS
-from rasplens.compile.weighted import Vote, numbers_of
 
 SIZE = 1100, 400
 """Of the picture, in pixels."""
-
 
 TASKS = "copy", "sort", "compression"
 
@@ -32,17 +29,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("picture", type=Path, help="the PNG to write")
     draw({name: kept(f"weighted-{name}-trained-here") for name in TASKS}, parser.parse_args().picture)
-
-
-def keep(program: Vote, stem: str, folder: Path = RESULTS) -> None:
-    """Keeps the numbers of a program, as JSON."""
-    numbers = {name: np.round(one, 4).tolist() for name, one in numbers_of(program).items()}
-    (folder / f"{stem}.json").write_text(json.dumps(numbers, indent=1) + "\n")
-
-
-def kept(stem: str, folder: Path = RESULTS) -> dict[str, np.ndarray]:
-    """The numbers that were kept."""
-    return {name: np.array(one) for name, one in json.loads((folder / f"{stem}.json").read_text()).items()}
 
 
 def draw(numbers: Mapping[str, Numbers], picture: Path) -> None:
@@ -60,7 +46,7 @@ def figure(numbers: Mapping[str, Numbers]) -> go.Figure:
     titles = (
         "copy: weight of the letter before in a key",
         "sort: votes of a number",
-        "compression: sizes of digits",
+        "compression: scores of digits, by size",
     )
     found = make_subplots(cols=3, subplot_titles=titles, horizontal_spacing=0.08)
     for pair, heads in enumerate(("L0H0, L0H1", "L0H2, L0H3")):
@@ -76,7 +62,9 @@ def figure(numbers: Mapping[str, Numbers]) -> go.Figure:
     for col, (x, y) in enumerate(axes):
         found.update_xaxes(title=x, row=1, col=col + 1)
         found.update_yaxes(title=y, row=1, col=col + 1)
-    return found.update_layout(template="simple_white", height=SIZE[1] - 20, legend={"x": 0.16, "y": 0.95})
+    return found.update_layout(
+        template="simple_white", height=SIZE[1] - 20, legend={"x": 0.16, "y": 0.95}, margin={"t": 40, "r": 20}
+    )
 
 
 if __name__ == "__main__":

@@ -12,20 +12,23 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 
-from lab.page import RESULTS, inline, show, write_csv
+from lab.page import RESULTS, show, table, write_csv
+from lab.swept import chosen
 from lab.weighted.compressing import compressing, sizes
 from lab.weighted.copying import copying
-from lab.weighted.figure import keep
+from lab.weighted.numbers import keep
 from lab.weighted.sorting import sorting
 from rasplens.compare.weighted.fit import FitConfig, fit
 from rasplens.compare.weighted.statement import Statement, state
 from rasplens.compile.weighted import Vote
 from rasplens.learned import LearnedModel, import_checkpoint, load_learned, load_pretrained, train
 from rasplens.model.transformer import AnyModel
+from rasplens.progress import Advance, progress_bar
 from rasplens.tasks import compile_for, get_task
 
 SEEDS = (1, 2, 3)
@@ -67,38 +70,51 @@ READINGS: Mapping[str, Reading] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default=",".join(READINGS), help="tasks, with commas")
+    parser.add_argument("--only", default="", help="tasks, with commas")
     parser.add_argument("--others", type=Path, help="a folder of models of other seeds; trained if left out")
     parser.add_argument("--checkpoint", action="append", default=[], help="TASK=FILE; say it again for more")
     parser.add_argument("--write", type=Path, help="the page to put the tables into")
     arguments = parser.parse_args()
-    parts = []
-    for name in arguments.only.split(","):
+    sections = []
+    for name in chosen(arguments.only, READINGS, "task"):
+        others = _others(name, arguments.others)
         for origin, model in _models(name, arguments.checkpoint):
-            program, statement = read(name, model, _others(name, arguments.others))
-            parts.append(_section(name, origin, statement))
-            keep(program, _stem(name, origin))
-            print(parts[-1], file=sys.stderr)
-    show("\n\n".join(parts), arguments.write, "weighted")
+            stem = f"weighted-{name}-{origin.replace(' ', '-')}"
+            with progress_bar(f"{name}, {origin}") as advance:
+                program, statement = read(name, model, others, advance)
+            keep(program, stem)
+            found = statement.table()
+            write_csv(RESULTS / f"{stem}.csv", list(found), found.to_numpy().tolist())
+            sections.append(section(f"{name}, {origin}", found, READINGS[name].parts))
+            print(sections[-1], file=sys.stderr)
+    show("\n\n".join(sections), arguments.write, "weighted")
 
 
 SHIPPED = "trained here"
 
 
-def read(name: str, model: AnyModel, others: Mapping[str, AnyModel]) -> tuple[Vote, Statement]:
+def read(
+    name: str, model: AnyModel, others: Mapping[str, AnyModel], advance: Advance = lambda what, done, total: None
+) -> tuple[Vote, Statement]:
     """A task's weighted program with the numbers that are fitted to a model, and what it says of it.
 
     Args:
         name: The task.
         model: The model.
         others: Models of other seeds.
+        advance: Called with what is done.
     """
     task, reading = get_task(name), READINGS[name]
     program = reading.program(model)
     for config in reading.fits:
-        program = fit(program, model, task, config)
+        report = partial(_report, advance, config.steps)
+        program = fit(program, model, task, config, progress=report)
     hard = {f"hard: {one}": compile_for(task, one) for one in task.programs}
-    return program, state(model, task, {**hard, "weighted": program}, others)
+    return program, state(model, task, {**hard, "weighted": program, **others})
+
+
+def _report(advance: Advance, steps: int, done: int, loss: float) -> None:
+    advance(f"loss {loss:.3f}", done, steps)
 
 
 def _models(name: str, checkpoints: Sequence[str]) -> list[tuple[str, LearnedModel]]:
@@ -114,22 +130,17 @@ def _others(name: str, folder: Path | None) -> dict[str, LearnedModel]:
     return {f"seed {seed}": load_learned(folder / f"{name}-{seed}.safetensors") for seed in SEEDS}
 
 
-def _stem(name: str, origin: str) -> str:
-    return f"weighted-{name}-{origin.replace(' ', '-')}"
-
-
-def _section(name: str, origin: str, statement: Statement) -> str:
-    """What agrees with a model, as a table; the whole of it is a CSV file."""
-    found = statement.table()
-    write_csv(RESULTS / f"{_stem(name, origin)}.csv", list(found), found.to_numpy().tolist())
-    parts = READINGS[name].parts
+def section(title: str, found: pd.DataFrame, parts: Sequence[str]) -> str:
+    """What agrees with a model, as a table: of answers that change under some patches, with intervals."""
     rows = []
     for _, row in found.iterrows():
         numbers = "–" if pd.isna(row["numbers"]) else f"{row['numbers']:,}"
-        rows.append(
-            [row["name"], numbers, f"{row['answers']:.3f}", *(f"{row[f'{one} changed']:.2f}" for one in parts)]
-        )
-    return f"### {name}, {origin}\n\n" + inline(name, ["", "numbers", "answers", *parts], rows)
+        shares = [
+            f"{row[f'{one} changed']:.2f} ({row[f'{one} changed low']:.2f}–{row[f'{one} changed high']:.2f})"
+            for one in parts
+        ]
+        rows.append([row["name"], numbers, f"{row['answers']:.3f}", *shares])
+    return f"### {title}\n\n" + table(["", "numbers", "answers", *parts], rows)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from rasplens.compile.weighted import (
     Of,
     Pairs,
     Polynomial,
-    Power,
     Queries,
     Times,
     Vote,
@@ -18,6 +17,7 @@ from rasplens.compile.weighted import (
     Weigh,
     When,
 )
+from rasplens.compile.weighted.tables import Table
 from rasplens.tasks import get_task
 
 NUMBERS = tuple(range(50))
@@ -56,7 +56,9 @@ def sorting() -> Vote:
         after = When(lambda k, q, one=one: k == one and q != "MID", Queries(_smooth(f"{one} after", 4)))
         scores = scores + Weigh(field, rasp.tokens, after)
     for power in (1, 2, 3):
-        by_place = Times(Keys(Power(LARGE, power)), Queries(Each(f"power {power}", writing)))
+        by_place: Table = Queries(Each(f"power {power}", writing))
+        for _ in range(power):
+            by_place = Times(Keys(LARGE), by_place)
         scores = scores + Weigh(rasp.tokens, rasp.indices, by_place)
     tent = Difference("votes", KNOTS, tuple(4.0 - SLOPE * abs(apart) for apart in KNOTS))
     mixed, places = Mix(scores, rasp.tokens), Mix(scores, rasp.indices)

@@ -31,9 +31,10 @@ def same(name="votes", size=5.0):
     return When(lambda u, v: u == v, Keys(Constant(name, size)))
 
 
-def reverse(sharp=8.0):
-    """Each position weighs the one that mirrors it."""
-    scores = Weigh(rasp.indices, rasp.indices, When(lambda k, q: k == N - 1 - q, Keys(Constant("sharp", sharp))))
+def reverse(sharp=8.0, most=N):
+    """Each position weighs the one that mirrors it, but for the last ones if there is a limit."""
+    mirrors = When(lambda k, q: k == N - 1 - q and q < most, Keys(Constant("sharp", sharp)))
+    scores = Weigh(rasp.indices, rasp.indices, mirrors)
     return Vote(Votes(Mix(scores, rasp.tokens), same()), LETTERS)
 
 

@@ -7,11 +7,10 @@ import pytest
 from weighted_samples import LETTERS, reverse
 
 from rasplens.compare.weighted.fit import FitConfig, fit
-from rasplens.compare.weighted.statement import state
 from rasplens.compile import programs
 from rasplens.compile.weighted import as_transformer, numbers_of
 from rasplens.errors import RaspLensError
-from rasplens.tasks import compile_for, task_from_program
+from rasplens.tasks import task_from_program
 
 FEW = FitConfig(inputs=60, questions=200, steps=300, batch=64, rate=0.05)
 
@@ -46,9 +45,10 @@ def test_a_seed_gives_the_same_numbers(task, model):
     assert numbers_of(one)["sharp"] == numbers_of(same)["sharp"] != numbers_of(other)["sharp"]
 
 
-def test_other_candidates_than_the_answers_are_refused(task, model):
+@pytest.mark.parametrize("candidates", [("a", "b"), ("c", "b", "a")])
+def test_other_candidates_than_the_answers_are_refused(task, model, candidates):
     with pytest.raises(RaspLensError, match=r"candidates=task\.outputs"):
-        fit(dataclasses.replace(reverse(), candidates=("a", "b")), model, task)
+        fit(dataclasses.replace(reverse(), candidates=candidates), model, task)
 
 
 def test_an_unknown_name_is_refused(task, model):
@@ -56,28 +56,11 @@ def test_an_unknown_name_is_refused(task, model):
         fit(reverse(), model, task, FitConfig(held=("blunt",)))
 
 
-def test_a_statement_has_the_program_between_floor_and_ceiling(task):
-    """The true numbers agree everywhere; others agree less, and a hard program is judged by the same questions."""
-    model = as_transformer(reverse(sharp=0.5), task.vocab, task.visible)
-    hard = compile_for(task, programs.reverse())
-    found = state(
-        model, task, {"true": reverse(0.5), "sharp": reverse(9.0), "hard": hard}, {"itself": model}, n=100
-    )
-    table = found.table().set_index("name")
-    assert (table.loc[["true", "itself"], ["answers", "values changed", "values kept"]] == 1).all(axis=None)
-    assert table["numbers"].isna().to_dict() == {"true": False, "sharp": False, "hard": True, "itself": True}
-    assert table.loc["true", "numbers"] == 2
-    assert (table.loc[["sharp", "hard"], ["answers", "values changed"]] < 1).all(axis=None)
-    assert found.n_questions["values"] > 20
-    assert found.n_questions["keys"] == 0  # keys of reverse are positions, which no input changes
-    assert np.isnan(table.loc["true", "keys changed"])
+def test_a_rate_that_is_too_high_is_said(task, model):
+    with pytest.raises(RaspLensError, match="lower rate"):
+        fit(reverse(0.1), model, task, dataclasses.replace(FEW, steps=30, rate=3e38))
 
 
-def test_what_cannot_be_asked_is_refused(task, model):
-    with pytest.raises(RaspLensError, match="'one'"):
-        state(model, task, {"one": reverse()}, {"one": model})
-    undefined = task_from_program(
-        programs.reverse(), LETTERS, 4
-    )  # None is an answer of it, which no logit stands for
-    with pytest.raises(RaspLensError, match="logit for each answer"):
-        state(compile_for(undefined, programs.reverse()), undefined, {}, {})
+def test_strange_settings_are_refused():
+    with pytest.raises(RaspLensError, match=r"FitConfig\.steps"):
+        FitConfig(steps=0)

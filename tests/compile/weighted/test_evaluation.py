@@ -22,9 +22,9 @@ from rasplens.compile.weighted import (
     When,
     answers,
     inputs_of,
+    numbers_of,
     votes,
 )
-from rasplens.compile.weighted.language import Counted, numbers_of, summands
 
 ALL = np.array(list(itertools.product(range(3), repeat=N)))
 FULL = np.ones((N, N), dtype=bool)
@@ -63,14 +63,14 @@ def one_by_one(program, tokens, visible):
         for key in range(N):
             added = sum(
                 share(part.keys, key, k) * share(part.queries, query, q) * entry(part.score, k, q)
-                for part in summands(scores)
+                for part in scores.terms
                 for k in values(part.keys)
                 for q in values(part.queries)
             )
             raised.append(math.exp(added) if visible[query, key] and added > -1e8 else 0.0)
         return [one / sum(raised) if sum(raised) else 0.0 for one in raised]
 
-    counted = program.votes.parts if isinstance(program.votes, Counted) else (program.votes,)
+    counted = program.votes.terms
     return [
         [
             sum(

@@ -15,7 +15,9 @@ def test_parts_come_after_what_they_read_and_once():
     parts = list(parts_of(program))
     assert parts[-1] is program
     assert len({id(part) for part in parts}) == len(parts)
-    assert sops_of(program) == [rasp.tokens, rasp.indices] or len(sops_of(program)) == 2
+    first, second = sops_of(program)
+    assert first is rasp.tokens
+    assert second is rasp.indices
 
 
 def test_numbers_are_counted_and_exchanged():
@@ -38,3 +40,24 @@ def test_two_tables_that_disagree_on_a_name_are_refused():
     scores = Weigh(rasp.tokens, rasp.tokens, Keys(Constant("votes", 1.0)))
     with pytest.raises(RaspLensError, match="'votes'"):
         Vote(Votes(Mix(scores, rasp.tokens), same("votes", 2.0)), LETTERS)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda: Mix(same(), rasp.tokens), "`scores` of Mix.*Weigh"),
+        (lambda: Mix(Votes(rasp.tokens, same()), rasp.tokens), "`scores` of Mix.*Weigh"),
+        (lambda: Weigh("tokens", rasp.tokens, same()), "`keys` of Weigh.*s-op"),
+        (lambda: Weigh(rasp.tokens, rasp.tokens, lambda k, q: 1.0), "`score` of Weigh.*table"),
+        (lambda: Votes(rasp.tokens, 1.0), "`gain` of Votes.*table"),
+        (lambda: Vote(Weigh(rasp.tokens, rasp.tokens, same()), LETTERS), "`votes` of Vote.*Votes"),
+        (
+            lambda: Votes(rasp.tokens, same()) + Weigh(rasp.tokens, rasp.tokens, same()),
+            "Scores are added to scores",
+        ),
+        (lambda: Votes(rasp.tokens, same()) + 1, r"unsupported operand"),
+    ],
+)
+def test_strange_parts_are_refused(wrong, said):
+    with pytest.raises(TypeError, match=said):
+        wrong()

@@ -13,7 +13,6 @@ from rasplens.compile.weighted import (
     Only,
     Pairs,
     Polynomial,
-    Power,
     Queries,
     Rest,
     Times,
@@ -36,7 +35,6 @@ def test_curves():
     assert at(size, "b", "a", "c") == [3, 2, 0]
     assert at(Constant("c", 0.5), 1, 2) == [0.5, 0.5]
     assert at(Polynomial("p", size, (1.0, 0.0, 2.0)), "a", "c") == [9, 1]
-    assert at(Power(size, 2), "b") == [9]
     assert at(Rest(size), "a") == [-1]
     assert at(Of(lambda pair: pair[1], size), (0, "b"), None) == [3, 0]
     assert at(Number(2.0, 1.0), 5, "a") == [2, 0]

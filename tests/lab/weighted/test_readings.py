@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from lab.weighted import readings
-from lab.weighted.figure import figure, keep, kept
-from lab.weighted.readings import READINGS, read
+from lab.weighted.figure import figure
+from lab.weighted.numbers import keep, kept
+from lab.weighted.readings import READINGS, read, section
 from rasplens.compare.weighted import FitConfig
 from rasplens.compile.weighted import answers, inputs_of, numbers_of
 from rasplens.learned import load_pretrained
@@ -44,9 +44,9 @@ def test_a_reading_is_fitted_and_stated(monkeypatch):
     table = statement.table().set_index("name")
     assert (table.loc["itself", ["answers", "values changed", "keys changed"]] == 1).all()
     assert table.loc["weighted", "keys changed"] > table.loc["hard: offset", "keys changed"] + 0.2
-    section = readings._section("copy", "a test", statement)
-    (readings.RESULTS / "weighted-copy-a-test.csv").unlink()
-    assert "| weighted | 25 |" in section
+    text = section("copy, a test", statement.table(), READINGS["copy"].parts)
+    assert text.startswith("### copy, a test")
+    assert "| weighted | 25 |" in text
 
 
 def test_the_figure_has_a_panel_for_each_task(programs):
