@@ -103,10 +103,12 @@ def asked(studied: StudiedModel, patch: EdgePatch) -> Asked:
 
 
 def check_candidates(program: Vote, task: Task) -> None:
-    """Raises unless a program votes for the task's answers, in their order.
+    """Raises unless a program is a weighted one, and votes for the task's answers in their order.
 
     Raises:
         RaspLensError: If it does not.
     """
+    if not isinstance(program, Vote):
+        raise RaspLensError(f"A weighted program is a Vote(...); got {program!r}.")
     if tuple(map(value_key, program.candidates)) != tuple(map(value_key, task.outputs)):
         raise RaspLensError(f"The candidates must be the answers of {task.name!r}. Set candidates=task.outputs.")

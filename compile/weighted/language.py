@@ -119,7 +119,7 @@ class Votes(Term["Votes"]):
         _check_table(self.gain, "`gain` of Votes")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Vote(Expression):
     """A weighted program: at each position the candidate with the most votes.
 
@@ -145,6 +145,9 @@ class Vote(Expression):
                 raise RaspLensError(f"The program has no numbers {name!r}; it has {', '.join(known)}.")
             if np.shape(given) != known[name].shape:
                 raise RaspLensError(f"{name!r} has the shape {known[name].shape}; got {np.shape(given)}.")
+
+    def __repr__(self) -> str:
+        return f"<Vote for one of {len(self.candidates)} candidates: {self.n_numbers} numbers>"
 
     @property
     def n_numbers(self) -> int:

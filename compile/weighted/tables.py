@@ -327,6 +327,13 @@ def _places(known: Sequence[Value], values: Sequence[Value]) -> list[int]:
 def _holds(
     predicate: Callable[[Value, Value], bool], keys: Sequence[Value], queries: Sequence[Value]
 ) -> np.ndarray:
-    return np.array(
-        [[k is not None and q is not None and bool(predicate(k, q)) for q in queries] for k in keys]
-    ).reshape(len(keys), len(queries))
+    def holds(key: Value, query: Value) -> bool:
+        try:
+            return key is not None and query is not None and bool(predicate(key, query))
+        except Exception as error:
+            raise RaspLensError(
+                f"A predicate raised {type(error).__name__} on key {key!r} and query {query!r} ({error}). "
+                "It is asked of every pair of values; let it be False where it makes no sense."
+            ) from error
+
+    return np.array([[holds(k, q) for q in queries] for k in keys]).reshape(len(keys), len(queries))

@@ -51,6 +51,11 @@ def test_other_candidates_than_the_answers_are_refused(task, model, candidates):
         fit(dataclasses.replace(reverse(), candidates=candidates), model, task)
 
 
+def test_what_is_no_weighted_program_is_refused(task, model):
+    with pytest.raises(RaspLensError, match="is a Vote"):
+        fit(programs.reverse(), model, task)
+
+
 def test_an_unknown_name_is_refused(task, model):
     with pytest.raises(RaspLensError, match=r"'blunt'.*sharp"):
         fit(reverse(), model, task, FitConfig(held=("blunt",)))

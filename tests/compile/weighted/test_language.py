@@ -23,6 +23,7 @@ def test_parts_come_after_what_they_read_and_once():
 def test_numbers_are_counted_and_exchanged():
     program = reverse(sharp=3.0)
     assert program.n_numbers == 2
+    assert repr(program) == "<Vote for one of 3 candidates: 2 numbers>"
     changed = with_numbers(program, {"sharp": np.array([1.0])})
     assert numbers_of(changed)["sharp"] == [1.0]
     assert numbers_of(program)["sharp"] == [3.0]

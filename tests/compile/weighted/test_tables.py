@@ -68,3 +68,8 @@ def test_a_name_stands_for_the_same_numbers_or_is_refused():
     assert list(Times(Keys(size), Queries(size)).initial()) == ["size"]
     with pytest.raises(RaspLensError, match="'size'"):
         Times(Keys(size), Queries(Each("size", ("a",), (3.0,)))).initial()
+
+
+def test_a_predicate_that_raises_is_told_with_its_values():
+    with pytest.raises(RaspLensError, match=r"TypeError on key 'a' and query 1"):
+        over(When(lambda k, q: k < q, Keys(Constant("c", 1.0))), ("a",), (1,))
