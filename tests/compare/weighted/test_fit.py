@@ -51,7 +51,7 @@ def test_other_candidates_than_the_answers_are_refused(task, model, candidates):
         fit(dataclasses.replace(reverse(), candidates=candidates), model, task)
 
 
-def test_what_is_no_weighted_program_is_refused(task, model):
+def test_what_is_no_weighted_program_is_refused(task, model, unchecked):
     with pytest.raises(RaspLensError, match="is a Vote"):
         fit(programs.reverse(), model, task)
 
