@@ -1,85 +1,78 @@
-"""Models whose program is known: is it found, and is anything else said to be it?
+"""Models of which it is known what they implement: is a program found, and is it the truth?
 
 python -m lab.explain                                    the library, compiled and disguised
 python -m lab.explain --sources random --first 60        random programs
+python -m lab.explain --sources siit natural hidden      trained models, and those with a second mechanism
 python -m lab.explain --only sort,reverse --config quick a few
 python -m lab.explain --write docs/explaining.md         puts the table between the page's markers
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from lab.labelled.random_programs import N_PROGRAMS, random_program
+from lab.known_models import SOURCES, KnownModel
 from lab.page import show, table
 from lab.swept import add_arguments, chosen, swept
 from rasplens.compare import explain
 from rasplens.compare.config import PRESETS, Preset, get_config
 from rasplens.compare.explaining.explanation import Explanation
 from rasplens.compare.study import study_of
-from rasplens.compare.verdict.verdict import IMPLEMENTS, UNKNOWN, judge
+from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN, judge
 from rasplens.compile import CompiledModel
-from rasplens.compile.rasp.programs.catalogue import CATALOGUE
 from rasplens.errors import RaspLensError
-from rasplens.model import disguise
 from rasplens.sweeps import Job
 from rasplens.sweeps.job import Row
-from rasplens.tasks import Task, compile_for, task_from_program
+from rasplens.tasks import Task
 
-SOURCES = "library", "random"
+TRAINED = "natural", "siit"
+"""Sources in which the known program's own verdict may be less than that it is implemented."""
 
-MOST_SELECTORS = 3
-"""Random programs with more selectors are left out."""
+BEST_FIRST = IMPLEMENTS, UNKNOWN, PARTLY, NOT
+"""Verdicts."""
 
-CONDITION = 10.0
-"""Of the oblique change of basis of a disguise."""
-
-RECOVERED, ALIKE, FALSE, NONE = "recovered", "not told apart", "false", "none"
-"""A program that the known one's model implements; one of which neither model can be told; another one; none."""
+RECOVERED, ALIKE, OTHER, FALSE, NONE = "recovered", "not told apart", "another", "false", "none"
+"""A program that the known one's model implements; one of which neither model can be told; one of a model whose
+program is not known, and none of those that it is known not to implement; a wrong one; none."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sources", nargs="+", choices=SOURCES, default=["library"])
-    parser.add_argument("--only", default="", help="programs of the library, with commas")
-    parser.add_argument("--first", type=int, default=N_PROGRAMS, help="so many random programs")
+    parser.add_argument("--sources", nargs="+", choices=list(SOURCES), default=["library"])
+    parser.add_argument("--only", default="", help="names of the source, with commas")
+    parser.add_argument("--first", type=int, help="so many names of each source")
     parser.add_argument("--config", choices=list(PRESETS), default="standard", help="of the last judgement")
     parser.add_argument("--seed", type=int, default=0, help="of everything random")
     parser.add_argument("--write", type=Path, help="the page to put the table into")
     add_arguments(parser)
     arguments = parser.parse_args()
     asked = {"config": arguments.config, "seed": arguments.seed}
-    names = {
-        "library": chosen(arguments.only, CATALOGUE, "program"),
-        "random": [f"random_{number}" for number in range(arguments.first)],
-    }
     jobs = [
-        Job("lab.explain:rows", {"source": source, "name": name, **asked})
+        Job("lab.explain:rows", {"source": source, "name": name, **asked}, SOURCES[source].files(name))
         for source in arguments.sources
-        for name in names[source]
+        for name in chosen(arguments.only, SOURCES[source].names(), "model")[: arguments.first]
     ]
     show(summary(swept(jobs, arguments)), arguments.write, "explaining")
 
 
 def rows(source: str, name: str, config: Preset, seed: int) -> Iterator[Row]:
-    """For a program's compiled model, and for a disguise of it: what is found."""
+    """For each model of a name, what is found."""
     try:
-        task, compiled = _known(source, name)
+        models = list(SOURCES[source].models(name))
     except RaspLensError as error:
         yield {"model": "–", "found": "no task", "why": str(error).partition(". ")[0]}
         return
-    disguised = disguise(compiled, seed=seed, extra_width=3, basis="oblique", condition=CONDITION)
-    for kind, model in (("compiled", compiled), ("disguised", disguised)):
-        if source == "random" and kind == "disguised":
-            continue
-        found = explain(model, task=task, config=config, seed=seed)
+    for known in models:
+        found = explain(known.model, task=known.task, config=config, seed=seed, vocabulary=known.vocabulary)
         nearest = found.nearest
         said = None if nearest is None else nearest.verdict or nearest.searching
         yield {
-            "model": kind,
-            "found": what(found, task, compiled, seed),
+            "model": known.kind,
+            "is known": bool(known.same),
+            "found": what(found, known, seed),
+            "truth": _truth(known, config, seed) if source in TRAINED else None,
             "judged": len(found.tried),
             "seconds": found.seconds,
             "verdict": None if said is None else said.answer,
@@ -89,55 +82,63 @@ def rows(source: str, name: str, config: Preset, seed: int) -> Iterator[Row]:
         }
 
 
-def _known(source: str, name: str) -> tuple[Task, CompiledModel]:
-    """A task and the program that its model is known to implement."""
-    if source == "random":
-        program = random_program(int(name.removeprefix("random_")))
-        compiled = compile_for(program.task(), program.program)
-        if (n := len(compiled.heads)) > MOST_SELECTORS:
-            raise RaspLensError(f"{n} selectors, where {MOST_SELECTORS} are the most.")
-        return program.task(), compiled
-    entry = CATALOGUE[name]
-    task = task_from_program(
-        entry.build(), entry.vocab, entry.max_len, causal=dict(entry.options).get("causal", False)
-    )
-    return task, compile_for(task, entry.build())
-
-
-def what(found: Explanation, task: Task, truth: CompiledModel, seed: int) -> str:
-    """Whether what is found is the truth: whether the program's own compiled model is said to implement it too."""
+def what(found: Explanation, known: KnownModel, seed: int) -> str:
+    """Whether what is found is the truth: whether a known program's own compiled model is said to implement it."""
     if not found:
         open_ones = [one for one in found.tried if one.answer == UNKNOWN]
-        alike = any(_answer(one.compiled, truth, task, seed) == UNKNOWN for one in open_ones)
+        alike = any(UNKNOWN in _answers(one.compiled, known.same, known.task, seed) for one in open_ones)
         return ALIKE if alike else NONE
-    said = _answer(found.programs[0].compiled, truth, task, seed)
-    return RECOVERED if said in (IMPLEMENTS, UNKNOWN) else FALSE
+    best = found.programs[0].compiled
+    if known.same:
+        said = _answers(best, known.same, known.task, seed)
+        return RECOVERED if IMPLEMENTS in said or UNKNOWN in said else FALSE
+    return FALSE if IMPLEMENTS in _answers(best, known.different, known.task, seed) else OTHER
 
 
-def _answer(program: CompiledModel, model: CompiledModel, task: Task, seed: int) -> str:
-    return judge(study_of(program, model, task, get_config("standard"), seed + 2), seed + 2).answer
+def _answers(program: CompiledModel, known: Sequence[CompiledModel], task: Task, seed: int) -> list[str]:
+    """The verdicts on a program and compiled models of known ones."""
+    return [
+        judge(study_of(program, one, task, get_config("standard"), seed + 2), seed + 2).answer for one in known
+    ]
+
+
+def _truth(known: KnownModel, config: Preset, seed: int) -> str | None:
+    """The best verdict on a model and programs that it is known to implement."""
+    studies = [
+        study_of(one, known.model, known.task, get_config(config), seed, known.vocabulary) for one in known.same
+    ]
+    return min((judge(one, seed).answer for one in studies), key=BEST_FIRST.index, default=None)
 
 
 def summary(found: pd.DataFrame) -> str:
     """How many are recovered, how long it takes, and all rows that are not."""
-    columns = ["source", "name", "model", "found", "verdict", "why"]
-    found = found.reindex(columns=list(dict.fromkeys([*found, *columns, "seconds"])))
+    columns = ["source", "name", "model", "found", "truth", "verdict", "why"]
+    found = found.reindex(columns=list(dict.fromkeys([*found, *columns, "is known", "seconds"])))
     searched = found[found["found"].notna() & (found["model"] != "–")]
-    parts = []
-    for source, of in searched.groupby("source", sort=False):
-        right = of["found"].isin([RECOVERED, ALIKE]).sum()
-        seconds = of["seconds"]
-        parts.append(
-            f"`{source}`: {right} of {len(of)} recovered or not told apart, {(of['found'] == FALSE).sum()} false; "
-            f"median {seconds.median():.0f} s, 95 % within {seconds.quantile(0.95):.0f} s."
-        )
-    left = found[found["found"] != RECOVERED]
+    parts = [_counts(str(source), of) for source, of in searched.groupby("source", sort=False)]
+    as_hoped = (found["found"] == RECOVERED) | ((found["found"] == NONE) & found["is known"].eq(False))
+    left = found[~as_hoped]
     left = left.assign(why=left["why"].where(left["why"].notna(), left["error"]))
     cells = [
         ["–" if value is None or value != value else str(value) for value in row]
         for row in left[columns].to_numpy().tolist()
     ]
     return "\n\n".join([*parts, "Not recovered:", table(columns, cells)])
+
+
+def _counts(source: str, of: pd.DataFrame) -> str:
+    """A source in a sentence or two."""
+    known = of[of["is known"].astype(bool)]
+    right, seconds = known["found"].isin([RECOVERED, ALIKE]).sum(), of["seconds"]
+    judged = known[known["truth"].notna()]
+    alike = f"{(judged['truth'] == judged['verdict']).sum()} of {len(judged)} with the truth's own verdict"
+    parts = [
+        f"{right} of {len(known)} recovered or not told apart",
+        *([alike] if len(judged) else []),
+        f"{(of['found'] == FALSE).sum()} of {len(of)} false; median {seconds.median():.0f} s",
+        f"95 % within {seconds.quantile(0.95):.0f} s",
+    ]
+    return f"`{source}`: {', '.join(parts)}."
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import importlib
 import pandas as pd
 import pytest
 
+from lab.known_models import SOURCES, KnownModel
 from rasplens.compare import explain
 from rasplens.compile import programs, rasp
 from rasplens.tasks import compile_for, task_from_program
@@ -20,18 +21,20 @@ def test_a_program_of_the_library_is_recovered_from_both_models(bench):
     found = pd.DataFrame(bench.rows("library", "offset", "quick", 0))
     found = found.assign(source="library", name="offset", error=None)
     assert list(found["found"]) == ["recovered", "recovered"]
-    assert "2 of 2 recovered or not told apart, 0 false" in bench.summary(found)
+    assert "2 of 2 recovered or not told apart, 0 of 2 false" in bench.summary(found)
 
 
 def test_a_program_that_the_truth_does_not_implement_is_false(bench):
     """The negative control: an explanation of another model is held against the truth."""
     task = task_from_program(programs.histogram(), "abc", 4)
     found = explain(compile_for(task), task=task, config="quick")
-    assert bench.what(found, task, compile_for(task), 0) == "recovered"
+    assert bench.what(found, KnownModel("", None, task, [compile_for(task)]), 0) == "recovered"
     other = task_from_program(programs.reverse(), "abc", 4)
     of_other = explain(compile_for(other), task=other, config="quick")
     unmoved = compile_for(other, rasp.Map(lambda token: token, rasp.tokens).named("unmoved"))
-    assert bench.what(of_other, other, unmoved, 0) == "false"
+    assert bench.what(of_other, KnownModel("", None, other, [unmoved]), 0) == "false"
+    assert bench.what(of_other, KnownModel("", None, other, different=[unmoved]), 0) == "another"
+    assert bench.what(of_other, KnownModel("", None, other, different=[compile_for(other)]), 0) == "false"
 
 
 def test_programs_without_a_task_and_jobs_that_failed_are_rows(bench):
@@ -42,5 +45,13 @@ def test_programs_without_a_task_and_jobs_that_failed_are_rows(bench):
         ]
     ).assign(source="library")
     text = bench.summary(found)
-    assert "| library | a | – | no task | – | too few inputs |" in text
-    assert "| library | b | – | – | – | TypeError: no |" in text
+    assert "| library | a | – | no task | – | – | too few inputs |" in text
+    assert "| library | b | – | – | – | – | TypeError: no |" in text
+
+
+def test_each_source_has_models_of_known_programs():
+    """Not those of trained models, which are files."""
+    for source, name in (("library", "offset"), ("random", "random_1"), ("hidden", "reverse")):
+        assert name in SOURCES[source].names()
+        for known in SOURCES[source].models(name):
+            assert known.same or known.different
