@@ -71,7 +71,7 @@ class Source:
 
     names: Callable[[], Sequence[str]]
     models: Callable[[str], Iterator[KnownModel]]
-    files: Callable[[str], Sequence[Path]] = lambda name: ()
+    files: Callable[[str], Sequence[str]] = lambda name: ()
 
 
 def _library(name: str) -> Iterator[KnownModel]:
@@ -140,11 +140,11 @@ def _hidden(name: str) -> Iterator[KnownModel]:
 SOURCES: Mapping[str, Source] = {
     "library": Source(lambda: list(CATALOGUE), _library),
     "random": Source(lambda: [f"random_{number}" for number in range(N_PROGRAMS)], _random),
-    "natural": Source(lambda: list(_natural_labels()), _natural, lambda name: [_natural_file(name)]),
+    "natural": Source(lambda: list(_natural_labels()), _natural, lambda name: [str(_natural_file(name))]),
     "siit": Source(
         lambda: [f"{of}:{name}" for of, entries in SETS.items() for name in entries],
         _siit,
-        lambda name: [_siit_file(name)],
+        lambda name: [str(_siit_file(name))],
     ),
     "hidden": Source(lambda: list({**CIRCUITS, **HARD}), _hidden),
 }
