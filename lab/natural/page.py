@@ -88,9 +88,9 @@ def _verdicts(before: str) -> str:
 What `rasplens.compare` says of the models of seeds 1 and 2, on which no threshold was chosen. Written by
 `python -m lab.natural.verdicts --config standard --seeds 1,2 --write docs/natural-models.md`.
 
-The labels are made class by class, and with queries patched, since verdicts are. That was added after the
-verdicts on seed 1 had been seen: by labels that average over inputs and patch no queries, 91.5 % had been right, and none
-wrong. Those on seed 2 had not been seen: 98.3 % of the 172 comparisons of known truth are right, and none is wrong."""
+The labels are made class by class, and with queries patched, since verdicts are. That was added after the verdicts
+on seed 1 had been seen: by labels that average over inputs and patch no queries, 91.5 % had been right, and none
+wrong. The verdicts on seed 2 had not been seen."""
     return "\n".join([f"{about}\n", begin, *([kept] if kept else []), end])
 
 

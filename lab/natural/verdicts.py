@@ -78,6 +78,7 @@ def page(frame: pd.DataFrame, config: str) -> str:
     )
     counts = frame.groupby(["label", "verdict"], sort=False).size().unstack(fill_value=0)
     rows = [[str(label), *map(str, row)] for label, row in zip(counts.index, counts.to_numpy(), strict=True)]
+    by_seed = ", ".join(f"seed {seed} {of.mean():.1%}" for seed, of in right.groupby(known["seed"]))
     others = known[~right]
     listed = [
         [row["model"], row["program"], row["label"], str(row["verdict"]), str(row["reasons"])]
@@ -85,8 +86,9 @@ def page(frame: pd.DataFrame, config: str) -> str:
     ]
     return "\n\n".join(
         (
-            f"{len(known)} comparisons of known truth (`{config}`): {right.mean():.1%} right, {wrong.mean():.1%} "
-            f"wrong (a false *implements* or *does not*), {(known['verdict'] == UNKNOWN).mean():.1%} cannot tell.",
+            f"{len(known)} comparisons of known truth (`{config}`): {right.mean():.1%} right ({by_seed}), "
+            f"{wrong.mean():.1%} wrong (a false *implements* or *does not*), "
+            f"{(known['verdict'] == UNKNOWN).mean():.1%} cannot tell.",
             table(["truth", *map(str, counts.columns)], rows),
             told(frame[frame["layers"] == 1], "claims on answers and edges of models of one layer", 50),
             "Not right:",

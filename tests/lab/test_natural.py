@@ -205,6 +205,7 @@ def test_verdicts_are_jobs_whose_failures_stand_in_the_table(tmp_path, monkeypat
     assert "not learned" not in {job.arguments["label"] for job in asked}
     columns = (
         "model",
+        "seed",
         "program",
         "label",
         "verdict",
@@ -217,12 +218,12 @@ def test_verdicts_are_jobs_whose_failures_stand_in_the_table(tmp_path, monkeypat
         "refuted",
     )
     rows = [
-        ("m-one-0", "first", "same", "implements", "", None, 1, 4, 2, 1, 1),
-        ("m-one-0", "last", "different", "implements", "because", None, 2, 5, 0, 0, 0),
-        ("m-one-1", "first", "same", None, None, "KeyError: 1", None, None, None, None, None),
+        ("m-one-0", 0, "first", "same", "implements", "", None, 1, 4, 2, 1, 1),
+        ("m-one-0", 0, "last", "different", "implements", "because", None, 2, 5, 0, 0, 0),
+        ("m-one-1", 1, "first", "same", None, None, "KeyError: 1", None, None, None, None, None),
     ]
     text = verdicts.page(pd.DataFrame(rows, columns=columns), "quick")
-    assert text.startswith("2 comparisons of known truth (`quick`): 50.0% right, 50.0% wrong")
+    assert text.startswith("2 comparisons of known truth (`quick`): 50.0% right (seed 0 50.0%), 50.0% wrong")
     assert "| m-one-0 | last | different | implements | because |" in text
     assert "2 are proved, 1 more row by row, and 1 have a counterexample (75.0%, with rows 100.0%" in text
     assert "`m-one-1`, first, is left out: KeyError: 1." in text
