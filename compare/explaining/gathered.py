@@ -8,11 +8,13 @@ from itertools import combinations
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from rasplens.compare.explaining.crossed import UNMET, Crossed
 from rasplens.compare.explaining.grammar import Candidate, together
 from rasplens.compare.explaining.heads import SAME, Group
-from rasplens.compare.explaining.known import Inputs, Known
+from rasplens.compare.explaining.known import Inputs, Known, table_text
 from rasplens.compare.explaining.sample import Sample
 from rasplens.compile.rasp import Value
+from rasplens.model.hook_points import act_name
 
 ENOUGH = 0.98
 """Share of the answers that stay, from which inputs that agree on some variables have the same values."""
@@ -55,15 +57,16 @@ class Step:
 
 
 def sufficient(
-    sample: Sample, group: Group, selector: Candidate, known: Sequence[Known], rng: np.random.Generator
+    crossed: Crossed, group: Group, selector: Candidate, known: Sequence[Known], rng: np.random.Generator
 ) -> tuple[Known, ...]:
     """The fewest variables that what heads gather depends on: values come from inputs that agree on them there.
 
     None where the mean of all values does as well: then only how many keys there are. Values from any other input
-    at the same position do where heads gather the position.
+    at the same position do where heads gather the position. Of variables that do, those that also tell the values
+    where the sample is crossed.
 
     Args:
-        sample: The model.
+        crossed: The model, where what earlier heads leave comes from other inputs.
         group: The heads.
         selector: Where they look.
         known: The tokens, the positions, and then the other variables.
@@ -71,12 +74,18 @@ def sufficient(
     """
     place, carried = known[1], [known[0], *known[2:]]
     options = [(place,), *((one,) for one in carried), *combinations(carried, 2)]
+    sample = crossed.sample
     edges = {group.layer: sample.edges_of(group.heads, selector.matrix)}
+    enough: list[tuple[Known, ...]] = []
     shares: list[tuple[float, tuple[Known, ...]]] = [(sample.kept_with_mean_values(edges), ())]
     for option in options if shares[0][0] < ENOUGH else []:
         shares.append((sample.kept_with_values(edges, [_alike(option, sample, rng)]), option))
         if shares[-1][0] >= ENOUGH:
-            break
+            enough.append(option)
+            if not crossed.made or _told_crossed(crossed, group, (place, *option)) >= DEPENDS:
+                return option
+    if enough:
+        return enough[0]
     most = max(share for share, _ in shares)
     return next(option for share, option in shares if share >= most - SAME)
 
@@ -98,7 +107,7 @@ def _alike(option: Sequence[Known], sample: Sample, rng: np.random.Generator) ->
 
 
 def made(
-    sample: Sample, inputs: Inputs, group: Group, selector: Candidate, gathers: Sequence[Known], name: str
+    sample: Sample, inputs: Inputs, group: Group, selector: Candidate, gathers: Sequence[Known]
 ) -> list[Known]:
     """The variables that a step leaves at the query; none if what it gathers has no simple mean.
 
@@ -108,8 +117,8 @@ def made(
         group: The heads.
         selector: Where they look.
         gathers: What they gather; nothing for how many keys there are.
-        name: Of what is made.
     """
+    name = group.name
     if not gathers:
         return _defined(
             inputs.define(f"{name}_width", f"rasp.SelectorWidth({selector.text})", selector.reads, 2.0)
@@ -122,13 +131,14 @@ def made(
             return list(_means(sample, inputs, group, selector, both[0], name))
     for one in gathers:
         own = name if len(gathers) == 1 else f"{name}_{one.name.removeprefix('rasp.')}"
-        needs = tuple(dict.fromkeys((*selector.reads, one)))
         if _is_one_value(inputs, selector, one):
-            text = _aggregate(inputs, selector, one)
-            fetched = inputs.define(own, text, needs, one.cost)
+            carried = _told_apart(sample, inputs, group, one)
+            needs = tuple(dict.fromkeys((*selector.reads, carried)))
+            text = _aggregate(inputs, selector, carried)
+            fetched = inputs.define(own, text, needs, carried.cost)
             if fetched is not None and (default := _like_nothing(sample, group, fetched)) is not None:
                 said = text.replace(WITH_DEFAULT, f", default={default!r}")
-                fetched = inputs.define(own, said, needs, one.cost)
+                fetched = inputs.define(own, said, needs, carried.cost)
             found += _defined(fetched)
             continue
         means = list(_means(sample, inputs, group, selector, one, own))
@@ -136,6 +146,20 @@ def made(
             return []
         found += means
     return found
+
+
+def _told_apart(sample: Sample, inputs: Inputs, group: Group, one: Known) -> Known:
+    """A variable with one value for all that heads carry alike."""
+    carried = _carried(sample, group)
+    met = [code for code in range(1, len(one.values)) if (one.codes == code).any()]
+    means = np.stack([carried[one.codes == code].mean(axis=0) for code in met])
+    apart = np.linalg.norm(means[:, None] - means[None], axis=2)
+    alike = (apart <= STRAIGHT * apart.max()).argmax(axis=1)
+    if (alike == np.arange(len(met))).all():
+        return one
+    entries = {(one.values[code],): one.values[met[first]] for code, first in zip(met, alike, strict=True)}
+    text = table_text(entries, one.values[met[0]], [one])
+    return inputs.define(f"{group.name}_values", text, [one], 1.0) or one
 
 
 def _with_place(
@@ -157,7 +181,24 @@ def _with_place(
 
 def _told(sample: Sample, group: Group, one: Known, read: Bool[np.ndarray, "input pos"]) -> float:
     """The share of the variance of what heads carry, where they read it, that a variable tells."""
-    carried, codes = _carried(sample, group)[read], one.codes[read]
+    return _explained(_carried(sample, group)[read], one.codes[read])
+
+
+def _told_crossed(crossed: Crossed, group: Group, option: Sequence[Known]) -> float:
+    """The share of the variance of what heads carry on the sample crossed that variables tell together."""
+    each = [crossed.codes(one) for one in option]
+    if any(codes is None for codes in each):
+        return 0.0
+    studied = crossed.sample.studied
+    values = crossed.at(act_name("v", group.layer))[:, studied.places][:, :, list(group.heads)]
+    codes = np.stack([codes.ravel() for codes in each if codes is not None])
+    met = (codes != UNMET).all(axis=0)
+    together = np.unique(codes[:, met], axis=1, return_inverse=True)[1]
+    return _explained(values.reshape(codes.shape[1], -1)[met], together.ravel())
+
+
+def _explained(carried: Float[np.ndarray, "value width"], codes: Int[np.ndarray, " value"]) -> float:
+    """The share of the variance of vectors that is between codes."""
     left = sum(
         float(((carried[codes == code] - carried[codes == code].mean(axis=0)) ** 2).sum())
         for code in np.unique(codes)

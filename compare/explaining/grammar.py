@@ -12,6 +12,7 @@ from itertools import combinations, product
 import numpy as np
 from jaxtyping import Bool, Float
 
+from rasplens.compare.explaining.kinds import Kinds, told_by
 from rasplens.compare.explaining.known import Inputs, Known
 from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.batch_interpreter import UNDEFINED
@@ -75,32 +76,42 @@ class _Window:
     matrix: Bool[np.ndarray, "#input query key"]
 
 
-def candidates(
-    inputs: Inputs, known: Sequence[Known], selected: Float[np.ndarray, "input query key"], rows: Sequence[int]
-) -> list[Candidate]:
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """Where heads look. Tables are read off it.
+
+    Attributes:
+        name: The heads', in programs.
+        rows: The queries that matter.
+        selected: How far the heads select each key, from 0 to 1.
+        kinds: What they tell apart; None where that is not known.
+    """
+
+    name: str
+    rows: Sequence[int]
+    selected: Float[np.ndarray, "input query key"]
+    kinds: Kinds | None
+
+
+def candidates(inputs: Inputs, known: Sequence[Known], observed: Observed) -> list[Candidate]:
     """All selectors over some variables, without those that look alike on the rows that matter.
 
     Args:
         inputs: The sample.
         known: The variables.
-        selected: How far the heads that are explained select each key, from 0 to 1; tables are read off it.
-        rows: The queries that matter.
+        observed: Where the heads look that are explained.
     """
     found: dict[bytes, Candidate] = {}
-    for one in sorted(_all(inputs, known, selected, rows), key=lambda one: one.cost):
-        found.setdefault(np.packbits(one.matrix[:, rows]).tobytes(), one)
+    for one in sorted(_all(inputs, known, observed), key=lambda one: one.cost):
+        found.setdefault(np.packbits(one.matrix[:, observed.rows]).tobytes(), one)
     return list(found.values())
 
 
-def _all(
-    inputs: Inputs, known: Sequence[Known], selected: Float[np.ndarray, "input query key"], rows: Sequence[int]
-) -> Iterator[Candidate]:
+def _all(inputs: Inputs, known: Sequence[Known], observed: Observed) -> Iterator[Candidate]:
     bases = [base for key, query in product(known, known) for base in _bases(inputs, key, query)]
-    bases += _tables(inputs, known, selected, rows)
-    alike = {
-        np.packbits(base.matrix[:, rows]).tobytes(): base for base in sorted(bases, key=lambda one: -one.cost)
-    }
-    bases = list(alike.values())
+    bases += [*_tables(inputs, known, observed), *_of_kinds(inputs, known, observed)]
+    bases.sort(key=lambda one: -one.cost)
+    bases = list({np.packbits(base.matrix[:, observed.rows]).tobytes(): base for base in bases}.values())
     for base in bases:
         yield _select(base)
         if _is_place(base.key) and base.query.name == "rasp.indices":
@@ -243,13 +254,23 @@ def _table(keys: Iterable[object], queries: Sequence[object], function: Callable
     return np.array([[not (k is None or q is None) and bool(function(k, q)) for q in queries] for k in keys])
 
 
-def _tables(
-    inputs: Inputs, known: Sequence[Known], selected: Float[np.ndarray, "input query key"], rows: Sequence[int]
-) -> Iterator[_Base]:
+def _of_kinds(inputs: Inputs, known: Sequence[Known], observed: Observed) -> Iterator[_Base]:
+    """The predicate that lists the pairs of kinds, if variables tell the kinds."""
+    if (of := observed.kinds) is None:
+        return
+    key = told_by(inputs, known, of.crossed, of.keys, f"{observed.name}_keys")
+    query = told_by(inputs, known, of.crossed, of.queries, f"{observed.name}_queries")
+    if key is not None and query is not None:
+        listed = [(k, q) for q, k in np.argwhere(of.selected).tolist()]
+        yield from _listed(inputs, key, query, listed)
+
+
+def _tables(inputs: Inputs, known: Sequence[Known], observed: Observed) -> Iterator[_Base]:
     """Predicates that list the pairs of values of which keys are selected.
 
     Keys and queries are variables, or two of them together: what an MLP makes of two is a function of both.
     """
+    selected, rows = observed.selected, observed.rows
     for key, query in product([*known, *together(inputs, known)], repeat=2):
         n_keys, n_queries = len(key.values), len(query.values)
         if n_keys * n_queries > MOST_PAIRS:
@@ -268,10 +289,15 @@ def _tables(
         if not chosen.any() or chosen[met].all():
             continue
         chosen[UNDEFINED] = chosen[:, UNDEFINED] = False
-        listed = [(key.values[k], query.values[q]) for k, q in np.argwhere(chosen)]
-        matrix = chosen[key.codes[:, None, :], query.codes[:, :, None]] & inputs.task.visible
+        yield from _listed(inputs, key, query, [(key.values[k], query.values[q]) for k, q in np.argwhere(chosen)])
+
+
+def _listed(inputs: Inputs, key: Known, query: Known, pairs: Sequence[tuple[Value, Value]]) -> Iterator[_Base]:
+    """The predicate that lists pairs of values."""
+    predicate = f"(k, q) in {pairs!r}"
+    if (matrix := _matrix(inputs, key, query, predicate)) is not None:
         longer = 0.2 * (key.cost + query.cost - 2)
-        yield _Base(key, query, f"(k, q) in {listed!r}", matrix, 3 + 0.1 * min(len(listed), 30) + longer)
+        yield _Base(key, query, predicate, matrix, 3 + 0.1 * min(len(pairs), 30) + longer)
 
 
 def together(inputs: Inputs, known: Sequence[Known]) -> list[Known]:

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from rasplens.compare.explaining.grammar import Candidate, candidates
+from rasplens.compare.explaining.crossed import Crossed
+from rasplens.compare.explaining.grammar import Candidate, Observed, candidates
+from rasplens.compare.explaining.kinds import kinds
 from rasplens.compare.explaining.known import Inputs, Known
 from rasplens.compare.explaining.sample import Sample
 
@@ -61,6 +63,11 @@ class Group:
     layer: int
     heads: tuple[int, ...]
     relevance: tuple[float, ...]
+
+    @property
+    def name(self) -> str:
+        """In programs."""
+        return f"l{self.layer}h{'_'.join(map(str, self.heads))}"
 
     @property
     def rows(self) -> list[int]:
@@ -129,22 +136,25 @@ def _group(sample: Sample, layer: int, heads: tuple[int, ...]) -> Group:
 
 
 def tried_selectors(
-    sample: Sample, inputs: Inputs, group: Group, known: Sequence[Known], is_last: bool
+    crossed: Crossed, inputs: Inputs, group: Group, known: Sequence[Known], is_last: bool
 ) -> list[Tried]:
     """The selectors that may say where heads look, each tried by intervention, the best first.
 
     Args:
-        sample: The model.
+        crossed: The model, where what earlier heads leave comes from other inputs.
         inputs: The sample, as programs see it.
         group: The heads.
         known: The variables that selectors are made of.
         is_last: Whether no layer behind it attends: then a head may fetch the answer, wherever else it looks.
     """
+    sample = crossed.sample
     attention, rows = sample.attention(group.layer, group.heads), group.rows
     weights = np.array(group.relevance)[rows] / np.array(group.relevance)[rows].sum()
     left = _left(sample, group)
     described = []
-    for one in candidates(inputs, known, _selected(sample, group, attention), rows):
+    told_apart = kinds(crossed, group.layer, group.heads[0], rows) if len(group.heads) == 1 else None
+    observed = Observed(group.name, rows, _selected(sample, group, attention), told_apart)
+    for one in candidates(inputs, known, observed):
         matrix = one.matrix[:, rows]
         n_keys = float(matrix.sum(axis=2).mean())
         counted = np.nan if left is None else _told_by_number(left[:, rows], matrix)
@@ -245,14 +255,12 @@ def _fetched(sample: Sample, inputs: Inputs, one: Candidate, known: Sequence[Kno
     places = list(inputs.task.loss_positions)
     matrix = one.matrix[:, places]
     keys, selects = matrix.argmax(axis=2), matrix.any(axis=2)
-    return max(
-        float((np.take_along_axis(answer_codes(inputs, variable), keys, axis=1) == sample.answers)[selects].sum())
-        / selects.size
-        for variable in known
-    )
+    answers = (codes_of_values(inputs, variable)[variable.codes] for variable in known)
+    fetched = (np.take_along_axis(codes, keys, axis=1) == sample.answers for codes in answers)
+    return max(float(right[selects].sum()) / selects.size for right in fetched)
 
 
-def answer_codes(inputs: Inputs, variable: Known) -> Int[np.ndarray, "input pos"]:
+def codes_of_values(inputs: Inputs, variable: Known) -> Int[np.ndarray, " value"]:
     """The task's codes of a variable's values; -1 for what is no answer."""
     code: Mapping[str, int] = {repr(output): place for place, output in enumerate(inputs.task.outputs)}
-    return np.array([code.get(repr(value), -1) for value in variable.values])[variable.codes]
+    return np.array([code.get(repr(value), -1) for value in variable.values])

@@ -5,14 +5,14 @@ the interpreter says of it.
 """
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from rasplens.compile import rasp
-from rasplens.compile.rasp import SOp, Value
+from rasplens.compile.rasp import Aggregate, SelectorWidth, SOp, Value
 from rasplens.compile.rasp.batch_interpreter import UNDEFINED, BatchInterpreter
 from rasplens.compile.rasp.values import is_number
 from rasplens.tasks import Task
@@ -62,6 +62,11 @@ class Known:
         table = [float(value) if is_number(value) else np.nan for value in self.values]
         return np.array(table)[self.codes]
 
+    @property
+    def gathers(self) -> bool:
+        """Whether it looks at other positions; else it follows from what it needs at its own."""
+        return isinstance(self.expr, Aggregate | SelectorWidth)
+
     def defined(self) -> Bool[np.ndarray, "input pos"]:
         """Where it has a value."""
         return np.asarray(self.codes != UNDEFINED)
@@ -109,6 +114,25 @@ class Inputs:
         used, places = np.unique(np.concatenate([[UNDEFINED], codes.ravel()]), return_inverse=True)
         values = tuple(reader.values[code] for code in used)
         return Known(name, text, needs, expr, places[1:].reshape(codes.shape), values, cost)
+
+
+def table_text(entries: Mapping[tuple[object, ...], object], other: object, read: Sequence[Known]) -> str:
+    """The text of a table over one to three variables.
+
+    Args:
+        entries: By a value of each variable.
+        other: What is said of all other values.
+        read: The variables.
+    """
+    names = [one.name for one in read]
+    if len(read) == 1:
+        single = {key: value for (key,), value in entries.items()}
+        return f"rasp.Map(lambda x: {single!r}.get(x, {other!r}), {names[0]})"
+    given = f"{dict(entries)!r}.get"
+    if len(read) == 2:
+        return f"rasp.SequenceMap(lambda x, y: {given}((x, y), {other!r}), {names[0]}, {names[1]})"
+    pair = f"rasp.SequenceMap(lambda x, y: (x, y), {names[0]}, {names[1]})"
+    return f"rasp.SequenceMap(lambda p, z: {given}((*p, z), {other!r}), {pair}, {names[2]})"
 
 
 def before(program: Known) -> list[Known]:

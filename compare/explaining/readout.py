@@ -3,15 +3,18 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations, permutations
 
 import numpy as np
 from jaxtyping import Bool, Int
 
+from rasplens.compare.explaining.crossed import UNMET, Crossed
 from rasplens.compare.explaining.gathered import WITH_DEFAULT, Step
-from rasplens.compare.explaining.heads import answer_codes
-from rasplens.compare.explaining.known import Inputs, Known, before
+from rasplens.compare.explaining.heads import codes_of_values
+from rasplens.compare.explaining.known import Inputs, Known, before, table_text
 from rasplens.compare.explaining.sample import Sample
+from rasplens.compile.rasp.batch_interpreter import UNDEFINED
 from rasplens.compile.rasp.values import is_number
 
 MOST_READ = 3
@@ -29,7 +32,10 @@ UNREAD = 3.0
 RIGHT = 0.995
 """From this share on, no larger table is looked for."""
 
-Asked = Bool[np.ndarray, "input answer"]
+NO_WORSE_CROSSED = 0.02
+"""That share of the answers on the sample crossed."""
+
+Answers = Int[np.ndarray, "run input answer"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,56 +45,60 @@ class Readout:
     Attributes:
         program: The answers as a variable.
         agreement: The share of the model's answers that it has, on inputs that it was not read off.
+        crossed: That share where what heads leave comes from other inputs; the agreement where that is not known.
         cost: How long it is, with all that it reads.
         unread: Steps of which it reads nothing.
     """
 
     program: Known
     agreement: float
+    crossed: float
     cost: float
     unread: int
 
 
-def readout(sample: Sample, inputs: Inputs, known: Sequence[Known], steps: Sequence[Step]) -> Readout | None:
+def readout(crossed: Crossed, inputs: Inputs, known: Sequence[Known], steps: Sequence[Step]) -> Readout | None:
     """The shortest of the programs over some variables that have the most of the model's answers.
 
     Args:
-        sample: The model.
+        crossed: The model, where what heads leave comes from other inputs.
         inputs: The sample, as programs see it.
         known: The variables.
         steps: What heads do. A program that reads nothing that a step made does not say why its heads matter.
     """
-    variables = _different(inputs, known)
-    asked, second = sample.studied.asked, np.arange(len(sample)) >= len(sample) // 2
+    variables, seen = _different(inputs, known), _Seen(crossed, inputs)
     best: Readout | None = None
 
-    def judged(program: Known, agreement: float | None = None) -> Readout:
-        if agreement is None:
-            right = answer_codes(inputs, program)[:, list(inputs.task.loss_positions)] == sample.answers
-            agreement = float(right[asked & second[:, None]].mean())
+    def judged(program: Known, shares: tuple[float, float]) -> Readout:
         read = {one.name for one in before(program)}
         unread = sum(not any(one.name in read for one in step.made) for step in steps)
-        return Readout(program, agreement, program.cost + UNREAD * unread, unread)
+        return Readout(program, *shares, program.cost + UNREAD * unread, unread)
 
-    for program in _formulas(sample, inputs, variables, steps):
-        best = _better(best, judged(program))
+    for program in _formulas(crossed.sample, inputs, variables, steps):
+        best = _better(best, judged(program, seen.agreement(program)))
     for size in range(MOST_READ + 1):
-        if best is not None and best.agreement >= RIGHT and not best.unread:
+        if best is not None and min(best.agreement, best.crossed) >= RIGHT and not best.unread:
             break
         for read in combinations(variables, size):
-            agreement = _agreement(sample, inputs, read, asked, second)
-            if best is None or best.unread or agreement > best.agreement + NO_WORSE:
-                table = _table(sample, inputs, read, asked)
-                best = _better(best, None if table is None else judged(table, agreement))
+            shares = seen.agreement_of_table(read)
+            if best is None or best.unread or _is_better(shares, (best.agreement, best.crossed)):
+                table = seen.table(read)
+                best = _better(best, None if table is None else judged(table, shares))
     return best
+
+
+def _is_better(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    apart = one[0] - other[0], one[1] - other[1]
+    return sum(apart) > 0 and (apart[0] > NO_WORSE or apart[1] > NO_WORSE_CROSSED)
 
 
 def _better(one: Readout | None, other: Readout | None) -> Readout | None:
     if one is None or other is None:
         return one or other
-    if abs(one.agreement - other.agreement) <= NO_WORSE:
-        return min(one, other, key=lambda found: found.cost)
-    return max(one, other, key=lambda found: found.agreement)
+    shares, others = (one.agreement, one.crossed), (other.agreement, other.crossed)
+    if _is_better(shares, others) or _is_better(others, shares):
+        return one if sum(shares) > sum(others) else other
+    return min(one, other, key=lambda found: found.cost)
 
 
 def _different(inputs: Inputs, known: Sequence[Known]) -> list[Known]:
@@ -162,24 +172,81 @@ def _with_constants(one: Known) -> Iterator[str]:
     yield from (f"{one.name} {sign} {constant}" for constant in (1, 2) for sign in "+-")
 
 
-def _keys(inputs: Inputs, read: Sequence[Known], n_answers: tuple[int, int]) -> Int[np.ndarray, "input answer"]:
-    at = list(inputs.task.loss_positions)
-    key = np.zeros(n_answers, dtype=np.int64)
-    for one in read:
-        key = key * len(one.values) + one.codes[:, at]
-    return key
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """The answers of the model on the sample, and on the sample crossed; tables are read off both.
 
+    Agreement is scored on the second half of the inputs.
+    """
 
-def _agreement(
-    sample: Sample, inputs: Inputs, read: Sequence[Known], asked: Asked, second: Bool[np.ndarray, " input"]
-) -> float:
-    """Return the agreement on the second half of the inputs of a table that is read off the first."""
-    key, answers = _keys(inputs, read, sample.answers.shape), sample.answers
-    own = asked & ~second[:, None]
-    rule = _rule(key[own], answers[own])
-    there = asked & second[:, None]
-    given = np.array([rule.get(one, -9) for one in key[there].tolist()])
-    return float((given == answers[there]).mean())
+    crossed: Crossed
+    inputs: Inputs
+
+    @property
+    def _at(self) -> list[int]:
+        return list(self.inputs.task.loss_positions)
+
+    @cached_property
+    def _answers(self) -> Answers:
+        return np.stack([self.crossed.sample.answers, self.crossed.answers])
+
+    @cached_property
+    def _second(self) -> Bool[np.ndarray, "run input answer"]:
+        n = self._answers.shape[1]
+        return np.broadcast_to((np.arange(n) >= n // 2)[:, None], self._answers.shape)
+
+    def _keys(self, read: Sequence[Known]) -> Answers:
+        """A number for the values of some variables; `UNMET` where the crossed ones are not known."""
+        key, met = np.zeros_like(self._answers), self.crossed.sample.studied.asked[None].repeat(2, axis=0)
+        for one in read:
+            codes = self.crossed.codes(one)
+            both = np.stack([one.codes, np.full_like(one.codes, UNMET) if codes is None else codes])[
+                :, :, self._at
+            ]
+            key, met = key * len(one.values) + both, met & (both != UNMET)
+        return np.where(met, key, UNMET)
+
+    def _shares(self, right: Bool[np.ndarray, "run input answer"], key: Answers) -> tuple[float, float]:
+        where = (key != UNMET) & self._second
+        own, theirs = right[0][where[0]], right[1, ~self.crossed.moved][where[1, ~self.crossed.moved]]
+        agreement = float(own.mean())
+        return agreement, float(theirs.mean()) if len(theirs) and self.crossed.made else agreement
+
+    def agreement(self, program: Known) -> tuple[float, float]:
+        """The shares of the answers that a program has, on the sample and on the sample crossed."""
+        key = self._keys([program])
+        codes = codes_of_values(self.inputs, program)
+        return self._shares(codes[np.maximum(key, UNDEFINED)] == self._answers, key)
+
+    def _rule(self, key: Answers, where: Bool[np.ndarray, "run input answer"]) -> dict[int, int]:
+        """The commonest answer by key: on the sample, else where it is crossed within positions, else across."""
+        there, moved = (key != UNMET) & where, self.crossed.moved[:, None]
+        found: dict[int, int] = {}
+        for run, of in ((0, there[0]), (1, there[1] & ~moved), (1, there[1] & moved)):
+            found = _rule(key[run][of], self._answers[run][of]) | found
+        return found
+
+    def agreement_of_table(self, read: Sequence[Known]) -> tuple[float, float]:
+        """The shares of the answers that a table has that is read off the first half of the inputs."""
+        key = self._keys(read)
+        rule = self._rule(key, ~self._second)
+        said = np.array([rule.get(one, -9) for one in key.ravel().tolist()]).reshape(key.shape)
+        return self._shares(said == self._answers, key)
+
+    def table(self, read: Sequence[Known]) -> Known | None:
+        """The table over some variables that has most of the answers on all inputs; else the commonest answer."""
+        key, outputs, asked = self._keys(read), self.inputs.task.outputs, self.crossed.sample.studied.asked
+        rule = self._rule(key, np.ones(key.shape, dtype=bool))
+        common = Counter(self._answers[0][asked].tolist()).most_common(1)[0][0]
+        sizes = [len(one.values) for one in read]
+        entries: dict[tuple[object, ...], object] = {}
+        for code, answer in rule.items():
+            values = _values(code, sizes, read)
+            if answer >= 0 and answer != common and None not in values:
+                entries[values] = outputs[answer]
+        other = outputs[common]
+        text = table_text(entries, other, read) if read else f"rasp.Map(lambda i: {other!r}, rasp.indices)"
+        return self.inputs.define("answer", text, read, len(read) + 0.02 * len(entries))
 
 
 def _rule(keys: np.ndarray, answers: np.ndarray) -> dict[int, int]:
@@ -187,31 +254,6 @@ def _rule(keys: np.ndarray, answers: np.ndarray) -> dict[int, int]:
     for key, answer in zip(keys.tolist(), answers.tolist(), strict=True):
         counts.setdefault(key, Counter())[answer] += 1
     return {key: count.most_common(1)[0][0] for key, count in counts.items()}
-
-
-def _table(sample: Sample, inputs: Inputs, read: Sequence[Known], asked: Asked) -> Known | None:
-    """The table over some variables that has most of the answers on all inputs; else the commonest answer."""
-    key, answers, outputs = _keys(inputs, read, sample.answers.shape), sample.answers, inputs.task.outputs
-    rule = _rule(key[asked], answers[asked])
-    common = Counter(answers[asked].tolist()).most_common(1)[0][0]
-    sizes = [len(one.values) for one in read]
-    entries: dict[object, object] = {}
-    for code, answer in rule.items():
-        values = _values(code, sizes, read)
-        if answer >= 0 and answer != common and None not in values:
-            entries[values[0] if len(values) == 1 else values] = outputs[answer]
-    names, other = [one.name for one in read], outputs[common]
-    given = f"{entries!r}.get"
-    if not read:
-        text = f"rasp.Map(lambda i: {other!r}, rasp.indices)"
-    elif len(read) == 1:
-        text = f"rasp.Map(lambda x: {given}(x, {other!r}), {names[0]})"
-    elif len(read) == 2:
-        text = f"rasp.SequenceMap(lambda x, y: {given}((x, y), {other!r}), {names[0]}, {names[1]})"
-    else:
-        pair = f"rasp.SequenceMap(lambda x, y: (x, y), {names[0]}, {names[1]})"
-        text = f"rasp.SequenceMap(lambda p, z: {given}((*p, z), {other!r}), {pair}, {names[2]})"
-    return inputs.define("answer", text, read, len(read) + 0.02 * len(entries))
 
 
 def _values(code: int, sizes: Sequence[int], read: Sequence[Known]) -> tuple[object, ...]:

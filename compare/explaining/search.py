@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
+from rasplens.compare.explaining.crossed import Crossed
 from rasplens.compare.explaining.gathered import Step, made, sufficient
 from rasplens.compare.explaining.heads import COUNTED, Group, plans, tried_selectors
 from rasplens.compare.explaining.known import Inputs, Known, program_source
@@ -54,10 +55,13 @@ def programs(sample: Sample, inputs: Inputs, rng: np.random.Generator, until: fl
     for plan in plans(sample, until):
         for steps in _ways(sample, inputs, plan, rng, until):
             known = [*inputs.primitives(), *(one for step in reversed(steps) for one in step.made)]
-            if (answer := readout(sample, inputs, [*known, *_together(inputs, steps)], steps)) is None:
+            if (
+                answer := readout(crossed_by(sample, steps), inputs, [*known, *_together(inputs, steps)], steps)
+            ) is None:
                 continue
             kept = _kept(sample, steps)
-            score = 2 * min(answer.agreement, AGREEMENT_COUNTS) + min(kept, CUT_COUNTS) - 0.02 * answer.cost
+            agreement = min(answer.agreement, AGREEMENT_COUNTS) + min(answer.crossed, AGREEMENT_COUNTS)
+            score = agreement + min(kept, CUT_COUNTS) - 0.02 * answer.cost
             found.setdefault(program_source(answer.program), Found(answer, tuple(steps), kept, score))
     return sorted(found.values(), key=lambda one: -one.score)
 
@@ -77,7 +81,8 @@ def _ways(
             known = _known_before(inputs, steps, group)
             texts = tuple(one.text for one in known)
             if texts not in said:
-                said[texts] = list(_steps(sample, inputs, group, known, group.layer == last, rng))
+                crossed = crossed_by(sample, [step for step in steps if step.group.layer < group.layer])
+                said[texts] = list(_steps(crossed, inputs, group, known, group.layer == last, rng))
             longer += [[*steps, step] for step in said[texts]]
         ways = sorted(longer or ways, key=lambda steps: -sum(map(_worth, steps)))[:BEAM]
     yield from ways
@@ -104,8 +109,14 @@ def _together(inputs: Inputs, steps: Sequence[Step]) -> list[Known]:
     return [one for one in pairs if one is not None]
 
 
+def crossed_by(sample: Sample, steps: Sequence[Step]) -> Crossed:
+    """The sample where what the heads of steps leave comes from other inputs."""
+    made = {(step.group.layer, step.group.heads): [one.name for one in step.made] for step in steps}
+    return Crossed(sample, made)
+
+
 def _steps(
-    sample: Sample,
+    crossed: Crossed,
     inputs: Inputs,
     group: Group,
     known: Sequence[Known],
@@ -113,11 +124,11 @@ def _steps(
     rng: np.random.Generator,
 ) -> Iterator[Step]:
     """The steps that may be what some heads do, the best first."""
-    name = f"l{group.layer}h{'_'.join(map(str, group.heads))}"
-    for one in tried_selectors(sample, inputs, group, known, is_last):
-        gathers = sufficient(sample, group, one.selector, known, rng)
+    sample = crossed.sample
+    for one in tried_selectors(crossed, inputs, group, known, is_last):
+        gathers = sufficient(crossed, group, one.selector, known, rng)
         for what in [(), gathers] if gathers and one.counted > COUNTED else [gathers]:
-            left = made(sample, inputs, group, one.selector, what, name)
+            left = made(sample, inputs, group, one.selector, what)
             # Of heads that count, the number of keys tells the attention on a start token, and no more is to tell.
             told = one.bits if what or np.isnan(one.counted) else 1 - one.counted
             yield Step(group, one.selector, tuple(left), one.kept, told)
