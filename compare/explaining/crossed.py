@@ -92,7 +92,7 @@ class Crossed:
             z = self.sample.studied.whole(point)
             theirs, where = z.copy(), np.zeros(z.shape[:3], dtype=bool)
             theirs[:, places] = z[inputs, places[positions]]
-            where[np.ix_(np.arange(len(z)), places, heads)] = True
+            where[:, places[:, None], heads] = True
             found.append(Replace(point, torch.as_tensor(theirs), where))
         return found
 

@@ -157,7 +157,9 @@ def _told_apart(sample: Sample, inputs: Inputs, group: Group, one: Known) -> Kno
     alike = (apart <= STRAIGHT * apart.max()).argmax(axis=1)
     if (alike == np.arange(len(met))).all():
         return one
-    entries = {(one.values[code],): one.values[met[first]] for code, first in zip(met, alike, strict=True)}
+    entries: dict[tuple[object, ...], object] = {}
+    for code, first in zip(met, alike, strict=True):
+        entries[(one.values[code],)] = one.values[met[first]]
     text = table_text(entries, one.values[met[0]], [one])
     return inputs.define(f"{group.name}_values", text, [one], 1.0) or one
 

@@ -151,6 +151,7 @@ def tried_selectors(
     attention, rows = sample.attention(group.layer, group.heads), group.rows
     weights = np.array(group.relevance)[rows] / np.array(group.relevance)[rows].sum()
     left = _left(sample, group)
+    said = [codes_of_values(inputs, variable)[variable.codes] for variable in known]
     described = []
     told_apart = kinds(crossed, group.layer, group.heads[0], rows) if len(group.heads) == 1 else None
     observed = Observed(group.name, rows, _selected(sample, group, attention), told_apart)
@@ -158,7 +159,7 @@ def tried_selectors(
         matrix = one.matrix[:, rows]
         n_keys = float(matrix.sum(axis=2).mean())
         counted = np.nan if left is None else _told_by_number(left[:, rows], matrix)
-        fetched = _fetched(sample, inputs, one, known) if is_last and n_keys <= ONE_KEY else 0.0
+        fetched = _fetched(sample, one, said) if is_last and n_keys <= ONE_KEY else 0.0
         described.append(Tried(one, _bits(attention[:, rows], matrix, weights), n_keys, counted, fetched))
     return _in_order([replace(one, kept=_kept(sample, group, one.selector)) for one in _first(described)], is_last)
 
@@ -250,13 +251,12 @@ def _told_by_number(left: Float[np.ndarray, "input row"], matrix: Bool[np.ndarra
     return 1 - float(((left - means[n]) ** 2).mean() / left.var())
 
 
-def _fetched(sample: Sample, inputs: Inputs, one: Candidate, known: Sequence[Known]) -> float:
-    """Return the share of the answers that are the value at the selected key, of the best variable."""
-    places = list(inputs.task.loss_positions)
+def _fetched(sample: Sample, one: Candidate, said: Sequence[Int[np.ndarray, "input pos"]]) -> float:
+    """Return the share of the answers that are the value at the selected key, of the best of some variables."""
+    places = list(sample.studied.task.loss_positions)
     matrix = one.matrix[:, places]
     keys, selects = matrix.argmax(axis=2), matrix.any(axis=2)
-    answers = (codes_of_values(inputs, variable)[variable.codes] for variable in known)
-    fetched = (np.take_along_axis(codes, keys, axis=1) == sample.answers for codes in answers)
+    fetched = (np.take_along_axis(codes, keys, axis=1) == sample.answers for codes in said)
     return max(float(right[selects].sum()) / selects.size for right in fetched)
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from rasplens.compare.explaining.crossed import Crossed
 from rasplens.compare.explaining.gathered import _alike, made, sufficient
 from rasplens.compare.explaining.heads import plans, tried_selectors
 from rasplens.compile import programs, rasp
@@ -12,23 +13,23 @@ from explaining_samples import sample_of  # isort: skip
 def first_step(of):
     sample, inputs = of
     group = next(plans(sample))[0]
-    best = tried_selectors(sample, inputs, group, inputs.primitives(), is_last=False)[0]
+    best = tried_selectors(Crossed(sample, {}), inputs, group, inputs.primitives(), is_last=False)[0]
     return sample, inputs, group, best.selector
 
 
 def test_a_head_gathers_what_its_values_depend_on(induction, histogram):
     sample, inputs, group, selector = first_step(induction)
-    found = sufficient(sample, group, selector, inputs.primitives(), np.random.default_rng(0))
+    found = sufficient(Crossed(sample, {}), group, selector, inputs.primitives(), np.random.default_rng(0))
     assert [one.name for one in found] == ["rasp.tokens"]
     sample, inputs, group, selector = first_step(histogram)
-    assert sufficient(sample, group, selector, inputs.primitives(), np.random.default_rng(0)) == ()
+    assert sufficient(Crossed(sample, {}), group, selector, inputs.primitives(), np.random.default_rng(0)) == ()
 
 
 def test_a_head_that_gathers_positions_is_told_from_one_that_gathers_nothing():
     """From any other input the value at a position is the same."""
     latest = rasp.SelectBest(rasp.tokens, rasp.tokens, rasp.Comparison.EQ, rasp.indices)
     sample, inputs, group, selector = first_step(sample_of(rasp.Aggregate(latest, rasp.indices).named("where")))
-    found = sufficient(sample, group, selector, inputs.primitives(), np.random.default_rng(0))
+    found = sufficient(Crossed(sample, {}), group, selector, inputs.primitives(), np.random.default_rng(0))
     assert [one.name for one in found] == ["rasp.indices"]
 
 
@@ -45,10 +46,10 @@ def test_inputs_that_stand_for_one_another_agree(induction):
 
 def test_a_count_and_a_gathered_value(induction, histogram):
     sample, inputs, group, selector = first_step(histogram)
-    (count,) = made(sample, inputs, group, selector, (), "n")
+    (count,) = made(sample, inputs, group, selector, ())
     assert count.own_values == (1, 2, 3, 4)
     sample, inputs, group, selector = first_step(induction)
-    (last,) = made(sample, inputs, group, selector, inputs.primitives()[:1], "last")
+    (last,) = made(sample, inputs, group, selector, inputs.primitives()[:1])
     given = np.array(last.values, dtype=object)[last.codes]
     np.testing.assert_array_equal(given[:, 1:], np.array([*"abc"], dtype=object)[inputs.ids[:, :-1]])
 
@@ -56,7 +57,7 @@ def test_a_count_and_a_gathered_value(induction, histogram):
 def test_the_mean_of_numbers_is_read_off_the_line_on_which_values_lie():
     of = sample_of(programs.pair_balance("(", ")"), "()x", 4, causal=True)
     sample, inputs, group, selector = first_step(of)
-    (mean,) = made(sample, inputs, group, selector, inputs.primitives()[:1], "m")
+    (mean,) = made(sample, inputs, group, selector, inputs.primitives()[:1])
     assert "0.5" in mean.text  # what is no bracket counts as half
     assert mean.is_numbers
 
@@ -65,11 +66,11 @@ def test_what_is_fetched_where_nothing_is_selected_is_a_default():
     """The head leaves there what it leaves of that value."""
     later = rasp.Select(rasp.indices, rasp.indices, lambda k, q: k == q + 1)
     sample, inputs, group, selector = first_step(sample_of(rasp.Aggregate(later, rasp.tokens, default="b")))
-    (fetched,) = made(sample, inputs, group, selector, inputs.primitives()[:1], "next")
+    (fetched,) = made(sample, inputs, group, selector, inputs.primitives()[:1])
     assert "default='b'" in fetched.text
     own = sample_of(rasp.Aggregate(later, rasp.tokens, default="none"))
     sample, inputs, group, selector = first_step(own)
-    (fetched,) = made(sample, inputs, group, selector, inputs.primitives()[:1], "next")
+    (fetched,) = made(sample, inputs, group, selector, inputs.primitives()[:1])
     assert "default='nothing'" in fetched.text
 
 
@@ -77,9 +78,11 @@ def test_values_that_depend_on_a_token_and_its_position_are_one_variable():
     value = rasp.SequenceMap(lambda x, i: (x == "a") == (i % 2 == 0), rasp.tokens, rasp.indices)
     fetched = rasp.Aggregate(rasp.Select(rasp.indices, rasp.indices, lambda k, q: k == 3 - q), value)
     sample, inputs, group, selector = first_step(sample_of(fetched))
-    (found,) = made(sample, inputs, group, selector, inputs.primitives()[:1], "found")
-    assert "tokens_and_indices" in [one.name for one in found.needs]
+    (found,) = made(sample, inputs, group, selector, inputs.primitives()[:1])
+    carried = found.needs[-1]  # one value for all pairs that heads carry alike
+    assert [one.name for one in carried.needs] == ["tokens_and_indices"]
+    assert len(carried.own_values) == 2
     mirrored = rasp.Aggregate(rasp.Select(rasp.indices, rasp.indices, lambda k, q: k == 3 - q), rasp.tokens)
     sample, inputs, group, selector = first_step(sample_of(mirrored))
-    (found,) = made(sample, inputs, group, selector, inputs.primitives()[:1], "found")
+    (found,) = made(sample, inputs, group, selector, inputs.primitives()[:1])
     assert "tokens_and_indices" not in [one.name for one in found.needs]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from explaining_samples import sample_of
 
-from rasplens.compare.explaining.grammar import candidates, together
+from rasplens.compare.explaining.grammar import Observed, candidates, together
 from rasplens.compile import programs, rasp
 from rasplens.compile.rasp.batch_interpreter import BatchInterpreter
 
@@ -38,7 +38,7 @@ def test_the_text_of_a_selector_selects_what_its_matrix_says(program, vocab, cau
     _, inputs = sample_of(program, vocab, 4, causal)
     known = known_of(inputs)
     attention = np.random.default_rng(0).random(uniform(inputs).shape) * inputs.task.visible
-    found = candidates(inputs, known, attention, range(4))
+    found = candidates(inputs, known, Observed("h", range(4), attention, None))
     assert len(found) > 100
     for one in found[:: max(1, len(found) // 150)]:
         namespace = {"rasp": rasp, **{read.name: read.expr for read in one.reads}}
@@ -51,7 +51,7 @@ def test_the_text_of_a_selector_selects_what_its_matrix_says(program, vocab, cau
 
 def test_what_looks_alike_is_one_candidate_and_the_shortest(histogram):
     _, inputs = histogram
-    found = candidates(inputs, inputs.primitives(), uniform(inputs), range(4))
+    found = candidates(inputs, inputs.primitives(), Observed("h", range(4), uniform(inputs), None))
     matrices = {one.matrix.tobytes() for one in found}
     assert len(matrices) == len(found)
     same = next(one for one in found if one.text == "rasp.Select(rasp.tokens, rasp.tokens, lambda k, q: k == q)")
@@ -61,8 +61,8 @@ def test_what_looks_alike_is_one_candidate_and_the_shortest(histogram):
 def test_rows_that_do_not_matter_tell_nothing_apart(histogram):
     _, inputs = histogram
     known = inputs.primitives()
-    assert len(candidates(inputs, known, uniform(inputs), [0])) < len(
-        candidates(inputs, known, uniform(inputs), range(4))
+    assert len(candidates(inputs, known, Observed("h", [0], uniform(inputs), None))) < len(
+        candidates(inputs, known, Observed("h", range(4), uniform(inputs), None))
     )
 
 
@@ -71,7 +71,11 @@ def test_pairs_of_values_with_much_attention_are_a_table(histogram):
     odd = (inputs.ids[:, None, :] == 0) & (inputs.ids[:, :, None] == 1)
     odd |= (inputs.ids[:, None, :] == 2) & (inputs.ids[:, :, None] == 0)
     odd |= (inputs.ids[:, None, :] == 1) & (inputs.ids[:, :, None] == 2)
-    found = candidates(inputs, inputs.primitives(), odd / np.maximum(odd.sum(axis=2, keepdims=True), 1), range(4))
+    found = candidates(
+        inputs,
+        inputs.primitives(),
+        Observed("h", range(4), odd / np.maximum(odd.sum(axis=2, keepdims=True), 1), None),
+    )
     (table,) = [one for one in found if (one.matrix == odd).all()]
     assert "('a', 'b'), ('b', 'c'), ('c', 'a')" in table.text
 
@@ -81,7 +85,7 @@ def test_what_depends_on_a_token_and_its_position_is_a_table_of_pairs(histogram)
     _, inputs = histogram
     sum_is_even = (inputs.ids + np.arange(4)) % 2 == 0
     odd = sum_is_even[:, None, :] & (inputs.ids[:, :, None] > 0)
-    found = candidates(inputs, inputs.primitives(), odd.astype(float), range(4))
+    found = candidates(inputs, inputs.primitives(), Observed("h", range(4), odd.astype(float), None))
     tables = [one for one in found if (one.matrix == odd).all()]
     assert tables
     assert all(one.reads[0].name == "tokens_and_indices" for one in tables)

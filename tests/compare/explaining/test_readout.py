@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from explaining_samples import sample_of
 
+from rasplens.compare.explaining.crossed import Crossed
 from rasplens.compare.explaining.readout import readout
 from rasplens.compile import rasp
 
@@ -31,7 +32,7 @@ def count():
 )
 def test_a_formula_is_found_where_there_is_one(program, text):
     sample, inputs = sample_of(program.named("answers"))
-    found = readout(sample, inputs, known_of(inputs), ())
+    found = readout(Crossed(sample, {}), inputs, known_of(inputs), ())
     assert found.agreement == 1
     symmetric = " ".join(reversed(text.split(" "))) if " + " in text or " == " in text else text
     assert found.program.text in (text, symmetric)
@@ -40,14 +41,14 @@ def test_a_formula_is_found_where_there_is_one(program, text):
 def test_else_a_table_is_read_off_one_half_and_scored_on_the_other():
     odd = rasp.SequenceMap(lambda token, n: f"{token}{n % 2}", rasp.tokens, count()).named("odd")
     sample, inputs = sample_of(odd, n_inputs=81)
-    found = readout(sample, inputs, known_of(inputs), ())
+    found = readout(Crossed(sample, {}), inputs, known_of(inputs), ())
     assert 0.9 < found.agreement < 1  # some pairs of values occur in one half alone
     assert found.program.text.startswith("rasp.SequenceMap(lambda x, y: {")
 
 
 def test_answers_that_follow_from_no_variable_are_not_agreed_with():
     sample, inputs = sample_of(count())
-    found = readout(sample, inputs, inputs.primitives(), ())
+    found = readout(Crossed(sample, {}), inputs, inputs.primitives(), ())
     assert found.agreement < 0.9
     assert found.unread == 0
     assert np.isfinite(found.cost)
