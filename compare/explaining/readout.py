@@ -23,6 +23,9 @@ MOST_READ = 3
 MOST_KNOWN = 8
 """Of more variables, the first are read."""
 
+MOST_CHOOSING = 2
+"""Variables by which one of two others is chosen, at most."""
+
 NO_WORSE = 0.005
 """A formula or a smaller table is taken if it is right on no more than this share of the answers fewer."""
 
@@ -74,7 +77,7 @@ def readout(crossed: Crossed, inputs: Inputs, known: Sequence[Known], steps: Seq
         unread = sum(not any(one.name in read for one in step.made) for step in steps)
         return Readout(program, *shares, program.cost + UNREAD * unread, unread)
 
-    for program in _formulas(crossed.sample, inputs, variables, steps):
+    for program in (*_formulas(crossed.sample, inputs, variables, steps), *seen.choices(variables)):
         best = _better(best, judged(program, seen.agreement(program)))
     for size in range(MOST_READ + 1):
         if best is not None and min(best.agreement, best.crossed) >= RIGHT and not best.unread:
@@ -232,6 +235,34 @@ class _Seen:
         rule = self._rule(key, ~self._second)
         said = np.array([rule.get(one, -9) for one in key.ravel().tolist()]).reshape(key.shape)
         return self._shares(said == self._answers, key)
+
+    def choices(self, known: Sequence[Known]) -> Iterator[Known]:
+        """Choices between two variables that together are all answers, by a table over one or two others."""
+        bare = [_undefined_where_nothing(self.inputs, one) for one in known]
+        asked = self.crossed.sample.studied.asked
+        is_answer = {
+            one: codes_of_values(self.inputs, one)[one.codes[:, self._at]] == self._answers[0] for one in bare
+        }
+        for then, otherwise in combinations(bare, 2):
+            first, second = is_answer[then] & asked, is_answer[otherwise] & asked
+            if (first | second).sum() < RIGHT * asked.sum() or max(
+                first.sum(), second.sum()
+            ) / asked.sum() > RIGHT:
+                continue
+            for size in range(1, MOST_CHOOSING + 1):
+                for read in combinations([one for one in bare if one not in (then, otherwise)], size):
+                    key, decides = self._keys(read)[0], first != second
+                    rule = _rule(key[decides], first[decides].astype(int))
+                    if np.mean([rule[one] for one in key[decides].tolist()] == first[decides]) < RIGHT:
+                        continue
+                    values = [
+                        _values(code, [len(one.values) for one in read], read) for code in rule if rule[code]
+                    ]
+                    entries = {one: True for one in values if None not in one}
+                    text = f"rasp.Where({table_text(entries, False, read)}, {then.name}, {otherwise.name})"
+                    needs = tuple(dict.fromkeys((*read, then, otherwise)))
+                    if (found := self.inputs.define("answer", text, needs, 2.0 + 0.02 * len(entries))) is not None:
+                        yield found
 
     def table(self, read: Sequence[Known]) -> Known | None:
         """The table over some variables that has most of the answers on all inputs; else the commonest answer."""
