@@ -52,3 +52,17 @@ def test_answers_that_follow_from_no_variable_are_not_agreed_with():
     assert found.agreement < 0.9
     assert found.unread == 0
     assert np.isfinite(found.cost)
+
+
+def test_a_choice_between_two_variables_is_found():
+    """Four variables decide, of which a table of three would not tell the answers."""
+    last = rasp.Aggregate(rasp.Select(rasp.indices, rasp.indices, lambda k, q: k == 3), rasp.tokens)
+    chosen = rasp.Where((count() > 1) & (rasp.indices != 1), rasp.tokens, last).named("chosen")
+    sample, inputs = sample_of(chosen, n_inputs=80)
+    tokens, indices, n = known_of(inputs)
+    text = "rasp.Aggregate(rasp.Select(rasp.indices, rasp.indices, lambda k, q: k == 3), rasp.tokens)"
+    found = readout(
+        Crossed(sample, {}), inputs, [tokens, indices, n, inputs.define("last", text, (tokens,), 2.0)], ()
+    )
+    assert found.agreement == 1
+    assert found.program.text.startswith("rasp.Where(rasp.SequenceMap(")
