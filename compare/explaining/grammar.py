@@ -84,13 +84,13 @@ class Observed:
         name: The heads', in programs.
         rows: The queries that matter.
         selected: How far the heads select each key, from 0 to 1.
-        kinds: What they tell apart; None where that is not known.
+        kinds: What they tell apart, of all queries and of those that matter; none where that is not known.
     """
 
     name: str
     rows: Sequence[int]
     selected: Float[np.ndarray, "input query key"]
-    kinds: Kinds | None
+    kinds: Sequence[Kinds]
 
 
 def candidates(inputs: Inputs, known: Sequence[Known], observed: Observed) -> list[Candidate]:
@@ -255,14 +255,14 @@ def _table(keys: Iterable[object], queries: Sequence[object], function: Callable
 
 
 def _of_kinds(inputs: Inputs, known: Sequence[Known], observed: Observed) -> Iterator[_Base]:
-    """The predicate that lists the pairs of kinds, if variables tell the kinds."""
-    if (of := observed.kinds) is None:
-        return
-    key = told_by(inputs, known, of.crossed, of.keys, f"{observed.name}_keys")
-    query = told_by(inputs, known, of.crossed, of.queries, f"{observed.name}_queries")
-    if key is not None and query is not None:
-        listed = [(k, q) for q, k in np.argwhere(of.selected).tolist()]
-        yield from _listed(inputs, key, query, listed)
+    """The predicate that lists the pairs of kinds, of the first kinds that variables tell."""
+    for of in observed.kinds:
+        key = told_by(inputs, known, of.crossed, of.keys, f"{observed.name}_keys")
+        query = told_by(inputs, known, of.crossed, of.queries, f"{observed.name}_queries")
+        if key is not None and query is not None:
+            listed = [(k, q) for q, k in np.argwhere(of.selected).tolist()]
+            yield from _listed(inputs, key, query, listed)
+            return
 
 
 def _tables(inputs: Inputs, known: Sequence[Known], observed: Observed) -> Iterator[_Base]:

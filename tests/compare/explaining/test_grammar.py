@@ -38,7 +38,7 @@ def test_the_text_of_a_selector_selects_what_its_matrix_says(program, vocab, cau
     _, inputs = sample_of(program, vocab, 4, causal)
     known = known_of(inputs)
     attention = np.random.default_rng(0).random(uniform(inputs).shape) * inputs.task.visible
-    found = candidates(inputs, known, Observed("h", range(4), attention, None))
+    found = candidates(inputs, known, Observed("h", range(4), attention, ()))
     assert len(found) > 100
     for one in found[:: max(1, len(found) // 150)]:
         namespace = {"rasp": rasp, **{read.name: read.expr for read in one.reads}}
@@ -51,7 +51,7 @@ def test_the_text_of_a_selector_selects_what_its_matrix_says(program, vocab, cau
 
 def test_what_looks_alike_is_one_candidate_and_the_shortest(histogram):
     _, inputs = histogram
-    found = candidates(inputs, inputs.primitives(), Observed("h", range(4), uniform(inputs), None))
+    found = candidates(inputs, inputs.primitives(), Observed("h", range(4), uniform(inputs), ()))
     matrices = {one.matrix.tobytes() for one in found}
     assert len(matrices) == len(found)
     same = next(one for one in found if one.text == "rasp.Select(rasp.tokens, rasp.tokens, lambda k, q: k == q)")
@@ -61,8 +61,8 @@ def test_what_looks_alike_is_one_candidate_and_the_shortest(histogram):
 def test_rows_that_do_not_matter_tell_nothing_apart(histogram):
     _, inputs = histogram
     known = inputs.primitives()
-    assert len(candidates(inputs, known, Observed("h", [0], uniform(inputs), None))) < len(
-        candidates(inputs, known, Observed("h", range(4), uniform(inputs), None))
+    assert len(candidates(inputs, known, Observed("h", [0], uniform(inputs), ()))) < len(
+        candidates(inputs, known, Observed("h", range(4), uniform(inputs), ()))
     )
 
 
@@ -85,7 +85,7 @@ def test_what_depends_on_a_token_and_its_position_is_a_table_of_pairs(histogram)
     _, inputs = histogram
     sum_is_even = (inputs.ids + np.arange(4)) % 2 == 0
     odd = sum_is_even[:, None, :] & (inputs.ids[:, :, None] > 0)
-    found = candidates(inputs, inputs.primitives(), Observed("h", range(4), odd.astype(float), None))
+    found = candidates(inputs, inputs.primitives(), Observed("h", range(4), odd.astype(float), ()))
     tables = [one for one in found if (one.matrix == odd).all()]
     assert tables
     assert all(one.reads[0].name == "tokens_and_indices" for one in tables)
