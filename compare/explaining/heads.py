@@ -154,8 +154,8 @@ def tried_selectors(
     said = [codes_of_values(inputs, variable)[variable.codes] for variable in known]
     described = []
     of_rows = [list(range(sample.studied.n_pos)), rows] if len(group.heads) == 1 else []
-    told_apart = [kinds(crossed, group.layer, group.heads[0], of) for of in of_rows]
-    told_apart = [one for one in told_apart if one is not None]
+    found = (kinds(crossed, group.layer, group.heads[0], of) for of in of_rows)
+    told_apart = [one for one in found if one is not None]
     observed = Observed(group.name, rows, _selected(sample, group, attention), told_apart)
     for one in candidates(inputs, known, observed):
         matrix = one.matrix[:, rows]

@@ -74,7 +74,7 @@ def test_pairs_of_values_with_much_attention_are_a_table(histogram):
     found = candidates(
         inputs,
         inputs.primitives(),
-        Observed("h", range(4), odd / np.maximum(odd.sum(axis=2, keepdims=True), 1), None),
+        Observed("h", range(4), odd / np.maximum(odd.sum(axis=2, keepdims=True), 1), ()),
     )
     (table,) = [one for one in found if (one.matrix == odd).all()]
     assert "('a', 'b'), ('b', 'c'), ('c', 'a')" in table.text
