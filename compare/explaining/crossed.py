@@ -73,15 +73,17 @@ class Crossed:
         read = [self.codes(needed) for needed in one.needs]
         if one.gathers or any(codes is None for codes in read):
             return None
+        theirs = np.stack([codes for codes in read if codes is not None])
         sizes = [len(needed.values) for needed in one.needs]
-        rule = np.full(int(np.prod(sizes)), UNMET)
         own = np.ravel_multi_index([needed.codes for needed in one.needs], sizes)
-        rule[own] = one.codes
-        if (rule[own] != one.codes).any():
+        keys, first, place = np.unique(own, return_index=True, return_inverse=True)
+        rule = one.codes.ravel()[first]
+        if (rule[place.reshape(own.shape)] != one.codes).any():
             return None
-        met = np.logical_and.reduce([codes != UNMET for codes in read if codes is not None])
-        there = np.ravel_multi_index([np.maximum(codes, UNDEFINED) for codes in read if codes is not None], sizes)
-        return np.where(met, rule[there], UNMET)
+        asked = np.ravel_multi_index(list(np.maximum(theirs, UNDEFINED)), sizes)
+        found = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
+        met = (theirs != UNMET).all(axis=0) & (keys[found] == asked)
+        return np.where(met, rule[found], UNMET)
 
     @cached_property
     def _interventions(self) -> list[Replace]:

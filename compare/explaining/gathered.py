@@ -154,12 +154,17 @@ def _told_apart(sample: Sample, inputs: Inputs, group: Group, one: Known) -> Kno
     met = [code for code in range(1, len(one.values)) if (one.codes == code).any()]
     means = np.stack([carried[one.codes == code].mean(axis=0) for code in met])
     apart = np.linalg.norm(means[:, None] - means[None], axis=2)
-    alike = (apart <= STRAIGHT * apart.max()).argmax(axis=1)
-    if (alike == np.arange(len(met))).all():
+    kept = list[int]()  # the first of each that differ
+    stands_for = []
+    for i in range(len(met)):
+        alike = [first for first in kept if apart[i, first] <= STRAIGHT * apart.max()]
+        kept += [] if alike else [i]
+        stands_for.append(alike[0] if alike else i)
+    if not 1 < len(kept) < len(met):
         return one
-    entries: dict[tuple[object, ...], object] = {}
-    for code, first in zip(met, alike, strict=True):
-        entries[(one.values[code],)] = one.values[met[first]]
+    entries: dict[tuple[object, ...], object] = {
+        (one.values[code],): one.values[met[first]] for code, first in zip(met, stands_for, strict=True)
+    }
     text = table_text(entries, one.values[met[0]], [one])
     return inputs.define(f"{group.name}_values", text, [one], 1.0) or one
 

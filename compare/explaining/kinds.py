@@ -82,9 +82,8 @@ def kinds(crossed: Crossed, layer: int, head: int, rows: Sequence[int]) -> Kinds
     )
     flat_query, flat_key = (one.reshape(-1, one.shape[-1]) for one in (query, key))
     threshold = start.reshape(-1, 1) + least
-    some_queries, some_keys = (
-        np.linspace(0, len(one) - 1, MOST_MET).astype(int) for one in (flat_query, flat_key)
-    )
+    rng = np.random.default_rng(0)
+    some_queries, some_keys = (rng.permutation(len(one))[:MOST_MET] for one in (flat_query, flat_key))
     of_queries = _alike(flat_query @ flat_key[some_keys].T > threshold)
     of_keys = _alike((flat_query[some_queries] @ flat_key.T > threshold[some_queries]).T)
     if max(of_queries.max(), of_keys.max()) >= MOST_KINDS:
@@ -129,21 +128,18 @@ def told_by(inputs: Inputs, known: Sequence[Known], crossed: Crossed, kind: Code
             asked = (kind >= 0) & (codes > UNDEFINED).all(axis=0)
             if (asked[0] != (kind[0] >= 0)).any():
                 continue
-            place = np.ravel_multi_index(np.maximum(codes, UNDEFINED), sizes)
-            counts = np.zeros((int(np.prod(sizes)), kind.max() + 1), dtype=np.int64)
-            np.add.at(counts, (place[asked], kind[asked]), weights[asked])
-            told = counts.argmax(axis=1)[place] == kind
-            met = np.flatnonzero(counts.sum(axis=1))
-            if (
-                len(met) > MOST_ENTRIES
-                or told[0][asked[0]].mean() < TOLD
-                or told[1, within][asked[1, within]].mean() < TOLD_CROSSED
-            ):
+            met, place = np.unique(np.ravel_multi_index(codes[:, asked], sizes), return_inverse=True)
+            counts = np.zeros((len(met), kind.max() + 1), dtype=np.int64)
+            np.add.at(counts, (place, kind[asked]), weights[asked])
+            told = np.zeros(kind.shape, dtype=bool)
+            told[asked] = counts.argmax(axis=1)[place] == kind[asked]
+            shares = told[0][asked[0]].mean(), told[1, within][asked[1, within]].mean()
+            if len(met) > MOST_ENTRIES or shares[0] < TOLD or shares[1] < TOLD_CROSSED:
                 continue
             common = int(np.bincount(kind[asked]).argmax())
             of = np.array(np.unravel_index(met, sizes)).T
             each = [tuple(one.values[code] for one, code in zip(read, row, strict=True)) for row in of]
-            entries = dict(zip(each, counts[met].argmax(axis=1).tolist(), strict=True))
+            entries = dict(zip(each, counts.argmax(axis=1).tolist(), strict=True))
             kept = {values: code for values, code in entries.items() if code != common}
             return inputs.define(name, table_text(kept, common, read), read, size + 0.02 * len(kept))
     return None

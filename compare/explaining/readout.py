@@ -249,20 +249,28 @@ class _Seen:
                 first.sum(), second.sum()
             ) / asked.sum() > RIGHT:
                 continue
-            for size in range(1, MOST_CHOOSING + 1):
-                for read in combinations([one for one in bare if one not in (then, otherwise)], size):
-                    key, decides = self._keys(read)[0], first != second
-                    rule = _rule(key[decides], first[decides].astype(int))
-                    if np.mean([rule[one] for one in key[decides].tolist()] == first[decides]) < RIGHT:
-                        continue
-                    values = [
-                        _values(code, [len(one.values) for one in read], read) for code in rule if rule[code]
-                    ]
-                    entries = {one: True for one in values if None not in one}
-                    text = f"rasp.Where({table_text(entries, False, read)}, {then.name}, {otherwise.name})"
-                    needs = tuple(dict.fromkeys((*read, then, otherwise)))
-                    if (found := self.inputs.define("answer", text, needs, 2.0 + 0.02 * len(entries))) is not None:
-                        yield found
+            others = [one for one in bare if one not in (then, otherwise)]
+            for read in (of for size in range(1, MOST_CHOOSING + 1) for of in combinations(others, size)):
+                if (entries := self._where(first, first != second, read)) is None:
+                    continue
+                text = f"rasp.Where({table_text(entries, False, read)}, {then.name}, {otherwise.name})"
+                found = self.inputs.define("answer", text, (*read, then, otherwise), 2.0 + 0.02 * len(entries))
+                if found is not None:
+                    yield found
+
+    def _where(
+        self,
+        holds: Bool[np.ndarray, "input answer"],
+        asked: Bool[np.ndarray, "input answer"],
+        read: Sequence[Known],
+    ) -> dict[tuple[object, ...], object] | None:
+        """The values of some variables with which a condition holds; None where they do not tell it."""
+        key = self._keys(read)[0][asked]
+        rule = _rule(key, holds[asked].astype(int))
+        if np.mean([rule[one] for one in key.tolist()] == holds[asked]) < RIGHT:
+            return None
+        values = (_values(code, [len(one.values) for one in read], read) for code in rule if rule[code])
+        return {one: True for one in values if None not in one}
 
     def table(self, read: Sequence[Known]) -> Known | None:
         """The table over some variables that has most of the answers on all inputs; else the commonest answer."""

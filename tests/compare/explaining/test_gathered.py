@@ -86,3 +86,13 @@ def test_values_that_depend_on_a_token_and_its_position_are_one_variable():
     sample, inputs, group, selector = first_step(sample_of(mirrored))
     (found,) = made(sample, inputs, group, selector, inputs.primitives()[:1])
     assert "tokens_and_indices" not in [one.name for one in found.needs]
+
+
+def test_values_that_heads_carry_alike_are_one():
+    """Vowels alike; a head that carries all of them apart keeps the variable."""
+    opposite = rasp.Select(rasp.indices, rasp.indices, lambda k, q: k == 3 - q)
+    vowel = rasp.Map(lambda x: x in "ae", rasp.tokens)
+    for value, n_values in ((vowel, 2), (rasp.tokens, 4)):
+        sample, inputs, group, selector = first_step(sample_of(rasp.Aggregate(opposite, value), vocab="abcde"[:4]))
+        (found,) = made(sample, inputs, group, selector, inputs.primitives()[:1])
+        assert len(set(found.own_values)) == n_values
