@@ -91,19 +91,19 @@ def explain(
     began, task, begin = time.monotonic(), as_task(task), progress or (lambda stage: None)
     held_out, rng = get_config(config), random_streams.rng(seed, "explain")
     ids = task.sample(rng, N_SAMPLE)
+    subject = _Subject(model, task, vocabulary, seed)
     begin("search")
     with few_threads(model):
         studied = as_studied_model(model, task, ids, vocabulary)
         sample = Sample(studied, [rng.permutation(len(ids)) for _ in range(2)])
-        found = programs(sample, Inputs(task, ids), rng, until=began + SEARCHED * budget)
-    tried, ended = list[ExplainedBy](), ""
-    for one in found:
-        if ended := _why_enough(one, tried, budget, time.monotonic() - began):
-            break
-        begin(f"program {len(tried) + 1}")
-        tried += _judged(_Subject(model, task, vocabulary, seed), sample, one, held_out)
+        tried, ended = list[ExplainedBy](), ""
+        for one in programs(sample, Inputs(task, ids), rng, until=began + SEARCHED * budget):
+            if ended := _why_enough(one, tried, budget, time.monotonic() - began):
+                break
+            begin(f"program {len(tried) + 1}")
+            tried += _judged(subject, sample, one, held_out)
     ended = ended or _why_enough(None, tried, budget, time.monotonic() - began)
-    return Explanation(task.name, tuple(tried), len(found), time.monotonic() - began, ended)
+    return Explanation(task.name, tuple(tried), time.monotonic() - began, ended)
 
 
 def _why_enough(following: Found | None, tried: list[ExplainedBy], budget: float, seconds: float) -> str:

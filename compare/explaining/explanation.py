@@ -58,14 +58,12 @@ class Explanation:
     Attributes:
         task: The name of the task.
         tried: The programs that were judged, in this order.
-        n_searched: How many programs the search came up with.
         seconds: How long it took.
         ended: Why no further program was judged.
     """
 
     task: str
     tried: tuple[ExplainedBy, ...]
-    n_searched: int
     seconds: float
     ended: str
 
@@ -94,7 +92,6 @@ class Explanation:
             "task": self.task,
             "programs": [one.to_dict() for one in self.programs],
             "tried": [one.to_dict() for one in self.tried],
-            "n_searched": self.n_searched,
             "seconds": self.seconds,
             "ended": self.ended,
         }
@@ -109,9 +106,7 @@ class Explanation:
 
 def lines(found: Explanation) -> Sequence[str]:
     """An explanation in words: the program and what is said of it, or the one that came nearest."""
-    tried = (
-        f"{len(found.tried)} of {found.n_searched} programs were judged in {found.seconds:.0f} s: {found.ended}."
-    )
+    tried = f"{len(found.tried)} judged in {found.seconds:.0f} s: {found.ended}."
     best = found.nearest
     if best is None:
         return [f"No program was found. {tried}"]

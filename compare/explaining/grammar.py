@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations, product
+from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float
 
+from rasplens.compare.explaining.attended import Matrix
 from rasplens.compare.explaining.kinds import Kinds, told_by
 from rasplens.compare.explaining.known import Inputs, Known
 from rasplens.compile.rasp import Value
@@ -35,8 +37,6 @@ PASSES = 0.5
 
 SEVERAL = 0.02
 """Share of the rows with several keys from which the best of them is another selector."""
-
-Matrix = Bool[np.ndarray, "input query key"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +67,9 @@ class _Base:
     cost: float
 
 
+One = TypeVar("One", _Base, Candidate, "Select")
+
+
 @dataclass(frozen=True, eq=False)
 class _Window:
     """A further condition on keys: their place, or another variable's value."""
@@ -74,6 +77,19 @@ class _Window:
     of: Known
     said: Callable[[str, str], str]
     matrix: Bool[np.ndarray, "#input query key"]
+
+
+@dataclass(frozen=True, eq=False)
+class Select(Candidate):
+    """A selector of all keys that a predicate holds for.
+
+    Attributes:
+        base: The predicate.
+        within: The further condition on keys.
+    """
+
+    base: _Base
+    within: _Window | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,55 +109,62 @@ class Observed:
     kinds: Sequence[Kinds]
 
 
-def candidates(inputs: Inputs, known: Sequence[Known], observed: Observed) -> list[Candidate]:
-    """All selectors over some variables, without those that look alike on the rows that matter.
+def selects(inputs: Inputs, known: Sequence[Known], observed: Observed) -> list[Select]:
+    """The selectors of all keys that a predicate holds for, without those that look alike on the rows that matter.
 
     Args:
         inputs: The sample.
         known: The variables.
         observed: Where the heads look that are explained.
     """
-    found: dict[bytes, Candidate] = {}
-    for one in sorted(_all(inputs, known, observed), key=lambda one: one.cost):
-        found.setdefault(np.packbits(one.matrix[:, observed.rows]).tobytes(), one)
-    return list(found.values())
-
-
-def _all(inputs: Inputs, known: Sequence[Known], observed: Observed) -> Iterator[Candidate]:
     bases = [base for key, query in product(known, known) for base in _bases(inputs, key, query)]
     bases += [*_tables(inputs, known, observed), *_of_kinds(inputs, known, observed)]
-    bases.sort(key=lambda one: -one.cost)
-    bases = list({np.packbits(base.matrix[:, observed.rows]).tobytes(): base for base in bases}.values())
-    for base in bases:
-        yield _select(base)
-        if _is_place(base.key) and base.query.name == "rasp.indices":
-            continue
-        for window in _windows(inputs, known):
-            there = f"rasp.Select({window.of.name}, {window.of.name}, lambda k, q: {window.said('k', 'q')})"
-            reads = tuple(dict.fromkeys((base.key, base.query, window.of)))
-            yield Candidate(f"{_select(base).text} & {there}", reads, base.matrix & window.matrix, base.cost + 0.6)
-    for base, within, (score, said) in product(bases, (None, *_windows(inputs)), list(_scores(known))):
-        if within is None or not _is_place(base.key):
-            matrix = base.matrix if within is None else base.matrix & within.matrix
-            if (matrix.sum(axis=2) > 1).mean() > SEVERAL:
-                yield _best(base, within, matrix, score, said)
+    bases = unlike(bases, observed.rows)
+    return unlike([one for base in bases for one in _selects(inputs, known, base)], observed.rows)
+
+
+def best_of(known: Sequence[Known], one: Select) -> Iterator[Candidate]:
+    """The selectors of the best of the keys that another one selects, by each score; none if there is only one."""
+    if (one.matrix.sum(axis=2) > 1).mean() <= SEVERAL or not (one.within is None or _is_place(one.within.of)):
+        return
+    for score, said in _scores(known):
+        yield _best(one, score, said)
+
+
+def unlike(found: Sequence[One], rows: Sequence[int]) -> list[One]:
+    """The cheapest of those that select the same at some queries, in the order of their cost."""
+    kept: dict[bytes, One] = {}
+    for one in sorted(found, key=lambda one: one.cost):
+        kept.setdefault(np.packbits(one.matrix[:, rows]).tobytes(), one)
+    return list(kept.values())
+
+
+def _selects(inputs: Inputs, known: Sequence[Known], base: _Base) -> Iterator[Select]:
+    """The predicate alone, and with each window."""
+    text = f"rasp.Select({base.key.name}, {base.query.name}, lambda k, q: {base.predicate})"
+    reads = base.key, base.query
+    yield Select(text, reads, base.matrix, base.cost, base, None)
+    if _is_place(base.key) and _is_place(base.query):
+        return
+    for window in _windows(inputs, known):
+        there = f"rasp.Select({window.of.name}, {window.of.name}, lambda k, q: {window.said('k', 'q')})"
+        both = base.matrix & window.matrix
+        yield Select(
+            f"{text} & {there}", tuple(dict.fromkeys((*reads, window.of))), both, base.cost + 0.6, base, window
+        )
 
 
 def _is_place(one: Known) -> bool:
     return one.name == "rasp.indices"
 
 
-def _select(base: _Base) -> Candidate:
-    text = f"rasp.Select({base.key.name}, {base.query.name}, lambda k, q: {base.predicate})"
-    return Candidate(text, (base.key, base.query), base.matrix, base.cost)
-
-
-def _best(base: _Base, window: _Window | None, matrix: Matrix, score: Known, said: str) -> Candidate:
+def _best(of: Select, score: Known, said: str) -> Candidate:
     """The selected keys with the highest score."""
+    base, window = of.base, of.within
     numbers = -score.numbers() if said.startswith("-") else score.numbers()
-    scores = np.where(matrix, np.nan_to_num(numbers, nan=-np.inf)[:, None, :], -np.inf)
+    scores = np.where(of.matrix, np.nan_to_num(numbers, nan=-np.inf)[:, None, :], -np.inf)
     highest = scores.max(axis=2, keepdims=True)
-    best = matrix & (scores == highest) & np.isfinite(highest)
+    best = of.matrix & (scores == highest) & np.isfinite(highest)
     keys, queries, predicate = base.key.name, base.query.name, base.predicate
     if window is not None:  # a value and its place, compared by both
         keys, queries = (f"rasp.SequenceMap(lambda x, i: (x, i), {one}, rasp.indices)" for one in (keys, queries))
@@ -160,7 +183,7 @@ def _windows(inputs: Inputs, known: Sequence[Known] = ()) -> Iterator[_Window]:
         if most > 1:
             yield _Window(place, partial(_before, most), np.broadcast_to(k < most, (1, n, n)))
     for one in known:
-        if one.needs and len(one.own_values) <= MOST_CONSTANTS:
+        if one.needs and len(one.own_values) <= MOST_CONSTANTS and not _are_fractions(one):
             for code, value in enumerate(one.values[1:], start=1):
                 matrix = np.broadcast_to((one.codes == code)[:, None, :], (len(one.codes), n, n))
                 yield _Window(one, partial(_equals, value), matrix)

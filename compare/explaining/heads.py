@@ -2,14 +2,15 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from rasplens.compare.explaining.attended import Attended
 from rasplens.compare.explaining.crossed import Crossed
-from rasplens.compare.explaining.grammar import Candidate, Observed, candidates
+from rasplens.compare.explaining.grammar import Candidate, Observed, Select, best_of, selects, unlike
 from rasplens.compare.explaining.kinds import kinds
 from rasplens.compare.explaining.known import Inputs, Known
 from rasplens.compare.explaining.sample import Sample
@@ -22,12 +23,6 @@ BEAM = 8
 
 SAME = 0.02
 """Of two selectors of which one keeps no more than this more of the answers, the shorter one goes first."""
-
-FAR = 0.5
-"""Bits that a row costs in which a selector selects nothing and heads attend, or the other way round."""
-
-UNREAD = 0.05
-"""Heads that give a row no more attention than this, beside a start token, select nothing there."""
 
 NEAR = 0.12
 """Bits: of selectors that keep as many answers, those that describe attention no worse than this go on."""
@@ -150,20 +145,21 @@ def tried_selectors(
     sample = crossed.sample
     attention, rows = sample.attention(group.layer, group.heads), group.rows
     weights = np.array(group.relevance)[rows] / np.array(group.relevance)[rows].sum()
-    left = _left(sample, group)
-    said = [codes_of_values(inputs, variable)[variable.codes] for variable in known]
-    described = []
     of_rows = [list(range(sample.studied.n_pos)), rows] if len(group.heads) == 1 else []
     found = (kinds(crossed, group.layer, group.heads[0], of) for of in of_rows)
     told_apart = [one for one in found if one is not None]
     observed = Observed(group.name, rows, _selected(sample, group, attention), told_apart)
-    for one in candidates(inputs, known, observed):
-        matrix = one.matrix[:, rows]
-        n_keys = float(matrix.sum(axis=2).mean())
-        counted = np.nan if left is None else _told_by_number(left[:, rows], matrix)
-        fetched = _fetched(sample, one, said) if is_last and n_keys <= ONE_KEY else 0.0
-        described.append(Tried(one, _bits(attention[:, rows], matrix, weights), n_keys, counted, fetched))
-    return _in_order([replace(one, kept=_kept(sample, group, one.selector)) for one in _first(described)], is_last)
+    seen = _Seen(
+        Attended(rows, attention[:, rows], weights),
+        _left(sample, group),
+        _fetchable(sample, inputs, known if is_last else []),
+        list(inputs.task.loss_positions),
+    )
+    whole = selects(inputs, known, observed)
+    tried = [seen.tried(one) for one in whole]
+    bests = [best for one in seen.worth(whole, tried) for best in best_of(known, one)]
+    tried += [seen.tried(one) for one in unlike([*whole, *bests], rows) if not isinstance(one, Select)]
+    return _in_order([replace(one, kept=_kept(sample, group, one.selector)) for one in _first(tried)], is_last)
 
 
 def _selected(
@@ -177,20 +173,79 @@ def _selected(
     return attention / np.maximum(attention.max(axis=2, keepdims=True), 1e-9) if above is None else above
 
 
-def _first(described: Sequence[Tried]) -> list[Tried]:
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """What heads do, to put selectors beside it.
+
+    Attributes:
+        attended: Where they attend.
+        left: Attention that no position of the task gets; None if that tells nothing.
+        fetchable: By variable, whether its value at a key is the answer; no variables for heads that later ones read.
+        answered: The queries of answers.
+    """
+
+    attended: Attended
+    left: Float[np.ndarray, "input row"] | None
+    fetchable: Bool[np.ndarray, "variable input answer key"]
+    answered: list[int]
+
+    def tried(self, one: Candidate) -> Tried:
+        """A selector beside what heads do, without interventions."""
+        matrix = one.matrix[:, self.attended.rows]
+        n_keys = float(matrix.sum(axis=2).mean())
+        counted = np.nan if self.left is None else _told_by_number(self.left, matrix)
+        fetched = self._fetched(one) if n_keys <= ONE_KEY else 0.0
+        return Tried(one, self.attended.bits(one.matrix), n_keys, counted, fetched)
+
+    def _fetched(self, one: Candidate) -> float:
+        """The share of the answers that are the value at the first selected key, of the best of the variables."""
+        matrix = one.matrix[:, self.answered]
+        first = np.take_along_axis(self.fetchable, matrix.argmax(axis=2)[None, :, :, None], axis=3)[..., 0]
+        return float((first & matrix.any(axis=2)).mean(axis=(1, 2)).max(initial=0))
+
+    def _most_fetched(self, one: Candidate) -> float:
+        """The most that a selector of some of the keys can fetch."""
+        return float((self.fetchable & one.matrix[:, self.answered]).any(axis=3).mean(axis=(1, 2)).max(initial=0))
+
+    def worth(self, whole: Sequence[Select], tried: Sequence[Tried]) -> Iterator[Select]:
+        """The selectors of which one of some of the keys may be among those that are tried by intervention."""
+        single = [one for one in tried if one.reads_one]
+        bits = max(_last_of(_by_bits(tried, BEAM), BEAM), _last_of(_by_bits(single, FEW + 1), FEW + 1))
+        fetched = _last_of(_by_fetched(single), FEW)
+        for one in whole:
+            longer = SHORTER * one.cost
+            may_fetch = (most := self._most_fetched(one)) and longer - most <= fetched
+            if may_fetch or self.attended.least_bits(one.matrix) + longer <= bits:
+                yield one
+
+
+def _first(tried: Sequence[Tried]) -> list[Tried]:
     """The selectors that are tried: the best to describe attention, to read one key, to fetch, and to count."""
+    single = [one for one in tried if one.reads_one]
+    counting = [(SHORTER * one.selector.cost - one.counted, one) for one in tried if not np.isnan(one.counted)]
+    chosen = [*_by_bits(tried, BEAM), *_by_bits(single, FEW + 1), *_by_fetched(single), *_lowest(counting, FEW)]
+    return list(dict.fromkeys(one for _, one in chosen))
 
-    def best(of: Sequence[Tried], n: int, cost: Callable[[Tried], float]) -> list[Tried]:
-        return sorted(of, key=lambda one: cost(one) + SHORTER * one.selector.cost)[:n]
 
-    single = [one for one in described if one.reads_one]
-    chosen = [
-        *best(described, BEAM, lambda one: one.bits),
-        *best(single, FEW + 1, lambda one: one.bits),
-        *best([one for one in single if one.fetched], FEW, lambda one: -one.fetched),
-        *best([one for one in described if not np.isnan(one.counted)], FEW, lambda one: -one.counted),
-    ]
-    return list(dict.fromkeys(chosen))
+Priced = tuple[float, Tried]
+"""A selector and what it is sorted by."""
+
+
+def _by_bits(tried: Sequence[Tried], n: int) -> list[Priced]:
+    return _lowest([(one.bits + SHORTER * one.selector.cost, one) for one in tried], n)
+
+
+def _by_fetched(tried: Sequence[Tried]) -> list[Priced]:
+    return _lowest([(SHORTER * one.selector.cost - one.fetched, one) for one in tried if one.fetched], FEW)
+
+
+def _lowest(priced: Sequence[Priced], n: int) -> list[Priced]:
+    return sorted(priced, key=lambda one: one[0])[:n]
+
+
+def _last_of(lowest: Sequence[Priced], n: int) -> float:
+    """The price that a further one has to beat; infinite if there are fewer than `n`."""
+    return lowest[-1][0] if len(lowest) == n else math.inf
 
 
 def _in_order(tried: Sequence[Tried], is_last: bool) -> list[Tried]:
@@ -216,50 +271,28 @@ def _kept(sample: Sample, group: Group, one: Candidate) -> float:
     return sample.kept_with_values({group.layer: others}, sample.sources[:1])
 
 
-def _bits(
-    attention: Float[np.ndarray, "input row key"], matrix: Bool[np.ndarray, "input row key"], weights: Weights
-) -> float:
-    """The divergence of attention from uniform attention over what is selected, weighted over rows.
-
-    Where nothing is selected, a start token has to get all of it; where something is, not all.
-    """
-    n = matrix.sum(axis=2, keepdims=True)
-    uniform = matrix / np.maximum(n, 1)
-    own = attention / np.maximum(attention.sum(axis=2, keepdims=True), 1e-6)
-    middle = (own + uniform) / 2
-
-    def divergence(one: np.ndarray) -> np.ndarray:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(one > 0, one * np.log2(one / middle), 0).sum(axis=2)
-
-    both, total = (divergence(own) + divergence(uniform)) / 2, attention.sum(axis=2)
-    bits = np.where(n[:, :, 0] > 0, np.where(total < UNREAD, FAR, both), FAR * total)
-    return float((bits.mean(axis=0) * weights).sum())
-
-
-def _left(sample: Sample, group: Group) -> Float[np.ndarray, "input query"] | None:
+def _left(sample: Sample, group: Group) -> Float[np.ndarray, "input row"] | None:
     """The attention that no position of the task gets; None where that is none, or always as much."""
-    left = 1 - sample.attention(group.layer, group.heads).sum(axis=2)
-    there = left[:, group.rows]
-    return left if there.max() > 0.05 and there.std() > 1e-3 else None
+    left = 1 - sample.attention(group.layer, group.heads).sum(axis=2)[:, group.rows]
+    return left if left.max() > 0.05 and left.std() > 1e-3 else None
 
 
 def _told_by_number(left: Float[np.ndarray, "input row"], matrix: Bool[np.ndarray, "input row key"]) -> float:
     """Return R² of the attention that is left, given the number of selected keys."""
     n: Int[np.ndarray, "input row"] = matrix.sum(axis=2)
-    means = np.zeros(matrix.shape[2] + 1)
-    for number in np.unique(n):
-        means[number] = left[n == number].mean()
+    counts = np.bincount(n.ravel())
+    means = np.bincount(n.ravel(), left.ravel()) / np.maximum(counts, 1)
     return 1 - float(((left - means[n]) ** 2).mean() / left.var())
 
 
-def _fetched(sample: Sample, one: Candidate, said: Sequence[Int[np.ndarray, "input pos"]]) -> float:
-    """Return the share of the answers that are the value at the selected key, of the best of some variables."""
-    places = list(sample.studied.task.loss_positions)
-    matrix = one.matrix[:, places]
-    keys, selects = matrix.argmax(axis=2), matrix.any(axis=2)
-    fetched = (np.take_along_axis(codes, keys, axis=1) == sample.answers for codes in said)
-    return max(float(right[selects].sum()) / selects.size for right in fetched)
+def _fetchable(
+    sample: Sample, inputs: Inputs, known: Sequence[Known]
+) -> Bool[np.ndarray, "variable input answer key"]:
+    """By variable, whether its value at a key is the answer."""
+    said = np.empty((len(known), *inputs.ids.shape), dtype=np.int64)
+    for place, one in enumerate(known):
+        said[place] = codes_of_values(inputs, one)[one.codes]
+    return np.asarray(said[:, :, None, :] == sample.answers[None, :, :, None])
 
 
 def codes_of_values(inputs: Inputs, variable: Known) -> Int[np.ndarray, " value"]:

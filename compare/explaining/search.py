@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
@@ -33,17 +33,32 @@ class Found:
         readout: The program, and how many of the answers it has.
         steps: What the heads do by it.
         kept: The share of the answers that stay with values along all edges of no step from other inputs.
-        score: What programs are ordered by.
     """
 
     readout: Readout
     steps: tuple[Step, ...]
     kept: float
-    score: float
+
+    @property
+    def score(self) -> float:
+        """What programs are ordered by."""
+        said = self.readout
+        agreement = min(said.agreement, AGREEMENT_COUNTS) + min(said.crossed, AGREEMENT_COUNTS)
+        return agreement + min(self.kept, CUT_COUNTS) - 0.02 * said.cost
+
+    @property
+    def says_all(self) -> bool:
+        """Whether it has the answers, reads every step, and what no step reads does not matter."""
+        said = self.readout
+        has_answers = min(said.agreement, said.crossed) >= AGREEMENT_COUNTS
+        return has_answers and not said.unread and self.kept >= AGREEMENT_COUNTS
 
 
-def programs(sample: Sample, inputs: Inputs, rng: np.random.Generator, until: float = math.inf) -> list[Found]:
-    """The programs that a model may implement, the likeliest first; none twice.
+def programs(sample: Sample, inputs: Inputs, rng: np.random.Generator, until: float = math.inf) -> Iterator[Found]:
+    """The programs that a model may implement, none twice; those of which nothing is left to explain at once.
+
+    Of each plan first the best way to say every head, and then the best few. The others come at the end, the
+    likeliest first.
 
     Args:
         sample: The model.
@@ -51,41 +66,63 @@ def programs(sample: Sample, inputs: Inputs, rng: np.random.Generator, until: fl
         rng: Of inputs that stand for one another.
         until: On the clock of `time.monotonic`, when the search ends with what it has.
     """
-    found: dict[str, Found] = {}
+    met, later = set[str](), list[Found]()
     for plan in plans(sample, until):
-        for steps in _ways(sample, inputs, plan, rng, until):
-            known = [*inputs.primitives(), *(one for step in reversed(steps) for one in step.made)]
-            if (
-                answer := readout(crossed_by(sample, steps), inputs, [*known, *_together(inputs, steps)], steps)
-            ) is None:
+        search = _Search(sample, inputs, plan, rng, until)
+        for one in (one for width in (1, BEAM) for one in search.found(width)):
+            source = program_source(one.readout.program)
+            if source in met:
                 continue
-            kept = _kept(sample, steps)
-            agreement = min(answer.agreement, AGREEMENT_COUNTS) + min(answer.crossed, AGREEMENT_COUNTS)
-            score = agreement + min(kept, CUT_COUNTS) - 0.02 * answer.cost
-            found.setdefault(program_source(answer.program), Found(answer, tuple(steps), kept, score))
-    return sorted(found.values(), key=lambda one: -one.score)
+            met.add(source)
+            if one.says_all:
+                yield one
+            else:
+                later.append(one)
+    yield from sorted(later, key=lambda one: -one.score)
 
 
-def _ways(
-    sample: Sample, inputs: Inputs, plan: Sequence[Group], rng: np.random.Generator, until: float
-) -> Iterator[list[Step]]:
-    """The best ways to say what all heads of a plan do; none if there is no time for all."""
-    ways: list[list[Step]] = [[]]
-    last = sample.studied.attending_layers[-1] if sample.studied.attending_layers else 0
-    for group in plan:
-        if time.monotonic() > until:
-            return
-        said: dict[tuple[str, ...], list[Step]] = {}  # ways that know the same go on in the same way
-        longer = list[list[Step]]()
-        for steps in ways:
-            known = _known_before(inputs, steps, group)
-            texts = tuple(one.text for one in known)
-            if texts not in said:
-                crossed = crossed_by(sample, [step for step in steps if step.group.layer < group.layer])
-                said[texts] = list(_steps(crossed, inputs, group, known, group.layer == last, rng))
-            longer += [[*steps, step] for step in said[texts]]
-        ways = sorted(longer or ways, key=lambda steps: -sum(map(_worth, steps)))[:BEAM]
-    yield from ways
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """The ways to say what all heads of a plan do.
+
+    Attributes:
+        said: The steps of a group, by the variables that are known before it.
+    """
+
+    sample: Sample
+    inputs: Inputs
+    plan: Sequence[Group]
+    rng: np.random.Generator
+    until: float
+    said: dict[tuple[Group, tuple[str, ...]], list[Step]] = field(default_factory=dict)
+
+    def found(self, width: int) -> Iterator[Found]:
+        """A program for each of the best ways; none if there is no time for all heads."""
+        for steps in self._ways(width):
+            known = [*self.inputs.primitives(), *(one for step in reversed(steps) for one in step.made)]
+            known += _together(self.inputs, steps)
+            answer = readout(crossed_by(self.sample, steps), self.inputs, known, steps)
+            if answer is not None:
+                yield Found(answer, tuple(steps), _kept(self.sample, steps))
+
+    def _ways(self, width: int) -> list[list[Step]]:
+        ways: list[list[Step]] = [[]]
+        for group in self.plan:
+            if time.monotonic() > self.until:
+                return []
+            longer = [[*steps, step] for steps in ways for step in self._steps_after(steps, group)]
+            ways = sorted(longer or ways, key=lambda steps: -sum(map(_worth, steps)))[:width]
+        return ways
+
+    def _steps_after(self, steps: Sequence[Step], group: Group) -> list[Step]:
+        """Ways that know the same go on in the same way."""
+        known = _known_before(self.inputs, steps, group)
+        asked = group, tuple(one.text for one in known)
+        if asked not in self.said:
+            crossed = crossed_by(self.sample, [step for step in steps if step.group.layer < group.layer])
+            is_last = group.layer == self.sample.studied.attending_layers[-1]
+            self.said[asked] = list(_steps(crossed, self.inputs, group, known, is_last, self.rng))
+        return self.said[asked]
 
 
 def _worth(step: Step) -> float:

@@ -4,13 +4,19 @@ import numpy as np
 import pytest
 from explaining_samples import sample_of
 
-from rasplens.compare.explaining.grammar import Observed, candidates, together
+from rasplens.compare.explaining.grammar import Observed, best_of, selects, together, unlike
 from rasplens.compile import programs, rasp
 from rasplens.compile.rasp.batch_interpreter import BatchInterpreter
 
 
 def uniform(inputs):
     return np.tile(inputs.task.visible / inputs.task.visible.sum(axis=1, keepdims=True), (len(inputs.ids), 1, 1))
+
+
+def every(inputs, known, observed):
+    """All selectors: of all keys, and of the best of them."""
+    whole = selects(inputs, known, observed)
+    return unlike([*whole, *(best for one in whole for best in best_of(known, one))], observed.rows)
 
 
 def known_of(inputs):
@@ -38,7 +44,7 @@ def test_the_text_of_a_selector_selects_what_its_matrix_says(program, vocab, cau
     _, inputs = sample_of(program, vocab, 4, causal)
     known = known_of(inputs)
     attention = np.random.default_rng(0).random(uniform(inputs).shape) * inputs.task.visible
-    found = candidates(inputs, known, Observed("h", range(4), attention, ()))
+    found = every(inputs, known, Observed("h", range(4), attention, ()))
     assert len(found) > 100
     for one in found[:: max(1, len(found) // 150)]:
         namespace = {"rasp": rasp, **{read.name: read.expr for read in one.reads}}
@@ -51,7 +57,7 @@ def test_the_text_of_a_selector_selects_what_its_matrix_says(program, vocab, cau
 
 def test_what_looks_alike_is_one_candidate_and_the_shortest(histogram):
     _, inputs = histogram
-    found = candidates(inputs, inputs.primitives(), Observed("h", range(4), uniform(inputs), ()))
+    found = every(inputs, inputs.primitives(), Observed("h", range(4), uniform(inputs), ()))
     matrices = {one.matrix.tobytes() for one in found}
     assert len(matrices) == len(found)
     same = next(one for one in found if one.text == "rasp.Select(rasp.tokens, rasp.tokens, lambda k, q: k == q)")
@@ -61,8 +67,8 @@ def test_what_looks_alike_is_one_candidate_and_the_shortest(histogram):
 def test_rows_that_do_not_matter_tell_nothing_apart(histogram):
     _, inputs = histogram
     known = inputs.primitives()
-    assert len(candidates(inputs, known, Observed("h", [0], uniform(inputs), ()))) < len(
-        candidates(inputs, known, Observed("h", range(4), uniform(inputs), ()))
+    assert len(every(inputs, known, Observed("h", [0], uniform(inputs), ()))) < len(
+        every(inputs, known, Observed("h", range(4), uniform(inputs), ()))
     )
 
 
@@ -71,7 +77,7 @@ def test_pairs_of_values_with_much_attention_are_a_table(histogram):
     odd = (inputs.ids[:, None, :] == 0) & (inputs.ids[:, :, None] == 1)
     odd |= (inputs.ids[:, None, :] == 2) & (inputs.ids[:, :, None] == 0)
     odd |= (inputs.ids[:, None, :] == 1) & (inputs.ids[:, :, None] == 2)
-    found = candidates(
+    found = every(
         inputs,
         inputs.primitives(),
         Observed("h", range(4), odd / np.maximum(odd.sum(axis=2, keepdims=True), 1), ()),
@@ -85,7 +91,7 @@ def test_what_depends_on_a_token_and_its_position_is_a_table_of_pairs(histogram)
     _, inputs = histogram
     sum_is_even = (inputs.ids + np.arange(4)) % 2 == 0
     odd = sum_is_even[:, None, :] & (inputs.ids[:, :, None] > 0)
-    found = candidates(inputs, inputs.primitives(), Observed("h", range(4), odd.astype(float), ()))
+    found = every(inputs, inputs.primitives(), Observed("h", range(4), odd.astype(float), ()))
     tables = [one for one in found if (one.matrix == odd).all()]
     assert tables
     assert all(one.reads[0].name == "tokens_and_indices" for one in tables)
