@@ -180,7 +180,7 @@ class _Seen:
     Attributes:
         attended: Where they attend.
         left: Attention that no position of the task gets; None if that tells nothing.
-        fetchable: By variable, whether its value at a key is the answer; no variables for heads that later ones read.
+        fetchable: By variable, whether its value at a key is the answer; none of heads that later ones read.
         answered: The queries of answers.
     """
 
