@@ -123,8 +123,17 @@ def made(
         return _defined(
             inputs.define(f"{name}_width", f"rasp.SelectorWidth({selector.text})", selector.reads, 2.0)
         )
+    options = dict.fromkeys([tuple(_with_place(sample, inputs, group, selector, gathers)), tuple(gathers)])
+    each = (_made_of(sample, inputs, group, selector, option) for option in options)
+    return next((found for found in each if found), [])
+
+
+def _made_of(
+    sample: Sample, inputs: Inputs, group: Group, selector: Candidate, gathers: Sequence[Known]
+) -> list[Known]:
+    """The variables that gathered ones leave; none if one of them has no simple mean."""
+    name = group.name
     found: list[Known] = []
-    gathers = _with_place(sample, inputs, group, selector, gathers)
     if len(gathers) > 1 and not any(_is_one_value(inputs, selector, one) for one in gathers):
         both = together(inputs, gathers)
         if both and _on_a_line(sample, group, both[0]) is not None:
