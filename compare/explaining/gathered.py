@@ -61,9 +61,9 @@ def sufficient(
 ) -> tuple[Known, ...]:
     """The fewest variables that what heads gather depends on: values come from inputs that agree on them there.
 
-    None where the mean of all values does as well: then only how many keys there are. Values from any other input
-    at the same position do where heads gather the position. Of variables that do, those that also tell the values
-    where the sample is crossed.
+    None where any values do, and their mean too: then only how many keys there are. The mean alone tells less:
+    without what a head says, another one may say it. Values from any other input at the same position do where
+    heads gather the position. Of variables that do, those that also tell the values where the sample is crossed.
 
     Args:
         crossed: The model, where what earlier heads leave comes from other inputs.
@@ -77,7 +77,8 @@ def sufficient(
     sample = crossed.sample
     edges = {group.layer: sample.edges_of(group.heads, selector.matrix)}
     enough: list[tuple[Known, ...]] = []
-    shares: list[tuple[float, tuple[Known, ...]]] = [(sample.kept_with_mean_values(edges), ())]
+    without = min(sample.kept_with_mean_values(edges), sample.kept_with_values(edges, sample.sources[:1]))
+    shares: list[tuple[float, tuple[Known, ...]]] = [(without, ())]
     for option in options if shares[0][0] < ENOUGH else []:
         shares.append((sample.kept_with_values(edges, [_alike(option, sample, rng)]), option))
         if shares[-1][0] >= ENOUGH:

@@ -117,7 +117,10 @@ def selects(inputs: Inputs, known: Sequence[Known], observed: Observed) -> list[
         known: The variables.
         observed: Where the heads look that are explained.
     """
-    bases = [base for key, query in product(known, known) for base in _bases(inputs, key, query)]
+    pairs = [
+        (key, query) for key, query in product(known, known) if key is query or not _are_fractions(key, query)
+    ]
+    bases = [base for key, query in pairs for base in _bases(inputs, key, query)]
     bases += [*_tables(inputs, known, observed), *_of_kinds(inputs, known, observed)]
     bases = unlike(bases, observed.rows)
     return unlike([one for base in bases for one in _selects(inputs, known, base)], observed.rows)
@@ -209,7 +212,9 @@ def _scores(known: Sequence[Known]) -> Iterator[tuple[Known, str]]:
 
 
 def _bases(inputs: Inputs, key: Known, query: Known) -> Iterator[_Base]:
-    """The predicates of two variables."""
+    """The predicates of two variables; of fractions, only with themselves."""
+    if key is not query and _are_fractions(key, query):
+        return
     longer = 0.2 * (key.cost + query.cost - 2)
     for predicate, cost in _predicates(inputs, key, query):
         if (matrix := _matrix(inputs, key, query, predicate)) is not None:
@@ -294,6 +299,7 @@ def _tables(inputs: Inputs, known: Sequence[Known], observed: Observed) -> Itera
     Keys and queries are variables, or two of them together: what an MLP makes of two is a function of both.
     """
     selected, rows = observed.selected, observed.rows
+    known = [one for one in known if not _are_fractions(one)]
     for key, query in product([*known, *together(inputs, known)], repeat=2):
         n_keys, n_queries = len(key.values), len(query.values)
         if n_keys * n_queries > MOST_PAIRS:

@@ -112,11 +112,11 @@ def plans(sample: Sample, until: float = math.inf) -> Iterator[list[Group]]:
     for layer in studied.attending_layers:
         if time.monotonic() > until:
             return
-        heads = studied.heads_of(layer)
+        heads = tuple(studied.heads_of(layer))
         each = [group for head in heads if (group := _group(sample, layer, (head,))).rows]
-        alone += each
-        everyone = _group(sample, layer, tuple(heads)) if len(heads) > 1 else None
-        together += [everyone] if everyone is not None and everyone.rows else each
+        everyone = [group for group in [_fewest(sample, _group(sample, layer, heads))] if group.rows]
+        alone += each or everyone
+        together += everyone or each
     yield alone
     if [one.heads for one in together] != [one.heads for one in alone]:
         yield together
@@ -128,6 +128,16 @@ def _group(sample: Sample, layer: int, heads: tuple[int, ...]) -> Group:
         for position in range(sample.studied.n_pos)
     ]
     return Group(layer, heads, tuple(relevance))
+
+
+def _fewest(sample: Sample, group: Group) -> Group:
+    """The heads without those that change nothing beside the others."""
+    for head in group.heads if len(group.heads) > 1 else ():
+        others = tuple(one for one in group.heads if one != head)
+        fewer = _group(sample, group.layer, others) if others else group
+        lost = np.array(group.relevance) - np.array(fewer.relevance)
+        group = fewer if lost.max() < LEAST_RELEVANT else group
+    return group
 
 
 def tried_selectors(

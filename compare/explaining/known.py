@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 
 from rasplens.compile import rasp
 from rasplens.compile.rasp import Aggregate, SelectorWidth, SOp, Value
-from rasplens.compile.rasp.batch_interpreter import UNDEFINED, BatchInterpreter
+from rasplens.compile.rasp.batch_interpreter import UNDEFINED, BatchInterpreter, Evaluated
 from rasplens.compile.rasp.values import is_number
 from rasplens.tasks import Task
 from rasplens.tasks.task import Ids
@@ -30,6 +30,7 @@ class Known:
         expr: The s-op.
         codes: Its value at every position of every input of the sample, as a place in `values`; 0 where undefined.
         values: Those that it takes; the first is None.
+        fails: Where it fails, or reads what fails.
         cost: How long its text is, in steps.
     """
 
@@ -39,6 +40,7 @@ class Known:
     expr: SOp
     codes: Int[np.ndarray, "input pos"]
     values: tuple[Value, ...]
+    fails: Bool[np.ndarray, "input pos"]
     cost: float
 
     @property
@@ -106,14 +108,15 @@ class Inputs:
         return self._read(name, text, tuple(needs), expr, cost + 0.2 * sum(one.cost - 1 for one in needs))
 
     def _read(self, name: str, text: str, needs: tuple[Known, ...], expr: SOp, cost: float) -> Known | None:
-        reader = BatchInterpreter(expr, self.task.vocab, self.task.visible)
+        given = [Evaluated(one.expr, one.codes, one.values, one.fails) for one in needs]
+        reader = BatchInterpreter(expr, self.task.vocab, self.task.visible, given)
         codes, is_defined = reader.where_defined(self.ids)
         if not is_defined[:, list(self.task.loss_positions)].all():
             return None
         codes = np.where(is_defined, codes, UNDEFINED)
         used, places = np.unique(np.concatenate([[UNDEFINED], codes.ravel()]), return_inverse=True)
         values = tuple(reader.values[code] for code in used)
-        return Known(name, text, needs, expr, places[1:].reshape(codes.shape), values, cost)
+        return Known(name, text, needs, expr, places[1:].reshape(codes.shape), values, ~is_defined, cost)
 
 
 def table_text(entries: Mapping[tuple[object, ...], object], other: object, read: Sequence[Known]) -> str:

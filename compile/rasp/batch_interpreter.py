@@ -6,6 +6,7 @@ in as values are met. The plain interpreter remains the ground truth: `verify` a
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import singledispatchmethod
 from typing import Any
 
@@ -35,6 +36,23 @@ MOST_CELLS = 2**22
 
 Codes = Int[np.ndarray, "batch pos"]
 Matrices = Bool[np.ndarray, "#batch pos pos"]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluated:
+    """What is known of an expression of a program on the sequences that the program is asked for.
+
+    Attributes:
+        expr: The expression.
+        codes: Its values, as places in `values`; 0 where it is undefined.
+        values: The first is None.
+        fails: Where it fails, or reads what fails.
+    """
+
+    expr: rasp.SOp
+    codes: Codes
+    values: Sequence[Value]
+    fails: Bool[np.ndarray, "batch pos"]
 
 
 class _Batch:
@@ -100,15 +118,26 @@ class BatchInterpreter:
         program: An s-op.
         vocab: The tokens; sequences are given as their ids.
         visible: Boolean `[query, key]`, at least as long as the sequences: what selectors may see.
+        given: Expressions that are not evaluated again; all sequences are then those that they are given on.
     """
 
-    def __init__(self, program: rasp.SOp, vocab: Sequence[Value], visible: Bool[np.ndarray, "query key"]) -> None:
+    def __init__(
+        self,
+        program: rasp.SOp,
+        vocab: Sequence[Value],
+        visible: Bool[np.ndarray, "query key"],
+        given: Sequence[Evaluated] = (),
+    ) -> None:
         self.program, self.visible = program, visible
-        self._ordered = expressions(program)
+        self._given = {id(one.expr): one for one in given}
+        self._ordered = expressions(program, self._given)
         self._values = {id(expr): _Values() for expr in self._ordered}
         self._tables = {id(expr): _Table() for expr in self._ordered}
         self._score_tables = {id(expr): _Table() for expr in self._ordered if isinstance(expr, rasp.SelectBest)}
         self._vocab = tuple(vocab)
+        for place, one in self._given.items():
+            if place in self._values:
+                self._values[place].known = list(one.values)
 
     @property
     def values(self) -> list[Value]:
@@ -136,7 +165,8 @@ class BatchInterpreter:
     ) -> tuple[Codes, Bool[np.ndarray, " batch"], Bool[np.ndarray, "batch pos"]]:
         """The codes, on which sequences anything fails, and at which positions nothing does that is read."""
         at_once = max(1, MOST_CELLS // ids.shape[1] ** 2)
-        batches = [self._evaluated(ids[start : start + at_once]) for start in range(0, max(1, len(ids)), at_once)]
+        starts = range(0, max(1, len(ids)), at_once)
+        batches = [self._evaluated(ids[start : start + at_once], start) for start in starts]
         result = id(self.program)
         codes = [np.broadcast_to(batch.found[result], batch.ids.shape) for batch in batches]
         is_defined = [~batch.reads_failures[result] for batch in batches]
@@ -153,9 +183,13 @@ class BatchInterpreter:
         reading = (one for one in self._ordered if isinstance(one, rasp.Aggregate | rasp.SelectorWidth))
         return [(expr, batch.seen(expr.selector)) for expr in reading], batch.fails
 
-    def _evaluated(self, ids: Int[np.ndarray, "batch pos"]) -> _Batch:
-        batch = _Batch(ids, self.visible[: ids.shape[1], : ids.shape[1]])
+    def _evaluated(self, ids: Int[np.ndarray, "batch pos"], start: int = 0) -> _Batch:
+        batch, rows = _Batch(ids, self.visible[: ids.shape[1], : ids.shape[1]]), slice(start, start + len(ids))
         for expr in self._ordered:
+            if given := self._given.get(id(expr)):
+                batch.found[id(expr)] = given.codes[rows]
+                batch.reads_failures[id(expr)] = given.fails[rows]
+                continue
             batch.found[id(expr)] = self._evaluate(expr, batch)
             batch.note_what_reads_failures(expr)
         return batch

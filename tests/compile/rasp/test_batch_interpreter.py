@@ -26,7 +26,7 @@ from rasplens.compile.rasp import (
     programs,
     tokens,
 )
-from rasplens.compile.rasp.batch_interpreter import BatchInterpreter
+from rasplens.compile.rasp.batch_interpreter import BatchInterpreter, Evaluated
 from rasplens.compile.rasp.interpreter import selections
 from rasplens.compile.rasp.values import value_key
 
@@ -259,3 +259,39 @@ def test_where_a_program_is_defined_on_the_whole_sequence_it_is_at_every_positio
     codes, fails = tables(ids)
     np.testing.assert_array_equal(tables.where_defined(ids)[0], codes)
     assert tables.where_defined(ids)[1][~fails].all()
+
+
+def test_what_is_given_is_not_evaluated_again_and_says_the_same():
+    """Undefined values and failures as well."""
+    calls = []
+
+    def counted(token):
+        calls.append(token)
+        return {0: None, 2: "no number"}.get(token, 3)
+
+    inner = Map(lambda x: 6 // x, Map(counted, tokens))
+    before = Select(indices, indices, Comparison.LT)
+    readers = [
+        inner + 1,
+        Aggregate(before, inner, default=9),
+        SequenceMap(lambda x, i: (x, i), inner, indices),
+        SelectorWidth(Select(inner, indices, lambda k, q: k > q)),
+    ]
+    ids, visible = some_ids(3, 4), np.ones((4, 4), dtype=bool)
+
+    def found(program, known=()):
+        reader = BatchInterpreter(program, (0, 1, 2), visible, known)
+        codes, is_defined = reader.where_defined(ids)
+        said = [reader.values[code] for code in codes[is_defined]]
+        return codes, is_defined, said, reader.values
+
+    codes, is_defined, _, values = found(inner)
+    assert not is_defined.all()
+    assert not codes[is_defined].all()
+    for program in readers:
+        _, alone_defined, alone, _ = found(program)
+        n_calls = len(calls)
+        _, is_given_defined, said, _ = found(program, [Evaluated(inner, codes, values, ~is_defined)])
+        assert len(calls) == n_calls
+        np.testing.assert_array_equal(is_given_defined, alone_defined)
+        assert said == alone
