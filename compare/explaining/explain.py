@@ -17,7 +17,7 @@ from rasplens.compare.study import study_of
 from rasplens.compare.subject.as_studied import as_studied_model
 from rasplens.compare.subject.threads import few_threads
 from rasplens.compare.subject.vocabulary import GivenVocabulary
-from rasplens.compare.verdict.verdict import IMPLEMENTS, UNKNOWN, Verdict, judge
+from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, Verdict, judge
 from rasplens.compile import CompiledModel
 from rasplens.compile.rasp.interpreter import expressions
 from rasplens.errors import RaspLensError
@@ -71,8 +71,8 @@ def explain(
     """Searches the program that a model cannot be told from, and judges it on questions that the search never saw.
 
     Heads are explained one after the other by interventions on a sample of training inputs. The programs that
-    come of it are judged at `quick`, on training inputs too. One that is not refuted there is judged on held-out
-    inputs.
+    come of it are judged at `quick`, on training inputs too. One of which that does not say "does not" is judged on
+    held-out inputs.
 
     Args:
         model: As for `compare`.
@@ -128,7 +128,7 @@ def _judged(subject: _Subject, sample: Sample, one: Found, held_out: CompareConf
         return
     first = subject.verdict(compiled, get_config("quick"), _on_training_inputs(subject.task), seed)
     confirmed = None
-    if first.answer in (IMPLEMENTS, UNKNOWN):
+    if first.answer != NOT:
         confirmed = subject.verdict(compiled, held_out, subject.task, seed + 1)
     n_nodes = len(list(expressions(program.expr)))
     agreement, table = one.readout.agreement, _agreement_of_a_table(sample, n_nodes)
