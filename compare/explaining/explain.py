@@ -71,7 +71,7 @@ def explain(
     """Searches the program that a model cannot be told from, and judges it on questions that the search never saw.
 
     Heads are explained one after the other by interventions on a sample of training inputs. The programs that
-    come of it are judged at `quick`, on training inputs too. One of which that does not say "does not" is judged on
+    come of it are judged at `quick`, on training inputs too. Unless that says "does not", a program is judged on
     held-out inputs.
 
     Args:
