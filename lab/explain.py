@@ -34,8 +34,8 @@ BEST_FIRST = IMPLEMENTS, UNKNOWN, PARTLY, NOT
 """Verdicts."""
 
 RECOVERED, ALIKE, OTHER, FALSE, NONE = "recovered", "not told apart", "another", "false", "none"
-"""A program that the known one's model implements; one of which neither model can be told; one of a model whose
-program is not known, and none of those that it is known not to implement; a wrong one; none."""
+"""A program that the known one's model implements, or that is the same by tests without `compare`; one of which
+neither model can be told; one that neither is known to be implemented nor known not to be; a wrong one; none."""
 
 
 def main() -> None:
@@ -89,10 +89,12 @@ def what(found: Explanation, known: KnownModel, seed: int) -> str:
         alike = any(UNKNOWN in _answers(one.compiled, known.same, known.task, seed) for one in open_ones)
         return ALIKE if alike else NONE
     best = found.programs[0].compiled
-    if known.same:
-        said = _answers(best, known.same, known.task, seed)
-        return RECOVERED if IMPLEMENTS in said or UNKNOWN in said else FALSE
-    return FALSE if IMPLEMENTS in _answers(best, known.different, known.task, seed) else OTHER
+    said = _answers(best, known.same, known.task, seed)
+    if IMPLEMENTS in said or UNKNOWN in said:
+        return RECOVERED
+    if known.label is None:
+        return FALSE if known.same or IMPLEMENTS in _answers(best, known.different, known.task, seed) else OTHER
+    return {"same": RECOVERED, "different": FALSE}.get(known.label(best), OTHER)
 
 
 def _answers(program: CompiledModel, known: Sequence[CompiledModel], task: Task, seed: int) -> list[str]:

@@ -14,7 +14,9 @@ from pathlib import Path
 from lab.labelled.circuits import CIRCUITS, HARD
 from lab.labelled.hidden_mechanisms import hidden_pairs
 from lab.labelled.random_programs import N_PROGRAMS, random_program
+from lab.natural.interventions import Subject
 from lab.natural.mechanisms import get_mechanism
+from lab.natural.truth import labelled, material_of
 from lab.natural.verdicts import MODELS as NATURAL
 from lab.natural.verdicts import MOST_LAYERS, TRUTH
 from lab.program_sets import SETS, compiled_task
@@ -49,6 +51,8 @@ class KnownModel:
         same: Programs that it implements.
         different: Programs that it does not implement.
         vocabulary: The model's vocabulary for the task, if it is not the task's own.
+        label: Says of any other program whether the model does the same, without `rasplens.compare`: `"same"`,
+            `"different"` or `"unknown"`. None where no such test is there.
     """
 
     kind: str
@@ -57,6 +61,7 @@ class KnownModel:
     same: Sequence[CompiledModel] = ()
     different: Sequence[CompiledModel] = ()
     vocabulary: GivenVocabulary | None = None
+    label: Callable[[CompiledModel], str] | None = None
 
 
 @dataclass(frozen=True)
@@ -109,7 +114,12 @@ def _natural(name: str) -> Iterator[KnownModel]:
         [compiled[one["program"]] for one in labels if one["label"] == label] for label in ("same", "different")
     )
     short = [one for one in different if one.transformer.config.n_layers <= MOST_LAYERS]
-    yield KnownModel(labels[0]["shape"], load(_natural_file(name)), mechanism.task, same, short)
+    model = load_learned(_natural_file(name))
+
+    def label(program: CompiledModel) -> str:
+        return labelled(Subject.of(mechanism.task, model), material_of(program.program, mechanism.task))[0]
+
+    yield KnownModel(labels[0]["shape"], load(_natural_file(name)), mechanism.task, same, short, label=label)
 
 
 def _siit(name: str) -> Iterator[KnownModel]:

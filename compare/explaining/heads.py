@@ -66,8 +66,14 @@ class Group:
 
     @property
     def rows(self) -> list[int]:
-        """The positions that matter."""
-        return [at for at, share in enumerate(self.relevance) if share >= LEAST_RELEVANT]
+        """The positions that matter; of heads that hardly do, all at which any answer changes."""
+        least = LEAST_RELEVANT if self.matters else min(filter(None, self.relevance), default=1)
+        return [at for at, share in enumerate(self.relevance) if share >= least]
+
+    @property
+    def matters(self) -> bool:
+        """Whether enough answers change."""
+        return max(self.relevance, default=0) >= LEAST_RELEVANT
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,26 +106,25 @@ class Tried:
 def plans(sample: Sample, until: float = math.inf) -> Iterator[list[Group]]:
     """The heads that matter, in the order of the forward pass: first each alone, then those of a layer together.
 
-    Heads that stand in for each other matter only together.
+    Heads that stand in for each other matter only together. At last all that change any answer.
 
     Args:
         sample: The model.
         until: On the clock of `time.monotonic`, from when on there is none.
     """
     studied = sample.studied
-    alone: list[Group] = []
-    together: list[Group] = []
+    alone, together, any_change = list[Group](), list[Group](), list[Group]()
     for layer in studied.attending_layers:
         if time.monotonic() > until:
             return
         heads = tuple(studied.heads_of(layer))
         each = [group for head in heads if (group := _group(sample, layer, (head,))).rows]
-        everyone = [group for group in [_fewest(sample, _group(sample, layer, heads))] if group.rows]
-        alone += each or everyone
-        together += everyone or each
-    yield alone
-    if [one.heads for one in together] != [one.heads for one in alone]:
-        yield together
+        mattering = [group for group in each if group.matters]
+        everyone = [group for group in [_fewest(sample, _group(sample, layer, heads))] if group.matters]
+        alone += mattering or everyone
+        together += everyone or mattering
+        any_change += each
+    yield from {tuple(one.name for one in plan): plan for plan in (alone, together, any_change)}.values()
 
 
 def _group(sample: Sample, layer: int, heads: tuple[int, ...]) -> Group:

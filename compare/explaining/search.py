@@ -57,7 +57,7 @@ class Found:
 def programs(sample: Sample, inputs: Inputs, rng: np.random.Generator, until: float = math.inf) -> Iterator[Found]:
     """The programs that a model may implement, none twice; those of which nothing is left to explain at once.
 
-    Of each plan first the best way to say every head, and then the best few. The others come at the end, the
+    First the best way of each plan to say every head, and then the best few. The others come at the end, the
     likeliest first.
 
     Args:
@@ -67,17 +67,16 @@ def programs(sample: Sample, inputs: Inputs, rng: np.random.Generator, until: fl
         until: On the clock of `time.monotonic`, when the search ends with what it has.
     """
     met, later = set[str](), list[Found]()
-    for plan in plans(sample, until):
-        search = _Search(sample, inputs, plan, rng, until)
-        for one in (one for width in (1, BEAM) for one in search.found(width)):
-            source = program_source(one.readout.program)
-            if source in met:
-                continue
-            met.add(source)
-            if one.says_all:
-                yield one
-            else:
-                later.append(one)
+    searches = [_Search(sample, inputs, plan, rng, until) for plan in plans(sample, until)]
+    for one in (one for width in (1, BEAM) for search in searches for one in search.found(width)):
+        source = program_source(one.readout.program)
+        if source in met:
+            continue
+        met.add(source)
+        if one.says_all:
+            yield one
+        else:
+            later.append(one)
     yield from sorted(later, key=lambda one: -one.score)
 
 

@@ -42,8 +42,10 @@ from lab.natural.mechanisms import MECHANISMS, get_mechanism
 from lab.natural.page import page
 from lab.natural.predictions import CARRIED, KEYS, QUERIES, Predictions, Step, answers_asked
 from lab.natural.train import FOLDER, LEARNED_FROM, SHAPES
+from rasplens.compile.rasp import SOp
 from rasplens.learned import load_learned
 from rasplens.model import HasTransformer
+from rasplens.tasks import Task
 
 N_INPUTS = 1200
 HOLDS, FAILS, CONTRADICTS = 0.95, 0.75, 0.5
@@ -149,11 +151,16 @@ class Material:
 def material(mechanism: str, program: str) -> Material:
     """The material of a program; the same inputs and edges for every model."""
     task = get_mechanism(mechanism).task
+    return material_of(task.programs[program], task)
+
+
+def material_of(program: SOp, task: Task) -> Material:
+    """The material of any program for a task."""
     rng = np.random.default_rng(7)
     bases, sources, others = (task.draw(rng, N_INPUTS) for _ in range(3))
     edges = draw_edges(rng, N_INPUTS, task.n_ctx)
     rows = draw_rows(rng, N_INPUTS, task.n_ctx)
-    predictions = Predictions(task.programs[program], task, bases, sources, edges, rows, answers_asked(task))
+    predictions = Predictions(program, task, bases, sources, edges, rows, answers_asked(task))
     return Material(predictions, others, {})
 
 
@@ -437,12 +444,18 @@ def findings_of(mechanism: str, model: HasTransformer, name: str, shape: str, se
     subject = Subject.of(get_mechanism(mechanism).task, model)
     found = []
     for program in get_mechanism(mechanism).programs:
-        figures, layout = best_layout(subject, material(mechanism, program))
-        label, why = judge(figures)
-        if not layout and label != "not learned":
-            label, why = "different", "more steps than layers"
+        label, why, figures, layout = labelled(subject, material(mechanism, program))
         found.append(Finding(name, mechanism, shape, seed, program, label, why, layout, figures))
     return found
+
+
+def labelled(subject: Subject, of_program: Material) -> tuple[str, str, dict[str, float | None], Layout]:
+    """The label of a program on a model, why, and the figures of the layout that fits best."""
+    figures, layout = best_layout(subject, of_program)
+    label, why = judge(figures)
+    if not layout and label != "not learned":
+        label, why = "different", "more steps than layers"
+    return label, why, figures, layout
 
 
 def best_layout(subject: Subject, of_program: Material) -> tuple[dict[str, float | None], Layout]:
