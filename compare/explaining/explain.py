@@ -1,7 +1,7 @@
 """From a model to a program: search, judge on training inputs, confirm on held-out ones."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -98,24 +98,23 @@ def explain(
         sample = Sample(studied, [rng.permutation(len(ids)) for _ in range(2)])
         tried, ended = list[ExplainedBy](), ""
         for one in programs(sample, Inputs(task, ids), rng, until=began + SEARCHED * budget):
-            if ended := _why_enough(one, tried, budget, time.monotonic() - began):
-                break
+            if one.readout.agreement < LEAST_AGREEMENT:
+                continue
             begin(f"program {len(tried) + 1}")
             tried += _judged(subject, sample, one, held_out)
-    ended = ended or _why_enough(None, tried, budget, time.monotonic() - began)
-    return Explanation(task.name, tuple(tried), time.monotonic() - began, ended)
+            if ended := _why_enough(tried, budget, time.monotonic() - began):
+                break
+    seconds = time.monotonic() - began
+    none_left = f"no {'further ' if tried else ''}program has {LEAST_AGREEMENT:.0%} of the model's answers"
+    return Explanation(task.name, tuple(tried), seconds, ended or _why_enough(tried, budget, seconds) or none_left)
 
 
-def _why_enough(following: Found | None, tried: list[ExplainedBy], budget: float, seconds: float) -> str:
-    """Why the next program is not judged; empty where it is."""
+def _why_enough(tried: Sequence[ExplainedBy], budget: float, seconds: float) -> str:
+    """Why no further program is judged; empty if one is."""
     if any(one.answer == IMPLEMENTS for one in tried):
         return "a program was found"
     if seconds > budget:
         return f"the budget of {budget:g} seconds was used up"
-    if following is None:
-        return "the search came up with no other"
-    if following.readout.agreement < LEAST_AGREEMENT:
-        return f"no further program has {LEAST_AGREEMENT:.0%} of the model's answers"
     return f"no more than {MOST_JUDGED} are judged" if len(tried) == MOST_JUDGED else ""
 
 
