@@ -123,7 +123,7 @@ def plans(sample: Sample, until: float = math.inf) -> Iterator[list[Group]]:
         everyone = [group for group in [_fewest(sample, _group(sample, layer, heads))] if group.matters]
         alone += mattering or everyone
         together += everyone or mattering
-        any_change += each
+        any_change += each or everyone
     yield from {tuple(one.name for one in plan): plan for plan in (alone, together, any_change)}.values()
 
 

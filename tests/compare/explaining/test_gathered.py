@@ -1,11 +1,18 @@
 """What heads gather."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from rasplens.compare.explaining.crossed import Crossed
 from rasplens.compare.explaining.gathered import _alike, made, sufficient
 from rasplens.compare.explaining.heads import plans, tried_selectors
+from rasplens.compare.explaining.known import Inputs
+from rasplens.compare.explaining.sample import Sample
+from rasplens.compare.subject.as_studied import as_studied_model
+from rasplens.compare.subject.vocabulary import vocabulary_of
 from rasplens.compile import programs, rasp
+from rasplens.tasks import compile_for, task_from_program
 
 from explaining_samples import sample_of  # isort: skip
 
@@ -96,3 +103,55 @@ def test_values_that_heads_carry_alike_are_one():
         sample, inputs, group, selector = first_step(sample_of(rasp.Aggregate(opposite, value), vocab="abcde"[:4]))
         (found,) = made(sample, inputs, group, selector, inputs.primitives()[:1])
         assert len(set(found.own_values)) == n_values
+
+
+def with_places_in_values(transformer):
+    """The model with a dimension more in each head, which carries the position and which nothing reads."""
+    config = replace(transformer.config, d_head=transformer.config.d_head + 1)
+    weights = dict(transformer.weights)
+    embedded = np.concatenate([weights["pos_embed.W_pos"], weights["embed.W_E"]])
+    number = np.concatenate([np.arange(len(weights["pos_embed.W_pos"])), np.zeros(len(weights["embed.W_E"]))])
+    reads_place = np.linalg.lstsq(embedded, 3 * number, rcond=None)[0]
+    for name in [name for name in weights if ".attn." in name]:
+        letter = name[-1]
+        if name.endswith("W_O"):
+            weights[name] = np.concatenate([weights[name], np.zeros_like(weights[name][:, :1])], axis=1)
+        elif letter in "QKV":
+            more = np.zeros_like(weights[name][..., :1])
+            if name.endswith("W_V"):
+                more[..., 0] = reads_place
+            weights[name] = np.concatenate([weights[name], more], axis=-1)
+    return replace(transformer, config=config, weights=weights)
+
+
+def test_where_values_have_their_position_in_them_the_share_of_a_token_is_found_all_the_same():
+    """A token with its position has too many values for shares; the answers follow from the token's."""
+    so_far = rasp.Select(rasp.indices, rasp.indices, lambda k, q: k <= q)
+    share = rasp.numerical(rasp.Aggregate(so_far, rasp.numerical(rasp.Map(lambda x: int(x == "a"), rasp.tokens))))
+    program = rasp.Map(lambda x: x > 0.5, share)
+    task = task_from_program(program, "ab", 6, causal=True)
+    compiled = compile_for(task, program)
+    model = with_places_in_values(compiled.transformer)
+    rng = np.random.default_rng(0)
+    ids = task.sample(rng, 60)
+    studied = as_studied_model(model, task, ids, vocabulary_of(compiled))
+    np.testing.assert_array_equal(studied.answers(), as_studied_model(compiled, task, ids).answers())
+    of = Sample(studied, [rng.permutation(len(ids)) for _ in range(2)]), Inputs(task, ids)
+    sample, inputs, group, selector = first_step(of)
+    (found,) = made(sample, inputs, group, selector, inputs.primitives()[:1])
+    assert found.name.endswith("share_0")
+    assert "tokens_and_indices" not in found.text
+
+
+class SaidTwice(Sample):
+    """A model in which another head says what one says that is silent."""
+
+    def kept_with_mean_values(self, by_layer):
+        return 1.0
+
+
+def test_a_head_that_another_stands_in_for_is_not_one_that_counts(induction):
+    sample, inputs, group, selector = first_step(induction)
+    backed_up = SaidTwice(sample.studied, sample.sources)
+    found = sufficient(Crossed(backed_up, {}), group, selector, inputs.primitives(), np.random.default_rng(0))
+    assert [one.name for one in found] == ["rasp.tokens"]

@@ -1,9 +1,12 @@
 """Which heads matter, and where they look."""
 
+from types import SimpleNamespace
+
 import numpy as np
 
 from rasplens.compare.explaining.crossed import Crossed
 from rasplens.compare.explaining.heads import codes_of_values, plans, tried_selectors
+from rasplens.compare.explaining.sample import Sample
 
 SAME = "rasp.Select(rasp.tokens, rasp.tokens, lambda k, q: k == q)"
 
@@ -47,3 +50,26 @@ def test_the_codes_of_answers_are_the_tasks(histogram):
     count = inputs.define("n", f"rasp.SelectorWidth({SAME})", (tokens,), 2.0)
     np.testing.assert_array_equal(codes_of_values(inputs, count)[count.codes], sample.answers)
     assert (codes_of_values(inputs, tokens)[tokens.codes] == -1).all()
+
+
+class Relevant(Sample):
+    """A model of two layers in which answers change if all of some heads come from elsewhere."""
+
+    def head_elsewhere(self, layer, heads, position):
+        return layer, set(heads)
+
+    def kept(self, interventions):
+        ((layer, heads),) = interventions
+        changes = any(layer == at and needed <= heads for at, needed in CHANGES)
+        return 0.5 if changes else 1.0
+
+
+CHANGES = (0, {1}), (1, {0, 2})
+"""The second head of the first layer; of the second layer two that stand in for each other."""
+
+
+def test_heads_that_stand_in_for_each_other_are_together_and_others_alone(unchecked):
+    layers = SimpleNamespace(attending_layers=[0, 1], heads_of=lambda layer: range(3), n_pos=2)
+    alone, *more = plans(Relevant(layers, []))
+    assert [(one.layer, one.heads) for one in alone] == [(0, (1,)), (1, (0, 2))]
+    assert not more
