@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
-from itertools import combinations, permutations
+from itertools import combinations, pairwise, permutations
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -37,6 +38,9 @@ RIGHT = 0.995
 
 NO_WORSE_CROSSED = 0.02
 """That share of the answers on the sample crossed."""
+
+MOST_DENOMINATOR = 100
+"""Of numbers between two others, for which a simple one is looked for."""
 
 Answers = Int[np.ndarray, "run input answer"]
 
@@ -171,8 +175,19 @@ def _with_constants(one: Known) -> Iterator[str]:
         yield from (f"{one.name} == {constant!r}" for constant in one.own_values[:MOST_KNOWN])
         return
     constants = sorted({value for value in one.own_values if is_number(value)})
-    yield from (f"{one.name} {sign} {constant!r}" for constant in constants for sign in (">", "<", "=="))
+    for least, most in pairwise(constants):
+        between = None if int(least) == least and int(most) == most else _simplest(least, most)
+        yield f"{one.name} > {least if between is None else between!r}"
+        yield f"{one.name} < {most if between is None else between!r}"
+    yield from (f"{one.name} == {constant!r}" for constant in constants)
     yield from (f"{one.name} {sign} {constant}" for constant in (1, 2) for sign in "+-")
+
+
+def _simplest(least: float, most: float) -> float:
+    """The number between two others with the smallest denominator."""
+    middle = Fraction((least + most) / 2)
+    simple = (middle.limit_denominator(largest) for largest in range(1, MOST_DENOMINATOR))
+    return float(next((one for one in simple if least < one < most), middle))
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ import pytest
 from explaining_samples import sample_of
 
 from rasplens.compare.explaining.crossed import Crossed
-from rasplens.compare.explaining.readout import readout
+from rasplens.compare.explaining.readout import _simplest, readout
 from rasplens.compile import rasp
 
 SAME = "rasp.Select(rasp.tokens, rasp.tokens, lambda k, q: k == q)"
@@ -66,3 +66,12 @@ def test_a_choice_between_two_variables_is_found():
     )
     assert found.agreement == 1
     assert found.program.text.startswith("rasp.Where(rasp.SequenceMap(")
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "between"),
+    [(4 / 9, 5 / 9, 0.5), (0.6, 0.75, 2 / 3), (0.3, 0.1 + 0.2, 0.1 + 0.2), (1, 1.5, 4 / 3)],
+)
+def test_a_threshold_is_the_simplest_number_between_two_values(least, most, between):
+    assert _simplest(least, most) == pytest.approx(between)
+    assert least <= _simplest(least, most) <= most
