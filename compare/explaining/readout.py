@@ -183,7 +183,7 @@ def _with_constants(one: Known) -> Iterator[str]:
     yield from (f"{one.name} {sign} {constant}" for constant in (1, 2) for sign in "+-")
 
 
-def _simplest(least: float, most: float) -> float:
+def _simplest(least: int | float, most: int | float) -> float:
     """The number between two others with the smallest denominator."""
     middle = Fraction((least + most) / 2)
     simple = (middle.limit_denominator(largest) for largest in range(1, MOST_DENOMINATOR))

@@ -70,7 +70,7 @@ def test_a_choice_between_two_variables_is_found():
 
 @pytest.mark.parametrize(
     ("least", "most", "between"),
-    [(4 / 9, 5 / 9, 0.5), (0.6, 0.75, 2 / 3), (0.3, 0.1 + 0.2, 0.1 + 0.2), (1, 1.5, 4 / 3)],
+    [(4 / 9, 5 / 9, 0.5), (0.6, 0.75, 2 / 3), (0.3, 0.1 + 0.2, 0.1 + 0.2), (1.0, 1.5, 4 / 3)],
 )
 def test_a_threshold_is_the_simplest_number_between_two_values(least, most, between):
     assert _simplest(least, most) == pytest.approx(between)
