@@ -43,6 +43,9 @@ from rasplens.compare.term import Term
 MORE: Final = 3
 """A variable of which some trials fail is asked about so many times as many."""
 
+MOST_PLACES: Final = 4
+"""Of a counterexample, so many positions are named."""
+
 
 @dataclass(frozen=True)
 class OneVariable(Subject):
@@ -219,7 +222,22 @@ def judged_interchange(
         others = f"{others}, of which its active part {one.active.score:.2f}"
     reason = f"{where}: the search reaches {one.site.fitted:.2f} on its own pairs, {others}"
     status: Status = FAILS if fails else OPEN
-    return replace(found, status=status, reason=reason)
+    return replace(found, status=status, reason=reason, counterexample=_in_words(one, inputs))
+
+
+def _in_words(one: Interchange, inputs: AnsweredInputs) -> str:
+    """The first answer that is not the program's; empty where there is none."""
+    pairs, agreed = one.pairs, one.accuracy
+    wrong = np.argwhere(~agreed.right & (pairs.changes | pairs.stays))
+    if not len(wrong):
+        return ""
+    row, answer = wrong[0].tolist()
+    places = [str(inputs.task.positions[at]) for at in np.flatnonzero(pairs.intervened[row])]
+    more = f" and {len(places) - MOST_PLACES} more" * (len(places) > MOST_PLACES)
+    source, at = inputs.tokens(int(pairs.source[row])), ", ".join(places[:MOST_PLACES]) + more
+    said = int(pairs.expected[row, answer]), int(agreed.given[row, answer])
+    how = f"with {pairs.variable} of {source!r} at position{'s' * (len(places) > 1)} {at}"
+    return inputs.answered_otherwise(int(pairs.base[row]), how, answer, *said)
 
 
 def _until_decided(

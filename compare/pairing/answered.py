@@ -24,3 +24,21 @@ class AnsweredInputs:
     ids: Ids
     answers: Int[np.ndarray, "input answer"]
     n_drawn: int
+
+    def answered_otherwise(self, base: int, how: str, answer: int, expected: int, given: int) -> str:
+        """An answer that is not the program's, in words.
+
+        Args:
+            base: The input.
+            how: What is done to it; "with the values of 'a b' along 1←0" or so.
+            answer: Which of its answers.
+            expected: The program's then, as the task's code.
+            given: The model's.
+        """
+        at = self.task.positions[self.task.loss_positions[answer]]
+        ours, theirs = (self.task.answer_name(code) for code in (expected, given))
+        return f"on {self.tokens(base)!r} {how} the program answers {ours} at {at}, the model {theirs}"
+
+    def tokens(self, row: int) -> str:
+        """An input, with a space between tokens."""
+        return " ".join(map(str, self.task.sequences(self.ids[[row]])[0]))

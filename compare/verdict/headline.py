@@ -59,6 +59,12 @@ def headline(program: str, verdict: Verdict) -> Headline:
     return Headline(_sentence(program, verdict), lines, tuple(_reasons(verdict)))
 
 
+def refutation(verdict: Verdict) -> str:
+    """The worst claim that fails and names a question which the model answers otherwise; empty without one."""
+    failed = sorted(verdict.of_status(FAILS), key=lambda claim: claim.score)
+    return next((f"{one.words!r} fails: {one.counterexample}." for one in failed if one.counterexample), "")
+
+
 def _sentence(program: str, verdict: Verdict) -> str:
     """The verdict; of a program that is implemented but on one class of inputs, that class."""
     said = SAID[verdict.answer].format(repr(program))

@@ -1,11 +1,13 @@
 """`rasplens compare`: which of the programs each model implements."""
 
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 from rasplens import terminal
 from rasplens.compare import rank, write_report
-from rasplens.compare.ranking import NONE
+from rasplens.compare.ranking import NONE, Ranking
+from rasplens.compare.verdict.headline import refutation
 from rasplens.output_files import Destination, file_name
 from rasplens.progress import comparison_report, progress_bar
 from rasplens.sources import learned_model, reference
@@ -77,15 +79,22 @@ def compare_and_show(asked: Request, to: Destination | None, json: bool) -> None
         for one in ranking.comparisons
     ]
     terminal.table(f"{task.name}: models against programs", list(SUMMARY_HEADINGS), rows)
-    for name, ranking in rankings.items():
-        terminal.out.print(f"{name} → {ranking.verdict}")
-        for sentence in ranking.not_told_apart:
-            terminal.out.print(sentence)
+    for line in (line for name, ranking in rankings.items() for line in _outcome(name, ranking)):
+        terminal.out.print(line, soft_wrap=not terminal.out.is_terminal)
     if any(ranking.verdict == NONE for ranking in rankings.values()):
         terminal.out.print(EXPLAIN)
     terminal.out.print(SUMMARY_KEY)
     if to is not None:
         terminal.out.print(f"Reports: {to.path}")
+
+
+def _outcome(name: str, ranking: Ranking) -> Iterator[str]:
+    """Which program a model implements, and of each other one a question that refutes it."""
+    yield f"{name} → {ranking.verdict}"
+    yield from ranking.not_told_apart
+    for one in ranking.comparisons:
+        if why := refutation(one.verdict):
+            yield f"{name}: {one.program}: {why}"
 
 
 def _stems(names: list[str]) -> dict[str, str]:

@@ -41,7 +41,7 @@ def known_interchange(
 
     def agreed(first: list[float]) -> Agreement:
         both = np.stack([first, specificity], axis=1).astype(float)
-        return Agreement(both[:, 0], both[:, 1], both > 0.5)
+        return Agreement(both[:, 0], both[:, 1], both > 0.5, (both <= 0.5).astype(int))
 
     site = Site("blocks.0.hook_resid_post", method, {0: whole(3)}, chosen, chosen)
     return Interchange(

@@ -187,16 +187,13 @@ def in_words(
     if not wrong.any():
         return ""
     row, answer = np.argwhere(wrong)[0].tolist()
-    task, places = inputs.task, inputs.task.positions
-    base, source = (
-        " ".join(map(str, task.sequences(inputs.ids[of][[row]])[0])) for of in (patch.base, patch.source)
-    )
+    base, source = int(patch.base[row]), int(patch.source[row])
+    places = inputs.task.positions
     edges = [f"{places[query]}←{places[key]}" for query, key in np.argwhere(patch.edges[row]).tolist()]
     along = ", ".join(edges[:MOST_EDGES]) + f" and {len(edges) - MOST_EDGES} more" * (len(edges) > MOST_EDGES)
-    taken = "without" if patch.part == "attention" else f"with {patch.part} of {source!r} along"
-    at = places[task.loss_positions[answer]]
-    ours, theirs = (task.answer_name(int(codes[row, answer])) for codes in (expected, given))
-    return f"on {base!r} {taken} {along} the program answers {ours} at {at}, the model {theirs}"
+    taken = "without" if patch.part == "attention" else f"with {patch.part} of {inputs.tokens(source)!r} along"
+    said = int(expected[row, answer]), int(given[row, answer])
+    return inputs.answered_otherwise(base, f"{taken} {along}", answer, *said)
 
 
 def _gathered(aggregates: Aggregates) -> Draw:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from rasplens.compare.claims.interchange.active_directions import split
 from rasplens.compare.claims.interchange.coordinates import Subspaces, Whitened
@@ -28,11 +28,13 @@ class Agreement:
         iia: Share of the answers that change which are as expected: `[pair]`.
         specificity: Share of the others; 1 where there are none.
         right: Which answers are as expected: `[pair, answer]`.
+        given: The answers, as the task's codes.
     """
 
     iia: Float[np.ndarray, " pair"]
     specificity: Float[np.ndarray, " pair"]
     right: Bool[np.ndarray, "pair answer"]
+    given: Int[np.ndarray, "pair answer"]
 
     @property
     def score(self) -> float:
@@ -75,7 +77,7 @@ def accuracy_drop_without(studied: StudiedModel, point: str, subspaces: Subspace
 def _agreement(answers: np.ndarray, pairs: InterchangePairs) -> Agreement:
     right, changes, stays = answers == pairs.expected, pairs.changes, pairs.stays
     specificity = np.where(stays.any(axis=1), (right & stays).sum(axis=1) / np.maximum(1, stays.sum(axis=1)), 1.0)
-    return Agreement((right & changes).sum(axis=1) / changes.sum(axis=1), specificity, right)
+    return Agreement((right & changes).sum(axis=1) / changes.sum(axis=1), specificity, right, answers)
 
 
 @dataclass(frozen=True, eq=False)

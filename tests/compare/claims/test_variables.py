@@ -22,6 +22,17 @@ def variable(one, more=lambda n: [], config=CONFIG):
     return judged_interchange(one, INPUTS, np.random.default_rng(0), config, more)
 
 
+def test_a_variable_that_fails_names_an_answer_that_is_not_the_programs():
+    wrong = [0.0] * 100
+    one = variable(known_interchange("x", wrong, RIGHT, chosen=0.1))
+    source = INPUTS.tokens(0)
+    assert one.counterexample.startswith(f"on {source!r} with x of {source!r} at position")
+    assert "the program answers" in one.counterexample
+    assert not variable(known_interchange("x", RIGHT, RIGHT)).counterexample
+    by_a_dormant_path = known_interchange("x", RIGHT, RIGHT, active=wrong, chosen=0.1)
+    assert not variable(by_a_dormant_path).counterexample  # the answers themselves are the program's
+
+
 def test_a_variable_holds_where_what_changes_changes_and_the_rest_stays():
     assert variable(known_interchange("x", RIGHT, RIGHT)).status == HOLDS
     wrong = [0.0] * 100

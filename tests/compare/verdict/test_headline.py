@@ -5,7 +5,7 @@ from dataclasses import replace
 from subjects import subject
 
 from rasplens.compare.claims.claim import Claim, untestable
-from rasplens.compare.verdict.headline import MOST, headline
+from rasplens.compare.verdict.headline import MOST, headline, refutation
 from rasplens.compare.verdict.verdict import verdict
 
 NAN = float("nan")
@@ -72,6 +72,18 @@ def test_a_counterexample_is_told_with_its_claim():
     found = of(ANSWERS, plain, shown)
     assert "For example" not in found.reasons[0]
     assert found.reasons[1].endswith(". For example, on 'a' the program answers a.")
+
+
+def test_what_refutes_a_program_is_the_worst_claim_that_names_a_question():
+    plain = claim("values", status="fails", score=0.1, low=0.0)
+    shown = replace(claim("keys", status="fails", score=0.2), counterexample="on 'a' the program answers a")
+    better = replace(claim("queries", status="fails", score=0.3), counterexample="on 'b' the program answers b")
+    assert (
+        refutation(verdict([ANSWERS, better, plain, shown]))
+        == f"{words('keys')!r} fails: on 'a' the program answers a."
+    )
+    held = replace(claim("keys"), counterexample="on 'a' the program answers a")
+    assert not refutation(verdict([ANSWERS, plain, held]))
 
 
 def test_proved_claims_are_counted():

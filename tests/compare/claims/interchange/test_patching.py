@@ -1,11 +1,12 @@
 """A model's answers with subspaces of an activation taken from another input."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from rasplens.compare.claims.interchange.pairs import InterchangePairs, interchange_pairs
 from rasplens.compare.claims.interchange.patching import (
-    Agreement,
     _agreement,
     accuracy_drop_without,
     agreement,
@@ -95,7 +96,8 @@ def test_agreement_counts_what_changes_and_what_does_not(with_itself):
     np.testing.assert_allclose(found.specificity, [3 / 5, 1])
     np.testing.assert_array_equal(found.right, answers == expected)
     assert found.score == 0.75
-    assert Agreement(np.array([1.0, 1.0]), np.array([0.5, 0.0]), found.right).score == 0.25
+    np.testing.assert_array_equal(found.given, answers)
+    assert replace(found, specificity=np.array([0.5, 0.0]), iia=np.array([1.0, 1.0])).score == 0.25
 
 
 def test_holding_a_subspace_at_its_mean_drops_accuracy(with_itself, found):
