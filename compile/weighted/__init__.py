@@ -2,6 +2,7 @@
 
 from rasplens.compile.weighted.evaluation import Inputs, Patch, answers, inputs_of, votes
 from rasplens.compile.weighted.language import Mix, Vote, Votes, Weigh, numbers_of, with_numbers
+from rasplens.compile.weighted.storage import load_numbers, save_numbers
 from rasplens.compile.weighted.tables import (
     Constant,
     Difference,
@@ -17,6 +18,7 @@ from rasplens.compile.weighted.tables import (
     Times,
     When,
 )
+from rasplens.compile.weighted.text import weighted_text
 from rasplens.compile.weighted.weights import as_transformer
 
 __all__ = [
@@ -42,7 +44,10 @@ __all__ = [
     "answers",
     "as_transformer",
     "inputs_of",
+    "load_numbers",
     "numbers_of",
+    "save_numbers",
     "votes",
+    "weighted_text",
     "with_numbers",
 ]
