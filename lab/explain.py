@@ -90,11 +90,14 @@ def what(found: Explanation, known: KnownModel, seed: int) -> str:
         return ALIKE if alike else NONE
     best = found.programs[0].compiled
     said = _answers(best, known.same, known.task, seed)
-    if IMPLEMENTS in said or UNKNOWN in said:
+    if IMPLEMENTS in said:
         return RECOVERED
-    if known.label is None:
-        return FALSE if known.same or IMPLEMENTS in _answers(best, known.different, known.task, seed) else OTHER
-    return {"same": RECOVERED, "different": FALSE}.get(known.label(best), OTHER)
+    at_best = RECOVERED if UNKNOWN in said else OTHER
+    if known.label is not None:
+        return {"same": RECOVERED, "different": FALSE}.get(known.label(best), at_best)
+    if IMPLEMENTS in _answers(best, known.different, known.task, seed):
+        return FALSE
+    return FALSE if known.same and at_best == OTHER else at_best
 
 
 def _answers(program: CompiledModel, known: Sequence[CompiledModel], task: Task, seed: int) -> list[str]:

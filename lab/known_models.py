@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 
 from lab.labelled.circuits import CIRCUITS, HARD
-from lab.labelled.hidden_mechanisms import hidden_pairs
+from lab.labelled.hidden_mechanisms import hidden_pairs, other_decides
 from lab.labelled.random_programs import N_PROGRAMS, random_program
 from lab.natural.interventions import Subject
 from lab.natural.mechanisms import get_mechanism
@@ -142,9 +142,10 @@ def _siit_file(name: str) -> Path:
 def _hidden(name: str) -> Iterator[KnownModel]:
     for pair in hidden_pairs({**CIRCUITS, **HARD}[name]):
         if pair.same is not None:
-            known = {"same" if pair.same else "different": [pair.reference]}
+            same = [pair.reference] * pair.same + [pair.alternative] * other_decides(pair.kind)
+            different = [] if pair.same else [pair.reference]
             kind = f"{pair.program}, {pair.kind}"
-            yield KnownModel(kind, pair.model, pair.task, vocabulary=pair.vocabulary, **known)
+            yield KnownModel(kind, pair.model, pair.task, same, different, pair.vocabulary)
 
 
 SOURCES: Mapping[str, Source] = {

@@ -118,6 +118,12 @@ def _models(own: CompiledModel, other: CompiledModel, task: Task, seed: int) -> 
         yield kind, same, compiled.transformer, vocabulary_of(compiled, task)
 
 
+def other_decides(kind: str) -> bool:
+    """Whether in a pair of a kind the other program's answers are the model's; in a tie, neither's are."""
+    shares = [f"{share:.1%} of the logits" for share in SHARES if share < DECIDES]
+    return kind.removeprefix(HIDDEN) in (*shares, "only a backup")
+
+
 def _compiled(program: SOp, task: Task, bos: Bos = "auto") -> CompiledModel:
     return compile_program(program, task.vocab, task.n_ctx, mask=task.visible, bos=bos)
 

@@ -11,6 +11,7 @@ from lab.labelled.hidden_mechanisms import (
     SHARES,
     gates,
     hidden_pairs,
+    other_decides,
     with_backup,
     with_task_logits,
 )
@@ -101,3 +102,14 @@ def test_what_a_label_says_is_what_a_comparison_finds(pairs):
             where = [claim.except_where for claim in found.verdict.all_claims if claim.except_where]
             assert any(one.startswith("position 3 is 'a' (") for one in where), where
     assert LEAST_GATED == 0.05
+
+
+def test_the_other_program_decides_where_it_has_most_of_the_logits_or_the_reference_is_only_a_backup(pairs):
+    """A model in which one of the two decides stands in the set twice: once for each."""
+    decided = {pair.kind: (pair.same, other_decides(pair.kind)) for pair in pairs if "gate" not in pair.kind}
+    assert sum(own is True for own, _ in decided.values()) == 3
+    assert [kind for kind, (own, other) in decided.items() if not own and not other] == [
+        f"{HIDDEN}50.0% of the logits"
+    ]
+    assert not any(own and other for own, other in decided.values())
+    assert not any(other_decides(pair.kind) for pair in pairs if "gate" in pair.kind)
