@@ -92,7 +92,7 @@ def what(found: Explanation, known: KnownModel, seed: int) -> str:
     said = _answers(best, known.same, known.task, seed)
     if IMPLEMENTS in said:
         return RECOVERED
-    at_best = RECOVERED if UNKNOWN in said else OTHER
+    at_best = ALIKE if UNKNOWN in said else OTHER
     if known.label is not None:
         return {"same": RECOVERED, "different": FALSE}.get(known.label(best), at_best)
     if IMPLEMENTS in _answers(best, known.different, known.task, seed):

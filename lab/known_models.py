@@ -142,8 +142,8 @@ def _siit_file(name: str) -> Path:
 def _hidden(name: str) -> Iterator[KnownModel]:
     for pair in hidden_pairs({**CIRCUITS, **HARD}[name]):
         if pair.same is not None:
-            same = [pair.reference] * pair.same + [pair.alternative] * other_decides(pair.kind)
-            different = [] if pair.same else [pair.reference]
+            decides = (pair.reference, pair.same), (pair.alternative, other_decides(pair.kind))
+            same, different = ([one for one, is_it in decides if is_it == wanted] for wanted in (True, False))
             kind = f"{pair.program}, {pair.kind}"
             yield KnownModel(kind, pair.model, pair.task, same, different, pair.vocabulary)
 

@@ -10,6 +10,7 @@ each token that is asked for; the rest is a choice after the other. It knows not
 
 import argparse
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +32,7 @@ from rasplens.model import random_streams
 from rasplens.sweeps import Job
 from rasplens.sweeps.job import Row
 from rasplens.tasks import Task, compile_for
-from rasplens.tasks.task import Ids
+from rasplens.tasks.task import NOT_ASKED, Ids
 
 N_INPUTS = 2_000
 """Training inputs that a tree is grown on."""
@@ -65,8 +66,8 @@ def main() -> None:
 def rows(source: str, name: str, config: Preset, seed: int) -> Iterator[Row]:
     """For the first model of a name, how many of its answers a tree has, and the verdict on it."""
     try:
-        known = next(SOURCES[source].models(name))
-        yield {"model": known.kind, **_judged(known, config, seed)}
+        for known in islice(SOURCES[source].models(name), 1):
+            yield {"model": known.kind, **_judged(known, config, seed)}
     except RaspLensError as error:
         yield {"model": "–", "why": str(error).partition(". ")[0]}
 
@@ -79,7 +80,8 @@ def _judged(known: KnownModel, config: Preset, seed: int) -> Row:
             as_studied_model(known.model, task, some, known.vocabulary).answers() for some in (ids, task.held_out)
         )
     program, tree = tree_program(task, ids, given)
-    agreement = float((tree.predict(_features(task, task.held_out)) == held_out.ravel()).mean())
+    right = tree.predict(_features(task, task.held_out)) == held_out.ravel()
+    agreement = float(right[_asked(task, task.held_out)].mean())
     study = study_of(compile_for(task, program), known.model, task, get_config(config), seed, known.vocabulary)
     verdict = judge(study, seed)
     return {
@@ -99,7 +101,8 @@ def tree_program(task: Task, ids: Ids, answers: np.ndarray) -> tuple[SOp, Decisi
         answers: The model's answers, `[input, answer]`, as the task's codes.
     """
     tree = DecisionTreeClassifier(max_leaf_nodes=MOST_LEAVES, random_state=0)
-    tree.fit(_features(task, ids), answers.ravel())
+    asked = _asked(task, ids)
+    tree.fit(_features(task, ids)[asked], answers.ravel()[asked])
     fetched: dict[int, SOp] = {}
 
     def at(place: int) -> SOp:
@@ -123,6 +126,11 @@ def tree_program(task: Task, ids: Ids, answers: np.ndarray) -> tuple[SOp, Decisi
         return rasp.Where(condition, high, low)
 
     return said(0).named("tree"), tree
+
+
+def _asked(task: Task, ids: Ids) -> np.ndarray:
+    """Which answers the task asks for."""
+    return np.asarray(task.target(ids).ravel() != NOT_ASKED)
 
 
 def _features(task: Task, ids: Ids) -> np.ndarray:

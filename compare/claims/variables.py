@@ -228,6 +228,8 @@ def judged_interchange(
 def _in_words(one: Interchange, inputs: AnsweredInputs) -> str:
     """The first answer that is not the program's; empty where there is none."""
     pairs, agreed = one.pairs, one.accuracy
+    if one.active.score < AT_LEAST <= agreed.score:
+        return ""  # what is wrong is the path, not the answers
     wrong = np.argwhere(~agreed.right & (pairs.changes | pairs.stays))
     if not len(wrong):
         return ""

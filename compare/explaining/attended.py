@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 FAR = 0.5
-"""Bits that a row costs in which a selector selects nothing and heads attend, or the other way round."""
+"""Bits that a row costs where heads attend and the selector selects nothing, or the reverse."""
 
 UNREAD = 0.05
 """Heads that give a row no more attention than this, beside a start token, select nothing there."""
@@ -47,8 +47,8 @@ class Attended:
             middle = (self._own + uniform) / 2
             with np.errstate(divide="ignore", invalid="ignore"):
                 own = np.where(self._own > 0, self._own * np.log2(self._own / middle), 0)
-            found.append((own + uniform * np.log2(uniform / middle)) / 2)
-        return np.stack(found).astype(np.float32)
+            found.append(((own + uniform * np.log2(uniform / middle)) / 2).astype(np.float32))
+        return np.stack(found)
 
     def bits(self, matrix: Matrix) -> float:
         """The Jensen–Shannon divergence of attention from uniform attention over what is selected, the mean.

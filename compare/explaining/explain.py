@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Bool
@@ -17,8 +18,9 @@ from rasplens.compare.study import study_of
 from rasplens.compare.subject.as_studied import as_studied_model
 from rasplens.compare.subject.threads import few_threads
 from rasplens.compare.subject.vocabulary import GivenVocabulary
-from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, Verdict, judge
+from rasplens.compare.verdict.verdict import IMPLEMENTS, UNKNOWN, Verdict, judge
 from rasplens.compile import CompiledModel
+from rasplens.compile.rasp import SOp
 from rasplens.compile.rasp.interpreter import expressions
 from rasplens.errors import RaspLensError
 from rasplens.model import random_streams
@@ -68,16 +70,16 @@ def explain(
     vocabulary: GivenVocabulary | None = None,
     progress: Progress | None = None,
 ) -> Explanation:
-    """Searches the program that a model cannot be told from, and judges it on questions that the search never saw.
+    """Searches for the program that a model cannot be told from, and judges it on questions that it never saw.
 
     Heads are explained one after the other by interventions on a sample of training inputs. The programs that
-    come of it are judged at `quick`, on training inputs too. Unless that says "does not", a program is judged on
-    held-out inputs.
+    come of it are judged at `quick`, on training inputs too. One that is not refuted there, not even in part, is
+    judged on held-out inputs.
 
     Args:
         model: As for `compare`.
         task: What it is asked.
-        budget: Seconds after which no further program is judged; the search has half of them.
+        budget: Seconds after which no further program is judged; the search ends after half of them.
         config: How much the judgement on held-out inputs looks at.
         seed: Of the inputs and of the questions.
         vocabulary: The model's vocabulary for the task, if it is not the task's own.
@@ -105,8 +107,8 @@ def explain(
             if ended := _why_enough(tried, budget, time.monotonic() - began):
                 break
     seconds = time.monotonic() - began
-    none_left = f"no {'further ' if tried else ''}program has {LEAST_AGREEMENT:.0%} of the model's answers"
-    return Explanation(task.name, tuple(tried), seconds, ended or _why_enough(tried, budget, seconds) or none_left)
+    ended = ended or _why_enough(tried, budget, seconds) or _why_no_other(tried, seconds > SEARCHED * budget)
+    return Explanation(task.name, tuple(tried), seconds, ended)
 
 
 def _why_enough(tried: Sequence[ExplainedBy], budget: float, seconds: float) -> str:
@@ -118,20 +120,35 @@ def _why_enough(tried: Sequence[ExplainedBy], budget: float, seconds: float) -> 
     return f"no more than {MOST_JUDGED} are judged" if len(tried) == MOST_JUDGED else ""
 
 
+def _why_no_other(tried: Sequence[ExplainedBy], is_cut: bool) -> str:
+    """Why the search has come up with no other program."""
+    if is_cut:
+        return f"the search ended after {SEARCHED:.0%} of the budget"
+    return f"no {'further ' if tried else ''}program has {LEAST_AGREEMENT:.0%} of the model's answers"
+
+
 def _judged(subject: _Subject, sample: Sample, one: Found, held_out: CompareConfig) -> Iterator[ExplainedBy]:
     """The program with its verdicts; nothing if it does not compile."""
     program, seed = one.readout.program, subject.seed
+    source = program_source(program)
     try:
-        compiled = compile_for(subject.task, program.expr)
+        compiled = compile_for(subject.task, _built(source))
     except RaspLensError:
         return
     first = subject.verdict(compiled, get_config("quick"), _on_training_inputs(subject.task), seed)
     confirmed = None
-    if first.answer != NOT:
+    if first.answer in (IMPLEMENTS, UNKNOWN):
         confirmed = subject.verdict(compiled, held_out, subject.task, seed + 1)
     n_nodes = len(list(expressions(program.expr)))
     agreement, table = one.readout.agreement, _agreement_of_a_table(sample, n_nodes)
-    yield ExplainedBy(program_source(program), compiled, n_nodes, agreement, table, first, confirmed)
+    yield ExplainedBy(source, compiled, n_nodes, agreement, table, first, confirmed)
+
+
+def _built(source: str) -> SOp:
+    """The program that its text says: that is what is judged."""
+    names: dict[str, Any] = {}
+    exec(source, names)
+    return cast(SOp, names["program"])
 
 
 def _on_training_inputs(task: Task) -> Task:

@@ -106,7 +106,7 @@ class Explanation:
 
 def lines(found: Explanation) -> Sequence[str]:
     """An explanation in words: the program and what is said of it, or the one that came nearest."""
-    tried = f"{len(found.tried)} judged in {found.seconds:.0f} s: {found.ended}."
+    tried = f"{len(found.tried)} programs were judged in {found.seconds:.0f} s: {found.ended}."
     best = found.nearest
     if best is None:
         return [f"No program was found. {tried}"]

@@ -61,7 +61,7 @@ def sufficient(
 ) -> tuple[Known, ...]:
     """The fewest variables that what heads gather depends on: values come from inputs that agree on them there.
 
-    None where any values do, and their mean too: then only how many keys there are. The mean alone tells less:
+    Empty if any values do, and their mean too: then only how many keys there are. The mean alone tells less:
     without what a head says, another one may say it. Values from any other input at the same position do where
     heads gather the position. Of variables that do, those that also tell the values where the sample is crossed.
 
@@ -176,7 +176,8 @@ def _told_apart(sample: Sample, inputs: Inputs, group: Group, one: Known) -> Kno
         (one.values[code],): one.values[met[first]] for code, first in zip(met, stands_for, strict=True)
     }
     text = table_text(entries, one.values[met[0]], [one])
-    return inputs.define(f"{group.name}_values", text, [one], 1.0) or one
+    name = f"{group.name}_{one.name.removeprefix('rasp.')}_values"
+    return inputs.define(name, text, [one], 1.0) or one
 
 
 def _with_place(

@@ -11,7 +11,7 @@ from itertools import combinations, product
 from typing import TypeVar
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from rasplens.compare.explaining.attended import Matrix
 from rasplens.compare.explaining.kinds import Kinds, told_by
@@ -67,6 +67,8 @@ class _Base:
     cost: float
 
 
+Counts = Float[np.ndarray, " pair"] | Int[np.ndarray, " pair"]
+
 One = TypeVar("One", _Base, Candidate, "Select")
 
 
@@ -93,6 +95,19 @@ class Select(Candidate):
 
 
 @dataclass(frozen=True, eq=False)
+class OwnEdges:
+    """Queries that meet the key at their position as it is on another input: no input has such pairs of values.
+
+    Attributes:
+        selected: How far the heads select that key, from 0 to 1.
+        source: The input of each query.
+    """
+
+    selected: Float[np.ndarray, "input pos"]
+    source: Int[np.ndarray, " input"]
+
+
+@dataclass(frozen=True, eq=False)
 class Observed:
     """Where heads look. Tables are read off it.
 
@@ -100,12 +115,14 @@ class Observed:
         name: The heads', in programs.
         rows: The queries that matter.
         selected: How far the heads select each key, from 0 to 1.
+        own: The same for keys at a query's own position, of other inputs; None where that is not known.
         kinds: What they tell apart, of all queries and of those that matter; none where that is not known.
     """
 
     name: str
     rows: Sequence[int]
     selected: Float[np.ndarray, "input query key"]
+    own: OwnEdges | None
     kinds: Sequence[Kinds]
 
 
@@ -313,12 +330,26 @@ def _tables(inputs: Inputs, known: Sequence[Known], observed: Observed) -> Itera
         told = np.maximum(total, count - total).sum() / max(count.sum(), 1)
         if (key not in known or query not in known) and told < TOLD:
             continue
+        if observed.own is not None:
+            at_own = _with_own(inputs, key, query, rows, observed.own)
+            total, count = (np.where(count > 0, one, own) for one, own in zip((total, count), at_own, strict=True))
         chosen = (total > PASSES * count).reshape(n_keys, n_queries)
         met = count.reshape(n_keys, n_queries) > 0
         if not chosen.any() or chosen[met].all():
             continue
         chosen[UNDEFINED] = chosen[:, UNDEFINED] = False
         yield from _listed(inputs, key, query, [(key.values[k], query.values[q]) for k, q in np.argwhere(chosen)])
+
+
+def _with_own(
+    inputs: Inputs, key: Known, query: Known, rows: Sequence[int], own: OwnEdges
+) -> tuple[Counts, Counts]:
+    """For each pair of values at one position, how often it is selected and how often it is met."""
+    seen = [row for row in rows if inputs.task.visible[row, row]]
+    keys, queries = key.codes[:, seen], query.codes[own.source][:, seen]
+    asked = (keys != UNDEFINED) & (queries != UNDEFINED)
+    pairs, n_pairs = (keys * len(query.values) + queries)[asked], len(key.values) * len(query.values)
+    return np.bincount(pairs, own.selected[:, seen][asked], n_pairs), np.bincount(pairs, minlength=n_pairs)
 
 
 def _listed(inputs: Inputs, key: Known, query: Known, pairs: Sequence[tuple[Value, Value]]) -> Iterator[_Base]:

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 
 from rasplens.compare.explaining.attended import Attended
 from rasplens.compare.explaining.crossed import Crossed
-from rasplens.compare.explaining.grammar import Candidate, Observed, Select, best_of, selects, unlike
+from rasplens.compare.explaining.grammar import Candidate, Observed, OwnEdges, Select, best_of, selects, unlike
 from rasplens.compare.explaining.kinds import kinds
 from rasplens.compare.explaining.known import Inputs, Known
 from rasplens.compare.explaining.sample import Sample
@@ -106,7 +106,7 @@ class Tried:
 def plans(sample: Sample, until: float = math.inf) -> Iterator[list[Group]]:
     """The heads that matter, in the order of the forward pass: first each alone, then those of a layer together.
 
-    Heads that stand in for each other matter only together. At last all that change any answer.
+    Heads that stand in for each other matter only together. Last, every head that changes any answer.
 
     Args:
         sample: The model.
@@ -120,7 +120,8 @@ def plans(sample: Sample, until: float = math.inf) -> Iterator[list[Group]]:
         heads = tuple(studied.heads_of(layer))
         each = [group for head in heads if (group := _group(sample, layer, (head,))).rows]
         mattering = [group for group in each if group.matters]
-        everyone = [group for group in [_fewest(sample, _group(sample, layer, heads))] if group.matters]
+        everyone = [_fewest(sample, _group(sample, layer, heads))] if len(heads) > 1 else mattering
+        everyone = [group for group in everyone if group.matters]
         alone += mattering or everyone
         together += everyone or mattering
         any_change += each or everyone
@@ -136,13 +137,14 @@ def _group(sample: Sample, layer: int, heads: tuple[int, ...]) -> Group:
 
 
 def _fewest(sample: Sample, group: Group) -> Group:
-    """The heads without those that change nothing beside the others."""
-    for head in group.heads if len(group.heads) > 1 else ():
-        others = tuple(one for one in group.heads if one != head)
-        fewer = _group(sample, group.layer, others) if others else group
+    """The heads without those that change nothing beside the others, all together."""
+    fewest = group
+    for head in group.heads:
+        others = tuple(one for one in fewest.heads if one != head)
+        fewer = _group(sample, group.layer, others) if others else fewest
         lost = np.array(group.relevance) - np.array(fewer.relevance)
-        group = fewer if lost.max() < LEAST_RELEVANT else group
-    return group
+        fewest = fewer if lost.max() < LEAST_RELEVANT else fewest
+    return fewest
 
 
 def tried_selectors(
@@ -163,7 +165,9 @@ def tried_selectors(
     of_rows = [list(range(sample.studied.n_pos)), rows] if len(group.heads) == 1 else []
     found = (kinds(crossed, group.layer, group.heads[0], of) for of in of_rows)
     told_apart = [one for one in found if one is not None]
-    observed = Observed(group.name, rows, _selected(sample, group, attention), told_apart)
+    own = sample.above_start_at_own(group.layer, group.heads, sample.sources[0])
+    own_edges = None if own is None else OwnEdges(own, sample.sources[0])
+    observed = Observed(group.name, rows, _selected(sample, group, attention), own_edges, told_apart)
     seen = _Seen(
         Attended(rows, attention[:, rows], weights),
         _left(sample, group),
@@ -172,7 +176,7 @@ def tried_selectors(
     )
     whole = selects(inputs, known, observed)
     tried = [seen.tried(one) for one in whole]
-    bests = [best for one in seen.worth(whole, tried) for best in best_of(known, one)]
+    bests = [best for one in seen.may_be_tried(whole, tried) for best in best_of(known, one)]
     tried += [seen.tried(one) for one in unlike([*whole, *bests], rows) if not isinstance(one, Select)]
     return _in_order([replace(one, kept=_kept(sample, group, one.selector)) for one in _first(tried)], is_last)
 
@@ -222,8 +226,8 @@ class _Seen:
         """The most that a selector of some of the keys can fetch."""
         return float((self.fetchable & one.matrix[:, self.answered]).any(axis=3).mean(axis=(1, 2)).max(initial=0))
 
-    def worth(self, whole: Sequence[Select], tried: Sequence[Tried]) -> Iterator[Select]:
-        """The selectors of which one of some of the keys may be among those that are tried by intervention."""
+    def may_be_tried(self, whole: Sequence[Select], tried: Sequence[Tried]) -> Iterator[Select]:
+        """The selectors of which the best keys may be a selector that is tried by intervention."""
         single = [one for one in tried if one.reads_one]
         bits = max(_last_of(_by_bits(tried, BEAM), BEAM), _last_of(_by_bits(single, FEW + 1), FEW + 1))
         fetched = _last_of(_by_fetched(single), FEW)

@@ -94,12 +94,17 @@ class Inputs:
     def define(self, name: str, text: str, needs: Sequence[Known], cost: float) -> Known | None:
         """A variable by its text; None where it is undefined at answers of the sample, or makes no sense.
 
+        Nor if two variables that it is computed from have one name: its text could not name both.
+
         Args:
             name: In the program's text.
             text: What it is, as Python.
             needs: The variables that the text names.
             cost: Of the step, without those.
         """
+        texts = {(one.name, one.text) for need in needs for one in before(need)}
+        if len({read for read, _ in texts} | {name}) < len(texts) + 1:
+            return None
         namespace = {"rasp": rasp, **{one.name: one.expr for one in needs}}
         try:
             expr = eval(text, namespace).named(name)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 
-from rasplens.compare.claims.edges.attention_scores import projection
+from rasplens.compare.claims.edges.attention_scores import projection, scale_of_scores, why_not_patchable
 from rasplens.compare.subject.studied_model import StudiedModel
 from rasplens.model.hook_points import act_name
 from rasplens.model.interventions import Edges, Intervention, Replace, torch_hooks
@@ -83,8 +83,27 @@ class Sample:
             return None
         start = scores[:, :, places][..., : places[0]].max(axis=-1, keepdims=True)
         beside = np.where(self.studied.task.visible, scores[:, :, places][..., places] - start, np.nan)
-        lowest = np.nanmin(beside, axis=(0, 2, 3), keepdims=True)
-        return np.asarray((beside > np.minimum(NEAR_START * lowest, -1.0)).mean(axis=1))
+        return np.asarray((beside > _least(beside)).mean(axis=1))
+
+    def above_start_at_own(
+        self, layer: int, heads: Sequence[int], source: Int[np.ndarray, " input"]
+    ) -> Float[np.ndarray, "input pos"] | None:
+        """The share of some heads in which a query of another input selects the key at its position; None without.
+
+        There a key meets a query that has another token: no input has both, and interventions do.
+        """
+        places = list(self.studied.vocabulary.positions)
+        if not places[0] or why_not_patchable(self.studied):
+            return None
+        query, key = (
+            self.studied.whole(projection(self.studied, layer, letter))[:, :, list(heads)] for letter in "qk"
+        )
+        query = query[:, places] * scale_of_scores(self.studied, layer)
+        start = np.einsum("iphd,ishd->ihps", query, key[:, : places[0]]).max(axis=3, keepdims=True)
+        within = np.einsum("iphd,ikhd->ihpk", query, key[:, places]) - start
+        least = _least(np.where(self.studied.task.visible, within, np.nan))[:, :, :, 0]
+        own = np.einsum("iphd,iphd->ihp", query[source], key[:, places]) - start[source][..., 0]
+        return np.asarray((own > least).mean(axis=1))
 
     def edges_of(self, heads: Sequence[int], edges: Bool[np.ndarray, "input query key"]) -> HeadEdges:
         """Return edges as those of some heads, with none of the others."""
@@ -113,3 +132,8 @@ class Sample:
             for source in sources
         ]
         return float(np.mean(shares))
+
+
+def _least(beside: Float[np.ndarray, "input head query key"]) -> Float[np.ndarray, "1 head 1 1"]:
+    """By head, from which score beside a start token's on a key is selected; NaN where it is not visible."""
+    return np.asarray(np.minimum(NEAR_START * np.nanmin(beside, axis=(0, 2, 3), keepdims=True), -1.0))

@@ -47,7 +47,7 @@ class Found:
         return agreement + min(self.kept, CUT_COUNTS) - 0.02 * said.cost
 
     @property
-    def says_all(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether it has the answers, reads every step, and what no step reads does not matter."""
         said = self.readout
         has_answers = min(said.agreement, said.crossed) >= AGREEMENT_COUNTS
@@ -55,7 +55,7 @@ class Found:
 
 
 def programs(sample: Sample, inputs: Inputs, rng: np.random.Generator, until: float = math.inf) -> Iterator[Found]:
-    """The programs that a model may implement, none twice; those of which nothing is left to explain at once.
+    """The programs that a model may implement, none twice; complete ones as they are found.
 
     First the best way of each plan to say every head, and then the best few. The others come at the end, the
     likeliest first.
@@ -73,7 +73,7 @@ def programs(sample: Sample, inputs: Inputs, rng: np.random.Generator, until: fl
         if source in met:
             continue
         met.add(source)
-        if one.says_all:
+        if one.is_complete:
             yield one
         else:
             later.append(one)

@@ -189,6 +189,7 @@ class BatchInterpreter:
             if given := self._given.get(id(expr)):
                 batch.found[id(expr)] = given.codes[rows]
                 batch.reads_failures[id(expr)] = given.fails[rows]
+                batch.fails |= given.fails[rows].any(axis=1)
                 continue
             batch.found[id(expr)] = self._evaluate(expr, batch)
             batch.note_what_reads_failures(expr)

@@ -5,7 +5,7 @@ import copy
 import linecache
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache
 from types import CodeType
@@ -32,14 +32,25 @@ def program_text(program: rasp.RASPExpr) -> str:
         one_period_back = Select(indices, indices, lambda key, query: key == query - (3 - 1))
         offset = Aggregate(one_period_back, tokens)
     """
-    order = list(expressions(program))
+    return "\n".join(program_lines([program])[0])
+
+
+def program_lines(
+    programs: Sequence[rasp.RASPExpr], taken: Collection[str] = ()
+) -> tuple[list[str], Mapping[int, str]]:
+    """The lines of several programs together, with a line for each of them, and what stands for each expression.
+
+    Args:
+        programs: The programs.
+        taken: Names that stand for something else.
+    """
+    order = list({id(expr): expr for program in programs for expr in expressions(program)}.values())
     readers = Counter(id(child) for expr in order for child in expr.children)
-    lines: list[str] = []
-    said: dict[int, str] = {}
-    taken = {primitive.name for primitive in rasp.PRIMITIVES.values()} | {"tokens", "indices", "length"}
+    roots, lines, said = {*map(id, programs)}, list[str](), dict[int, str]()
+    taken = {primitive.name for primitive in rasp.PRIMITIVES.values()} | {"tokens", "indices", "length", *taken}
     for expr in order:
         text = _text(expr, said)
-        has_line = expr is program or (
+        has_line = id(expr) in roots or (
             expr.children and (_has_own_name(expr) or readers[id(expr)] > 1 or len(text) > LONGEST)
         )
         if not has_line:
@@ -48,7 +59,7 @@ def program_text(program: rasp.RASPExpr) -> str:
         said[id(expr)] = name = _free_name(expr.name, taken)
         taken.add(name)
         lines.append(f"{name} = {text[1:-1] if text.startswith('(') else text}")
-    return "\n".join(lines)
+    return lines, said
 
 
 def _has_own_name(expr: rasp.RASPExpr) -> bool:

@@ -23,13 +23,24 @@ def variable(one, more=lambda n: [], config=CONFIG):
 
 
 def test_a_variable_that_fails_names_an_answer_that_is_not_the_programs():
-    wrong = [0.0] * 100
-    one = variable(known_interchange("x", wrong, RIGHT, chosen=0.1))
-    source = INPUTS.tokens(0)
-    assert one.counterexample.startswith(f"on {source!r} with x of {source!r} at position")
-    assert "the program answers" in one.counterexample
+    """Base and source, what the program says and what the model, in this order."""
+    inputs = inputs_of(np.array([[0, 0, 0, 0], [1, 0, 0, 1]]))
+    wrong = known_interchange("x", [0.0] * 100, RIGHT, chosen=0.1)
+    pairs = replace(wrong.pairs, source=np.ones(100, dtype=int), expected=np.tile([0, 1], (100, 1)))
+    given = replace(wrong.accuracy, given=np.ones((100, 2), dtype=int))
+    one = replace(wrong, pairs=pairs, accuracy=given)
+    found = judged_interchange(one, inputs, np.random.default_rng(0), CONFIG, lambda n: [])
+    base, source = inputs.tokens(0), inputs.tokens(1)
+    places = [str(inputs.task.positions[at]) for at in np.flatnonzero(pairs.intervened[0])]
+    first, ours, theirs = (
+        inputs.task.positions[inputs.task.loss_positions[0]], *map(inputs.task.answer_name, (0, 1)),
+    )  # fmt: skip
+    assert found.counterexample == (
+        f"on {base!r} with x of {source!r} at position {', '.join(places)} the program answers {ours} at {first}, "
+        f"the model {theirs}"
+    ).replace("at position ", "at positions " if len(places) > 1 else "at position ")
     assert not variable(known_interchange("x", RIGHT, RIGHT)).counterexample
-    by_a_dormant_path = known_interchange("x", RIGHT, RIGHT, active=wrong, chosen=0.1)
+    by_a_dormant_path = known_interchange("x", RIGHT, RIGHT, active=[0.0] * 100, chosen=0.1)
     assert not variable(by_a_dormant_path).counterexample  # the answers themselves are the program's
 
 

@@ -50,3 +50,17 @@ def test_the_source_runs_and_is_the_program(inputs):
     assert namespace["program"].name == "answer"
     assert run(namespace["program"], "aab") == run(answer.expr, "aab") == [1, 1, 0]
     assert isinstance(namespace["n"], rasp.SelectorWidth)
+
+
+def test_a_text_cannot_name_two_variables_alike(inputs):
+    """Else the program that is printed would be another one than the one that is judged."""
+    tokens, _ = inputs.primitives()
+    both = "rasp.SequenceMap(lambda x, y: (x, y), same, reads)"
+    one, other = (
+        inputs.define("same", f"rasp.Map(lambda x: x == {letter!r}, rasp.tokens)", (tokens,), 1.0)
+        for letter in "ab"
+    )
+    reads_other = inputs.define("reads", "rasp.Map(lambda x: not x, same)", (other,), 1.0)
+    assert inputs.define("both", both, (one, reads_other), 1.0) is None
+    assert inputs.define("same", "rasp.Map(lambda x: not x, same)", (one,), 1.0) is None
+    assert inputs.define("both", both, (other, reads_other), 1.0) is not None

@@ -60,7 +60,18 @@ def test_keys_are_selected_by_their_score_beside_a_start_token(histogram):
     np.testing.assert_array_equal(sample.above_start(layer, (0,)), other)
 
 
+def test_a_query_of_another_input_meets_the_key_at_its_own_position(histogram):
+    """Pairs of tokens at one position, which no input has: they are alike or not, all the same."""
+    sample, inputs = histogram
+    source = sample.sources[0]
+    layer = sample.studied.attending_layers[0]
+    own = sample.above_start_at_own(layer, (0,), source)
+    np.testing.assert_array_equal(own, inputs.ids == inputs.ids[source])
+    assert 0 < own.mean() < 1
+
+
 def test_without_a_start_token_scores_say_nothing_of_selection():
     task = get_task("induction")
     sample = Sample(as_studied_model(load_pretrained("induction"), task, task.held_out[:10]), [])
     assert sample.above_start(0, (0,)) is None
+    assert sample.above_start_at_own(0, (0,), np.arange(10)) is None

@@ -18,8 +18,8 @@ def test_the_likeliest_program_comes_first_and_none_twice(histogram):
     assert "SelectorWidth" in program_source(found[0].readout.program)
     sources = [program_source(one.readout.program) for one in found]
     assert len(set(sources)) == len(sources)
-    assert found[0].says_all
-    others = [one.score for one in found if not one.says_all]
+    assert found[0].is_complete
+    others = [one.score for one in found if not one.is_complete]
     assert others == sorted(others, reverse=True)
 
 

@@ -295,3 +295,6 @@ def test_what_is_given_is_not_evaluated_again_and_says_the_same():
         assert len(calls) == n_calls
         np.testing.assert_array_equal(is_given_defined, alone_defined)
         assert said == alone
+        known = [Evaluated(inner, codes, values, ~is_defined)]
+        _, fails = BatchInterpreter(program, (0, 1, 2), visible)(ids)
+        np.testing.assert_array_equal(BatchInterpreter(program, (0, 1, 2), visible, known)(ids)[1], fails)
