@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 
 from lab.known_models import SOURCES, KnownModel
-from lab.page import show, table
+from lab.page import Kept, as_csv, inline, show
 from lab.swept import add_arguments, chosen, swept
 from rasplens.compare import explain
 from rasplens.compare.config import PRESETS, Preset, get_config
@@ -54,7 +54,10 @@ def main() -> None:
         for source in arguments.sources
         for name in chosen(arguments.only, SOURCES[source].names(), "model")[: arguments.first]
     ]
-    show(summary(swept(jobs, arguments)), arguments.write, "explaining")
+    found = swept(jobs, arguments)
+    show(
+        summary(found, inline if arguments.write is None else as_csv("explaining")), arguments.write, "explaining"
+    )
 
 
 def rows(source: str, name: str, config: Preset, seed: int) -> Iterator[Row]:
@@ -74,7 +77,7 @@ def rows(source: str, name: str, config: Preset, seed: int) -> Iterator[Row]:
             "found": what(found, known, seed),
             "truth": _truth(known, config, seed) if source in TRAINED else None,
             "judged": len(found.tried),
-            "seconds": found.seconds,
+            "took": found.seconds,
             "verdict": None if said is None else said.answer,
             "nodes": None if nearest is None else nearest.n_nodes,
             "tree": None if nearest is None else nearest.table,
@@ -115,10 +118,10 @@ def _truth(known: KnownModel, config: Preset, seed: int) -> str | None:
     return min((judge(one, seed).answer for one in studies), key=BEST_FIRST.index, default=None)
 
 
-def summary(found: pd.DataFrame) -> str:
-    """How many are recovered, how long it takes, and all rows that are not."""
+def summary(found: pd.DataFrame, keep: Kept = inline) -> str:
+    """How many are recovered, how long it takes, and all rows that are not, printed or kept."""
     columns = ["source", "name", "model", "found", "truth", "verdict", "why"]
-    found = found.reindex(columns=list(dict.fromkeys([*found, *columns, "is known", "seconds"])))
+    found = found.reindex(columns=list(dict.fromkeys([*found, *columns, "is known", "took"])))
     searched = found[found["found"].notna() & (found["model"] != "–")]
     parts = [_counts(str(source), of) for source, of in searched.groupby("source", sort=False)]
     as_hoped = (found["found"] == RECOVERED) | ((found["found"] == NONE) & found["is known"].eq(False))
@@ -128,13 +131,13 @@ def summary(found: pd.DataFrame) -> str:
         ["–" if value is None or value != value else str(value) for value in row]
         for row in left[columns].to_numpy().tolist()
     ]
-    return "\n\n".join([*parts, "Not recovered:", table(columns, cells)])
+    return "\n\n".join([*parts, "Not recovered:", keep("", columns, cells)])
 
 
 def _counts(source: str, of: pd.DataFrame) -> str:
     """A source in a sentence or two."""
     known = of[of["is known"].astype(bool)]
-    right, seconds = known["found"].isin([RECOVERED, ALIKE]).sum(), of["seconds"]
+    right, seconds = known["found"].isin([RECOVERED, ALIKE]).sum(), of["took"]
     judged = known[known["truth"].notna()]
     alike = f"{(judged['truth'] == judged['verdict']).sum()} of {len(judged)} with the truth's own verdict"
     parts = [
