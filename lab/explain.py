@@ -9,21 +9,19 @@ python -m lab.explain --write docs/explaining.md         puts the table between 
 
 import argparse
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import pandas as pd
 
-from lab.known_models import SOURCES, KnownModel
+from lab.known_models import SOURCES, KnownModel, add_source_arguments, jobs_of
 from lab.page import Kept, as_csv, inline, show
-from lab.swept import add_arguments, chosen, swept
+from lab.swept import swept
 from rasplens.compare import explain
-from rasplens.compare.config import PRESETS, Preset, get_config
+from rasplens.compare.config import Preset, get_config
 from rasplens.compare.explaining.explanation import Explanation
 from rasplens.compare.study import study_of
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN, judge
 from rasplens.compile import CompiledModel
 from rasplens.errors import RaspLensError
-from rasplens.sweeps import Job
 from rasplens.sweeps.job import Row
 from rasplens.tasks import Task
 
@@ -40,21 +38,9 @@ neither model can be told; one that neither is known to be implemented nor known
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sources", nargs="+", choices=list(SOURCES), default=["library"])
-    parser.add_argument("--only", default="", help="names of the source, with commas")
-    parser.add_argument("--first", type=int, help="so many names of each source")
-    parser.add_argument("--config", choices=list(PRESETS), default="standard", help="of the last judgement")
-    parser.add_argument("--seed", type=int, default=0, help="of everything random")
-    parser.add_argument("--write", type=Path, help="the page to put the table into")
-    add_arguments(parser)
+    add_source_arguments(parser, "standard")
     arguments = parser.parse_args()
-    asked = {"config": arguments.config, "seed": arguments.seed}
-    jobs = [
-        Job("lab.explain:rows", {"source": source, "name": name, **asked}, SOURCES[source].files(name))
-        for source in arguments.sources
-        for name in chosen(arguments.only, SOURCES[source].names(), "model")[: arguments.first]
-    ]
-    found = swept(jobs, arguments)
+    found = swept(jobs_of("lab.explain:rows", arguments), arguments)
     show(
         summary(found, inline if arguments.write is None else as_csv("explaining")), arguments.write, "explaining"
     )

@@ -5,6 +5,7 @@ trained to implement a program, and models with a second mechanism beside a prog
 which has models.
 """
 
+import argparse
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from lab.natural.verdicts import MODELS as NATURAL
 from lab.natural.verdicts import MOST_LAYERS, TRUTH
 from lab.program_sets import SETS, compiled_task
 from lab.siit import MODELS as SIIT
+from lab.swept import add_arguments, chosen
+from rasplens.compare.config import PRESETS, Preset
 from rasplens.compare.subject.vocabulary import GivenVocabulary
 from rasplens.compile import CompiledModel
 from rasplens.compile.rasp.programs.catalogue import CATALOGUE
@@ -28,6 +31,7 @@ from rasplens.errors import RaspLensError
 from rasplens.learned import load_learned
 from rasplens.model import disguise, load
 from rasplens.model.transformer import AnyModel
+from rasplens.sweeps import Job
 from rasplens.tasks import Task, compile_for, task_from_program
 
 MOST_SELECTORS = 3
@@ -160,3 +164,24 @@ SOURCES: Mapping[str, Source] = {
     "hidden": Source(lambda: list({**CIRCUITS, **HARD}), _hidden),
 }
 """By the name of each source, its models."""
+
+
+def add_source_arguments(parser: argparse.ArgumentParser, config: Preset) -> None:
+    """Which models, and how they are judged, on the command line of a benchmark."""
+    parser.add_argument("--sources", nargs="+", choices=list(SOURCES), default=["library"])
+    parser.add_argument("--only", default="", help="names of the source, with commas")
+    parser.add_argument("--first", type=int, help="so many names of each source")
+    parser.add_argument("--config", choices=list(PRESETS), default=config, help="how much a judgement looks at")
+    parser.add_argument("--seed", type=int, default=0, help="of everything random")
+    parser.add_argument("--write", type=Path, help="the page to put the summary into")
+    add_arguments(parser)
+
+
+def jobs_of(run: str, arguments: argparse.Namespace) -> list[Job]:
+    """A job for each name of the sources that are asked for."""
+    asked = {"config": arguments.config, "seed": arguments.seed}
+    return [
+        Job(run, {"source": source, "name": name, **asked}, SOURCES[source].files(name))
+        for source in arguments.sources
+        for name in chosen(arguments.only, SOURCES[source].names(), "model")[: arguments.first]
+    ]

@@ -11,16 +11,15 @@ each token that is asked for; the rest is a choice after the other. It knows not
 import argparse
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from sklearn.tree import DecisionTreeClassifier
 
-from lab.known_models import SOURCES, KnownModel
+from lab.known_models import SOURCES, KnownModel, add_source_arguments, jobs_of
 from lab.page import show
-from lab.swept import add_arguments, chosen, swept
-from rasplens.compare.config import PRESETS, Preset, get_config
+from lab.swept import swept
+from rasplens.compare.config import Preset, get_config
 from rasplens.compare.study import study_of
 from rasplens.compare.subject.as_studied import as_studied_model
 from rasplens.compare.subject.threads import few_threads
@@ -29,7 +28,6 @@ from rasplens.compile import rasp
 from rasplens.compile.rasp import SOp
 from rasplens.errors import RaspLensError
 from rasplens.model import random_streams
-from rasplens.sweeps import Job
 from rasplens.sweeps.job import Row
 from rasplens.tasks import Task, compile_for
 from rasplens.tasks.task import NOT_ASKED, Ids
@@ -46,21 +44,9 @@ NOTHING = "nothing"
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sources", nargs="+", choices=list(SOURCES), default=["library"])
-    parser.add_argument("--only", default="", help="names of the source, with commas")
-    parser.add_argument("--first", type=int, help="so many names of each source")
-    parser.add_argument("--config", choices=list(PRESETS), default="quick", help="how much a comparison looks at")
-    parser.add_argument("--seed", type=int, default=0, help="of everything random")
-    parser.add_argument("--write", type=Path, help="the page to put the summary into")
-    add_arguments(parser)
+    add_source_arguments(parser, "quick")
     arguments = parser.parse_args()
-    asked = {"config": arguments.config, "seed": arguments.seed}
-    jobs = [
-        Job("lab.trees:rows", {"source": source, "name": name, **asked}, SOURCES[source].files(name))
-        for source in arguments.sources
-        for name in chosen(arguments.only, SOURCES[source].names(), "model")[: arguments.first]
-    ]
-    show(summary(swept(jobs, arguments)), arguments.write, "trees")
+    show(summary(swept(jobs_of("lab.trees:rows", arguments), arguments)), arguments.write, "trees")
 
 
 def rows(source: str, name: str, config: Preset, seed: int) -> Iterator[Row]:

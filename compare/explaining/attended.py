@@ -39,16 +39,10 @@ class Attended:
         return np.asarray(self.attention / np.maximum(self._total, 1e-6)[:, :, None])
 
     @cached_property
-    def _inside(self) -> Float[np.ndarray, "number input row key"]:
-        """By the number of selected keys, what a selected key adds to the divergence of its row."""
-        found = []
-        for number in range(1, self.attention.shape[2] + 1):
-            uniform = 1 / number
-            middle = (self._own + uniform) / 2
-            with np.errstate(divide="ignore", invalid="ignore"):
-                own = np.where(self._own > 0, self._own * np.log2(self._own / middle), 0)
-            found.append(((own + uniform * np.log2(uniform / middle)) / 2).astype(np.float32))
-        return np.stack(found)
+    def _alone(self) -> Float[np.ndarray, "input row key"]:
+        """The part of the divergence that a key's attention alone decides."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self._own > 0, self._own * (1 + np.log2(self._own)), 0)
 
     def bits(self, matrix: Matrix) -> float:
         """The Jensen–Shannon divergence of attention from uniform attention over what is selected, the mean.
@@ -57,10 +51,11 @@ class Attended:
         """
         chosen = matrix[:, self.rows]
         n: Int[np.ndarray, "input row"] = chosen.sum(axis=2)
-        inputs, rows = np.ogrid[: n.shape[0], : n.shape[1]]
-        inside = np.einsum("irk,irk->ir", self._inside[np.maximum(n, 1) - 1, inputs, rows], chosen)
-        both = inside + self._outside(chosen) / 2
-        return self._mean(np.where(n > 0, np.where(self._total < UNREAD, FAR, both), FAR * self._total))
+        uniform = 1 / np.maximum(n, 1)
+        both = self._own + uniform[:, :, None]
+        inside = np.einsum("irk,irk->ir", self._alone - both * np.log2(both), chosen) + 1 + np.log2(uniform)
+        divergence = (inside + self._outside(chosen)) / 2
+        return self._mean(np.where(n > 0, np.where(self._total < UNREAD, FAR, divergence), FAR * self._total))
 
     def least_bits(self, matrix: Matrix) -> float:
         """What a selector of some of these keys costs at least: attention on others is not described."""

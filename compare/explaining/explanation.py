@@ -106,7 +106,9 @@ class Explanation:
 
 def lines(found: Explanation) -> Sequence[str]:
     """An explanation in words: the program and what is said of it, or the one that came nearest."""
-    tried = f"{len(found.tried)} programs were judged in {found.seconds:.0f} s: {found.ended}."
+    n_tried = len(found.tried)
+    judged = "1 program was" if n_tried == 1 else f"{n_tried} programs were"
+    tried = f"{judged} judged in {found.seconds:.0f} s: {found.ended}."
     best = found.nearest
     if best is None:
         return [f"No program was found. {tried}"]

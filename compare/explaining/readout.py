@@ -12,7 +12,6 @@ from jaxtyping import Bool, Int
 
 from rasplens.compare.explaining.crossed import UNMET, Crossed
 from rasplens.compare.explaining.gathered import WITH_DEFAULT, Step
-from rasplens.compare.explaining.heads import codes_of_values
 from rasplens.compare.explaining.known import Inputs, Known, before, table_text
 from rasplens.compare.explaining.sample import Sample
 from rasplens.compile.rasp.batch_interpreter import UNDEFINED
@@ -233,7 +232,7 @@ class _Seen:
     def agreement(self, program: Known) -> tuple[float, float]:
         """The shares of the answers that a program has, on the sample and on the sample crossed."""
         key = self._keys([program])
-        codes = codes_of_values(self.inputs, program)
+        codes = self.inputs.answers_of(program)
         return self._shares(codes[np.maximum(key, UNDEFINED)] == self._answers, key)
 
     def _rule(self, key: Answers, where: Bool[np.ndarray, "run input answer"]) -> dict[int, int]:
@@ -255,9 +254,7 @@ class _Seen:
         """Choices between two variables that together are all answers, by a table over one or two others."""
         bare = [_undefined_where_nothing(self.inputs, one) for one in known]
         asked = self.crossed.sample.studied.asked
-        is_answer = {
-            one: codes_of_values(self.inputs, one)[one.codes[:, self._at]] == self._answers[0] for one in bare
-        }
+        is_answer = {one: self.inputs.answers_of(one)[one.codes[:, self._at]] == self._answers[0] for one in bare}
         for then, otherwise in combinations(bare, 2):
             first, second = is_answer[then] & asked, is_answer[otherwise] & asked
             if (first | second).sum() < RIGHT * asked.sum() or max(

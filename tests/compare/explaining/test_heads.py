@@ -1,14 +1,9 @@
-"""Which heads matter, and where they look."""
+"""Which heads matter."""
 
 from types import SimpleNamespace
 
-import numpy as np
-
-from rasplens.compare.explaining.crossed import Crossed
-from rasplens.compare.explaining.heads import codes_of_values, plans, tried_selectors
+from rasplens.compare.explaining.heads import plans
 from rasplens.compare.explaining.sample import Sample
-
-SAME = "rasp.Select(rasp.tokens, rasp.tokens, lambda k, q: k == q)"
 
 
 def test_heads_that_matter_are_in_the_order_of_the_forward_pass(slots):
@@ -18,38 +13,6 @@ def test_heads_that_matter_are_in_the_order_of_the_forward_pass(slots):
         (0, (0,), [2]), (0, (1,), [2]), (1, (0,), [3]), (1, (1,), [4]),
     ]  # fmt: skip
     assert [(one.layer, one.heads) for one in together] == [(0, (0, 1)), (1, (0, 1))]
-
-
-def test_the_selector_of_a_head_comes_first(histogram, induction):
-    sample, inputs = histogram
-    ((group,),) = plans(sample)
-    best = tried_selectors(Crossed(sample, {}), inputs, group, inputs.primitives(), is_last=True)[0]
-    assert best.selector.text == SAME
-    assert best.kept == 1
-    assert best.bits < 0.01
-    assert best.counted > 0.99  # a start token gets the rest
-    sample, inputs = induction
-    group = next(plans(sample))[0]
-    best = tried_selectors(Crossed(sample, {}), inputs, group, inputs.primitives(), is_last=False)[0]
-    assert best.selector.text == "rasp.Select(rasp.indices, rasp.indices, lambda k, q: k == q - 1)"
-
-
-def test_what_reads_everything_does_not_come_first_although_it_keeps_all_answers(induction):
-    sample, inputs = induction
-    group = next(plans(sample))[0]
-    everything = np.broadcast_to(inputs.task.visible, (len(sample), 5, 5))
-    none = sample.edges_of(group.heads, ~everything & inputs.task.visible)
-    assert sample.kept_with_values({group.layer: none}, sample.sources) == 1
-    found = tried_selectors(Crossed(sample, {}), inputs, group, inputs.primitives(), is_last=False)
-    assert not any((one.selector.matrix == everything).all() for one in found[:1])
-
-
-def test_the_codes_of_answers_are_the_tasks(histogram):
-    sample, inputs = histogram
-    tokens, _ = inputs.primitives()
-    count = inputs.define("n", f"rasp.SelectorWidth({SAME})", (tokens,), 2.0)
-    np.testing.assert_array_equal(codes_of_values(inputs, count)[count.codes], sample.answers)
-    assert (codes_of_values(inputs, tokens)[tokens.codes] == -1).all()
 
 
 class Relevant(Sample):

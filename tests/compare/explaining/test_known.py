@@ -64,3 +64,12 @@ def test_a_text_cannot_name_two_variables_alike(inputs):
     assert inputs.define("both", both, (one, reads_other), 1.0) is None
     assert inputs.define("same", "rasp.Map(lambda x: not x, same)", (one,), 1.0) is None
     assert inputs.define("both", both, (other, reads_other), 1.0) is not None
+
+
+def test_the_codes_of_answers_are_the_tasks(histogram):
+    sample, inputs = histogram
+    tokens, _ = inputs.primitives()
+    same = "rasp.Select(rasp.tokens, rasp.tokens, lambda k, q: k == q)"
+    count = inputs.define("n", f"rasp.SelectorWidth({same})", (tokens,), 2.0)
+    np.testing.assert_array_equal(inputs.answers_of(count)[count.codes], sample.answers)
+    assert (inputs.answers_of(tokens)[tokens.codes] == -1).all()
