@@ -9,12 +9,12 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from rasplens.compare.explaining.crossed import UNMET, Crossed
-from rasplens.compare.explaining.grammar import Candidate
 from rasplens.compare.explaining.heads import Group
 from rasplens.compare.explaining.known import Inputs, Known, table_text
 from rasplens.compare.explaining.sample import Sample
-from rasplens.compare.explaining.selectors import SAME
-from rasplens.compare.explaining.tables import together
+from rasplens.compare.explaining.selectors.grammar import Candidate
+from rasplens.compare.explaining.selectors.tables import together
+from rasplens.compare.explaining.selectors.tried import SAME
 from rasplens.compile.rasp import Value
 from rasplens.model.hook_points import act_name
 

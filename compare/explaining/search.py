@@ -14,7 +14,7 @@ from rasplens.compare.explaining.heads import Group, plans
 from rasplens.compare.explaining.known import Inputs, Known, program_source
 from rasplens.compare.explaining.readout import Readout, readout
 from rasplens.compare.explaining.sample import Sample
-from rasplens.compare.explaining.selectors import COUNTED, tried_selectors
+from rasplens.compare.explaining.selectors.tried import COUNTED, tried_selectors
 
 BEAM = 8
 """So many ways to say the heads so far go on."""

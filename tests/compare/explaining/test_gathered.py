@@ -9,7 +9,7 @@ from rasplens.compare.explaining.gathered import _alike, made, sufficient
 from rasplens.compare.explaining.heads import plans
 from rasplens.compare.explaining.known import Inputs
 from rasplens.compare.explaining.sample import Sample
-from rasplens.compare.explaining.selectors import tried_selectors
+from rasplens.compare.explaining.selectors.tried import tried_selectors
 from rasplens.compare.subject.as_studied import as_studied_model
 from rasplens.compare.subject.vocabulary import vocabulary_of
 from rasplens.compile import programs, rasp

@@ -4,8 +4,8 @@ import numpy as np
 from explaining_samples import sample_of
 
 from rasplens.compare.explaining.crossed import Crossed
-from rasplens.compare.explaining.kinds import kinds, told_by
 from rasplens.compare.explaining.sample import Sample
+from rasplens.compare.explaining.selectors.kinds import kinds, told_by
 from rasplens.compare.subject.as_studied import as_studied_model
 from rasplens.compile import rasp
 from rasplens.learned import load_pretrained

@@ -13,10 +13,16 @@ from typing import TypeVar
 import numpy as np
 from jaxtyping import Bool
 
-from rasplens.compare.explaining.attended import Matrix
 from rasplens.compare.explaining.known import Inputs, Known
-from rasplens.compare.explaining.predicates import MOST_CONSTANTS, Predicate, are_fractions, is_place, predicates
-from rasplens.compare.explaining.tables import Observed, of_kinds, of_values
+from rasplens.compare.explaining.selectors.attended import Matrix
+from rasplens.compare.explaining.selectors.predicates import (
+    MOST_CONSTANTS,
+    Predicate,
+    are_fractions,
+    is_place,
+    predicates,
+)
+from rasplens.compare.explaining.selectors.tables import Observed, of_kinds, of_values
 from rasplens.compile.rasp import Value
 
 SEVERAL = 0.02

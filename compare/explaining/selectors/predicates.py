@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rasplens.compare.explaining.attended import Matrix
 from rasplens.compare.explaining.known import Inputs, Known
+from rasplens.compare.explaining.selectors.attended import Matrix
 from rasplens.compile.rasp.values import is_number
 
 MOST_CONSTANTS = 12

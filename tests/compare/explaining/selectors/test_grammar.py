@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from explaining_samples import sample_of
 
-from rasplens.compare.explaining.grammar import best_of, selects, unlike
-from rasplens.compare.explaining.tables import Observed
+from rasplens.compare.explaining.selectors.grammar import best_of, selects, unlike
+from rasplens.compare.explaining.selectors.tables import Observed
 from rasplens.compile import programs, rasp
 from rasplens.compile.rasp.batch_interpreter import BatchInterpreter
 

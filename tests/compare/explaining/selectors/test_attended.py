@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import jensenshannon
 
-from rasplens.compare.explaining.attended import FAR, Attended
+from rasplens.compare.explaining.selectors.attended import FAR, Attended
 
 
 def drawn(seed, n_inputs=6, n_pos=5, rows=(1, 3, 4)):

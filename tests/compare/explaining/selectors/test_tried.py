@@ -4,7 +4,7 @@ import numpy as np
 
 from rasplens.compare.explaining.crossed import Crossed
 from rasplens.compare.explaining.heads import plans
-from rasplens.compare.explaining.selectors import tried_selectors
+from rasplens.compare.explaining.selectors.tried import tried_selectors
 
 SAME = "rasp.Select(rasp.tokens, rasp.tokens, lambda k, q: k == q)"
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from rasplens.compare.explaining.grammar import selects
-from rasplens.compare.explaining.tables import Observed, OwnEdges, together
+from rasplens.compare.explaining.selectors.grammar import selects
+from rasplens.compare.explaining.selectors.tables import Observed, OwnEdges, together
 
 
 def test_pairs_of_values_with_much_attention_are_a_table(histogram):

@@ -7,9 +7,9 @@ from itertools import combinations, product
 import numpy as np
 from jaxtyping import Float, Int
 
-from rasplens.compare.explaining.kinds import Kinds, told_by
 from rasplens.compare.explaining.known import Inputs, Known
-from rasplens.compare.explaining.predicates import Predicate, are_fractions, predicate
+from rasplens.compare.explaining.selectors.kinds import Kinds, told_by
+from rasplens.compare.explaining.selectors.predicates import Predicate, are_fractions, predicate
 from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.batch_interpreter import UNDEFINED
 

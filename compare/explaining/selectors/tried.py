@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from rasplens.compare.explaining.attended import Attended
 from rasplens.compare.explaining.crossed import Crossed
-from rasplens.compare.explaining.grammar import Candidate, Select, best_of, selects, unlike
 from rasplens.compare.explaining.heads import Group
-from rasplens.compare.explaining.kinds import kinds
 from rasplens.compare.explaining.known import Inputs, Known
 from rasplens.compare.explaining.sample import Sample
-from rasplens.compare.explaining.tables import Observed, OwnEdges
+from rasplens.compare.explaining.selectors.attended import Attended
+from rasplens.compare.explaining.selectors.grammar import Candidate, Select, best_of, selects, unlike
+from rasplens.compare.explaining.selectors.kinds import kinds
+from rasplens.compare.explaining.selectors.tables import Observed, OwnEdges
 
 BEAM = 8
 """Selectors that describe attention best: so many are tried by intervention."""

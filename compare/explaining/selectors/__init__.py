@@ -1,0 +1,1 @@
+"""Which selectors may say where heads look: what is written, kept to what attention shows, and tried."""
