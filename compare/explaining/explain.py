@@ -80,7 +80,8 @@ def explain(
         model: As for `compare`.
         task: What it is asked.
         budget: Seconds after which no further program is judged; the search ends after half of them.
-        config: How much the judgement on held-out inputs looks at.
+        config: How much the judgement on held-out inputs looks at. With `quick` it is `standard` all the same: of
+            several programs with the model's answers, fewer questions would confirm a wrong one.
         seed: Of the inputs and of the questions.
         vocabulary: The model's vocabulary for the task, if it is not the task's own.
         progress: Called with each stage as it begins.
@@ -91,7 +92,7 @@ def explain(
     if not budget > 0:
         raise RaspLensError(f"budget must be a number of seconds above 0; got {budget!r}.")
     began, task, begin = time.monotonic(), as_task(task), progress or (lambda stage: None)
-    held_out, rng = get_config(config), random_streams.rng(seed, "explain")
+    held_out, rng = get_config("standard" if config == "quick" else config), random_streams.rng(seed, "explain")
     ids = task.sample(rng, N_SAMPLE)
     subject = _Subject(model, task, vocabulary, seed)
     begin("search")

@@ -91,10 +91,10 @@ class Inputs:
         read = (self._read(name, name, (), eval(name), 1.0) for name in ("rasp.tokens", "rasp.indices"))
         return [known for known in read if known is not None]
 
-    def answers_of(self, one: Known) -> Int[np.ndarray, " value"]:
-        """The task's codes of a variable's values; -1 for what is no answer."""
+    def answers_of(self, values: Sequence[Value]) -> Int[np.ndarray, " value"]:
+        """The task's codes of values; -1 for what is no answer."""
         code: Mapping[str, int] = {repr(output): place for place, output in enumerate(self.task.outputs)}
-        return np.array([code.get(repr(value), -1) for value in one.values])
+        return np.array([code.get(repr(value), -1) for value in values])
 
     def define(self, name: str, text: str, needs: Sequence[Known], cost: float) -> Known | None:
         """A variable by its text; None where it is undefined at answers of the sample, or makes no sense.

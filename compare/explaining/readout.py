@@ -13,7 +13,9 @@ from jaxtyping import Bool, Int
 from rasplens.compare.explaining.crossed import UNMET, Crossed
 from rasplens.compare.explaining.gathered import WITH_DEFAULT, Step
 from rasplens.compare.explaining.known import Inputs, Known, before, table_text
+from rasplens.compare.explaining.mixed import Mixed, mixed
 from rasplens.compare.explaining.sample import Sample
+from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.batch_interpreter import UNDEFINED
 from rasplens.compile.rasp.values import is_number
 
@@ -72,7 +74,7 @@ def readout(crossed: Crossed, inputs: Inputs, known: Sequence[Known], steps: Seq
         known: The variables.
         steps: What heads do. A program that reads nothing that a step made does not say why its heads matter.
     """
-    variables, seen = _different(inputs, known), _Seen(crossed, inputs)
+    variables, seen = _different(inputs, known), _Seen(crossed, inputs, mixed(crossed.sample, inputs, steps))
     best: Readout | None = None
 
     def judged(program: Known, shares: tuple[float, float]) -> Readout:
@@ -191,13 +193,14 @@ def _simplest(least: int | float, most: int | float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Seen:
-    """The answers of the model on the sample, and on the sample crossed; tables are read off both.
+    """The answers of the model on the sample, and on the sample crossed and mixed; tables are read off all.
 
     Agreement is scored on the second half of the inputs.
     """
 
     crossed: Crossed
     inputs: Inputs
+    mixed: Mixed | None
 
     @property
     def _at(self) -> list[int]:
@@ -205,7 +208,10 @@ class _Seen:
 
     @cached_property
     def _answers(self) -> Answers:
-        return np.stack([self.crossed.sample.answers, self.crossed.answers])
+        sample = self.crossed.sample
+        return np.stack(
+            [sample.answers, self.crossed.answers, self.mixed.answers if self.mixed else sample.answers]
+        )
 
     @cached_property
     def _second(self) -> Bool[np.ndarray, "run input answer"]:
@@ -214,32 +220,36 @@ class _Seen:
 
     def _keys(self, read: Sequence[Known]) -> Answers:
         """A number for the values of some variables; `UNMET` where the crossed ones are not known."""
-        key, met = np.zeros_like(self._answers), self.crossed.sample.studied.asked[None].repeat(2, axis=0)
+        key, met = np.zeros_like(self._answers), self.crossed.sample.studied.asked[None].repeat(3, axis=0)
         for one in read:
             codes = self.crossed.codes(one)
-            both = np.stack([one.codes, np.full_like(one.codes, UNMET) if codes is None else codes])[
-                :, :, self._at
-            ]
-            key, met = key * len(one.values) + both, met & (both != UNMET)
+            mixed, values = self._mixed(one)
+            runs = np.stack([one.codes, np.full_like(one.codes, UNMET) if codes is None else codes, mixed])
+            runs = runs[:, :, self._at]
+            key, met = key * len(values) + runs, met & (runs != UNMET)
         return np.where(met, key, UNMET)
+
+    def _mixed(self, one: Known) -> tuple[Int[np.ndarray, "input pos"], tuple[Value, ...]]:
+        """A variable on the sample mixed, as places in its values and then those that are new there."""
+        return self.mixed.values(one) if self.mixed else (one.codes, one.values)
 
     def _shares(self, right: Bool[np.ndarray, "run input answer"], key: Answers) -> tuple[float, float]:
         where = (key != UNMET) & self._second
-        own, theirs = right[0][where[0]], right[1, ~self.crossed.moved][where[1, ~self.crossed.moved]]
-        agreement = float(own.mean())
-        return agreement, float(theirs.mean()) if len(theirs) and self.crossed.made else agreement
+        where[1] &= ~self.crossed.moved[:, None] & bool(self.crossed.made)
+        where[2] &= self.mixed is not None
+        agreement, theirs = float(right[0][where[0]].mean()), right[1:][where[1:]]
+        return agreement, float(theirs.mean()) if len(theirs) else agreement
 
     def agreement(self, program: Known) -> tuple[float, float]:
         """The shares of the answers that a program has, on the sample and on the sample crossed."""
-        key = self._keys([program])
-        codes = self.inputs.answers_of(program)
+        key, codes = self._keys([program]), self.inputs.answers_of(self._mixed(program)[1])
         return self._shares(codes[np.maximum(key, UNDEFINED)] == self._answers, key)
 
     def _rule(self, key: Answers, where: Bool[np.ndarray, "run input answer"]) -> dict[int, int]:
-        """The commonest answer by key: on the sample, else where it is crossed within positions, else across."""
+        """By key, the commonest answer of the first to have it: sample, crossed within, mixed, crossed across."""
         there, moved = (key != UNMET) & where, self.crossed.moved[:, None]
         found: dict[int, int] = {}
-        for run, of in ((0, there[0]), (1, there[1] & ~moved), (1, there[1] & moved)):
+        for run, of in ((0, there[0]), (1, there[1] & ~moved), (2, there[2]), (1, there[1] & moved)):
             found = _rule(key[run][of], self._answers[run][of]) | found
         return found
 
@@ -254,7 +264,9 @@ class _Seen:
         """Choices between two variables that together are all answers, by a table over one or two others."""
         bare = [_undefined_where_nothing(self.inputs, one) for one in known]
         asked = self.crossed.sample.studied.asked
-        is_answer = {one: self.inputs.answers_of(one)[one.codes[:, self._at]] == self._answers[0] for one in bare}
+        is_answer = {
+            one: self.inputs.answers_of(one.values)[one.codes[:, self._at]] == self._answers[0] for one in bare
+        }
         for then, otherwise in combinations(bare, 2):
             first, second = is_answer[then] & asked, is_answer[otherwise] & asked
             if (first | second).sum() < RIGHT * asked.sum() or max(
@@ -281,7 +293,8 @@ class _Seen:
         rule = _rule(key, holds[asked].astype(int))
         if np.mean([rule[one] for one in key.tolist()] == holds[asked]) < RIGHT:
             return None
-        values = (_values(code, [len(one.values) for one in read], read) for code in rule if rule[code])
+        of = [self._mixed(one)[1] for one in read]
+        values = (_values(code, of) for code in rule if rule[code])
         return {one: True for one in values if None not in one}
 
     def table(self, read: Sequence[Known]) -> Known | None:
@@ -289,10 +302,10 @@ class _Seen:
         key, outputs, asked = self._keys(read), self.inputs.task.outputs, self.crossed.sample.studied.asked
         rule = self._rule(key, np.ones(key.shape, dtype=bool))
         common = Counter(self._answers[0][asked].tolist()).most_common(1)[0][0]
-        sizes = [len(one.values) for one in read]
+        of = [self._mixed(one)[1] for one in read]
         entries: dict[tuple[object, ...], object] = {}
         for code, answer in rule.items():
-            values = _values(code, sizes, read)
+            values = _values(code, of)
             if answer >= 0 and answer != common and None not in values:
                 entries[values] = outputs[answer]
         other = outputs[common]
@@ -307,9 +320,10 @@ def _rule(keys: np.ndarray, answers: np.ndarray) -> dict[int, int]:
     return {key: count.most_common(1)[0][0] for key, count in counts.items()}
 
 
-def _values(code: int, sizes: Sequence[int], read: Sequence[Known]) -> tuple[object, ...]:
-    places: list[int] = []
-    for size in reversed(sizes):
-        code, place = divmod(code, size)
-        places.append(place)
-    return tuple(one.values[place] for one, place in zip(read, reversed(places), strict=True))
+def _values(code: int, of: Sequence[Sequence[object]]) -> tuple[object, ...]:
+    """The values that a key is made of, by variable one of its values."""
+    found: list[object] = []
+    for values in reversed(of):
+        code, place = divmod(code, len(values))
+        found.append(values[place])
+    return tuple(reversed(found))

@@ -233,5 +233,5 @@ def _fetchable(
     """By variable, whether its value at a key is the answer."""
     said = np.empty((len(known), *inputs.ids.shape), dtype=np.int64)
     for place, one in enumerate(known):
-        said[place] = inputs.answers_of(one)[one.codes]
+        said[place] = inputs.answers_of(one.values)[one.codes]
     return np.asarray(said[:, :, None, :] == sample.answers[None, :, :, None])

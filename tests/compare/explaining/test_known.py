@@ -71,5 +71,5 @@ def test_the_codes_of_answers_are_the_tasks(histogram):
     tokens, _ = inputs.primitives()
     same = "rasp.Select(rasp.tokens, rasp.tokens, lambda k, q: k == q)"
     count = inputs.define("n", f"rasp.SelectorWidth({same})", (tokens,), 2.0)
-    np.testing.assert_array_equal(inputs.answers_of(count)[count.codes], sample.answers)
-    assert (inputs.answers_of(tokens)[tokens.codes] == -1).all()
+    np.testing.assert_array_equal(inputs.answers_of(count.values)[count.codes], sample.answers)
+    assert (inputs.answers_of(tokens.values)[tokens.codes] == -1).all()
