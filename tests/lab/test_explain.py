@@ -24,6 +24,7 @@ def test_a_program_of_the_library_is_recovered_from_both_models(bench):
     assert "2 of 2 recovered or not told apart, 0 of 2 false" in bench.summary(found)
 
 
+@pytest.mark.slow
 def test_a_program_that_the_truth_does_not_implement_is_false(bench):
     """The negative control: an explanation of another model is held against the truth."""
     task = task_from_program(programs.histogram(), "abc", 4)

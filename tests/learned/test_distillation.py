@@ -23,6 +23,7 @@ def distilled():
     return compiled, distill(compiled, all_tokens(compiled), seed=0, steps=800)
 
 
+@pytest.mark.slow
 def test_a_distilled_model_attends_and_answers_like_its_teacher_with_other_weights(distilled):
     compiled, student = distilled
     tokens, teacher = all_tokens(compiled), compiled.transformer
@@ -36,6 +37,7 @@ def test_a_distilled_model_attends_and_answers_like_its_teacher_with_other_weigh
     assert np.abs(student.transformer.W_E - twin.W_E).mean() > 0.01  # it is trained, not copied
 
 
+@pytest.mark.slow
 def test_it_follows_interventions_in_the_directions_of_its_teacher(distilled):
     """Where the tokens are those of another input behind the embedding, and nothing else, it answers for them."""
     compiled, student = distilled

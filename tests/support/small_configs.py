@@ -18,6 +18,7 @@ QUICK = CompareConfig(
     profile_permutations=199,
     bootstrap_draws=200,
     similarity_rows=200,
+    enumerated=0,
 )
 """As little of everything as the small models need."""
 

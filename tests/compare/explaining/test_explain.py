@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from small_configs import QUICK
 
 from rasplens.compare import compare, explain
 from rasplens.compare.explaining.explain import _on_training_inputs
@@ -23,7 +24,7 @@ def task():
 @pytest.fixture(scope="module")
 def found(task):
     twin = disguise(compile_for(task), seed=1, extra_width=2, basis="oblique", condition=10.0)
-    return explain(twin, task=task, config="quick")
+    return explain(twin, task=task, config=QUICK)
 
 
 def test_a_disguised_program_is_found_and_its_text_is_what_was_judged(found, task):
@@ -47,6 +48,16 @@ def test_it_is_said_in_words_and_as_json(found):
     assert not found.not_told_apart
 
 
+@pytest.mark.slow
+def test_what_is_found_at_quick_is_confirmed_at_standard(task):
+    """On a disguised `sort_by_frequency`, a program that `standard` refutes passed at `quick`."""
+    (quick,), (standard,) = (
+        explain(compile_for(task), task=task, config=name).programs for name in ("quick", "standard")
+    )
+    assert quick.verdict.claims.equals(standard.verdict.claims)
+    assert not quick.verdict.claims.equals(quick.searching.claims)
+
+
 @pytest.mark.parametrize("name", ["induction", "sort"])
 def test_what_is_held_out_is_kept_for_the_last_verdict(name):
     task = get_task(name)
@@ -59,7 +70,7 @@ def test_what_is_held_out_is_kept_for_the_last_verdict(name):
 
 def test_a_model_that_learned_nothing_has_no_program(task):
     architecture = Architecture(n_layers=1, n_heads=2, d_model=16, d_head=8)
-    found = explain(untrained(architecture, task, 0), task=task, config="quick", budget=20.0)
+    found = explain(untrained(architecture, task, 0), task=task, config=QUICK, budget=4.0)
     assert not found.programs
     assert "No program was found" in str(found)
 
@@ -79,7 +90,7 @@ def test_a_budget_that_is_used_up_ends_it(task):
 
 def test_stages_are_announced(task):
     stages = []
-    explain(compile_for(task), task=task, config="quick", progress=stages.append)
+    explain(compile_for(task), task=task, config=QUICK, progress=stages.append)
     assert stages == ["search", "program 1"]
 
 

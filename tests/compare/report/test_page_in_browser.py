@@ -11,6 +11,8 @@ from rasplens.compare import write_report
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
+pytestmark = pytest.mark.slow
+
 EVIL = "<script>alert(1)</script>"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ["--no-sandbox", "--headless", "--disable-gpu", "--disable-background-networking"]

@@ -42,7 +42,7 @@ def test_a_head_that_is_there_twice_changes_answers_with_its_copy():
     assert moves_answers(pairing, (0, 0), copies, np.random.default_rng(0), pairing.config.questions).right.all()
 
 
-@pytest.mark.parametrize("name", ["any", "exceeded"])
+@pytest.mark.parametrize("name", ["any", pytest.param("exceeded", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "share", [pytest.param(0.0, marks=pytest.mark.slow), 0.001, pytest.param(0.1, marks=pytest.mark.slow)]
 )
