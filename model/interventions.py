@@ -158,12 +158,14 @@ class Project:
 class Edges:
     """A part of a layer's attention edges as it is elsewhere, in all heads or in some.
 
-    What is not seen stays unseen.
+    What is not seen stays unseen. Heads that share keys and values (grouped-query attention) are patched one by
+    one: each has its own copy of them.
 
     Attributes:
         layer: The layer.
         part: What of the edges.
-        value: Values, keys or queries elsewhere: `[batch, pos, head, d_head]`; None for "attention".
+        value: Values, keys or queries elsewhere: `[batch, pos, head, d_head]`, of shared ones a head a group; None
+            for "attention".
         where: Which edges: `[batch, head, query, key]`, or one for all heads, `[batch, 1, query, key]`.
         scale: The factor from queries times keys to attention scores.
         read_at: The hook points of queries, keys and values, by letter, where they are others than `act_name`'s:
@@ -190,16 +192,20 @@ class Edges:
         """Return scores, or what heads gather, with the edges as they are to be; see `Intervention`."""
         where = xp.asarray(self.where)
         if point == self._z:
-            change = xp.asarray(self.value, dtype=own.dtype) - seen[self._point("v")]
             along = seen[act_name("pattern", self.layer)] * where
+            n_heads = along.shape[1]
+            there, here = xp.asarray(self.value, dtype=own.dtype), seen[self._point("v")]
+            change = of_each_head(there, n_heads, xp) - of_each_head(here, n_heads, xp)
             moved = along @ xp.permute_dims(change, (0, 2, 1, 3))
             return own + xp.permute_dims(moved, (0, 2, 1, 3))
         if point != self._scores:
             return own
         if self.value is None:
             return xp.where(where, -xp.inf, own)
-        query, key = (seen[self._point(letter)] for letter in "qk")
-        value = xp.asarray(self.value, dtype=query.dtype)
+        query, key, value = (
+            of_each_head(one, own.shape[1], xp)
+            for one in (*(seen[self._point(letter)] for letter in "qk"), xp.asarray(self.value, dtype=own.dtype))
+        )
         there = _products(value, key, xp) if self.part == "queries" else _products(query, value, xp)
         # What a position does not see stays unseen: a finite change of minus infinity is none.
         change = self.scale * (there - _products(query, key, xp))
@@ -263,6 +269,12 @@ def array_hook(interventions: Sequence[Intervention], xp: ModuleType, then: Hook
     for one, passed in zip(interventions, seen, strict=True):
         if missed := [point for point in one.points if point not in passed]:
             raise RaspLensError(f"Nothing passed the hook point {missed[0]!r}: the intervention changed nothing.")
+
+
+def of_each_head(values: Array, n_heads: int, xp: ModuleType) -> Array:
+    """Values or keys `[batch, pos, head, d_head]`, of heads that share them a copy for each."""
+    n_shared = values.shape[2]
+    return values if n_shared == n_heads else xp.repeat(values, n_heads // n_shared, axis=2)
 
 
 def _products(query: Array, key: Array, xp: ModuleType) -> Array:

@@ -12,12 +12,12 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 
-from rasplens.compare.claims.edges.attention_scores import Activations, keep
+from rasplens.compare.claims.edges.attention_scores import Activations, keep, projection
 from rasplens.compare.explaining.known import Known
 from rasplens.compare.explaining.sample import Sample
 from rasplens.compile.rasp.batch_interpreter import UNDEFINED
 from rasplens.model.hook_points import act_name
-from rasplens.model.interventions import Replace, torch_hooks
+from rasplens.model.interventions import Replace, of_each_head, torch_hooks
 
 UNMET = -1
 """The code of a value that the sample does not tell: nowhere does what it is computed from have such values."""
@@ -104,8 +104,9 @@ class Crossed:
         studied = self.sample.studied
         return studied.codes(studied.logits(torch_hooks(self._interventions)))
 
-    def at(self, point: str) -> Float[np.ndarray, "input ctx ..."]:
-        """The activation at a hook point, at all of the model's positions."""
-        kept: Activations = {}
-        self.sample.studied.logits([*torch_hooks(self._interventions), (point, keep(kept, point))])
-        return kept[point].cpu().numpy()
+    def of_heads(self, layer: int, letter: str) -> Float[np.ndarray, "input ctx head d_head"]:
+        """Each head's queries, keys or values, at all of the model's positions."""
+        studied, kept = self.sample.studied, Activations()
+        point = projection(studied, layer, letter)
+        studied.logits([*torch_hooks(self._interventions), (point, keep(kept, point))])
+        return of_each_head(kept[point].cpu().numpy(), studied.model.cfg.n_heads, np)

@@ -16,7 +16,6 @@ from rasplens.compare.explaining.selectors.grammar import Candidate
 from rasplens.compare.explaining.selectors.tables import together
 from rasplens.compare.explaining.selectors.tried import SAME
 from rasplens.compile.rasp import Value
-from rasplens.model.hook_points import act_name
 
 ENOUGH = 0.98
 """Share of the answers that stay, from which inputs that agree on some variables have the same values."""
@@ -210,7 +209,7 @@ def _told_crossed(crossed: Crossed, group: Group, option: Sequence[Known]) -> fl
     if any(codes is None for codes in each):
         return 0.0
     studied = crossed.sample.studied
-    values = crossed.at(act_name("v", group.layer))[:, studied.places][:, :, list(group.heads)]
+    values = crossed.of_heads(group.layer, "v")[:, studied.places][:, :, list(group.heads)]
     codes = np.stack([codes.ravel() for codes in each if codes is not None])
     met = (codes != UNMET).all(axis=0)
     together = np.unique(codes[:, met], axis=1, return_inverse=True)[1]

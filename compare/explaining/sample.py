@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 
-from rasplens.compare.claims.edges.attention_scores import projection, scale_of_scores, why_not_patchable
+from rasplens.compare.claims.edges.attention_scores import of_heads, projection, scale_of_scores, why_not_patchable
 from rasplens.compare.subject.studied_model import StudiedModel
 from rasplens.model.hook_points import act_name
 from rasplens.model.interventions import Edges, Intervention, Replace, torch_hooks
@@ -95,9 +95,7 @@ class Sample:
         places = list(self.studied.vocabulary.positions)
         if not places[0] or why_not_patchable(self.studied):
             return None
-        query, key = (
-            self.studied.whole(projection(self.studied, layer, letter))[:, :, list(heads)] for letter in "qk"
-        )
+        query, key = (of_heads(self.studied, layer, letter)[:, :, list(heads)] for letter in "qk")
         query = query[:, places] * scale_of_scores(self.studied, layer)
         start = np.einsum("iphd,ishd->ihps", query, key[:, : places[0]]).max(axis=3, keepdims=True)
         within = np.einsum("iphd,ikhd->ihpk", query, key[:, places]) - start

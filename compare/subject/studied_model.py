@@ -14,9 +14,10 @@ from rasplens.compare.subject.vocabulary import (
     Padding,
     Vocabulary,
 )
+from rasplens.errors import RaspLensError
 from rasplens.model.hook_points import EMBEDDED, act_name, layer_of
 from rasplens.model.hooked import HookedModel
-from rasplens.model.interventions import Subspace, whole
+from rasplens.model.interventions import Subspace, of_each_head, whole
 from rasplens.tasks import Task
 from rasplens.tasks.task import NOT_ASKED, Ids, marked
 
@@ -195,8 +196,8 @@ class StudiedModel:
         return self.whole(EMBEDDED if layer == 0 else act_name("resid_post", layer - 1))
 
     def whole_values(self, layer: int) -> Float[np.ndarray, "input ctx head d_head"]:
-        """The values of each head of a layer, at all of the model's positions."""
-        return self.whole(act_name("v", layer))
+        """The values of each head of a layer, at all of the model's positions; shared ones once for each."""
+        return of_each_head(self.whole(act_name("v", layer)), self.model.cfg.n_heads, np)
 
     def whole_gathered(self, layer: int) -> Float[np.ndarray, "input ctx head d_head"]:
         """Return `z`, what each head of a layer gathers, at all of the model's positions."""
@@ -345,13 +346,19 @@ class StudiedModel:
         return next((group for group in groups if point in group), [point])
 
     def cache(self, points: Iterable[str]) -> dict[str, np.ndarray]:
-        """Activations at some hook points, at all of the model's positions, unedited."""
+        """Activations at some hook points, at all of the model's positions, unedited.
+
+        Raises:
+            RaspLensError: If nothing passes one of them.
+        """
         wanted = list(points)
         parts: dict[str, list[np.ndarray]] = {name: [] for name in wanted}
         with torch.no_grad():
             for rows in self._batches:
                 batch = self.tokens[rows].to(self.device)
                 _, cache = self.model.run_with_cache(batch, names_filter=wanted, **self.arguments(rows))
+                if missed := [name for name in wanted if name not in cache]:
+                    raise RaspLensError(f"Nothing passes the model's hook point {missed[0]!r}.")
                 for name in wanted:
                     parts[name].append(cache[name].cpu().numpy())
         return {name: np.concatenate(arrays) for name, arrays in parts.items()}

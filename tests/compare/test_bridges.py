@@ -211,7 +211,11 @@ def test_the_edges_of_a_language_model_can_be_patched(language, vocabulary, task
 @pytest.mark.parametrize("part", ["values", "keys", "queries"])
 def test_all_edges_of_a_language_model_patched_are_its_projections_patched(language, vocabulary, task, part):
     """A bridge has other names for its hook points than those that they are asked for by."""
-    studied = as_studied_model(language, task, task.held_out[:40], vocabulary)
+    check_all_edges(as_studied_model(language, task, task.held_out[:40], vocabulary), task, part)
+
+
+def check_all_edges(studied, task, part):
+    """All edges patched are the projections patched."""
     base, source = np.arange(40), (np.arange(40) + 7) % 40
     points = [act_name(LETTERS[part], layer) for layer in range(studied.n_layers)]
     theirs = {point: torch.as_tensor(studied.whole(point)[source]) for point in points}
@@ -237,21 +241,55 @@ def test_without_its_edges_a_language_model_answers_otherwise(language, vocabula
     ).all()
 
 
-def test_heads_that_share_their_keys_cannot_be_patched_edge_by_edge(task, vocabulary):
-    config = transformers.LlamaConfig(
+def of_family(name, task, vocabulary, **options):
+    """A small model of another family, whose attention matters."""
+    torch.manual_seed(0)
+    config = getattr(transformers, f"{name}Config")(
         vocab_size=20,
-        hidden_size=16,
-        intermediate_size=32,
-        num_hidden_layers=1,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
         num_attention_heads=4,
-        num_key_value_heads=2,
         attn_implementation="eager",
+        **options,
     )
-    model = build_bridge_from_module(
-        transformers.LlamaForCausalLM(config).eval(), "LlamaForCausalLM", hf_config=config
-    )
-    studied = as_studied_model(model, task, task.held_out[:2], vocabulary)
-    assert why_not_patchable(studied) == "several of its heads share their keys"
+    model = getattr(transformers, f"{name}ForCausalLM")(config).eval()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(5 if weight.ndim > 1 else 1)
+    bridge = build_bridge_from_module(model, f"{name}ForCausalLM", hf_config=config)
+    return as_studied_model(bridge, task, task.held_out[:40], vocabulary)
+
+
+FAMILIES = {"Llama": 2, "Mistral": 1, "Qwen2": 4}
+"""By family, how many keys and values the four heads have."""
+
+
+@pytest.mark.parametrize("part", ["values", "keys", "queries"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_rotary_positions_and_shared_keys_are_patched_as_projections(task, vocabulary, family, part):
+    studied = of_family(family, task, vocabulary, num_key_value_heads=FAMILIES[family])
+    assert why_not_patchable(studied) == ""
+    check_all_edges(studied, task, part)
+
+
+def test_of_shared_keys_the_copy_of_one_head_is_patched(task, vocabulary):
+    """The negative control: patched where they are shared, keys change the scores of both heads."""
+    studied = of_family("Llama", task, vocabulary, num_key_value_heads=2)
+    everywhere = np.ones((40, task.n_ctx, task.n_ctx), dtype=bool)
+    patch = EdgePatch(np.arange(40), (np.arange(40) + 7) % 40, everywhere, "keys")
+    moved = [
+        np.abs(patched(studied, patch, heads=heads)[1][0] - studied.whole(act_name("attn_scores", 0))).max(
+            (0, 2, 3)
+        )
+        for heads in (None, [(0, 1)])
+    ]
+    assert [list(one > 1e-3) for one in moved] == [[True] * 4, [False, True, False, False]]
+
+
+def test_a_hook_point_that_nothing_passes_is_said(task, vocabulary):
+    studied = of_family("GPTNeoX", task, vocabulary)
+    assert why_not_patchable(studied) == "Nothing passes the model's hook point 'blocks.0.attn.hook_rot_q'"
 
 
 def test_a_vocabulary_of_its_own_needs_a_vocabulary(language, task):

@@ -4,11 +4,14 @@ import math
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import torch
+from jaxtyping import Float
 
 from rasplens.compare.subject.studied_model import StudiedModel
-from rasplens.model import HookedModel
+from rasplens.errors import RaspLensError
 from rasplens.model.hook_points import act_name
+from rasplens.model.interventions import of_each_head
 
 SCALED_SCORES: Final = 1e-3
 """How far attention scores may be from query times key over the scale, relative to the largest."""
@@ -34,11 +37,12 @@ def why_not_patchable(studied: StudiedModel) -> str:
     points = [*scores, *(point for layer in range(few.n_layers) for point in projections(few, layer))]
     if missing := [point for point in points if point not in few.model.hook_dict]:
         return f"the model has no hook point {missing[0]!r}"
-    found = {name: torch.as_tensor(array) for name, array in few.cache(points).items()}
+    try:
+        found = {name: torch.as_tensor(array) for name, array in few.cache(points).items()}
+    except RaspLensError as error:  # a bridge may have hook points that its architecture does not use
+        return str(error).removesuffix(".")
     for layer, name in enumerate(scores):
         query, key = (found[projection(few, layer, letter)] for letter in "qk")
-        if query.shape != key.shape:
-            return "several of its heads share their keys"
         seen = found[name] > HIDDEN
         error = (_products(query, key) * scale_of_scores(few, layer) - found[name])[seen]
         if error.numel() and error.abs().max() > SCALED_SCORES * found[name][seen].abs().max() + ROUNDING:
@@ -99,8 +103,12 @@ def projections(studied: StudiedModel, layer: int) -> list[str]:
 def projection(studied: StudiedModel, layer: int, letter: str) -> str:
     """Where values are, or queries and keys as they meet: those that rotary positions have turned."""
     turned = act_name(f"rot_{letter}", layer)
-    is_turned = isinstance(studied.model, HookedModel) and turned in studied.model.hook_dict
-    return turned if is_turned else act_name(letter, layer)
+    return turned if turned in studied.model.hook_dict else act_name(letter, layer)
+
+
+def of_heads(studied: StudiedModel, layer: int, letter: str) -> Float[np.ndarray, "input ctx head d_head"]:
+    """Each head's queries, keys or values as `projection` has them; shared ones once for each."""
+    return of_each_head(studied.whole(projection(studied, layer, letter)), studied.model.cfg.n_heads, np)
 
 
 def keep(kept: Activations, name: str) -> Any:
@@ -114,4 +122,5 @@ def keep(kept: Activations, name: str) -> Any:
 
 
 def _products(query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
+    key = key.repeat_interleave(query.shape[2] // key.shape[2], dim=2)
     return torch.einsum("bqhd,bkhd->bhqk", query, key)

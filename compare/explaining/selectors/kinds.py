@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from rasplens.compare.claims.edges.attention_scores import projection, scale_of_scores, why_not_patchable
+from rasplens.compare.claims.edges.attention_scores import of_heads, scale_of_scores, why_not_patchable
 from rasplens.compare.explaining.crossed import Crossed
 from rasplens.compare.explaining.known import Inputs, Known, table_text
 from rasplens.compare.explaining.sample import NEAR_START
@@ -70,7 +70,7 @@ def kinds(crossed: Crossed, layer: int, head: int, rows: Sequence[int]) -> Kinds
     if not places[0] or why_not_patchable(studied):
         return None
     seen = np.flatnonzero(studied.task.visible[rows].any(axis=0))
-    query, key = (_of_both(crossed, projection(studied, layer, letter), head) for letter in "qk")
+    query, key = (_of_both(crossed, layer, letter, head) for letter in "qk")
     query = query * scale_of_scores(studied, layer)
     start = np.einsum("rikd,risd->riks", query, key[:, :, : places[0]]).max(axis=3)
     own = np.einsum("iqd,ikd->iqk", query[0][:, places], key[0][:, places]) - start[0][:, places, None]
@@ -95,10 +95,10 @@ def kinds(crossed: Crossed, layer: int, head: int, rows: Sequence[int]) -> Kinds
     return Kinds(crossed, keys, queries, selected)
 
 
-def _of_both(crossed: Crossed, point: str, head: int) -> Float[np.ndarray, "run input ctx d_head"]:
+def _of_both(crossed: Crossed, layer: int, letter: str, head: int) -> Float[np.ndarray, "run input ctx d_head"]:
     """A head's queries or keys on the sample, and on the sample crossed."""
-    whole = crossed.sample.studied.whole(point)
-    return np.stack([whole, crossed.at(point) if crossed.made else whole])[:, :, :, head]
+    own = of_heads(crossed.sample.studied, layer, letter)
+    return np.stack([own, crossed.of_heads(layer, letter) if crossed.made else own])[:, :, :, head]
 
 
 def _alike(rows: Bool[np.ndarray, "row column"]) -> Int[np.ndarray, " row"]:
