@@ -85,18 +85,24 @@ class Sample:
         beside = np.where(self.studied.task.visible, scores[:, :, places][..., places] - start, np.nan)
         return np.asarray((beside > _least(beside)).mean(axis=1))
 
-    def above_start_at_own(
+    def selected_at_own(
         self, layer: int, heads: Sequence[int], source: Int[np.ndarray, " input"]
     ) -> Float[np.ndarray, "input pos"] | None:
-        """The share of some heads in which a query of another input selects the key at its position; None without.
+        """How far queries of other inputs select the key at their position, from 0 to 1; None where none can.
 
-        There a key meets a query that has another token: no input has both, and interventions do.
+        There a key meets a query that has another token: no input has both, and interventions do. It is selected
+        by its score beside a start token's; without one, as far as it is as high as the query's own row goes.
         """
         places = list(self.studied.vocabulary.positions)
-        if not places[0] or why_not_patchable(self.studied):
+        if why_not_patchable(self.studied):
             return None
         query, key = (of_heads(self.studied, layer, letter)[:, :, list(heads)] for letter in "qk")
         query = query[:, places] * scale_of_scores(self.studied, layer)
+        if not places[0]:
+            seen = self.studied.task.visible[:, None]
+            highest = np.where(seen, np.einsum("iphd,ikhd->iphk", query, key[:, places]), -np.inf).max(axis=3)
+            own = np.einsum("iphd,iphd->iph", query[source], key[:, places]) - highest[source]
+            return np.asarray(np.exp(np.minimum(own, 0)).mean(axis=2))
         start = np.einsum("iphd,ishd->ihps", query, key[:, : places[0]]).max(axis=3, keepdims=True)
         within = np.einsum("iphd,ikhd->ihpk", query, key[:, places]) - start
         least = _least(np.where(self.studied.task.visible, within, np.nan))[:, :, :, 0]

@@ -39,8 +39,8 @@ def why_not_patchable(studied: StudiedModel) -> str:
         return f"the model has no hook point {missing[0]!r}"
     try:
         found = {name: torch.as_tensor(array) for name, array in few.cache(points).items()}
-    except RaspLensError as error:  # a bridge may have hook points that its architecture does not use
-        return str(error).removesuffix(".")
+    except RaspLensError as missed:  # a bridge may have hook points that its architecture does not use
+        return str(missed).removesuffix(".")
     for layer, name in enumerate(scores):
         query, key = (found[projection(few, layer, letter)] for letter in "qk")
         seen = found[name] > HIDDEN

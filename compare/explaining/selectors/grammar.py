@@ -22,7 +22,7 @@ from rasplens.compare.explaining.selectors.predicates import (
     is_place,
     predicates,
 )
-from rasplens.compare.explaining.selectors.tables import Observed, of_kinds, of_values
+from rasplens.compare.explaining.selectors.tables import Observed, ToldKinds, of_kinds, of_values
 from rasplens.compile.rasp import Value
 
 SEVERAL = 0.02
@@ -71,16 +71,17 @@ class Select(Candidate):
     within: _Window | None
 
 
-def selects(inputs: Inputs, known: Sequence[Known], observed: Observed) -> list[Select]:
+def selects(inputs: Inputs, known: Sequence[Known], observed: Observed, told: ToldKinds | None) -> list[Select]:
     """The selectors of all keys that a predicate holds for, without those that look alike on the rows that matter.
 
     Args:
         inputs: The sample.
         known: The variables.
         observed: Where the heads look that are explained.
+        told: The kinds that they tell apart; None where these are not known.
     """
     bases = [base for key, query in product(known, known) for base in predicates(inputs, key, query)]
-    bases += [*of_values(inputs, known, observed), *of_kinds(inputs, known, observed)]
+    bases += [*of_values(inputs, known, observed), *([] if told is None else of_kinds(inputs, told))]
     windows = [*_windows(inputs, known)]
     each = (one for base in unlike(bases, observed.rows) for one in _selects(base, windows))
     return unlike([*each], observed.rows)

@@ -5,7 +5,7 @@ select the same keys. A kind is a function of variables that are known: of two o
 of them. It has to tell the kind also where heads leave what they leave on other inputs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -16,6 +16,7 @@ from rasplens.compare.claims.edges.attention_scores import of_heads, scale_of_sc
 from rasplens.compare.explaining.crossed import Crossed
 from rasplens.compare.explaining.known import Inputs, Known, table_text
 from rasplens.compare.explaining.sample import NEAR_START
+from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.batch_interpreter import UNDEFINED
 
 MOST_KINDS = 12
@@ -108,7 +109,22 @@ def _alike(rows: Bool[np.ndarray, "row column"]) -> Int[np.ndarray, " row"]:
     return np.unique(whole, return_inverse=True)[1]
 
 
-def told_by(inputs: Inputs, known: Sequence[Known], crossed: Crossed, kind: Codes, name: str) -> Known | None:
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What tells a kind.
+
+    Attributes:
+        known: The kind as a variable.
+        read: The variables that tell it.
+        kinds: By those of their values together that are met, the kind.
+    """
+
+    known: Known
+    read: tuple[Known, ...]
+    kinds: Mapping[tuple[Value, ...], int]
+
+
+def told_by(inputs: Inputs, known: Sequence[Known], crossed: Crossed, kind: Codes, name: str) -> Told | None:
     """A kind as a function of the fewest variables that tell it; None if no three of them do.
 
     Args:
@@ -141,5 +157,6 @@ def told_by(inputs: Inputs, known: Sequence[Known], crossed: Crossed, kind: Code
             each = [tuple(one.values[code] for one, code in zip(read, row, strict=True)) for row in of]
             entries = dict(zip(each, counts.argmax(axis=1).tolist(), strict=True))
             kept = {values: code for values, code in entries.items() if code != common}
-            return inputs.define(name, table_text(kept, common, read), read, size + 0.02 * len(kept))
+            found = inputs.define(name, table_text(kept, common, read), read, size + 0.02 * len(kept))
+            return None if found is None else Told(found, read, entries)
     return None

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from itertools import combinations, product
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from rasplens.compare.explaining.known import Inputs, Known
-from rasplens.compare.explaining.selectors.kinds import Kinds, told_by
+from rasplens.compare.explaining.selectors.kinds import Kinds, Told, told_by
 from rasplens.compare.explaining.selectors.predicates import Predicate, are_fractions, predicate
 from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.batch_interpreter import UNDEFINED
@@ -60,15 +60,35 @@ class Observed:
     kinds: Sequence[Kinds]
 
 
-def of_kinds(inputs: Inputs, known: Sequence[Known], observed: Observed) -> Iterator[Predicate]:
-    """The predicate that lists the pairs of kinds, of the first kinds that variables tell."""
+@dataclass(frozen=True, eq=False)
+class ToldKinds:
+    """Kinds of keys and queries, and what tells them.
+
+    Attributes:
+        key: Of the keys.
+        query: Of the queries.
+        selected: Which kinds of keys each kind of queries selects.
+    """
+
+    key: Told
+    query: Told
+    selected: Bool[np.ndarray, "query key"]
+
+
+def told_kinds(inputs: Inputs, known: Sequence[Known], observed: Observed) -> ToldKinds | None:
+    """The first kinds of keys and queries that variables tell."""
     for of in observed.kinds:
         key = told_by(inputs, known, of.crossed, of.keys, f"{observed.name}_keys")
         query = told_by(inputs, known, of.crossed, of.queries, f"{observed.name}_queries")
         if key is not None and query is not None:
-            listed = [(k, q) for q, k in np.argwhere(of.selected).tolist()]
-            yield from _listed(inputs, key, query, listed)
-            return
+            return ToldKinds(key, query, of.selected)
+    return None
+
+
+def of_kinds(inputs: Inputs, told: ToldKinds) -> Iterator[Predicate]:
+    """The predicate that lists the pairs of kinds."""
+    listed = [(k, q) for q, k in np.argwhere(told.selected).tolist()]
+    yield from _listed(inputs, told.key.known, told.query.known, listed)
 
 
 def of_values(inputs: Inputs, known: Sequence[Known], observed: Observed) -> Iterator[Predicate]:

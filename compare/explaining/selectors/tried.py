@@ -14,7 +14,8 @@ from rasplens.compare.explaining.sample import Sample
 from rasplens.compare.explaining.selectors.attended import Attended
 from rasplens.compare.explaining.selectors.grammar import Candidate, Select, best_of, selects, unlike
 from rasplens.compare.explaining.selectors.kinds import kinds
-from rasplens.compare.explaining.selectors.tables import Observed, OwnEdges
+from rasplens.compare.explaining.selectors.split import split
+from rasplens.compare.explaining.selectors.tables import Observed, OwnEdges, told_kinds
 
 BEAM = 8
 """Selectors that describe attention best: so many are tried by intervention."""
@@ -88,7 +89,7 @@ def tried_selectors(
     of_rows = [list(range(sample.studied.n_pos)), rows] if len(group.heads) == 1 else []
     found = (kinds(crossed, group.layer, group.heads[0], of) for of in of_rows)
     told_apart = [one for one in found if one is not None]
-    own = sample.above_start_at_own(group.layer, group.heads, sample.sources[0])
+    own = sample.selected_at_own(group.layer, group.heads, sample.sources[0])
     own_edges = None if own is None else OwnEdges(own, sample.sources[0])
     observed = Observed(group.name, rows, _selected(sample, group, attention), own_edges, told_apart)
     seen = _Seen(
@@ -97,10 +98,13 @@ def tried_selectors(
         _fetchable(sample, inputs, known if is_last else []),
         list(inputs.task.loss_positions),
     )
-    whole = selects(inputs, known, observed)
+    told = told_kinds(inputs, known, observed)
+    whole = selects(inputs, known, observed, told)
     tried = [seen.tried(one) for one in whole]
-    bests = [best for one in seen.may_be_tried(whole, tried) for best in best_of(known, one)]
-    tried += [seen.tried(one) for one in unlike([*whole, *bests], rows) if not isinstance(one, Select)]
+    others = [best for one in seen.may_be_tried(whole, tried) for best in best_of(known, one)]
+    if told is not None:
+        others += split(inputs, group.name, told.key, told.query, told.selected)
+    tried += [seen.tried(one) for one in unlike([*whole, *others], rows) if not isinstance(one, Select)]
     return _in_order([replace(one, kept=_kept(sample, group, one.selector)) for one in _first(tried)], is_last)
 
 

@@ -65,7 +65,7 @@ def test_a_query_of_another_input_meets_the_key_at_its_own_position(histogram):
     sample, inputs = histogram
     source = sample.sources[0]
     layer = sample.studied.attending_layers[0]
-    own = sample.above_start_at_own(layer, (0,), source)
+    own = sample.selected_at_own(layer, (0,), source)
     np.testing.assert_array_equal(own, inputs.ids == inputs.ids[source])
     assert 0 < own.mean() < 1
 
@@ -74,4 +74,14 @@ def test_without_a_start_token_scores_say_nothing_of_selection():
     task = get_task("induction")
     sample = Sample(as_studied_model(load_pretrained("induction"), task, task.held_out[:10]), [])
     assert sample.above_start(0, (0,)) is None
-    assert sample.above_start_at_own(0, (0,), np.arange(10)) is None
+
+
+def test_without_a_start_token_own_edges_are_selected_beside_the_highest():
+    is_a = rasp.numerical(rasp.Map(lambda token: int(token == "a"), rasp.tokens))
+    alike = rasp.Select(rasp.tokens, rasp.tokens, rasp.Comparison.EQ)
+    sample, inputs = sample_of(rasp.numerical(rasp.Aggregate(alike, is_a)).named("share"))
+    assert sample.studied.vocabulary.positions[0] == 0
+    source = sample.sources[0]
+    np.testing.assert_allclose(
+        sample.selected_at_own(0, (0,), source), inputs.ids == inputs.ids[source], atol=1e-4
+    )

@@ -16,7 +16,7 @@ def uniform(inputs):
 
 def every(inputs, known, observed):
     """All selectors: of all keys, and of the best of them."""
-    whole = selects(inputs, known, observed)
+    whole = selects(inputs, known, observed, None)
     return unlike([*whole, *(best for one in whole for best in best_of(known, one))], observed.rows)
 
 

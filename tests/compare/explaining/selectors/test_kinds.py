@@ -33,9 +33,13 @@ def test_a_kind_is_told_by_the_fewest_variables():
         told_by(inputs, inputs.primitives(), crossed, of, name)
         for of, name in ((found.keys, "key"), (found.queries, "query"))
     )
-    assert [one.name for one in key.needs] == ["rasp.tokens"]
-    assert [one.name for one in query.needs] == ["rasp.indices"]
-    np.testing.assert_array_equal(np.array(key.values, dtype=object)[key.codes], found.keys[0])
+    assert [one.name for one in key.read] == ["rasp.tokens"]
+    assert [one.name for one in query.read] == ["rasp.indices"]
+    known = key.known
+    np.testing.assert_array_equal(np.array(known.values, dtype=object)[known.codes], found.keys[0])
+    of_a = key.kinds["a",]
+    assert {values for values, kind in key.kinds.items() if kind == of_a} == {("a",)}
+    assert {*key.kinds} == {(token,) for token in inputs.task.vocab}
 
 
 def test_a_kind_that_no_variables_tell_is_none():
@@ -63,5 +67,5 @@ def test_a_kind_is_told_by_what_the_model_reads_and_not_by_what_goes_with_it():
     for name, made in (("as it is", {}), ("crossed", {(first[0], (first[1],)): ["w"]})):
         crossed = Crossed(sample, made)
         keys = kinds(crossed, *second, range(4)).keys
-        read[name] = [one.name for one in told_by(inputs, known, crossed, keys, "key").needs]
+        read[name] = [one.name for one in told_by(inputs, known, crossed, keys, "key").read]
     assert read == {"as it is": ["rasp.tokens"], "crossed": ["w"]}

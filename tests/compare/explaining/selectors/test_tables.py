@@ -15,6 +15,7 @@ def test_pairs_of_values_with_much_attention_are_a_table(histogram):
         inputs,
         inputs.primitives(),
         Observed("h", range(4), odd / np.maximum(odd.sum(axis=2, keepdims=True), 1), None, ()),
+        None,
     )
     (table,) = [one for one in found if (one.matrix == odd).all()]
     assert "('a', 'b'), ('b', 'c'), ('c', 'a')" in table.text
@@ -25,7 +26,7 @@ def test_what_depends_on_a_token_and_its_position_is_a_table_of_pairs(histogram)
     _, inputs = histogram
     sum_is_even = (inputs.ids + np.arange(4)) % 2 == 0
     odd = sum_is_even[:, None, :] & (inputs.ids[:, :, None] > 0)
-    found = selects(inputs, inputs.primitives(), Observed("h", range(4), odd.astype(float), None, ()))
+    found = selects(inputs, inputs.primitives(), Observed("h", range(4), odd.astype(float), None, ()), None)
     tables = [one for one in found if (one.matrix == odd).all()]
     assert tables
     assert all(one.reads[0].name == "tokens_and_indices" for one in tables)
@@ -42,7 +43,7 @@ def test_pairs_of_values_that_no_input_has_are_read_off_queries_of_other_inputs(
     places = np.arange(4)
     selected = holds(inputs.ids[:, None, :], inputs.ids[:, :, None], places[None, :, None] + places[None, None, :])
     own = OwnEdges(holds(inputs.ids, inputs.ids[source], 2 * places).astype(float), source)
-    found = selects(inputs, inputs.primitives(), Observed("h", range(4), selected.astype(float), own, ()))
+    found = selects(inputs, inputs.primitives(), Observed("h", range(4), selected.astype(float), own, ()), None)
     table = next(one for one in found if (one.matrix == selected).all())
     assert [one.name for one in table.reads] == ["tokens_and_indices", "tokens_and_indices"]
     predicate = eval(table.text.partition("lambda k, q: ")[2].removesuffix(")").join(("lambda k, q: ", "")))
