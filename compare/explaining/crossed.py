@@ -106,7 +106,16 @@ class Crossed:
 
     def of_heads(self, layer: int, letter: str) -> Float[np.ndarray, "input ctx head d_head"]:
         """Each head's queries, keys or values, at all of the model's positions."""
-        studied, kept = self.sample.studied, Activations()
-        point = projection(studied, layer, letter)
-        studied.logits([*torch_hooks(self._interventions), (point, keep(kept, point))])
-        return of_each_head(kept[point].cpu().numpy(), studied.model.cfg.n_heads, np)
+        studied = self.sample.studied
+        return of_each_head(self._at(projection(studied, layer, letter)), studied.model.cfg.n_heads, np)
+
+    def attention(self, layer: int, heads: Sequence[int]) -> Float[np.ndarray, "input query key"]:
+        """The mean attention of some heads between the task's positions; a start token gets the rest."""
+        places = self.sample.studied.places
+        pattern = self._at(act_name("pattern", layer))[:, list(heads)].mean(axis=1)
+        return np.asarray(pattern[:, places][..., places])
+
+    def _at(self, point: str) -> Float[np.ndarray, "input ..."]:
+        kept: Activations = {}
+        self.sample.studied.logits([*torch_hooks(self._interventions), (point, keep(kept, point))])
+        return kept[point].cpu().numpy()

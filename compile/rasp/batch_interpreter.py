@@ -177,10 +177,12 @@ class BatchInterpreter:
     ) -> tuple[list[tuple[rasp.Aggregate | rasp.SelectorWidth, Matrices]], Bool[np.ndarray, " batch"]]:
         """Return the program's `selections`, as the interpreter does: by aggregate and width, a matrix a sequence.
 
-        Also on which sequences the program is undefined as a whole: there the matrices mean nothing.
+        Of what is given there is none. Also on which sequences the program is undefined as a whole: there the
+        matrices mean nothing.
         """
         batch = self._evaluated(ids)
-        reading = (one for one in self._ordered if isinstance(one, rasp.Aggregate | rasp.SelectorWidth))
+        evaluated = (one for one in self._ordered if id(one) not in self._given)
+        reading = (one for one in evaluated if isinstance(one, rasp.Aggregate | rasp.SelectorWidth))
         return [(expr, batch.seen(expr.selector)) for expr in reading], batch.fails
 
     def _evaluated(self, ids: Int[np.ndarray, "batch pos"], start: int = 0) -> _Batch:

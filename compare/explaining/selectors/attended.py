@@ -29,6 +29,10 @@ class Attended:
     attention: Float[np.ndarray, "input row key"]
     weights: Float[np.ndarray, " row"]
 
+    def of(self, inputs: Bool[np.ndarray, " input"]) -> "Attended":
+        """On some of the inputs."""
+        return Attended(self.rows, self.attention[inputs], self.weights)
+
     @cached_property
     def _total(self) -> Float[np.ndarray, "input row"]:
         return np.asarray(self.attention.sum(axis=2))

@@ -96,10 +96,14 @@ def best_of(known: Sequence[Known], one: Select) -> Iterator[Candidate]:
 
 
 def unlike(found: Sequence[One], rows: Sequence[int]) -> list[One]:
-    """The cheapest of those that select the same at some queries, in the order of their cost."""
-    kept: dict[bytes, One] = {}
+    """The cheapest of those that select the same at some queries, in the order of their cost.
+
+    Those that read other variables are not the same: what goes together on inputs does not where it is crossed.
+    """
+    kept: dict[tuple[bytes, frozenset[str]], One] = {}
     for one in sorted(found, key=lambda one: one.cost):
-        kept.setdefault(np.packbits(one.matrix[:, rows]).tobytes(), one)
+        made = frozenset(read.name for read in one.reads if read.needs)
+        kept.setdefault((np.packbits(one.matrix[:, rows]).tobytes(), made), one)
     return list(kept.values())
 
 

@@ -34,6 +34,11 @@ class Predicate:
     matrix: Matrix
     cost: float
 
+    @property
+    def reads(self) -> tuple[Known, Known]:
+        """The variables of both."""
+        return self.key, self.query
+
 
 def predicates(inputs: Inputs, key: Known, query: Known) -> Iterator[Predicate]:
     """The predicates of two variables; of fractions, only with themselves."""

@@ -12,6 +12,7 @@ from rasplens.compare.explaining.heads import Group
 from rasplens.compare.explaining.known import Inputs, Known
 from rasplens.compare.explaining.sample import Sample
 from rasplens.compare.explaining.selectors.attended import Attended
+from rasplens.compare.explaining.selectors.crossed_attention import CrossedAttention
 from rasplens.compare.explaining.selectors.grammar import Candidate, Select, best_of, selects, unlike
 from rasplens.compare.explaining.selectors.kinds import kinds
 from rasplens.compare.explaining.selectors.split import split
@@ -19,6 +20,9 @@ from rasplens.compare.explaining.selectors.tables import Observed, OwnEdges, tol
 
 BEAM = 8
 """Selectors that describe attention best: so many are tried by intervention."""
+
+CROSSED = 24
+"""So many are also held against attention where what earlier heads leave comes from other inputs."""
 
 SAME = 0.02
 """Of two selectors of which one keeps no more than this more of the answers, the shorter one goes first."""
@@ -105,6 +109,8 @@ def tried_selectors(
     if told is not None:
         others += split(inputs, group.name, told.key, told.query, told.selected)
     tried += [seen.tried(one) for one in unlike([*whole, *others], rows) if not isinstance(one, Select)]
+    if crossed.made:
+        tried = _with_crossed(tried, CrossedAttention(crossed, inputs, group, seen.attended))
     return _in_order([replace(one, kept=_kept(sample, group, one.selector)) for one in _first(tried)], is_last)
 
 
@@ -165,11 +171,20 @@ class _Seen:
                 yield one
 
 
+def _with_crossed(tried: Sequence[Tried], elsewhere: CrossedAttention) -> list[Tried]:
+    """The selectors, of which those that describe attention best have to do so where it is crossed too."""
+    single = [one for one in tried if one.reads_one]
+    asked = {one for of in (tried, single) for _, one in _by_bits(of, CROSSED)}
+    asked |= {one for _, one in _by_counted(tried, CROSSED)}
+    return [
+        replace(one, bits=max(one.bits, elsewhere.bits(one.selector))) if one in asked else one for one in tried
+    ]
+
+
 def _first(tried: Sequence[Tried]) -> list[Tried]:
     """The selectors that are tried: the best to describe attention, to read one key, to fetch, and to count."""
     single = [one for one in tried if one.reads_one]
-    counting = [(SHORTER * one.selector.cost - one.counted, one) for one in tried if not np.isnan(one.counted)]
-    chosen = [*_by_bits(tried, BEAM), *_by_bits(single, FEW + 1), *_by_fetched(single), *_lowest(counting, FEW)]
+    chosen = [*_by_bits(tried, BEAM), *_by_bits(single, FEW + 1), *_by_fetched(single), *_by_counted(tried, FEW)]
     return list(dict.fromkeys(one for _, one in chosen))
 
 
@@ -179,6 +194,12 @@ Priced = tuple[float, Tried]
 
 def _by_bits(tried: Sequence[Tried], n: int) -> list[Priced]:
     return _lowest([(one.bits + SHORTER * one.selector.cost, one) for one in tried], n)
+
+
+def _by_counted(tried: Sequence[Tried], n: int) -> list[Priced]:
+    return _lowest(
+        [(SHORTER * one.selector.cost - one.counted, one) for one in tried if not np.isnan(one.counted)], n
+    )
 
 
 def _by_fetched(tried: Sequence[Tried]) -> list[Priced]:
