@@ -5,6 +5,7 @@ the model has both variables, and none that says both.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -40,8 +41,7 @@ def split(inputs: Inputs, name: str, key: Told, query: Told, selected: Relation)
     if max(sizes) > MOST_TOGETHER or sum(sizes) <= MOST_TOGETHER:
         return
     whole = selected[np.ix_([*query.kinds.values()], [*key.kinds.values()])]
-    sides = [[_Side(of.read[i], *_of_values(of, i)) for i in range(len(of.read))] for of in (key, query)]
-    for first, second in _parts(*sides):
+    for first, second in _parts(_sides(key), _sides(query)):
         for sign, relation in (("&", whole), ("|", ~whole)):
             each = [_projected(relation, *part) for part in (first, second)]
             along = [one[np.ix_(q.places, k.places)] for one, (k, q) in zip(each, (first, second), strict=True)]
@@ -56,24 +56,30 @@ def split(inputs: Inputs, name: str, key: Told, query: Told, selected: Relation)
                 yield _together(sign, [part for part in parts if part is not None])
 
 
+@dataclass(frozen=True, eq=False)
 class _Side:
     """A variable of keys or queries.
 
     Attributes:
         variable: The variable.
         values: Those that it takes.
-        places: Of each combination of values with another variable, the place of its own.
+        places: For each combination of values that is met, the place of its own.
     """
 
-    def __init__(self, variable: Known, values: Sequence[Value], places: Int[np.ndarray, " met"]) -> None:
-        self.variable, self.values, self.places = variable, values, places
+    variable: Known
+    values: Sequence[Value]
+    places: Int[np.ndarray, " met"]
 
 
-def _of_values(told: Told, i: int) -> tuple[list[Value], Int[np.ndarray, " met"]]:
-    values = dict.fromkeys(repr(met[i]) for met in told.kinds)
-    place = {text: at for at, text in enumerate(values)}
-    by_text = {repr(met[i]): met[i] for met in told.kinds}
-    return [by_text[text] for text in values], np.array([place[repr(met[i])] for met in told.kinds])
+def _sides(told: Told) -> list[_Side]:
+    """The variables that tell a kind."""
+    found = []
+    for i, variable in enumerate(told.read):
+        met = [values[i] for values in told.kinds]
+        values = {repr(value): value for value in met}
+        place = {text: at for at, text in enumerate(values)}
+        found.append(_Side(variable, [*values.values()], np.array([place[repr(value)] for value in met])))
+    return found
 
 
 Part = tuple[_Side, _Side]
