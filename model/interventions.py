@@ -202,10 +202,9 @@ class Edges:
             return own
         if self.value is None:
             return xp.where(where, -xp.inf, own)
-        query, key, value = (
-            of_each_head(one, own.shape[1], xp)
-            for one in (*(seen[self._point(letter)] for letter in "qk"), xp.asarray(self.value, dtype=own.dtype))
-        )
+        query, key = (seen[self._point(letter)] for letter in "qk")
+        value = xp.asarray(self.value, dtype=query.dtype)
+        query, key, value = (of_each_head(one, own.shape[1], xp) for one in (query, key, value))
         there = _products(value, key, xp) if self.part == "queries" else _products(query, value, xp)
         # What a position does not see stays unseen: a finite change of minus infinity is none.
         change = self.scale * (there - _products(query, key, xp))
@@ -272,8 +271,14 @@ def array_hook(interventions: Sequence[Intervention], xp: ModuleType, then: Hook
 
 
 def of_each_head(values: Array, n_heads: int, xp: ModuleType) -> Array:
-    """Values or keys `[batch, pos, head, d_head]`, of heads that share them a copy for each."""
+    """Values or keys `[batch, pos, head, d_head]`, of heads that share them a copy for each.
+
+    Raises:
+        RaspLensError: If they cannot be shared equally.
+    """
     n_shared = values.shape[2]
+    if n_heads % n_shared:
+        raise RaspLensError(f"{n_heads} heads cannot share {n_shared} keys or values: it must be a multiple.")
     return values if n_shared == n_heads else xp.repeat(values, n_heads // n_shared, axis=2)
 
 

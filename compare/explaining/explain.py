@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool
 from sklearn.tree import DecisionTreeClassifier
 
-from rasplens.compare.config import CompareConfig, Preset, get_config
+from rasplens.compare.config import PRESETS, CompareConfig, Preset, get_config
 from rasplens.compare.explaining.explanation import ExplainedBy, Explanation
 from rasplens.compare.explaining.known import Inputs, program_source
 from rasplens.compare.explaining.sample import Sample
@@ -80,7 +80,7 @@ def explain(
         model: As for `compare`.
         task: What it is asked.
         budget: Seconds after which no further program is judged; the search ends after half of them.
-        config: How much the judgement on held-out inputs looks at. With `quick` it is `standard` all the same: of
+        config: How much the judgement on held-out inputs looks at. `quick` counts as `standard` there: of
             several programs with the model's answers, fewer questions would confirm a wrong one.
         seed: Of the inputs and of the questions.
         vocabulary: The model's vocabulary for the task, if it is not the task's own.
@@ -92,7 +92,7 @@ def explain(
     if not budget > 0:
         raise RaspLensError(f"budget must be a number of seconds above 0; got {budget!r}.")
     began, task, begin = time.monotonic(), as_task(task), progress or (lambda stage: None)
-    held_out, rng = get_config("standard" if config == "quick" else config), random_streams.rng(seed, "explain")
+    held_out, rng = _confirming(get_config(config)), random_streams.rng(seed, "explain")
     ids = task.sample(rng, N_SAMPLE)
     subject = _Subject(model, task, vocabulary, seed)
     begin("search")
@@ -110,6 +110,11 @@ def explain(
     seconds = time.monotonic() - began
     ended = ended or _why_enough(tried, budget, seconds) or _why_no_other(tried, seconds > SEARCHED * budget)
     return Explanation(task.name, tuple(tried), seconds, ended)
+
+
+def _confirming(config: CompareConfig) -> CompareConfig:
+    """The config, but for `quick`."""
+    return PRESETS["standard"] if config == PRESETS["quick"] else config
 
 
 def _why_enough(tried: Sequence[ExplainedBy], budget: float, seconds: float) -> str:

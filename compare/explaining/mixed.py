@@ -1,11 +1,11 @@
-"""A sample on which heads of the last layer gather from each key what it has on another input.
+"""A sample on which heads that gather means gather each key's number from another input.
 
-On a sample, the keys of a row go together: some means never come about, and interventions bring them about. So
-what follows from those is told here.
+On inputs the numbers of a row depend on each other, so some means never occur. Interventions produce them, and a
+table must say what the model answers then.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -14,24 +14,26 @@ from jaxtyping import Int
 from rasplens.compare.explaining.gathered import Step
 from rasplens.compare.explaining.known import Inputs, Known, before
 from rasplens.compare.explaining.sample import Sample
-from rasplens.compile.rasp import Aggregate, SOp, Value
+from rasplens.compile.rasp import Aggregate, Encoding, SOp, Value
 from rasplens.compile.rasp.batch_interpreter import UNDEFINED, BatchInterpreter, Evaluated
 from rasplens.model.interventions import torch_hooks
 
 
 @dataclass(frozen=True, eq=False)
 class Mixed:
-    """A sample with the values that heads of the last layer gather from other inputs, another one by key.
+    """A sample with the numbers that heads gather from other inputs, another one by key.
 
     Attributes:
         sample: The model, and its inputs.
         inputs: The sample, as programs see it.
-        steps: What the heads do whose values are from other inputs.
+        steps: What the heads do whose numbers are from other inputs: each gathers means.
+        known: The variables that were asked for.
     """
 
     sample: Sample
     inputs: Inputs
     steps: Sequence[Step]
+    known: dict[Known, Evaluated] = field(default_factory=dict)
 
     @cached_property
     def _gathered(self) -> set[str]:
@@ -47,11 +49,13 @@ class Mixed:
     @cached_property
     def answers(self) -> Int[np.ndarray, "input answer"]:
         """The model's answers."""
-        studied = self.sample.studied
-        edges = [self.sample.edges_of(step.group.heads, step.selector.matrix) for step in self.steps]
-        layer = studied.attending_layers[-1]
-        moved = self.sample.values_elsewhere(layer, np.logical_or.reduce(edges), self._sources)
-        return studied.codes(studied.logits(torch_hooks([moved])))
+        studied, moved = self.sample.studied, []
+        visible = np.broadcast_to(self.inputs.task.visible, (len(self.sample), *self.inputs.task.visible.shape))
+        for layer in sorted({step.group.layer for step in self.steps}):
+            heads = [head for step in self.steps if step.group.layer == layer for head in step.group.heads]
+            edges = self.sample.edges_of(heads, visible)
+            moved.append(self.sample.values_elsewhere(layer, edges, self._sources))
+        return studied.codes(studied.logits(torch_hooks(moved)))
 
     def values(self, one: Known) -> tuple[Int[np.ndarray, "input pos"], tuple[Value, ...]]:
         """A variable's values, as places in those that it takes on the sample and then those that are new."""
@@ -61,13 +65,19 @@ class Mixed:
         return places[np.where(found.fails, UNDEFINED, found.codes)], (*one.values, *new)
 
     def _evaluated(self, one: Known) -> Evaluated:
+        if one not in self.known:
+            self.known[one] = self._evaluate(one)
+        return self.known[one]
+
+    def _evaluate(self, one: Known) -> Evaluated:
         if not any(read.name in self._gathered for read in before(one)):
             return Evaluated(one.expr, one.codes, one.values, one.fails)
         given = [self._evaluated(read) for read in one.needs]
         if one.name in self._gathered and isinstance(one.expr, Aggregate):
-            keys = self._read(one.expr.sop, given)
+            own = [Evaluated(read.expr, read.codes, read.values, read.fails) for read in one.needs]
+            keys = self._read(one.expr.sop, own)
             codes, fails = (np.take_along_axis(of, self._sources, axis=0) for of in (keys.codes, keys.fails))
-            given += [Evaluated(keys.expr, codes, keys.values, fails)]
+            given += [Evaluated(keys.expr, codes, keys.values, fails)]  # a node that no selector reads
         return self._read(one.expr, given)
 
     def _read(self, expr: SOp, given: Sequence[Evaluated]) -> Evaluated:
@@ -77,11 +87,10 @@ class Mixed:
 
 
 def mixed(sample: Sample, inputs: Inputs, steps: Sequence[Step]) -> Mixed | None:
-    """The sample with what heads of the last layer gather from other inputs; None if none gathers a variable."""
-    last = sample.studied.attending_layers[-1:]
-    gathering = [
-        step
-        for step in steps
-        if step.group.layer in last and step.made and all(isinstance(one.expr, Aggregate) for one in step.made)
-    ]
+    """The sample with the numbers that heads gather from other inputs; None if none gathers means."""
+    gathering = [step for step in steps if step.made and all(map(_is_mean, step.made))]
     return Mixed(sample, inputs, gathering) if gathering else None
+
+
+def _is_mean(one: Known) -> bool:
+    return isinstance(one.expr, Aggregate) and one.expr.encoding is Encoding.NUMERICAL

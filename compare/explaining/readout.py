@@ -53,7 +53,8 @@ class Readout:
     Attributes:
         program: The answers as a variable.
         agreement: The share of the model's answers that it has, on inputs that it was not read off.
-        crossed: That share where what heads leave comes from other inputs; the agreement where that is not known.
+        crossed: That share where what heads leave, or gather, comes from other inputs; the agreement where that is
+            not known.
         cost: How long it is, with all that it reads.
         unread: Steps of which it reads nothing.
     """
@@ -219,12 +220,12 @@ class _Seen:
         return np.broadcast_to((np.arange(n) >= n // 2)[:, None], self._answers.shape)
 
     def _keys(self, read: Sequence[Known]) -> Answers:
-        """A number for the values of some variables; `UNMET` where the crossed ones are not known."""
+        """A number for the values of some variables; `UNMET` where one of them is not known."""
         key, met = np.zeros_like(self._answers), self.crossed.sample.studied.asked[None].repeat(3, axis=0)
         for one in read:
             codes = self.crossed.codes(one)
-            mixed, values = self._mixed(one)
-            runs = np.stack([one.codes, np.full_like(one.codes, UNMET) if codes is None else codes, mixed])
+            on_mixed, values = self._mixed(one)
+            runs = np.stack([one.codes, np.full_like(one.codes, UNMET) if codes is None else codes, on_mixed])
             runs = runs[:, :, self._at]
             key, met = key * len(values) + runs, met & (runs != UNMET)
         return np.where(met, key, UNMET)
@@ -241,7 +242,7 @@ class _Seen:
         return agreement, float(theirs.mean()) if len(theirs) else agreement
 
     def agreement(self, program: Known) -> tuple[float, float]:
-        """The shares of the answers that a program has, on the sample and on the sample crossed."""
+        """The shares of the answers that a program has: on the sample, and on the crossed and mixed ones."""
         key, codes = self._keys([program]), self.inputs.answers_of(self._mixed(program)[1])
         return self._shares(codes[np.maximum(key, UNDEFINED)] == self._answers, key)
 

@@ -88,10 +88,13 @@ class Sample:
     def selected_at_own(
         self, layer: int, heads: Sequence[int], source: Int[np.ndarray, " input"]
     ) -> Float[np.ndarray, "input pos"] | None:
-        """How far queries of other inputs select the key at their position, from 0 to 1; None where none can.
+        """How far queries of other inputs select the key at their position, from 0 to 1.
 
         There a key meets a query that has another token: no input has both, and interventions do. It is selected
-        by its score beside a start token's; without one, as far as it is as high as the query's own row goes.
+        if its score is above a start token's; without one, by exp(score − highest score of the query's own row).
+
+        Returns:
+            None if scores are not queries times keys.
         """
         places = list(self.studied.vocabulary.positions)
         if why_not_patchable(self.studied):

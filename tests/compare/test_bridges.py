@@ -20,6 +20,7 @@ from rasplens.compare.evidence.ablation.effects import head_effects, head_positi
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.pairing.control import untrained_control
 from rasplens.compare.subject.vocabulary import vocabulary_of
+from rasplens.errors import RaspLensError
 from rasplens.model import Config, Transformer, causal_mask, to_bridge, weight_shapes
 from rasplens.model.hook_points import act_name
 from rasplens.model.interventions import LETTERS
@@ -289,7 +290,9 @@ def test_of_shared_keys_the_copy_of_one_head_is_patched(task, vocabulary):
 
 def test_a_hook_point_that_nothing_passes_is_said(task, vocabulary):
     studied = of_family("GPTNeoX", task, vocabulary)
-    assert why_not_patchable(studied) == "Nothing passes the model's hook point 'blocks.0.attn.hook_rot_q'"
+    assert why_not_patchable(studied) == "nothing passes a hook point of its queries, keys, values or scores"
+    with pytest.raises(RaspLensError, match=r"'blocks\.0\.attn\.hook_rot_q'"):
+        studied.cache(["blocks.0.attn.hook_rot_q"])
 
 
 def test_a_vocabulary_of_its_own_needs_a_vocabulary(language, task):

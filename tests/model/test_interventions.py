@@ -16,6 +16,7 @@ from rasplens.model.interventions import (
     Subspace,
     array_hook,
     exchanged,
+    of_each_head,
     torch_hooks,
     whole,
 )
@@ -181,3 +182,13 @@ def test_an_intervention_changes_no_array_that_it_was_given(model, tokens, other
             run(model, tokens, [one])
     for name, array in other.items():
         np.testing.assert_array_equal(array, before[name])
+
+
+def test_of_shared_values_each_head_has_a_copy():
+    values = np.random.default_rng(0).normal(size=(2, 3, 2, 5))
+    found = of_each_head(values, 4, np)
+    np.testing.assert_array_equal(found, values[:, :, [0, 0, 1, 1]])
+    np.testing.assert_array_equal(of_each_head(jnp.asarray(values), 4, jnp), found.astype(np.float32))
+    for n_heads in (3, 1):
+        with pytest.raises(RaspLensError, match=f"{n_heads} heads cannot share 2"):
+            of_each_head(values, n_heads, np)

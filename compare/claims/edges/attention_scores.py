@@ -4,6 +4,7 @@ import math
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+import array_api_compat.torch as xp
 import numpy as np
 import torch
 from jaxtyping import Float
@@ -39,8 +40,8 @@ def why_not_patchable(studied: StudiedModel) -> str:
         return f"the model has no hook point {missing[0]!r}"
     try:
         found = {name: torch.as_tensor(array) for name, array in few.cache(points).items()}
-    except RaspLensError as missed:  # a bridge may have hook points that its architecture does not use
-        return str(missed).removesuffix(".")
+    except RaspLensError:  # a bridge may have hook points that its architecture does not use
+        return "nothing passes a hook point of its queries, keys, values or scores"
     for layer, name in enumerate(scores):
         query, key = (found[projection(few, layer, letter)] for letter in "qk")
         seen = found[name] > HIDDEN
@@ -122,5 +123,5 @@ def keep(kept: Activations, name: str) -> Any:
 
 
 def _products(query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
-    key = key.repeat_interleave(query.shape[2] // key.shape[2], dim=2)
+    key = of_each_head(key, query.shape[2], xp)
     return torch.einsum("bqhd,bkhd->bhqk", query, key)

@@ -30,7 +30,7 @@ class Attended:
     weights: Float[np.ndarray, " row"]
 
     def of(self, inputs: Bool[np.ndarray, " input"]) -> "Attended":
-        """On some of the inputs."""
+        """Return the attention on some of the inputs."""
         return Attended(self.rows, self.attention[inputs], self.weights)
 
     @cached_property

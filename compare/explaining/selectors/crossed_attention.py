@@ -32,7 +32,7 @@ class CrossedAttention:
     on_sample: Attended
 
     def bits(self, one: Candidate) -> float:
-        """How far a selector describes it, as on the sample; there where its variables are not known here."""
+        """The divergence of a selector here; on the sample if crossed values of its variables are unknown."""
         read = {of: self.crossed.codes(of) for of in one.reads}
         known = {of: codes for of, codes in read.items() if codes is not None}
         unmet = [(codes == UNMET).any(axis=1) for codes in known.values()]

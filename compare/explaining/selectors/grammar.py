@@ -81,7 +81,9 @@ def selects(inputs: Inputs, known: Sequence[Known], observed: Observed, told: To
         told: The kinds that they tell apart; None where these are not known.
     """
     bases = [base for key, query in product(known, known) for base in predicates(inputs, key, query)]
-    bases += [*of_values(inputs, known, observed), *([] if told is None else of_kinds(inputs, told))]
+    bases += of_values(inputs, known, observed)
+    if told is not None:
+        bases += of_kinds(inputs, told)
     windows = [*_windows(inputs, known)]
     each = (one for base in unlike(bases, observed.rows) for one in _selects(base, windows))
     return unlike([*each], observed.rows)
@@ -98,7 +100,8 @@ def best_of(known: Sequence[Known], one: Select) -> Iterator[Candidate]:
 def unlike(found: Sequence[One], rows: Sequence[int]) -> list[One]:
     """The cheapest of those that select the same at some queries, in the order of their cost.
 
-    Those that read other variables are not the same: what goes together on inputs does not where it is crossed.
+    Selectors of different computed variables are kept apart: values that go together on inputs may not do so where
+    the sample is crossed.
     """
     kept: dict[tuple[bytes, frozenset[str]], One] = {}
     for one in sorted(found, key=lambda one: one.cost):

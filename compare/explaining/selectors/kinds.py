@@ -111,12 +111,12 @@ def _alike(rows: Bool[np.ndarray, "row column"]) -> Int[np.ndarray, " row"]:
 
 @dataclass(frozen=True, eq=False)
 class Told:
-    """What tells a kind.
+    """Variables that tell a kind.
 
     Attributes:
         known: The kind as a variable.
         read: The variables that tell it.
-        kinds: By those of their values together that are met, the kind.
+        kinds: The kind of each combination of their values that occurs.
     """
 
     known: Known

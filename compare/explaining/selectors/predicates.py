@@ -36,7 +36,7 @@ class Predicate:
 
     @property
     def reads(self) -> tuple[Known, Known]:
-        """The variables of both."""
+        """The key's variable and the query's."""
         return self.key, self.query
 
 

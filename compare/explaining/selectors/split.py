@@ -17,8 +17,11 @@ from rasplens.compare.explaining.selectors.kinds import Told
 from rasplens.compare.explaining.selectors.predicates import Predicate, are_fractions, predicate
 from rasplens.compile.rasp import Value
 
-MOST_TOGETHER = 2
-"""Keys, or queries, of more variables are not split."""
+SPLIT = 2
+"""Keys or queries that so many variables tell are split; none that more tell."""
+
+MOST_COUNTED = 20
+"""So many pairs of values make a predicate longer; more are as long."""
 
 Relation = Bool[np.ndarray, "query key"]
 """Which kinds of keys each kind of queries selects."""
@@ -37,8 +40,7 @@ def split(inputs: Inputs, name: str, key: Told, query: Told, selected: Relation)
         query: What tells those of queries.
         selected: Which kinds of keys each kind of queries selects.
     """
-    sizes = len(key.read), len(query.read)
-    if max(sizes) > MOST_TOGETHER or sum(sizes) <= MOST_TOGETHER:
+    if max(len(key.read), len(query.read)) != SPLIT:
         return
     whole = selected[np.ix_([*query.kinds.values()], [*key.kinds.values()])]
     for first, second in _parts(_sides(key), _sides(query)):
@@ -52,8 +54,9 @@ def split(inputs: Inputs, name: str, key: Told, query: Told, selected: Relation)
                 _predicate(inputs, f"{name}_{place}", k, q, one)
                 for place, (one, (k, q)) in enumerate(zip(listed, (first, second), strict=True))
             ]
-            if None not in parts:
-                yield _together(sign, [part for part in parts if part is not None])
+            found = [part for part in parts if part is not None]
+            if len(found) == SPLIT:
+                yield _together(sign, found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +66,7 @@ class _Side:
     Attributes:
         variable: The variable.
         values: Those that it takes.
-        places: For each combination of values that is met, the place of its own.
+        places: For each combination in `Told.kinds`, in order, the place of its own value in `values`.
     """
 
     variable: Known
@@ -86,7 +89,7 @@ Part = tuple[_Side, _Side]
 
 
 def _parts(keys: Sequence[_Side], queries: Sequence[_Side]) -> Iterator[tuple[Part, Part]]:
-    """Two pairs of a key's and a query's variable, in which all of them are."""
+    """The ways to pair key variables with query variables twice so that every variable is used."""
     every = {*keys, *queries}
     pairs = list(product(keys, queries))
     for i, first in enumerate(pairs):
@@ -108,20 +111,19 @@ def _predicate(inputs: Inputs, name: str, key: _Side, query: _Side, relation: Me
     queries = _grouped(inputs, f"{name}_queries", query, relation)
     if keys is None or queries is None:
         return None
-    pairs = {(k, q): None for q, k in product(queries[1], keys[1]) if relation[queries[1][q], keys[1][k]]}
-    return next(
-        predicate(inputs, keys[0], queries[0], f"(k, q) in {[*pairs]!r}", 1 + 0.05 * min(len(pairs), 20)), None
-    )
+    pairs = [(k, q) for (q, row), (k, column) in product(queries[1], keys[1]) if relation[row, column]]
+    cost = 1 + 0.05 * min(len(pairs), MOST_COUNTED)
+    return next(predicate(inputs, keys[0], queries[0], f"(k, q) in {pairs!r}", cost), None)
 
 
 def _grouped(
     inputs: Inputs, name: str, side: _Side, rows: Bool[np.ndarray, "value other"]
-) -> tuple[Known, dict[Value, int]] | None:
-    """A variable with one value for all that meet the same, and by each of its values a row of them."""
+) -> tuple[Known, list[tuple[Value, int]]] | None:
+    """A variable that merges values with equal rows; and its values, each with the place of such a row."""
     _, first, group = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     group = group.reshape(-1)
     if len(first) == len(side.values) and not are_fractions(side.variable):
-        return side.variable, {value: place for place, value in enumerate(side.values)}
+        return side.variable, [(value, place) for place, value in enumerate(side.values)]
     common = int(np.bincount(group).argmax())
     entries: dict[tuple[object, ...], object] = {
         (value,): int(one) for value, one in zip(side.values, group, strict=True) if one != common
@@ -129,7 +131,7 @@ def _grouped(
     known = inputs.define(
         name, table_text(entries, common, [side.variable]), [side.variable], 1 + 0.02 * len(entries)
     )
-    return None if known is None else (known, {one: int(place) for one, place in enumerate(first)})
+    return None if known is None else (known, [(one, int(place)) for one, place in enumerate(first)])
 
 
 def _together(sign: str, parts: Sequence[Predicate]) -> Candidate:

@@ -21,8 +21,8 @@ from rasplens.compare.explaining.selectors.tables import Observed, OwnEdges, tol
 BEAM = 8
 """Selectors that describe attention best: so many are tried by intervention."""
 
-CROSSED = 24
-"""So many are also held against attention where what earlier heads leave comes from other inputs."""
+MOST_CROSSED = 120
+"""So many, or a few more, are held against attention where what earlier heads leave comes from other inputs."""
 
 SAME = 0.02
 """Of two selectors of which one keeps no more than this more of the answers, the shorter one goes first."""
@@ -54,7 +54,8 @@ class Tried:
 
     Attributes:
         selector: The selector.
-        bits: Jensen–Shannon divergence of attention from what it selects, the mean over rows that matter.
+        bits: Jensen–Shannon divergence of attention from what it selects, the mean over rows that matter: the larger
+            of that on the sample and of that on the sample crossed, where it was asked for.
         n_keys: How many keys a row that matters selects, the mean.
         counted: How much of the attention on a start token the number of keys tells: R²; NaN without one.
         fetched: How often the answer is a variable's value at the key that it selects.
@@ -109,9 +110,9 @@ def tried_selectors(
     if told is not None:
         others += split(inputs, group.name, told.key, told.query, told.selected)
     tried += [seen.tried(one) for one in unlike([*whole, *others], rows) if not isinstance(one, Select)]
-    if crossed.made:
-        tried = _with_crossed(tried, CrossedAttention(crossed, inputs, group, seen.attended))
-    return _in_order([replace(one, kept=_kept(sample, group, one.selector)) for one in _first(tried)], is_last)
+    elsewhere = CrossedAttention(crossed, inputs, group, seen.attended) if crossed.made else None
+    first = _first(tried) if elsewhere is None else _first_crossed(tried, elsewhere)
+    return _in_order([replace(one, kept=_kept(sample, group, one.selector)) for one in first], is_last)
 
 
 def _selected(
@@ -171,14 +172,14 @@ class _Seen:
                 yield one
 
 
-def _with_crossed(tried: Sequence[Tried], elsewhere: CrossedAttention) -> list[Tried]:
-    """The selectors, of which those that describe attention best have to do so where it is crossed too."""
-    single = [one for one in tried if one.reads_one]
-    asked = {one for of in (tried, single) for _, one in _by_bits(of, CROSSED)}
-    asked |= {one for _, one in _by_counted(tried, CROSSED)}
-    return [
-        replace(one, bits=max(one.bits, elsewhere.bits(one.selector))) if one in asked else one for one in tried
-    ]
+def _first_crossed(tried: Sequence[Tried], elsewhere: CrossedAttention) -> list[Tried]:
+    """The first selectors, which have to describe attention also where it is crossed."""
+    left, asked, first = list(tried), list[Tried](), _first(tried)
+    while new := [one for one in first if one in left]:
+        asked += [replace(one, bits=max(one.bits, elsewhere.bits(one.selector))) for one in new]
+        left = [one for one in left if one not in new] if len(asked) < MOST_CROSSED else []
+        first = _first([*asked, *left])
+    return first
 
 
 def _first(tried: Sequence[Tried]) -> list[Tried]:

@@ -7,6 +7,7 @@ import pytest
 from small_configs import QUICK
 
 from rasplens.compare import compare, explain
+from rasplens.compare.config import get_config
 from rasplens.compare.explaining.explain import _on_training_inputs
 from rasplens.compile import programs
 from rasplens.errors import RaspLensError
@@ -51,10 +52,10 @@ def test_it_is_said_in_words_and_as_json(found):
 @pytest.mark.slow
 def test_what_is_found_at_quick_is_confirmed_at_standard(task):
     """On a disguised `sort_by_frequency`, a program that `standard` refutes passed at `quick`."""
-    (quick,), (standard,) = (
-        explain(compile_for(task), task=task, config=name).programs for name in ("quick", "standard")
-    )
+    named = "quick", get_config("quick"), "standard"
+    quick, as_config, standard = (explain(compile_for(task), task=task, config=of).programs[0] for of in named)
     assert quick.verdict.claims.equals(standard.verdict.claims)
+    assert as_config.verdict.claims.equals(standard.verdict.claims)
     assert not quick.verdict.claims.equals(quick.searching.claims)
 
 
