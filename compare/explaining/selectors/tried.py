@@ -54,8 +54,8 @@ class Tried:
 
     Attributes:
         selector: The selector.
-        bits: Jensen–Shannon divergence of attention from what it selects, the mean over rows that matter: the larger
-            of that on the sample and of that on the sample crossed, where it was asked for.
+        bits: Jensen–Shannon divergence of attention from what it selects, the mean over rows that matter: of that
+            on the sample and that on the sample crossed the larger, where it was asked for.
         n_keys: How many keys a row that matters selects, the mean.
         counted: How much of the attention on a start token the number of keys tells: R²; NaN without one.
         fetched: How often the answer is a variable's value at the key that it selects.
