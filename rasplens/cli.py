@@ -760,6 +760,8 @@ def explain(
 ) -> None:
     """Search the program that a model cannot be told from, and judge it on inputs that the search never saw.
 
+    Nothing below --config standard confirms a program: quick counts as that.
+
     Example: rasplens explain induction --out found.py
     """
     from rasplens.sources import Sizes, task_source

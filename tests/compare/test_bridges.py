@@ -7,10 +7,11 @@ import transformers
 from known_interchanges import scored_pairs
 from transformer_lens.model_bridge.sources import build_bridge_from_module
 
-from rasplens.compare import CompareConfig, as_studied_model, compare, study_of, token_vocabulary
+from rasplens.compare import CompareConfig, as_studied_model, compare, explain, study_of, token_vocabulary
 from rasplens.compare.claims.edges.attention_scores import why_not_patchable
 from rasplens.compare.claims.edges.edge_patching import EdgePatch, patched
 from rasplens.compare.claims.edges.program_edges import between_positions
+from rasplens.compare.claims.edges.questions import GatheredEdges
 from rasplens.compare.claims.interchange.accuracy import interchanges
 from rasplens.compare.claims.interchange.pairs import draw_pairs
 from rasplens.compare.claims.interchange.patching import agreement
@@ -20,10 +21,12 @@ from rasplens.compare.evidence.ablation.effects import head_effects, head_positi
 from rasplens.compare.evidence.subspaces.representations import representations
 from rasplens.compare.pairing.control import untrained_control
 from rasplens.compare.subject.vocabulary import vocabulary_of
+from rasplens.compile import rasp
 from rasplens.errors import RaspLensError
 from rasplens.model import Config, Transformer, causal_mask, to_bridge, weight_shapes
 from rasplens.model.hook_points import act_name
 from rasplens.model.interventions import LETTERS
+from rasplens.tasks import compile_for, task_from_program
 
 STEPS = 150
 """Of training: enough to be better than chance."""
@@ -311,3 +314,42 @@ def test_a_model_in_half_precision_is_refused(task, vocabulary):
     model = bridged(gpt2(task.n_ctx + 1).eval().bfloat16())
     with pytest.raises(ValueError, match=r"torch\.bfloat16.*float\(\)"):
         as_studied_model(model, task, task.held_out[:10], vocabulary)
+
+
+@pytest.mark.slow
+def test_a_program_that_a_model_with_shared_keys_learned_is_recognised_and_found():
+    """Trained here: no compiled model has rotary positions, or keys that two heads share."""
+
+    def back(n):
+        edges = rasp.Select(rasp.indices, rasp.indices, lambda k, q: k == q - n)
+        return rasp.Aggregate(edges, rasp.tokens, default="a").named(f"back_{n}")
+
+    task = task_from_program(back(1), "abcd", 6, causal=True)
+    vocabulary = token_vocabulary(task, {letter: FIRST + i for i, letter in enumerate(task.vocab)}, prefix=[0])
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=12,
+        hidden_size=48,
+        intermediate_size=64,
+        num_hidden_layers=1,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        attn_implementation="eager",
+    )
+    model, rng = transformers.LlamaForCausalLM(config), np.random.default_rng(0)
+    optimiser = torch.optim.AdamW(model.parameters(), 3e-3)
+    for _ in range(600):
+        ids = task.sample(rng, 128)
+        logits = model(torch.as_tensor(vocabulary.tokens(ids))).logits[:, list(vocabulary.positions)]
+        loss = torch.nn.functional.cross_entropy(logits.mT, torch.as_tensor(vocabulary.columns[task.target(ids)]))
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    bridge = build_bridge_from_module(model.eval(), "LlamaForCausalLM", hf_config=config)
+    asked = {"task": task, "vocabulary": vocabulary}
+    own, other = (compare(compile_for(task, back(n)), bridge, config="quick", **asked).verdict for n in (1, 2))
+    assert (own.answer, other.answer) == ("implements", "does not")
+    (gathered,) = [claim for claim in own.all_claims if isinstance(claim.subject, GatheredEdges)]
+    assert gathered.status == "holds"
+    assert gathered.score > 0.9 > gathered.control
+    assert "k == q - 1" in explain(bridge, **asked).programs[0].source

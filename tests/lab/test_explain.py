@@ -38,6 +38,14 @@ def test_a_program_that_the_truth_does_not_implement_is_false(bench):
     assert bench.what(of_other, KnownModel("", None, other, different=[compile_for(other)]), 0) == "false"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["random_75", "random_92", "random_154"])
+def test_programs_for_which_a_wrong_one_was_accepted_are_recovered(bench, name):
+    """Pairs at a query's own position; a mean that no input has; two selectors that were taken for one."""
+    (row,) = bench.rows("random", name, "standard", 0)
+    assert row["found"] == "recovered"
+
+
 def test_programs_without_a_task_and_jobs_that_failed_are_rows(bench):
     found = pd.DataFrame(
         [

@@ -16,6 +16,7 @@ from rasplens.compile import rasp, run
 
 EVERY = rasp.Select(rasp.indices, rasp.indices, lambda k, q: True)
 ALL = "rasp.Select(rasp.indices, rasp.indices, lambda k, q: True)"
+FIRST = "rasp.Select(rasp.indices, rasp.indices, lambda k, q: k < 2)"
 MEAN = f"rasp.numerical(rasp.Aggregate({ALL}, rasp.numerical(rasp.Map(lambda x: int(x == 'b'), rasp.tokens))))"
 
 
@@ -65,3 +66,11 @@ def test_there_is_nothing_to_mix_where_no_variable_is_gathered(in_twos):
     sample, inputs, step = in_twos
     assert mixed(sample, inputs, []) is None
     assert mixed(sample, inputs, [replace(step, made=())]) is None
+
+
+def test_what_is_fetched_is_not_mixed(in_twos):
+    """Keys that agree on the sample may not agree there: the model has a mixture, and RASP no value."""
+    sample, inputs, step = in_twos
+    fetched = inputs.define("fetched", f"rasp.Aggregate({FIRST}, rasp.tokens)", inputs.primitives(), 1.0)
+    assert mixed(sample, inputs, [replace(step, made=(fetched,))]) is None
+    assert mixed(sample, inputs, [replace(step, made=(*step.made, fetched))]) is None
