@@ -13,6 +13,7 @@ from markupsafe import Markup
 from rasplens import __version__
 from rasplens.compare.axes import Axis
 from rasplens.compare.claims.trials.judging import UNTESTABLE
+from rasplens.compare.evidence.ablation.measurement import Method
 from rasplens.compare.evidence.ablation.profiles import Correlation, Overlap
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.verdict.headline import headline
@@ -64,8 +65,8 @@ class Comparison:
     axes: tuple[Axis, ...]
     verdict: Verdict
     tables: Mapping[str, pd.DataFrame]
-    correlations: Mapping[str, Correlation | None]
-    overlaps: Mapping[str, Overlap]
+    correlations: Mapping[Method, Correlation | None]
+    overlaps: Mapping[Method, Overlap]
     findings: tuple[str, ...] = ()
     pairing: Pairing | None = None
 

@@ -1,7 +1,8 @@
 """Evidence on two models that decides nothing, beside the claims: five axes, and tidy tables."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
 import pandas as pd
 
@@ -14,7 +15,6 @@ from rasplens.compare.axes import (
     subspaces_axis,
 )
 from rasplens.compare.claims.answers import ANSWERS
-from rasplens.compare.claims.catalogue import claim_tables
 from rasplens.compare.claims.kind import Evidence
 from rasplens.compare.claims.variables import VARIABLES
 from rasplens.compare.evidence.ablation.edges import edge_effects
@@ -24,8 +24,14 @@ from rasplens.compare.evidence.ablation.effects import (
     joint_effects,
     neuron_effects,
 )
-from rasplens.compare.evidence.ablation.measurement import Effects
-from rasplens.compare.evidence.ablation.profiles import matched_profiles
+from rasplens.compare.evidence.ablation.measurement import METHODS, Method
+from rasplens.compare.evidence.ablation.profiles import (
+    Correlation,
+    Overlap,
+    correlate,
+    critical_overlap,
+    matched_profiles,
+)
 from rasplens.compare.evidence.attention.heads import head_similarities, split_heads
 from rasplens.compare.evidence.examples import examples_table
 from rasplens.compare.evidence.subspaces.decodability import decodability
@@ -41,13 +47,19 @@ class Descriptions:
 
     Attributes:
         axes: The evidence on one scale.
-        tables: Tidy frames by name, those of the claims' evidence among them.
-        edges: The ablation effects of attention edges, by side.
+        tables: Tidy frames by name.
+        correlations: By method of ablation, of the two edge profiles; None where a profile is constant.
+        overlaps: By method of ablation, of the critical edges.
     """
 
-    axes: tuple[Axis, ...]
-    tables: Mapping[str, pd.DataFrame]
-    edges: Mapping[str, Effects]
+    axes: tuple[Axis, ...] = ()
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    correlations: Mapping[Method, Correlation | None] = field(default_factory=dict)
+    overlaps: Mapping[Method, Overlap] = field(default_factory=dict)
+
+
+PART: Final = Descriptions()
+"""Of a part of a model nothing is described: a model as a whole is not like one of its parts."""
 
 
 def descriptions(study: Study, evidence: Evidence, seed: int, begin: Callable[[str], None]) -> Descriptions:
@@ -79,7 +91,6 @@ def descriptions(study: Study, evidence: Evidence, seed: int, begin: Callable[[s
     begin("tables")
     tables = {
         "examples": examples_table(pairing),
-        **claim_tables(evidence),
         "attention": attention.table,
         "shared_heads": shared,
         "decodability": decoded.table,
@@ -96,4 +107,7 @@ def descriptions(study: Study, evidence: Evidence, seed: int, begin: Callable[[s
     positions = tables["head_positions_compiled"], tables["head_positions_learned"]
     tables["matched_profiles"] = matched_profiles(matched, *positions, seed, config.profile_permutations)
     tables["neurons_learned"] = neuron_effects(pairing.learned, config, seed).table
-    return Descriptions(axes, tables, edges)
+    profiles = edges["compiled"].table, edges["learned"].table
+    correlations = {method: correlate(*profiles, method, seed, config.profile_permutations) for method in METHODS}
+    overlaps = {method: critical_overlap(*profiles, method) for method in METHODS}
+    return Descriptions(axes, tables, correlations, overlaps)

@@ -4,13 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, permutations
 
-from rasplens.compare.claims.catalogue import CLAIMS, Progress, examine
+from rasplens.compare.claims.catalogue import CLAIMS, Progress, claim_tables, examine
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.config import CompareConfig, Preset, get_config
+from rasplens.compare.descriptions import PART, descriptions
 from rasplens.compare.descriptions import STAGES as DESCRIBED
-from rasplens.compare.descriptions import descriptions
-from rasplens.compare.evidence.ablation.measurement import METHODS
-from rasplens.compare.evidence.ablation.profiles import correlate, critical_overlap
 from rasplens.compare.pairing.distinguishing import DistinguishingInputs, discriminate
 from rasplens.compare.pairing.reference import reference_of
 from rasplens.compare.ranking import Ranking
@@ -26,7 +24,7 @@ from rasplens.model.transformer import AnyModel
 from rasplens.tasks import Task, as_task
 
 STAGES = (*(kind.name for kind in CLAIMS), *DESCRIBED)
-"""The names that `progress` is called with, in order."""
+"""The names that `progress` is called with, in order; a part has other claims, and no descriptions."""
 
 
 def compare(
@@ -53,8 +51,8 @@ def compare(
         vocabulary: The learned model's vocabulary for the task, if it is not the task's own.
         distinguishing: By the name of an alternative program, inputs that tell it from the reference; `rank` finds
             them.
-        as_part: Whether the program describes a part of the model: only the answers that it has are asked for, and
-            what else the model reads for them is left open.
+        as_part: Whether the program describes a part of the model. It is then judged where the model gives the
+            program's answers, by how far interventions move its logits; what else the model reads is left open.
         progress: Called with each of the `STAGES` as it begins.
 
     Raises:
@@ -66,9 +64,7 @@ def compare(
     with few_threads(compiled, learned):
         study = study_of(compiled, learned, task, get_config(config), seed, vocabulary, as_part, distinguishing)
         claims, evidence = examine(study, seed, begin)
-        found = descriptions(study, evidence, seed, begin)
-    edges = found.edges["compiled"].table, found.edges["learned"].table
-    draws = study.config.profile_permutations
+        found = PART if as_part else descriptions(study, evidence, seed, begin)
     comparison = Comparison(
         task=task.name,
         program=compiled.output,
@@ -80,9 +76,13 @@ def compare(
         accuracies=study.scored.accuracies(),
         axes=found.axes,
         verdict=verdict(claims),
-        tables={name: table for name, table in found.tables.items() if len(table) or name in Comparison.ALWAYS},
-        correlations={method: correlate(*edges, method, seed, draws) for method in METHODS},
-        overlaps={method: critical_overlap(*edges, method) for method in METHODS},
+        tables={
+            name: table
+            for name, table in {**claim_tables(evidence), **found.tables}.items()
+            if len(table) or name in Comparison.ALWAYS
+        },
+        correlations=found.correlations,
+        overlaps=found.overlaps,
         pairing=study.scored,
     )
     return replace(comparison, findings=tuple(findings(comparison)))

@@ -75,10 +75,14 @@ class Study:
     @cached_property
     def whole(self) -> Pairing | None:
         """The models on all inputs that the task has; None where these are too many, or the model is too large."""
-        n_parameters = sum(weights.numel() for weights in self.learned.model.parameters())
         most = min(self.config.enumerated, MOST_INPUTS)
-        ids = all_inputs(self.task, most) if most and n_parameters <= MOST_PARAMETERS else None
+        ids = all_inputs(self.task, most) if most and not self.is_large else None
         return None if ids is None else self.scored.on(ids)
+
+    @cached_property
+    def is_large(self) -> bool:
+        """Whether the model is too large to be run on all inputs, or to be searched for variables of a part."""
+        return sum(weights.numel() for weights in self.learned.model.parameters()) > MOST_PARAMETERS
 
     @cached_property
     def own_variables(self) -> dict[str, Variable]:

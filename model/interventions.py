@@ -183,43 +183,41 @@ class Edges:
     def points(self) -> tuple[str, ...]:
         """Those of what the edges carry, and then of what is edited."""
         if self.part == "attention":
-            return (self._scores,)
-        read = "v" if self.part == "values" else "qk"
-        edited = (act_name("pattern", self.layer), self._z) if self.part == "values" else (self._scores,)
-        return (*(self._point(letter) for letter in read), *edited)
+            return (self.edited,)
+        if self.part == "values":
+            return (self.point("v"), act_name("pattern", self.layer), self.edited)
+        return (self.point("q"), self.point("k"), self.edited)
+
+    @property
+    def edited(self) -> str:
+        """The hook point of what it edits: what heads gather, or attention scores."""
+        return act_name("z" if self.part == "values" else "attn_scores", self.layer)
+
+    def point(self, letter: str) -> str:
+        """The hook point of queries, keys or values."""
+        return self.read_at.get(letter, act_name(letter, self.layer))
 
     def edit(self, point: str, own: Array, seen: Mapping[str, Array], xp: ModuleType) -> Array:
         """Return scores, or what heads gather, with the edges as they are to be; see `Intervention`."""
+        if point != self.edited:
+            return own
         where = xp.asarray(self.where)
-        if point == self._z:
+        if self.part == "values":
             along = seen[act_name("pattern", self.layer)] * where
             n_heads = along.shape[1]
-            there, here = xp.asarray(self.value, dtype=own.dtype), seen[self._point("v")]
+            there, here = _like(self.value, own, xp), seen[self.point("v")]
             change = of_each_head(there, n_heads, xp) - of_each_head(here, n_heads, xp)
             moved = along @ xp.permute_dims(change, (0, 2, 1, 3))
             return own + xp.permute_dims(moved, (0, 2, 1, 3))
-        if point != self._scores:
-            return own
         if self.value is None:
             return xp.where(where, -xp.inf, own)
-        query, key = (seen[self._point(letter)] for letter in "qk")
-        value = xp.asarray(self.value, dtype=query.dtype)
+        query, key = (seen[self.point(letter)] for letter in "qk")
+        value = _like(self.value, query, xp)
         query, key, value = (of_each_head(one, own.shape[1], xp) for one in (query, key, value))
         there = _products(value, key, xp) if self.part == "queries" else _products(query, value, xp)
         # What a position does not see stays unseen: a finite change of minus infinity is none.
         change = self.scale * (there - _products(query, key, xp))
         return own + xp.where(where, change, xp.zeros_like(change))
-
-    @property
-    def _z(self) -> str:
-        return act_name("z", self.layer)
-
-    @property
-    def _scores(self) -> str:
-        return act_name("attn_scores", self.layer)
-
-    def _point(self, letter: str) -> str:
-        return self.read_at.get(letter, act_name(letter, self.layer))
 
 
 def torch_hooks(interventions: Sequence[Intervention]) -> list[tuple[str, Callable[..., Any]]]:
@@ -280,6 +278,12 @@ def of_each_head(values: Array, n_heads: int, xp: ModuleType) -> Array:
     if n_heads % n_shared:
         raise RaspLensError(f"{n_heads} heads cannot share {n_shared} keys or values: it must be a multiple.")
     return values if n_shared == n_heads else xp.repeat(values, n_heads // n_shared, axis=2)
+
+
+def _like(value: Array, own: Array, xp: ModuleType) -> Array:
+    """A value as an array of an activation's kind; one that is such an array stays as it is, with its gradient."""
+    is_alike = type(value) is type(own) and value.dtype == own.dtype
+    return value if is_alike else xp.asarray(value, dtype=own.dtype)
 
 
 def _products(query: Array, key: Array, xp: ModuleType) -> Array:

@@ -61,6 +61,8 @@ STREAMS: Mapping[str, int] = MappingProxyType(
         "compression inputs": 42,
         "weighted fit": 43,
         "weighted statement": 44,
+        "effects": 45,
+        "effect intervals": 46,
     }
 )
 """The number of each stream, by what is drawn from it."""

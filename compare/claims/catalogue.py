@@ -9,6 +9,7 @@ from rasplens.compare.claims.answers import ANSWERS
 from rasplens.compare.claims.attention import ATTENTION
 from rasplens.compare.claims.claim import Claim, Subject
 from rasplens.compare.claims.class_by_class import class_by_class
+from rasplens.compare.claims.effects.part import AGREEMENT, EFFECTS
 from rasplens.compare.claims.joint import JOINT
 from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.nothing_else import NOTHING_ELSE
@@ -18,7 +19,9 @@ from rasplens.compare.study import Study
 from rasplens.compare.subject.threads import few_threads
 from rasplens.model import random_streams
 
-CLAIMS: tuple[ClaimKind[Any], ...] = (ANSWERS, VARIABLES, JOINT, ROUTES, ATTENTION, NOTHING_ELSE)
+CLAIMS: tuple[ClaimKind[Any], ...] = (
+    ANSWERS, AGREEMENT, VARIABLES, JOINT, ROUTES, ATTENTION, NOTHING_ELSE, EFFECTS,
+)  # fmt: skip
 """In the order in which they are tested; each may use what those before it found."""
 
 SUBJECTS: tuple[type[Subject], ...] = tuple(subject for kind in CLAIMS for subject in kind.subjects)
@@ -38,6 +41,8 @@ def examine(study: Study, seed: int, progress: Progress | None = None) -> tuple[
     evidence, claims, rng = Evidence(), list[Claim](), random_streams.rng(seed, "claims")
     with few_threads(study.scored.reference.model, study.learned.model):
         for kind in CLAIMS:
+            if not kind.is_asked(study):
+                continue
             if progress is not None:
                 progress(kind.name)
             evidence = evidence.also(kind, kind.test(study, evidence, seed))
@@ -49,5 +54,6 @@ def claim_tables(evidence: Evidence) -> dict[str, pd.DataFrame]:
     """The tidy tables of the evidence, by name."""
     tables: dict[str, pd.DataFrame] = {}
     for kind in CLAIMS:
-        tables |= kind.tables(evidence.of(kind))
+        if kind.name in evidence.by_kind:
+            tables |= kind.tables(evidence.of(kind))
     return tables

@@ -62,10 +62,15 @@ class Pairing:
         return self.compiled.decoded({point: stream[:, places] for point, stream in streams.items()}, is_undefined)
 
     @cached_property
+    def agreed(self) -> Bool[np.ndarray, "input answer"]:
+        """Which of the program's answers the learned model gives; where none is asked for, neither gives any."""
+        asked = self.reference.answers()
+        return np.asarray((self.learned.answers() == asked) & (asked != NO_ANSWER))
+
+    @cached_property
     def agrees(self) -> Bool[np.ndarray, " input"]:
         """On which inputs the learned model gives all of the program's answers, where it has them all."""
-        asked = self.reference.answers()
-        return np.asarray(((self.learned.answers() == asked) & (asked != NO_ANSWER)).all(axis=1))
+        return np.asarray(self.agreed.all(axis=1))
 
     @cached_property
     def answered(self) -> AnsweredInputs:

@@ -43,8 +43,8 @@ def findings(comparison: Comparison) -> list[str]:
 
 def paragraphs(comparison: Comparison) -> list[Paragraph]:
     """The findings, each with what it is about."""
-    said: dict[str, Callable[[Comparison], list[str]]] = {
-        "evidence": _verdict,
+    said: dict[str, Callable[[Comparison], list[str]]] = {"evidence": _verdict, "effects": _effects}
+    described: dict[str, Callable[[Comparison], list[str]]] = {
         "behaviour": _behaviour,
         "interchange": _interchange,
         "attention": _attention,
@@ -52,6 +52,7 @@ def paragraphs(comparison: Comparison) -> list[Paragraph]:
         "subspaces": subspace_sentences,
         "overlaps": overlap_sentences,
     }
+    said |= described if comparison.axes else {}  # of a part nothing is described
     made = [Paragraph(about, tuple(say(comparison))) for about, say in said.items()]
     return [paragraph for paragraph in made if paragraph.sentences]
 
@@ -65,6 +66,19 @@ def _verdict(comparison: Comparison) -> list[str]:
         f"By level: {levels}.",
         *verdict.reasons,
     ]
+
+
+def _effects(comparison: Comparison) -> list[str]:
+    """The heads of a part, by what they gather."""
+    found, sentences = table(comparison, "part_heads"), list[str]()
+    for variable, rows in found.groupby("variable", sort=False) if len(found) else ():
+        heads = [f"{row.head} ({row.effect:.2f}, attention {row.attention:.2f})" for row in rows.itertuples()]
+        uniform = rows["uniform"].iloc[0]
+        sentences.append(
+            f"What {variable!r} gathers is carried by {', '.join(heads)}: the effect of each alone, and its "
+            f"attention on the selector's edges, where uniform attention has {uniform:.2f}."
+        )
+    return sentences
 
 
 def _behaviour(comparison: Comparison) -> list[str]:

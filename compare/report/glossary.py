@@ -253,9 +253,9 @@ GLOSSARY = (
     ),
     Term(
         "status of a claim",
-        "One of: holds, fails, cannot tell (open), not testable (on these inputs, or in this model).",
+        "One of: holds, in part (of parts of a model), fails, cannot tell (open), not testable.",
         "claims.claim",
-        ("status", "holds", "fails", "not testable"),
+        ("status", "holds", "in part", "fails", "not testable"),
     ),
     Term(
         "class of inputs",

@@ -116,7 +116,7 @@ def render(comparison: Comparison) -> str:
         templates={"light": _colours("plotly_white"), "dark": _colours("plotly_dark")},
         comparison=comparison,
         headline=headline(comparison.program, comparison.verdict),
-        evidence_of={level: about for level, about in SHOWN_IN.items() if about in names},
+        evidence_of={level: about for level, some in SHOWN_IN.items() for about in some if about in names},
         worked=worked_input(comparison),
         contents=[*contents, ("glossary", "Glossary")],
         parts=parts,

@@ -65,6 +65,19 @@ SECTIONS = (
         ("routes",),
     ),
     Section(
+        "effects",
+        "Effects",
+        "How far interventions on a part of the model move its logits.",
+        (
+            "A share is that of the model's own logit difference between two answers which moves as predicted.",
+            "Inputs are those on which the model gives the program's answer.",
+            "The controls are another answer, other edges, or other heads.",
+            "Heads are found by their effect, those with the largest first.",
+        ),
+        (),
+        ("effects", "part_heads"),
+    ),
+    Section(
         "evidence",
         "Evidence",
         "Five axes describe the models on one scale, from what the controls reach (0) to the compiled model (1).",
@@ -194,7 +207,7 @@ SECTIONS = (
     ),
 )  # fmt: skip
 
-SHOWN_IN = {"answers": "behaviour", "variables": "interchange", "routes": "routes"}
+SHOWN_IN = {"answers": ("behaviour",), "variables": ("interchange",), "routes": ("routes", "effects")}
 """The section that has the evidence of each level of a verdict."""
 
 WIDE = {"ov", "qk", "residual_stream", "similarity", "decodability", "overlaps", "program", "heads"} | {

@@ -8,7 +8,7 @@ from rasplens.compare.claims.attention import AttendsLike
 from rasplens.compare.claims.claim import Claim, Subject
 from rasplens.compare.claims.edges.questions import GatheredEdges
 from rasplens.compare.claims.joint import TwoVariables
-from rasplens.compare.claims.trials.judging import FAILS, HOLDS, OPEN, UNTESTABLE, Status
+from rasplens.compare.claims.trials.judging import FAILS, HOLDS, IN_PART, OPEN, UNTESTABLE, Status
 from rasplens.compare.claims.variables import OneVariable
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.report.attention_view import best_matches, head_name
@@ -27,7 +27,7 @@ SCORES = {
 """The scores of a variable's interchange, in words, by the column of its table."""
 
 
-WORST_FIRST: tuple[Status, ...] = (FAILS, OPEN, HOLDS, UNTESTABLE)
+WORST_FIRST: tuple[Status, ...] = (FAILS, IN_PART, OPEN, HOLDS, UNTESTABLE)
 
 
 @dataclass(frozen=True)

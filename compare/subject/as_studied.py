@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from rasplens.compare.subject.live_hooks import check_live
-from rasplens.compare.subject.narrowing import narrowed
+from rasplens.compare.subject.narrowing import narrowed, narrowed_logits
 from rasplens.compare.subject.padding import check_left_out, padding_of, warn_of_other_ways
 from rasplens.compare.subject.studied_model import StudiedModel
 from rasplens.compare.subject.vocabulary import GivenVocabulary, Vocabulary, task_vocabulary, vocabulary_of
@@ -71,7 +71,10 @@ def as_studied_model(
     else:
         _check_ids(hooked.cfg, task, vocabulary)
     heads = tuple(itertools.product(range(hooked.cfg.n_layers), range(hooked.cfg.n_heads)))
-    studied = StudiedModel(hooked, task, ids, vocabulary or task_vocabulary(task), heads)
+    own, read = vocabulary or task_vocabulary(task), None
+    if not isinstance(hooked, HookedModel):
+        own, read = narrowed_logits(own)
+    studied = StudiedModel(hooked, task, ids, own, heads, read=read)
     layers = range(studied.n_layers)
     wanted = [act_name(name, layer) for name in ("pattern", "z", "resid_post") for layer in layers] + [EMBEDDED]
     _check_runs(hooked, wanted)

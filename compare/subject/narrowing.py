@@ -8,6 +8,7 @@ of the memory.
 from dataclasses import replace
 
 import numpy as np
+from jaxtyping import Int
 
 from rasplens.compare.subject.vocabulary import Vocabulary
 from rasplens.errors import RaspLensError
@@ -25,12 +26,11 @@ def narrowed(model: Transformer, task: Task, vocabulary: Vocabulary) -> tuple[Tr
     Raises:
         RaspLensError: If the id of a token hangs on what stands beside it.
     """
-    if vocabulary.decode is not None or vocabulary.columns is None:
+    narrow, logits = narrowed_logits(vocabulary)
+    if logits is None:
         return model, vocabulary
     everywhere = np.tile(np.arange(len(task.vocab))[:, None], task.n_ctx)
     used = np.unique(vocabulary.tokens(everywhere))
-    can_say = vocabulary.columns >= 0
-    logits = vocabulary.columns[can_say]
     weights = dict(model.weights)
     weights["embed.W_E"] = weights["embed.W_E"][used]
     weights["unembed.W_U"] = weights["unembed.W_U"][:, logits]
@@ -45,6 +45,17 @@ def narrowed(model: Transformer, task: Task, vocabulary: Vocabulary) -> tuple[Tr
             raise RaspLensError("A vocabulary must give a token the same id in every context.")
         return places
 
+    return Transformer(config, weights, model.mask), replace(narrow, tokens=tokens)
+
+
+def narrowed_logits(vocabulary: Vocabulary) -> tuple[Vocabulary, Int[np.ndarray, " logit"] | None]:
+    """A vocabulary of a model of which no other logits are read than those of answers, and these logits.
+
+    Where answers are read in another way than by the largest logit of a column, all logits are read: None.
+    """
+    if vocabulary.decode is not None or vocabulary.columns is None:
+        return vocabulary, None
+    can_say = vocabulary.columns >= 0
     columns = np.full(len(vocabulary.columns), -1)
-    columns[can_say] = np.arange(len(logits))
-    return Transformer(config, weights, model.mask), replace(vocabulary, tokens=tokens, columns=columns)
+    columns[can_say] = np.arange(can_say.sum())
+    return replace(vocabulary, columns=columns), vocabulary.columns[can_say]

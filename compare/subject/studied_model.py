@@ -22,7 +22,10 @@ from rasplens.tasks import Task
 from rasplens.tasks.task import NOT_ASKED, Ids, marked
 
 BATCH = 512
-"""Sequences that run at once."""
+"""Sequences that run at once, at most."""
+
+MOST_LOGITS: Final = 1 << 26
+"""Of all positions of these, before those of the answers are taken: a language model has many."""
 
 FEW = 4
 """If fewer than one in this many inputs is needed, an activation is computed on those inputs only."""
@@ -57,6 +60,7 @@ class StudiedModel:
         vocabulary: The model's vocabulary for the task.
         heads: The heads that compute something; a compiled model may have unused ones.
         padding: How the model takes the task's padding.
+        read: Which of the model's logits are read, in the order of the vocabulary's columns; None for all.
     """
 
     model: Any
@@ -65,6 +69,7 @@ class StudiedModel:
     vocabulary: Vocabulary
     heads: tuple[Head, ...]
     padding: Padding = "token"
+    read: Int[np.ndarray, " logit"] | None = None
 
     @cached_property
     def tokens(self) -> torch.Tensor:
@@ -221,7 +226,8 @@ class StudiedModel:
         """
         whole = [part for hook in hooks for part in self._whole(hook)]
         if not isinstance(self.model, HookedModel):
-            return self._pass(self.tokens[rows], whole, **self.arguments(rows))[:, self.answer_places]
+            logits = self._pass(self.tokens[rows], whole, **self.arguments(rows))[:, self.answer_places]
+            return logits if self.read is None else logits[..., self.read]
         start, residual, rest = self._start(whole, rows)
         if residual is None:
             return self._pass(self.tokens[rows], rest)[:, self.answer_places]
@@ -327,8 +333,14 @@ class StudiedModel:
         return float(marked(self.edited_answers(hooks), self.targets).mean())
 
     @property
+    def batch(self) -> int:
+        """How many sequences run at once."""
+        of_each = self.tokens.shape[1] * self.model.cfg.d_vocab
+        return max(1, min(BATCH, MOST_LOGITS // of_each))
+
+    @property
     def _batches(self) -> list[slice]:
-        return [slice(start, start + BATCH) for start in range(0, self.n_inputs, BATCH)]
+        return [slice(start, start + self.batch) for start in range(0, self.n_inputs, self.batch)]
 
     @cached_property
     def _known(self) -> dict[str, np.ndarray]:

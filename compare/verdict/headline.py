@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from rasplens.compare.claims.claim import Claim
-from rasplens.compare.claims.trials.judging import FAILS, HOLDS, OPEN, UNTESTABLE
+from rasplens.compare.claims.trials.judging import FAILS, HOLDS, IN_PART, OPEN, UNTESTABLE, Status
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN, LevelAnswer, Verdict
 
 SAID = {
@@ -11,6 +11,13 @@ SAID = {
     PARTLY: "The learned model implements the program {} in part.",
     NOT: "The learned model does not implement the program {}.",
     UNKNOWN: "Whether the learned model implements the program {} cannot be told.",
+}
+
+SAID_OF_A_PART = {
+    IMPLEMENTS: "A part of the learned model implements the program {}.",
+    PARTLY: "A part of the learned model implements the program {} in part.",
+    NOT: "The learned model has no part that implements the program {}.",
+    UNKNOWN: "Whether a part of the learned model implements the program {} cannot be told.",
 }
 
 MOST = 5
@@ -67,7 +74,7 @@ def refutation(verdict: Verdict) -> str:
 
 def _sentence(program: str, verdict: Verdict) -> str:
     """The verdict; of a program that is implemented but on one class of inputs, that class."""
-    said = SAID[verdict.answer].format(repr(program))
+    said = (SAID_OF_A_PART if verdict.is_of_part else SAID)[verdict.answer].format(repr(program))
     where = {claim.except_where for status in (FAILS, OPEN) for claim in verdict.of_status(status)}
     if verdict.answer != PARTLY or len(where) != 1 or "" in where:
         return said
@@ -78,9 +85,11 @@ def _counts(claims: list[Claim]) -> str:
     tested = [claim for claim in claims if claim.status != UNTESTABLE]
     if not tested:
         return "no claim that can be tested"
-    held, failed, left_open = (sum(claim.status == status for claim in tested) for status in (HOLDS, FAILS, OPEN))
+    statuses: tuple[Status, ...] = HOLDS, IN_PART, FAILS, OPEN
+    held, in_part, failed, left_open = (sum(claim.status == status for claim in tested) for status in statuses)
     others = {
         "proved": sum(claim.is_proved for claim in tested),
+        "in part": in_part,
         "fails" if failed == 1 else "fail": failed,
         "open": left_open,
         "not testable": len(claims) - len(tested),
@@ -92,7 +101,7 @@ def _reasons(verdict: Verdict) -> list[str]:
     """Return what decides: claims that fail or are open; and what could not be tested, in one sentence."""
     decisive = [
         claim
-        for status in (FAILS, OPEN)
+        for status in (FAILS, IN_PART, OPEN)
         for claim in sorted(verdict.of_status(status), key=lambda claim: claim.score)
     ]
     sentences = [f"{_status(claim)}: {claim.words}, {_interval(claim)}{_where(claim)}." for claim in decisive]
@@ -110,12 +119,12 @@ def _reasons(verdict: Verdict) -> list[str]:
     room = MOST - len(last)
     if len(sentences) > room:
         left = len(sentences) - room + 1
-        sentences = [*sentences[: room - 1], f"{left} more claims fail or are open."]
+        sentences = [*sentences[: room - 1], f"{left} more claims do not hold."]
     return [*sentences, *last]
 
 
 def _status(claim: Claim) -> str:
-    return "Fails" if claim.status == FAILS else "Open"
+    return {FAILS: "Fails", IN_PART: "In part"}.get(claim.status, "Open")
 
 
 def _where(claim: Claim) -> str:

@@ -12,7 +12,8 @@ import pandas as pd
 
 from rasplens.compare.claims.catalogue import SUBJECTS, examine
 from rasplens.compare.claims.claim import Claim, Level, claims_table
-from rasplens.compare.claims.trials.judging import FAILS, HOLDS, OPEN, UNTESTABLE
+from rasplens.compare.claims.effects.part import GivesAnswers
+from rasplens.compare.claims.trials.judging import FAILS, HOLDS, IN_PART, OPEN, UNTESTABLE
 from rasplens.compare.claims.variables import OneVariable
 from rasplens.compare.study import Study
 from rasplens.errors import RaspLensError
@@ -55,6 +56,11 @@ class Verdict:
         """The status of each variable between input and output, by its name."""
         found = [(one.subject, one.status) for one in self.all_claims]
         return {subject.name: status for subject, status in found if isinstance(subject, OneVariable)}
+
+    @property
+    def is_of_part(self) -> bool:
+        """Whether the program was compared with a part of the model."""
+        return any(isinstance(claim.subject, GivesAnswers) for claim in self.all_claims)
 
     def of_status(self, status: str) -> list[Claim]:
         """The claims of one status."""
@@ -110,8 +116,9 @@ def level_answer(claims: Sequence[Claim]) -> LevelAnswer:
         return "not testable"
     if all(claim.status == HOLDS for claim in found):
         return IMPLEMENTS
-    if not any(claim.status == FAILS for claim in found):
-        return UNKNOWN
+    statuses = {claim.status for claim in found}
+    if FAILS not in statuses:
+        return PARTLY if IN_PART in statuses else UNKNOWN
     # That something has no effect holds of many programs: only what changes an answer counts for a part of one.
     if found[0].level == "answers":
         asked = [claim for claim in found if claim.substantial]  # not whether each single answer is given
@@ -154,7 +161,7 @@ def _reasons(answer: Answer, levels: Mapping[Level, LevelAnswer], claims: Sequen
     if elsewhere and answer == PARTLY:
         widest = max(elsewhere, key=lambda claim: claim.n)
         sentences.append(f"Claims that hold elsewhere fail where {widest.except_where}.")
-    for status in (FAILS, OPEN):
+    for status in (FAILS, IN_PART, OPEN):
         worst = sorted((claim for claim in claims if claim.status == status), key=lambda claim: claim.score)
         sentences += [
             f"{claim.level}: {claim.words}: {status} ({claim.score:.2f}, {claim.low:.2f} to {claim.high:.2f}; "

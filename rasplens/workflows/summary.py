@@ -7,6 +7,7 @@ import numpy as np
 from rasplens import terminal
 from rasplens.compare import Comparison
 from rasplens.compare.evidence.subspaces.decodability import best_points
+from rasplens.compare.report.sentences import table
 from rasplens.compare.verdict.headline import headline
 from rasplens.compare.verdict.verdict import NOT
 from rasplens.compile import CompiledModel, Verification
@@ -138,13 +139,14 @@ def show_evidence(comparison: Comparison) -> None:
         [axis.name, *((axis.score, axis.low, axis.high) if axis.has_score else [terminal.NOTHING] * 3)]
         for axis in comparison.axes
     ]
-    terminal.table(
-        "Evidence: 0 is what controls reach, 1 the compiled model",
-        ["axis", "score", "low", "high"],
-        rows,
-        [f"{axis.name}: {axis.note}." for axis in comparison.axes],
-    )
-    decoded = comparison.tables["decodability"]
+    if rows:
+        terminal.table(
+            "Evidence: 0 is what controls reach, 1 the compiled model",
+            ["axis", "score", "low", "high"],
+            rows,
+            [f"{axis.name}: {axis.note}." for axis in comparison.axes],
+        )
+    decoded = table(comparison, "decodability")
     if len(decoded):
         best = best_points(decoded)
         best["point"] = best["point"].map(_short)
@@ -152,24 +154,31 @@ def show_evidence(comparison: Comparison) -> None:
         terminal.table(
             "Residual subspaces: best hook point per variable", columns, best[columns].to_numpy().tolist()
         )
-    interchanged = comparison.tables["interchange"]
+    interchanged = table(comparison, "interchange")
     if len(interchanged):
         columns = ["variable", "point", "pairs", "iia", "specificity", "random", "untrained"]
         interchanged = interchanged.assign(point=interchanged["point"].map(_short))
         title = "Interchange: a variable of another input put into the learned model"
         terminal.table(title, columns, interchanged[columns].to_numpy(dtype=object).tolist())
-    attention = comparison.tables["attention"]
-    matched = attention[attention["matched"]]
-    columns = ["similarity", "shuffled", "input_dependence", "concordance", "p", "untrained"]
-    cells = [[row["variable"], f"L{row['layer']}H{row['head']}", *row[columns]] for _, row in matched.iterrows()]
-    terminal.table("Attention: matched heads", ["compiled head for", "learned head", *columns], cells)
-    correlated = [
+    attention = table(comparison, "attention")
+    if len(attention):
+        columns = ["similarity", "shuffled", "input_dependence", "concordance", "p", "untrained"]
+        cells = [
+            [row["variable"], f"L{row['layer']}H{row['head']}", *row[columns]]
+            for _, row in attention[attention["matched"]].iterrows()
+        ]
+        terminal.table("Attention: matched heads", ["compiled head for", "learned head", *columns], cells)
+    heads = table(comparison, "part_heads")
+    if len(heads):
+        terminal.table("Heads of the part, by effect", list(heads), heads.to_numpy(dtype=object).tolist())
+    correlated: list[list[object]] = [
         [method, c.rho, c.within_rows, f"{c.p:.3f}", c.n]
         for method, c in comparison.correlations.items()
         if c is not None
     ]
-    headings = ["ablation", "rank correlation", "keys permuted", "p", "edges"]
-    terminal.table("Ablation: the effects of attention edges in both models", headings, correlated)
+    if correlated:
+        headings = ["ablation", "rank correlation", "keys permuted", "p", "edges"]
+        terminal.table("Ablation: the effects of attention edges in both models", headings, correlated)
     for sentence in comparison.findings[1:]:  # the first one is the verdict
         terminal.say(sentence + "\n")
 

@@ -9,9 +9,10 @@ from transformer_lens.model_bridge.sources import build_bridge_from_module
 
 from rasplens.compare import CompareConfig, as_studied_model, compare, explain, study_of, token_vocabulary
 from rasplens.compare.claims.edges.attention_scores import why_not_patchable
-from rasplens.compare.claims.edges.edge_patching import EdgePatch, patched
+from rasplens.compare.claims.edges.edge_patching import EdgePatch, patched, patched_logits
 from rasplens.compare.claims.edges.program_edges import between_positions
 from rasplens.compare.claims.edges.questions import GatheredEdges
+from rasplens.compare.claims.effects.passes import with_edges
 from rasplens.compare.claims.interchange.accuracy import interchanges
 from rasplens.compare.claims.interchange.pairs import draw_pairs
 from rasplens.compare.claims.interchange.patching import agreement
@@ -277,6 +278,16 @@ def test_rotary_positions_and_shared_keys_are_patched_as_projections(task, vocab
     check_all_edges(studied, task, part)
 
 
+@pytest.mark.parametrize("part", ["values", "keys", "queries", "attention"])
+def test_sources_that_run_beside_their_bases_patch_the_same(task, vocabulary, part):
+    studied = of_family("Llama", task, vocabulary, num_key_value_heads=2)
+    edges = np.random.default_rng(0).random((40, task.n_ctx, task.n_ctx)) < 0.5
+    patch = EdgePatch(np.arange(40), (np.arange(40) + 7) % 40, edges & between_positions(task), part)
+    found = with_edges(studied, patch)
+    np.testing.assert_allclose(found, patched_logits(studied, patch), atol=1e-3, rtol=1e-3)
+    assert np.abs(found - studied.clean_logits).max() > 0.1
+
+
 def test_of_shared_keys_the_copy_of_one_head_is_patched(task, vocabulary):
     """The negative control: patched where they are shared, keys change the scores of both heads."""
     studied = of_family("Llama", task, vocabulary, num_key_value_heads=2)
@@ -352,4 +363,7 @@ def test_a_program_that_a_model_with_shared_keys_learned_is_recognised_and_found
     (gathered,) = [claim for claim in own.all_claims if isinstance(claim.subject, GatheredEdges)]
     assert gathered.status == "holds"
     assert gathered.score > 0.9 > gathered.control
+    parts = [compare(compile_for(task, back(n)), bridge, config="quick", as_part=True, **asked) for n in (1, 2)]
+    assert [one.verdict.answer for one in parts] == ["implements", "does not"]
+    assert parts[0].tables["part_heads"]["effect"].max() > 0.2
     assert "k == q - 1" in explain(bridge, **asked).programs[0].source

@@ -93,7 +93,7 @@ def route_tests(pairing: Pairing, seed: int) -> tuple[list[RouteTest], str]:
         return [], f"the model gives all of the program's answers on {n} inputs, where {FEWEST} are needed"
     rng = random_streams.rng(seed, "edge patching answers")
     first = questions(pairing, seed, looks(pairing.config.questions)[0])
-    return [_tested(pairing, asked, _patched_heads(pairing, asked), rng) for asked in first], ""
+    return [_tested(pairing, asked, patched_heads(pairing, asked), rng) for asked in first], ""
 
 
 def route_table(found: Sequence[RouteTest]) -> pd.DataFrame:
@@ -122,7 +122,7 @@ def route_table(found: Sequence[RouteTest]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _patched_heads(pairing: Pairing, asked: Questions) -> Sequence[Head] | None:
+def patched_heads(pairing: Pairing, asked: Questions) -> Sequence[Head] | None:
     """The learned heads in which edges are patched; None for all.
 
     Counted edges are removed from the heads that count. Which these are is not known, and other heads may read the

@@ -12,14 +12,14 @@ Source: path patching (Wang et al. 2022, "Interpretability in the Wild", section
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 
 from rasplens.compare.claims.edges.attention_scores import keep, projection, scale_of_scores
-from rasplens.compare.subject.studied_model import BATCH, FwdHook, Head, StudiedModel
+from rasplens.compare.subject.studied_model import FwdHook, Head, StudiedModel
 from rasplens.model.hook_points import act_name, layer_of
 from rasplens.model.interventions import LETTERS, EdgePart, Edges, torch_hooks
 
@@ -68,8 +68,8 @@ def patched(
         The answers as the task's codes, and by layer the attention scores then, `[pair, head, ctx, ctx]`.
     """
     answers, scores = [], []
-    for start in range(0, len(patch), BATCH):
-        found, of_batch = _patched(studied, patch.of(slice(start, start + BATCH)), watching, heads)
+    for start in range(0, len(patch), studied.batch):
+        found, of_batch = _patched(studied, patch.of(slice(start, start + studied.batch)), watching, heads)
         answers.append(found)
         scores.append(of_batch)
     layers = studied.attending_layers
@@ -78,10 +78,11 @@ def patched(
 
 def patched_logits(studied: StudiedModel, patch: EdgePatch) -> Float[np.ndarray, "pair answer logit"]:
     """A model's logits on inputs with a part of some edges as it is on others, in every layer and head."""
-    batches = [patch.of(slice(start, start + BATCH)) for start in range(0, len(patch), BATCH)]
+    starts = range(0, len(patch), studied.batch)
+    batches = [patch.of(slice(start, start + studied.batch)) for start in starts]
     found = []
     for one in batches:
-        where = _where(studied, one)
+        where = where_patched(studied, one)
         along = [_edges(studied, layer, one, where) for layer in studied.attending_layers]
         found.append(studied.logits(torch_hooks(along), one.base))
     return np.concatenate(found)
@@ -90,16 +91,16 @@ def patched_logits(studied: StudiedModel, patch: EdgePatch) -> Float[np.ndarray,
 def _patched(
     studied: StudiedModel, patch: EdgePatch, watching: Sequence[FwdHook], heads: Collection[Head] | None
 ) -> tuple[np.ndarray, dict[int, np.ndarray]]:
-    where = _where(studied, patch)
+    where = where_patched(studied, patch)
     layers = studied.attending_layers
     scores: Activations = {}
-    along = [_edges(studied, layer, patch, where & _of_heads(studied, layer, heads)) for layer in layers]
+    along = [_edges(studied, layer, patch, where & in_heads(studied, layer, heads)) for layer in layers]
     kept = [(name, keep(scores, name)) for name in (act_name("attn_scores", layer) for layer in layers)]
     logits = studied.logits([*torch_hooks(along), *kept, *watching], patch.base)
     return studied.codes(logits, patch.base), {layer_of(name): own.numpy() for name, own in scores.items()}
 
 
-def _where(studied: StudiedModel, patch: EdgePatch) -> torch.Tensor:
+def where_patched(studied: StudiedModel, patch: EdgePatch) -> torch.Tensor:
     """The patched edges, or whole rows, between the model's positions: `[pair, 1, query, key]`."""
     where = _on_the_models_positions(studied, patch.edges, studied.tokens.shape[1])[:, None]
     return where.any(dim=-1, keepdim=True).expand_as(where) if patch.part == "queries" else where
@@ -107,14 +108,20 @@ def _where(studied: StudiedModel, patch: EdgePatch) -> torch.Tensor:
 
 def _edges(studied: StudiedModel, layer: int, patch: EdgePatch, where: torch.Tensor) -> Edges:
     """A part of a layer's edges as it is on other inputs."""
-    part = patch.part
+    edges = edges_of(studied, layer, patch.part, where)
+    if patch.part == "attention":
+        return edges
+    return replace(edges, value=studied.whole(edges.point(LETTERS[patch.part]))[patch.source])
+
+
+def edges_of(studied: StudiedModel, layer: int, part: EdgePart, where: torch.Tensor) -> Edges:
+    """Edges of a layer of which a part is to come from elsewhere."""
     read_at = {letter: projection(studied, layer, letter) for letter in "qkv"}
-    value = None if part == "attention" else studied.whole(read_at[LETTERS[part]])[patch.source]
     scale = 1.0 if part == "values" else scale_of_scores(studied, layer)
-    return Edges(layer, part, value, where, scale, read_at=read_at)
+    return Edges(layer, part, None, where, scale, read_at=read_at)
 
 
-def _of_heads(studied: StudiedModel, layer: int, heads: Collection[Head] | None) -> torch.Tensor:
+def in_heads(studied: StudiedModel, layer: int, heads: Collection[Head] | None) -> torch.Tensor:
     """Which heads of a layer are patched, as an axis of edges."""
     if heads is None:
         return torch.ones(1, 1, 1, dtype=torch.bool)

@@ -23,7 +23,7 @@ class Posed:
 
     Attributes:
         expected: The compiled model's answers, as the task's codes.
-        changes: Where they differ from those on the base itself.
+        changes: Where they differ from those on the base itself, which the model gives.
         at_risk: Where they do not, although the source's do: an answer that stays by what is patched alone.
         asked: Which of the pairs the task itself could pose, where an edge is patched, and an answer changes or is
             at risk.
@@ -37,7 +37,7 @@ class Posed:
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """The inputs on which model and program agree throughout: those that can be asked about.
+    """The inputs that can be asked about: model and program agree throughout; of a part, on some answer.
 
     Attributes:
         pairing: The models.
@@ -71,7 +71,8 @@ class Pool:
         reference, mixtures = self.pairing.reference, self.posable.mixtures()
         expected, scores = patched(reference, patch, mixtures.hooks, self.heads(patch.part))
         own, theirs = (reference.answers()[of] for of in (patch.base, patch.source))
-        changes, stays = expected != own, (expected == own) & (own != NOT_ASKED)
+        given = self.pairing.agreed[patch.base] & (own != NOT_ASKED)
+        changes, stays = given & (expected != own), given & (expected == own)
         at_risk = stays & ((own != theirs) | (patch.part == "attention"))  # edges are removed without a source
         is_posed = self.posable.are_posed(expected, scores, mixtures.rows) & patch.edges.any(axis=(1, 2))
         return Posed(expected, changes, at_risk, is_posed & (changes | at_risk).any(axis=1))
@@ -79,7 +80,8 @@ class Pool:
 
 def pool_of(pairing: Pairing) -> Pool:
     """The inputs of a pairing that can be asked about."""
-    inputs = np.flatnonzero(pairing.agrees)
+    asked = pairing.agreed & (pairing.reference.answers() != NOT_ASKED)
+    inputs = np.flatnonzero(asked.any(axis=1) if pairing.as_part else pairing.agrees)
     read = program_edges(pairing.compiled.program, pairing.task, pairing.ids[inputs])
     some = np.arange(int(read.defined.sum()))
     counting = [one.head for one in active_heads(pairing) if one.counts]

@@ -126,7 +126,7 @@ class Questions:
     def __len__(self) -> int:
         return len(self.patch)
 
-    def of(self, rows: slice) -> "Questions":
+    def of(self, rows: slice | Int[np.ndarray, " row"]) -> "Questions":
         """Some of the questions."""
         expected, changes, at_risk = (part[rows] for part in (self.expected, self.changes, self.at_risk))
         return replace(self, patch=self.patch.of(rows), expected=expected, changes=changes, at_risk=at_risk)

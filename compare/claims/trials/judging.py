@@ -19,9 +19,10 @@ from scipy.stats import binomtest, norm
 
 from rasplens.compare.claims.trials.independent import Trials
 
-Status = Literal["holds", "fails", "cannot tell", "not testable"]
+Status = Literal["holds", "in part", "fails", "cannot tell", "not testable"]
 
 HOLDS: Final = "holds"
+IN_PART: Final = "in part"
 FAILS: Final = "fails"
 OPEN: Final = "cannot tell"
 UNTESTABLE: Final = "not testable"

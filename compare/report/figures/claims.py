@@ -5,14 +5,15 @@ from textwrap import wrap
 import plotly.graph_objects as go
 
 from rasplens.compare.claims.claim import Claim
-from rasplens.compare.claims.trials.judging import AT_LEAST, AT_MOST, FAILS, HOLDS, OPEN, UNTESTABLE
+from rasplens.compare.claims.effects.part import MOST_OF_IT, SOME_OF_IT
+from rasplens.compare.claims.trials.judging import AT_LEAST, AT_MOST, FAILS, HOLDS, IN_PART, OPEN, UNTESTABLE
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.report.figures.panels import GREY, LAYOUT, LEGEND, escape
 
-COLOURS = {HOLDS: "#1a7f5a", OPEN: "#b7791f", FAILS: "#b3261e", UNTESTABLE: GREY}
+COLOURS = {HOLDS: "#1a7f5a", IN_PART: "#6b8f1a", OPEN: "#b7791f", FAILS: "#b3261e", UNTESTABLE: GREY}
 """Colour by status, dark enough to be read; symbols distinguish the statuses without colour."""
 
-SYMBOLS = {HOLDS: "circle", OPEN: "diamond", FAILS: "x"}
+SYMBOLS = {HOLDS: "circle", IN_PART: "square", OPEN: "diamond", FAILS: "x"}
 
 LINE, LINES = 26, 2
 """Most letters per line, and lines, of a claim in the figure; hovering shows all of it."""
@@ -22,6 +23,7 @@ def claims_figure(comparison: Comparison) -> go.Figure | None:
     """Every claim with its 95 % interval and its control.
 
     An interval above `AT_LEAST` makes it hold, one below `AT_MOST` makes it fail: the band between them is grey.
+    Of a part of a model, one within the grey band makes it hold in part.
     """
     claims = comparison.verdict.all_claims
     if not claims:
@@ -45,14 +47,15 @@ def claims_figure(comparison: Comparison) -> go.Figure | None:
     for i, claim in enumerate(claims):
         if claim.status == UNTESTABLE:
             figure.add_annotation(x=0.5, y=i, text="not testable", showarrow=False, font={"color": GREY})
-    figure.add_vrect(AT_MOST, AT_LEAST, fillcolor=GREY, opacity=0.15, line_width=0)
+    band = (SOME_OF_IT, MOST_OF_IT) if comparison.verdict.is_of_part else (AT_MOST, AT_LEAST)
+    figure.add_vrect(*band, fillcolor=GREY, opacity=0.15, line_width=0)
     figure.update_yaxes(
         tickvals=list(range(len(claims))),
         ticktext=[_label(claim) for claim in claims],
         range=[len(claims) - 0.5, -0.5],
         zeroline=False,
     )
-    figure.update_xaxes(range=[-0.03, 1.03], zeroline=False, title_text="share of trials as claimed")
+    figure.update_xaxes(range=[-0.03, 1.03], zeroline=False, title_text="share as claimed")
     layout = {**LAYOUT, "margin": {"l": 10, "r": 20, "t": 40, "b": 50}}
     return figure.update_layout(**layout, height=130 + 36 * len(claims), legend=LEGEND).update_yaxes(
         automargin=True

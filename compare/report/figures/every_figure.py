@@ -54,8 +54,10 @@ def figures(comparison: Comparison) -> dict[str, go.Figure]:
     return {name: figure for name, figure in made.items() if figure is not None}
 
 
-def evidence_figure(comparison: Comparison) -> go.Figure:
+def evidence_figure(comparison: Comparison) -> go.Figure | None:
     """The five axes on one scale, each with its interval."""
+    if not comparison.axes:
+        return None
     by_name = {axis.name: axis for axis in comparison.axes}
     axes = [by_name[name] for name in AXES if name in by_name]
     scored = [axis for axis in axes if axis.has_score]

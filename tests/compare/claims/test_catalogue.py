@@ -69,10 +69,12 @@ def test_each_claim_is_about_one_of_the_subjects_of_its_kind(own):
     assert set(claim_tables(evidence)) == {"behaviour", "interchange", "representations", "overlaps", "routes"}
 
 
-def test_every_kind_of_claim_is_announced(induction, task):
-    begun = []
-    examine(study_of(induction, induction, task, FEW, 0), 0, begun.append)
-    assert begun == [kind.name for kind in CLAIMS]
+@pytest.mark.parametrize("as_part", [False, True])
+def test_every_kind_of_claim_that_is_asked_is_announced(induction, task, as_part):
+    begun, study = [], study_of(induction, induction, task, FEW, 0, as_part=as_part)
+    examine(study, 0, begun.append)
+    assert begun == [kind.name for kind in CLAIMS if kind.is_asked(study)]
+    assert ("effects" in begun, "routes" in begun) == (as_part, not as_part)
 
 
 def test_what_cannot_be_asked_says_why(own):

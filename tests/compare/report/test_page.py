@@ -61,7 +61,7 @@ def csv_files(elements):
 def test_every_section_has_its_figures(page, elements):
     anchors = [at["id"] for tag, at in elements if tag == "section"]
     # The program has nothing between input and output; and a model that learned nothing may share no subspace.
-    optional = {"where", "interchange", "routes", "overlaps"}
+    optional = {"where", "interchange", "routes", "overlaps", "effects"}
     expected = [section.name for section in SECTIONS if section.name not in optional]
     assert [name for name in anchors if name not in optional] == ["verdict", "source", *expected, "glossary"]
     figures = ["claims", "evidence", "program", "heads", "decodability", "similarity", "ov", "qk"]

@@ -99,6 +99,6 @@ def test_no_more_sentences_than_can_be_read():
     assert len(found.reasons) == MOST
     assert found.reasons[2:] == (
         f"Fails: {words('edge 2')}, 0.02 (0.00 to 0.03).",
-        "6 more claims fail or are open.",
+        "6 more claims do not hold.",
         "Not testable: variable x (constant).",
     )
