@@ -38,8 +38,8 @@ class Comparison:
         learned_origin: Where the learned model comes from.
         n_inputs: The number of held-out inputs.
         seed: Of inputs and controls.
-        accuracies: Of `program`, `compiled`, `learned` and `untrained`, on those inputs. Where answers are next
-            tokens, also `generated`: of the learned model that reads its own.
+        accuracies: Of `program`, `compiled` and `learned`, on those inputs. But for parts also `untrained`; and
+            where answers are next tokens `generated`: of the learned model that reads its own.
         axes: The evidence, see `rasplens.compare.axes`.
         verdict: What it says.
         tables: Tidy frames by name; see the function that makes each: examples, behaviour, interchange, attention,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -170,14 +170,14 @@ def study_of(
             f"The learned model's logits are NaN on {nans.sum()} of {len(nans)} inputs; it cannot be compared."
         )
     # A seed of its own: with that of the caller, the control could be the learned model's own initialisation.
-    control = int(np.random.SeedSequence([seed, *b"untrained"]).generate_state(1)[0])
-    untrained = replace(studied, model=untrained_control(studied.model, control))
+    control_seed = int(np.random.SeedSequence([seed, *b"untrained"]).generate_state(1)[0])
+    control = cache(lambda: untrained_control(studied.model, control_seed))
     reference = as_studied_model(compiled, task, inputs.ids)
     fitting = fitting_inputs(task, compiled.program, config.n_fitting, rng)
     others = out_of_distribution_inputs(task, rng, config.n_fitting)
     relevance = Relevance(compiled.variables, reference.on(fitting.ids), config.relevance_inputs)
     scored = Pairing(
-        task, inputs.ids, inputs.n_drawn, compiled, reference, studied, untrained, config, as_part, relevance
+        task, inputs.ids, inputs.n_drawn, compiled, reference, studied, control, config, as_part, relevance
     )
     return Study(
         scored=scored,

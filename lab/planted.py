@@ -18,6 +18,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from lab.page import show, table
 from rasplens.compare import compare, token_vocabulary
@@ -156,13 +157,11 @@ def one(seed: int, config: str) -> dict[str, object]:
         as_part=True,
         progress=progress,
     )
-    sites, heads = found.tables["interchange"], found.tables["attention"]
-    matched = heads[heads["matched"]]
+    heads = found.tables.get("part_heads", pd.DataFrame(columns=["variable", "head"]))
     return {
         "verdict": str(found.verdict.answer),
         "right": found.accuracies["learned"].token,
-        "variables": [f"{row.variable} at {row.point}" for row in sites.itertuples()],
-        "heads": [f"{row.variable} in L{row.layer}H{row.head}" for row in matched.itertuples()],
+        "heads": [f"{row.variable} in {row.head}" for row in heads.itertuples()],
         "minutes": (time.perf_counter() - began) / 60,
         "GiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
     }
@@ -180,13 +179,11 @@ def cost_table(n_random: int, config: str) -> str:
     for name, those in (("planted", found[:1]), (f"{n_random} random", found[1:])):
         verdicts = Counter(str(one["verdict"]) for one in those)
         said = ", ".join(verdict if len(those) == 1 else f"{n} {verdict}" for verdict, n in verdicts.items())
-        variables = sorted({part for one in those for part in one["variables"]})
-        # In a model without the circuit some head attends most like the program's all the same.
-        heads = those[0]["heads"] if len(those) == 1 else ["others in each, by chance"]
+        heads = sorted({part for one in those for part in one["heads"]})
         minutes, memory = (max(one[what] for one in those) for what in ("minutes", "GiB"))
         most = f"**{minutes:.1f}** (to reach: {MINUTES})", f"**{memory:.1f}** (to reach: {GIB})"
-        rows.append([name, said, *(", ".join(part) or "none" for part in (variables, heads)), *most])
-    headings = ["model", f"verdict, `{config}`", "variables found", "heads matched", "minutes", "GiB"]
+        rows.append([name, said, ", ".join(heads) or "none", *most])
+    headings = ["model", f"verdict, `{config}`", "heads by effect", "minutes", "GiB"]
     return table(headings, rows)
 
 

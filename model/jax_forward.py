@@ -18,11 +18,13 @@ def jax_forward(
 ) -> Callable[[JaxWeights, jax.Array], jax.Array]:
     """The function (weights, tokens `[batch, pos]`) → logits `[batch, pos, d_vocab_out]`.
 
-    It can be jitted, differentiated and vmapped over weights; config and mask are constants of it.
+    It can be jitted, differentiated and vmapped over weights; config and mask are constants of it. Products have
+    full precision on every device: an accelerator's own default rounds what a compiled model keeps apart.
     """
 
     def logits(weights: JaxWeights, tokens: jax.Array) -> jax.Array:
-        return forward(weights, jnp.asarray(mask), config, tokens, hook, jnp)
+        with jax.default_matmul_precision("highest"):
+            return forward(weights, jnp.asarray(mask), config, tokens, hook, jnp)
 
     return logits
 

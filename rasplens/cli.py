@@ -225,7 +225,7 @@ AsPart = Annotated[
     typer.Option(
         "--as-part",
         metavar=FLAG,
-        help="The program describes a part of the model: only the answers that it gives are compared.",
+        help="The program describes a part of the model: judged by effect, where the model gives its answers.",
     ),
 ]
 

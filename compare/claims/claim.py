@@ -70,6 +70,7 @@ class Enumerated:
         wrong: How many the model answers otherwise than the program.
         example: One of these, in words; empty where there is none.
         is_all: Whether there is no other question.
+        some: Some of the questions as trials, drawn at random: classes are looked for in them.
     """
 
     every: str
@@ -77,6 +78,7 @@ class Enumerated:
     wrong: int
     example: str
     is_all: bool = True
+    some: Trials | None = None
 
 
 class SearchedAnew(NamedTuple):
@@ -111,6 +113,7 @@ class Claim:
         counterexample: A question about answers or edges that the model answers otherwise than the program; where
             all were asked, how many there are.
         trials: Of each part, while claims are judged class by class; none afterwards.
+        others: More trials, in which classes are looked for.
         again: From a class of inputs, other trials of each part on it; None where none can be asked.
         searched: From a class of inputs, what a search finds there; None where the claim rests on no search.
     """
@@ -128,6 +131,7 @@ class Claim:
     proof: str = ""
     counterexample: str = ""
     trials: tuple[Trials, ...] = field(default=(), compare=False, repr=False)
+    others: tuple[Trials, ...] = field(default=(), compare=False, repr=False)
     again: Callable[[InputClass], Sequence[Trials]] | None = field(default=None, compare=False, repr=False)
     searched: Callable[[InputClass], SearchedAnew] | None = field(default=None, compare=False, repr=False)
 
@@ -164,7 +168,8 @@ class Claim:
         if not found.wrong:
             return replace(self, status=HOLDS, score=1.0, low=1.0, high=1.0, n=found.asked, proof=found.every)
         counted = f"{found.wrong:,} of {found.asked:,} questions on {found.every} are answered otherwise"
-        return replace(self, counterexample=f"{counted}: {found.example}")
+        others = () if found.some is None else (found.some,)
+        return replace(self, counterexample=f"{counted}: {found.example}", others=others)
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON values, None for NaN, and what is claimed, at which level, in words."""

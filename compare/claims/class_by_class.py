@@ -82,13 +82,13 @@ def class_by_class(claims: Sequence[Claim], comparisons: int) -> list[Claim]:
     parts = [part for claim in claims for part in claim.trials if part.right.mean() >= AT_MOST]
     together, suspected = worst_class(*parts), suspected_classes(*parts)
     judged_claims = (_in_every_class(claim, together, suspected, comparisons) for claim in claims)
-    return [replace(claim, trials=(), again=None, searched=None) for claim in judged_claims]
+    return [replace(claim, trials=(), others=(), again=None, searched=None) for claim in judged_claims]
 
 
 def _in_every_class(
     whole: Claim, together: InputClass | None, suspected: Sequence[InputClass], comparisons: int
 ) -> Claim:
-    own = [worst_class(part) for part in whole.trials]
+    own = [worst_class(part) for part in (*whole.trials, *whole.others)]
     evident = (one for one in (*own, together) if one is not None and one.share >= LEAST_SHARE)
     for found in dict.fromkeys(evident):
         worse = _worst_part(whole, found, comparisons, "own" if found in own else "together")
@@ -109,7 +109,8 @@ def _worst_part(whole: Claim, found: InputClass, comparisons: int, found_in: Fou
     inside = [found.of(part) for part in whole.trials]
     rows = list(zip(whole.trials, inside, strict=True))
     outside = [share(part.of(~of_class), comparisons) for part, of_class in rows if not of_class.all()]
-    if not outside or not any((~part.right[of_class]).any() for part, of_class in rows):
+    failing = (~part.right[found.of(part)] for part in (*whole.trials, *whole.others))
+    if not outside or not any(wrong.any() for wrong in failing):
         return None
     fresh = () if whole.again is None else whole.again(found)
     if found_in == "suspected" and not fresh:

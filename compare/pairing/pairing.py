@@ -1,8 +1,9 @@
 """The two models on the same inputs, position by position and answer by answer."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -31,7 +32,7 @@ class Pairing:
         compiled: The compiled model, for its anatomy.
         reference: The compiled model on these inputs.
         learned: The learned model on these inputs.
-        untrained: A randomly initialised model of the learned one's shape: the floor.
+        control: Gives a randomly initialised model of the learned one's shape, the floor; made when first asked.
         config: How much is looked at.
         as_part: Whether the program is held against a part of the model, and what else it reads is left open.
         relevance: Where what the compiled model writes is causally relevant.
@@ -43,10 +44,15 @@ class Pairing:
     compiled: CompiledModel
     reference: StudiedModel
     learned: StudiedModel
-    untrained: StudiedModel
+    control: Callable[[], Any]
     config: CompareConfig
     as_part: bool
     relevance: Relevance
+
+    @cached_property
+    def untrained(self) -> StudiedModel:
+        """The control on these inputs."""
+        return replace(self.learned, model=self.control())
 
     @property
     def n_inputs(self) -> int:
@@ -84,22 +90,26 @@ class Pairing:
 
     def on(self, ids: Int[np.ndarray, "input pos"], n_drawn: int | None = None) -> "Pairing":
         """Return the pairing on other inputs, of which all or the first are as the task draws them."""
-        sides = {side: getattr(self, side).on(ids) for side in ("reference", "learned", "untrained")}
-        return replace(self, ids=ids, n_drawn=len(ids) if n_drawn is None else n_drawn, **sides)
+        n_drawn = len(ids) if n_drawn is None else n_drawn
+        return replace(
+            self, ids=ids, n_drawn=n_drawn, reference=self.reference.on(ids), learned=self.learned.on(ids)
+        )
 
     def accuracies(self) -> dict[str, Accuracy]:
-        """How often the program, the compiled, the learned and the untrained model are right on what is drawn.
+        """How often the program, the compiled and the learned model are right on what is drawn.
 
-        Where answers are next tokens, "generated" is how often the learned model is when it reads its own.
+        But for parts also the untrained one; and, where answers are next tokens, "generated": the learned model
+        that reads its own.
         """
         ids = self.ids[: self.n_drawn]
         rights = {
             "program": self.task.right(self.task.answers(self.compiled.program, ids), ids),
             "compiled": self.reference.right(),
             "learned": self.learned.right(),
-            "untrained": self.untrained.right(),
         }
+        if not self.as_part:
+            rights["untrained"] = self.untrained.right()
         found = {name: accuracy_of(right[: self.n_drawn]) for name, right in rights.items()}
-        if is_generated(self.task):
+        if is_generated(self.task) and not self.as_part:
             found["generated"] = generated_accuracy(self.task, self.learned.given, ids)
         return found

@@ -30,6 +30,7 @@ from rasplens.compare.claims.edges.questions import (
     Route,
     in_words,
 )
+from rasplens.compare.claims.trials.independent import Trials, no_trials, one_of_each
 from rasplens.compare.pairing.inputs import inputs_in_words, is_every_sequence
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.subject.studied_model import Head, StudiedModel
@@ -38,6 +39,9 @@ from rasplens.model.interventions import EdgePart
 
 AT_ONCE = 8_192
 """Pairs of inputs that are asked about at a time."""
+
+MOST_KEPT = 2_000
+"""Of all questions so many are kept, in which classes of inputs are looked for."""
 
 EdgeSet = Bool[np.ndarray, "query key"]
 """Edges between positions of a task."""
@@ -68,6 +72,7 @@ class Enumerator:
         subject, part, n_inputs = questions.subject, questions.patch.part, len(self.pool.inputs)
         n_patches = n_inputs if isinstance(subject, CountedEdges) else n_inputs**2
         pairing, asked, wrong, example = self.pool.pairing, 0, 0, ""
+        some, rng = no_trials(pairing.answered), np.random.default_rng(0)
         if self._n_sets(subject) * n_patches > pairing.config.enumerated:
             return None
         for patch in self._patches(subject, part):
@@ -80,7 +85,12 @@ class Enumerator:
             differs = counts & (given != posed.expected[rows])
             asked, wrong = asked + len(rows), wrong + int(differs.any(axis=1).sum())
             example = example or in_words(pairing.answered, patch.of(rows), posed.expected[rows], given, differs)
-        return Enumerated(self._every(subject), asked, wrong, example, self._is_all(subject)) if asked else None
+            base, source = patch.base[rows], patch.source[rows]
+            found = one_of_each(pairing.answered, base, given == posed.expected[rows], counts, rng, source)
+            some = _mixed(some, found, asked, rng)
+        if not asked:
+            return None
+        return Enumerated(self._every(subject), asked, wrong, example, self._is_all(subject), some)
 
     def _is_all(self, subject: Route) -> bool:
         """Whether there is nothing to ask about a claim beside the sets of edges that are patched."""
@@ -155,6 +165,21 @@ def enumerator(pairing: Pairing) -> Enumerator:
     every_sequence = is_every_sequence(task, pairing.ids[pool.inputs]) and task.padding is None
     attend_once = all(_attends_once(studied) for studied in (pairing.reference, pairing.learned))
     return Enumerator(pool, every_sequence and attend_once)
+
+
+def _mixed(some: Trials, found: Trials, n_before: int, rng: np.random.Generator) -> Trials:
+    """Some of all trials so far, at random: those that were kept of the ones before, and of those that are found.
+
+    Args:
+        some: Kept of those before.
+        found: Others.
+        n_before: How many there are with these.
+        rng: Draws them.
+    """
+    n = min(MOST_KEPT, n_before)
+    new = int(rng.hypergeometric(len(found), n_before - len(found), n))
+    kept = rng.permutation(len(some))[: n - new], rng.permutation(len(found))[:new]
+    return some.of(kept[0]).and_more(found.of(kept[1]))
 
 
 def _attends_once(studied: StudiedModel) -> bool:

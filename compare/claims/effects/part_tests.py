@@ -22,6 +22,7 @@ from rasplens.compare.claims.effects.feeding import feeding
 from rasplens.compare.claims.effects.groups import Group, group_of
 from rasplens.compare.claims.effects.passes import with_edges, with_edges_that_feed, with_other_heads
 from rasplens.compare.claims.effects.subjects import CarriedBy, Fed, Sufficient
+from rasplens.compare.config import CompareConfig
 from rasplens.compare.study import Study
 from rasplens.compare.subject.studied_model import Head, named
 from rasplens.model import random_streams
@@ -29,7 +30,7 @@ from rasplens.model import random_streams
 TO_FIND: Final = 32
 """Pairs of inputs with which heads are looked for; none of their inputs is among those that judge these heads."""
 
-OF_CONTROLS: Final = 64
+OF_CONTROLS: Final = 32
 """Pairs of inputs behind the control of other edges, at most."""
 
 
@@ -84,7 +85,7 @@ class PartTests:
 
 def part_tests(study: Study, seed: int) -> PartTests:
     """All claims that a program makes as a part of a model, tested."""
-    pairing, n = study.scored, study.config.questions
+    pairing, n = study.scored, _n_pairs(study.config)
     if pairing.learned.vocabulary.columns is None:
         why = "the model answers with numbers or with several labels, and has no logit for each answer"
         return PartTests(why_none=why)
@@ -103,6 +104,11 @@ def part_tests(study: Study, seed: int) -> PartTests:
     found = [_carried(asking, names, one) for names, one in gathering.items() if one.group is not None]
     fed, enough = _fed(asking, gathering), _enough(asking, gathering, asked)
     return PartTests([*routes, *found, *fed, *enough], gathering)
+
+
+def _n_pairs(config: CompareConfig) -> int:
+    """How many pairs of inputs of a kind: half as many as questions, for each says how far, not only whether."""
+    return max(1, config.questions // 2)
 
 
 def _route(asking: Asking, asked: Questions, is_large: bool) -> EffectTest:
@@ -145,7 +151,7 @@ def _gathering(asking: Asking, asked: Questions, subject: GatheredEdges) -> Gath
 def _carried(asking: Asking, names: Aggregates, one: Gathering) -> EffectTest:
     """What a few heads carry of what is gathered, and other heads."""
     assert one.group is not None
-    n, heads = asking.pairing.config.questions // 2, one.group.heads
+    n, heads = _n_pairs(asking.pairing.config), one.group.heads
     asked = some(one.asked.again(asking.halves[1], n), n)
     patch = asked.patch
     trials = asking.trials(patch.base, asked.changes, asked.expected)
@@ -193,7 +199,7 @@ def _enough(
         return
     heads = tuple(sorted(set(chain.from_iterable(group.heads for group in groups))))
     compiled = set(chain.from_iterable(one.compiled for one in gathering.values()))
-    n = max(1, asking.pairing.config.questions // 2 // len(gathering))
+    n = max(1, _n_pairs(asking.pairing.config) // len(gathering))
     several = [some(one.asked, n) for one in gathering.values()]
     base, source, edges = (
         np.concatenate([getattr(one.patch, name) for one in several]) for name in ("base", "source", "edges")

@@ -44,7 +44,7 @@ class Trials:
     def __len__(self) -> int:
         return len(self.right)
 
-    def of(self, rows: Bool[np.ndarray, " trial"] | slice) -> "Trials":
+    def of(self, rows: Bool[np.ndarray, " trial"] | Int[np.ndarray, " row"] | slice) -> "Trials":
         """Some of the trials."""
         source = None if self.source is None else self.source[rows]
         right, base, answer = (part[rows] for part in (self.right, self.base, self.answer))

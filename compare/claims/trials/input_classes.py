@@ -67,8 +67,10 @@ class InputClass:
 
     @property
     def words(self) -> str:
-        """The conditions; those of a source are of what the model then sees."""
-        return " and ".join(dict.fromkeys(words for words, _ in self.conditions))
+        """The conditions; those of a source are of what the model then sees, and are told from those of a base."""
+        of_base = dict.fromkeys(words for words, of_source in self.conditions if not of_source)
+        others = dict.fromkeys(words for words, of_source in self.conditions if of_source and words not in of_base)
+        return " and ".join([*of_base, *(f"{words} in the source" if of_base else words for words in others)])
 
     def pairs_from(self, inputs: AnsweredInputs) -> PairsFrom:
         """Which inputs can be the base and the source of a pair of the class."""
@@ -219,10 +221,11 @@ def _depth(evidence: Sequence[float], by_chance: Float[np.ndarray, " depth"], n_
 
 
 def _share(inputs: AnsweredInputs, chosen: Sequence[Condition]) -> float:
-    """The share of the answers, on the inputs as they are drawn, that meet conditions."""
+    """The share of the answers, on inputs as they are drawn, that meet conditions on bases, or else on sources."""
     rows, answers = np.nonzero(inputs.answers[: inputs.n_drawn] != NOT_ASKED)
     everywhere = dict(_conditions(inputs, rows, answers))
-    return float(np.logical_and.reduce([everywhere[words] for words, _ in chosen]).mean())
+    of_base = [words for words, of_source in chosen if not of_source] or [words for words, _ in chosen]
+    return float(np.logical_and.reduce([everywhere[words] for words in of_base]).mean())
 
 
 def _search(

@@ -181,3 +181,16 @@ def test_a_class_of_hardly_any_answers_does_not_judge():
     whole = replace(whole, again=lambda found: [part.of(D_AT_2)])
     (found,) = class_by_class([whole], 1)
     assert (found.status, found.except_where) == (whole.status, "")
+
+
+def test_a_class_is_found_in_more_trials_than_a_claim_is_judged_by():
+    """All pairs were asked, and those that fail are of a class; of the few trials hardly any was."""
+    few = trials(~D_AT_2).of(np.concatenate([np.flatnonzero(~D_AT_2)[:150], FEW_OF_CLASS[:1]]))
+    whole = judged_by_trials(subject("routes"), [few], 0.1, True, "patched", 1)
+    assert whole.status == HOLDS
+    asked_anew = replace(whole, again=lambda found: [anew(0.4)])
+    assert class_by_class([asked_anew], 1)[0].status == HOLDS  # the negative control: nothing points to the class
+    (found,) = class_by_class([replace(asked_anew, others=(trials(~D_AT_2),))], 1)
+    assert (found.status, found.score) == (FAILS, 0.4)
+    assert found.except_where.startswith("position 2 is 'd' (")
+    assert found.others == ()

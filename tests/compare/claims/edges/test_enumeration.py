@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from known_trials import known_trials
 
 import rasplens.compare.study
 from rasplens.compare import CompareConfig, study_of
 from rasplens.compare.claims.edges.edge_patching import EdgePatch, patched
-from rasplens.compare.claims.edges.enumeration import _attends_once, enumerator
+from rasplens.compare.claims.edges.enumeration import MOST_KEPT, _attends_once, _mixed, enumerator
 from rasplens.compare.claims.edges.pool import pool_of
 from rasplens.compare.claims.edges.program_edges import between_positions
 from rasplens.compare.claims.edges.questions import (
@@ -143,6 +144,31 @@ def test_one_pair_of_all_is_a_counterexample():
     assert 0 < enumerated.wrong < enumerated.asked / 2
     assert enumerated.example.startswith("on 'b b b' with values of 'a ")
     assert enumerated.example.endswith(" the program answers a at 1, the model b")
+
+
+def test_some_of_all_questions_are_kept_as_trials():
+    found = study(by_match, by_letter)
+    for one, everywhere in each(found).values():
+        if everywhere is None or not everywhere.wrong:
+            continue
+        some = everywhere.some
+        assert len(some) == min(everywhere.asked, MOST_KEPT)
+        assert (~some.right).mean() <= everywhere.wrong / everywhere.asked + 0.1
+        assert not some.right.all()
+        read = found.scored.reference.answers()[some.base, some.answer]
+        assert (read >= 0).all()
+        assert one.subject
+    assert any(everywhere and everywhere.wrong for _, everywhere in each(found).values())
+
+
+def test_what_is_kept_is_drawn_from_all_alike():
+    rng, some, seen = np.random.default_rng(0), known_trials([]), 0
+    for i in range(30):
+        found = known_trials([i % 2 == 0] * 500)
+        seen += len(found)
+        some = _mixed(some, found, seen, rng)
+        assert len(some) == min(seen, MOST_KEPT)
+    assert 0.4 < some.right.mean() < 0.6
 
 
 def test_where_several_layers_attend_rows_and_single_edges_are_proved():

@@ -15,7 +15,7 @@ from rasplens.compare.verdict.headline import headline
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, level_answer
 from rasplens.model.twins.heads import insert_idle_heads
 
-FEW = CompareConfig(n_inputs=150, n_fitting=50, questions=60, enumerated=0)
+FEW = CompareConfig(n_inputs=150, n_fitting=50, questions=120, enumerated=0)
 
 
 KEYS = Keys()

@@ -16,7 +16,7 @@ from rasplens.learned import Architecture, untrained
 from rasplens.model.twins.reparametrise import disguise
 from rasplens.tasks import compile_for, get_task, task_from_program
 
-FEW = CompareConfig(n_inputs=150, n_fitting=50, questions=60)
+FEW = CompareConfig(n_inputs=150, n_fitting=50, questions=120)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_a_disguise_of_the_program_does_all_that_it_says(own, induction):
         assert one.parts
         for part in one.parts:
             assert len(part) > 20
-            assert part.share > 0.9
+            assert part.share > (0.8 if isinstance(one.subject, CarriedBy) else 0.97)
             assert part.share > one.control + 0.3
     heads = {names[0]: one.group.heads for names, one in own.gathering.items()}
     assert heads == {name: (head,) for head, name in induction.heads.items()}

@@ -63,6 +63,15 @@ def test_what_a_source_has_tells_as_well():
     assert worst_class(trials(failing(IDS[SOURCE, 1] == 0), source=None)) is None
 
 
+def test_what_base_and_source_have_together_is_told_apart():
+    """Position 2 cannot be 'd' and 'a' at once: the share of such a class was 0, and so it was left out."""
+    both = AT_2 & (IDS[SOURCE, 2] == 0)
+    found = worst_class(trials(failing(both)))
+    assert set(found.conditions) == {("position 2 is 'd'", False), ("position 2 is 'a'", True)}
+    assert found.words == "position 2 is 'd' and position 2 is 'a' in the source"
+    assert found.share == pytest.approx((IDS[:, 2] == 3).mean())
+
+
 def test_trials_that_fail_by_chance_hardly_show_a_class():
     """By a permutation test at 0.5 % for each number of conditions, of which there are three."""
     draws = [np.random.default_rng(seed).random(200) < 0.8 for seed in range(30)]
