@@ -4,7 +4,7 @@ A large model does more than any program says, and answers in its own way on man
 it gives the program's answer. What is then changed inside should move its logits as the program predicts.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -45,6 +45,9 @@ SOME_OF_IT: Final = 0.1
 """A claim holds in part if at least this share does, by the lower end, and more than in its control."""
 
 HEADS = ("variable", "head", "effect", "attention", "uniform")
+CHANGED_AND_KEPT = "changed", "kept"
+"""The parts of a claim: answers that should change, and answers that should not."""
+
 COLUMNS = ("claim", "part", "share", "low", "high", "control", "n")
 
 
@@ -122,11 +125,11 @@ class Judged:
 
     Attributes:
         test: The test.
-        shares: By part, its share; of fewer trials than a claim needs none.
+        shares: By part, "changed" or "kept", its share; of fewer trials than a claim needs none.
     """
 
     test: EffectTest
-    shares: tuple[Share, ...]
+    shares: Mapping[str, Share]
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,8 +150,10 @@ def _test(study: Study, evidence: Evidence, seed: int) -> JudgedTests:
 
 def _judged(test: EffectTest, config: CompareConfig, rng: np.random.Generator) -> Judged:
     needed = least_trials(AT_LEAST, config.comparisons)
-    enough = [one for one in test.parts if len(one) >= needed and one.expected.sum() > 0]
-    return Judged(test, tuple(one.interval(config.bootstrap_draws, rng, config.comparisons) for one in enough))
+    named = zip(CHANGED_AND_KEPT, test.parts, strict=False)
+    enough = {name: one for name, one in named if len(one) >= needed and one.expected.sum() > 0}
+    draws, comparisons = config.bootstrap_draws, config.comparisons
+    return Judged(test, {name: one.interval(draws, rng, comparisons) for name, one in enough.items()})
 
 
 def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Iterator[Claim]:
@@ -166,17 +171,17 @@ def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Itera
 
 def claim_of(judged: Judged, needed: int) -> Claim:
     """The claim of a test: it holds if most of each difference moves as predicted, and more than in a control."""
-    test, shares = judged.test, judged.shares
-    first = test.parts[0] if test.parts else ()
-    if not shares or len(first) < needed:
-        why = f"{len(first)} pairs of inputs could be asked, where {needed} are needed"
-        return untestable(test.subject, test.reason if not test.parts else why)
+    test, shares = judged.test, judged.shares.values()
+    if "changed" not in judged.shares:
+        n = len(test.parts[0]) if test.parts else 0
+        why = f"{n} pairs of inputs could be asked, where {needed} are needed"
+        return untestable(test.subject, why if test.parts else test.reason)
     least = min(shares, key=lambda part: part.score)
     low, high = min(part.low for part in shares), min(part.high for part in shares)
     control = float(np.fmax(test.control, 0))
     status: Status = OPEN
     at_least = MOST_OF_IT if test.substantial else HALF_OF_IT
-    if low >= at_least and shares[0].low > control:
+    if low >= at_least and judged.shares["changed"].low > control:
         status = HOLDS
     elif high < at_least:
         status = IN_PART if low > max(control, SOME_OF_IT) else FAILS
@@ -188,9 +193,9 @@ def claim_of(judged: Judged, needed: int) -> Claim:
 
 def _tables(found: JudgedTests) -> dict[str, pd.DataFrame]:
     effects = [
-        (str(one.test.subject), i, part.score, part.low, part.high, one.test.control, part.n)
+        (str(one.test.subject), name, part.score, part.low, part.high, one.test.control, part.n)
         for one in found.judged
-        for i, part in enumerate(one.shares)
+        for name, part in one.shares.items()
     ]
     heads = [
         (" and ".join(names), named([head]), effect, attention, group.uniform)
