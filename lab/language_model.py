@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from lab.page import as_csv, show, table
+from lab.page import as_csv, inline, show, table
 from lab.programs import moving, recalling
 from rasplens.compare import Comparison, compare, token_vocabulary
 from rasplens.compare.claims.trials.judging import UNTESTABLE
@@ -112,15 +112,17 @@ def main() -> None:
     arguments = parser.parse_args()
     unpack(arguments.model)
     bridge, texts = load_huggingface(str(arguments.model)), texts_of(arguments.model)
-    rows = []
+    keep = as_csv("language-model") if arguments.write else inline
     for name in arguments.texts:
+        rows = []
         for program in arguments.programs:
             rows.append(asked(bridge, texts[name], program, arguments.config))
             print(*of_row(rows[-1]), sep="\n", flush=True)
-    shuffled = list(of_shuffled(bridge, texts["letters"], arguments.shuffled, arguments.config))
-    keep = as_csv("language-model") if arguments.write else lambda name, headings, rows: table(headings, rows)
-    every = keep("claims", OF_CLAIMS, [line for row in rows for line in of_row(row)])
-    show("\n\n".join([summary(rows, shuffled), every]), arguments.write, "language-model")
+        claims = keep(name, OF_CLAIMS, [line for row in rows for line in of_row(row)])
+        show(f"{summary(rows)}\n\n{claims}", arguments.write, f"language-model-{name}")
+    if arguments.shuffled:
+        rows = list(of_shuffled(bridge, texts["letters"], arguments.shuffled, arguments.config))
+        show(of_controls(rows), arguments.write, "language-model-shuffled")
 
 
 def unpack(folder: Path) -> None:
@@ -220,23 +222,27 @@ def of_row(row: Row) -> Iterator[list[str]]:
             yield [*about, *numbers, str(claim.n)]
 
 
-def summary(rows: Sequence[Row], shuffled: Sequence[Row]) -> str:
-    """A line for each program on each text, and one for all shuffled models."""
-    headings = ["text", "program", "verdict", "its answers", "by chance", "routes", "heads by effect", "minutes"]
+def summary(rows: Sequence[Row]) -> str:
+    """A line for each program on a text."""
+    headings = ["program", "verdict", "its answers", "by chance", "routes", "heads by effect", "minutes"]
     lines = []
     for row in rows:
         answers, levels = row.found.verdict.all_claims[0], row.found.verdict.levels
         known = f"{answers.score:.2f}", f"{answers.control:.2f}", levels["routes"], heads_of(row)
-        lines.append([row.text, row.program, row.found.verdict.answer, *known, f"{row.minutes:.1f}"])
-    if shuffled:
-        nots = sum(row.found.verdict.answer == NOT for row in shuffled)
-        first = [row.found.verdict.all_claims[0] for row in shuffled]
-        known = tuple(f"{np.mean([getattr(one, name) for one in first]):.2f}" for name in ("score", "control"))
-        minutes = f"{np.mean([row.minutes for row in shuffled]):.1f}"
-        verdict = f"{nots} of {len(shuffled)}: {NOT}"
-        lines.append(["letters", "induction, weights shuffled", verdict, *known, "–", "–", minutes])
+        lines.append([row.program, row.found.verdict.answer, *known, f"{row.minutes:.1f}"])
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    return f"{table(headings, lines)}\n\nAll of this in one process, which took {memory:.1f} GiB at most."
+    return f"{table(headings, lines)}\n\nThe process took {memory:.1f} GiB at most."
+
+
+def of_controls(rows: Sequence[Row]) -> str:
+    """The verdicts on shuffled models in a sentence."""
+    nots = sum(row.found.verdict.answer == NOT for row in rows)
+    first = [row.found.verdict.all_claims[0] for row in rows]
+    given, chance = (np.mean([getattr(one, name) for one in first]) for name in ("score", "control"))
+    return (
+        f"Of {len(rows)} models whose weights are shuffled within each matrix, {nots} are said to have no part that "
+        f"implements `induction` on letters: they give {given:.2f} of its answers, by chance {chance:.2f}."
+    )
 
 
 def heads_of(row: Row) -> str:
