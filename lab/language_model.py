@@ -240,8 +240,8 @@ def of_controls(rows: Sequence[Row]) -> str:
     first = [row.found.verdict.all_claims[0] for row in rows]
     given, chance = (np.mean([getattr(one, name) for one in first]) for name in ("score", "control"))
     return (
-        f"Of {len(rows)} models whose weights are shuffled within each matrix, {nots} are said to have no part that "
-        f"implements `induction` on letters: they give {given:.2f} of its answers, by chance {chance:.2f}."
+        f"Of {len(rows)} models whose weights are shuffled within each matrix, {nots} are said to have no part "
+        f"that implements `induction` on letters: they give {given:.2f} of its answers, by chance {chance:.2f}."
     )
 
 
