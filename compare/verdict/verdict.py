@@ -104,13 +104,19 @@ def judge(study: Study, seed: int) -> Verdict:
 
 def verdict(claims: Sequence[Claim]) -> Verdict:
     """Return the verdict on claims, by conjunction."""
-    levels = {level: level_answer([claim for claim in claims if claim.level == level]) for level in LEVELS}
+    is_of_part = any(isinstance(claim.subject, GivesAnswers) for claim in claims)
+    levels = {
+        level: level_answer([claim for claim in claims if claim.level == level], is_of_part) for level in LEVELS
+    }
     answer = _together(levels)
     return Verdict(answer, levels, tuple(claims), tuple(_reasons(answer, levels, claims)))
 
 
-def level_answer(claims: Sequence[Claim]) -> LevelAnswer:
-    """The answer of the claims of one level."""
+def level_answer(claims: Sequence[Claim], is_of_part: bool = False) -> LevelAnswer:
+    """The answer of the claims of one level.
+
+    Of a part of a model, a claim may hold in part; one that fails refutes all of the program.
+    """
     found = [claim for claim in claims if claim.status != UNTESTABLE]
     if not found:
         return "not testable"
@@ -119,6 +125,8 @@ def level_answer(claims: Sequence[Claim]) -> LevelAnswer:
     statuses = {claim.status for claim in found}
     if FAILS not in statuses:
         return PARTLY if IN_PART in statuses else UNKNOWN
+    if is_of_part:
+        return NOT
     # That something has no effect holds of many programs: only what changes an answer counts for a part of one.
     if found[0].level == "answers":
         asked = [claim for claim in found if claim.substantial]  # not whether each single answer is given

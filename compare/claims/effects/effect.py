@@ -70,15 +70,27 @@ class Effect:
 
     def interval(self, draws: int, rng: np.random.Generator, comparisons: int = 1) -> Share:
         """The share with the interval that covers 95 % over so many comparisons together, by the bootstrap."""
+        return _interval((self.moved, self.expected), draws, rng, comparisons)
 
-        def of(moved: np.ndarray, expected: np.ndarray, axis: int = -1) -> np.ndarray:
-            return np.asarray(moved.sum(axis=axis) / expected.sum(axis=axis))
+    def above(self, control: "Effect", draws: int, rng: np.random.Generator, comparisons: int = 1) -> Share:
+        """By how much the share is larger than that of a control in the same trials, with its interval."""
+        parts = self.moved, self.expected, control.moved, control.expected
+        return _interval(parts, draws, rng, comparisons)
 
-        found = bootstrap(
-            (self.moved, self.expected), of, n_resamples=draws, paired=True, vectorized=True,
-            confidence_level=1 - (1 - CONFIDENCE) / comparisons, method="percentile", rng=rng,
-        ).confidence_interval  # fmt: skip
-        return Share(self.share, float(found.low), float(found.high), len(self))
+
+def _interval(parts: tuple[np.ndarray, ...], draws: int, rng: np.random.Generator, comparisons: int) -> Share:
+    """A share of what moved, or the difference of two, in trials that are drawn together."""
+
+    def of(*parts: np.ndarray, axis: int = -1) -> np.ndarray:
+        moved, expected, *control = (part.sum(axis=axis) for part in parts)
+        share = moved / expected
+        return np.asarray(share - control[0] / control[1] if control else share)
+
+    found = bootstrap(
+        parts, of, n_resamples=draws, paired=True, vectorized=True, method="percentile", rng=rng,
+        confidence_level=1 - (1 - CONFIDENCE) / comparisons,
+    ).confidence_interval  # fmt: skip
+    return Share(float(of(*parts)), float(found.low), float(found.high), len(parts[0]))
 
 
 Difference = Float[np.ndarray, " trial"]

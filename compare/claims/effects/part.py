@@ -121,15 +121,23 @@ AGREEMENT = ClaimKind(
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """A test of a part, with the interval of each of its effects.
+    """A test of a part, with intervals.
 
     Attributes:
         test: The test.
         shares: By part, "changed" or "kept", its share; of fewer trials than a claim needs none.
+        above: By how much more of what should change does than of any other answer; None where that is not known.
     """
 
     test: EffectTest
     shares: Mapping[str, Share]
+    above: Share | None
+
+    @property
+    def control(self) -> float:
+        """The larger control; NaN if there is none."""
+        control = self.test.control
+        return float(np.fmax(self.test.floor, np.nan if control is None else control.share))
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,8 +160,11 @@ def _judged(test: EffectTest, config: CompareConfig, rng: np.random.Generator) -
     needed = least_trials(AT_LEAST, config.comparisons)
     named = zip(CHANGED_AND_KEPT, test.parts, strict=False)
     enough = {name: one for name, one in named if len(one) >= needed and one.expected.sum() > 0}
-    draws, comparisons = config.bootstrap_draws, config.comparisons
-    return Judged(test, {name: one.interval(draws, rng, comparisons) for name, one in enough.items()})
+    how = config.bootstrap_draws, rng, config.comparisons
+    shares = {name: one.interval(*how) for name, one in enough.items()}
+    known = test.control is not None and "changed" in enough and test.control.expected.sum() > 0
+    above = test.parts[0].above(test.control, *how) if known and test.control is not None else None
+    return Judged(test, shares, above)
 
 
 def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Iterator[Claim]:
@@ -173,33 +184,45 @@ def claim_of(judged: Judged, needed: int) -> Claim:
     """The claim of a test.
 
     It holds if most of each difference moves as predicted, and in part if some does, both times more than in its
-    control. It fails if no more does than in the control, or hardly anything.
+    controls. It fails if hardly more does than in these; or if something moves that should not.
     """
-    test, shares = judged.test, judged.shares.values()
-    if "changed" not in judged.shares:
+    test, shares = judged.test, judged.shares
+    if not shares:
         n = len(test.parts[0]) if test.parts else 0
         why = f"{n} pairs of inputs could be asked, where {needed} are needed"
         return untestable(test.subject, why if test.parts else test.reason)
-    least = min(shares, key=lambda part: part.score)
-    low, high = min(part.low for part in shares), min(part.high for part in shares)
-    control = float(np.fmax(test.control, 0))
-    status: Status = OPEN
-    at_least = MOST_OF_IT if test.substantial else HALF_OF_IT
-    if low >= at_least and judged.shares["changed"].low > control:
-        status = HOLDS
-    elif high < max(control, SOME_OF_IT):
-        status = FAILS
-    elif high < at_least and low > max(control, SOME_OF_IT):
-        status = IN_PART
+    least = min(shares.values(), key=lambda part: part.score)
+    low, high = min(part.low for part in shares.values()), min(part.high for part in shares.values())
+    status = _status(judged, MOST_OF_IT if test.substantial else HALF_OF_IT)
+    if status == HOLDS and "changed" not in shares:
+        # What has no effect there holds of many models.
+        return untestable(test.subject, "no answer that changes could be asked about")
     if status != HOLDS and not test.subject.can_fail:
         return untestable(test.subject, f"left open: {least.score:.0%} is {test.reason}")
     ends = least.score, low, high
-    return Claim(test.subject, status, *ends, test.control, least.n, test.substantial, test.reason)
+    return Claim(test.subject, status, *ends, judged.control, least.n, test.substantial, test.reason)
+
+
+def _status(judged: Judged, at_least: float) -> Status:
+    """Whether the shares of a claim are as claimed."""
+    kept = judged.shares.get("kept")
+    if kept is not None and kept.high < at_least:
+        return FAILS
+    changed, floor = judged.shares.get("changed", kept), float(np.fmax(judged.test.floor, 0))
+    assert changed is not None
+    some, above = max(floor, SOME_OF_IT), judged.above
+    if changed.high < some or (above is not None and above.high < SOME_OF_IT):
+        return FAILS
+    if changed.low <= floor or (above is not None and above.low <= 0):
+        return OPEN
+    if min(part.low for part in judged.shares.values()) >= at_least:
+        return HOLDS
+    return IN_PART if changed.low > some and changed.high < at_least else OPEN
 
 
 def _tables(found: JudgedTests) -> dict[str, pd.DataFrame]:
     effects = [
-        (str(one.test.subject), name, part.score, part.low, part.high, one.test.control, part.n)
+        (str(one.test.subject), name, part.score, part.low, part.high, one.control, part.n)
         for one in found.judged
         for name, part in one.shares.items()
     ]

@@ -17,10 +17,10 @@ from rasplens.compare.claims.edges.edge_patching import EdgePatch
 from rasplens.compare.claims.edges.program_edges import Aggregates
 from rasplens.compare.claims.edges.questions import CountedEdges, GatheredEdges, Questions, questions
 from rasplens.compare.claims.effects.asking import Asking, some
-from rasplens.compare.claims.effects.effect import Effect, kept, left, turned
+from rasplens.compare.claims.effects.effect import Effect, LogitDifferences, kept, left, turned
 from rasplens.compare.claims.effects.feeding import feeding
 from rasplens.compare.claims.effects.groups import Group, group_of
-from rasplens.compare.claims.effects.passes import with_edges, with_edges_that_feed, with_other_heads
+from rasplens.compare.claims.effects.passes import Logits, with_edges, with_edges_that_feed, with_other_heads
 from rasplens.compare.claims.effects.subjects import CarriedBy, Fed, Sufficient
 from rasplens.compare.config import CompareConfig
 from rasplens.compare.study import Study
@@ -41,14 +41,16 @@ class EffectTest:
     Attributes:
         subject: What is claimed.
         parts: The effects that all have to be as claimed.
-        control: What a control reaches; NaN if there is none.
+        control: The effect on some other answer in the trials of the first part; None if there is no such answer.
+        floor: The effect of other edges, or of other heads; NaN where nothing else is patched.
         reason: What was done; why there is nothing to judge, if there are no effects.
         substantial: Whether it says that the program's edges decide, and not only which heads are at work.
     """
 
     subject: Subject
     parts: tuple[Effect, ...]
-    control: float
+    control: Effect | None
+    floor: float
     reason: str
     substantial: bool = True
 
@@ -115,30 +117,41 @@ def _route(asking: Asking, asked: Questions, is_large: bool) -> EffectTest:
     """Values, keys or queries along edges in all heads; counted edges in those that may count."""
     subject, patch, heads = asked.subject, asked.patch, None
     if not len(asked):
-        return EffectTest(subject, (), np.nan, f"none of {asked.drawn:,} pairs of inputs could be asked")
+        return _untested(subject, f"none of {asked.drawn:,} pairs of inputs could be asked")
     if isinstance(subject, CountedEdges):
         if is_large:
-            return EffectTest(subject, (), np.nan, "which heads count is not looked for in a model of this size")
+            return _untested(subject, "which heads count is not looked for in a model of this size")
         heads = patched_heads(asking.pairing, asked)
     logits = with_edges(asking.learned, patch, heads)
     changing = asking.trials(patch.base, asked.changes, asked.expected)
     staying = asking.trials(patch.base, asked.at_risk, asking.pairing.reference.answers()[patch.source])
     changed = turned(*asking.measured(changing, patch.base, logits))
     stayed = kept(*asking.measured(staying, patch.base, logits))
-    controls = [turned(*asking.measured(asking.against_others(changing), patch.base, logits)).share]
+    floor = np.nan
     if patch.part == "values":
         few = some(asked, OF_CONTROLS)
         elsewhere = replace(few.patch, edges=asking.other_edges(few.patch))
         trials = asking.trials(elsewhere.base, few.changes, few.expected)
         found = with_edges(asking.learned, elsewhere)
-        controls.append(turned(*asking.measured(trials, elsewhere.base, found)).share)
+        floor = turned(*asking.measured(trials, elsewhere.base, found)).share
     done = "removed" if patch.part == "attention" else "patched"
     where = "" if heads is None else f", in {named(heads)}"
     reason = f"{patch.part} {done} along {patch.edges.mean():.0%} of the edges{where}"
     if len(changed):
         by_other_means = float((changed.moved < changed.expected / 2).mean())
         reason += f"; less than half of the difference moves on {by_other_means:.0%} of the inputs"
-    return EffectTest(subject, (changed, stayed), _largest(controls), reason)
+    control = _on_others(asking, changing, patch, logits)
+    return EffectTest(subject, (changed, stayed), control, floor, reason)
+
+
+def _untested(subject: Subject, why: str) -> EffectTest:
+    return EffectTest(subject, (), None, np.nan, why)
+
+
+def _on_others(asking: Asking, trials: LogitDifferences, patch: EdgePatch, logits: Logits) -> Effect | None:
+    """The effect on some other answer, in the same trials; None of a task with two answers."""
+    others = asking.against_others(trials)
+    return turned(*asking.measured(others, patch.base, logits)) if len(others) == len(trials) else None
 
 
 def _gathering(asking: Asking, asked: Questions, subject: GatheredEdges) -> Gathering:
@@ -162,7 +175,7 @@ def _carried(asking: Asking, names: Aggregates, one: Gathering) -> EffectTest:
     own, of_all = effect(heads), effect(None)
     reason = f"values patched in these heads alone: {_ratio(own, of_all):.0%} of the effect of all"
     control = effect(asking.other_heads(heads)).share
-    return EffectTest(CarriedBy(names, heads), (own,), control, reason, substantial=False)
+    return EffectTest(CarriedBy(names, heads), (own,), None, control, reason, substantial=False)
 
 
 def _ratio(own: Effect, of_all: Effect) -> float:
@@ -179,15 +192,16 @@ def _fed(asking: Asking, gathering: Mapping[Aggregates, Gathering]) -> Iterator[
         heads = reader.group.heads
         subject, patch = Fed(feeds.source, feeds.part, feeds.reader, heads), one.asked.patch
         if not len(one.asked):
-            yield EffectTest(subject, (), np.nan, "no pair of inputs could be asked")
+            yield _untested(subject, "no pair of inputs could be asked")
             continue
         through = reference.codes(with_edges_that_feed(reference, patch, feeds.part, reader.compiled), patch.base)
         which = one.asked.changes & (through == one.asked.expected)
         logits = with_edges_that_feed(learned, patch, feeds.part, heads)
         trials = asking.trials(patch.base, which, one.asked.expected)
-        control = turned(*asking.measured(asking.against_others(trials), patch.base, logits)).share
+        control = _on_others(asking, trials, patch, logits)
         reason = f"values patched as far as they reach the {feeds.part} of {named(heads)}"
-        yield EffectTest(subject, (turned(*asking.measured(trials, patch.base, logits)),), control, reason)
+        found = turned(*asking.measured(trials, patch.base, logits))
+        yield EffectTest(subject, (found,), control, np.nan, reason)
 
 
 def _enough(
@@ -214,8 +228,4 @@ def _enough(
 
     reason = "the share of the difference to other answers that is left with all other heads resampled"
     control = remains(asking.other_heads(heads)).share
-    yield EffectTest(Sufficient(heads), (remains(heads),), control, reason, substantial=False)
-
-
-def _largest(controls: Sequence[float]) -> float:
-    return float(np.fmax.reduce(controls))
+    yield EffectTest(Sufficient(heads), (remains(heads),), None, control, reason, substantial=False)
