@@ -61,3 +61,15 @@ def test_more_comparisons_make_intervals_wider():
     one = Effect(rng.random(80), np.ones(80))
     narrow, wide = (one.interval(2_000, np.random.default_rng(0), comparisons) for comparisons in (1, 20))
     assert wide.low < narrow.low < one.share < narrow.high < wide.high
+
+
+def test_a_control_in_the_same_trials_is_told_apart_more_clearly():
+    """Trials differ in how much moves, towards any answer; what they have in common cancels."""
+    rng = np.random.default_rng(2)
+    common = rng.random(100)
+    own, other = Effect(common, np.ones(100)), Effect(common - 0.1, np.ones(100))
+    above = own.above(other, 500, rng)
+    assert above.score == pytest.approx(0.1)
+    assert above.high - above.low < 0.02
+    apart = own.interval(500, rng)
+    assert apart.high - apart.low > 0.05

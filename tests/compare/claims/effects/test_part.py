@@ -21,12 +21,22 @@ FEW = CompareConfig(n_inputs=150, n_fitting=50, questions=120, enumerated=0)
 KEYS = Keys()
 
 
-def judged(share, spread, control=0.1, n=100, subject=KEYS, substantial=True):
-    """A claim on trials whose shares lie around one."""
+def judged(share, spread, floor=0.1, n=100, subject=KEYS, substantial=True, control=None, kept=None):
+    """A claim on trials whose shares lie around one; a control's, and of answers that stay, around others."""
     rng = np.random.default_rng(0)
-    effect = Effect(share + spread * rng.normal(size=n), np.ones(n))
-    test = EffectTest(subject, (effect,), control, "patched", substantial)
-    return claim_of(Judged(test, {"changed": effect.interval(400, rng)} if n > 12 else {}), needed=12)
+
+    def effect(of):
+        return Effect(of + spread * rng.normal(size=n), np.ones(n))
+
+    of_others = None if control is None else effect(control)
+    parts = [effect(one) for one in (share, kept) if one is not None]
+    test = EffectTest(subject, tuple(parts), of_others, floor, "patched", substantial)
+    names = [
+        name for name, one in zip(("changed", "kept"), (share, kept), strict=True) if one is not None and n > 12
+    ]
+    shares = {name: part.interval(400, rng) for name, part in zip(names, parts, strict=False)}
+    above = None if control is None or share is None else parts[0].above(of_others, 400, rng)
+    return claim_of(Judged(test, shares, above), needed=12)
 
 
 def test_a_claim_holds_wholly_in_part_or_not_at_all():
@@ -36,11 +46,31 @@ def test_a_claim_holds_wholly_in_part_or_not_at_all():
     assert judged(0.76, 1.0).status == OPEN
 
 
-def test_what_the_control_reaches_as_well_is_nothing():
-    assert judged(0.5, 0.1, control=0.6).status == FAILS
-    assert judged(0.95, 0.1, control=0.95).status == OPEN
-    assert judged(0.95, 0.1, control=0.99).status == FAILS
-    assert judged(0.95, 0.1, control=float("nan")).status == HOLDS  # of two answers there is no other
+def test_what_other_edges_reach_as_well_is_nothing():
+    assert judged(0.5, 0.1, floor=0.6).status == FAILS
+    assert judged(0.95, 0.1, floor=0.95).status == OPEN
+    assert judged(0.95, 0.1, floor=0.99).status == FAILS
+    assert judged(0.95, 0.1, floor=float("nan")).status == HOLDS
+
+
+def test_what_goes_to_any_other_answer_as_well_is_nothing():
+    """Where attention is lost, the model's own answer is: it then goes to no answer in particular."""
+    assert judged(0.5, 0.1, control=0.3).status == IN_PART
+    assert judged(0.5, 0.1, control=0.48).status == FAILS
+    assert judged(0.5, 0.5, control=0.4).status == OPEN
+    assert judged(0.95, 0.1, control=0.5).status == HOLDS
+    assert judged(0.95, 0.1, control=0.5).control == pytest.approx(0.5, abs=0.05)
+
+
+def test_what_should_stay_and_does_not_refutes():
+    assert judged(0.95, 0.1, kept=0.5).status == FAILS
+    assert judged(0.95, 0.1, kept=0.95).status == HOLDS
+
+
+def test_where_nothing_should_change_nothing_is_shown_but_by_what_does():
+    alone = {"share": None, "spread": 0.1}
+    assert judged(**alone, kept=0.5).status == FAILS
+    assert judged(**alone, kept=0.95).status == UNTESTABLE
 
 
 def test_which_heads_are_at_work_refutes_nothing():
@@ -51,15 +81,15 @@ def test_which_heads_are_at_work_refutes_nothing():
 
 def test_few_trials_say_nothing():
     assert judged(0.95, 0.1, n=5).status == UNTESTABLE
-    nothing = claim_of(Judged(EffectTest(Keys(), (), float("nan"), "no pair"), {}), needed=12)
+    nothing = claim_of(Judged(EffectTest(KEYS, (), None, float("nan"), "no pair"), {}, None), needed=12)
     assert (nothing.status, nothing.reason) == (UNTESTABLE, "no pair")
 
 
 def test_a_level_holds_in_part_unless_a_claim_fails():
     holds, in_part, fails = judged(0.95, 0.1), judged(0.5, 0.1), judged(0.02, 0.1)
-    assert level_answer([holds, in_part]) == PARTLY
-    assert level_answer([in_part, fails]) == NOT
-    assert level_answer([holds, fails]) == PARTLY
+    assert level_answer([holds, in_part], is_of_part=True) == PARTLY
+    assert level_answer([holds, fails], is_of_part=True) == NOT
+    assert level_answer([holds, fails]) == PARTLY  # of a whole model
 
 
 @pytest.fixture(scope="module")
@@ -105,4 +135,4 @@ def test_another_program_shares_the_edges_that_are_the_same(induction, task, off
     status = {str(claim.subject): claim.status for claim in found.all_claims}
     assert status["induction gathers along its selector's edges"] == HOLDS
     assert status["keys decide as in the program"] == FAILS
-    assert found.answer == PARTLY
+    assert (found.levels["routes"], found.answer) == (NOT, NOT)
