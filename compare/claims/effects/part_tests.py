@@ -15,7 +15,14 @@ from rasplens.compare.claims.edges.agreement import FEWEST, patched_heads
 from rasplens.compare.claims.edges.attention_scores import why_not_patchable
 from rasplens.compare.claims.edges.edge_patching import EdgePatch
 from rasplens.compare.claims.edges.program_edges import Aggregates
-from rasplens.compare.claims.edges.questions import CountedEdges, GatheredEdges, Questions, questions
+from rasplens.compare.claims.edges.questions import (
+    CountedEdges,
+    GatheredEdges,
+    Keys,
+    Queries,
+    Questions,
+    questions,
+)
 from rasplens.compare.claims.effects.asking import Asking, some
 from rasplens.compare.claims.effects.effect import Effect, LogitDifferences, kept, left, turned
 from rasplens.compare.claims.effects.feeding import feeding
@@ -97,12 +104,14 @@ def part_tests(study: Study, seed: int) -> PartTests:
         return PartTests(why_none=f"the model gives {given} of the program's answers, where {FEWEST} are needed")
     asking = Asking(pairing, random_streams.rng(seed, "effects"))
     asked = [some(one, n) for one in questions(pairing, seed, n)]
-    routes = [_route(asking, one, study.is_large) for one in asked]
     gathering = {
         one.subject.aggregates: _gathering(asking, one, one.subject)
         for one in asked
         if isinstance(one.subject, GatheredEdges)
     }
+    groups = [one.group.heads for one in gathering.values() if one.group is not None]
+    heads = tuple(sorted(set(chain.from_iterable(groups))))
+    routes = [_route(asking, one, heads, study.is_large) for one in asked]
     found = [_carried(asking, names, one) for names, one in gathering.items() if one.group is not None]
     fed, enough = _fed(asking, gathering), _enough(asking, gathering, asked)
     return PartTests([*routes, *found, *fed, *enough], gathering)
@@ -113,8 +122,8 @@ def _n_pairs(config: CompareConfig) -> int:
     return max(1, config.questions // 2)
 
 
-def _route(asking: Asking, asked: Questions, is_large: bool) -> EffectTest:
-    """Values, keys or queries along edges in all heads; counted edges in those that may count."""
+def _route(asking: Asking, asked: Questions, of_groups: tuple[Head, ...], is_large: bool) -> EffectTest:
+    """Values along edges in all heads, keys or queries there or in groups; counted edges in those that may count."""
     subject, patch, heads = asked.subject, asked.patch, None
     if not len(asked):
         return _untested(subject, f"none of {asked.drawn:,} pairs of inputs could be asked")
@@ -122,6 +131,8 @@ def _route(asking: Asking, asked: Questions, is_large: bool) -> EffectTest:
         if is_large:
             return _untested(subject, "which heads count is not looked for in a model of this size")
         heads = patched_heads(asking.pairing, asked)
+    if isinstance(subject, Keys | Queries) and of_groups:
+        heads = _the_better(asking, asked, of_groups)
     logits = with_edges(asking.learned, patch, heads)
     changing = asking.trials(patch.base, asked.changes, asked.expected)
     staying = asking.trials(patch.base, asked.at_risk, asking.pairing.reference.answers()[patch.source])
@@ -142,6 +153,26 @@ def _route(asking: Asking, asked: Questions, is_large: bool) -> EffectTest:
         reason += f"; less than half of the difference moves on {by_other_means:.0%} of the inputs"
     control = _on_others(asking, changing, patch, logits)
     return EffectTest(subject, (changed, stayed), control, floor, reason)
+
+
+def _the_better(asking: Asking, asked: Questions, of_groups: tuple[Head, ...]) -> tuple[Head, ...] | None:
+    """The heads of groups, or None for all heads: in whichever of them keys or queries decide more.
+
+    Other heads may read the same keys for something else, and a group may be too small. The pairs that tell judge
+    nothing.
+    """
+    few = some(asked.again(asking.halves[0], TO_FIND), TO_FIND)
+    trials = asking.trials(few.patch.base, few.changes, few.expected)
+
+    def decides(heads: tuple[Head, ...] | None) -> float:
+        logits = with_edges(asking.learned, few.patch, heads)
+        own, control = (
+            turned(*asking.measured(one, few.patch.base, logits)).share
+            for one in (trials, asking.against_others(trials))
+        )
+        return float(own - np.fmax(control, 0))
+
+    return of_groups if len(trials) and decides(of_groups) > decides(None) else None
 
 
 def _untested(subject: Subject, why: str) -> EffectTest:
