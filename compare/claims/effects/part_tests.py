@@ -123,7 +123,7 @@ def _n_pairs(config: CompareConfig) -> int:
 
 
 def _route(asking: Asking, asked: Questions, of_groups: tuple[Head, ...], is_large: bool) -> EffectTest:
-    """Values along edges in all heads, keys or queries there or in groups; counted edges in those that may count."""
+    """Values along edges in all heads; keys or queries there or in groups; counted edges where heads may count."""
     subject, patch, heads = asked.subject, asked.patch, None
     if not len(asked):
         return _untested(subject, f"none of {asked.drawn:,} pairs of inputs could be asked")
