@@ -3,11 +3,11 @@
 import re
 
 import numpy as np
+import pandas as pd
 
 from rasplens import terminal
 from rasplens.compare import Comparison
 from rasplens.compare.evidence.subspaces.decodability import best_points
-from rasplens.compare.report.sentences import table
 from rasplens.compare.verdict.headline import headline
 from rasplens.compare.verdict.verdict import NOT
 from rasplens.compile import CompiledModel, Verification
@@ -23,6 +23,8 @@ DOUBTFUL = 0.9
 
 AGREED_INPUTS = 300
 """Inputs on which a program's answers are held against the task's."""
+
+NO_ROWS = pd.DataFrame()
 
 EXPLAIN = "Which program does it implement? `rasplens explain` searches one."
 """Said after a verdict that leads nowhere."""
@@ -146,7 +148,7 @@ def show_evidence(comparison: Comparison) -> None:
             rows,
             [f"{axis.name}: {axis.note}." for axis in comparison.axes],
         )
-    decoded = table(comparison, "decodability")
+    decoded = comparison.tables.get("decodability", NO_ROWS)
     if len(decoded):
         best = best_points(decoded)
         best["point"] = best["point"].map(_short)
@@ -154,13 +156,13 @@ def show_evidence(comparison: Comparison) -> None:
         terminal.table(
             "Residual subspaces: best hook point per variable", columns, best[columns].to_numpy().tolist()
         )
-    interchanged = table(comparison, "interchange")
+    interchanged = comparison.tables.get("interchange", NO_ROWS)
     if len(interchanged):
         columns = ["variable", "point", "pairs", "iia", "specificity", "random", "untrained"]
         interchanged = interchanged.assign(point=interchanged["point"].map(_short))
         title = "Interchange: a variable of another input put into the learned model"
         terminal.table(title, columns, interchanged[columns].to_numpy(dtype=object).tolist())
-    attention = table(comparison, "attention")
+    attention = comparison.tables.get("attention", NO_ROWS)
     if len(attention):
         columns = ["similarity", "shuffled", "input_dependence", "concordance", "p", "untrained"]
         cells = [
@@ -168,7 +170,7 @@ def show_evidence(comparison: Comparison) -> None:
             for _, row in attention[attention["matched"]].iterrows()
         ]
         terminal.table("Attention: matched heads", ["compiled head for", "learned head", *columns], cells)
-    heads = table(comparison, "part_heads")
+    heads = comparison.tables.get("part_heads", NO_ROWS)
     if len(heads):
         terminal.table("Heads of the part, by effect", list(heads), heads.to_numpy(dtype=object).tolist())
     correlated: list[list[object]] = [

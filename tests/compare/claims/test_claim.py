@@ -91,6 +91,7 @@ def test_the_table_has_a_row_per_claim():
 @pytest.mark.parametrize("kind", SUBJECTS, ids=lambda kind: kind.__name__)
 def test_every_subject_has_a_level_and_words_and_survives_json(kind):
     values = {"aggregates": ("a", "b"), "heads": ((0, 1), (2, 3)), "compiled": (1, 0)}
+    values |= {"source": ("a",), "reader": ("b", "c"), "part": "keys"}
     made = kind(**{field.name: values.get(field.name, field.name) for field in fields(kind)})
     again = Subject.from_dict(json.loads(json.dumps(made.to_dict())), SUBJECTS)
     assert again == made
