@@ -221,11 +221,12 @@ def _depth(evidence: Sequence[float], by_chance: Float[np.ndarray, " depth"], n_
 
 
 def _share(inputs: AnsweredInputs, chosen: Sequence[Condition]) -> float:
-    """The share of the answers, on inputs as they are drawn, that meet conditions on bases, or else on sources."""
+    """The share of the answers, on inputs and sources as they are drawn, that meet conditions."""
     rows, answers = np.nonzero(inputs.answers[: inputs.n_drawn] != NOT_ASKED)
     everywhere = dict(_conditions(inputs, rows, answers))
-    of_base = [words for words, of_source in chosen if not of_source] or [words for words, _ in chosen]
-    return float(np.logical_and.reduce([everywhere[words] for words in of_base]).mean())
+    sides = ([words for words, of_source in chosen if of_source == side] for side in (False, True))
+    met = (np.logical_and.reduce([everywhere[words] for words in side]) for side in sides if side)
+    return math.prod(float(side.mean()) for side in met)
 
 
 def _search(

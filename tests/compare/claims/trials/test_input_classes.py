@@ -69,7 +69,7 @@ def test_what_base_and_source_have_together_is_told_apart():
     found = worst_class(trials(failing(both)))
     assert set(found.conditions) == {("position 2 is 'd'", False), ("position 2 is 'a'", True)}
     assert found.words == "position 2 is 'd' and position 2 is 'a' in the source"
-    assert found.share == pytest.approx((IDS[:, 2] == 3).mean())
+    assert found.share == pytest.approx((IDS[:, 2] == 3).mean() * (IDS[:, 2] == 0).mean())
 
 
 def test_trials_that_fail_by_chance_hardly_show_a_class():
