@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from typing import Literal
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from rasplens.model.transformer import AnyModel
 from rasplens.tasks import Task
 from rasplens.tasks.out_of_distribution import out_of_distribution_inputs
 from rasplens.tasks.partial import partial_task
+
+Scope = Literal["whole", "part", "large part"]
+"""A program is compared with all of a model, with a part of it, or with a part of a large one."""
 
 OFTEN = 5
 """Mean count of each token that is needed to tell whether a variable follows from the token."""
@@ -83,6 +87,13 @@ class Study:
     def is_large(self) -> bool:
         """Whether the model is too large to be run on all inputs, or to be searched for variables of a part."""
         return sum(weights.numel() for weights in self.learned.model.parameters()) > MOST_PARAMETERS
+
+    @property
+    def scope(self) -> Scope:
+        """What of the model the program is compared with."""
+        if not self.scored.as_part:
+            return "whole"
+        return "large part" if self.is_large else "part"
 
     @cached_property
     def own_variables(self) -> dict[str, Variable]:

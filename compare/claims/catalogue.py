@@ -41,7 +41,7 @@ def examine(study: Study, seed: int, progress: Progress | None = None) -> tuple[
     evidence, claims, rng = Evidence(), list[Claim](), random_streams.rng(seed, "claims")
     with few_threads(study.scored.reference.model, study.learned.model):
         for kind in CLAIMS:
-            if not kind.is_asked(study):
+            if study.scope not in kind.scopes:
                 continue
             if progress is not None:
                 progress(kind.name)

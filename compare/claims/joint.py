@@ -10,7 +10,7 @@ from jaxtyping import Bool
 from rasplens.compare.claims.claim import Claim, SearchedAnew, Subject, judged_by_trials, untestable
 from rasplens.compare.claims.interchange.joint import JointInterchange, joint_interchanges
 from rasplens.compare.claims.interchange.joint_pairs import JointPairs
-from rasplens.compare.claims.kind import ClaimKind, Evidence, of_whole_or_small
+from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.trials.independent import Trials, one_of_each
 from rasplens.compare.claims.trials.input_classes import InputClass
 from rasplens.compare.claims.trials.judging import FAILS, HOLDS, OPEN
@@ -81,5 +81,5 @@ JOINT = ClaimKind(
     subjects=(TwoVariables,),
     test=_test,
     claims=_claims,
-    is_asked=of_whole_or_small,
+    scopes=("whole", "part"),
 )

@@ -8,25 +8,10 @@ import numpy as np
 import pandas as pd
 
 from rasplens.compare.claims.claim import Claim, Subject
-from rasplens.compare.study import Study
+from rasplens.compare.study import Scope, Study
 from rasplens.compare.term import Term
 
 E = TypeVar("E")
-
-
-def of_whole(study: Study) -> bool:
-    """Whether the program is compared with all of the model."""
-    return not study.scored.as_part
-
-
-def of_part(study: Study) -> bool:
-    """Whether the program is compared with a part of the model."""
-    return study.scored.as_part
-
-
-def of_whole_or_small(study: Study) -> bool:
-    """Whether the program is compared with all of the model, or with a part of one that is not large."""
-    return not study.scored.as_part or not study.is_large
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +25,7 @@ class ClaimKind(Generic[E]):
         claims: From the models and all evidence, the claims. Which answer of a pair counts is drawn.
         tables: The tidy tables of the evidence, by name.
         terms: For the glossary.
-        is_asked: In which studies.
+        scopes: What of a model such claims are made of.
     """
 
     name: str
@@ -49,7 +34,7 @@ class ClaimKind(Generic[E]):
     claims: Callable[[Study, "Evidence", np.random.Generator], Iterable[Claim]]
     tables: Callable[[E], dict[str, pd.DataFrame]] = lambda _: {}
     terms: tuple[Term, ...] = ()
-    is_asked: Callable[[Study], bool] = of_whole
+    scopes: tuple[Scope, ...] = ("whole",)
 
 
 @dataclass(frozen=True, eq=False)

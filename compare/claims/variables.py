@@ -13,7 +13,7 @@ from rasplens.compare.claims.interchange.pairs import DrawnPairs, draw_pairs, in
 from rasplens.compare.claims.interchange.patching import Site, agreement
 from rasplens.compare.claims.interchange.reference_sites import ReferenceSites
 from rasplens.compare.claims.interchange.sites import find_sites
-from rasplens.compare.claims.kind import ClaimKind, Evidence, of_whole_or_small
+from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.trials.independent import PairsFrom, Trials, no_trials, one_of_each
 from rasplens.compare.claims.trials.input_classes import InputClass
 from rasplens.compare.claims.trials.judging import (
@@ -345,5 +345,5 @@ VARIABLES = ClaimKind(
         "overlaps": overlap_table(found.representations),
     },
     terms=TERMS,
-    is_asked=of_whole_or_small,
+    scopes=("whole", "part"),
 )

@@ -15,7 +15,7 @@ from rasplens.compare.claims.claim import Claim, Subject, untestable
 from rasplens.compare.claims.edges.questions import OtherEdges, Route
 from rasplens.compare.claims.effects.part_tests import EffectTest, PartTests, part_tests
 from rasplens.compare.claims.effects.subjects import CarriedBy, Fed, Sufficient
-from rasplens.compare.claims.kind import ClaimKind, Evidence, of_part
+from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.trials.independent import Trials, one_of_each
 from rasplens.compare.claims.trials.judging import (
     AT_LEAST,
@@ -115,7 +115,7 @@ AGREEMENT = ClaimKind(
     subjects=(GivesAnswers,),
     test=lambda study, evidence, seed: _agreement(study, seed),
     claims=_answers,
-    is_asked=of_part,
+    scopes=("part", "large part"),
 )
 
 
@@ -260,6 +260,6 @@ EFFECTS = ClaimKind(
     claims=_claims,
     tables=_tables,
     terms=TERMS,
-    is_asked=of_part,
+    scopes=("part", "large part"),
 )
 """The claims on effects; those on routes have the subjects of `ROUTES`, and are judged by effect."""
