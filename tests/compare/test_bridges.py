@@ -365,5 +365,7 @@ def test_a_program_that_a_model_with_shared_keys_learned_is_recognised_and_found
     assert gathered.score > 0.9 > gathered.control
     parts = [compare(compile_for(task, back(n)), bridge, config="quick", as_part=True, **asked) for n in (1, 2)]
     assert [one.verdict.answer for one in parts] == ["implements", "does not"]
-    assert parts[0].tables["part_heads"]["effect"].max() > 0.2
+    heads = parts[0].tables["part_heads"]  # they share the work: alone none turns an answer
+    assert len(heads) >= 2
+    assert 0.1 < heads["effect"].max() < 0.5
     assert "k == q - 1" in explain(bridge, **asked).programs[0].source
