@@ -9,7 +9,8 @@ from rasplens.compare.claims.answers import ANSWERS
 from rasplens.compare.claims.attention import ATTENTION
 from rasplens.compare.claims.claim import Claim, Subject
 from rasplens.compare.claims.class_by_class import class_by_class
-from rasplens.compare.claims.effects.part import AGREEMENT, EFFECTS
+from rasplens.compare.claims.effects.given_answers import AGREEMENT
+from rasplens.compare.claims.effects.part import EFFECTS
 from rasplens.compare.claims.joint import JOINT
 from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.nothing_else import NOTHING_ELSE

@@ -12,7 +12,7 @@ import pandas as pd
 
 from rasplens.compare.claims.catalogue import SUBJECTS, examine
 from rasplens.compare.claims.claim import Claim, Level, claims_table
-from rasplens.compare.claims.effects.part import GivesAnswers
+from rasplens.compare.claims.effects.given_answers import GivesAnswers
 from rasplens.compare.claims.trials.judging import FAILS, HOLDS, IN_PART, OPEN, UNTESTABLE
 from rasplens.compare.claims.variables import OneVariable
 from rasplens.compare.study import Study
@@ -60,7 +60,7 @@ class Verdict:
     @property
     def is_of_part(self) -> bool:
         """Whether the program was compared with a part of the model."""
-        return any(isinstance(claim.subject, GivesAnswers) for claim in self.all_claims)
+        return _is_of_part(self.all_claims)
 
     def of_status(self, status: str) -> list[Claim]:
         """The claims of one status."""
@@ -104,7 +104,7 @@ def judge(study: Study, seed: int) -> Verdict:
 
 def verdict(claims: Sequence[Claim]) -> Verdict:
     """Return the verdict on claims, by conjunction."""
-    is_of_part = any(isinstance(claim.subject, GivesAnswers) for claim in claims)
+    is_of_part = _is_of_part(claims)
     levels = {
         level: level_answer([claim for claim in claims if claim.level == level], is_of_part) for level in LEVELS
     }
@@ -115,7 +115,8 @@ def verdict(claims: Sequence[Claim]) -> Verdict:
 def level_answer(claims: Sequence[Claim], is_of_part: bool = False) -> LevelAnswer:
     """The answer of the claims of one level.
 
-    Of a part of a model, a claim may hold in part; one that fails refutes all of the program.
+    Of a part of a model, a claim may hold in part. One that fails refutes all of the program, unless it holds
+    outside of a class of inputs.
     """
     found = [claim for claim in claims if claim.status != UNTESTABLE]
     if not found:
@@ -126,7 +127,7 @@ def level_answer(claims: Sequence[Claim], is_of_part: bool = False) -> LevelAnsw
     if FAILS not in statuses:
         return PARTLY if IN_PART in statuses else UNKNOWN
     if is_of_part:
-        return NOT
+        return PARTLY if all(claim.except_where for claim in found if claim.status == FAILS) else NOT
     # That something has no effect holds of many programs: only what changes an answer counts for a part of one.
     if found[0].level == "answers":
         asked = [claim for claim in found if claim.substantial]  # not whether each single answer is given
@@ -138,6 +139,10 @@ def level_answer(claims: Sequence[Claim], is_of_part: bool = False) -> LevelAnsw
         return PARTLY if len(above) == len(asked) else NOT
     in_part = (claim for claim in found if claim.status == HOLDS or claim.except_where)
     return PARTLY if any(claim.substantial for claim in in_part) else NOT
+
+
+def _is_of_part(claims: Sequence[Claim]) -> bool:
+    return any(isinstance(claim.subject, GivesAnswers) for claim in claims)
 
 
 PART: Final = 0.5

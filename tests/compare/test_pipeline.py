@@ -8,7 +8,8 @@ import pytest
 from rasplens.compare import Comparison, Ranking, compare, rank, study_of
 from rasplens.compare.axes import attention_axis, behaviour_axis
 from rasplens.compare.claims.answers import behaviour
-from rasplens.compare.claims.effects.part import AGREEMENT, EFFECTS
+from rasplens.compare.claims.effects.given_answers import AGREEMENT
+from rasplens.compare.claims.effects.part import EFFECTS
 from rasplens.compare.evidence.attention.heads import head_similarities
 from rasplens.compare.pipeline import STAGES
 from rasplens.compare.report.page import render

@@ -11,7 +11,7 @@ from rasplens.compare.claims.edges.program_edges import Edges, between_positions
 from rasplens.compare.claims.edges.questions import Questions
 from rasplens.compare.claims.effects.effect import LogitDifferences
 from rasplens.compare.claims.effects.passes import Logits
-from rasplens.compare.claims.trials.independent import PairsFrom
+from rasplens.compare.claims.trials.independent import PairsFrom, Trials
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.subject.studied_model import Head, StudiedModel
 from rasplens.errors import RaspLensError
@@ -93,6 +93,11 @@ class Asking:
     def measured(self, trials: LogitDifferences, base: Int[np.ndarray, " pair"], logits: Logits) -> Before:
         """The differences on the bases, and with other logits of the same pairs."""
         return trials.of(self.learned.clean_logits[base]), trials.of(logits)
+
+    def preferring(self, trials: LogitDifferences, patch: EdgePatch, right: Bool[np.ndarray, " trial"]) -> Trials:
+        """The trials of a patch as ones that come out as claimed or not."""
+        base, source = patch.base[trials.pair], patch.source[trials.pair]
+        return Trials(self.pairing.answered, right, base, trials.answer, source)
 
     def other_edges(self, patch: EdgePatch) -> Edges:
         """As many other edges of each row, at random, as far as there are so many."""

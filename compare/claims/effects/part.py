@@ -1,22 +1,21 @@
-"""The claims on a part of a model: its answers where it gives them, and the effects of interventions on them.
+"""The claims on a part of a model: what is changed inside moves its logits as the program predicts.
 
-A large model does more than any program says, and answers in its own way on many inputs. So it is asked only where
-it gives the program's answer. What is then changed inside should move its logits as the program predicts.
+It is asked only where it gives the program's answer.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 import pandas as pd
 
-from rasplens.compare.claims.claim import Claim, Subject, untestable
+from rasplens.compare.claims.claim import Claim, untestable
 from rasplens.compare.claims.edges.questions import OtherEdges, Route
+from rasplens.compare.claims.effects.given_answers import AGREEMENT, agrees
 from rasplens.compare.claims.effects.part_tests import EffectTest, PartTests, part_tests
 from rasplens.compare.claims.effects.subjects import CarriedBy, Fed, Sufficient
 from rasplens.compare.claims.kind import ClaimKind, Evidence
-from rasplens.compare.claims.trials.independent import Trials, one_of_each
 from rasplens.compare.claims.trials.judging import (
     AT_LEAST,
     FAILS,
@@ -26,7 +25,6 @@ from rasplens.compare.claims.trials.judging import (
     Share,
     Status,
     least_trials,
-    share,
 )
 from rasplens.compare.claims.variables import OneVariable
 from rasplens.compare.config import CompareConfig
@@ -35,11 +33,8 @@ from rasplens.compare.subject.studied_model import named
 from rasplens.compare.term import Term
 from rasplens.model import random_streams
 
-MOST_OF_IT: Final = AT_LEAST
-"""A claim holds if at least this share of the difference moves as the program predicts, by the lower end."""
-
 HALF_OF_IT: Final = 0.5
-"""The same of a claim on which heads are at work: they are so few that some are left out."""
+"""A claim on which heads are at work holds from this share on: some are left out. Others do from `AT_LEAST` on."""
 
 SOME_OF_IT: Final = 0.1
 """A claim holds in part if at least this share does, by the lower end, and more than in its control."""
@@ -52,71 +47,11 @@ COLUMNS = ("claim", "part", "share", "low", "high", "control", "n")
 
 
 @dataclass(frozen=True)
-class GivesAnswers(Subject):
-    """The model gives the program's answers more often than by chance."""
-
-    level = "answers"
-
-    def __str__(self) -> str:
-        return "answers, where the program has one"
-
-
-@dataclass(frozen=True)
 class AllEffects(Route):
     """All claims on effects, where none can be tested."""
 
     def __str__(self) -> str:
         return "effects"
-
-
-@dataclass(frozen=True, eq=False)
-class Agreement:
-    """How often a model gives a program's answers.
-
-    Attributes:
-        trials: Of each input that has any, whether the model gives one of them, drawn at random.
-        chance: How often its answers are those on other inputs.
-        n: How many answers there are.
-    """
-
-    trials: Trials
-    chance: float
-    n: int
-
-
-def _agreement(study: Study, seed: int) -> Agreement:
-    pairing, rng = study.scored, random_streams.rng(seed, "behaviour trials")
-    said, given = (side.answers()[: pairing.n_drawn] for side in (pairing.reference, pairing.learned))
-    asked = said >= 0
-    trials = one_of_each(pairing.answered, np.arange(len(said)), given == said, asked, rng)
-    by_chance = [
-        np.mean(rng.permutation(given[asked]) == said[asked]) for _ in range(study.config.attention_shuffles)
-    ]
-    return Agreement(trials, float(np.mean(by_chance)), int(asked.sum()))
-
-
-def _agrees(found: Agreement, comparisons: int) -> tuple[Share, Status]:
-    """The share of the answers that the model gives, and whether it is more than by chance."""
-    of_all = share(found.trials, comparisons)
-    bar = found.chance + SOME_OF_IT * (1 - found.chance)
-    return of_all, HOLDS if of_all.low >= bar else FAILS if of_all.high < bar else OPEN
-
-
-def _answers(study: Study, evidence: Evidence, rng: np.random.Generator) -> Iterator[Claim]:
-    found = evidence.of(AGREEMENT)
-    of_all, status = _agrees(found, study.config.comparisons)
-    reason = f"the model gives the program's answer; on shuffled inputs it does on {found.chance:.0%}"
-    ends = of_all.score, of_all.low, of_all.high
-    yield Claim(GivesAnswers(), status, *ends, found.chance, of_all.n, True, reason)
-
-
-AGREEMENT = ClaimKind(
-    name="answers of a part",
-    subjects=(GivesAnswers,),
-    test=lambda study, evidence, seed: _agreement(study, seed),
-    claims=_answers,
-    scopes=("part", "large part"),
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +84,7 @@ class JudgedTests:
 
 
 def _test(study: Study, evidence: Evidence, seed: int) -> JudgedTests:
-    if _agrees(evidence.of(AGREEMENT), study.config.comparisons)[1] == FAILS:
+    if agrees(evidence.of(AGREEMENT), study.config.comparisons)[1] == FAILS:
         why = "the model hardly gives the program's answers more often than by chance"
         return JudgedTests(PartTests(why_none=why), ())
     tests, rng = part_tests(study, seed), random_streams.rng(seed, "effect intervals")
@@ -193,14 +128,16 @@ def claim_of(judged: Judged, needed: int) -> Claim:
         return untestable(test.subject, why if test.parts else test.reason)
     least = min(shares.values(), key=lambda part: part.score)
     low, high = min(part.low for part in shares.values()), min(part.high for part in shares.values())
-    status = _status(judged, MOST_OF_IT if test.substantial else HALF_OF_IT)
+    status = _status(judged, AT_LEAST if test.substantial else HALF_OF_IT)
     if status == HOLDS and "changed" not in shares:
         # What has no effect there holds of many models.
         return untestable(test.subject, "no answer that changes could be asked about")
     if status != HOLDS and not test.subject.can_fail:
         return untestable(test.subject, f"left open: {least.score:.0%} is {test.reason}")
     ends = least.score, low, high
-    return Claim(test.subject, status, *ends, judged.control, least.n, test.substantial, test.reason)
+    trials = test.trials if status == HOLDS else ()  # one that holds may yet fail in a class
+    found = Claim(test.subject, status, *ends, judged.control, least.n, test.substantial, test.reason)
+    return replace(found, trials=tuple(part for part in trials if len(part)), again=test.again)
 
 
 def _status(judged: Judged, at_least: float) -> Status:

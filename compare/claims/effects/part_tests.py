@@ -3,8 +3,9 @@
 The compiled model is the oracle: trials are those in which it answers as the claim says.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from typing import Final
 
@@ -29,7 +30,8 @@ from rasplens.compare.claims.effects.feeding import feeding
 from rasplens.compare.claims.effects.groups import Group, group_of
 from rasplens.compare.claims.effects.passes import Logits, with_edges, with_edges_that_feed, with_other_heads
 from rasplens.compare.claims.effects.subjects import CarriedBy, Fed, Sufficient
-from rasplens.compare.config import CompareConfig
+from rasplens.compare.claims.trials.independent import Trials
+from rasplens.compare.claims.trials.input_classes import InputClass
 from rasplens.compare.study import Study
 from rasplens.compare.subject.studied_model import Head, named
 from rasplens.model import random_streams
@@ -52,6 +54,8 @@ class EffectTest:
         floor: The effect of other edges, or of other heads; NaN where nothing else is patched.
         reason: What was done; why there is nothing to judge, if there are no effects.
         substantial: Whether it says that the program's edges decide, and not only which heads are at work.
+        trials: Whether the model prefers the answer that it should, for classes in which it does not.
+        again: Such trials on a class of inputs; None where none can be asked.
     """
 
     subject: Subject
@@ -60,6 +64,8 @@ class EffectTest:
     floor: float
     reason: str
     substantial: bool = True
+    trials: tuple[Trials, ...] = ()
+    again: Callable[[InputClass], Sequence[Trials]] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +100,7 @@ class PartTests:
 
 def part_tests(study: Study, seed: int) -> PartTests:
     """All claims that a program makes as a part of a model, tested."""
-    pairing, n = study.scored, _n_pairs(study.config)
+    pairing, n = study.scored, study.config.questions
     if pairing.learned.vocabulary.columns is None:
         why = "the model answers with numbers or with several labels, and has no logit for each answer"
         return PartTests(why_none=why)
@@ -117,9 +123,33 @@ def part_tests(study: Study, seed: int) -> PartTests:
     return PartTests([*routes, *found, *fed, *enough], gathering)
 
 
-def _n_pairs(config: CompareConfig) -> int:
-    """How many pairs of inputs of a kind: half as many as questions, for each says how far, not only whether."""
-    return max(1, config.questions // 2)
+@dataclass(frozen=True, eq=False)
+class _Moved:
+    """What questions move.
+
+    Attributes:
+        changed: The effect where the answer should change.
+        kept: The effect where it should stay.
+        control: The first on some other answer, in the same trials; None of a task with two answers.
+        trials: Of both, whether the model prefers the answer that it should.
+    """
+
+    changed: Effect
+    kept: Effect
+    control: Effect | None
+    trials: tuple[Trials, Trials]
+
+
+def _moved(asking: Asking, asked: Questions, heads: Sequence[Head] | None) -> _Moved:
+    """What questions move in some heads, or in all."""
+    patch, logits = asked.patch, with_edges(asking.learned, asked.patch, heads)
+    changing = asking.trials(patch.base, asked.changes, asked.expected)
+    staying = asking.trials(patch.base, asked.at_risk, asking.pairing.reference.answers()[patch.source])
+    changed, stayed = (asking.measured(one, patch.base, logits) for one in (changing, staying))
+    changes = asking.preferring(changing, patch, changed[1] < 0)
+    stays = asking.preferring(staying, patch, stayed[1] > 0)
+    control = _on_others(asking, changing, patch, logits)
+    return _Moved(turned(*changed), kept(*stayed), control, (changes, stays))
 
 
 def _route(asking: Asking, asked: Questions, of_groups: tuple[Head, ...], is_large: bool) -> EffectTest:
@@ -133,26 +163,32 @@ def _route(asking: Asking, asked: Questions, of_groups: tuple[Head, ...], is_lar
         heads = patched_heads(asking.pairing, asked)
     if isinstance(subject, Keys | Queries) and of_groups:
         heads = _the_better(asking, asked, of_groups)
-    logits = with_edges(asking.learned, patch, heads)
-    changing = asking.trials(patch.base, asked.changes, asked.expected)
-    staying = asking.trials(patch.base, asked.at_risk, asking.pairing.reference.answers()[patch.source])
-    changed = turned(*asking.measured(changing, patch.base, logits))
-    stayed = kept(*asking.measured(staying, patch.base, logits))
-    floor = np.nan
-    if patch.part == "values":
-        few = some(asked, OF_CONTROLS)
-        elsewhere = replace(few.patch, edges=asking.other_edges(few.patch))
-        trials = asking.trials(elsewhere.base, few.changes, few.expected)
-        found = with_edges(asking.learned, elsewhere)
-        floor = turned(*asking.measured(trials, elsewhere.base, found)).share
+    found = _moved(asking, asked, heads)
     done = "removed" if patch.part == "attention" else "patched"
     where = "" if heads is None else f", in {named(heads)}"
     reason = f"{patch.part} {done} along {patch.edges.mean():.0%} of the edges{where}"
-    if len(changed):
-        by_other_means = float((changed.moved < changed.expected / 2).mean())
-        reason += f"; less than half of the difference moves on {by_other_means:.0%} of the inputs"
-    control = _on_others(asking, changing, patch, logits)
-    return EffectTest(subject, (changed, stayed), control, floor, reason)
+    if len(found.changed):
+        by_other_means = 1 - found.trials[0].right.mean()
+        reason += f"; the model keeps its answer on {by_other_means:.0%} of the inputs"
+    floor = _along_others(asking, asked) if patch.part == "values" else np.nan
+    parts, again = (found.changed, found.kept), partial(_again, asking, asked, heads)
+    return EffectTest(subject, parts, found.control, floor, reason, trials=found.trials, again=again)
+
+
+def _again(
+    asking: Asking, asked: Questions, heads: Sequence[Head] | None, of: InputClass
+) -> tuple[Trials, Trials]:
+    """Other trials, on a class of inputs."""
+    n = asking.pairing.config.questions
+    return _moved(asking, some(asked.again(of.pairs_from(asking.pairing.answered), n), n), heads).trials
+
+
+def _along_others(asking: Asking, asked: Questions) -> float:
+    """The effect of as many other edges."""
+    few = some(asked, OF_CONTROLS)
+    patch = replace(few.patch, edges=asking.other_edges(few.patch))
+    trials = asking.trials(patch.base, few.changes, few.expected)
+    return turned(*asking.measured(trials, patch.base, with_edges(asking.learned, patch))).share
 
 
 def _the_better(asking: Asking, asked: Questions, of_groups: tuple[Head, ...]) -> tuple[Head, ...] | None:
@@ -195,7 +231,7 @@ def _gathering(asking: Asking, asked: Questions, subject: GatheredEdges) -> Gath
 def _carried(asking: Asking, names: Aggregates, one: Gathering) -> EffectTest:
     """What a few heads carry of what is gathered, and other heads."""
     assert one.group is not None
-    n, heads = _n_pairs(asking.pairing.config), one.group.heads
+    n, heads = asking.pairing.config.questions // 2, one.group.heads
     asked = some(one.asked.again(asking.halves[1], n), n)
     patch = asked.patch
     trials = asking.trials(patch.base, asked.changes, asked.expected)
@@ -244,7 +280,7 @@ def _enough(
         return
     heads = tuple(sorted(set(chain.from_iterable(group.heads for group in groups))))
     compiled = set(chain.from_iterable(one.compiled for one in gathering.values()))
-    n = max(1, _n_pairs(asking.pairing.config) // len(gathering))
+    n = max(1, asking.pairing.config.questions // 2 // len(gathering))
     several = [some(one.asked, n) for one in gathering.values()]
     base, source, edges = (
         np.concatenate([getattr(one.patch, name) for one in several]) for name in ("base", "source", "edges")

@@ -5,7 +5,7 @@ from textwrap import wrap
 import plotly.graph_objects as go
 
 from rasplens.compare.claims.claim import Claim
-from rasplens.compare.claims.effects.part import MOST_OF_IT, SOME_OF_IT
+from rasplens.compare.claims.effects.part import SOME_OF_IT
 from rasplens.compare.claims.trials.judging import AT_LEAST, AT_MOST, FAILS, HOLDS, IN_PART, OPEN, UNTESTABLE
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.report.figures.panels import GREY, LAYOUT, LEGEND, escape
@@ -47,7 +47,7 @@ def claims_figure(comparison: Comparison) -> go.Figure | None:
     for i, claim in enumerate(claims):
         if claim.status == UNTESTABLE:
             figure.add_annotation(x=0.5, y=i, text="not testable", showarrow=False, font={"color": GREY})
-    band = (SOME_OF_IT, MOST_OF_IT) if comparison.verdict.is_of_part else (AT_MOST, AT_LEAST)
+    band = (SOME_OF_IT, AT_LEAST) if comparison.verdict.is_of_part else (AT_MOST, AT_LEAST)
     figure.add_vrect(*band, fillcolor=GREY, opacity=0.15, line_width=0)
     figure.update_yaxes(
         tickvals=list(range(len(claims))),

@@ -14,37 +14,32 @@ from rasplens.compile import compile_program
 from rasplens.compile.rasp import Aggregate, Comparison, Select, SelectorWidth, indices, tokens
 from rasplens.learned import Architecture, untrained
 from rasplens.model.twins.reparametrise import disguise
-from rasplens.tasks import compile_for, get_task, task_from_program
+from rasplens.tasks import compile_for, task_from_program
 
 FEW = CompareConfig(n_inputs=150, n_fitting=50, questions=120)
 
 
 @pytest.fixture(scope="module")
-def task():
-    return get_task("induction", n_letters=8, block=5, asked=3)
-
-
-@pytest.fixture(scope="module")
-def induction(task):
-    return compile_program(task.programs["induction"], task.vocab, task.n_ctx, mask=task.visible)
-
-
-@pytest.fixture(scope="module")
-def offset(task):
+def offset(mixed_task):
     """It copies what stood five places before, which is what followed only if letters are asked in turn."""
     steps_back = Select(indices, indices, lambda key, query: key == query - 4)
     return compile_program(
-        Aggregate(steps_back, tokens).named("offset"), task.vocab, task.n_ctx, mask=task.visible
+        Aggregate(steps_back, tokens).named("offset"), mixed_task.vocab, mixed_task.n_ctx, mask=mixed_task.visible
     )
 
 
 @pytest.fixture(scope="module")
-def own(induction, task):
-    twin = disguise(induction, seed=1, extra_width=3)
-    return part_tests(study_of(induction, twin, task, FEW, 0, vocabulary_of(induction, task), as_part=True), 0)
+def own(mixed_induction, mixed_task):
+    twin = disguise(mixed_induction, seed=1, extra_width=3)
+    return part_tests(
+        study_of(
+            mixed_induction, twin, mixed_task, FEW, 0, vocabulary_of(mixed_induction, mixed_task), as_part=True
+        ),
+        0,
+    )
 
 
-def test_a_disguise_of_the_program_does_all_that_it_says(own, induction):
+def test_a_disguise_of_the_program_does_all_that_it_says(own, mixed_induction):
     assert not own.why_none
     assert {type(one.subject) for one in own.found} == {GatheredEdges, Keys, Queries, CarriedBy, Fed, Sufficient}
     for one in own.found:
@@ -55,19 +50,19 @@ def test_a_disguise_of_the_program_does_all_that_it_says(own, induction):
         assert one.parts[0].share > np.nanmax([one.floor, 0]) + 0.3
         assert one.control is None or one.parts[0].share > one.control.share + 0.3
     heads = {names[0]: one.group.heads for names, one in own.gathering.items()}
-    assert heads == {name: (head,) for head, name in induction.heads.items()}
+    assert heads == {name: (head,) for head, name in mixed_induction.heads.items()}
 
 
-def test_of_another_program_hardly_anything_moves(induction, offset, task):
-    """ "offset" gives some of the answers; what induction reads is nothing to it."""
-    found = part_tests(study_of(induction, offset, task, FEW, 0, as_part=True), 0)
+def test_of_another_program_hardly_anything_moves(mixed_induction, offset, mixed_task):
+    """ "offset" gives some of the answers; what mixed_induction reads is nothing to it."""
+    found = part_tests(study_of(mixed_induction, offset, mixed_task, FEW, 0, as_part=True), 0)
     tested = [one for one in found.found if one.parts and len(one.parts[0]) > 20]
     moved = {type(one.subject): one.parts[0].share for one in tested}
     assert max(moved[Keys], moved[Queries], moved[Fed]) < 0.1
 
 
-def test_the_model_is_only_asked_where_it_gives_the_programs_answer(induction, offset, task):
-    study = study_of(induction, offset, task, FEW, 0, as_part=True)
+def test_the_model_is_only_asked_where_it_gives_the_programs_answer(mixed_induction, offset, mixed_task):
+    study = study_of(mixed_induction, offset, mixed_task, FEW, 0, as_part=True)
     agreed, said = study.scored.agreed, study.scored.reference.answers()
     assert 0.05 < agreed[said >= 0].mean() < 0.9
     for names, one in part_tests(study, 0).gathering.items():
@@ -81,24 +76,24 @@ def test_a_model_that_answers_with_numbers_has_no_differences():
     """There is no logit for each answer."""
     counted = SelectorWidth(Select(tokens, tokens, Comparison.EQ)).named("count")
     every = task_from_program(counted, ("a", "b"), 4)
-    task = replace(every, outputs=every.outputs[:-1], readout="number")
-    model = untrained(Architecture(1, 1, 8, 8), task, seed=0)
-    study = study_of(compile_for(task, counted), model, task, FEW, 0, as_part=True)
+    mixed_task = replace(every, outputs=every.outputs[:-1], readout="number")
+    model = untrained(Architecture(1, 1, 8, 8), mixed_task, seed=0)
+    study = study_of(compile_for(mixed_task, counted), model, mixed_task, FEW, 0, as_part=True)
     assert "numbers" in part_tests(study, 0).why_none
 
 
-def test_too_few_answers_are_said(induction, task):
-    noise = untrained(Architecture(1, 1, 8, 8), task, seed=0)
-    study = study_of(induction, noise, task, CompareConfig(n_inputs=10, n_fitting=10), 0, as_part=True)
+def test_too_few_answers_are_said(mixed_induction, mixed_task):
+    noise = untrained(Architecture(1, 1, 8, 8), mixed_task, seed=0)
+    study = study_of(mixed_induction, noise, mixed_task, CompareConfig(n_inputs=10, n_fitting=10), 0, as_part=True)
     study.scored.__dict__["agreed"] = np.zeros_like(study.scored.agreed)
     assert part_tests(study, 0).why_none.startswith("the model gives 0 of the program's answers")
 
 
 def test_counted_edges_are_asked_in_the_heads_that_count():
     counted = SelectorWidth(Select(tokens, tokens, Comparison.EQ)).named("count")
-    task = task_from_program(counted, ("a", "b", "c"), 5)
-    compiled = compile_program(counted, task.vocab, task.n_ctx, mask=task.visible)
-    study = study_of(compiled, compiled, task, FEW, 0, as_part=True)
+    mixed_task = task_from_program(counted, ("a", "b", "c"), 5)
+    compiled = compile_program(counted, mixed_task.vocab, mixed_task.n_ctx, mask=mixed_task.visible)
+    study = study_of(compiled, compiled, mixed_task, FEW, 0, as_part=True)
     (found,) = [one for one in part_tests(study, 0).found if isinstance(one.subject, CountedEdges)]
     assert found.parts[0].share > 0.97
     study.__dict__["is_large"] = True
