@@ -125,7 +125,7 @@ def show_verdict(comparison: Comparison) -> None:
     terminal.say()
     for reason in found.reasons:
         terminal.say(reason)
-    if comparison.verdict.answer == NOT:
+    if comparison.verdict.answer == NOT and not comparison.verdict.is_of_part:
         terminal.say(EXPLAIN)
     terminal.say()
 
