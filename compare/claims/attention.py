@@ -1,4 +1,8 @@
-"""The claims on attention: where no intervention tells, heads attend where the program's selector selects."""
+"""The claims on attention: where no intervention tells, heads attend where the program's selector selects.
+
+Of a part of a model, nothing else is asked of what a selector that is not told so does: without such heads it is left
+open.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -6,11 +10,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rasplens.compare.claims.claim import Claim, Subject, judged_by_trials, untestable
-from rasplens.compare.claims.edges.attended import Attended, attended
+from rasplens.compare.claims.edges.attended import Attended, attended, selecting
+from rasplens.compare.claims.edges.compiled_heads import heads_along
+from rasplens.compare.claims.edges.program_edges import Aggregates
+from rasplens.compare.claims.effects.part import EFFECTS, told_by_effect
 from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.routes import ROUTES, gathered
 from rasplens.compare.claims.trials.independent import one_of_each
-from rasplens.compare.claims.trials.judging import AT_LEAST, least_trials
+from rasplens.compare.claims.trials.judging import AT_LEAST, OPEN, UNTESTABLE, least_trials
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.study import Study
 from rasplens.compare.subject.studied_model import Head, named
@@ -23,7 +30,7 @@ class AttendsLike(Subject):
     Attributes:
         compiled: The compiled head.
         variable: The s-op that it computes.
-        heads: Those of the learned model.
+        heads: Those of the learned model; none where none are looked for.
     """
 
     level = "routes"
@@ -34,18 +41,39 @@ class AttendsLike(Subject):
     heads: tuple[Head, ...]
 
     def __str__(self) -> str:
-        return f"{named(self.heads)} attends like the compiled head of {self.variable}"
+        return f"{named(self.heads) or 'a head'} attends like the compiled head of {self.variable}"
 
 
 def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Iterator[Claim]:
     """Attention to other positions may be without effect: it leaves a claim open, and refutes none."""
-    routes = evidence.of(ROUTES)
-    if routes.why_none:
+    told = _told(study, evidence)
+    if told is None:
         return
-    told = gathered(routes, study.config.comparisons)
-    for one in evidence.of(ATTENTION):
-        if told.isdisjoint(one.gathers):
-            yield _claim(one, study.scored, rng)
+    if study.scope == "large part":
+        along = heads_along(study.scored)
+        for one in selecting(study.scored):
+            if told.isdisjoint(along[one.head]):
+                subject = AttendsLike(one.head, one.variable, ())
+                yield _left_open(untestable(subject, "not looked for in a model of this size"))
+        return
+    for found in evidence.of(ATTENTION):
+        if told.isdisjoint(found.gathers):
+            claim = _claim(found, study.scored, rng)
+            yield _left_open(claim) if study.scored.as_part and claim.status == UNTESTABLE else claim
+
+
+def _told(study: Study, evidence: Evidence) -> set[Aggregates] | None:
+    """The aggregates of which interventions tell whether they gather; None where no edges can be patched."""
+    if study.scored.as_part:
+        effects = evidence.of(EFFECTS)
+        return None if effects.tests.why_none else told_by_effect(effects)
+    routes = evidence.of(ROUTES)
+    return None if routes.why_none else gathered(routes, study.config.comparisons)
+
+
+def _left_open(claim: Claim) -> Claim:
+    """What nothing tells of a part: other programs may have the same claims that hold."""
+    return replace(claim, status=OPEN, reason=f"no intervention tells what this selector does; {claim.reason}")
 
 
 def _claim(one: Attended, pairing: Pairing, rng: np.random.Generator) -> Claim:
@@ -67,6 +95,7 @@ def _claim(one: Attended, pairing: Pairing, rng: np.random.Generator) -> Claim:
 ATTENTION = ClaimKind(
     name="attention where routes do not tell",
     subjects=(AttendsLike,),
-    test=lambda study, evidence, seed: list(attended(study, seed)),
+    test=lambda study, evidence, seed: [] if study.scope == "large part" else list(attended(study, seed)),
     claims=_claims,
+    scopes=("whole", "part", "large part"),
 )

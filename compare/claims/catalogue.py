@@ -21,7 +21,7 @@ from rasplens.compare.subject.threads import few_threads
 from rasplens.model import random_streams
 
 CLAIMS: tuple[ClaimKind[Any], ...] = (
-    ANSWERS, AGREEMENT, VARIABLES, JOINT, ROUTES, ATTENTION, NOTHING_ELSE, EFFECTS,
+    ANSWERS, AGREEMENT, VARIABLES, JOINT, ROUTES, EFFECTS, ATTENTION, NOTHING_ELSE,
 )  # fmt: skip
 """In the order in which they are tested; each may use what those before it found."""
 

@@ -177,8 +177,8 @@ def _reasons(answer: Answer, levels: Mapping[Level, LevelAnswer], claims: Sequen
     for status in (FAILS, IN_PART, OPEN):
         worst = sorted((claim for claim in claims if claim.status == status), key=lambda claim: claim.score)
         sentences += [
-            f"{claim.level}: {claim.words}: {status} ({claim.score:.2f}, {claim.low:.2f} to {claim.high:.2f}; "
-            f"{'; '.join(filter(None, (claim.reason, claim.counterexample)))})."
+            f"{claim.level}: {claim.words}: {status} "
+            f"({'; '.join(filter(None, (_numbers(claim), claim.reason, claim.counterexample)))})."
             for claim in worst
         ]
     if answer == IMPLEMENTS:
@@ -193,3 +193,7 @@ def _reasons(answer: Answer, levels: Mapping[Level, LevelAnswer], claims: Sequen
     if not sentences:
         sentences.append("The program claims nothing of variables or routes that these inputs could test.")
     return sentences
+
+
+def _numbers(claim: Claim) -> str:
+    return f"{claim.score:.2f}, {claim.low:.2f} to {claim.high:.2f}" if claim.n else ""

@@ -88,10 +88,8 @@ def attended(study: Study, seed: int) -> Iterator[Attended]:
     config = study.config
     groups, along = _groups(pairing.learned), heads_along(pairing)
     on_fitting = {one.head: one for one in active_heads(fitting)}
-    for one in active_heads(pairing):
+    for one in selecting(pairing):
         rows, _ = _selecting(pairing, one)
-        if not rows.any() or not is_used(pairing.reference, one.head):
-            continue
         chosen_on = (fitting, on_fitting[one.head]) if one.head in on_fitting else (pairing, one)
         heads, share = _most_like(*chosen_on, groups)
         together = _deciding(*chosen_on, _no_less_alike(*chosen_on, heads, groups), rng)
@@ -109,6 +107,13 @@ def attended(study: Study, seed: int) -> Iterator[Attended]:
             moves=_until_decided(ask, config),
             again=partial(ask, config.questions),
         )
+
+
+def selecting(pairing: Pairing) -> Iterator[ActiveHead]:
+    """The compiled heads that attend to another position than their own somewhere, and are of use."""
+    for one in active_heads(pairing):
+        if _selecting(pairing, one)[0].any() and is_used(pairing.reference, one.head):
+            yield one
 
 
 def _deciding(

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from rasplens.compare.claims.claim import Claim, untestable
-from rasplens.compare.claims.edges.questions import OtherEdges, Route
+from rasplens.compare.claims.edges.program_edges import Aggregates
+from rasplens.compare.claims.edges.questions import GatheredEdges, OtherEdges, Route
 from rasplens.compare.claims.effects.given_answers import AGREEMENT, agrees
 from rasplens.compare.claims.effects.part_tests import EffectTest, PartTests, part_tests
 from rasplens.compare.claims.effects.subjects import CarriedBy, Fed, Sufficient
@@ -155,6 +156,12 @@ def _status(judged: Judged, at_least: float) -> Status:
     if min(part.low for part in judged.shares.values()) >= at_least:
         return HOLDS
     return IN_PART if changed.low > some and changed.high < at_least else OPEN
+
+
+def told_by_effect(found: JudgedTests) -> set[Aggregates]:
+    """The aggregates of which effects tell whether values are gathered along their edges."""
+    with_changes = (one.test.subject for one in found.judged if "changed" in one.shares)
+    return {subject.aggregates for subject in with_changes if isinstance(subject, GatheredEdges)}
 
 
 def _tables(found: JudgedTests) -> dict[str, pd.DataFrame]:

@@ -144,7 +144,8 @@ def _moved(asking: Asking, asked: Questions, heads: Sequence[Head] | None) -> _M
     """What questions move in some heads, or in all."""
     patch, logits = asked.patch, with_edges(asking.learned, asked.patch, heads)
     changing = asking.trials(patch.base, asked.changes, asked.expected)
-    staying = asking.trials(patch.base, asked.at_risk, asking.pairing.reference.answers()[patch.source])
+    theirs = asking.pairing.reference.answers()[patch.source]
+    staying = asking.trials(patch.base, asked.at_risk, None if patch.part == "attention" else theirs)
     changed, stayed = (asking.measured(one, patch.base, logits) for one in (changing, staying))
     changes = asking.preferring(changing, patch, changed[1] < 0)
     stays = asking.preferring(staying, patch, stayed[1] > 0)
