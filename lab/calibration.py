@@ -5,6 +5,7 @@ python -m lab.calibration --sources random --write docs/calibration-tables.md   
 python -m lab.calibration --sources compressed distilled shuffled --write docs/calibration-tables.md
 python -m lab.calibration --sources siit --config quick --write docs/calibration-tables.md
 python -m lab.calibration --sources hidden --config quick --write docs/calibration-tables.md
+python -m lab.calibration --sources hidden --as-part --write docs/calibration-tables.md    # as parts of models
 python -m lab.calibration --only copy,shift --kinds itself untrained       # a few
 """
 
@@ -78,6 +79,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of everything random")
     parser.add_argument("--only", default="", help="circuits, with commas")
     parser.add_argument("--kinds", nargs="+", default=[], help="of models, such as 'disguised, with noise'")
+    parser.add_argument("--as-part", action="store_true", help="ask whether a part of each model implements it")
     parser.add_argument("--write", type=Path, help="the page to put the tables into")
     add_arguments(parser)
     arguments = parser.parse_args()
@@ -87,6 +89,7 @@ def main() -> None:
         raise SystemExit("No circuit has such pairs.")
     section = _section(set(arguments.sources))
     draw = {"siit pairs": siit_tables, "hidden mechanisms": hidden_tables}.get(section, tables)
+    section += " as parts" * arguments.as_part
     keep = as_csv(section.replace(" ", "-")) if arguments.write else inline
     text = draw(verdicts, left_out(found), arguments.config, arguments.seed, keep)
     show(text, arguments.write, section)
@@ -109,10 +112,13 @@ def jobs(arguments: argparse.Namespace) -> Iterator[Job]:
     for source in (name for name in SOURCES if name in arguments.sources):
         for name in range(arguments.random) if source == "random" else only:
             which = {"source": source, "circuit_name": str(name), "kinds": arguments.kinds}
-            yield Job("lab.calibration:measured", {**which, "config": arguments.config, "seed": arguments.seed})
+            how = {"config": arguments.config, "seed": arguments.seed, "as_part": arguments.as_part}
+            yield Job("lab.calibration:measured", {**which, **how})
 
 
-def measured(source: str, circuit_name: str, config: Preset, seed: int, kinds: list[str]) -> list[Row]:
+def measured(
+    source: str, circuit_name: str, config: Preset, seed: int, kinds: list[str], as_part: bool = False
+) -> list[Row]:
     """The verdicts on the pairs of a circuit; then, if others could not be made, why."""
     if source == "random":
         circuit = next(itertools.islice(random_programs(int(circuit_name) + 1), int(circuit_name), None)).circuit()
@@ -122,7 +128,7 @@ def measured(source: str, circuit_name: str, config: Preset, seed: int, kinds: l
     try:
         for labelled in SOURCES[source](circuit, seed):
             if not kinds or labelled.kind.removeprefix(ALTERNATIVE) in kinds:
-                rows.append({"family": circuit.family, **observe(labelled, seed, config)})
+                rows.append({"family": circuit.family, **observe(labelled, seed, config, as_part)})
     except RaspLensError as failed:  # a model that is not faithful enough to be known as the same
         rows.append({"circuit": circuit.name, "why": str(failed)})
     return rows

@@ -1,7 +1,7 @@
 """The claims on attention: where no intervention tells, heads attend where the program's selector selects.
 
-Of a part of a model, nothing else is asked of what a selector that is not told so does: without such heads it is left
-open.
+Of a part of a model, nothing else tells what such a selector does: without heads that attend like it, it is
+left open.
 """
 
 from collections.abc import Iterator

@@ -20,7 +20,7 @@ Progress = Callable[[str, int], None]
 
 
 def observe(
-    labelled: LabelledPair, seed: int = 0, config: CompareConfig | Preset = "standard"
+    labelled: LabelledPair, seed: int = 0, config: CompareConfig | Preset = "standard", as_part: bool = False
 ) -> dict[str, object]:
     """The verdict on one labelled pair, as a row of a table.
 
@@ -37,6 +37,7 @@ def observe(
         get_config(config),
         seed,
         labelled.vocabulary,
+        as_part,
         distinguishing={labelled.alternative.output: apart},
     )
     said = judge(study, seed)

@@ -1,7 +1,7 @@
 """The trials of a part's effects, and the controls beside them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -9,7 +9,7 @@ from jaxtyping import Bool, Int
 from rasplens.compare.claims.edges.edge_patching import EdgePatch
 from rasplens.compare.claims.edges.program_edges import Edges, between_positions
 from rasplens.compare.claims.edges.questions import Questions
-from rasplens.compare.claims.effects.effect import LogitDifferences
+from rasplens.compare.claims.effects.effect import Effect, LogitDifferences, turned
 from rasplens.compare.claims.effects.passes import Logits
 from rasplens.compare.claims.trials.independent import PairsFrom, Trials
 from rasplens.compare.pairing.pairing import Pairing
@@ -94,6 +94,11 @@ class Asking:
         """The differences on the bases, and with other logits of the same pairs."""
         return trials.of(self.learned.clean_logits[base]), trials.of(logits)
 
+    def on_others(self, trials: LogitDifferences, patch: EdgePatch, logits: Logits) -> Effect | None:
+        """The effect on some other answer, in the same trials; None of a task with two answers."""
+        others = self.against_others(trials)
+        return turned(*self.measured(others, patch.base, logits)) if len(others) == len(trials) else None
+
     def preferring(self, trials: LogitDifferences, patch: EdgePatch, right: Bool[np.ndarray, " trial"]) -> Trials:
         """The trials of a patch as ones that come out as claimed or not."""
         base, source = patch.base[trials.pair], patch.source[trials.pair]
@@ -117,3 +122,16 @@ def some(asked: Questions, n: int) -> Questions:
     kinds = asked.changes.any(axis=1), asked.at_risk.any(axis=1)
     rows = np.unique(np.concatenate([np.flatnonzero(kind)[:n] for kind in kinds]))
     return asked.of(rows)
+
+
+def telling(asked: Questions, n: int) -> Questions:
+    """So many questions that change an answer, with the fewest edges; and that keep one, with the most.
+
+    With all edges patched many programs change what this one does, and with few nearly all keep what it keeps.
+    """
+    order = np.argsort(asked.patch.edges.sum(axis=(1, 2)), kind="stable")
+    changing, keeping = (np.asarray(kind.any(axis=1))[order] for kind in (asked.changes, asked.at_risk))
+    few, many = order[changing][:n], order[keeping][-n:]
+    found = asked.of(np.concatenate([few, many]))
+    is_first = np.arange(len(found)) < len(few)
+    return replace(found, changes=found.changes & is_first[:, None], at_risk=found.at_risk & ~is_first[:, None])

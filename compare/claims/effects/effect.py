@@ -109,3 +109,13 @@ def kept(before: Difference, after: Difference) -> Effect:
 def left(before: Difference, after: Difference) -> Effect:
     """The effect where the model should have its answer still."""
     return Effect(after, before)
+
+
+def turned_of(effect: Effect, carried: float) -> Effect:
+    """What turned, as a share of what some heads carry: all that could."""
+    return Effect(effect.moved, carried * effect.expected)
+
+
+def kept_of(effect: Effect, carried: float) -> Effect:
+    """What was kept, of what some heads carry: the rest stays whatever becomes of these heads."""
+    return Effect(effect.moved - (1 - carried) * effect.expected, carried * effect.expected)

@@ -13,8 +13,9 @@ import pandas as pd
 from rasplens.compare.claims.claim import Claim, untestable
 from rasplens.compare.claims.edges.program_edges import Aggregates
 from rasplens.compare.claims.edges.questions import GatheredEdges, OtherEdges, Route
+from rasplens.compare.claims.effects.effect_test import EffectTest
 from rasplens.compare.claims.effects.given_answers import AGREEMENT, agrees
-from rasplens.compare.claims.effects.part_tests import EffectTest, PartTests, part_tests
+from rasplens.compare.claims.effects.part_tests import PartTests, part_tests
 from rasplens.compare.claims.effects.subjects import CarriedBy, Fed, Sufficient
 from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.trials.judging import (

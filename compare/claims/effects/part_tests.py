@@ -3,69 +3,28 @@
 The compiled model is the oracle: trials are those in which it answers as the claim says.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
-from typing import Final
 
 import numpy as np
 
-from rasplens.compare.claims.claim import Subject
-from rasplens.compare.claims.edges.agreement import FEWEST, patched_heads
+from rasplens.compare.claims.edges.agreement import FEWEST
 from rasplens.compare.claims.edges.attention_scores import why_not_patchable
 from rasplens.compare.claims.edges.edge_patching import EdgePatch
 from rasplens.compare.claims.edges.program_edges import Aggregates
-from rasplens.compare.claims.edges.questions import (
-    CountedEdges,
-    GatheredEdges,
-    Keys,
-    Queries,
-    Questions,
-    questions,
-)
+from rasplens.compare.claims.edges.questions import CountedEdges, GatheredEdges, Questions, questions
 from rasplens.compare.claims.effects.asking import Asking, some
-from rasplens.compare.claims.effects.effect import Effect, LogitDifferences, kept, left, turned
+from rasplens.compare.claims.effects.edge_effects import DRAWN, TO_FIND, Groups, drawn_for, edge_test
+from rasplens.compare.claims.effects.effect import Effect, left, turned
+from rasplens.compare.claims.effects.effect_test import EffectTest, untested
 from rasplens.compare.claims.effects.feeding import feeding
 from rasplens.compare.claims.effects.groups import Group, group_of
-from rasplens.compare.claims.effects.passes import Logits, with_edges, with_edges_that_feed, with_other_heads
+from rasplens.compare.claims.effects.passes import with_edges, with_edges_that_feed, with_other_heads
 from rasplens.compare.claims.effects.subjects import CarriedBy, Fed, Sufficient
-from rasplens.compare.claims.trials.independent import Trials
-from rasplens.compare.claims.trials.input_classes import InputClass
 from rasplens.compare.study import Study
 from rasplens.compare.subject.studied_model import Head, named
 from rasplens.model import random_streams
-
-TO_FIND: Final = 32
-"""Pairs of inputs with which heads are looked for; none of their inputs is among those that judge these heads."""
-
-OF_CONTROLS: Final = 32
-"""Pairs of inputs behind the control of other edges, at most."""
-
-
-@dataclass(frozen=True, eq=False)
-class EffectTest:
-    """A claim on a part of a model, with the effects that it is judged by.
-
-    Attributes:
-        subject: What is claimed.
-        parts: The effects that all have to be as claimed.
-        control: The effect on some other answer in the trials of the first part; None if there is no such answer.
-        floor: The effect of other edges, or of other heads; NaN where nothing else is patched.
-        reason: What was done; why there is nothing to judge, if there are no effects.
-        substantial: Whether it says that the program's edges decide, and not only which heads are at work.
-        trials: Whether the model prefers the answer that it should, for classes in which it does not.
-        again: Such trials on a class of inputs; None where none can be asked.
-    """
-
-    subject: Subject
-    parts: tuple[Effect, ...]
-    control: Effect | None
-    floor: float
-    reason: str
-    substantial: bool = True
-    trials: tuple[Trials, ...] = ()
-    again: Callable[[InputClass], Sequence[Trials]] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,117 +68,26 @@ def part_tests(study: Study, seed: int) -> PartTests:
     if (given := int(pairing.agreed[pairing.reference.answers() >= 0].sum())) < FEWEST:
         return PartTests(why_none=f"the model gives {given} of the program's answers, where {FEWEST} are needed")
     asking = Asking(pairing, random_streams.rng(seed, "effects"))
-    asked = [some(one, n) for one in questions(pairing, seed, n)]
+    asked = [drawn_for(one, n) for one in questions(pairing, seed, DRAWN * n)]
     gathering = {
         one.subject.aggregates: _gathering(asking, one, one.subject)
         for one in asked
         if isinstance(one.subject, GatheredEdges)
     }
-    groups = [one.group.heads for one in gathering.values() if one.group is not None]
-    heads = tuple(sorted(set(chain.from_iterable(groups))))
-    routes = [_route(asking, one, heads, study.is_large) for one in asked]
     found = [_carried(asking, names, one) for names, one in gathering.items() if one.group is not None]
+    groups = _groups(asking, gathering, found)
+    routes = [edge_test(asking, one, groups, study.is_large) for one in asked]
     fed, enough = _fed(asking, gathering), _enough(asking, gathering, asked)
     return PartTests([*routes, *found, *fed, *enough], gathering)
 
 
-@dataclass(frozen=True, eq=False)
-class _Moved:
-    """What questions move.
-
-    Attributes:
-        changed: The effect where the answer should change.
-        kept: The effect where it should stay.
-        control: The first on some other answer, in the same trials; None of a task with two answers.
-        trials: Of both, whether the model prefers the answer that it should.
-    """
-
-    changed: Effect
-    kept: Effect
-    control: Effect | None
-    trials: tuple[Trials, Trials]
-
-
-def _moved(asking: Asking, asked: Questions, heads: Sequence[Head] | None) -> _Moved:
-    """What questions move in some heads, or in all."""
-    patch, logits = asked.patch, with_edges(asking.learned, asked.patch, heads)
-    changing = asking.trials(patch.base, asked.changes, asked.expected)
-    theirs = asking.pairing.reference.answers()[patch.source]
-    staying = asking.trials(patch.base, asked.at_risk, None if patch.part == "attention" else theirs)
-    changed, stayed = (asking.measured(one, patch.base, logits) for one in (changing, staying))
-    changes = asking.preferring(changing, patch, changed[1] < 0)
-    stays = asking.preferring(staying, patch, stayed[1] > 0)
-    control = _on_others(asking, changing, patch, logits)
-    return _Moved(turned(*changed), kept(*stayed), control, (changes, stays))
-
-
-def _route(asking: Asking, asked: Questions, of_groups: tuple[Head, ...], is_large: bool) -> EffectTest:
-    """Values along edges in all heads; keys or queries there or in groups; counted edges where heads may count."""
-    subject, patch, heads = asked.subject, asked.patch, None
-    if not len(asked):
-        return _untested(subject, f"none of {asked.drawn:,} pairs of inputs could be asked")
-    if isinstance(subject, CountedEdges):
-        if is_large:
-            return _untested(subject, "which heads count is not looked for in a model of this size")
-        heads = patched_heads(asking.pairing, asked)
-    if isinstance(subject, Keys | Queries) and of_groups:
-        heads = _the_better(asking, asked, of_groups)
-    found = _moved(asking, asked, heads)
-    done = "removed" if patch.part == "attention" else "patched"
-    where = "" if heads is None else f", in {named(heads)}"
-    reason = f"{patch.part} {done} along {patch.edges.mean():.0%} of the edges{where}"
-    if len(found.changed):
-        by_other_means = 1 - found.trials[0].right.mean()
-        reason += f"; the model keeps its answer on {by_other_means:.0%} of the inputs"
-    floor = _along_others(asking, asked) if patch.part == "values" else np.nan
-    parts, again = (found.changed, found.kept), partial(_again, asking, asked, heads)
-    return EffectTest(subject, parts, found.control, floor, reason, trials=found.trials, again=again)
-
-
-def _again(
-    asking: Asking, asked: Questions, heads: Sequence[Head] | None, of: InputClass
-) -> tuple[Trials, Trials]:
-    """Other trials, on a class of inputs."""
-    n = asking.pairing.config.questions
-    return _moved(asking, some(asked.again(of.pairs_from(asking.pairing.answered), n), n), heads).trials
-
-
-def _along_others(asking: Asking, asked: Questions) -> float:
-    """The effect of as many other edges."""
-    few = some(asked, OF_CONTROLS)
-    patch = replace(few.patch, edges=asking.other_edges(few.patch))
-    trials = asking.trials(patch.base, few.changes, few.expected)
-    return turned(*asking.measured(trials, patch.base, with_edges(asking.learned, patch))).share
-
-
-def _the_better(asking: Asking, asked: Questions, of_groups: tuple[Head, ...]) -> tuple[Head, ...] | None:
-    """The heads of groups, or None for all heads: in whichever of them keys or queries decide more.
-
-    Other heads may read the same keys for something else, and a group may be too small. The pairs that tell judge
-    nothing.
-    """
-    few = some(asked.again(asking.halves[0], TO_FIND), TO_FIND)
-    trials = asking.trials(few.patch.base, few.changes, few.expected)
-
-    def decides(heads: tuple[Head, ...] | None) -> float:
-        logits = with_edges(asking.learned, few.patch, heads)
-        own, control = (
-            turned(*asking.measured(one, few.patch.base, logits)).share
-            for one in (trials, asking.against_others(trials))
-        )
-        return float(own - np.fmax(control, 0))
-
-    return of_groups if len(trials) and decides(of_groups) > decides(None) else None
-
-
-def _untested(subject: Subject, why: str) -> EffectTest:
-    return EffectTest(subject, (), None, np.nan, why)
-
-
-def _on_others(asking: Asking, trials: LogitDifferences, patch: EdgePatch, logits: Logits) -> Effect | None:
-    """The effect on some other answer, in the same trials; None of a task with two answers."""
-    others = asking.against_others(trials)
-    return turned(*asking.measured(others, patch.base, logits)) if len(others) == len(trials) else None
+def _groups(asking: Asking, gathering: Mapping[Aggregates, Gathering], carried: Sequence[EffectTest]) -> Groups:
+    """The heads of all groups, and what the one that carries most does."""
+    groups = [one.group.heads for one in gathering.values() if one.group is not None]
+    draws = asking.pairing.config.bootstrap_draws
+    known = [one.parts[0] for one in carried if one.parts[0].expected.sum() > 0]
+    ends = [min(1.0, one.interval(draws, asking.rng).high) for one in known]
+    return Groups(tuple(sorted(set(chain.from_iterable(groups)))), max(ends, default=1.0))
 
 
 def _gathering(asking: Asking, asked: Questions, subject: GatheredEdges) -> Gathering:
@@ -260,13 +128,13 @@ def _fed(asking: Asking, gathering: Mapping[Aggregates, Gathering]) -> Iterator[
         heads = reader.group.heads
         subject, patch = Fed(feeds.source, feeds.part, feeds.reader, heads), one.asked.patch
         if not len(one.asked):
-            yield _untested(subject, "no pair of inputs could be asked")
+            yield untested(subject, "no pair of inputs could be asked")
             continue
         through = reference.codes(with_edges_that_feed(reference, patch, feeds.part, reader.compiled), patch.base)
         which = one.asked.changes & (through == one.asked.expected)
         logits = with_edges_that_feed(learned, patch, feeds.part, heads)
         trials = asking.trials(patch.base, which, one.asked.expected)
-        control = _on_others(asking, trials, patch, logits)
+        control = asking.on_others(trials, patch, logits)
         reason = f"values patched as far as they reach the {feeds.part} of {named(heads)}"
         found = turned(*asking.measured(trials, patch.base, logits))
         yield EffectTest(subject, (found,), control, np.nan, reason)

@@ -5,8 +5,8 @@ import pytest
 
 from rasplens.compare.claims.edges.edge_patching import EdgePatch
 from rasplens.compare.claims.edges.program_edges import between_positions
-from rasplens.compare.claims.edges.questions import GatheredEdges, questions
-from rasplens.compare.claims.effects.asking import Asking, some
+from rasplens.compare.claims.edges.questions import GatheredEdges, Keys, questions
+from rasplens.compare.claims.effects.asking import Asking, some, telling
 
 
 @pytest.fixture
@@ -73,3 +73,16 @@ def test_some_questions_are_as_many_of_each_kind_as_are_wanted(asked):
     assert few.at_risk.any(axis=1).sum() >= 10
     assert len(few) <= 20
     assert len(some(asked, 10_000)) == len(asked)
+
+
+def test_questions_that_tell_change_answers_by_few_edges_or_keep_them_with_many(with_itself):
+    keys = next(one for one in questions(with_itself.scored, 0, 60) if isinstance(one.subject, Keys))
+    found, n_edges = telling(keys, 20), keys.patch.edges.sum(axis=(1, 2))
+    changing, keeping = found.changes.any(axis=1), found.at_risk.any(axis=1)
+    assert (changing.sum(), keeping.sum(), (changing & keeping).sum()) == (20, 20, 0)
+    sizes = found.patch.edges.sum(axis=(1, 2))
+    changes, keeps = (n_edges[kind.any(axis=1)] for kind in (keys.changes, keys.at_risk))
+    np.testing.assert_array_equal(np.sort(sizes[changing]), np.sort(changes)[:20])
+    np.testing.assert_array_equal(np.sort(sizes[keeping]), np.sort(keeps)[-20:])
+    assert sizes[changing].max() <= np.median(changes)
+    assert len(telling(keys, 10_000)) >= len(keys)

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from rasplens.compare.claims.effects.effect import Effect, LogitDifferences, kept, left, turned
+from rasplens.compare.claims.effects.effect import (
+    Effect,
+    LogitDifferences,
+    kept,
+    kept_of,
+    left,
+    turned,
+    turned_of,
+)
 
 TRIALS = LogitDifferences(*(np.array(part) for part in ([0, 0, 2], [1, 0, 1], [0, 2, 3], [1, 1, 2])))
 
@@ -42,6 +50,19 @@ def test_large_differences_count_for_more():
 def test_nothing_that_should_move_has_no_share():
     assert np.isnan(turned(np.zeros(3), np.zeros(3)).share)
     assert np.isnan(Effect(np.zeros(0), np.zeros(0)).share)
+
+
+def test_what_heads_do_not_carry_stays_and_does_not_count():
+    """Heads that carry half of the difference: at most half turns, and half stays whatever becomes of them."""
+    before = np.array([1.0, 3.0])
+    half_turned = before - before  # half of the way to the other answer
+    assert turned(before, half_turned).share == 0.5
+    assert turned_of(turned(before, half_turned), 0.5).share == 1.0
+    assert kept(before, half_turned).share == 0.5
+    assert kept_of(kept(before, half_turned), 0.5).share == 0.0
+    for effect, of in ((turned(before, -before), turned_of), (kept(before, before), kept_of)):
+        assert of(effect, 1.0).share == effect.share
+    assert kept_of(kept(before, before), 0.5).share == 1.0
 
 
 def test_intervals_cover_the_share_that_trials_are_drawn_of():

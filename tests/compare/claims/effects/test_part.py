@@ -6,9 +6,9 @@ import pytest
 from rasplens.compare import CompareConfig, Comparison, compare
 from rasplens.compare.claims.edges.questions import GatheredEdges, Keys, OtherEdges
 from rasplens.compare.claims.effects.effect import Effect
+from rasplens.compare.claims.effects.effect_test import EffectTest
 from rasplens.compare.claims.effects.given_answers import GivesAnswers
 from rasplens.compare.claims.effects.part import Judged, claim_of
-from rasplens.compare.claims.effects.part_tests import EffectTest
 from rasplens.compare.claims.effects.subjects import Sufficient
 from rasplens.compare.claims.trials.judging import FAILS, HOLDS, IN_PART, OPEN, UNTESTABLE
 from rasplens.compare.report.page import render
