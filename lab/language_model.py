@@ -66,7 +66,7 @@ PROGRAMS = {
 """Induction by the token before; by the earlier place of the same token; and programs that read by position."""
 
 
-OF_CLAIMS = ["text", "program", "verdict", "claim", "status", "share", "interval", "control", "n"]
+OF_CLAIMS = ["text", "program", "verdict", "claim", "status", "share", "interval", "control", "n", "except where"]
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ def of_row(row: Row) -> Iterator[list[str]]:
         if claim.status != UNTESTABLE:
             numbers = f"{claim.score:.2f}", f"{claim.low:.2f} to {claim.high:.2f}", f"{claim.control:.2f}"
             about = row.text, row.program, row.found.verdict.answer, claim.words, claim.status
-            yield [*about, *numbers, str(claim.n)]
+            yield [*about, *numbers, str(claim.n), claim.except_where]
 
 
 def summary(rows: Sequence[Row]) -> str:
