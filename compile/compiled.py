@@ -13,6 +13,7 @@ from jaxtyping import Bool, Int
 from rasplens.compile.analysis.rounding import LEAK
 from rasplens.compile.analysis.table_evaluation import trace
 from rasplens.compile.anatomy import Anatomy
+from rasplens.compile.display.attribution_graph import attribution_graph
 from rasplens.compile.display.notebook_views import anatomy_view
 from rasplens.compile.errors import UndefinedValue
 from rasplens.compile.ground_truth_circuit import Granularity, circuit
@@ -151,6 +152,19 @@ class CompiledModel(Anatomy):
     ) -> nx.DiGraph:
         """The connections that the answers depend on; see `rasplens.compile.ground_truth_circuit.circuit`."""
         return circuit(self, granularity, positions, limits)
+
+    def attribution_graph(self, tokens: Sequence[Value], position: int = -1) -> dict[str, Any]:
+        """The program on one input as an attribution graph; see `rasplens.compile.display.attribution_graph`.
+
+        Args:
+            tokens: The sequence.
+            position: Of the answer; by default the last.
+
+        Raises:
+            RaspLensError: If the sequence is not one that it takes, or has no such position.
+            UndefinedValue: If the program has no value on it.
+        """
+        return attribution_graph(self, self.trace(tokens), tokens, position)
 
     def reparametrised(self, change: Reparametrisation) -> "CompiledModel":
         """Return the model in other weights; `rasplens.model.disguise` calls it.

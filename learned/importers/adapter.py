@@ -14,6 +14,7 @@ from transformer_lens.hook_points import HookPoint
 from rasplens.errors import RaspLensError
 from rasplens.learned.importers.adapter_checks import (
     OF_HEADS,
+    check_complete,
     check_consistent,
     check_live,
     check_logits,
@@ -21,6 +22,7 @@ from rasplens.learned.importers.adapter_checks import (
     check_runs_once,
     check_shape,
 )
+from rasplens.model.hook_points import act_name
 from rasplens.model.hooked import attach
 
 LAYER = "{layer}"
@@ -166,8 +168,8 @@ def adapt(
         d_vocab: The number of token ids.
 
     Raises:
-        RaspLensError: If a module is missing, or a hook point is not live: nothing passes it, what passes has
-            another shape or is no attention pattern, an edit there does not reach the logits, it runs several
+        RaspLensError: If a module or a hook point is missing, or one is not live: nothing passes it, what passes
+            has another shape or is no attention pattern, an edit there does not reach the logits, it runs several
             times, `hook_z` is not what the pattern gathers of `hook_v`, queries and keys are swapped, or one layer
             does not begin where the one before it ends. If the module does not run on such tokens in float32.
     """
@@ -177,6 +179,8 @@ def adapt(
             "The model is in training mode: its dropout makes answers random. Call its eval() first."
         )
     places = _places(module, hooks)
+    layers = {int(match.group(1)) for name in places if (match := re.match(r"blocks\.(\d+)\.", name))}
+    check_complete(places, layers)
     adapted = AdaptedModel(module, places, n_heads)
     generator = torch.Generator().manual_seed(0)
     tokens = torch.randint(d_vocab, (N_PROBES, n_ctx), generator=generator)
@@ -189,16 +193,11 @@ def adapt(
             check_shape(name, value, tokens, n_heads)
             check_live(adapted, name, places[name].path, tokens, plain, generator)
         check_consistent(values, n_heads)
-    layers = {int(match.group(1)) for name in places if (match := re.match(r"blocks\.(\d+)\.", name))}
-    stream = next((values[name] for name in values if "hook_resid" in name), None)
-    if stream is None:
-        raise RaspLensError("`hooks` names no point of the residual stream; comparisons need hook_resid_post.")
-    of_heads = next((values[name] for name in values if name.endswith("hook_z")), None)
     adapted.cfg = AdaptedConfig(
         n_layers=len(layers),
         n_heads=n_heads,
-        d_model=stream.shape[-1],
-        d_head=stream.shape[-1] // n_heads if of_heads is None else of_heads.shape[-1],
+        d_model=values[act_name("resid_post", 0)].shape[-1],
+        d_head=values[act_name("z", 0)].shape[-1],
         n_ctx=n_ctx,
         d_vocab=d_vocab,
         d_vocab_out=plain.shape[-1],

@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -25,6 +25,9 @@ HOOK_NAMES = (
 OF_HEADS = re.compile(r"hook_([qkvz]|result)$")
 BETWEEN_POSITIONS = re.compile(r"hook_(pattern|attn_scores)$")
 
+NEEDED = ("resid_post", "pattern", "z")
+"""The hook points of every layer that comparisons cannot do without."""
+
 ALIKE = 0.85
 """Similarity from which an unknown name is taken for a misspelt hook point."""
 
@@ -44,6 +47,17 @@ def check_names(names: Iterable[str]) -> None:
         if near := difflib.get_close_matches(plain, HOOK_NAMES, n=1, cutoff=ALIKE):
             meant = near[0].replace("0", "{layer}")
             raise RaspLensError(f"{name!r} is not a hook point that comparisons know. Did you mean {meant!r}?")
+
+
+def check_complete(names: Collection[str], layers: Collection[int]) -> None:
+    """Raises unless there are the hook points that comparisons read and edit, in every layer."""
+    if not layers:
+        raise RaspLensError("`hooks` names no hook point of a layer, such as 'blocks.{layer}.hook_resid_post'.")
+    needed = [act_name("resid_pre", 0)]
+    needed += [act_name(name, layer) for layer in range(max(layers) + 1) for name in NEEDED]
+    if missing := [name for name in needed if name not in names]:
+        fused = "; of fused attention there is none, so switch that off" if "pattern" in missing[0] else ""
+        raise RaspLensError(f"`hooks` lacks {missing[0]!r}, which comparisons read and edit{fused}.")
 
 
 def check_runs_once(model: HookedRootModule, paths: Mapping[str, str], tokens: torch.Tensor) -> None:

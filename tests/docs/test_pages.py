@@ -5,8 +5,10 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import torch
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -112,3 +114,54 @@ def test_training_is_measured_beside_the_published_loops():
         "### To the published accuracy",
         "### How a step of the sorting model grows, ms",
     ]
+
+
+class Fused(torch.nn.Module):
+    """A block in nanoGPT's shape: one call for all of attention."""
+
+    def __init__(self, width, n_heads):
+        super().__init__()
+        self.ln_1, self.attn = torch.nn.LayerNorm(width), torch.nn.Module()
+        self.attn.c_attn, self.attn.c_proj = (
+            torch.nn.Linear(width, 3 * width, bias=False),
+            torch.nn.Linear(width, width),
+        )
+        self.attn.n_head, self.attn.n_embd = n_heads, width
+        self.attn.forward = self.attend
+
+    def attend(self, x):
+        q, k, v = (part.unflatten(-1, (2, -1)).transpose(1, 2) for part in self.attn.c_attn(x).chunk(3, -1))
+        gathered = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.attn.c_proj(gathered.transpose(1, 2).flatten(2))
+
+    def forward(self, x):
+        return x + self.attn(self.ln_1(x))
+
+
+class NanoGPT(torch.nn.Module):
+    """A model in nanoGPT's shape: logits of the last position only, unless there are targets."""
+
+    def __init__(self, n_tokens, n_ctx, width=16):
+        super().__init__()
+        parts = {"wte": torch.nn.Embedding(n_tokens, width), "wpe": torch.nn.Embedding(n_ctx, width)}
+        self.transformer = torch.nn.ModuleDict(parts)
+        self.transformer["h"] = torch.nn.ModuleList(Fused(width, 2) for _ in range(2))
+        self.lm_head, self.config = torch.nn.Linear(width, n_tokens), SimpleNamespace(n_head=2)
+
+    def forward(self, ids, targets=None):
+        x = self.transformer["wte"](ids) + self.transformer["wpe"].weight[: ids.shape[1]]
+        for block in self.transformer["h"]:
+            x = block(x)
+        return self.lm_head(x if targets is not None else x[:, [-1]]), None
+
+
+@pytest.mark.slow
+def test_the_recipe_for_nanogpt_gives_its_logits(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    page = {"__name__": "__main__"}
+    exec(compile(code_of(ROOT / "docs" / "howto" / "own-model.md"), "own-model.md", "exec"), page)
+    torch.manual_seed(0)
+    theirs, ids = NanoGPT(5, 8), torch.randint(5, (3, 8))
+    adapted = page["adapt_nanogpt"](theirs, 8, 5)
+    torch.testing.assert_close(adapted(ids), theirs(ids, targets=ids)[0])
+    assert "blocks.1.attn.hook_attn_scores" in adapted.hook_dict

@@ -187,13 +187,30 @@ def test_what_is_not_live_is_told(theirs, sizes, change, message):
     assert "\n" not in str(error.value)
 
 
+NEEDED = [
+    "blocks.0.hook_resid_pre",
+    *(f"blocks.0.{name}" for name in ("hook_resid_post", "attn.hook_pattern", "attn.hook_z")),
+]
+
+
+@pytest.mark.parametrize("name", ["hook_resid_post", "attn.hook_pattern", "attn.hook_z"])
+@pytest.mark.parametrize("layer", ["{layer}", "1"])
+def test_hook_points_that_comparisons_need_are_asked_for(theirs, sizes, name, layer):
+    """Without a pattern, `adapt` took a model with fused attention, and `compare` refused it."""
+    lacks = {point: place for point, place in HOOKS.items() if not point.endswith(name)}
+    if layer == "1":  # the first layer has it
+        lacks[f"blocks.0.{name}"] = HOOKS[f"blocks.{{layer}}.{name}"].replace("{layer}", "0")
+    with pytest.raises(RaspLensError, match=f"lacks 'blocks.{0 if layer == '{layer}' else 1}.{name}'"):
+        adapt(theirs, lacks, **sizes)
+
+
 def test_more_that_is_refused(theirs, sizes):
     with pytest.raises(RaspLensError, match=r"hook_pattern .*\(4, 4, 12, 12\); it has \(4, 1, 12, 12\)"):
         adapt(theirs, HOOKS, **{**sizes, "n_heads": 4})
-    with pytest.raises(RaspLensError, match="hook_resid_post"):
+    with pytest.raises(RaspLensError, match="hook_resid_pre"):
         adapt(theirs, {"blocks.{layer}.attn.hook_z": HOOKS["blocks.{layer}.attn.hook_z"]}, **sizes)
     with pytest.raises(RaspLensError, match=r"d_vocab_out\]; "):
-        adapt(nn.Sequential(nn.Embedding(12, 3), nn.Flatten()), {"blocks.0.hook_resid_post": "0"}, **sizes)
+        adapt(nn.Sequential(nn.Embedding(12, 3), nn.Flatten()), dict.fromkeys(NEEDED, "0"), **sizes)
     theirs.h[0].attn.attn_dropout.p = 0.5
     with pytest.raises(RaspLensError, match=r"eval\(\)"):
         adapt(theirs.train(), HOOKS, **sizes)
