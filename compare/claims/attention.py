@@ -6,10 +6,11 @@ left open.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
-from rasplens.compare.claims.claim import Claim, Subject, judged_by_trials, untestable
+from rasplens.compare.claims.claim import Claim, Subject, judged_by_trials, left_open, untestable
 from rasplens.compare.claims.edges.attended import Attended, attended, selecting
 from rasplens.compare.claims.edges.compiled_heads import heads_along
 from rasplens.compare.claims.edges.program_edges import Aggregates
@@ -17,10 +18,12 @@ from rasplens.compare.claims.effects.part import EFFECTS, told_by_effect
 from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.routes import ROUTES, gathered
 from rasplens.compare.claims.trials.independent import one_of_each
-from rasplens.compare.claims.trials.judging import AT_LEAST, OPEN, UNTESTABLE, least_trials
+from rasplens.compare.claims.trials.judging import AT_LEAST, UNTESTABLE, least_trials
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.study import Study
 from rasplens.compare.subject.studied_model import Head, named
+
+UNTOLD: Final = "no intervention tells what this selector does"
 
 
 @dataclass(frozen=True)
@@ -54,12 +57,13 @@ def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Itera
         for one in selecting(study.scored):
             if told.isdisjoint(along[one.head]):
                 subject = AttendsLike(one.head, one.variable, ())
-                yield _left_open(untestable(subject, "not looked for in a model of this size"))
+                yield left_open(subject, f"{UNTOLD}; not looked for in a model of this size")
         return
     for found in evidence.of(ATTENTION):
         if told.isdisjoint(found.gathers):
             claim = _claim(found, study.scored, rng)
-            yield _left_open(claim) if study.scored.as_part and claim.status == UNTESTABLE else claim
+            is_open = study.scored.as_part and claim.status == UNTESTABLE
+            yield left_open(claim.subject, f"{UNTOLD}; {claim.reason}") if is_open else claim
 
 
 def _told(study: Study, evidence: Evidence) -> set[Aggregates] | None:
@@ -69,11 +73,6 @@ def _told(study: Study, evidence: Evidence) -> set[Aggregates] | None:
         return None if effects.tests.why_none else told_by_effect(effects)
     routes = evidence.of(ROUTES)
     return None if routes.why_none else gathered(routes, study.config.comparisons)
-
-
-def _left_open(claim: Claim) -> Claim:
-    """What nothing tells of a part: other programs may have the same claims that hold."""
-    return replace(claim, status=OPEN, reason=f"no intervention tells what this selector does; {claim.reason}")
 
 
 def _claim(one: Attended, pairing: Pairing, rng: np.random.Generator) -> Claim:

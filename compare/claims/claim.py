@@ -225,6 +225,11 @@ def untestable(subject: Subject, why: str) -> Claim:
     return Claim(subject, UNTESTABLE, nan, nan, nan, nan, 0, False, why)
 
 
+def left_open(subject: Subject, why: str) -> Claim:
+    """A claim that nothing tells of, and without which others could hold of another program too."""
+    return replace(untestable(subject, why), status=OPEN)
+
+
 def claims_table(claims: Sequence[Claim]) -> pd.DataFrame:
     """One row per claim: columns `COLUMNS`, of which `claim` is what is claimed and `kind` its level."""
     rows = [(one.words, one.level, *(getattr(one, name) for name in COLUMNS[2:])) for one in claims]

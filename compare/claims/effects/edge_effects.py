@@ -34,10 +34,12 @@ class Groups:
     Attributes:
         heads: These; none where nothing gathers.
         carry: How much of the difference the group that carries most does, by the upper end of its interval.
+        unknown: What the program computes in heads of which no group is known.
     """
 
     heads: tuple[Head, ...]
     carry: float
+    unknown: tuple[str, ...] = ()
 
 
 def drawn_for(drawn: Questions, n: int) -> Questions:
@@ -92,11 +94,16 @@ def edge_test(asking: Asking, asked: Questions, groups: Groups, is_large: bool) 
         return untested(subject, f"none of {asked.drawn:,} pairs of inputs could be asked")
     if isinstance(subject, CountedEdges):
         if is_large:
-            return untested(subject, "which heads count is not looked for in a model of this size")
+            return untested(subject, "which heads count is not looked for in a model of this size", is_open=True)
         heads = patched_heads(asking.pairing, asked)
     carry = 1.0
+    if isinstance(subject, Keys | Queries) and is_large and groups.unknown:
+        of = " and ".join(groups.unknown)
+        return untested(
+            subject, f"which heads compute {of} is not known: in all, others would change", is_open=True
+        )
     if isinstance(subject, Keys | Queries) and groups.heads:
-        heads = groups.heads if is_large else _the_better(asking, asked, groups.heads)
+        heads = groups.heads if is_large else _the_better(asking, asked, groups)
         carry = 1.0 if heads is None else groups.carry
     found = _moved(asking, asked, heads).of(carry)
     done = "removed" if patch.part == "attention" else "patched"
@@ -128,7 +135,7 @@ def _along_others(asking: Asking, asked: Questions) -> float:
     return turned(*asking.measured(trials, patch.base, with_edges(asking.learned, patch))).share
 
 
-def _the_better(asking: Asking, asked: Questions, of_groups: tuple[Head, ...]) -> tuple[Head, ...] | None:
+def _the_better(asking: Asking, asked: Questions, groups: Groups) -> tuple[Head, ...] | None:
     """The heads of groups, or None for all heads: in whichever of them keys or queries decide more.
 
     Other heads may read the same keys for something else, as most of a large model's do, and a group may be too
@@ -146,4 +153,6 @@ def _the_better(asking: Asking, asked: Questions, of_groups: tuple[Head, ...]) -
         )
         return float(own - np.fmax(control, 0))
 
-    return of_groups if not len(trials) or decides(of_groups) > decides(None) else None
+    if not len(trials):
+        return None if groups.unknown else groups.heads
+    return groups.heads if decides(groups.heads) > decides(None) else None

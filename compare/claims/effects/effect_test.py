@@ -24,6 +24,7 @@ class EffectTest:
         substantial: Whether it says that the program's edges decide, and not only which heads are at work.
         trials: Whether the model prefers the answer that it should, for classes in which it does not.
         again: Such trials on a class of inputs; None where none can be asked.
+        is_open: Whether, with nothing to judge it by, it leaves the program open: what holds may hold of others.
     """
 
     subject: Subject
@@ -34,8 +35,9 @@ class EffectTest:
     substantial: bool = True
     trials: tuple[Trials, ...] = ()
     again: Callable[[InputClass], Sequence[Trials]] | None = None
+    is_open: bool = False
 
 
-def untested(subject: Subject, why: str) -> EffectTest:
-    """A claim with nothing to judge it by, and why."""
-    return EffectTest(subject, (), None, np.nan, why)
+def untested(subject: Subject, why: str, is_open: bool = False) -> EffectTest:
+    """A claim with nothing to judge it by, and why; `is_open` as there."""
+    return EffectTest(subject, (), None, np.nan, why, is_open=is_open)

@@ -3,14 +3,15 @@
 It is asked only where it gives the program's answer.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final
 
 import numpy as np
 import pandas as pd
 
-from rasplens.compare.claims.claim import Claim, untestable
+from rasplens.compare.claims.claim import Claim, left_open, untestable
 from rasplens.compare.claims.edges.program_edges import Aggregates
 from rasplens.compare.claims.edges.questions import GatheredEdges, OtherEdges, Route
 from rasplens.compare.claims.effects.effect_test import EffectTest
@@ -33,6 +34,8 @@ from rasplens.compare.config import CompareConfig
 from rasplens.compare.study import Study
 from rasplens.compare.subject.studied_model import named
 from rasplens.compare.term import Term
+from rasplens.compile.rasp import Aggregate, IndicesType, SOp, TokensType
+from rasplens.compile.rasp.interpreter import expressions
 from rasplens.model import random_streams
 
 HALF_OF_IT: Final = 0.5
@@ -107,8 +110,11 @@ def _judged(test: EffectTest, config: CompareConfig, rng: np.random.Generator) -
 def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Iterator[Claim]:
     found = evidence.of(EFFECTS)
     if study.is_large:
+        told = _told_by_edges(study.compiled.program, set(chain(*told_by_effect(found))))
+        why = "of a part of a large model, only edges are patched"
         for name in study.variables:
-            yield untestable(OneVariable(name), "left open: of a part of a large model, only edges are patched")
+            found_by_edges = untestable(OneVariable(name), f"{why}; these tell of it")
+            yield found_by_edges if name in told else left_open(OneVariable(name), why)
     yield untestable(OtherEdges(), "left open: the program is compared as a part of the model")
     if found.tests.why_none:
         yield untestable(AllEffects(), found.tests.why_none)
@@ -126,8 +132,8 @@ def claim_of(judged: Judged, needed: int) -> Claim:
     test, shares = judged.test, judged.shares
     if not shares:
         n = len(test.parts[0]) if test.parts else 0
-        why = f"{n} pairs of inputs could be asked, where {needed} are needed"
-        return untestable(test.subject, why if test.parts else test.reason)
+        why = f"{n} pairs of inputs could be asked, where {needed} are needed" if test.parts else test.reason
+        return left_open(test.subject, why) if test.is_open else untestable(test.subject, why)
     least = min(shares.values(), key=lambda part: part.score)
     low, high = min(part.low for part in shares.values()), min(part.high for part in shares.values())
     status = _status(judged, AT_LEAST if test.substantial else HALF_OF_IT)
@@ -157,6 +163,19 @@ def _status(judged: Judged, at_least: float) -> Status:
     if min(part.low for part in judged.shares.values()) >= at_least:
         return HOLDS
     return IN_PART if changed.low > some and changed.high < at_least else OPEN
+
+
+def _told_by_edges(program: SOp, told: Collection[str]) -> set[str]:
+    """The aggregates whose values nothing but edges decides: of what is read, or of other such aggregates.
+
+    Of what is computed from several, edges only tell what it is computed from.
+    """
+    found = set[str]()
+    for expr in expressions(program):
+        if isinstance(expr, Aggregate) and expr.name in told:
+            is_read = isinstance(expr.sop, TokensType | IndicesType)
+            found |= {expr.name} if is_read or expr.sop.name in found else set()
+    return found
 
 
 def told_by_effect(found: JudgedTests) -> set[Aggregates]:

@@ -9,6 +9,7 @@ from itertools import chain
 
 import numpy as np
 
+from rasplens.compare.claims.claim import Subject
 from rasplens.compare.claims.edges.agreement import FEWEST
 from rasplens.compare.claims.edges.attention_scores import why_not_patchable
 from rasplens.compare.claims.edges.edge_patching import EdgePatch
@@ -75,19 +76,27 @@ def part_tests(study: Study, seed: int) -> PartTests:
         if isinstance(one.subject, GatheredEdges)
     }
     found = [_carried(asking, names, one) for names, one in gathering.items() if one.group is not None]
-    groups = _groups(asking, gathering, found)
+    groups = _groups(asking, gathering, found, [one.subject for one in asked])
     routes = [edge_test(asking, one, groups, study.is_large) for one in asked]
     fed, enough = _fed(asking, gathering), _enough(asking, gathering, asked)
     return PartTests([*routes, *found, *fed, *enough], gathering)
 
 
-def _groups(asking: Asking, gathering: Mapping[Aggregates, Gathering], carried: Sequence[EffectTest]) -> Groups:
+def _groups(
+    asking: Asking,
+    gathering: Mapping[Aggregates, Gathering],
+    carried: Sequence[EffectTest],
+    subjects: Sequence[Subject],
+) -> Groups:
     """The heads of all groups, and what the one that carries most does."""
     groups = [one.group.heads for one in gathering.values() if one.group is not None]
     draws = asking.pairing.config.bootstrap_draws
     known = [one.parts[0] for one in carried if one.parts[0].expected.sum() > 0]
     ends = [min(1.0, one.interval(draws, asking.rng).high) for one in known]
-    return Groups(tuple(sorted(set(chain.from_iterable(groups)))), max(ends, default=1.0))
+    unknown = [" and ".join(names) for names, one in gathering.items() if one.group is None]
+    unknown += ["the counts"] * any(isinstance(one, CountedEdges) for one in subjects)
+    heads = tuple(sorted(set(chain.from_iterable(groups))))
+    return Groups(heads, max(ends, default=1.0), tuple(unknown))
 
 
 def _gathering(asking: Asking, asked: Questions, subject: GatheredEdges) -> Gathering:
