@@ -651,6 +651,25 @@ def inspect(
 
 
 @command()
+def show(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="RUN", help="Folders of runs, or comparison.json files; all of runs/ by default."),
+    ] = None,
+    verbose: Verbose = False,
+    json: Json = False,
+    no_color: NoColor = False,
+) -> None:
+    """Show the verdict of a run again, or a table of several; nothing is computed anew.
+
+    Example: rasplens show runs/sort --verbose
+    """
+    from rasplens.workflows.showing import show_runs
+
+    show_runs(paths or [Path("runs")], verbose=verbose, json=json)
+
+
+@command()
 def tasks(json: Json = False) -> None:
     """List the tasks, with what each asks.
 

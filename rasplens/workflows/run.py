@@ -56,7 +56,7 @@ def run_task(asked: Request, to: Destination, *, verbose: bool, json: bool, bega
         if verbose:
             show_evidence(comparison)
         show_verdict(comparison)
-    more_said = "" if verbose else " To print all evidence: --verbose."
+    more_said = "" if verbose else f" With all evidence: rasplens show {to.path} --verbose."
     reports = "Report" if len(files) == 1 else "Reports"
     terminal.say(f"{reports}: {', '.join(map(str, files))} ({seconds:.0f} s). Data: {places[0][0]}.{more_said}")
 
