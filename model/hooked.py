@@ -1,6 +1,5 @@
 """The transformer in torch, with TransformerLens hook points on every activation."""
 
-import difflib
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -11,7 +10,7 @@ from jaxtyping import Float, Int
 from transformer_lens import ActivationCache, HookedRootModule
 from transformer_lens.hook_points import HookPoint
 
-from rasplens.errors import RaspLensError
+from rasplens.errors import RaspLensError, meant
 from rasplens.model.config import hook_names
 from rasplens.model.forward import ForwardPass
 from rasplens.model.hook_points import ATTENTION, act_name, param_name
@@ -140,9 +139,7 @@ class HookedModel(HookedRootModule):
     def _check_names(self, names: Any) -> None:
         for name in names if isinstance(names, list | tuple) else ():
             if isinstance(name, str) and name not in self.hook_dict:
-                near = difflib.get_close_matches(name, self.hook_dict, n=1, cutoff=0.5)
-                hint = f" The nearest is {near[0]!r}." if near else ""
-                raise RaspLensError(f"There is no hook point {name!r}.{hint}")
+                raise RaspLensError(f"There is no hook point {name!r}.{meant(name, self.hook_dict)}")
 
     # Weights, stacked over layers, under TransformerLens's names and axes.
 

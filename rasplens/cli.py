@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import sys
 import time
 import warnings
@@ -872,10 +873,25 @@ def _show_warning(message: Warning | str, *where: Any, **more: Any) -> None:
     typer.echo(f"rasplens: {message}", err=True)
 
 
+PLAIN_WORDS = (
+    (r"^Invalid value for '(.*?)': (Value error, )?", r"\1: "),
+    (r"Input should be a valid integer, .*$", "it takes a whole number"),
+    (r"Input should be a valid number, .*$", "it takes a number"),
+    (r"Input should be (greater|less) than or equal to ", r"it has to be \1 than or equal to "),
+)
+"""What typer says of a value, and how it is said here."""
+
+
+def _plainly(text: str) -> str:
+    for said, plain in PLAIN_WORDS:
+        text = re.sub(said, plain, text)
+    return text
+
+
 def _message(error: Any) -> str | None:
     """Return one line for an error that the user can fix; None for a bug of our own."""
     if hasattr(error, "format_message"):  # a usage error of the command line itself
-        return f"{error.format_message().rstrip('.')}. Try --help."
+        return f"{_plainly(error.format_message().rstrip('.'))}. Try --help."
     if isinstance(error, RaspLensError):
         return str(error) if "\n" in str(error) and "^" in str(error) else " ".join(str(error).split())
     if isinstance(error, OSError) and error.strerror:

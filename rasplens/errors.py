@@ -1,6 +1,8 @@
 """The base class of errors that a user can fix: their messages say what was wrong and what to do."""
 
+import difflib
 import reprlib
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -25,3 +27,9 @@ def expect(value: Any, kind: Any, what: str) -> None:
     """
     if not isinstance(value, kind):
         raise RaspLensError(f"{what}; got {type(value).__name__} {reprlib.repr(value)}.")
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """A question after an unknown name: whether one that is nearly the same was meant; empty without any."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""

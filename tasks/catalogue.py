@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from inspect import signature
 
-from rasplens.errors import RaspLensError
+from rasplens.errors import RaspLensError, meant
 from rasplens.tasks.shipped.compression import compression, compression_notebook
 from rasplens.tasks.shipped.copy import copy
 from rasplens.tasks.shipped.induction import induction
@@ -27,7 +27,7 @@ def get_task(name: str, **sizes: int) -> Task:
         RaspLensError: If there is no such task, or it has no such size.
     """
     if name not in TASKS:
-        raise RaspLensError(f"There is no task {name!r}. There are {', '.join(TASKS)}.")
+        raise RaspLensError(f"There is no task {name!r}.{meant(name, TASKS)} There are {', '.join(TASKS)}.")
     known = signature(TASKS[name]).parameters
     if unknown := [size for size in sizes if size not in known]:
         raise RaspLensError(f"Task {name!r} has no size {unknown[0]!r}. It has {', '.join(known)}.")

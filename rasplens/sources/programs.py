@@ -3,7 +3,7 @@
 from rasplens.compile import CompiledModel, compile_program
 from rasplens.compile.rasp import SOp
 from rasplens.compile.rasp.programs.catalogue import CATALOGUE, Entry
-from rasplens.errors import RaspLensError
+from rasplens.errors import RaspLensError, meant
 from rasplens.sources.files import file_source, found_in, program_in
 from rasplens.sources.vocabularies import GIVEN, Sizes, parse_vocab
 from rasplens.tasks import TASKS, Task, compile_for, get_task
@@ -24,8 +24,8 @@ def compile_source(source: str, program: str | None, sizes: Sizes, optimize: boo
     file = file_source(source)
     if file is None and source not in CATALOGUE:
         raise RaspLensError(
-            f"{source!r} is neither a task ({', '.join(TASKS)}), nor a program of the library "
-            f"({', '.join(CATALOGUE)}), nor FILE.py:NAME, nor FILE.rasp."
+            f"There is no program {source!r}.{meant(source, (*TASKS, *CATALOGUE))} It is neither a task "
+            f"({', '.join(TASKS)}), nor of the library ({', '.join(CATALOGUE)}), nor FILE.py:NAME or FILE.rasp."
         )
     if file is None:
         _no_choice(source, program)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rasplens.compile.rasp import SOp
 from rasplens.compile.rasp.programs.catalogue import CATALOGUE
-from rasplens.errors import RaspLensError
+from rasplens.errors import RaspLensError, meant
 from rasplens.sources.files import file_source, found_in
 from rasplens.sources.vocabularies import GIVEN, Sizes
 from rasplens.tasks import TASKS, Task, get_task, task_from_data, task_from_program
@@ -24,8 +24,9 @@ def check_task(source: str) -> None:
     elif file_source(source) is None and source not in TASKS and source not in CATALOGUE:
         programs = ", ".join(name for name in CATALOGUE if name not in TASKS)
         raise RaspLensError(
-            f"There is no task {source!r}. The tasks are {', '.join(TASKS)}, and the programs of the library: "
-            f"{programs}. Give your own as FILE.py:NAME, FILE.rasp, FILE.jsonl or FILE.csv."
+            f"There is no task {source!r}.{meant(source, (*TASKS, *CATALOGUE))} The tasks are "
+            f"{', '.join(TASKS)}, and the programs of the library: {programs}. "
+            "Give your own as FILE.py:NAME, FILE.rasp, FILE.jsonl or FILE.csv."
         )
 
 

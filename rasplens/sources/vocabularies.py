@@ -75,7 +75,7 @@ def parse_vocab(text: str) -> list[Value]:
     """Tokens from `a,b,c`, `0..9` or `a..e`; what looks like an integer is one.
 
     Raises:
-        RaspLensError: If there is none, one is empty, or a range is.
+        RaspLensError: If there is none, one is empty, or a range is; if commas are missing.
     """
     tokens: list[Value] = []
     for part in text.split(","):
@@ -91,14 +91,14 @@ def parse_vocab(text: str) -> list[Value]:
             tokens += map(chr, _range(ord(first), ord(last), part, f"{last}..{first}"))
         else:
             tokens.append(int(part) if _is_integer(part) else part)
+    if len(tokens) == 1 and len(text) > 1 and text.isalpha():
+        raise RaspLensError(f"--vocab {text} is one token. Put commas between several: --vocab {','.join(text)}.")
     return tokens
 
 
 def shown(tokens: list[Value] | tuple[Value, ...]) -> str:
     """A vocabulary as it was understood: "3 tokens: a, b, c"."""
     listed = ", ".join(map(str, tokens[:8])) + (", …" if len(tokens) > 8 else "")
-    if len(tokens) == 1 and isinstance(tokens[0], str) and len(tokens[0]) > 1:
-        return f"1 token: {listed} (separate several by commas)"
     return f"{len(tokens)} token{'s' if len(tokens) > 1 else ''}: {listed}"
 
 

@@ -15,7 +15,7 @@ from rasplens.compare.discovery.problem import Problem, Protocol, Scores
 from rasplens.compare.discovery.scoreboard import board
 from rasplens.compare.discovery.variables.finders import FINDERS
 from rasplens.compare.discovery.variables.scoring import variable_board
-from rasplens.errors import RaspLensError
+from rasplens.errors import RaspLensError, meant
 from rasplens.model import save
 from rasplens.model.storage import fingerprint
 from rasplens.output_files import Destination
@@ -204,7 +204,9 @@ def _how_to_run(case: Case) -> dict[str, Any]:
 
 def _check(names: Collection[str], known: Collection[str], what: str) -> None:
     if unknown := [name for name in names if name not in known]:
-        raise RaspLensError(f"There is no {what} {unknown[0]!r}; there are {', '.join(known)}.")
+        raise RaspLensError(
+            f"There is no {what} {unknown[0]!r}.{meant(unknown[0], known)} There are {', '.join(known)}."
+        )
 
 
 def _show(case: Case, protocol: Protocol, rows: list[dict[str, object]]) -> None:

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from rasplens import terminal
-from rasplens.errors import RaspLensError
+from rasplens.errors import RaspLensError, meant
 from rasplens.learned import get_recipe, published_grid, use_all_cores
 from rasplens.model.storage import write_atomically
 from rasplens.output_files import Destination, check_state, trained_before
@@ -26,7 +26,8 @@ def reproduce_and_show(name: str, to: Destination, json: bool) -> None:
         return
     if name not in REPRODUCTIONS:
         raise RaspLensError(
-            f"There is no reproduction {name!r}. The reproductions are {', '.join(REPRODUCTIONS)} and grid."
+            f"There is no reproduction {name!r}.{meant(name, (*REPRODUCTIONS, 'grid'))} The reproductions are "
+            f"{', '.join(REPRODUCTIONS)} and grid."
         )
     entry = REPRODUCTIONS[name]
     to.make_folder()

@@ -40,7 +40,7 @@ def test_the_help_says_what_exit_codes_mean_and_how_to_complete(cli):
 
 def test_quiet_shows_no_progress_and_the_result(cli, own_program, monkeypatch):
     monkeypatch.setattr(terminal.err, "_force_terminal", True)
-    command = ("verify", "mine.py:histogram", "--vocab", "ab", "--max-len", "3")
+    command = ("verify", "mine.py:histogram", "--vocab", "a,b", "--max-len", "3")
     code, loud, _ = cli(*command)
     assert not terminal.err.quiet
     code, text, errors = cli(*command, "--quiet")
@@ -51,7 +51,17 @@ def test_quiet_shows_no_progress_and_the_result(cli, own_program, monkeypatch):
 
 
 def test_no_color_prints_no_escape_codes(own_program, folder):
-    command = [sys.executable, "-m", "rasplens", "compile", "mine.py:histogram", "--vocab", "ab", "--max-len", "3"]
+    command = [
+        sys.executable,
+        "-m",
+        "rasplens",
+        "compile",
+        "mine.py:histogram",
+        "--vocab",
+        "a,b",
+        "--max-len",
+        "3",
+    ]
     colours = {**os.environ, "FORCE_COLOR": "1", "TERM": "xterm-256color"}
     colours.pop("NO_COLOR", None)
     shown, plain = (
@@ -78,13 +88,17 @@ FAULTS = {  # of a message the data, between dots
         ("run", "copy", "--config", "fast"),
         "'fast' is not one of 'quick', 'standard', 'thorough'",
     ),
-    "too few inputs": (("run", "copy", "--inputs", "3"), "Invalid value for '--inputs'"),
+    "too few inputs": (("run", "copy", "--inputs", "3"), "--inputs: it has to be greater than or equal to 50"),
     "unknown command": (("sort",), "No such command 'sort'"),
     "unknown option": (("run", "sort", "--fast"), "No such option: --fast"),
     "missing argument": (("run",), "Missing argument 'TASK'"),
     "unknown recipe": (("train", "copy", "--recipe", "x"), "no recipe 'x' … fast, "),
     "no folder": (("train", "copy", "--out", "a/b.safetensors"), "the folder a does not exist"),
-    "neither task nor file": (("compile", "hist"), "'hist' is neither a task (sort, copy, compression"),
+    "neither task nor file": (("compile", "mine"), "no program 'mine'. It is neither a task (sort, copy"),
+    "nearly a program": (("compile", "historgam"), "no program 'historgam'. Did you mean 'histogram'?"),
+    "nearly a task": (("run", "inductoin"), "no task 'inductoin'. Did you mean 'induction'?"),
+    "no number": (("run", "copy", "--seed", "abc"), "--seed: it takes a whole number. Try --help"),
+    "no commas": (("train", "histogram", "--vocab", "abc"), "Put commas between several: --vocab a,b,c."),
     "no vocabulary": (("compile", "mine.py:histogram"), "--vocab (such as a,b,c or 0..9) and --max-len"),
     "wrong vocabulary": (
         ("verify", "mine.py:histogram", "--vocab", "a,a", "--max-len", "3"),
@@ -267,5 +281,5 @@ def test_no_output_fails_on_a_terminal_with_few_characters(cli, own_program, mon
 def test_numbers_out_of_range_are_refused_before_any_work(cli, arguments):
     code, out, error = cli(*arguments)
     assert (code, out) == (2, "")
-    assert "Input should be" in error
+    assert "it has to be" in error
     assert error.endswith(". Try --help.\n")

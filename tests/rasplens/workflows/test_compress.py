@@ -98,7 +98,7 @@ def test_what_was_interrupted_goes_on(cli, folder, monkeypatch):
         (["frac_prevs", "--d", "0"], "--d"),
         (["frac_prevs", "--d", "99"], "from 1 to 7"),
         (["frac_prevs"], "--d"),
-        (["nothing", "--d", "2"], "'nothing' is neither a task"),
+        (["nothing", "--d", "2"], "no program 'nothing'. It is neither a task"),
         (["frac_prevs", "--d", "2", "--recipe", "slow"], "recipe 'slow'"),
         (["frac_prevs", "--d", "2", "--program", "x"], "--program"),
         (["frac_prevs", "--d", "2", "--out", "missing/x.safetensors"], "does not exist"),

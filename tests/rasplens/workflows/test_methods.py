@@ -126,7 +126,7 @@ def test_a_stored_model_of_the_program_is_scored_on(cli, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--method", "magic"), "no method 'magic'; there are exact, acdc"),
+        (("--method", "magic"), "no method 'magic'. There are exact, acdc"),
         (("--scores", "nowhere.json", "--method", "random"), "no file nowhere.json"),
         (("--export", "nowhere/file.json"), "the folder nowhere does not exist"),
         (("--export", "circuit.safetensors"), "end in .json"),
@@ -155,7 +155,7 @@ def test_methods_that_look_for_variables(cli):
     ("arguments", "said"),
     [
         (("histogram",), "'histogram' has no variable"),
-        (("detect_pattern", "--method", "prob"), "'prob'; there are probe"),
+        (("detect_pattern", "--method", "prob"), "'prob'. Did you mean 'probe'? There are probe"),
         (("detect_pattern", "--signed"), "--variables scores no edges"),
         (("detect_pattern", "--ablation", "mean"), "--variables scores no edges"),
     ],
