@@ -45,10 +45,19 @@ def claims_figure(comparison: Comparison) -> go.Figure | None:
         )
     )
     for i, claim in enumerate(claims):
-        if claim.status == UNTESTABLE:
-            figure.add_annotation(x=0.5, y=i, text="not testable", showarrow=False, font={"color": GREY})
-    band = (SOME_OF_IT, AT_LEAST) if comparison.verdict.is_of_part else (AT_MOST, AT_LEAST)
-    figure.add_vrect(*band, fillcolor=GREY, opacity=0.15, line_width=0)
+        if not claim.n:
+            figure.add_annotation(x=0.5, y=i, text=claim.status, showarrow=False, font={"color": GREY})
+    low, between = (SOME_OF_IT, IN_PART) if comparison.verdict.is_of_part else (AT_MOST, "neither fails nor holds")
+    figure.add_vrect(low, AT_LEAST, fillcolor=GREY, opacity=0.15, line_width=0)
+    figure.add_trace(
+        go.Scatter(
+            x=[None],
+            y=[None],
+            name=f"{low:g} to {AT_LEAST:g}: {between}",
+            mode="markers",
+            marker={"symbol": "square", "size": 14, "color": GREY, "opacity": 0.3},
+        )
+    )
     figure.update_yaxes(
         tickvals=list(range(len(claims))),
         ticktext=[_label(claim) for claim in claims],
