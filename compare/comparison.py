@@ -12,7 +12,6 @@ from markupsafe import Markup
 
 from rasplens import __version__
 from rasplens.compare.axes import Axis
-from rasplens.compare.claims.trials.judging import UNTESTABLE
 from rasplens.compare.evidence.ablation.measurement import Method
 from rasplens.compare.evidence.ablation.profiles import Correlation, Overlap
 from rasplens.compare.pairing.pairing import Pairing
@@ -73,7 +72,7 @@ class Comparison:
     @property
     def rank(self) -> float:
         """Higher for likelier comparisons: by the answer, then by how far the claims hold on average."""
-        claims = [claim.score for claim in self.verdict.all_claims if claim.status != UNTESTABLE]
+        claims = [claim.score for claim in self.verdict.all_claims if claim.is_measured]
         order = NOT, UNKNOWN, PARTLY, IMPLEMENTS
         return order.index(self.verdict.answer) + float(np.mean(claims) if claims else 0.0) / 2
 

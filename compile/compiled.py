@@ -164,7 +164,7 @@ class CompiledModel(Anatomy):
             RaspLensError: If the sequence is not one that it takes, or has no such position.
             UndefinedValue: If the program has no value on it.
         """
-        return attribution_graph(self, self.trace(tokens), tokens, position)
+        return attribution_graph(self, tokens, position)
 
     def reparametrised(self, change: Reparametrisation) -> "CompiledModel":
         """Return the model in other weights; `rasplens.model.disguise` calls it.

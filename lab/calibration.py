@@ -5,7 +5,7 @@ python -m lab.calibration --sources random --write docs/calibration-tables.md   
 python -m lab.calibration --sources compressed distilled shuffled --write docs/calibration-tables.md
 python -m lab.calibration --sources siit --config quick --write docs/calibration-tables.md
 python -m lab.calibration --sources hidden --config quick --write docs/calibration-tables.md
-python -m lab.calibration --sources hidden --as-part --write docs/calibration-tables.md    # as parts of models
+python -m lab.calibration --sources hidden --as-part                       # as parts of models
 python -m lab.calibration --only copy,shift --kinds itself untrained       # a few
 """
 

@@ -29,7 +29,9 @@ def expect(value: Any, kind: Any, what: str) -> None:
         raise RaspLensError(f"{what}; got {type(value).__name__} {reprlib.repr(value)}.")
 
 
-def meant(name: str, known: Iterable[str]) -> str:
-    """A question after an unknown name: whether one that is nearly the same was meant; empty without any."""
+def meant(name: Any, known: Iterable[str]) -> str:
+    """After an unknown name, the question whether one that is nearly the same was meant; empty without any."""
+    if not isinstance(name, str):
+        return ""
     near = difflib.get_close_matches(name, list(known), n=1)
     return f" Did you mean {near[0]!r}?" if near else ""

@@ -33,7 +33,7 @@ class AttendsLike(Subject):
     Attributes:
         compiled: The compiled head.
         variable: The s-op that it computes.
-        heads: Those of the learned model; none where none are looked for.
+        heads: Those of the learned model; none where none are looked for, or none is of use.
     """
 
     level = "routes"

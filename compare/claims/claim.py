@@ -4,7 +4,7 @@ A claim is tested by independent trials: pairs of inputs, or inputs, of each of 
 is the share of trials that came out as the program says, with a 95 % interval.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, Final, Literal, NamedTuple
 
@@ -146,6 +146,11 @@ class Claim:
         return str(self.subject)
 
     @property
+    def is_measured(self) -> bool:
+        """Whether it has a score."""
+        return self.n > 0
+
+    @property
     def is_proved(self) -> bool:
         """Whether nothing is left to chance: where rows were asked about one by one, several at once still are."""
         return bool(self.proof) and self.low == self.high
@@ -226,8 +231,13 @@ def untestable(subject: Subject, why: str) -> Claim:
 
 
 def left_open(subject: Subject, why: str) -> Claim:
-    """A claim that nothing tells of, and without which others could hold of another program too."""
+    """A claim that no test could decide; it keeps the verdict open."""
     return replace(untestable(subject, why), status=OPEN)
+
+
+def worst_first(claims: Iterable[Claim]) -> list[Claim]:
+    """Claims by their score; those without one last."""
+    return sorted(claims, key=lambda claim: claim.score if claim.is_measured else float("inf"))
 
 
 def claims_table(claims: Sequence[Claim]) -> pd.DataFrame:

@@ -100,7 +100,7 @@ def _is_about(subject: Subject, compiled: Head) -> bool:
 
 def score_text(claim: Claim) -> str:
     """A score with its interval and its control."""
-    if claim.status == UNTESTABLE:
+    if not claim.is_measured:
         return "–"
     control = f", control {claim.control:.2f}" if claim.control == claim.control else ""
     return f"{claim.score:.2f} ({claim.low:.2f} to {claim.high:.2f}{control})"

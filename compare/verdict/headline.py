@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rasplens.compare.claims.claim import Claim
+from rasplens.compare.claims.claim import Claim, worst_first
 from rasplens.compare.claims.trials.judging import FAILS, HOLDS, IN_PART, OPEN, UNTESTABLE, Status
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN, LevelAnswer, Verdict
 
@@ -68,7 +68,7 @@ def headline(program: str, verdict: Verdict) -> Headline:
 
 def refutation(verdict: Verdict) -> str:
     """The worst claim that fails and names a question which the model answers otherwise; empty without one."""
-    failed = sorted(verdict.of_status(FAILS), key=lambda claim: claim.score)
+    failed = worst_first(verdict.of_status(FAILS))
     return next((f"{one.words!r} fails: {one.counterexample}." for one in failed if one.counterexample), "")
 
 
@@ -99,11 +99,7 @@ def _counts(claims: list[Claim]) -> str:
 
 def _reasons(verdict: Verdict) -> list[str]:
     """Return what decides: claims that fail or are open; and what could not be tested, in one sentence."""
-    decisive = [
-        claim
-        for status in (FAILS, IN_PART, OPEN)
-        for claim in sorted(verdict.of_status(status), key=lambda claim: claim.score)
-    ]
+    decisive = [claim for status in (FAILS, IN_PART, OPEN) for claim in worst_first(verdict.of_status(status))]
     sentences = [f"{_status(claim)}: {claim.words}, {_interval(claim)}{_where(claim)}." for claim in decisive]
     shown = next((i for i, claim in enumerate(decisive) if claim.counterexample), None)
     if shown is not None:
@@ -133,4 +129,7 @@ def _where(claim: Claim) -> str:
 
 
 def _interval(claim: Claim) -> str:
+    """Its score; without one, why there is none."""
+    if not claim.is_measured:
+        return claim.reason
     return f"{claim.score:.2f} ({claim.low:.2f} to {claim.high:.2f})"

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, get_args
 import pandas as pd
 
 from rasplens.compare.claims.catalogue import SUBJECTS, examine
-from rasplens.compare.claims.claim import Claim, Level, claims_table
+from rasplens.compare.claims.claim import Claim, Level, claims_table, worst_first
 from rasplens.compare.claims.effects.given_answers import GivesAnswers
 from rasplens.compare.claims.trials.judging import FAILS, HOLDS, IN_PART, OPEN, UNTESTABLE
 from rasplens.compare.claims.variables import OneVariable
@@ -175,7 +175,7 @@ def _reasons(answer: Answer, levels: Mapping[Level, LevelAnswer], claims: Sequen
         widest = max(elsewhere, key=lambda claim: claim.n)
         sentences.append(f"Claims that hold elsewhere fail where {widest.except_where}.")
     for status in (FAILS, IN_PART, OPEN):
-        worst = sorted((claim for claim in claims if claim.status == status), key=lambda claim: claim.score)
+        worst = worst_first(claim for claim in claims if claim.status == status)
         sentences += [
             f"{claim.level}: {claim.words}: {status} "
             f"({'; '.join(filter(None, (_numbers(claim), claim.reason, claim.counterexample)))})."
@@ -196,4 +196,4 @@ def _reasons(answer: Answer, levels: Mapping[Level, LevelAnswer], claims: Sequen
 
 
 def _numbers(claim: Claim) -> str:
-    return f"{claim.score:.2f}, {claim.low:.2f} to {claim.high:.2f}" if claim.n else ""
+    return f"{claim.score:.2f}, {claim.low:.2f} to {claim.high:.2f}" if claim.is_measured else ""

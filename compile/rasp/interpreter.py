@@ -53,10 +53,10 @@ def run(
     return evaluation.rows(program) if isinstance(program, rasp.Selector) else evaluation.of(program)
 
 
-def selections(
+def every_value(
     program: rasp.SOp, tokens: Sequence[Value], mask: np.ndarray
-) -> list[tuple[rasp.Aggregate | rasp.SelectorWidth, np.ndarray]]:
-    """Return the selections of a program on one sequence: each aggregate and width with its `[query, key]`.
+) -> list[tuple[rasp.RASPExpr, list[Any]]]:
+    """The values of each expression of a program on one sequence; of a selector the rows.
 
     Args:
         program: The program.
@@ -67,12 +67,10 @@ def selections(
         UndefinedValue: As `run` does.
     """
     evaluation = _Evaluation(list(tokens), visibility(len(tokens), False, mask), {})
-    found = []
-    for expr in expressions(program):
-        evaluation.of(expr)
-        if isinstance(expr, rasp.Aggregate | rasp.SelectorWidth):
-            found.append((expr, np.array(evaluation.rows(expr.selector), dtype=bool)))
-    return found
+    return [
+        (expr, evaluation.rows(expr) if isinstance(expr, rasp.Selector) else evaluation.of(expr))
+        for expr in expressions(program)
+    ]
 
 
 def of_length(expr: rasp.RASPExpr, length: int) -> list[Any]:

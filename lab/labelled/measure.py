@@ -9,6 +9,7 @@ from scipy.stats import binomtest
 from lab.labelled.circuits import CIRCUITS, NOT_TOLD_APART, Circuit
 from lab.labelled.hidden_mechanisms import HIDDEN
 from lab.labelled.labelled_pairs import ALTERNATIVE, SIIT, LabelledPair, labelled_pairs
+from rasplens.compare.claims.claim import worst_first
 from rasplens.compare.claims.trials.judging import UNTESTABLE
 from rasplens.compare.config import CompareConfig, Preset, get_config
 from rasplens.compare.pairing.distinguishing import discriminate
@@ -42,7 +43,7 @@ def observe(
     )
     said = judge(study, seed)
     claims = [claim for claim in said.all_claims if claim.status != UNTESTABLE and claim.level != "answers"]
-    least = min(claims, key=lambda claim: claim.score, default=None)
+    least = next(iter(worst_first(claims)), None)
     return {
         "circuit": labelled.circuit,
         "program": labelled.program,

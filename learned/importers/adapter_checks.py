@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 import torch
@@ -45,19 +46,19 @@ def check_names(names: Iterable[str]) -> None:
         if plain in HOOK_NAMES:
             continue
         if near := difflib.get_close_matches(plain, HOOK_NAMES, n=1, cutoff=ALIKE):
-            meant = near[0].replace("0", "{layer}")
-            raise RaspLensError(f"{name!r} is not a hook point that comparisons know. Did you mean {meant!r}?")
+            known = near[0].replace("0", "{layer}")
+            raise RaspLensError(f"{name!r} is not a hook point that comparisons know. Did you mean {known!r}?")
 
 
 def check_complete(names: Collection[str], layers: Collection[int]) -> None:
     """Raises unless there are the hook points that comparisons read and edit, in every layer."""
     if not layers:
         raise RaspLensError("`hooks` names no hook point of a layer, such as 'blocks.{layer}.hook_resid_post'.")
-    needed = [act_name("resid_pre", 0)]
-    needed += [act_name(name, layer) for layer in range(max(layers) + 1) for name in NEEDED]
-    if missing := [name for name in needed if name not in names]:
-        fused = "; of fused attention there is none, so switch that off" if "pattern" in missing[0] else ""
-        raise RaspLensError(f"`hooks` lacks {missing[0]!r}, which comparisons read and edit{fused}.")
+    of_layers = (act_name(name, layer) for layer in range(max(layers) + 1) for name in NEEDED)
+    missing = next((name for name in chain([act_name("resid_pre", 0)], of_layers) if name not in names), None)
+    if missing is not None:
+        fused = "; of fused attention there is none, so switch that off" if "pattern" in missing else ""
+        raise RaspLensError(f"`hooks` lacks {missing!r}, which comparisons read and edit{fused}.")
 
 
 def check_runs_once(model: HookedRootModule, paths: Mapping[str, str], tokens: torch.Tensor) -> None:

@@ -92,7 +92,9 @@ def parse_vocab(text: str) -> list[Value]:
         else:
             tokens.append(int(part) if _is_integer(part) else part)
     if len(tokens) == 1 and len(text) > 1 and text.isalpha():
-        raise RaspLensError(f"--vocab {text} is one token. Put commas between several: --vocab {','.join(text)}.")
+        raise RaspLensError(
+            f"--vocab {text} is one token. Put commas between several: --vocab {','.join(dict.fromkeys(text))}."
+        )
     return tokens
 
 

@@ -25,8 +25,8 @@ def show_runs(paths: Sequence[Path], *, verbose: bool, json: bool) -> None:
     Raises:
         RaspLensError: If there is no comparison, or one cannot be read.
     """
-    files = [file for path in paths for file in _files(path)]
-    found = [(file, Comparison.load(file)) for file in dict.fromkeys(files)]
+    files = list(dict.fromkeys(file for path in paths for file in _files(path)))
+    found = list(_loaded(files, paths))
     if json:
         terminal.as_json([{"file": str(file), **one.to_dict()} for file, one in found])
         return
@@ -39,6 +39,21 @@ def show_runs(paths: Sequence[Path], *, verbose: bool, json: bool) -> None:
         return
     for file, one in found:
         _show(file, one, verbose)
+
+
+def _loaded(files: Sequence[Path], named: Sequence[Path]) -> Iterator[tuple[Path, Comparison]]:
+    """The comparisons of files; of several that nobody named, those that can be read.
+
+    Raises:
+        RaspLensError: If one that was named, or the only one, cannot be read.
+    """
+    for file in files:
+        try:
+            yield file, Comparison.load(file)
+        except RaspLensError as error:
+            if file in named or len(files) == 1:
+                raise
+            terminal.err.print(f"Left out: {error}", soft_wrap=True)
 
 
 def _show(file: Path, comparison: Comparison, verbose: bool) -> None:
@@ -69,7 +84,7 @@ def _files(path: Path) -> Iterator[Path]:
         return
     if not path.exists():
         raise RaspLensError(f"There is no file or folder {path}. `rasplens run` writes to runs/TASK.")
-    found = sorted(path.glob(f"{DATA}*.json")) or sorted(path.glob(f"*/{DATA}*.json"))
+    found = list(path.glob(f"{DATA}*.json")) or list(path.glob(f"*/{DATA}*.json"))
     if not found:
         raise RaspLensError(f"{path} holds no {DATA}.json of `rasplens run`, nor does a folder in it.")
-    yield from found
+    yield from sorted(found, key=lambda file: (file.parent, file.stem != DATA, file.name))

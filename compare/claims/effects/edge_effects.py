@@ -13,15 +13,18 @@ from rasplens.compare.claims.effects.asking import Asking, some, telling
 from rasplens.compare.claims.effects.effect import Effect, kept, kept_of, turned, turned_of
 from rasplens.compare.claims.effects.effect_test import EffectTest, untested
 from rasplens.compare.claims.effects.passes import with_edges
-from rasplens.compare.claims.trials.independent import Trials
+from rasplens.compare.claims.trials.independent import PairsFrom, Trials
 from rasplens.compare.claims.trials.input_classes import InputClass
 from rasplens.compare.subject.studied_model import Head, named
 
 TO_FIND: Final = 32
-"""Pairs of inputs with which heads are looked for; none of their inputs is among those that judge these heads."""
+"""Pairs of inputs with which heads are looked for."""
 
 DRAWN: Final = 4
-"""So many times the questions that are asked are drawn."""
+"""Of keys and queries, so many questions are drawn for each that is asked."""
+
+LEAST_CARRIED: Final = 0.5
+"""Of heads that carry less, keys and queries are not asked: what others carry would hide what these do."""
 
 OF_CONTROLS: Final = 32
 """Pairs of inputs behind the control of other edges, at most."""
@@ -33,7 +36,8 @@ class Groups:
 
     Attributes:
         heads: These; none where nothing gathers.
-        carry: How much of the difference the group that carries most does, by the upper end of its interval.
+        carry: Of the largest share of the difference that one group carries, the upper end of its interval: so
+            that no claim on keys and queries fails, or holds, by too small a share. NaN where none is known.
         unknown: What the program computes in heads of which no group is known.
     """
 
@@ -41,10 +45,21 @@ class Groups:
     carry: float
     unknown: tuple[str, ...] = ()
 
+    @property
+    def why_none(self) -> str:
+        """Why keys and queries cannot be asked of these heads; empty where they can."""
+        if self.unknown:
+            return f"which heads compute {' and '.join(self.unknown)} is not known"
+        if not self.carry >= LEAST_CARRIED:
+            return f"the heads that are known carry {self.carry:.0%}" if self.carry > 0 else "no heads are known"
+        return ""
 
-def drawn_for(drawn: Questions, n: int) -> Questions:
-    """So many of the questions; of keys and queries, whose edges are drawn, those that tell most."""
-    return telling(drawn, n) if isinstance(drawn.subject, Keys | Queries) else some(drawn, n)
+
+def drawn_for(drawn: Questions, n: int, pairs: PairsFrom | None = None) -> Questions:
+    """So many of the questions; of keys and queries, whose edges are drawn, the most telling of more."""
+    if not isinstance(drawn.subject, Keys | Queries):
+        return some(drawn, n)
+    return telling(drawn.again(pairs, DRAWN * n), n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,25 +78,23 @@ class _Moved:
     control: Effect | None
     trials: tuple[Trials, Trials]
 
-    def of(self, carry: float) -> "_Moved":
-        """The same, of what the patched heads carry."""
-        control = None if self.control is None else turned_of(self.control, carry)
-        return replace(
-            self, changed=turned_of(self.changed, carry), kept=kept_of(self.kept, carry), control=control
-        )
 
-
-def _moved(asking: Asking, asked: Questions, heads: Sequence[Head] | None) -> _Moved:
-    """What questions move in some heads, or in all."""
+def _moved(asking: Asking, asked: Questions, heads: Sequence[Head] | None, carry: float) -> _Moved:
+    """What questions move in some heads, or in all, of what these carry; a trial is right from half of that on."""
     patch, logits = asked.patch, with_edges(asking.learned, asked.patch, heads)
     changing = asking.trials(patch.base, asked.changes, asked.expected)
     theirs = asking.pairing.reference.answers()[patch.source]
     staying = asking.trials(patch.base, asked.at_risk, None if patch.part == "attention" else theirs)
     changed, stayed = (asking.measured(one, patch.base, logits) for one in (changing, staying))
-    changes = asking.preferring(changing, patch, changed[1] < 0)
-    stays = asking.preferring(staying, patch, stayed[1] > 0)
+    changes = asking.preferring(changing, patch, changed[1] < (1 - carry) * changed[0])
+    stays = asking.preferring(staying, patch, stayed[1] > (1 - carry) * stayed[0])
     control = asking.on_others(changing, patch, logits)
-    return _Moved(turned(*changed), kept(*stayed), control, (changes, stays))
+    return _Moved(
+        turned_of(turned(*changed), carry),
+        kept_of(kept(*stayed), carry),
+        None if control is None else turned_of(control, carry),
+        (changes, stays),
+    )
 
 
 def edge_test(asking: Asking, asked: Questions, groups: Groups, is_large: bool) -> EffectTest:
@@ -97,15 +110,13 @@ def edge_test(asking: Asking, asked: Questions, groups: Groups, is_large: bool) 
             return untested(subject, "which heads count is not looked for in a model of this size", is_open=True)
         heads = patched_heads(asking.pairing, asked)
     carry = 1.0
-    if isinstance(subject, Keys | Queries) and is_large and groups.unknown:
-        of = " and ".join(groups.unknown)
-        return untested(
-            subject, f"which heads compute {of} is not known: in all, others would change", is_open=True
-        )
-    if isinstance(subject, Keys | Queries) and groups.heads:
-        heads = groups.heads if is_large else _the_better(asking, asked, groups)
-        carry = 1.0 if heads is None else groups.carry
-    found = _moved(asking, asked, heads).of(carry)
+    if isinstance(subject, Keys | Queries):
+        if is_large and groups.why_none:
+            why = f"{groups.why_none}, and patching all heads would change what others read"
+            return untested(subject, why, is_open=True)
+        if not groups.why_none and (is_large or _are_better(asking, asked, groups.heads)):
+            heads, carry = groups.heads, groups.carry
+    found = _moved(asking, asked, heads, carry)
     done = "removed" if patch.part == "attention" else "patched"
     where = "" if heads is None else f", in {named(heads)}"
     where += f", which carry {carry:.0%} at most" if carry < 1 else ""
@@ -114,17 +125,17 @@ def edge_test(asking: Asking, asked: Questions, groups: Groups, is_large: bool) 
         by_other_means = 1 - found.trials[0].right.mean()
         reason += f"; the model keeps its answer on {by_other_means:.0%} of the inputs"
     floor = _along_others(asking, asked) if patch.part == "values" else np.nan
-    parts, again = (found.changed, found.kept), partial(_again, asking, asked, heads)
+    parts, again = (found.changed, found.kept), partial(_again, asking, asked, heads, carry)
     return EffectTest(subject, parts, found.control, floor, reason, trials=found.trials, again=again)
 
 
 def _again(
-    asking: Asking, asked: Questions, heads: Sequence[Head] | None, of: InputClass
+    asking: Asking, asked: Questions, heads: Sequence[Head] | None, carry: float, of: InputClass
 ) -> tuple[Trials, Trials]:
     """Other trials, on a class of inputs."""
     n = asking.pairing.config.questions
-    again = asked.again(of.pairs_from(asking.pairing.answered), DRAWN * n)
-    return _moved(asking, drawn_for(again, n), heads).trials
+    pairs = of.pairs_from(asking.pairing.answered)
+    return _moved(asking, drawn_for(asked.again(pairs, n), n, pairs), heads, carry).trials
 
 
 def _along_others(asking: Asking, asked: Questions) -> float:
@@ -135,12 +146,11 @@ def _along_others(asking: Asking, asked: Questions) -> float:
     return turned(*asking.measured(trials, patch.base, with_edges(asking.learned, patch))).share
 
 
-def _the_better(asking: Asking, asked: Questions, groups: Groups) -> tuple[Head, ...] | None:
-    """The heads of groups, or None for all heads: in whichever of them keys or queries decide more.
+def _are_better(asking: Asking, asked: Questions, of_groups: tuple[Head, ...]) -> bool:
+    """Whether keys or queries decide more in the heads of groups than in all heads.
 
     Other heads may read the same keys for something else, as most of a large model's do, and a group may be too
-    small. The pairs that tell judge nothing. Where they decide nothing in the program, they should not in its
-    heads.
+    small. Where they decide nothing in the program, they should not in its heads.
     """
     few = some(asked.again(asking.halves[0], TO_FIND), TO_FIND)
     trials = asking.trials(few.patch.base, few.changes, few.expected)
@@ -153,6 +163,4 @@ def _the_better(asking: Asking, asked: Questions, groups: Groups) -> tuple[Head,
         )
         return float(own - np.fmax(control, 0))
 
-    if not len(trials):
-        return None if groups.unknown else groups.heads
-    return groups.heads if decides(groups.heads) > decides(None) else None
+    return not len(trials) or decides(of_groups) > decides(None)

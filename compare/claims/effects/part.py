@@ -3,6 +3,7 @@
 It is asked only where it gives the program's answer.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -110,7 +111,7 @@ def _judged(test: EffectTest, config: CompareConfig, rng: np.random.Generator) -
 def _claims(study: Study, evidence: Evidence, rng: np.random.Generator) -> Iterator[Claim]:
     found = evidence.of(EFFECTS)
     if study.is_large:
-        told = _told_by_edges(study.compiled.program, set(chain(*told_by_effect(found))))
+        told = told_by_edges(study.compiled.program, set(chain(*told_by_effect(found))))
         why = "of a part of a large model, only edges are patched"
         for name in study.variables:
             found_by_edges = untestable(OneVariable(name), f"{why}; these tell of it")
@@ -165,17 +166,19 @@ def _status(judged: Judged, at_least: float) -> Status:
     return IN_PART if changed.low > some and changed.high < at_least else OPEN
 
 
-def _told_by_edges(program: SOp, told: Collection[str]) -> set[str]:
+def told_by_edges(program: SOp, told: Collection[str]) -> set[str]:
     """The aggregates whose values nothing but edges decides: of what is read, or of other such aggregates.
 
-    Of what is computed from several, edges only tell what it is computed from.
+    Of what is computed from several, edges only tell what it is computed from. One whose name is also another's is
+    not told.
     """
-    found = set[str]()
+    names, found = Counter(expr.name for expr in expressions(program)), dict[int, str]()
     for expr in expressions(program):
-        if isinstance(expr, Aggregate) and expr.name in told:
-            is_read = isinstance(expr.sop, TokensType | IndicesType)
-            found |= {expr.name} if is_read or expr.sop.name in found else set()
-    return found
+        if not isinstance(expr, Aggregate) or expr.name not in told or names[expr.name] > 1:
+            continue
+        if isinstance(expr.sop, TokensType | IndicesType) or id(expr.sop) in found:
+            found[id(expr)] = expr.name
+    return set(found.values())
 
 
 def told_by_effect(found: JudgedTests) -> set[Aggregates]:

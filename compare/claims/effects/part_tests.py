@@ -16,13 +16,14 @@ from rasplens.compare.claims.edges.edge_patching import EdgePatch
 from rasplens.compare.claims.edges.program_edges import Aggregates
 from rasplens.compare.claims.edges.questions import CountedEdges, GatheredEdges, Questions, questions
 from rasplens.compare.claims.effects.asking import Asking, some
-from rasplens.compare.claims.effects.edge_effects import DRAWN, TO_FIND, Groups, drawn_for, edge_test
+from rasplens.compare.claims.effects.edge_effects import TO_FIND, Groups, drawn_for, edge_test
 from rasplens.compare.claims.effects.effect import Effect, left, turned
 from rasplens.compare.claims.effects.effect_test import EffectTest, untested
 from rasplens.compare.claims.effects.feeding import feeding
 from rasplens.compare.claims.effects.groups import Group, group_of
 from rasplens.compare.claims.effects.passes import with_edges, with_edges_that_feed, with_other_heads
 from rasplens.compare.claims.effects.subjects import CarriedBy, Fed, Sufficient
+from rasplens.compare.claims.trials.judging import AT_LEAST, least_trials
 from rasplens.compare.study import Study
 from rasplens.compare.subject.studied_model import Head, named
 from rasplens.model import random_streams
@@ -69,7 +70,7 @@ def part_tests(study: Study, seed: int) -> PartTests:
     if (given := int(pairing.agreed[pairing.reference.answers() >= 0].sum())) < FEWEST:
         return PartTests(why_none=f"the model gives {given} of the program's answers, where {FEWEST} are needed")
     asking = Asking(pairing, random_streams.rng(seed, "effects"))
-    asked = [drawn_for(one, n) for one in questions(pairing, seed, DRAWN * n)]
+    asked = [drawn_for(one, n) for one in questions(pairing, seed, n)]
     gathering = {
         one.subject.aggregates: _gathering(asking, one, one.subject)
         for one in asked
@@ -90,13 +91,14 @@ def _groups(
 ) -> Groups:
     """The heads of all groups, and what the one that carries most does."""
     groups = [one.group.heads for one in gathering.values() if one.group is not None]
-    draws = asking.pairing.config.bootstrap_draws
-    known = [one.parts[0] for one in carried if one.parts[0].expected.sum() > 0]
-    ends = [min(1.0, one.interval(draws, asking.rng).high) for one in known]
+    config = asking.pairing.config
+    needed = least_trials(AT_LEAST, config.comparisons)
+    known = [part for one in carried if len(part := one.parts[0]) >= needed and part.expected.sum() > 0]
+    ends = [min(1.0, part.interval(config.bootstrap_draws, asking.rng).high) for part in known]
     unknown = [" and ".join(names) for names, one in gathering.items() if one.group is None]
     unknown += ["the counts"] * any(isinstance(one, CountedEdges) for one in subjects)
     heads = tuple(sorted(set(chain.from_iterable(groups))))
-    return Groups(heads, max(ends, default=1.0), tuple(unknown))
+    return Groups(heads, max(ends, default=float("nan")), tuple(unknown))
 
 
 def _gathering(asking: Asking, asked: Questions, subject: GatheredEdges) -> Gathering:

@@ -30,7 +30,7 @@ def claims_figure(comparison: Comparison) -> go.Figure | None:
         return None
     figure = go.Figure()
     for status, symbol in SYMBOLS.items():
-        found = [(i, claim) for i, claim in enumerate(claims) if claim.status == status]
+        found = [(i, claim) for i, claim in enumerate(claims) if claim.status == status and claim.is_measured]
         if found:
             figure.add_trace(_points(status, symbol, found))
     controls = [(i, claim) for i, claim in enumerate(claims) if claim.control == claim.control]
@@ -45,7 +45,7 @@ def claims_figure(comparison: Comparison) -> go.Figure | None:
         )
     )
     for i, claim in enumerate(claims):
-        if not claim.n:
+        if not claim.is_measured:
             figure.add_annotation(x=0.5, y=i, text=claim.status, showarrow=False, font={"color": GREY})
     low, between = (SOME_OF_IT, IN_PART) if comparison.verdict.is_of_part else (AT_MOST, "neither fails nor holds")
     figure.add_vrect(low, AT_LEAST, fillcolor=GREY, opacity=0.15, line_width=0)

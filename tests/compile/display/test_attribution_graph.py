@@ -5,8 +5,13 @@ import json
 import pytest
 
 from rasplens.compile import compile_program, programs
-from rasplens.compile.rasp import Aggregate, Comparison, Select, SelectorWidth, indices, tokens
+from rasplens.compile.errors import UndefinedValue
+from rasplens.compile.rasp import Aggregate, Comparison, Select, SelectorWidth, Where, indices, tokens
+from rasplens.compile.rasp.interpreter import every_value
+from rasplens.compile.rasp.programs.catalogue import CATALOGUE
 from rasplens.errors import RaspLensError
+
+FIRST = Select(indices, indices, lambda key, query: key == 0)
 
 NODE = {
     "node_id": str, "feature": int, "layer": str, "ctx_idx": int, "feature_type": str, "token_prob": float,
@@ -19,6 +24,13 @@ def named(graph):
     """The links by what their ends say, with their weights."""
     words = {node["node_id"]: (node["clerp"].split(" = ")[0], node["ctx_idx"]) for node in graph["nodes"]}
     return {(words[link["source"]], words[link["target"]]): link["weight"] for link in graph["links"]}
+
+
+def has_answer(compiled, sequence):
+    try:
+        return compiled.interpret(sequence)[-1] is not None
+    except UndefinedValue:
+        return False
 
 
 @pytest.fixture(scope="module")
@@ -95,11 +107,32 @@ def test_a_position_that_is_not_there_is_refused():
         compiled.attribution_graph(list("ab"), position=2)
 
 
-@pytest.mark.parametrize("name", ["sort", "histogram", "most_frequent", "reverse", "induction"])
-def test_programs_of_the_library_have_one(name):
-    program = getattr(programs, name)()
-    compiled = compile_program(program, "abc", 4)
-    found = compiled.attribution_graph(list("abca"))
+@pytest.mark.parametrize("name", list(CATALOGUE))
+def test_every_node_of_a_program_of_the_library_has_its_value(name):
+    """The compiler keeps some s-ops in another encoding, or as what it counts: those are no values of theirs."""
+    entry = CATALOGUE[name]
+    compiled = compile_program(entry.build(), entry.vocab, entry.max_len, **dict(entry.options))
+    *_, ids = compiled.inputs.sampled_ids(100, seed=0)
+    sequences = [[compiled.inputs.vocab[token] for token in row] for row in ids]
+    sequence = next(one for one in sequences if has_answer(compiled, one))
+    n = len(sequence)
+    values = every_value(compiled.program, sequence, compiled.inputs.visible[:n, :n])
+    by_name = {expr.name: found for expr, found in values}  # the last of a name is the result
+    found = compiled.attribution_graph(sequence)
     (answer,) = [node["clerp"] for node in found["nodes"] if node["is_target_logit"]]
-    assert answer == f'Output "{compiled(list("abca"))[-1]}" (p=1.000)'
-    assert {"E"} < {node["layer"] for node in found["nodes"]}
+    assert answer == f'Output "{compiled.interpret(sequence)[-1]}" (p=1.000)'
+    shown = [node for node in found["nodes"] if not node["is_target_logit"]]
+    assert shown
+    for node in shown:
+        variable, _, value = node["clerp"].partition(" = ")
+        assert value == repr(by_name[variable][node["ctx_idx"]])
+    assert all(0 < link["weight"] <= 1 for link in found["links"])
+
+
+def test_of_a_choice_only_what_is_taken_is_read():
+    is_a = (tokens == "a").named("is_a")
+    chosen = Where(is_a, Aggregate(FIRST, tokens).named("first"), indices).named("chosen")
+    compiled = compile_program(chosen, "ab", 3)
+    for sequence, branch in (("aba", "first"), ("aab", "indices")):
+        links = named(compiled.attribution_graph(list(sequence)))
+        assert {source for source, target in links if target == ("chosen", 2)} == {("is_a", 2), (branch, 2)}

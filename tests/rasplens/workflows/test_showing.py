@@ -51,8 +51,8 @@ def test_several_are_a_table(cli, runs):
         lines = [line.split() for line in text.splitlines() if "implements" in line]
         assert [line[:3] for line in lines] == [
             ["runs/first", "reverse", "reverse"],
-            ["runs/second/comparison-other.json", "reverse", "reverse"],
             ["runs/second", "reverse", "reverse"],
+            ["runs/second/comparison-other.json", "reverse", "reverse"],
         ]
     assert "There is no report" in cli("show", "runs/second/comparison-other.json")[1]
 
@@ -82,3 +82,7 @@ def test_a_file_that_was_changed_is_refused(cli, runs):
     code, _, errors = cli("show", "runs/first")
     assert code == 2
     assert "comparison.json" in errors
+    code, text, errors = cli("show")  # the others are shown
+    assert code == 0
+    assert text.startswith("2 comparisons")
+    assert errors.startswith("Left out: ")

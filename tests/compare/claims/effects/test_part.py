@@ -8,13 +8,13 @@ from rasplens.compare.claims.edges.questions import GatheredEdges, Keys, OtherEd
 from rasplens.compare.claims.effects.effect import Effect
 from rasplens.compare.claims.effects.effect_test import EffectTest
 from rasplens.compare.claims.effects.given_answers import GivesAnswers
-from rasplens.compare.claims.effects.part import Judged, claim_of
+from rasplens.compare.claims.effects.part import Judged, claim_of, told_by_edges
 from rasplens.compare.claims.effects.subjects import Sufficient
 from rasplens.compare.claims.trials.judging import FAILS, HOLDS, IN_PART, OPEN, UNTESTABLE
 from rasplens.compare.report.page import render
 from rasplens.compare.verdict.headline import headline
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, level_answer
-from rasplens.compile.rasp import Aggregate, Select, Where, indices, tokens
+from rasplens.compile.rasp import Aggregate, Map, Select, SequenceMap, Where, indices, tokens
 from rasplens.model.twins.heads import insert_idle_heads
 from rasplens.tasks import compile_for, task_from_program
 
@@ -124,6 +124,19 @@ def test_a_part_is_stored_shown_and_read_again(part, tmp_path):
     assert "gathers is carried by" in page
     assert "axes" not in part.tables
     assert not part.axes
+
+
+def test_edges_tell_of_what_is_read_and_not_of_what_is_computed():
+    back = Select(indices, indices, lambda key, query: key == max(query - 1, 0))
+    read = Aggregate(back, tokens).named("read")
+    twice = Aggregate(back, read).named("twice")
+    computed = Aggregate(back, Map(lambda t: t == "a", twice)).named("computed")
+    assert told_by_edges(computed, {"read", "twice", "computed"}) == {"read", "twice"}
+    assert told_by_edges(computed, {"twice", "computed"}) == set()
+    unnamed = SequenceMap(
+        lambda x, y: x, Aggregate(back, tokens), Aggregate(back, Map(lambda t: t == "a", tokens))
+    )
+    assert told_by_edges(unnamed, {"aggregate"}) == set()  # which of the two is meant nobody knows
 
 
 def test_noise_has_no_such_part(induction, task, noise):

@@ -46,7 +46,8 @@ def test_a_disguise_of_the_program_does_all_that_it_says(own, mixed_induction):
         assert one.parts
         for part in one.parts:
             assert len(part) > 20
-            assert part.share > (0.8 if isinstance(one.subject, CarriedBy) else 0.97)
+            # In a few heads alone, some answers are left between both: other heads attend along these edges too.
+            assert part.share > (0.7 if isinstance(one.subject, CarriedBy) else 0.97)
         assert one.parts[0].share > np.nanmax([one.floor, 0]) + 0.3
         assert one.control is None or one.parts[0].share > one.control.share + 0.3
     heads = {names[0]: one.group.heads for names, one in own.gathering.items()}
