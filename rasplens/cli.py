@@ -665,7 +665,7 @@ def show(
 
     Example: rasplens show runs/sort --verbose
     """
-    from rasplens.workflows.showing import show_runs
+    from rasplens.workflows.summary import show_runs
 
     show_runs(paths or [Path("runs")], verbose=verbose, json=json)
 

@@ -148,7 +148,7 @@ class Claim:
     @property
     def is_measured(self) -> bool:
         """Whether it has a score."""
-        return self.n > 0
+        return self.n > 0 and self.status != UNTESTABLE
 
     @property
     def is_proved(self) -> bool:
