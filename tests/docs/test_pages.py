@@ -23,6 +23,8 @@ SLOW = {
     "own-model.md",
     "own-task.md",
     "siit.md",
+    "start.md",
+    "explaining.md",
     "training.md",
     "findings.md",
     "induction.md",

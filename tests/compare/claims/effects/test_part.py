@@ -145,6 +145,7 @@ def test_noise_has_no_such_part(induction, task, noise):
     assert "has no part that implements" in headline("x", found.verdict).sentence
 
 
+@pytest.mark.slow
 def test_another_program_shares_the_edges_that_are_the_same(induction, task, offset):
     """Of a block that repeats itself, "offset" gathers the same tokens, by position instead of by content."""
     found = compare(induction, offset, task=task, config=FEW, as_part=True).verdict
