@@ -10,12 +10,14 @@ from rasplens.model.interventions import EdgePart
 
 @dataclass(frozen=True)
 class CarriedBy(Route):
-    """What is gathered along a selector's edges decides in a few heads.
+    """What is gathered along a selector's edges decides in a few heads. A search that finds them refutes nothing.
 
     Attributes:
         aggregates: The aggregates that share the selector.
         heads: The model's heads.
     """
+
+    can_fail = False
 
     aggregates: Aggregates
     heads: tuple[Head, ...]

@@ -9,8 +9,9 @@ from rasplens.compare import compare
 from rasplens.compare.study import Study
 from rasplens.compare.subject.vocabulary import vocabulary_of
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY
+from rasplens.compile.rasp.programs.catalogue import CATALOGUE
 from rasplens.model import disguise
-from rasplens.tasks import compile_for
+from rasplens.tasks import compile_for, task_from_program
 
 RECALLING = Circuit("recalling", lambda: get_mechanism("induction").task, induction, induction_by_pointer)
 KNOWN = {**CIRCUITS, **HARD, "recalling": RECALLING}
@@ -43,3 +44,15 @@ def test_a_part_is_taken_for_no_other_and_its_own_is_not_refuted(name, is_large,
             assert answer == IMPLEMENTS, (program, model)
         else:
             assert answer not in ((NOT, PARTLY) if program == model else (IMPLEMENTS,)), (program, model)
+
+
+@pytest.mark.slow
+def test_heads_that_are_found_and_carry_nothing_refute_no_program():
+    """Both balances are gathered along all earlier edges, and change the answer together: no head does alone."""
+    entry = CATALOGUE["shuffle_dyck"]
+    task = task_from_program(entry.build(), entry.vocab, entry.max_len)
+    own = compile_for(task)
+    found = compare(
+        own, disguise(own, 1), task=task, config="quick", vocabulary=vocabulary_of(own, task), as_part=True
+    ).verdict
+    assert found.answer not in (NOT, PARTLY)

@@ -9,7 +9,7 @@ from rasplens.compare.claims.effects.effect import Effect
 from rasplens.compare.claims.effects.effect_test import EffectTest
 from rasplens.compare.claims.effects.given_answers import GivesAnswers
 from rasplens.compare.claims.effects.part import Judged, claim_of, told_by_edges
-from rasplens.compare.claims.effects.subjects import Sufficient
+from rasplens.compare.claims.effects.subjects import CarriedBy, Sufficient
 from rasplens.compare.claims.trials.judging import FAILS, HOLDS, IN_PART, OPEN, UNTESTABLE
 from rasplens.compare.report.page import render
 from rasplens.compare.verdict.headline import headline
@@ -77,9 +77,10 @@ def test_where_nothing_should_change_nothing_is_shown_but_by_what_does():
 
 
 def test_which_heads_are_at_work_refutes_nothing():
-    heads = Sufficient(((0, 0),))
-    assert judged(0.0, 0.1, subject=heads, substantial=False).status == UNTESTABLE
-    assert judged(0.65, 0.1, subject=heads, substantial=False).status == HOLDS
+    for heads in (Sufficient(((0, 0),)), CarriedBy(("previous",), ((0, 0),))):
+        for share in (0.0, 0.3):
+            assert judged(share, 0.1, subject=heads, substantial=False).status == UNTESTABLE
+        assert judged(0.65, 0.1, subject=heads, substantial=False).status == HOLDS
 
 
 def test_few_trials_say_nothing():
