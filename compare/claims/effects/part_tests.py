@@ -16,7 +16,7 @@ from rasplens.compare.claims.edges.edge_patching import EdgePatch
 from rasplens.compare.claims.edges.program_edges import Aggregates
 from rasplens.compare.claims.edges.questions import CountedEdges, GatheredEdges, Questions, questions
 from rasplens.compare.claims.effects.asking import Asking, some
-from rasplens.compare.claims.effects.edge_effects import TO_FIND, Groups, drawn_for, edge_test
+from rasplens.compare.claims.effects.edge_effects import LEAST_CARRIED, TO_FIND, Groups, drawn_for, edge_test
 from rasplens.compare.claims.effects.effect import Effect, left, turned
 from rasplens.compare.claims.effects.effect_test import EffectTest, untested
 from rasplens.compare.claims.effects.feeding import feeding
@@ -76,29 +76,32 @@ def part_tests(study: Study, seed: int) -> PartTests:
         for one in asked
         if isinstance(one.subject, GatheredEdges)
     }
-    found = [_carried(asking, names, one) for names, one in gathering.items() if one.group is not None]
-    groups = _groups(asking, gathering, found, [one.subject for one in asked])
+    carried = {names: _carried(asking, names, one) for names, one in gathering.items() if one.group is not None}
+    carries = {names: _most(asking, test.parts[0]) for names, test in carried.items()}
+    groups = _groups(gathering, carries, [one.subject for one in asked])
     routes = [edge_test(asking, one, groups, study.is_large) for one in asked]
-    fed, enough = _fed(asking, gathering), _enough(asking, gathering, asked)
-    return PartTests([*routes, *found, *fed, *enough], gathering)
+    fed, enough = _fed(asking, gathering, carries), _enough(asking, gathering, asked)
+    return PartTests([*routes, *carried.values(), *fed, *enough], gathering)
+
+
+def _most(asking: Asking, effect: Effect) -> float:
+    """The upper end of the share that a group carries, 1 at most; NaN where too few trials tell."""
+    config = asking.pairing.config
+    if len(effect) < least_trials(AT_LEAST, config.comparisons) or not effect.expected.sum() > 0:
+        return float("nan")
+    return min(1.0, effect.interval(config.bootstrap_draws, asking.rng).high)
 
 
 def _groups(
-    asking: Asking,
-    gathering: Mapping[Aggregates, Gathering],
-    carried: Sequence[EffectTest],
-    subjects: Sequence[Subject],
+    gathering: Mapping[Aggregates, Gathering], carries: Mapping[Aggregates, float], subjects: Sequence[Subject]
 ) -> Groups:
     """The heads of all groups, and what the one that carries most does."""
     groups = [one.group.heads for one in gathering.values() if one.group is not None]
-    config = asking.pairing.config
-    needed = least_trials(AT_LEAST, config.comparisons)
-    known = [part for one in carried if len(part := one.parts[0]) >= needed and part.expected.sum() > 0]
-    ends = [min(1.0, part.interval(config.bootstrap_draws, asking.rng).high) for part in known]
     unknown = [" and ".join(names) for names, one in gathering.items() if one.group is None]
     unknown += ["the counts"] * any(isinstance(one, CountedEdges) for one in subjects)
+    known = [end for end in carries.values() if end == end]
     heads = tuple(sorted(set(chain.from_iterable(groups))))
-    return Groups(heads, max(ends, default=float("nan")), tuple(unknown))
+    return Groups(heads, max(known, default=float("nan")), tuple(unknown))
 
 
 def _gathering(asking: Asking, asked: Questions, subject: GatheredEdges) -> Gathering:
@@ -129,8 +132,10 @@ def _ratio(own: Effect, of_all: Effect) -> float:
     return float(Effect(own.moved, of_all.moved).share)
 
 
-def _fed(asking: Asking, gathering: Mapping[Aggregates, Gathering]) -> Iterator[EffectTest]:
-    """What aggregates gather, as it reaches a part of the heads that read it."""
+def _fed(
+    asking: Asking, gathering: Mapping[Aggregates, Gathering], carries: Mapping[Aggregates, float]
+) -> Iterator[EffectTest]:
+    """What aggregates gather, as it reaches a part of the heads that read it; not of heads that carry little."""
     reference, learned = asking.pairing.reference, asking.learned
     for feeds in feeding(asking.pairing.compiled.program):
         one, reader = gathering.get(feeds.source), gathering.get(feeds.reader)
@@ -138,6 +143,9 @@ def _fed(asking: Asking, gathering: Mapping[Aggregates, Gathering]) -> Iterator[
             continue
         heads = reader.group.heads
         subject, patch = Fed(feeds.source, feeds.part, feeds.reader, heads), one.asked.patch
+        if not carries[feeds.reader] >= LEAST_CARRIED:
+            yield untested(subject, f"the heads that are known carry less than {LEAST_CARRIED:.0%}")
+            continue
         if not len(one.asked):
             yield untested(subject, "no pair of inputs could be asked")
             continue

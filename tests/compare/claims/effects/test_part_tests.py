@@ -101,3 +101,12 @@ def test_counted_edges_are_asked_in_the_heads_that_count():
     (found,) = [one for one in part_tests(study, 0).found if isinstance(one.subject, CountedEdges)]
     assert not found.parts
     assert "is not looked for" in found.reason
+
+
+def test_what_feeds_heads_that_carry_little_is_not_asked(mixed_induction, mixed_task, monkeypatch):
+    """Heads that were found wrongly are fed by nothing, and that refuted the program."""
+    monkeypatch.setattr("rasplens.compare.claims.effects.part_tests.LEAST_CARRIED", 1.1)
+    study = study_of(mixed_induction, mixed_induction, mixed_task, FEW, 0, as_part=True)
+    (fed,) = [one for one in part_tests(study, 0).found if isinstance(one.subject, Fed)]
+    assert fed.parts == ()
+    assert "carry less" in fed.reason
