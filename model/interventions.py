@@ -8,15 +8,14 @@ Alignments Between Interpretable Causal Variables and Distributed Neural Represe
 Wang et al. 2022, "Interpretability in the Wild", section 3.1 (along edges).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from types import ModuleType
 from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 import numpy as np
-from array_api_compat import is_jax_namespace
+from array_api_compat import device, is_jax_namespace
 from jaxtyping import Float
 
 from rasplens.errors import RaspLensError
@@ -113,9 +112,9 @@ class Replace:
 
     def edit(self, point: str, own: Array, seen: Mapping[str, Array], xp: ModuleType) -> Array:
         """Return the activation with the value where it is to be; see `Intervention`."""
-        where = xp.asarray(self.where)
+        where = _beside(own, self.where, xp)
         where = xp.reshape(where, (*where.shape, *(1,) * (own.ndim - where.ndim)))
-        return xp.where(where, xp.asarray(self.value, dtype=own.dtype), own)
+        return xp.where(where, _like(self.value, own, xp), own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,10 +143,10 @@ class Project:
         """Return the activation with the value's part in the subspaces; see `Intervention`."""
         if not self.subspaces:
             return own
-        flat, value = xp.reshape(own, (*own.shape[:2], -1)), xp.asarray(self.value, dtype=own.dtype)
-        where, edited = xp.asarray(self.where), []
+        flat, value = xp.reshape(own, (*own.shape[:2], -1)), _like(self.value, own, xp)
+        where, edited = _beside(own, self.where, xp), []
         for i, (place, subspace) in enumerate(self.subspaces.items()):
-            read, write = (xp.asarray(part, dtype=own.dtype) for part in (subspace.read, subspace.write))
+            read, write = (_like(part, own, xp) for part in (subspace.read, subspace.write))
             there = exchanged(flat[:, place], value[:, i], read, write)
             edited.append(xp.where(where[:, i, None], there, flat[:, place]))
         index = (slice(None), list(self.subspaces))
@@ -201,7 +200,7 @@ class Edges:
         """Return scores, or what heads gather, with the edges as they are to be; see `Intervention`."""
         if point != self.edited:
             return own
-        where = xp.asarray(self.where)
+        where = _beside(own, self.where, xp)
         if self.part == "values":
             along = seen[act_name("pattern", self.layer)] * where
             n_heads = along.shape[1]
@@ -220,26 +219,33 @@ class Edges:
         return own + xp.where(where, change, xp.zeros_like(change))
 
 
-def torch_hooks(interventions: Sequence[Intervention]) -> list[tuple[str, Callable[..., Any]]]:
-    """Return interventions as `fwd_hooks` of a `HookedRootModule`'s `run_with_hooks`, for one forward pass.
+@dataclass(frozen=True, eq=False)
+class TorchHook:
+    """An intervention at one hook point of a torch module, in one forward pass. It edits where the module is.
 
-    A bridge calls its hook points otherwise (`hook_z` is its `o.hook_in`). So each hook knows the name that it was
-    asked for, and asks no hook point for its own.
+    Attributes:
+        intervention: The intervention.
+        point: The hook point. A bridge calls it otherwise (`hook_z` is its `o.hook_in`), so the hook point is not
+            asked for its name.
+        seen: What has passed the intervention's hook points in this pass.
     """
-    return [hook for one in interventions for hook in _torch_hooks(one)]
 
+    intervention: Intervention
+    point: str
+    seen: dict[str, Array]
 
-def _torch_hooks(one: Intervention) -> Iterator[tuple[str, Callable[..., Any]]]:
-    import array_api_compat.torch as xp
+    def __call__(self, own: Array, hook: object) -> Array:
+        """Return the activation as the forward pass goes on with it."""
+        import array_api_compat.torch as xp
 
-    seen: dict[str, Array] = {}
-
-    def edit(own: Array, hook: object, point: str) -> Array:
-        seen[point] = edited = one.edit(point, own, seen, xp)
+        self.seen[self.point] = edited = self.intervention.edit(self.point, own, self.seen, xp)
         return edited
 
-    for point in one.points:
-        yield point, partial(edit, point=point)
+
+def torch_hooks(interventions: Sequence[Intervention]) -> list[tuple[str, TorchHook]]:
+    """Return interventions as `fwd_hooks` of a `HookedRootModule`'s `run_with_hooks`, for one forward pass."""
+    passed: list[tuple[Intervention, dict[str, Array]]] = [(one, {}) for one in interventions]
+    return [(point, TorchHook(one, point, seen)) for one, seen in passed for point in one.points]
 
 
 @contextmanager
@@ -282,8 +288,13 @@ def of_each_head(values: Array, n_heads: int, xp: ModuleType) -> Array:
 
 def _like(value: Array, own: Array, xp: ModuleType) -> Array:
     """A value as an array of an activation's kind; one that is such an array stays as it is, with its gradient."""
-    is_alike = type(value) is type(own) and value.dtype == own.dtype
-    return value if is_alike else xp.asarray(value, dtype=own.dtype)
+    is_alike = type(value) is type(own) and value.dtype == own.dtype and device(value) == device(own)
+    return value if is_alike else xp.asarray(value, dtype=own.dtype, device=device(own))
+
+
+def _beside(own: Array, value: Array, xp: ModuleType) -> Array:
+    """A value of any type as an array where an activation is."""
+    return xp.asarray(value, device=device(own))
 
 
 def _products(query: Array, key: Array, xp: ModuleType) -> Array:

@@ -67,8 +67,8 @@ def check_left_out(model: Callable[..., torch.Tensor], tokens: torch.Tensor, see
         RaspLensError: If it does not.
     """
     own = seen[0].bool()
-    padded = model(tokens, **arguments("left out", seen))[:, own].detach().numpy()
-    if not relative_difference(padded, model(tokens[:, own]).detach().numpy()) <= SAME:
+    padded = model(tokens, **arguments("left out", seen))[:, own].detach().cpu().numpy()
+    if not relative_difference(padded, model(tokens[:, own]).detach().cpu().numpy()) <= SAME:
         raise RaspLensError(
             "The model cannot take padding before tokens: its logits differ from those without padding. "
             'Pad on the right, or set token_vocabulary(..., padding="token").'

@@ -17,7 +17,7 @@ from rasplens.compare.subject.vocabulary import (
 from rasplens.errors import RaspLensError
 from rasplens.model.hook_points import EMBEDDED, act_name, layer_of
 from rasplens.model.hooked import HookedModel
-from rasplens.model.interventions import Subspace, of_each_head, whole
+from rasplens.model.interventions import Subspace, TorchHook, of_each_head, whole
 from rasplens.tasks import Task
 from rasplens.tasks.task import NOT_ASKED, Ids, marked
 
@@ -85,8 +85,7 @@ class StudiedModel:
 
     def arguments(self, rows: Rows = ALL) -> dict[str, torch.Tensor]:
         """Return the model's arguments beside tokens, on some inputs: the mask, where padding is hidden."""
-        beside = arguments(self.padding, self.seen[rows]) if self.padding != "token" else {}
-        return {name: value.to(self.device) for name, value in beside.items()}
+        return arguments(self.padding, self.seen[rows]) if self.padding != "token" else {}
 
     @cached_property
     def targets(self) -> Int[np.ndarray, "input answer"]:
@@ -224,16 +223,17 @@ class StudiedModel:
 
         Layers before the first edit are not run again.
         """
-        whole = [part for hook in hooks for part in self._whole(hook)]
         if not isinstance(self.model, HookedModel):
+            whole = [part for point, function in hooks for part in _whole(point, self._brought(function))]
             logits = self._pass(self.tokens[rows], whole, **self.arguments(rows))[:, self.answer_places]
-            return logits if self.read is None else logits[..., self.read]
-        start, residual, rest = self._start(whole, rows)
+            return (logits if self.read is None else logits[..., self.read]).cpu()
+        start, residual, rest = self._start(hooks, rows)
+        edits = [(point, self._brought(function)) for point, function in rest]
         if residual is None:
-            return self._pass(self.tokens[rows], rest)[:, self.answer_places]
-        if start == self.n_layers and not rest:  # nothing passes between positions any more
-            return self._pass(residual[:, self.answer_places], start_at_layer=start)
-        return self._pass(residual, rest, start_at_layer=start)[:, self.answer_places]
+            return self._pass(self.tokens[rows], edits)[:, self.answer_places].cpu()
+        if start == self.n_layers and not edits:  # nothing passes between positions any more
+            return self._pass(residual[:, self.answer_places], start_at_layer=start).cpu()
+        return self._pass(residual, edits, start_at_layer=start)[:, self.answer_places].cpu()
 
     def run_behind(
         self,
@@ -246,19 +246,20 @@ class StudiedModel:
 
     @cached_property
     def device(self) -> torch.device:
-        """Where the model is. All else stays on the processor: inputs go to the model, and logits come back."""
+        """Where the model is, and what is edited. Inputs go there; the logits that are read come back."""
         return next(self.model.parameters()).device
 
     def _pass(self, inputs: torch.Tensor, hooks: Sequence[FwdHook] = (), **options: Any) -> torch.Tensor:
-        """Logits while hooks edit activations, which come to them from where the model is, and go back."""
+        """All logits, where the model is."""
+        there = {name: one.to(self.device) if torch.is_tensor(one) else one for name, one in options.items()}
+        logits: torch.Tensor = self.model.run_with_hooks(inputs.to(self.device), fwd_hooks=list(hooks), **there)
+        return logits
 
-        def brought(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-            return lambda value, hook: function(value.cpu(), hook).to(value.device)
-
-        here = self.device.type == "cpu"
-        edits = [(point, function if here else brought(function)) for point, function in hooks]
-        logits: torch.Tensor = self.model.run_with_hooks(inputs.to(self.device), fwd_hooks=edits, **options)
-        return logits.cpu()
+    def _brought(self, function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        """A hook that is no intervention, and works on the processor: activations come to it, and go back."""
+        if isinstance(function, TorchHook) or self.device.type == "cpu":
+            return function
+        return lambda value, hook: function(value.cpu(), hook).to(value.device)
 
     def _start(self, hooks: Sequence[FwdHook], rows: Rows) -> tuple[int, torch.Tensor | None, list[FwdHook]]:
         """The layer before which a pass with hooks starts, the residual stream there, and the hooks that are left.
@@ -274,27 +275,6 @@ class StudiedModel:
                 left = function(left, self.model.hook_dict[behind])
             return first + 1, left, [hook for hook in hooks if layer_of(hook[0]) != first]
         return first, torch.as_tensor(self.whole_residual(first)[rows]) if first else None, list(hooks)
-
-    def _whole(self, hook: FwdHook) -> list[FwdHook]:
-        """An edit that reaches all that reads the stream.
-
-        A bridge calls what its MLP reads `hook_resid_mid`: what is changed there passes by the rest of the
-        stream, and is added to it behind the MLP.
-        """
-        point, function = hook
-        if isinstance(self.model, HookedModel) or not point.endswith("hook_resid_mid"):
-            return [hook]
-        changes: list[torch.Tensor] = []
-
-        def edit(stream: torch.Tensor, hook: object) -> torch.Tensor:
-            edited = function(stream, hook)
-            changes.append(edited - stream)
-            return edited
-
-        def add(stream: torch.Tensor, hook: object) -> torch.Tensor:
-            return stream + changes.pop()
-
-        return [(point, edit), (point.replace("mid", "post"), add)]
 
     @cached_property
     def clean_logits(self) -> Float[np.ndarray, "input answer logit"]:
@@ -368,9 +348,31 @@ class StudiedModel:
         with torch.no_grad():
             for rows in self._batches:
                 batch = self.tokens[rows].to(self.device)
-                _, cache = self.model.run_with_cache(batch, names_filter=wanted, **self.arguments(rows))
+                beside = {name: value.to(self.device) for name, value in self.arguments(rows).items()}
+                _, cache = self.model.run_with_cache(batch, names_filter=wanted, **beside)
                 if missed := [name for name in wanted if name not in cache]:
                     raise RaspLensError(f"Nothing passes the model's hook point {missed[0]!r}.")
                 for name in wanted:
                     parts[name].append(cache[name].cpu().numpy())
         return {name: np.concatenate(arrays) for name, arrays in parts.items()}
+
+
+def _whole(point: str, function: Callable[..., torch.Tensor]) -> list[FwdHook]:
+    """An edit of a bridge that reaches all that reads the stream.
+
+    A bridge calls what its MLP reads `hook_resid_mid`: what is changed there passes by the rest of the stream, and
+    is added to it behind the MLP.
+    """
+    if not point.endswith("hook_resid_mid"):
+        return [(point, function)]
+    changes: list[torch.Tensor] = []
+
+    def edit(stream: torch.Tensor, hook: object) -> torch.Tensor:
+        edited = function(stream, hook)
+        changes.append(edited - stream)
+        return edited
+
+    def add(stream: torch.Tensor, hook: object) -> torch.Tensor:
+        return stream + changes.pop()
+
+    return [(point, edit), (point.replace("mid", "post"), add)]

@@ -192,3 +192,15 @@ def test_of_shared_values_each_head_has_a_copy():
     for n_heads in (3, 1):
         with pytest.raises(RaspLensError, match=f"{n_heads} heads cannot share 2"):
             of_each_head(values, n_heads, np)
+
+
+def test_interventions_edit_where_the_model_is(other):
+    """The meta device stands for an accelerator: operations take tensors of one device, and none comes back."""
+    for one in every_kind(other):
+        for point, hook in torch_hooks([one]):
+            own = torch.zeros(other[point].shape, dtype=torch.float64, device="meta")
+            assert hook(own, None).device.type == "meta"
+    with pytest.raises(NotImplementedError):  # the negative control
+        own.cpu()
+    with pytest.raises(RuntimeError):
+        torch.where(torch.ones(own.shape, dtype=torch.bool), own, own)

@@ -9,6 +9,7 @@ from types import ModuleType
 
 import numpy as np
 import torch
+from array_api_compat import device
 from jaxtyping import Bool, Float
 
 from rasplens.compare.claims.edges.edge_patching import EdgePatch, edges_of, in_heads, where_patched
@@ -83,7 +84,7 @@ class HeadsOfBlock:
 
     def edit(self, point: str, own: Array, seen: Mapping[str, Array], xp: ModuleType) -> Array:
         """Return what heads gather; see `Intervention`."""
-        n, which = self.n, xp.asarray(self.heads)[:, None]
+        n, which = self.n, xp.asarray(self.heads, device=device(own))[:, None]
         return xp.concat([xp.where(which, own[n : 2 * n], own[:n]), own[n:]])
 
 
@@ -156,13 +157,13 @@ def attributed(
     layers, n_heads = studied.attending_layers, studied.model.cfg.n_heads
     total = np.zeros((studied.n_layers, n_heads))
     for rows, some in _batches(studied, patch, 2):
-        strengths = [torch.zeros(n_heads, requires_grad=True) for _ in layers]
+        strengths = [torch.zeros(n_heads, device=studied.device, requires_grad=True) for _ in layers]
         along = [
             EdgesOfBlock(_edges(studied, layer, some, None), len(some), strength=strength)
             for layer, strength in zip(layers, strengths, strict=True)
         ]
         logits = studied.run(torch_hooks(along), np.concatenate([some.base, some.source]))[: len(some)]
-        total[layers] += torch.stack(torch.autograd.grad(measured(logits, rows), strengths)).numpy()
+        total[layers] += torch.stack(torch.autograd.grad(measured(logits, rows), strengths)).cpu().numpy()
     return total
 
 
@@ -174,7 +175,7 @@ def _logits(
 ) -> Logits:
     found = []
     for _, some in _batches(studied, patch, len(blocks)):
-        hooks: list[FwdHook] = torch_hooks(list(edits(some)))
+        hooks = torch_hooks(list(edits(some)))
         inputs = np.concatenate([some.source if block == SOURCE else some.base for block in blocks])
         found.append(studied.logits(hooks, inputs)[: len(some)])
     return np.concatenate(found)

@@ -5,11 +5,14 @@ from itertools import product
 
 import numpy as np
 import pytest
+import torch
 
 from rasplens.compare import as_studied_model
 from rasplens.compare.claims.edges.edge_patching import EdgePatch, patched_logits
 from rasplens.compare.claims.edges.program_edges import between_positions
 from rasplens.compare.claims.effects.passes import (
+    EdgesOfBlock,
+    HeadsOfBlock,
     attributed,
     with_edges,
     with_edges_that_feed,
@@ -17,7 +20,7 @@ from rasplens.compare.claims.effects.passes import (
 )
 from rasplens.learned import Architecture, untrained
 from rasplens.model.hook_points import act_name
-from rasplens.model.interventions import Replace, torch_hooks
+from rasplens.model.interventions import Edges, Replace, torch_hooks
 
 N = 24
 
@@ -153,3 +156,15 @@ def test_attributions_are_the_slope_of_each_heads_effect(studied, task):
     last = [alone[2, head] for head in range(2)]  # what the last layer writes is read linearly
     np.testing.assert_allclose(found[2], last, atol=1e-3)
     assert np.corrcoef(found.ravel(), [alone[head] for head in np.ndindex(3, 2)])[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("part", ["values", "keys", "queries"])
+def test_blocks_are_patched_where_the_model_is(part):
+    """The meta device stands for an accelerator: no operation takes tensors of two devices."""
+    between = {act_name("pattern", 0), act_name("attn_scores", 0)}
+    edges = Edges(0, part, None, np.ones((2, 1, 5, 5), dtype=bool))
+    strength = torch.ones(3, device="meta") if part == "values" else None
+    for one in (EdgesOfBlock(edges, 2, strength=strength), HeadsOfBlock(0, np.array([True, False, True]), 2)):
+        for point, hook in torch_hooks([one]):
+            own = torch.zeros((4, 3, 5, 5) if point in between else (4, 5, 3, 6), device="meta")
+            assert hook(own, None).device.type == "meta"
