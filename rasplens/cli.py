@@ -230,6 +230,13 @@ AsPart = Annotated[
     ),
 ]
 
+Device = Annotated[
+    str,
+    typer.Option(
+        "--device", metavar="DEVICE", help="Where a language model runs, by its name in torch: cpu, cuda, mps …"
+    ),
+]
+
 
 @app.callback(invoke_without_command=True)
 def _root(
@@ -255,6 +262,7 @@ def run(
     expect: Expected = None,
     program: Programs = None,
     as_part: AsPart = False,
+    device: Device = "cpu",
     vocab: Vocab = None,
     max_len: MaxLen = None,
     causal: Causal = False,
@@ -287,7 +295,7 @@ def run(
 
     to, chosen = _to(ctx, out or _named("runs", own.name)), _compare_config(config, inputs)
     models = () if learned is None else (learned,)
-    asked = Request(own, models, tuple(program or ()), chosen, seed, as_part, declared, expect)
+    asked = Request(own, models, tuple(program or ()), chosen, seed, as_part, declared, expect, device)
     run_task(asked, to, verbose=verbose, json=json, began=began)
 
 
@@ -718,6 +726,7 @@ def compare(
     expect: Expected = None,
     program: Programs = None,
     as_part: AsPart = False,
+    device: Device = "cpu",
     vocab: Vocab = None,
     max_len: MaxLen = None,
     causal: Causal = False,
@@ -748,7 +757,7 @@ def compare(
 
     chosen, to = _compare_config(config, inputs), None if out is None else _to(ctx, out)
     models, programs = tuple(learned or ()), tuple(program or ())
-    compare_and_show(Request(own, models, programs, chosen, seed, as_part, declared, expect), to, json)
+    compare_and_show(Request(own, models, programs, chosen, seed, as_part, declared, expect, device), to, json)
 
 
 @command()

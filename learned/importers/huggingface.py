@@ -45,7 +45,7 @@ def is_huggingface(path: str | Path) -> bool:
     return (Path(path) / "config.json").is_file()
 
 
-def load_huggingface(folder: str | Path) -> "TransformerBridge":
+def load_huggingface(folder: str | Path, device: str = "cpu") -> "TransformerBridge":
     """The model of a folder as a `TransformerBridge`, which `compare` takes with a `token_vocabulary`.
 
     Tried on GPT-2, GPT-NeoX (Pythia) and Llama architectures, in single precision whatever the file has. Logits
@@ -53,11 +53,14 @@ def load_huggingface(folder: str | Path) -> "TransformerBridge":
 
     Args:
         folder: With `config.json` and weights as safetensors. Without a tokenizer, tokens are ids.
+        device: Where it runs, and interventions on it: `cpu`, `cuda`, `mps` …; any that torch knows.
 
     Raises:
         RaspLensError: If there is no such model, its weights are not those that its config describes, it brings
-            code of its own, TransformerLens has no bridge for it, or the bridge's logits come out different.
+            code of its own, TransformerLens has no bridge for it, or the bridge's logits come out different; or
+            if there is no such device.
     """
+    check_device(device)
     folder = Path(folder).absolute()  # a relative name could be that of a model on the hub
     config = _checked_config(folder)
     import torch
@@ -77,7 +80,22 @@ def load_huggingface(folder: str | Path) -> "TransformerBridge":
             ).eval()
             bridged = [bridge(ids) for ids in probes]
     check_parity(str(folder), bridged, own)
-    return bridge
+    return bridge.to(device)
+
+
+def check_device(name: str) -> None:
+    """Checks that torch can compute on a device.
+
+    Raises:
+        RaspLensError: If there is none, or torch knows no such device.
+    """
+    import torch
+
+    try:
+        torch.zeros(1, device=name).sum().item()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:  # which one depends on the device
+        reason = str(error).splitlines()[0][:MOST_SAID]
+        raise RaspLensError(f'There is no device {name!r} here ({reason}). device="cpu" always works.') from None
 
 
 def check_parity(what: str, bridged: "Sequence[torch.Tensor]", own: "Sequence[torch.Tensor]") -> None:

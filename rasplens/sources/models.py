@@ -6,11 +6,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from rasplens import terminal
 from rasplens.compile.rasp import Value
 from rasplens.errors import RaspLensError
 from rasplens.learned import LearnedModel, import_checkpoint, load_compressed, load_pretrained, pretrained_names
 from rasplens.learned.compressor.compressed_model import is_compressed
-from rasplens.learned.importers.huggingface import load_huggingface
+from rasplens.learned.importers.huggingface import check_device, load_huggingface
 from rasplens.learned.importers.readings import NOTHING_DECLARED, Declared
 from rasplens.sources.files import file_source
 from rasplens.sources.tasks import check_task
@@ -78,14 +79,18 @@ def check_names(task: str, programs: Sequence[str], models: Sequence[Path]) -> N
         load_pretrained(task)  # raises with the names that exist
 
 
-def learned_model(task: Task, path: Path | None, declared: Declared = NOTHING_DECLARED) -> Studied:
+def learned_model(
+    task: Task, path: Path | None, declared: Declared = NOTHING_DECLARED, device: str = "cpu"
+) -> Studied:
     """The user's checkpoint, compressed program or language model, or the shipped model of the task.
+
+    Only language models go to a device: what is smaller is as fast without.
 
     Raises:
         RaspLensError: If it cannot be read or does not fit, or no model is shipped.
     """
     if path is not None and path.is_dir():
-        return _language_model(task, path)
+        return _language_model(task, path, device)
     if path is None:
         model: Any = load_pretrained(task.name)
     else:
@@ -101,11 +106,21 @@ def _imported(task: Task, path: Path, declared: Declared) -> LearnedModel:
     )
 
 
-def _language_model(task: Task, folder: Path) -> Studied:
-    bridge = load_huggingface(folder)
+def _language_model(task: Task, folder: Path, device: str) -> Studied:
+    bridge = load_huggingface(folder, _usable(device))
     n_parameters = sum(parameter.numel() for parameter in bridge.parameters())
     tokens = _token_map(task, folder, bridge)
     return Studied(bridge, f"the language model of {folder.name}", _size(bridge.cfg, n_parameters), tokens)
+
+
+def _usable(device: str) -> str:
+    """The device, or the processor where there is no such device; a line says so."""
+    try:
+        check_device(device)
+    except RaspLensError as error:
+        terminal.err.print(f"{error} The CPU is used.", soft_wrap=not terminal.err.is_terminal)
+        return "cpu"
+    return device
 
 
 def _token_map(task: Task, folder: Path, bridge: Any) -> dict[Value, int]:

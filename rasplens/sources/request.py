@@ -20,6 +20,7 @@ class Request:
         seed: Of the choice of inputs and of the controls.
         as_part: Whether the programs describe a part of the model.
         declared: What is said of models that do not say it themselves.
+        device: Where language models run.
         expected: The accuracy that the models should have, in [0, 1]; None if nothing is said.
     """
 
@@ -31,3 +32,4 @@ class Request:
     as_part: bool
     declared: Declared
     expected: float | None
+    device: str = "cpu"

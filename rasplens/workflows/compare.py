@@ -25,7 +25,7 @@ verdict         a conjunction of the three levels: the same answers, variables (
 def compare_and_show(asked: Request, to: Destination | None, json: bool) -> None:
     """Compares every model (the shipped one, if none is given) with every program, and ranks the programs."""
     task = asked.task
-    models = [(str(path), learned_model(task, path, asked.declared)) for path in asked.models] or [
+    models = [(str(path), learned_model(task, path, asked.declared, asked.device)) for path in asked.models] or [
         ("shipped", learned_model(task, None))
     ]
     for name, model in models if asked.models else ():

@@ -12,12 +12,11 @@ from rasplens.compare import Comparison, compare, rank, write_report
 from rasplens.compare.pipeline import STAGES
 from rasplens.compile import CompiledModel, Verification
 from rasplens.learned import pretrained_names
-from rasplens.learned.importers.readings import Declared
 from rasplens.output_files import Destination, file_name
 from rasplens.progress import Advance, comparison_report, progress_bar
 from rasplens.sources import Studied, learned_model, reference
 from rasplens.sources.request import Request
-from rasplens.tasks import TASKS, Task, get_task
+from rasplens.tasks import TASKS, get_task
 from rasplens.workflows.summary import show_accuracy, show_agreement, show_evidence, show_models, show_verdict
 from rasplens.workflows.train import trained
 from rasplens.workflows.verify import verification_values, verify_for_task
@@ -39,7 +38,7 @@ def run_task(asked: Request, to: Destination, *, verbose: bool, json: bool, bega
         for one in references:
             show_agreement(one, task, asked.as_part, is_shown=not json)
         checks = [verify_for_task(compiled, task) for compiled in references]
-        learned = _studied(task, path, asked.declared, to, advance)
+        learned = _studied(asked, to, advance)
         if path is not None:
             show_accuracy(str(path), learned, task, asked.expected, is_shown=not json)
         comparisons = _compared(references, learned, asked, advance)
@@ -61,11 +60,12 @@ def run_task(asked: Request, to: Destination, *, verbose: bool, json: bool, bega
     terminal.say(f"{reports}: {', '.join(map(str, files))} ({seconds:.0f} s). Data: {places[0][0]}.{more_said}")
 
 
-def _studied(task: Task, path: Path | None, declared: Declared, to: Destination, advance: Advance) -> Studied:
+def _studied(asked: Request, to: Destination, advance: Advance) -> Studied:
     """The model that is given, the shipped one, or one that is trained now, and kept in the folder."""
+    task, path = asked.task, next(iter(asked.models), None)
     is_shipped = task.name in set(TASKS) & set(pretrained_names()) and get_task(task.name).digest == task.digest
     if path is not None or is_shipped:
-        return learned_model(task, path, declared)
+        return learned_model(task, path, asked.declared, asked.device)
     own = to.path / "model.safetensors"
     trained(task, None, [0], to, [own], advance)
     return learned_model(task, own)

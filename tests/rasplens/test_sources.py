@@ -3,6 +3,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from transformers import GPT2Config, GPT2LMHeadModel
 
 from rasplens.compile import CompileError
 from rasplens.compile.rasp.programs.catalogue import CATALOGUE
@@ -226,3 +227,14 @@ def test_a_token_without_an_id_of_its_own_is_named(tmp_path, ids, which):
         _token_map(task, tmp_path, bridge)
     known |= {"b": [1], "c": [2]}
     assert _token_map(task, tmp_path, bridge) == {"a": 20, "b": 1, "c": 2}
+
+
+def test_without_the_device_that_is_asked_for_the_cpu_is_used(tmp_path, capsys):
+    task = get_task("induction")
+    ends = {"bos_token_id": None, "eos_token_id": None}
+    sizes = GPT2Config(vocab_size=len(task.vocab), n_positions=task.n_ctx, n_embd=4, n_layer=1, n_head=1, **ends)
+    GPT2LMHeadModel(sizes).save_pretrained(tmp_path)
+    studied = learned_model(task, tmp_path, device="nowhere")
+    assert "no device 'nowhere'" in (said := " ".join(capsys.readouterr().err.split()))
+    assert said.endswith("The CPU is used.")
+    assert {each.device.type for each in studied.model.parameters()} == {"cpu"}

@@ -13,7 +13,7 @@ from array_api_compat import device
 from jaxtyping import Bool, Float
 
 from rasplens.compare.claims.edges.edge_patching import EdgePatch, edges_of, in_heads, where_patched
-from rasplens.compare.subject.studied_model import FwdHook, Head, StudiedModel
+from rasplens.compare.subject.studied_model import Head, StudiedModel
 from rasplens.model.forward import Array
 from rasplens.model.hook_points import act_name
 from rasplens.model.interventions import LETTERS, EdgePart, Edges, Intervention, torch_hooks

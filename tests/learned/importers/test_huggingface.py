@@ -57,6 +57,14 @@ def test_logits_are_those_of_the_model(saved):
     assert cache["blocks.1.attn.hook_pattern"].shape == (4, 4, 12, 12)
 
 
+def test_a_device_that_is_not_there(saved):
+    with pytest.raises(RaspLensError, match=r"no device 'nowhere'.*cpu"):
+        load_huggingface(saved[1], device="nowhere")
+    with pytest.raises(RaspLensError, match="no device 'cuda:99'"):
+        load_huggingface(saved[1], device="cuda:99")
+    assert load_huggingface(saved[1], device="cpu").cfg.n_layers == 2
+
+
 @pytest.mark.slow
 def test_it_can_be_compared(saved):
     _, folder = saved
