@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, permutations
 
-from rasplens.compare.claims.catalogue import CLAIMS, Progress, claim_tables, examine
+from rasplens.compare.claims.catalogue import CLAIMS, claim_tables, examine
+from rasplens.compare.claims.kind import Progress, unsaid
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.config import CompareConfig, Preset, get_config
 from rasplens.compare.descriptions import PART, descriptions
@@ -53,14 +54,14 @@ def compare(
             them.
         as_part: Whether the program describes a part of the model. It is then judged where the model gives the
             program's answers, by how far interventions move its logits; what else the model reads is left open.
-        progress: Called with each of the `STAGES` as it begins.
+        progress: Called with each of the `STAGES` as it begins, and of long ones with each step (`effects: …`).
 
     Raises:
         RaspLensError: If the reference is no program, the learned side no model, or it does not fit the task.
     """
     task = as_task(task)
     compiled = reference_of(reference, task)
-    begin = progress or (lambda stage: None)
+    begin = progress or unsaid
     with few_threads(compiled, learned):
         study = study_of(compiled, learned, task, get_config(config), seed, vocabulary, as_part, distinguishing)
         claims, evidence = examine(study, seed, begin)

@@ -76,7 +76,7 @@ def comparison_report(advance: Advance, name: str = "comparing") -> Callable[[st
     """Return the callback of `compare` and `rank`: it shows which stage of a comparison begins."""
     from rasplens.compare.pipeline import STAGES
 
-    return lambda stage: advance(f"{name}: {stage}", STAGES.index(stage), len(STAGES))
+    return lambda stage: advance(f"{name}: {stage}", STAGES.index(stage.partition(":")[0]), len(STAGES))
 
 
 def sweep_report(advance: Advance) -> Callable[[Any], None]:

@@ -1,6 +1,7 @@
 """All kinds of claims that programs make. A new one is a module, and its name in `CLAIMS`."""
 
-from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -12,7 +13,7 @@ from rasplens.compare.claims.class_by_class import class_by_class
 from rasplens.compare.claims.effects.given_answers import AGREEMENT
 from rasplens.compare.claims.effects.part import EFFECTS
 from rasplens.compare.claims.joint import JOINT
-from rasplens.compare.claims.kind import ClaimKind, Evidence
+from rasplens.compare.claims.kind import ClaimKind, Evidence, Progress
 from rasplens.compare.claims.nothing_else import NOTHING_ELSE
 from rasplens.compare.claims.routes import ROUTES
 from rasplens.compare.claims.variables import VARIABLES
@@ -26,9 +27,6 @@ CLAIMS: tuple[ClaimKind[Any], ...] = (
 """In the order in which they are tested; each may use what those before it found."""
 
 SUBJECTS: tuple[type[Subject], ...] = tuple(subject for kind in CLAIMS for subject in kind.subjects)
-
-Progress = Callable[[str], None]
-"""Called with the name of each stage as it begins."""
 
 
 def examine(study: Study, seed: int, progress: Progress | None = None) -> tuple[tuple[Claim, ...], Evidence]:
@@ -46,9 +44,14 @@ def examine(study: Study, seed: int, progress: Progress | None = None) -> tuple[
                 continue
             if progress is not None:
                 progress(kind.name)
+                evidence = replace(evidence, step=partial(_step, progress, kind.name))
             evidence = evidence.also(kind, kind.test(study, evidence, seed))
             claims += kind.claims(study, evidence, rng)
     return tuple(class_by_class(claims, study.config.comparisons)), evidence
+
+
+def _step(progress: Progress, stage: str, step: str) -> None:
+    progress(f"{stage}: {step}")
 
 
 def claim_tables(evidence: Evidence) -> dict[str, pd.DataFrame]:

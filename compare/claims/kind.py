@@ -1,7 +1,7 @@
 """Kinds of claims: what each is about, how it is tested and judged, its tables and its terms."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -12,6 +12,9 @@ from rasplens.compare.study import Scope, Study
 from rasplens.compare.term import Term
 
 E = TypeVar("E")
+
+Progress = Callable[[str], None]
+"""Called with the name of each stage as it begins; and of long ones, with each step, as `stage: step`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,15 +40,21 @@ class ClaimKind(Generic[E]):
     scopes: tuple[Scope, ...] = ("whole",)
 
 
+def unsaid(step: str) -> None:
+    """Report nothing."""
+
+
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """The evidence that claims are judged by.
 
     Attributes:
         by_kind: By the name of the kind of claim.
+        step: Called with each step of a test that takes long, as it begins.
     """
 
     by_kind: Mapping[str, Any] = field(default_factory=dict)
+    step: Progress = unsaid
 
     def of(self, kind: ClaimKind[E]) -> E:
         """The evidence on one kind of claim."""
@@ -54,4 +63,4 @@ class Evidence:
 
     def also(self, kind: ClaimKind[E], found: E) -> "Evidence":
         """Return this evidence and that on another kind."""
-        return Evidence({**self.by_kind, kind.name: found})
+        return replace(self, by_kind={**self.by_kind, kind.name: found})

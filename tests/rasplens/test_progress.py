@@ -43,6 +43,8 @@ def test_a_comparison_counts_the_stages_that_are_done(shown, advance):
     for stage in STAGES:
         report(stage)
     assert shown == [(f"mine: {stage}", i, len(STAGES)) for i, stage in enumerate(STAGES)]
+    report("effects: heads of previous")
+    assert shown[-1] == ("mine: effects: heads of previous", STAGES.index("effects"), len(STAGES))
 
 
 def test_progress_goes_to_the_error_stream(capsys):

@@ -93,7 +93,7 @@ def _test(study: Study, evidence: Evidence, seed: int) -> JudgedTests:
     if agrees(evidence.of(AGREEMENT), study.config.comparisons)[1] == FAILS:
         why = "the model hardly gives the program's answers more often than by chance"
         return JudgedTests(PartTests(why_none=why), ())
-    tests, rng = part_tests(study, seed), random_streams.rng(seed, "effect intervals")
+    tests, rng = part_tests(study, seed, evidence.step), random_streams.rng(seed, "effect intervals")
     return JudgedTests(tests, tuple(_judged(one, study.config, rng) for one in tests.found))
 
 

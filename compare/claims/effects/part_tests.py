@@ -23,6 +23,7 @@ from rasplens.compare.claims.effects.feeding import feeding
 from rasplens.compare.claims.effects.groups import Group, group_of
 from rasplens.compare.claims.effects.passes import with_edges, with_edges_that_feed, with_other_heads
 from rasplens.compare.claims.effects.subjects import CarriedBy, Fed, Sufficient
+from rasplens.compare.claims.kind import Progress, unsaid
 from rasplens.compare.claims.trials.judging import AT_LEAST, least_trials
 from rasplens.compare.study import Study
 from rasplens.compare.subject.studied_model import Head, named
@@ -59,8 +60,8 @@ class PartTests:
     why_none: str = ""
 
 
-def part_tests(study: Study, seed: int) -> PartTests:
-    """All claims that a program makes as a part of a model, tested."""
+def part_tests(study: Study, seed: int, step: Progress = unsaid) -> PartTests:
+    """All claims that a program makes as a part of a model, tested; each test begins with a call of `step`."""
     pairing, n = study.scored, study.config.questions
     if pairing.learned.vocabulary.columns is None:
         why = "the model answers with numbers or with several labels, and has no logit for each answer"
@@ -71,15 +72,19 @@ def part_tests(study: Study, seed: int) -> PartTests:
         return PartTests(why_none=f"the model gives {given} of the program's answers, where {FEWEST} are needed")
     asking = Asking(pairing, random_streams.rng(seed, "effects"))
     asked = [drawn_for(one, n) for one in questions(pairing, seed, n)]
-    gathering = {
-        one.subject.aggregates: _gathering(asking, one, one.subject)
-        for one in asked
-        if isinstance(one.subject, GatheredEdges)
-    }
+    gathering = {}
+    for one in asked:
+        if isinstance(one.subject, GatheredEdges):
+            step(f"heads of {' and '.join(one.subject.aggregates)}")
+            gathering[one.subject.aggregates] = _gathering(asking, one, one.subject)
     carried = {names: _carried(asking, names, one) for names, one in gathering.items() if one.group is not None}
     carries = {names: _most(asking, test.parts[0]) for names, test in carried.items()}
     groups = _groups(gathering, carries, [one.subject for one in asked])
-    routes = [edge_test(asking, one, groups, study.is_large) for one in asked]
+    routes = []
+    for one in asked:
+        step(str(one.subject))
+        routes.append(edge_test(asking, one, groups, study.is_large))
+    step("heads that feed others")
     fed, enough = _fed(asking, gathering, carries), _enough(asking, gathering, asked)
     return PartTests([*routes, *carried.values(), *fed, *enough], gathering)
 

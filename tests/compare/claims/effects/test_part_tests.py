@@ -66,11 +66,14 @@ def test_the_model_is_only_asked_where_it_gives_the_programs_answer(mixed_induct
     study = study_of(mixed_induction, offset, mixed_task, FEW, 0, as_part=True)
     agreed, said = study.scored.agreed, study.scored.reference.answers()
     assert 0.05 < agreed[said >= 0].mean() < 0.9
-    for names, one in part_tests(study, 0).gathering.items():
+    steps = []
+    for names, one in part_tests(study, 0, steps.append).gathering.items():
         assert names
         asked = one.asked
         assert agreed[asked.patch.base][asked.changes].all()
         assert agreed[asked.patch.base][asked.at_risk].all()
+    assert steps[0].startswith("heads of ")
+    assert steps[-1] == "heads that feed others"
 
 
 def test_a_model_that_answers_with_numbers_has_no_differences():
