@@ -63,6 +63,8 @@ class AnswersOn(Subject):
     """
 
     level = "answers"
+    at_least = ANSWERS_AGREE
+    tested = "On these inputs"
 
     inputs: str
 
@@ -75,6 +77,7 @@ class EachAnswer(Subject):
     """Each answer is given where the program gives it."""
 
     level = "answers"
+    tested = "Where the program gives the answer on which the model agrees least"
 
     def __str__(self) -> str:
         return "answers, each of them"

@@ -38,6 +38,7 @@ class AttendsLike(Subject):
 
     level = "routes"
     can_fail = False
+    tested = "With what these heads gather from another input"
 
     compiled: Head
     variable: str

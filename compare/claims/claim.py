@@ -39,10 +39,14 @@ class Subject:
     Attributes:
         level: The level that such claims belong to: the same answers, variables, or routes.
         can_fail: Whether trials can refute such claims; else they leave them open.
+        at_least: The score from which on such claims hold; NaN where it depends on the model.
+        tested: What is done in a trial: the beginning of a sentence, which its outcome goes on with.
     """
 
     level: ClassVar[Level]
     can_fail: ClassVar[bool] = True
+    at_least: ClassVar[float] = AT_LEAST
+    tested: ClassVar[str] = "In the trials"
 
     def to_dict(self) -> dict[str, Any]:
         """Its type and its fields, as JSON values."""

@@ -29,6 +29,7 @@ class TwoVariables(Subject):
     """
 
     level = "variables"
+    tested = "With each value from another input"
 
     first: str
     second: str

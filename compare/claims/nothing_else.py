@@ -27,6 +27,7 @@ class NothingElse(Subject):
 
     level = "routes"
     can_fail = False
+    tested = "With what these heads gather from another input"
 
     heads: tuple[Head, ...]
 

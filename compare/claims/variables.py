@@ -56,6 +56,7 @@ class OneVariable(Subject):
     """
 
     level = "variables"
+    tested = "With its value from another input"
 
     name: str
 

@@ -1,8 +1,10 @@
 """A comparison in a few lines: the verdict, its three levels, and the claims that decide."""
 
 from dataclasses import dataclass
+from math import isnan
 
 from rasplens.compare.claims.claim import Claim, worst_first
+from rasplens.compare.claims.edges.questions import Route
 from rasplens.compare.claims.trials.judging import FAILS, HOLDS, IN_PART, OPEN, UNTESTABLE, Status
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN, LevelAnswer, Verdict
 
@@ -100,14 +102,14 @@ def _counts(claims: list[Claim]) -> str:
 def _reasons(verdict: Verdict) -> list[str]:
     """Return what decides: claims that fail or are open; and what could not be tested, in one sentence."""
     decisive = [claim for status in (FAILS, IN_PART, OPEN) for claim in worst_first(verdict.of_status(status))]
-    sentences = [f"{_status(claim)}: {claim.words}, {_interval(claim)}{_where(claim)}." for claim in decisive]
+    sentences = [f"{_status(claim)}: {in_words(claim, verdict.is_of_part)}" for claim in decisive]
     shown = next((i for i, claim in enumerate(decisive) if claim.counterexample), None)
     if shown is not None:
         sentences[shown] += f" For example, {decisive[shown].counterexample}."
     held = verdict.of_status(HOLDS)
     if not decisive and held:
         least = min(held, key=lambda claim: claim.low)
-        sentences.append(f"The claim that holds least clearly: {least.words}, {_interval(least)}.")
+        sentences.append(f"Holds least clearly: {in_words(least, verdict.is_of_part)}")
     untested = verdict.of_status(UNTESTABLE)
     with_why = [f"{claim.words} ({claim.reason})" for claim in untested]
     names = with_why if len(untested) <= MOST_EXPLAINED else [claim.words for claim in untested]
@@ -119,6 +121,24 @@ def _reasons(verdict: Verdict) -> list[str]:
     return [*sentences, *last]
 
 
+def in_words(claim: Claim, is_of_part: bool) -> str:
+    """What is claimed, what was done, what came out, and beside it what is needed and what the control reaches.
+
+    Args:
+        claim: The claim; without a score, it is said why there is none.
+        is_of_part: Whether it is one of a part of a model, whose routes are judged by how far logits move.
+    """
+    if not claim.is_measured:
+        return f"{claim.words}: {claim.reason}."
+    is_effect = is_of_part and isinstance(claim.subject, Route)
+    outcome = "of the logit difference moves" if is_effect else "of the answers come out"
+    needed, control = claim.subject.at_least, claim.control
+    beside = [] if isnan(needed) else [f"{needed:.0%} is needed"]
+    beside += [] if isnan(control) else [f"{control:.0%} in the control"]
+    said = f"{claim.words}{_where(claim)}. {claim.subject.tested}, {claim.score:.0%} {outcome} as the program says"
+    return f"{'; '.join([f'{said} ({claim.low:.0%} to {claim.high:.0%})', *filter(None, [', '.join(beside)])])}."
+
+
 def _status(claim: Claim) -> str:
     return {FAILS: "Fails", IN_PART: "In part"}.get(claim.status, "Open")
 
@@ -126,10 +146,3 @@ def _status(claim: Claim) -> str:
 def _where(claim: Claim) -> str:
     """The class of inputs in which a claim fails, if it holds elsewhere."""
     return f" where {claim.except_where}; it holds elsewhere" if claim.except_where else ""
-
-
-def _interval(claim: Claim) -> str:
-    """Its score; without one, why there is none."""
-    if not claim.is_measured:
-        return claim.reason
-    return f"{claim.score:.2f} ({claim.low:.2f} to {claim.high:.2f})"

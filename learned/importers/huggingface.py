@@ -3,10 +3,11 @@
 Nothing is downloaded, no code of a folder is run, and what a bridge computes is compared with the model itself.
 """
 
+import io
 import json
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +81,10 @@ def load_huggingface(folder: str | Path, device: str = "cpu") -> "TransformerBri
             ).eval()
             bridged = [bridge(ids) for ids in probes]
     check_parity(str(folder), bridged, own)
-    return bridge.to(device)
+    if device != "cpu":
+        with redirect_stdout(io.StringIO()):  # TransformerLens prints a line a module
+            bridge.to(device)
+    return bridge
 
 
 def check_device(name: str) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from math import isnan
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,8 @@ import pandas as pd
 
 from rasplens import terminal
 from rasplens.compare import Comparison
+from rasplens.compare.claims.claim import Claim
+from rasplens.compare.claims.trials.judging import AT_LEAST
 from rasplens.compare.evidence.subspaces.decodability import best_points
 from rasplens.compare.verdict.headline import headline
 from rasplens.compare.verdict.verdict import NOT
@@ -138,13 +141,24 @@ def show_verdict(comparison: Comparison) -> None:
     terminal.say()
 
 
+def _needed(claims: Sequence[Claim]) -> str:
+    """What scores claims need, in words: the most common one, and those that need another."""
+    others: dict[float, list[str]] = {}
+    for claim in claims:
+        if claim.subject.at_least != AT_LEAST and not isnan(claim.subject.at_least):
+            others.setdefault(claim.subject.at_least, []).append(claim.words)
+    said = [f"{at_least:.0%} for {', '.join(words)}" for at_least, words in others.items()]
+    return "; ".join([f"{AT_LEAST:.0%} is needed", *said]) + "."
+
+
 def show_evidence(comparison: Comparison) -> None:
     """Prints the claims, the axes of evidence, the best row of each table, and the findings in words."""
     claims = comparison.verdict.claims
     columns = ["kind", "claim", "status", "score", "low", "high", "control"]
     cells = claims[columns].astype(object).where(claims[columns].notna(), terminal.NOTHING)
     cells["status"] = [claim.status_words for claim in comparison.verdict.all_claims]
-    terminal.table("Claims of the program, with 95 % intervals", columns, cells.to_numpy().tolist())
+    title = "Claims of the program, with 95 % intervals"
+    terminal.table(title, columns, cells.to_numpy().tolist(), [_needed(comparison.verdict.all_claims)])
     rows: list[list[object]] = [
         [axis.name, *((axis.score, axis.low, axis.high) if axis.has_score else [terminal.NOTHING] * 3)]
         for axis in comparison.axes

@@ -44,6 +44,8 @@ class GatheredEdges(Route):
             aggregates; where none is called so, all that attend so.
     """
 
+    tested = "With values along these edges from another input"
+
     aggregates: Aggregates
     heads: tuple[Head, ...]
 
@@ -57,6 +59,8 @@ class GatheredEdges(Route):
 class OtherEdges(Route):
     """No value is gathered along an edge of no selector."""
 
+    tested = "With values along all other edges from another input"
+
     def __str__(self) -> str:
         return "nothing is gathered along other edges"
 
@@ -64,6 +68,8 @@ class OtherEdges(Route):
 @dataclass(frozen=True)
 class Keys(Route):
     """The content of keys decides what is selected."""
+
+    tested = "With keys from another input"
 
     def __str__(self) -> str:
         return "keys decide as in the program"
@@ -73,6 +79,8 @@ class Keys(Route):
 class Queries(Route):
     """The content of queries decides what is selected."""
 
+    tested = "With queries from another input"
+
     def __str__(self) -> str:
         return "queries decide as in the program"
 
@@ -80,6 +88,8 @@ class Queries(Route):
 @dataclass(frozen=True)
 class CountedEdges(Route):
     """The edges that a selector width counts are counted."""
+
+    tested = "With some counted edges masked"
 
     def __str__(self) -> str:
         return "the edges that are counted are those of the program"

@@ -26,6 +26,8 @@ class GivesAnswers(Subject):
     """The model gives the program's answers more often than by chance."""
 
     level = "answers"
+    at_least = float("nan")
+    tested = "Where the program has an answer"
 
     def __str__(self) -> str:
         return "answers, where the program has one"

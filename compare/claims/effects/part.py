@@ -39,9 +39,6 @@ from rasplens.compile.rasp import Aggregate, IndicesType, SOp, TokensType
 from rasplens.compile.rasp.interpreter import expressions
 from rasplens.model import random_streams
 
-HALF_OF_IT: Final = 0.5
-"""A claim on which heads are at work holds from this share on: some are left out. Others do from `AT_LEAST` on."""
-
 SOME_OF_IT: Final = 0.1
 """A claim holds in part if at least this share does, by the lower end, and more than in its control."""
 
@@ -137,7 +134,7 @@ def claim_of(judged: Judged, needed: int) -> Claim:
         return left_open(test.subject, why) if test.is_open else untestable(test.subject, why)
     least = min(shares.values(), key=lambda part: part.score)
     low, high = min(part.low for part in shares.values()), min(part.high for part in shares.values())
-    status = _status(judged, AT_LEAST if test.substantial else HALF_OF_IT)
+    status = _status(judged, test.subject.at_least)
     if status == HOLDS and "changed" not in shares:
         # What has no effect there holds of many models.
         return untestable(test.subject, "no answer that changes could be asked about")

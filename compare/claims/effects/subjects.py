@@ -1,11 +1,15 @@
 """The claims on a part of a model that its heads decide."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from rasplens.compare.claims.edges.program_edges import Aggregates
 from rasplens.compare.claims.edges.questions import Route
 from rasplens.compare.subject.studied_model import Head, named
 from rasplens.model.interventions import EdgePart
+
+HALF_OF_IT: Final = 0.5
+"""A claim on which heads are at work holds from this share on: some are left out."""
 
 
 @dataclass(frozen=True)
@@ -18,6 +22,8 @@ class CarriedBy(Route):
     """
 
     can_fail = False
+    at_least = HALF_OF_IT
+    tested = "With values in these heads alone from another input"
 
     aggregates: Aggregates
     heads: tuple[Head, ...]
@@ -36,6 +42,8 @@ class Fed(Route):
         reader: The aggregates of these heads.
         heads: The model's heads.
     """
+
+    tested = "With values on this path alone from another input"
 
     source: Aggregates
     part: EdgePart
@@ -57,6 +65,8 @@ class Sufficient(Route):
     """
 
     can_fail = False
+    at_least = HALF_OF_IT
+    tested = "With what all other heads gather from another input"
 
     heads: tuple[Head, ...]
 

@@ -49,6 +49,9 @@ LEAST_SHARE: Final = 0.02
 MOST_SUSPECTED: Final = 3
 """So many classes of some trials are suspected."""
 
+NOTHING_ADDED: Final = -1
+"""Stands in place of a condition where none makes failures more evident."""
+
 Condition = tuple[str, bool]
 """A condition in words, and whether the source meets it rather than the base."""
 
@@ -152,17 +155,16 @@ def worst_class(*parts: Trials) -> InputClass | None:
     names, has, right = _table(parts)
     if not names or not LEAST_FAILURES <= (~right).sum() < len(right):
         return None
-    found = _search(has, right)
     rng, ends = np.random.default_rng(0), np.cumsum([len(part) for part in parts])[:-1]
     # The trials of each part in another order.
-    shuffles = (
+    shuffles = [
         np.concatenate([rng.permutation(own) for own in np.split(right, ends)]) for _ in range(PERMUTATIONS)
-    )
-    by_chance = np.max([[evidence for _, evidence in _search(has, one)] for one in shuffles], axis=0)
-    depth = _depth([evidence for _, evidence in found], by_chance, len(names))
+    ]
+    added, evidence = _search(has, np.array([right, *shuffles]))
+    depth = _depth(evidence[:, 0].tolist(), evidence[:, 1:].max(axis=1), len(names))
     if not depth:
         return None
-    chosen = tuple(names[one] for one in found[depth - 1][0])
+    chosen = tuple(names[one] for one in added[:depth, 0] if one != NOTHING_ADDED)
     return InputClass(chosen, _share(parts[0].inputs, chosen))
 
 
@@ -176,9 +178,12 @@ def suspected_classes(*parts: Trials) -> list[InputClass]:
     if not names or not LEAST_IN_CLASS <= (~right).sum() < len(right):
         return []
     found: dict[bytes, tuple[float, tuple[int, ...]]] = {}
-    for first in np.argsort(-_evidence(has, right), kind="stable")[:MOST_SUSPECTED]:
+    everywhere = np.ones((1, len(right)), dtype=bool)
+    for first in np.argsort(-_evidence(has, everywhere, right[None])[0], kind="stable")[:MOST_SUSPECTED]:
+        added, clearer = _search(has, right[None], int(first))
         evidence = 0.0
-        for chosen, more in _search(has, right, (int(first),)):
+        for depth, more in enumerate(clearer[:, 0].tolist(), start=1):
+            chosen = tuple(int(one) for one in added[:depth, 0] if one != NOTHING_ADDED)
             inside = np.asarray(has[:, chosen].all(axis=1))
             failed, same_trials = ~right[inside], inside.tobytes()
             is_clearer = more - evidence > math.log(len(names)) + MORE
@@ -194,8 +199,8 @@ def suspected_classes(*parts: Trials) -> list[InputClass]:
 
 def _table(
     parts: Sequence[Trials],
-) -> tuple[list[Condition], Bool[np.ndarray, "trial condition"], Bool[np.ndarray, " trial"]]:
-    """The conditions that tell some trials from others, which trials meet them, and which are right."""
+) -> tuple[list[Condition], Float[np.ndarray, "trial condition"], Bool[np.ndarray, " trial"]]:
+    """The conditions that tell some trials from others, which trials meet them (1 or 0), and which are right."""
     right = np.concatenate([np.zeros(0, dtype=bool), *(part.right for part in parts)])
     met = [conditions(part) for part in parts]
     nowhere = [np.zeros(len(part), dtype=bool) for part in parts]  # of a source, where there is none
@@ -205,7 +210,7 @@ def _table(
         for one in every
     }
     names = [one for one, column in each.items() if LEAST_IN_CLASS <= column.sum() < len(right)]
-    has = np.array([each[one] for one in names], dtype=bool).reshape(len(names), len(right)).T
+    has = np.array([each[one] for one in names], dtype=np.float32).reshape(len(names), len(right)).T
     return names, has, right
 
 
@@ -230,31 +235,47 @@ def _share(inputs: AnsweredInputs, chosen: Sequence[Condition]) -> float:
 
 
 def _search(
-    has: Bool[np.ndarray, "trial condition"], right: Bool[np.ndarray, " trial"], first: tuple[int, ...] = ()
-) -> list[tuple[tuple[int, ...], float]]:
-    """By their number, the conditions under which trials fail most clearly more often, and how clearly.
+    has: Float[np.ndarray, "trial condition"], right: Bool[np.ndarray, "order trial"], first: int | None = None
+) -> tuple[Int[np.ndarray, "depth order"], Float[np.ndarray, "depth order"]]:
+    """The conditions under which trials fail most clearly more often, and how clearly, by order of the trials.
 
-    Each is the best to add; where none adds anything, there are no more.
+    Each condition is the best to add to those before it; where none adds anything, it is `NOTHING_ADDED`.
+
+    Args:
+        has: Which trials meet each condition.
+        right: Which trials are right, in each order.
+        first: The condition to begin with, in addition to the others.
     """
-    chosen, inside = first, np.asarray(has[:, first].all(axis=1))
-    evidence = float(_evidence(inside[:, None], right)[0])
-    found = [(chosen, evidence)] if first else []
-    while len(found) < MOST_CONDITIONS:
-        more = has & inside[:, None]
-        each = _evidence(more, right)
-        best = int(each.argmax())
-        if each[best] > evidence:
-            chosen, evidence, inside = (*chosen, best), float(each[best]), more[:, best]
-        found.append((chosen, evidence))
-    return found
+    orders, inside = np.arange(len(right)), np.ones_like(right)
+    added, clearly = [], []
+    evidence = np.zeros(len(right))
+    if first is not None:
+        inside = inside & (has[:, first] > 0)
+        evidence = _evidence(np.ones((len(has), 1), dtype=has.dtype), inside, right)[:, 0]
+        added, clearly = [np.full(len(right), first)], [evidence]
+    while len(added) < MOST_CONDITIONS:
+        each = _evidence(has, inside, right)
+        best = each.argmax(axis=1)
+        is_better = each[orders, best] > evidence
+        evidence = np.where(is_better, each[orders, best], evidence)
+        inside = inside & np.where(is_better[:, None], has[:, best].T > 0, True)
+        added.append(np.where(is_better, best, NOTHING_ADDED))
+        clearly.append(evidence)
+    return np.array(added), np.array(clearly)
 
 
 def _evidence(
-    inside: Bool[np.ndarray, "trial condition"], right: Bool[np.ndarray, " trial"]
-) -> Float[np.ndarray, " condition"]:
-    """By class, the log-likelihood ratio of two rates of failure against one; 0 if failures are rarer inside."""
-    n, wrong = len(right), float((~right).sum())
-    n_in, wrong_in = inside.sum(axis=0).astype(float), inside[~right].sum(axis=0).astype(float)
+    has: Float[np.ndarray, "trial condition"],
+    inside: Bool[np.ndarray, "order trial"],
+    right: Bool[np.ndarray, "order trial"],
+) -> Float[np.ndarray, "order condition"]:
+    """By class, the log-likelihood ratio of two rates of failure against one; 0 if failures are rarer inside.
+
+    A class is what of `inside` meets a condition. Sums of ones and zeros are exact in single precision.
+    """
+    n, wrong = right.shape[1], (~right).sum(axis=1, keepdims=True).astype(float)
+    n_in = (inside.astype(has.dtype) @ has).astype(float)
+    wrong_in = ((inside & ~right).astype(has.dtype) @ has).astype(float)
     n_out, wrong_out = n - n_in, wrong - wrong_in
     ratio = _likelihood(wrong_in, n_in) + _likelihood(wrong_out, n_out) - _likelihood(wrong, float(n))
     worse = wrong_in * n_out > wrong_out * n_in

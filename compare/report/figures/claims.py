@@ -9,6 +9,7 @@ from rasplens.compare.claims.effects.part import SOME_OF_IT
 from rasplens.compare.claims.trials.judging import AT_LEAST, AT_MOST, FAILS, HOLDS, IN_PART, OPEN, UNTESTABLE
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.report.figures.panels import GREY, LAYOUT, LEGEND, escape
+from rasplens.compare.verdict.headline import in_words
 
 COLOURS = {HOLDS: "#1a7f5a", IN_PART: "#6b8f1a", OPEN: "#b7791f", FAILS: "#b3261e", UNTESTABLE: GREY}
 """Colour by status, dark enough to be read; symbols distinguish the statuses without colour."""
@@ -17,6 +18,9 @@ SYMBOLS = {HOLDS: "circle", IN_PART: "square", OPEN: "diamond", FAILS: "x"}
 
 LINE, LINES = 26, 2
 """Most letters per line, and lines, of a claim in the figure; hovering shows all of it."""
+
+HOVERED = 60
+"""Letters per line of what hovering shows."""
 
 
 def claims_figure(comparison: Comparison) -> go.Figure | None:
@@ -32,7 +36,7 @@ def claims_figure(comparison: Comparison) -> go.Figure | None:
     for status, symbol in SYMBOLS.items():
         found = [(i, claim) for i, claim in enumerate(claims) if claim.status == status and claim.is_measured]
         if found:
-            figure.add_trace(_points(status, symbol, found))
+            figure.add_trace(_points(status, symbol, found, comparison.verdict.is_of_part))
     controls = [(i, claim) for i, claim in enumerate(claims) if claim.control == claim.control]
     figure.add_trace(
         go.Scatter(
@@ -71,7 +75,7 @@ def claims_figure(comparison: Comparison) -> go.Figure | None:
     )
 
 
-def _points(status: str, symbol: str, found: list[tuple[int, Claim]]) -> go.Scatter:
+def _points(status: str, symbol: str, found: list[tuple[int, Claim]], is_of_part: bool) -> go.Scatter:
     claims = [claim for _, claim in found]
     return go.Scatter(
         x=[claim.score for claim in claims],
@@ -84,8 +88,8 @@ def _points(status: str, symbol: str, found: list[tuple[int, Claim]]) -> go.Scat
         },
         name=status,
         text=[
-            f"{escape(claim.words)}<br>{claim.score:.2f} ({claim.low:.2f} to {claim.high:.2f}), "
-            + (claim.proof or f"{claim.n:,} trials")
+            "<br>".join(map(escape, wrap(in_words(claim, is_of_part), HOVERED)))
+            + f"<br>{claim.proof or f'{claim.n:,} trials'}"
             for claim in claims
         ],
         hovertemplate="%{text}<extra></extra>",

@@ -5,7 +5,10 @@ from dataclasses import replace
 from subjects import subject
 
 from rasplens.compare.claims.claim import Claim, untestable
-from rasplens.compare.verdict.headline import MOST, headline, refutation
+from rasplens.compare.claims.edges.questions import GatheredEdges
+from rasplens.compare.claims.effects.given_answers import GivesAnswers
+from rasplens.compare.claims.effects.subjects import Sufficient
+from rasplens.compare.verdict.headline import MOST, headline, in_words, refutation
 from rasplens.compare.verdict.verdict import verdict
 
 NAN = float("nan")
@@ -36,7 +39,9 @@ def test_what_holds_is_counted_and_the_least_clear_claim_named():
         ("variables", "not testable", "no claim that can be tested"),
         ("routes", "implements", "2 of 2 claims hold"),
     ]
-    assert found.reasons == (f"The claim that holds least clearly: {words('keys')}, 0.90 (0.80 to 0.91).",)
+    (least,) = found.reasons
+    assert least.startswith(f"Holds least clearly: {words('keys')}. ")
+    assert all(figure in least for figure in ("90%", "(80% to 91%)", "75% is needed", "10% in the control"))
 
 
 def test_what_fails_comes_first_then_what_is_open_then_what_cannot_be_tested():
@@ -45,12 +50,10 @@ def test_what_fails_comes_first_then_what_is_open_then_what_cannot_be_tested():
     found = of(ANSWERS, *claims, untestable(subject("variables", "x"), "constant"))
     assert found.levels[2].counts == "0 of 3 claims hold, 2 fail, 1 open"
     assert found.levels[1].counts == "no claim that can be tested"
-    assert found.reasons == (
-        f"Fails: {words('values')}, 0.10 (0.00 to 0.11).",
-        f"Fails: {words('keys')}, 0.20 (0.10 to 0.21).",
-        f"Open: {words('open one')}, 0.70 (0.60 to 0.71).",
-        "Not testable: variable x (constant).",
-    )
+    begun = [reason.partition(".")[0] for reason in found.reasons[:3]]
+    assert begun == [f"Fails: {words('values')}", f"Fails: {words('keys')}", f"Open: {words('open one')}"]
+    assert "10% of the answers come out" in found.reasons[0]
+    assert found.reasons[3] == "Not testable: variable x (constant)."
 
 
 def test_a_class_of_inputs_is_named():
@@ -97,8 +100,21 @@ def test_no_more_sentences_than_can_be_read():
     many = [claim(f"edge {i}", status="fails", score=i / 100, low=0.0) for i in range(9)]
     found = of(ANSWERS, *many, untestable(subject("variables", "x"), "constant"))
     assert len(found.reasons) == MOST
-    assert found.reasons[2:] == (
-        f"Fails: {words('edge 2')}, 0.02 (0.00 to 0.03).",
+    assert found.reasons[2].startswith(f"Fails: {words('edge 2')}. ")
+    assert found.reasons[3:] == (
         "6 more claims do not hold.",
         "Not testable: variable x (constant).",
     )
+
+
+def test_of_a_part_the_share_is_of_what_moves_and_a_threshold_that_depends_on_the_model_is_left_out():
+    edges = Claim(GatheredEdges(("previous",), ()), "in part", 0.54, 0.48, 0.61, 0.35, 150, True, "patched")
+    assert "54% of the logit difference moves" in in_words(edges, is_of_part=True)
+    assert "54% of the answers come out" in in_words(edges, is_of_part=False)
+    given = Claim(GivesAnswers(), "holds", 0.5, 0.4, 0.6, 0.08, 150, True, "given")
+    assert in_words(given, is_of_part=True).endswith("(40% to 60%); 8% in the control.")
+    assert in_words(replace(given, control=NAN), is_of_part=True).endswith("(40% to 60%).")
+
+
+def test_heads_of_a_part_need_half():
+    assert Sufficient.at_least < GatheredEdges.at_least

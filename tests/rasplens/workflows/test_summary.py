@@ -14,6 +14,7 @@ from rasplens.compare.claims.claim import Claim, untestable
 from rasplens.compare.claims.routes import AllRoutes
 from rasplens.compare.claims.variables import OneVariable
 from rasplens.compare.evidence.subspaces.decodability import COLUMNS
+from rasplens.compare.verdict.headline import in_words
 from rasplens.compare.verdict.verdict import Verdict
 from rasplens.compile import programs, rasp
 from rasplens.errors import RaspLensError
@@ -73,6 +74,7 @@ def test_claims_stand_with_their_status_and_interval(comparison, capsys):
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["variables", "variable", "target", "holds", "0.969", "0.938", "1.000", "0.250"] in lines
     assert ["routes", "routes", "not", "testable", "-", "-", "-", "-"] in lines
+    assert ["75%", "is", "needed."] in lines
 
 
 def test_matched_heads_are_shown_and_others_not(comparison, capsys):
@@ -116,7 +118,7 @@ def test_the_verdict_is_a_line_its_levels_and_why(comparison, capsys):
         "  variables  implements    1 of 1 claims hold",
         "  routes     not testable  no claim that can be tested",
         "",
-        "The claim that holds least clearly: variable target, 0.97 (0.94 to 1.00).",
+        f"Holds least clearly: {in_words(comparison.verdict.all_claims[0], is_of_part=False)}",
         "Not testable: routes (no hook point).",
         "",
     ]
