@@ -64,7 +64,7 @@ class AnswersOn(Subject):
 
     level = "answers"
     at_least = ANSWERS_AGREE
-    tested = "On these inputs"
+    tested = "On inputs of this kind"
 
     inputs: str
 
