@@ -440,6 +440,12 @@ def train(
             "fields.",
         ),
     ] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Steps to train; by default the recipe's. With --siit, of its first cycle."
+        ),
+    ] = None,
     vocab: Vocab = None,
     max_len: MaxLen = None,
     causal: Causal = False,
@@ -474,15 +480,15 @@ def train(
     if siit:
         if models != 1:
             raise RaspLensError("--siit trains one model; omit --models.")
-        from rasplens.workflows.train import implement_and_show
+        from rasplens.workflows.train import implement_and_show, siit_recipe
 
         to = _to(ctx, out or _named(f"{asked.name}.siit.safetensors"))
-        implement_and_show(asked, recipe, seed, to, json)
+        implement_and_show(asked, siit_recipe(recipe, steps), seed, to, json)
         return
-    from rasplens.workflows.train import train_and_show
+    from rasplens.workflows.train import recipes_of, train_and_show
 
     to = _to(ctx, out or _named(f"{asked.name}.safetensors"))
-    train_and_show(asked, recipe, list(range(seed, seed + models)), to, json)
+    train_and_show(asked, recipes_of(asked, recipe, steps), list(range(seed, seed + models)), to, json)
 
 
 class KindName(StrEnum):
@@ -883,6 +889,7 @@ def _show_warning(message: Warning | str, *where: Any, **more: Any) -> None:
 
 
 PLAIN_WORDS = (
+    (r"^No such option: --(gpu|cuda).*$", "There is no --gpu: --device cuda runs a language model on one"),
     (r"^Invalid value for '(.*?)': (Value error, )?", r"\1: "),
     (r"Input should be a valid integer, .*$", "it takes a whole number"),
     (r"Input should be a valid number, .*$", "it takes a number"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rasplens.compile.errors import RaspTextError
 from rasplens.compile.rasp_text.bounds import LONGEST_TEXT
+from rasplens.errors import meant
 
 if TYPE_CHECKING:
     from lark import Lark, Tree
@@ -81,7 +82,7 @@ def parse(source: Source) -> Tree[Any]:
         found = "the end of the file" if error.token.type == "$END" else f"{str(error.token)!r}"
         expected = _spelled(error.accepts or error.expected)
         raise source.error(
-            f"{found} is not expected here; expected {expected}.{_hint(error.token)}", error
+            f"{found} is not expected here; expected {expected}.{_hint(error.token, source)}", error
         ) from None
     except UnexpectedCharacters as error:
         match = re.compile(r"\w+|.", re.DOTALL).match(source.text, error.pos_in_stream or 0)
@@ -90,6 +91,17 @@ def parse(source: Source) -> Tree[Any]:
         raise source.error(f"{word} is not expected here.{unclosed}", error) from None
     except UnexpectedEOF as error:
         raise source.error(f"the file ends too early; expected {_spelled(error.expected)}.", error) from None
+
+
+def _called(before: str) -> str:
+    """The name in front of the parenthesis that a text leaves open last; empty if there is none."""
+    depth = 0
+    for i in range(len(before) - 1, -1, -1):
+        depth += {")": 1, "(": -1}.get(before[i], 0)
+        if depth < 0:
+            match = re.search(r"\w+$", before[:i].rstrip())
+            return "" if match is None else match.group()
+    return ""
 
 
 @cache
@@ -106,7 +118,10 @@ def _spelled(expected: Any) -> str:
     return ", ".join(sorted(words, key=lambda word: (word != "';'", len(word) > len("'x'"), word)))
 
 
-def _hint(token: Any) -> str:
+def _hint(token: Any, source: Source) -> str:
+    called = _called(source.text[: token.start_pos or 0])
+    if token.type == "COMPARISON" and called != "select" and (near := meant(called, ["select"])):
+        return f" There is no function {called!r}.{near}"
     if token == "if":
         return " A choice inside a choice needs parentheses: its meaning depends on their place."
     if token == "=":

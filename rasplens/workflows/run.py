@@ -18,7 +18,7 @@ from rasplens.sources import Studied, learned_model, reference
 from rasplens.sources.request import Request
 from rasplens.tasks import TASKS, get_task
 from rasplens.workflows.summary import show_accuracy, show_agreement, show_evidence, show_models, show_verdict
-from rasplens.workflows.train import trained
+from rasplens.workflows.train import recipes_of, trained
 from rasplens.workflows.verify import verification_values, verify_for_task
 
 
@@ -67,7 +67,7 @@ def _studied(asked: Request, to: Destination, advance: Advance) -> Studied:
     if path is not None or is_shipped:
         return learned_model(task, path, asked.declared, asked.device)
     own = to.path / "model.safetensors"
-    trained(task, None, [0], to, [own], advance)
+    trained(task, recipes_of(task), [0], to, [own], advance)
     return learned_model(task, own)
 
 

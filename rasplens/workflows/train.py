@@ -1,7 +1,9 @@
 """`rasplens train`: models of a task, one for each seed, or one whose nodes compute a program."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from rasplens import terminal
 from rasplens.errors import RaspLensError
@@ -31,7 +33,9 @@ LEARNED = 0.99
 """A recipe that gives fewer right answers than this is not the last one to be tried."""
 
 
-def train_and_show(task: Task, recipe: str | None, seeds: list[int], to: Destination, json: bool) -> None:
+def train_and_show(
+    task: Task, recipes: Mapping[str, Recipe], seeds: list[int], to: Destination, json: bool
+) -> None:
     """Trains a model for each seed and stores it; a training that was interrupted goes on where it was.
 
     One that is finished is shown again.
@@ -44,7 +48,7 @@ def train_and_show(task: Task, recipe: str | None, seeds: list[int], to: Destina
     if out.is_dir():
         to.check_file(f"{task.name}.safetensors")
     with progress_bar(f"{task.name}: JAX compiles the training step") as advance:
-        models, is_new = trained(task, recipe, seeds, to, paths, advance)
+        models, is_new = trained(task, recipes, seeds, to, paths, advance)
     if json:
         values = [
             {"task": task.name, "path": str(path), **model.provenance}
@@ -72,7 +76,7 @@ def _generated(model: LearnedModel) -> str:
 
 def trained(
     task: Task,
-    recipe: str | None,
+    recipes: Mapping[str, Recipe],
     seeds: Sequence[int],
     to: Destination,
     paths: Sequence[Path],
@@ -80,11 +84,8 @@ def trained(
 ) -> tuple[list[LearnedModel], bool]:
     """The models of a task, stored at some paths of a destination, and whether any is new.
 
-    Those that are there are not trained again. Without a recipe those of the task are tried one after the other,
-    attention-only first, until one learns it.
+    Those that are there are not trained again. Recipes are tried one after the other until one learns the task.
     """
-    names = default_recipes(task.name) if recipe is None else (recipe,)
-    recipes = {name: read_recipe(name) if _is_file(name) else get_recipe(task.name, name) for name in names}
     places = dict(zip(seeds, paths, strict=True))
     found = {seed: trained_before(to, path, task, recipes.values(), seed) for seed, path in places.items()}
     models = {seed: model for seed, model in found.items() if model is not None}
@@ -100,7 +101,7 @@ def trained(
     use_all_cores()
     for name, chosen in recipes.items():
         report = training_report(advance, chosen.steps, len(missing))
-        given = chosen if _is_file(name) else name
+        given = chosen if _is_file(name) or chosen != get_recipe(task.name, name) else name
         new = train_many(task, given, missing, progress=report, state_path=states[name])
         states[name].unlink()
         if min(model.provenance["accuracy"]["token"] for model in new) >= LEARNED:
@@ -111,26 +112,47 @@ def trained(
     return [models[seed] for seed in seeds], True
 
 
+def recipes_of(task: Task, recipe: str | None = None, steps: int | None = None) -> dict[str, Recipe]:
+    """The recipes to try, by name: the one that is given, or those of the task, attention-only first.
+
+    Args:
+        task: The task.
+        recipe: The name of one, or a TOML file.
+        steps: How many steps to train instead of the recipe's.
+    """
+    names = default_recipes(task.name) if recipe is None else (recipe,)
+    found = {name: read_recipe(name) if _is_file(name) else get_recipe(task.name, name) for name in names}
+    return {name: _in_steps(one, steps) for name, one in found.items()}
+
+
+R = TypeVar("R", Recipe, SIITRecipe)
+
+
+def _in_steps(recipe: R, steps: int | None) -> R:
+    """The recipe with another number of steps, of which at most half warm up; None for its own."""
+    return recipe if steps is None else replace(recipe, steps=steps, warmup=min(recipe.warmup, steps // 2))
+
+
 def _is_file(recipe: str) -> bool:
     return recipe.endswith(".toml")
 
 
-def implement_and_show(task: Task, recipe: str | None, seed: int, to: Destination, json: bool) -> None:
+def implement_and_show(
+    task: Task, recipe: tuple[SIITRecipe, Architecture | None], seed: int, to: Destination, json: bool
+) -> None:
     """Trains a model to implement a task's first program, stores it, and prints what its nodes compute.
 
-    A training that was interrupted goes on where it was; one that is finished is shown again. A recipe is the name
-    of a TOML file.
+    A training that was interrupted goes on where it was; one that is finished is shown again.
 
     Raises:
-        RaspLensError: If the task has no program, there is no such recipe, no place to write to, or another model
-            is there.
+        RaspLensError: If the task has no program, no place to write to, or another model is there.
     """
     out = to.path
     if out.is_dir():
         to.check_file(f"{task.name}.siit.safetensors")
     if not task.programs:
         raise RaspLensError(f"Task {task.name!r} has no program, so no model can be trained to implement one.")
-    how, given_shape = _siit_recipe(recipe)
+    how, given_shape = recipe
     compiled = compile_for(task)
     shape = given_shape or ordinary_architecture(compiled)
     if implemented_before(to, task, how, shape, seed):
@@ -160,12 +182,20 @@ def _show_implementation(model: SIITModel, out: Path, json: bool, is_new: bool) 
         terminal.out.print("It already existed: nothing was trained.")
 
 
-def _siit_recipe(recipe: str | None) -> tuple[SIITRecipe, Architecture | None]:
-    if recipe is None:
-        return SIITRecipe(), None
-    if not _is_file(recipe):
+def siit_recipe(recipe: str | None, steps: int | None = None) -> tuple[SIITRecipe, Architecture | None]:
+    """The recipe of a TOML file, or the ordinary one, and the architecture that the file gives.
+
+    Args:
+        recipe: The file.
+        steps: How many steps the first cycle has instead of the recipe's.
+
+    Raises:
+        RaspLensError: If it is no TOML file, or its fields are none of a recipe's.
+    """
+    if recipe is not None and not _is_file(recipe):
         raise RaspLensError(f"With --siit, --recipe must be a TOML file of SIITRecipe's fields; got {recipe!r}.")
-    return read_siit_recipe(recipe)
+    found, shape = (SIITRecipe(), None) if recipe is None else read_siit_recipe(recipe)
+    return _in_steps(found, steps), shape
 
 
 def _show_nodes(model: SIITModel, out: Path) -> None:
@@ -189,6 +219,12 @@ def _show_nodes(model: SIITModel, out: Path) -> None:
             f"{len(found.untested)} of {len(rows)} nodes are not tested: no interchange of them changes an "
             "answer. What they compute is not known."
         )
-    if not found.reaches(PUBLISHED_MARKS):
-        marks = ", ".join(f"{kind} {mark:g}" for kind, mark in PUBLISHED_MARKS.items())
-        terminal.out.print(f"Its circuit is not known: that takes at least {marks}. Train it for more steps.")
+    least = found.least
+    missed = [
+        f"{kind} is {least[kind]:.4f}, {mark:g} is needed"
+        for kind, mark in PUBLISHED_MARKS.items()
+        if kind in least and not least[kind] >= mark
+    ]
+    if missed:
+        steps = f"it took {model.provenance['steps']:,} steps; --steps gives it more"
+        terminal.out.print(f"Its circuit is not known: {', '.join(missed)} ({steps}).")

@@ -85,7 +85,11 @@ def _json_lines(path: Path, text: str) -> list[Row]:
                 why = "a number has too many digits"
             raise RaspLensError(f"{path}, line {number}: invalid JSON ({why}).") from None
         if not isinstance(found, dict) or not {"tokens", "answers"} <= set(found):
-            raise RaspLensError(f"{path}, line {number}: an input must be an object with `tokens` and `answers`.")
+            keys = ", ".join(f"`{key}`" for key in found) if isinstance(found, dict) else ""
+            has = f"this one has {keys or 'nothing'}" if isinstance(found, dict) else f"got {type(found).__name__}"
+            raise RaspLensError(
+                f"{path}, line {number}: an input must be an object with `tokens` and `answers`; {has}."
+            )
         tokens = found["tokens"].split() if isinstance(found["tokens"], str) else found["tokens"]
         if not isinstance(tokens, list) or not all(isinstance(token, str | int | float) for token in tokens):
             raise RaspLensError(

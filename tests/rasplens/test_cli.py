@@ -91,6 +91,7 @@ FAULTS = {  # of a message the data, between dots
     "too few inputs": (("run", "copy", "--inputs", "3"), "--inputs: it has to be greater than or equal to 50"),
     "unknown command": (("sort",), "No such command 'sort'"),
     "unknown option": (("run", "sort", "--fast"), "No such option: --fast"),
+    "no graphics card": (("run", "sort", "--gpu"), "--device cuda"),
     "missing argument": (("run",), "Missing argument 'TASK'"),
     "unknown recipe": (("train", "copy", "--recipe", "x"), "no recipe 'x' … fast, "),
     "no folder": (("train", "copy", "--out", "a/b.safetensors"), "the folder a does not exist"),

@@ -93,6 +93,8 @@ def test_programs_mean_what_the_language_says(text, tokens, values):
         ("x = 1 +;", "1:8", "';'.*expected"),
         ("x = tokens\ny = 2;", "2:1", "expected ';'"),
         ("x = nothing;", "1:5", "no name 'nothing'"),
+        ("x = aggregate(selec(indices, (0), ==), tokens);", "1:35", "no function 'selec'.*'select'"),
+        ("x = select(==);", "1:12", "expected"),
         ("x = lenght;", "1:5", "'lenght'.*'length'"),
         ("x = 1 if 1 == 1 else 2 if 2 == 1 else 3;", "1:24", "parentheses"),
         ('x = "abc', "1:5", "string.*quotation mark"),

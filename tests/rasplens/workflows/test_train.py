@@ -33,6 +33,16 @@ def test_it_stores_a_model_that_other_commands_take(cli, folder):
     assert len((folder / "copy.training.jsonl").read_text().splitlines()) == 1
 
 
+def test_the_steps_may_be_given(cli, folder):
+    code, text, _ = cli("train", "copy", "--steps", "4")
+    assert code == 0
+    assert "after 4 steps" in " ".join(text.split())
+    assert load_learned(folder / "copy.safetensors").provenance["recipe"]["warmup"] == 2
+    recipe, _ = train.siit_recipe(None, 6)
+    assert (recipe.steps, recipe.warmup) == (6, 3)
+    assert train.siit_recipe(None, 10_000)[0].warmup == SIITRecipe().warmup
+
+
 @pytest.mark.slow
 def test_several_seeds_as_json(cli):
     code, text, _ = cli("train", "copy", "--models", "2", "--seed", "4", "--out", "some.safetensors", "--json")
@@ -210,9 +220,11 @@ def test_a_model_without_other_nodes_has_no_word_on_them(capsys):
     accuracy = ImplementationAccuracy(0.75, {"L0H0": 1.0}, {}, {"L0H0": 1.0}, {"L0H0": 1.0})
     circuit = {"L0H0": SimpleNamespace(variables=("previous",))}
     model = SimpleNamespace(accuracy=accuracy, circuit=circuit, task=SimpleNamespace(name="again"))
+    model.provenance = {"steps": 1234}
     train._show_nodes(model, Path("one.safetensors"))
     said = " ".join(capsys.readouterr().out.split())
     assert re.search(r"0\.7500 .* Model: one\.safetensors .*circuit is not known", said)
+    assert "behaviour is 0.7500, 0.995 is needed (it took 1,234 steps; --steps" in said
     enough = ImplementationAccuracy(1.0, {"L0H0": 1.0}, {}, {"L0H0": 1.0}, {"L0H0": 1.0})
     train._show_nodes(SimpleNamespace(**{**vars(model), "accuracy": enough}), Path("one.safetensors"))
     assert capsys.readouterr().out.rstrip().endswith("Model: one.safetensors")
@@ -274,4 +286,4 @@ def test_a_task_without_a_program_is_refused(folder):
     words = [(a, b) for a in "abcd" for b in "abcd"]
     task = task_from_inputs("words", words, [list(word) for word in words])
     with pytest.raises(ValueError, match="'words' has no program"):
-        train.implement_and_show(task, None, 0, Destination(folder / "x.safetensors"), json=False)
+        train.implement_and_show(task, train.siit_recipe(None), 0, Destination(folder / "x.safetensors"), json=False)

@@ -80,7 +80,7 @@ def test_a_table(tmp_path):
     ("rows", "said"),
     [
         (["{"], "line 1: .*JSON"),
-        ([{"tokens": "a b"}], "line 1: .*object.*`answers`"),
+        ([{"tokens": "a b"}], "line 1: .*object.*`answers`; this one has `tokens`"),
         ([{"tokens": 3, "answers": 1}], "line 1: `tokens`.*list"),
         ([{"tokens": "a b", "answers": 1, "split": "tset"}], "input 1: `split`.*'tset'"),
         ([], r"mine\.jsonl.*no inputs"),
