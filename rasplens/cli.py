@@ -407,7 +407,7 @@ def verify(
     Example: rasplens verify my_program.py:histogram --vocab a,b,c --max-len 5
     """
     from rasplens.sources import Sizes
-    from rasplens.workflows.verify import verify_and_show
+    from rasplens.workflows.compile import verify_and_show
 
     verify_and_show(source, program, Sizes(vocab, max_len, causal, partial.value, output), samples, seed, json)
 
@@ -682,6 +682,28 @@ def show(
     from rasplens.workflows.summary import show_runs
 
     show_runs(paths or [Path("runs")], verbose=verbose, json=json)
+
+
+@command()
+def sweep(
+    path: Annotated[Path, typer.Argument(metavar="JOBS", help="A TOML file with tables [[jobs]].")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="The folder to keep results in; runs/NAME by default.")
+    ] = None,
+    processes: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="How many at once; by default as many as processors.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    no_color: NoColor = False,
+) -> None:
+    """Do many comparisons, each once, and make one table of them; those that are done are kept.
+
+    Example: rasplens sweep jobs.toml
+    """
+    from rasplens.workflows.sweep import sweep_and_show
+
+    sweep_and_show(path, out or _named("runs", path.stem), processes, json)
 
 
 @command()

@@ -1,11 +1,14 @@
 """Comparisons as jobs: a program against a model that is trained, loaded, or the program in other weights."""
 
+import inspect
+import tomllib
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from rasplens.compare.config import Preset, get_config
-from rasplens.errors import RaspLensError
+from rasplens.errors import RaspLensError, meant
 from rasplens.sources.files import file_source
 from rasplens.sweeps.job import Job
 
@@ -50,6 +53,38 @@ def comparison_job(
         "config": config,
     }
     return Job("rasplens.sweeps.comparison_jobs:compared", arguments, files)
+
+
+def read_jobs(path: str | Path) -> list[Job]:
+    """The comparisons of a TOML file: tables `[[jobs]]` with the arguments of `comparison_job`.
+
+    An argument that is a list stands for one comparison with each of its values; several lists, for all pairs.
+
+    Raises:
+        RaspLensError: If the file cannot be read, has no such table, or one of other keys.
+    """
+    try:
+        found = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RaspLensError(f"{path} cannot be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise RaspLensError(f"{path} is no TOML: {error}.") from None
+    tables: Any = found.get("jobs")
+    if set(found) != {"jobs"} or not (isinstance(tables, list) and all(isinstance(one, dict) for one in tables)):
+        has = ", ".join(found) or "nothing"
+        raise RaspLensError(f"{path} must have tables [[jobs]] and nothing else; it has {has}.")
+    known = list(inspect.signature(comparison_job).parameters)
+    jobs = []
+    for table in tables:
+        if unknown := [key for key in table if key not in known]:
+            raise RaspLensError(
+                f"{path}: a job has no {unknown[0]!r}; it takes {', '.join(known)}.{meant(unknown[0], known)}"
+            )
+        if "task" not in table:
+            raise RaspLensError(f'{path}: every job needs a task, such as task = "copy".')
+        values = [value if isinstance(value, list) else [value] for value in table.values()]
+        jobs += [comparison_job(**dict(zip(table, one, strict=True))) for one in product(*values)]
+    return jobs
 
 
 def compared(

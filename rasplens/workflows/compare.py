@@ -12,8 +12,8 @@ from rasplens.output_files import Destination, file_name
 from rasplens.progress import comparison_report, progress_bar
 from rasplens.sources import learned_model, reference
 from rasplens.sources.request import Request
+from rasplens.workflows.compile import verify_for_task
 from rasplens.workflows.summary import EXPLAIN, show_accuracy, show_agreement
-from rasplens.workflows.verify import verify_for_task
 
 SUMMARY_HEADINGS = (
     "model: program", "verdict", "same\nanswers", "same\nvariables", "same\nroutes",

@@ -17,9 +17,9 @@ from rasplens.progress import Advance, comparison_report, progress_bar
 from rasplens.sources import Studied, learned_model, reference
 from rasplens.sources.request import Request
 from rasplens.tasks import TASKS, get_task
+from rasplens.workflows.compile import verification_values, verify_for_task
 from rasplens.workflows.summary import show_accuracy, show_agreement, show_evidence, show_models, show_verdict
 from rasplens.workflows.train import recipes_of, trained
-from rasplens.workflows.verify import verification_values, verify_for_task
 
 
 def run_task(asked: Request, to: Destination, *, verbose: bool, json: bool, began: float) -> None:

@@ -11,10 +11,10 @@ import pandas as pd
 from rasplens import terminal
 from rasplens.compare import Comparison
 from rasplens.compare.claims.claim import Claim
-from rasplens.compare.claims.trials.judging import AT_LEAST
+from rasplens.compare.claims.trials.judging import AT_LEAST, OPEN
 from rasplens.compare.evidence.subspaces.decodability import best_points
 from rasplens.compare.verdict.headline import headline
-from rasplens.compare.verdict.verdict import NOT
+from rasplens.compare.verdict.verdict import NOT, UNKNOWN
 from rasplens.compile import CompiledModel, Verification
 from rasplens.errors import RaspLensError
 from rasplens.sources import Studied
@@ -33,6 +33,9 @@ NO_ROWS = pd.DataFrame()
 
 EXPLAIN = "Which program does it implement? `rasplens explain` searches one."
 """Said after a verdict that leads nowhere."""
+
+ASK_MORE = "More questions may tell: --config thorough asks most."
+"""Said where trials leave the verdict open."""
 
 
 DATA, REPORT = "comparison", "report"
@@ -138,6 +141,8 @@ def show_verdict(comparison: Comparison) -> None:
         terminal.say(reason)
     if comparison.verdict.answer == NOT and not comparison.verdict.is_of_part:
         terminal.say(EXPLAIN)
+    if comparison.verdict.answer == UNKNOWN and any(one.is_measured for one in comparison.verdict.of_status(OPEN)):
+        terminal.say(ASK_MORE)
     terminal.say()
 
 

@@ -15,11 +15,11 @@ from rasplens.compare.claims.routes import AllRoutes
 from rasplens.compare.claims.variables import OneVariable
 from rasplens.compare.evidence.subspaces.decodability import COLUMNS
 from rasplens.compare.verdict.headline import in_words
-from rasplens.compare.verdict.verdict import Verdict
+from rasplens.compare.verdict.verdict import NOT, UNKNOWN, Verdict, verdict
 from rasplens.compile import programs, rasp
 from rasplens.errors import RaspLensError
 from rasplens.tasks import compile_for, task_from_program
-from rasplens.workflows.summary import show_agreement, show_evidence, show_verdict
+from rasplens.workflows.summary import ASK_MORE, EXPLAIN, show_agreement, show_evidence, show_verdict
 
 NAN = float("nan")
 
@@ -122,6 +122,19 @@ def test_the_verdict_is_a_line_its_levels_and_why(comparison, capsys):
         "Not testable: routes (no hook point).",
         "",
     ]
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "said"), [("fails", NOT, EXPLAIN), ("cannot tell", UNKNOWN, ASK_MORE)]
+)
+def test_a_verdict_that_does_not_settle_it_says_what_to_do_next(comparison, capsys, status, answer, said):
+    show_verdict(comparison)
+    assert said not in " ".join(capsys.readouterr().out.split())
+    (held, *others) = comparison.verdict.all_claims
+    comparison.verdict = verdict([replace(held, status=status, score=0.5), *others])
+    assert comparison.verdict.answer == answer
+    show_verdict(comparison)
+    assert said in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.fixture(scope="module")

@@ -286,4 +286,6 @@ def test_a_task_without_a_program_is_refused(folder):
     words = [(a, b) for a in "abcd" for b in "abcd"]
     task = task_from_inputs("words", words, [list(word) for word in words])
     with pytest.raises(ValueError, match="'words' has no program"):
-        train.implement_and_show(task, train.siit_recipe(None), 0, Destination(folder / "x.safetensors"), json=False)
+        train.implement_and_show(
+            task, train.siit_recipe(None), 0, Destination(folder / "x.safetensors"), json=False
+        )
