@@ -15,7 +15,7 @@ from rasplens.compare.claims.routes import AllRoutes
 from rasplens.compare.claims.variables import OneVariable
 from rasplens.compare.evidence.subspaces.decodability import COLUMNS
 from rasplens.compare.verdict.headline import in_words
-from rasplens.compare.verdict.verdict import NOT, UNKNOWN, Verdict, verdict
+from rasplens.compare.verdict.verdict import NOT, UNKNOWN, Verdict
 from rasplens.compile import programs, rasp
 from rasplens.errors import RaspLensError
 from rasplens.tasks import compile_for, task_from_program
@@ -131,8 +131,8 @@ def test_a_verdict_that_does_not_settle_it_says_what_to_do_next(comparison, caps
     show_verdict(comparison)
     assert said not in " ".join(capsys.readouterr().out.split())
     (held, *others) = comparison.verdict.all_claims
-    comparison.verdict = verdict([replace(held, status=status, score=0.5), *others])
-    assert comparison.verdict.answer == answer
+    claims = replace(held, status=status, score=0.5), *others
+    comparison.verdict = replace(comparison.verdict, answer=answer, all_claims=claims)
     show_verdict(comparison)
     assert said in " ".join(capsys.readouterr().out.split())
 
