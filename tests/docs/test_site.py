@@ -37,5 +37,6 @@ def test_the_site_builds_without_a_warning_and_has_every_public_name(tmp_path):
             public = [name for name in getattr(found, "__all__", ()) if not ismodule(getattr(found, name))]
             names += len(public)
             missing += [f"{module}.{name}" for name in public if f'id="{module}.{name}"' not in text]
+    assert (tmp_path / "site" / "report.html").stat().st_size > 100_000  # the first page links to it
     assert names > 100
     assert not missing
