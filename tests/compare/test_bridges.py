@@ -144,6 +144,7 @@ def test_without_layer_norm_the_middle_of_a_block_is_edited_alike(task):
         np.testing.assert_allclose(*edited, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_heads_edges_and_neurons_of_a_bridge_are_ablated(studied):
     few = CompareConfig(head_answers=40, edge_answers=40, neuron_answers=40)
     for effects in (head_effects, head_position_effects, edge_effects, neuron_effects):

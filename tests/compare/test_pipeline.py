@@ -49,6 +49,7 @@ def without_values(model: Transformer, layer: int) -> Transformer:
     return Transformer(model.config, {**model.weights, name: 0 * model.weights[name]}, model.mask)
 
 
+@pytest.mark.slow
 def test_both_kinds_of_accuracy_are_reported(task, offset, brief):
     found = compare(offset, offset, task=task, config=brief).accuracies
     assert found["learned"].token == found["generated"].token == 1  # right with the right tokens: so with its own
@@ -129,6 +130,7 @@ def test_a_disguise_changes_nothing(disguised, ceiling):
         np.testing.assert_allclose(edges[1][method], edges[0][method], atol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_head_that_moves_nothing_is_noticed(as_compiled, induction, ceiling, disguised):
     """The negative control: weights that are no disguise."""
     hidden = disguise(induction.transformer, seed=2, extra_width=3)
@@ -160,6 +162,7 @@ def test_the_same_evidence_for_a_model_that_is_only_half_right(induction, task, 
         assert second.score == pytest.approx(first.score, abs=0.03)  # controls are other untrained models
 
 
+@pytest.mark.slow
 def test_every_stage_is_announced(offset, noise, task, brief):
     stages = []
     compare(offset, noise, task=task, config=brief, progress=stages.append)
@@ -167,12 +170,14 @@ def test_every_stage_is_announced(offset, noise, task, brief):
     assert stages == [stage for stage in STAGES if stage not in of_parts]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_comparison(offset, noise, task, brief):
     first, again, other = (compare(offset, noise, task=task, config=brief, seed=s) for s in (0, 0, 1))
     assert first.to_json() == again.to_json()
     assert first.to_json() != other.to_json()
 
 
+@pytest.mark.slow
 def test_what_a_program_of_one_head_lacks_is_said(offset, task, brief):
     """Nothing lies between its input and its output: two axes have no score, the others suffice."""
     result = compare(offset, offset, task=task, config=brief)

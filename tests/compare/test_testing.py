@@ -85,6 +85,7 @@ def test_an_axis_below_what_was_asked_is_named(noise, induction, task, evidence)
         assert_implements(induction, noise, task, at_least=0.9)
 
 
+@pytest.mark.slow
 def test_another_program_with_the_same_answers_is_not_implemented(offset, task, quick):
     """On inputs on which both programs answer alike, the one reads what the other does not."""
     with pytest.raises(AssertionError, match=r"'induction'.*does not \(answers: "):

@@ -52,6 +52,7 @@ BEHIND_BOS = Aggregate(Select(PREVIOUS, tokens, lambda key, query: key == "BOS")
 AT_1 = Aggregate(Select(indices, indices, lambda key, query: key == 1), tokens, default=None).named("at_1")
 
 
+@pytest.mark.slow
 def test_what_no_question_could_change_is_not_said_to_hold():
     """Where BOS always stands first, nothing tells whether a model looks for it: it need not have the head."""
     task = first_letter("right")

@@ -43,6 +43,7 @@ def test_what_are_no_logits_of_it():
         compiled.decode(np.full((1, 4, 3), 0.5))
 
 
+@pytest.mark.slow
 def test_objects_say_in_a_line_what_they_are():
     task = get_task("copy", n_letters=6, block=3, length=8)
     compiled = compile_program(task.programs["offset"], task.vocab, task.n_ctx, mask=task.visible)

@@ -124,6 +124,7 @@ def check(program: SOp, mask, optimize, pad: bool, file=None) -> bool:
 RELAXED = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 
 
+@pytest.mark.slow
 def test_random_numbers_are_answered_exactly_or_refused(tmp_path):
     compiled = []
 

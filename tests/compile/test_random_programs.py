@@ -177,6 +177,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 RELAXED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 
 
+@pytest.mark.slow
 @settings(max_examples=100, derandomize=True, **RELAXED)
 @given(programs, st.booleans(), optimizations)
 def test_random_programs_compile_to_what_they_mean(program, causal, optimize):

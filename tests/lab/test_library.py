@@ -22,6 +22,7 @@ def test_a_program_is_compared_with_itself_and_with_a_disguise(library):
     assert library.summary(found).startswith("### The library against itself (`quick`): 2 of 2 recognised")
 
 
+@pytest.mark.slow
 def test_claims_on_answers_and_edges_are_counted_where_they_are_proved(library):
     found = pd.DataFrame(library.rows("next_larger", "quick", 0)).assign(
         name="next_larger", config="quick", error=None

@@ -106,6 +106,7 @@ def test_what_is_as_it_was_changes_nothing(model, tokens):
             np.testing.assert_allclose(in_numpy(model, tokens, [one]), model(tokens), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_every_kind_changes_something_and_alike_in_numpy_torch_and_jax(model, tokens, other):
     for one in every_kind(other):
         found = in_numpy(model, tokens, [one])

@@ -49,6 +49,7 @@ def test_a_number_is_the_nearest_answer():
     np.testing.assert_array_equal(answer_codes(table, "number", np.array([[0.9], [1.5], [-7.0]])), [0, 1, 2])
 
 
+@pytest.mark.slow
 def test_the_order_of_labels_is_none():
     assert ordered_labels(["b", "a", "b"]) == ordered_labels({"a", "b"}) == ("a", "b")
     assert ordered_labels([2, True, "x", 1]) == (True, 1, 2, "x")
@@ -81,6 +82,7 @@ def test_the_losses():
     )
 
 
+@pytest.mark.slow
 def test_a_model_has_a_logit_for_each_label():
     task = seen()
     assert (task.n_logits, counts().n_logits) == (3, 1)

@@ -24,6 +24,7 @@ def any_a():
     return {one.name: compile_for(task, one) for one in (looking, counting)}, task
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["by_looking", "by_counting"])
 @pytest.mark.parametrize("as_part", [False, True])
 def test_counting_and_looking_are_not_taken_for_each_other(any_a, name, as_part):

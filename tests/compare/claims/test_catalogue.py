@@ -55,6 +55,7 @@ def test_noise_answers_otherwise_and_is_asked_no_more(induction, noise, offset, 
     assert {one.status for one in claims.values() if one.level != "answers"} == {UNTESTABLE}
 
 
+@pytest.mark.slow
 def test_claims_are_the_seeds(own):
     study, _, claims = own
     again, _ = examine(study, 0)
@@ -69,6 +70,7 @@ def test_each_claim_is_about_one_of_the_subjects_of_its_kind(own):
     assert set(claim_tables(evidence)) == {"behaviour", "interchange", "representations", "overlaps", "routes"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_part", [False, True])
 def test_every_kind_of_claim_that_is_asked_is_announced(induction, task, as_part):
     begun, study = [], study_of(induction, induction, task, FEW, 0, as_part=as_part)

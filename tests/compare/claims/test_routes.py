@@ -32,6 +32,7 @@ def own():
     return study_of(compiled, compiled, task, SMALL, 0)
 
 
+@pytest.mark.slow
 def test_a_program_is_proved_on_its_own_model(own):
     found = judge(own, 0)
     routes = {claim.subject: claim for claim in found.all_claims if claim.level == "routes"}
@@ -49,6 +50,7 @@ def test_a_program_is_proved_on_its_own_model(own):
     assert Claim.from_dict(gathered.to_dict(), ROUTES.subjects) == gathered
 
 
+@pytest.mark.slow
 def test_without_enumeration_nothing_is_proved(own):
     sampled = study_of(own.compiled, own.compiled, own.task, replace(SMALL, enumerated=0), 0)
     found = judge(sampled, 0)
@@ -58,6 +60,7 @@ def test_without_enumeration_nothing_is_proved(own):
     }
 
 
+@pytest.mark.slow
 def test_a_rival_is_refuted_by_a_pair(own):
     program = rasp.Where(rasp.indices == 3, at("last", 3), at("first", 0)).named("last_or_first")
     task = task_from_program(program, "ab", 4)
@@ -90,6 +93,7 @@ def test_a_counterexample_names_itself_and_leaves_the_trials_to_judge(own):
     )
 
 
+@pytest.mark.slow
 def test_what_cannot_be_tested_is_not_proved(own):
     """Too few pairs change an answer: all of them may be right in many models."""
     few = study_of(own.compiled, own.compiled, own.task, replace(SMALL, questions=5), 0)

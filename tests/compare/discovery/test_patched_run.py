@@ -28,6 +28,7 @@ def test_nothing_patched_is_the_model(asked, random_model):
     np.testing.assert_allclose(logits(asked, patch(asked)), random_model(asked.tokens), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_all_edges_to_the_logits_are_the_other_input(asked, random_model):
     edges = [edge for edge in asked.graph.edges if edge.endswith("->logits")]
     np.testing.assert_allclose(logits(asked, patch(asked, *edges)), random_model(asked.others), atol=1e-5)

@@ -69,6 +69,7 @@ def test_what_is_held_out_is_kept_for_the_last_verdict(name):
     assert not (task.is_held_out(others) | searching.is_held_out(others)).any()
 
 
+@pytest.mark.slow
 def test_a_model_that_learned_nothing_has_no_program(task):
     architecture = Architecture(n_layers=1, n_heads=2, d_model=16, d_head=8)
     found = explain(untrained(architecture, task, 0), task=task, config=QUICK, budget=4.0)

@@ -53,6 +53,7 @@ def test_where_no_answer_is_rare_nothing_is_added(task):
     assert (len(inputs.ids), inputs.n_drawn) == (60, 60)
 
 
+@pytest.mark.slow
 def test_all_inputs_are_listed_where_there_are_few():
     found = all_inputs(last_letter(3, "abc"))
     assert len(found) == 27
@@ -73,6 +74,7 @@ def test_hardly_any_input_is_drawn_of_a_task_that_has_many():
     assert sum(drawn) == PROBED
 
 
+@pytest.mark.slow
 def test_few_held_out_inputs_are_no_measure():
     task = last_letter(2, "abcd")
     program = tokens

@@ -25,6 +25,7 @@ def model(task):
     return as_transformer(reverse(sharp=1.5), task.vocab, task.visible)
 
 
+@pytest.mark.slow
 def test_the_numbers_of_a_model_are_found(task, model):
     told = []
     found = fit(reverse(sharp=0.1), model, task, FEW, progress=lambda done, loss: told.append(done))
@@ -33,6 +34,7 @@ def test_the_numbers_of_a_model_are_found(task, model):
     assert told == list(range(1, FEW.steps + 1))
 
 
+@pytest.mark.slow
 def test_what_is_held_stays(task, model):
     found = fit(reverse(sharp=0.1), model, task, dataclasses.replace(FEW, steps=20, held=("sharp",)))
     assert numbers_of(found)["sharp"] == np.float32(0.1)
@@ -62,6 +64,7 @@ def test_an_unknown_name_is_refused(task, model):
         fit(reverse(), model, task, FitConfig(held=("blunt",)))
 
 
+@pytest.mark.slow
 def test_a_rate_that_is_too_high_is_said(task, model):
     with pytest.raises(RaspLensError, match="lower rate"):
         fit(reverse(0.1), model, task, dataclasses.replace(FEW, steps=30, rate=3e38))

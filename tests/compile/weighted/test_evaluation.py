@@ -91,6 +91,7 @@ def test_votes_are_what_the_definition_says():
         assert np.allclose(one_by_one(program, [LETTERS[i] for i in row], visible), one, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["values", "keys", "queries"])
 def test_numpy_and_jax_agree_also_under_patches(part):
     program = with_noise(two_steps())

@@ -133,6 +133,7 @@ def test_on_other_inputs_the_rules_differ(name):
     assert (first != second).any(axis=1).mean() > 0.2
 
 
+@pytest.mark.slow
 def test_a_hard_circuit_can_be_compared():
     task, _, (program, alternative) = made("count")
     found = compare(program, alternative, task=task, config=BRIEF)

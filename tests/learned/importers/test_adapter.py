@@ -216,6 +216,7 @@ def test_more_that_is_refused(theirs, sizes):
         adapt(theirs.train(), HOOKS, **sizes)
 
 
+@pytest.mark.slow
 def test_what_goes_into_the_softmax_makes_routes_testable(theirs, sizes, task):
     """With the scores at a hook point, the claims on routes are those of the same model of ours."""
 

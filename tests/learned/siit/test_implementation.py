@@ -93,6 +93,7 @@ def test_a_program_without_parts_is_refused():
         train_to_implement(rasp.tokens, task_from_program(rasp.tokens, "ab", 6), recipe=FEW)
 
 
+@pytest.mark.slow
 def test_answers_of_several_labels_are_refused():
     def seen(tokens):
         return [set(tokens[: i + 1]) for i in range(4)]

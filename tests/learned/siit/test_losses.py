@@ -21,6 +21,7 @@ def test_answers_that_the_program_does_not_have_or_nobody_asks_for_do_not_count(
     assert cross_entropy(logits, jnp.asarray([[0, 0]]), ~both) == 0
 
 
+@pytest.mark.slow
 def test_every_input_has_interventions_of_its_own():
     n_nodes, n, n_pos = 3, 2_000, 5
     taken, source = map(np.asarray, random_interchange(jax.random.key(0), n_nodes, n, n_pos))

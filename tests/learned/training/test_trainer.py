@@ -174,6 +174,7 @@ def interrupt_at(step):
     return progress
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [(0,), (2, 5)])
 def test_an_interrupted_training_goes_on_and_ends_bit_by_bit_the_same(task, tmp_path, seeds):
     path = tmp_path / "state.safetensors"

@@ -18,6 +18,7 @@ def few_steps(monkeypatch):
     monkeypatch.setitem(RECIPES, "fast", CompressionRecipe(60, 32, 1e-2, 1e-3))
 
 
+@pytest.mark.slow
 def test_it_writes_the_model_and_shows_what_it_kept(cli, folder):
     code, text, _ = cli("compress", "frac_prevs", "--d", "3")
     assert code == 0

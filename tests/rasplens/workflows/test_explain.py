@@ -20,6 +20,7 @@ def model(folder, own_program):
     compressed_by(compiled, np.eye(compiled.transformer.config.d_model)).save(folder / "model")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("model")
 def test_it_prints_the_program_and_writes_a_file_that_other_commands_take(cli, folder):
     code, text, _ = cli("explain", *TASK, *MODEL, "--out", "found.py")
@@ -33,6 +34,7 @@ def test_it_prints_the_program_and_writes_a_file_that_other_commands_take(cli, f
     assert "already exists" in error
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("model")
 def test_json_has_the_program_and_what_was_tried(cli):
     code, text, _ = cli("explain", *TASK, *MODEL, "--json")

@@ -72,6 +72,7 @@ def test_what_a_state_dict_leaves_open_is_said_and_may_be_declared(cli, files):
     assert "activation 'gelu'" in errors
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_a_wrong_reading_is_told(cli, files):
     code, _, errors = cli(

@@ -24,6 +24,7 @@ def few_steps(monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_it_stores_a_model_that_other_commands_take(cli, folder):
     code, text, _ = cli("train", "copy", "--seed", "4")
     assert code == 0

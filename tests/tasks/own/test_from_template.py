@@ -77,6 +77,7 @@ def test_it_is_the_same_task_as_one_written_by_hand():
     assert (mine.mask(1) == theirs.mask(1)).all()
 
 
+@pytest.mark.slow
 def test_held_out_inputs_are_never_drawn():
     task = sorting()
     assert not task.is_held_out(task.sample(np.random.default_rng(0), 500)).any()
@@ -87,6 +88,7 @@ def test_held_out_inputs_are_never_drawn():
     assert not any(tokens in chosen for tokens in drawn)
 
 
+@pytest.mark.slow
 def test_fields_may_have_to_differ_and_to_fulfil_a_condition():
     task = sorting(distinct=["x"], condition=lambda fields: fields["x"][0] < 3)
     lists = [row[1:4] for row in task.sequences(task.held_out)]

@@ -17,6 +17,7 @@ def of_last(answers, readout="label", given=range(4)):
     return build_task("last", "{x:3}", tokens=given, answers=answers, read="last", readout=readout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answers", "readout", "why"),
     [
@@ -51,6 +52,7 @@ def test_a_mean_that_comes_out_whole_is_the_whole_number(readout):
     assert of_last(lambda row: sum(row) / len(row), readout).accuracy(MEAN).token == 1.0
 
 
+@pytest.mark.slow
 def test_numpy_answers_are_the_values_that_they_stand_for():
     every = {"layout": "{x:4}", "tokens": range(4), "read": "every", "causal": False}
     assert build_task("same", answers=np.array, **every).accuracy(tokens).token == 1.0

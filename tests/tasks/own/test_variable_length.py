@@ -55,6 +55,7 @@ def test_answers_are_read_where_an_input_has_them():
     assert read_positions(layout, "last", spans) == (4,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pad", SIDES)
 def test_only_an_inputs_own_tokens_are_asked(pad):
     task = echo(pad)
@@ -79,6 +80,7 @@ def test_the_padding_is_no_token_of_an_input():
         echo("up")
 
 
+@pytest.mark.slow
 def test_accuracy_counts_what_is_asked():
     task = echo()
     ids, target = task.held_out, task.target(task.held_out)

@@ -34,6 +34,7 @@ def asked_of(compiled, model, task):
     return {one.questions.subject: one for one in found}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["copy", "ends"])
 def test_a_compiled_model_and_its_disguises_move_what_the_program_says(name):
     task, *both = sides(name)

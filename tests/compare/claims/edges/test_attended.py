@@ -22,6 +22,7 @@ def seen(compiled, model, task, vocabulary=None):
     return list(attended(study_of(compiled, model, task, FEW, 0, vocabulary), seed=0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["any", "latest_a", "lower"])
 def test_a_compiled_model_attends_as_itself_and_its_rival_does_not(name):
     task, *both = sides(name)

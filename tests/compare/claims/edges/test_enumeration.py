@@ -91,6 +91,7 @@ def by_brute_force(found, one):
     return int(posed.asked.sum()), int(otherwise.any(axis=1).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("claim", [Keys, Queries, CountedEdges])
 @pytest.mark.parametrize(
     ("program", "other"), [(by_match, by_match), (by_match, by_letter), (by_letter, by_match)]
@@ -106,6 +107,7 @@ def test_rows_are_all_is_all_that_there_is_to_ask(program, other, claim):
         assert bool(enumerated.example) == bool(wrong)
 
 
+@pytest.mark.slow
 def test_brute_force_finds_both():
     """The negative control: not all claims of the pairs above are true, nor are all false."""
     wrong = [
@@ -116,6 +118,7 @@ def test_brute_force_finds_both():
     assert wrong[1] > 0
 
 
+@pytest.mark.slow
 def test_a_program_is_proved_on_its_own_model_and_in_other_weights():
     own = study(first)
     twin = disguise(own.compiled.transformer, seed=1, basis="oblique", condition=10.0, extra_width=2)
@@ -146,6 +149,7 @@ def test_one_pair_of_all_is_a_counterexample():
     assert enumerated.example.endswith(" the program answers a at 1, the model b")
 
 
+@pytest.mark.slow
 def test_some_of_all_questions_are_kept_as_trials():
     found = study(by_match, by_letter)
     for one, everywhere in each(found).values():
@@ -171,6 +175,7 @@ def test_what_is_kept_is_drawn_from_all_alike():
     assert 0.4 < some.right.mean() < 0.6
 
 
+@pytest.mark.slow
 def test_where_several_layers_attend_rows_and_single_edges_are_proved():
     claims = each(study(in_two_steps))
     for kind, every in {
@@ -182,6 +187,7 @@ def test_where_several_layers_attend_rows_and_single_edges_are_proved():
         assert claims[kind][1].every == every
 
 
+@pytest.mark.slow
 def test_a_row_whose_query_does_not_decide_is_a_counterexample():
     """The other program gathers from both places and chooses between them."""
 
@@ -197,6 +203,7 @@ def test_a_row_whose_query_does_not_decide_is_a_counterexample():
     assert "with queries of" in enumerated.example
 
 
+@pytest.mark.slow
 def test_so_many_questions_at_most():
     found = study(by_match)
     n_pairs = found.whole.n_inputs**2

@@ -75,6 +75,7 @@ def test_some_questions_are_as_many_of_each_kind_as_are_wanted(asked):
     assert len(some(asked, 10_000)) == len(asked)
 
 
+@pytest.mark.slow
 def test_questions_that_tell_change_answers_by_few_edges_or_keep_them_with_many(with_itself):
     keys = next(one for one in questions(with_itself.scored, 0, 60) if isinstance(one.subject, Keys))
     found, n_edges = telling(keys, 20), keys.patch.edges.sum(axis=(1, 2))

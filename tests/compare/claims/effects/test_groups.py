@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from rasplens.compare import CompareConfig, study_of
 from rasplens.compare.claims.edges.questions import GatheredEdges, questions
@@ -26,6 +27,7 @@ def groups_of(mixed_induction, model, mixed_task):
     return found
 
 
+@pytest.mark.slow
 def test_each_selector_has_the_head_that_was_compiled_for_it(mixed_induction, mixed_task):
     found = groups_of(mixed_induction, mixed_induction, mixed_task)
     by_variable = {name: head for head, name in mixed_induction.heads.items()}
@@ -36,6 +38,7 @@ def test_each_selector_has_the_head_that_was_compiled_for_it(mixed_induction, mi
     assert len(found) == 2
 
 
+@pytest.mark.slow
 def test_a_head_that_is_split_in_two_is_found_together(mixed_induction, mixed_task):
     """Each half alone moves hardly anything, for the other decides on."""
     (layer, head), *_ = [at for at, name in mixed_induction.heads.items() if name == "induction"]
@@ -45,6 +48,7 @@ def test_a_head_that_is_split_in_two_is_found_together(mixed_induction, mixed_ta
     assert {layer for layer, _ in group.heads} == {layer}
 
 
+@pytest.mark.slow
 def test_heads_are_found_among_many_idle_ones(mixed_induction, mixed_task):
     """More than are tried one by one: they come by their attention, and by their effect to first order."""
     crowd = insert_idle_heads(mixed_induction, n=MOST)
@@ -54,6 +58,7 @@ def test_heads_are_found_among_many_idle_ones(mixed_induction, mixed_task):
         assert group.alone[0] > 0.85
 
 
+@pytest.mark.slow
 def test_a_decoy_that_attends_alike_is_not_taken(mixed_induction, mixed_task):
     (layer, head), *_ = [at for at, name in mixed_induction.heads.items() if name == "induction"]
     group, *_ = groups_of(mixed_induction, plant_decoy(mixed_induction, layer, head), mixed_task)["induction"]
@@ -61,12 +66,14 @@ def test_a_decoy_that_attends_alike_is_not_taken(mixed_induction, mixed_task):
     assert group.alone[0] > 0.9
 
 
+@pytest.mark.slow
 def test_where_nothing_moves_there_is_no_group(mixed_induction, mixed_task):
     _, asked, trials, study = groups_of(mixed_induction, mixed_induction, mixed_task)["induction"]
     none = replace(asked.patch, edges=np.zeros_like(asked.patch.edges))
     assert group_of(study.learned, none, trials) is None
 
 
+@pytest.mark.slow
 def test_no_trials_find_no_group(mixed_induction, mixed_task):
     _, asked, trials, study = groups_of(mixed_induction, mixed_induction, mixed_task)["induction"]
     assert group_of(study.learned, asked.patch, trials.within(slice(0, 0))) is None

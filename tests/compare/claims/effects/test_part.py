@@ -156,6 +156,7 @@ def test_another_program_shares_the_edges_that_are_the_same(induction, task, off
     assert (found.levels["routes"], found.answer) == (NOT, NOT)
 
 
+@pytest.mark.slow
 def test_a_part_that_another_mechanism_does_for_one_token_names_that_token():
     """The answers are the same; on average, five sixths of the difference move as the program says."""
     mirrored = Select(indices, indices, lambda key, query: key == 4 - query)

@@ -54,6 +54,7 @@ def test_a_disguise_of_the_program_does_all_that_it_says(own, mixed_induction):
     assert heads == {name: (head,) for head, name in mixed_induction.heads.items()}
 
 
+@pytest.mark.slow
 def test_of_another_program_hardly_anything_moves(mixed_induction, offset, mixed_task):
     """ "offset" gives some of the answers; what mixed_induction reads is nothing to it."""
     found = part_tests(study_of(mixed_induction, offset, mixed_task, FEW, 0, as_part=True), 0)
@@ -62,6 +63,7 @@ def test_of_another_program_hardly_anything_moves(mixed_induction, offset, mixed
     assert max(moved[Keys], moved[Queries], moved[Fed]) < 0.1
 
 
+@pytest.mark.slow
 def test_the_model_is_only_asked_where_it_gives_the_programs_answer(mixed_induction, offset, mixed_task):
     study = study_of(mixed_induction, offset, mixed_task, FEW, 0, as_part=True)
     agreed, said = study.scored.agreed, study.scored.reference.answers()
@@ -106,6 +108,7 @@ def test_counted_edges_are_asked_in_the_heads_that_count():
     assert "is not looked for" in found.reason
 
 
+@pytest.mark.slow
 def test_what_feeds_heads_that_carry_little_is_not_asked(mixed_induction, mixed_task, monkeypatch):
     """Heads that were found wrongly are fed by nothing, and that refuted the program."""
     monkeypatch.setattr("rasplens.compare.claims.effects.part_tests.LEAST_CARRIED", 1.1)

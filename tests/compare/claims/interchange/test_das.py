@@ -136,6 +136,7 @@ def test_a_search_finds_as_much_in_an_oblique_basis(in_both_bases, pairs):
     assert np.mean(scores) > 0.7
 
 
+@pytest.mark.slow
 def test_a_search_goes_with_an_oblique_basis(with_itself, in_both_bases, pairs, monkeypatch):
     """From what the map finds it ends alike; the first steps, before rounding grows, are the same ones."""
     both = in_both_bases

@@ -184,6 +184,7 @@ def test_what_is_computed_again_is_told_from_what_is_only_overwritten():
         assert one.ceiling[one.pairs.by_second].mean() > 0.95
 
 
+@pytest.mark.slow
 def test_a_variable_that_is_only_overwritten_is_found(association):
     """By a late site of a token that holds the sum as well, in the compiled model, which has both."""
     task, _, far = association

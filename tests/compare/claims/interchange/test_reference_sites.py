@@ -27,6 +27,7 @@ def test_each_variable_is_sought_once_and_on_few_pairs(with_itself, monkeypatch)
     assert len(chosen.base) > asked[0]
 
 
+@pytest.mark.slow
 def test_what_the_search_does_not_find_there_is_a_low_ceiling():
     """A variable of a random program, of which the compiled model keeps two copies."""
     one = random_program(1)

@@ -72,6 +72,7 @@ def test_what_base_and_source_have_together_is_told_apart():
     assert found.share == pytest.approx((IDS[:, 2] == 3).mean() * (IDS[:, 2] == 0).mean())
 
 
+@pytest.mark.slow
 def test_trials_that_fail_by_chance_hardly_show_a_class():
     """By a permutation test at 0.5 % for each number of conditions, of which there are three."""
     draws = [np.random.default_rng(seed).random(200) < 0.8 for seed in range(30)]

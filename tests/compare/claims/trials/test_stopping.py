@@ -89,6 +89,7 @@ def test_more_comparisons_ask_more():
 MORE = (pytest.param(share, marks=pytest.mark.slow) for share in (0.5, 0.62, 0.65, 0.7, 0.75, 0.78, 0.85, 0.99))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("true", [0.95, *MORE])
 def test_intervals_cover_however_asking_stopped(true):
     """Over 1,000 runs: at least 95 % (but for what 1,000 runs leave to chance)."""

@@ -37,6 +37,7 @@ def test_a_variable_is_used_until_it_is_read_first_and_unused_behind_the_last_re
     assert found.sites == {"blocks.0.hook_resid_post": "used", "blocks.1.hook_resid_post": "unused"}
 
 
+@pytest.mark.slow
 def test_where_some_have_read_it_and_others_have_not_it_is_neither():
     found = problems(programs.most_frequent(), "abc", 5)
     compiled = found["histogram"].study.compiled

@@ -241,6 +241,7 @@ def test_without_neurons_or_with_too_many_there_is_no_row(noise, random_transfor
     assert found.drops["zero"].shape == (0, 5)
 
 
+@pytest.mark.slow
 def test_with_too_many_heads_there_is_no_row(studied):
     n_heads = len(studied.heads)
     few, enough = (CompareConfig(most_heads=most) for most in (n_heads - 1, n_heads))
