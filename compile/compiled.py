@@ -21,6 +21,7 @@ from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
 from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.input_space import batches
 from rasplens.compile.rasp.interpreter import run
+from rasplens.compile.stock_checkpoint import Checked, save_stock_checkpoint
 from rasplens.compile.storage.anatomy_files import load_anatomy, save_anatomy
 from rasplens.compile.variable import ObliqueDirections
 from rasplens.errors import RaspLensError
@@ -195,6 +196,17 @@ class CompiledModel(Anatomy):
     def _repr_html_(self) -> str:
         return anatomy_view(self)
 
+    def to_huggingface(self, folder: str | Path) -> Checked:
+        """Writes it as a stock GPT-2, which `AutoModelForCausalLM` loads; see `rasplens.compile.stock_checkpoint`.
+
+        Args:
+            folder: A new or empty folder.
+
+        Raises:
+            RaspLensError: If GPT-2 cannot express it, answers differ in single precision, or something is there.
+        """
+        return save_stock_checkpoint(self, folder)
+
     def to_bridge(self) -> "TransformerBridge":
         """The model as a native TransformerLens bridge, for token ids as `encode` gives them.
 
@@ -205,7 +217,7 @@ class CompiledModel(Anatomy):
             RaspLensError: If a bridge cannot express the model, such as one with a mask of its own, or a disguised
                 one with a BOS that is not to see the sequence.
         """
-        from rasplens.model.bridge import to_bridge
+        from rasplens.model.exports.bridge import to_bridge
 
         (ids, *_) = self.inputs.sampled_ids(8, seed=0)
         model = self.transformer

@@ -1,13 +1,13 @@
 """The names of the package, each imported from its module when it is first used."""
 
-from .bridge import (
-    to_bridge,
-)
 from .config import (
     Config,
     bias_shapes,
     hook_names,
     weight_shapes,
+)
+from .exports.bridge import (
+    to_bridge,
 )
 from .hooked import (
     HookedModel,

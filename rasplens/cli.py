@@ -312,6 +312,10 @@ def compile_(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where to write the weights, as safetensors.")
     ] = None,
+    huggingface: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="A folder for it as a GPT-2 that transformers loads; with --causal."),
+    ] = None,
     run_on: Annotated[
         str | None,
         typer.Option("--input", metavar="TOKENS", help="A sequence to run the model on, such as a,b,a."),
@@ -326,9 +330,9 @@ def compile_(
     Example: rasplens compile my_program.py:histogram --vocab a,b,c --max-len 5 --input b,a,b
     """
     from rasplens.sources import Sizes
-    from rasplens.workflows.compile import compile_and_show
+    from rasplens.workflows.compile import Outputs, compile_and_show
 
-    to = None if out is None else _to(ctx, out)
+    to = Outputs(None if out is None else _to(ctx, out), huggingface)
     compile_and_show(source, program, Sizes(vocab, max_len, causal, partial.value, output), to, run_on, json)
 
 

@@ -14,7 +14,7 @@ from jaxtyping import Int
 
 from rasplens.compare.subject.vocabulary import Padding, Vocabulary
 from rasplens.errors import RaspLensError
-from rasplens.model.bridge import relative_difference
+from rasplens.model.exports.bridge import relative_difference
 from rasplens.tasks import Task
 from rasplens.tasks.task import Ids
 

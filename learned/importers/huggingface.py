@@ -15,7 +15,7 @@ import numpy as np
 
 from rasplens.errors import RaspLensError
 from rasplens.learned.importers.huggingface_weights import complete_model
-from rasplens.model.bridge import PARITY, relative_difference
+from rasplens.model.exports.bridge import PARITY, relative_difference
 
 if TYPE_CHECKING:
     import torch

@@ -1,6 +1,8 @@
 """`rasplens compile`, `rasplens verify`, and the check that stands before every comparison."""
 
 import time
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rasplens import terminal
@@ -17,22 +19,36 @@ VERIFIED_INPUTS = 300
 """Inputs of a task, and random ones, on which a compiled program is checked before it is compared with."""
 
 
+@dataclass(frozen=True)
+class Outputs:
+    """Where a compiled program is written to.
+
+    Attributes:
+        file: Its weights and anatomy; None for nowhere.
+        checkpoint: The folder of a stock GPT-2; None for none.
+    """
+
+    file: Destination | None
+    checkpoint: Path | None
+
+
 def compile_and_show(
-    source: str, program: str | None, sizes: Sizes, to: Destination | None, run_on: str | None, json: bool
+    source: str, program: str | None, sizes: Sizes, to: Outputs, run_on: str | None, json: bool
 ) -> None:
     """Compiles a program, shows what came of it, and runs it.
 
     Raises:
-        RaspLensError: If there is no such program, or its file cannot be written.
+        RaspLensError: If there is no such program, or its files cannot be written.
     """
-    if to is not None:
-        to.check_file("compiled.safetensors")
+    if to.file is not None:
+        to.file.check_file("compiled.safetensors")
     started = time.perf_counter()
     compiled = compile_source(source, program, sizes)
     seconds = time.perf_counter() - started
     answer = None if run_on is None else compiled(_input(run_on, compiled))
-    if to is not None:
-        to.write(to.path, compiled.save)
+    if to.file is not None:
+        to.file.write(to.file.path, compiled.save)
+    checked = None if to.checkpoint is None else compiled.to_huggingface(to.checkpoint)
     anatomy, shape = anatomy_rows(compiled), terminal.shape(compiled.transformer)
     if json:
         bos = {"bos": compiled.has_bos, "max_len": compiled.inputs.max_len}
@@ -43,8 +59,10 @@ def compile_and_show(
     terminal.table("Residual stream", list(anatomy[0]), [list(row.values()) for row in anatomy])
     if run_on is not None:
         terminal.out.print(f"{run_on} -> {','.join(map(str, answer or []))}")
-    if to is not None:
-        terminal.out.print(f"Weights and anatomy: {to.path}")
+    if to.file is not None:
+        terminal.out.print(f"Weights and anatomy: {to.file.path}")
+    if checked is not None:
+        terminal.out.print(f"GPT-2 for transformers, {checked}: {to.checkpoint}")
 
 
 def _input(text: str, compiled: CompiledModel) -> list[Value]:

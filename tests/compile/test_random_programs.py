@@ -6,6 +6,8 @@ numbers only, and turned back into classes; a class is gathered from one positio
 
 import itertools
 import re
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -182,6 +184,27 @@ RELAXED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, Hea
 @given(programs, st.booleans(), optimizations)
 def test_random_programs_compile_to_what_they_mean(program, causal, optimize):
     check(program, causal, optimize)
+
+
+@pytest.mark.slow
+def test_random_programs_are_the_same_as_stock_checkpoints():
+    """GPT-2 gives the answers on every input: they are checked before anything is written."""
+    inputs = []
+
+    @settings(max_examples=60, derandomize=True, **RELAXED)
+    @given(programs)
+    def write(program):
+        try:
+            compiled = compile_program(rasp.causal(program), [0, 1], 3, causal=True, partial="allow")
+        except CompileError:
+            return
+        if any(value is not None for tokens in compiled.inputs for value in compiled.interpret(tokens)):
+            with tempfile.TemporaryDirectory() as folder:
+                inputs.append(compiled.to_huggingface(Path(folder) / "it").inputs)
+
+    write()
+    assert len(inputs) > 30
+    assert set(inputs) == {2 + 4 + 8}
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rasplens.model import Config, Transformer, bidirectional_mask, to_bridge
-from rasplens.model.bridge import relative_difference
+from rasplens.model.exports.bridge import relative_difference
 
 CONFIG = Config(n_layers=2, n_heads=2, d_model=6, d_head=4, n_ctx=5, d_vocab=7, d_vocab_out=3, d_mlp=8)
 
@@ -53,7 +53,7 @@ def test_its_hooks_are_transformer_lenss(random_transformer):
 
 
 def test_a_difference_in_the_logits_is_refused(random_transformer, monkeypatch):
-    from rasplens.model import bridge
+    from rasplens.model.exports import bridge
 
     monkeypatch.setattr(bridge, "PARITY", -1.0)
     with pytest.raises(ValueError, match=r"logits.*e[-+]\d+.*-1\.0"):

@@ -1,0 +1,226 @@
+"""A compiled program as an ordinary checkpoint: a GPT-2 that `AutoModelForCausalLM` loads, and its truth."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from rasplens.compile.anatomy import Anatomy
+from rasplens.compile.ground_truth_circuit import circuit
+from rasplens.compile.limits import DEFAULT_LIMITS
+from rasplens.compile.rasp import Encoding, Value
+from rasplens.compile.rasp.program_text import program_text
+from rasplens.compile.rasp.values import value_key
+from rasplens.errors import RaspLensError
+from rasplens.model.exports.gpt2 import Readout, gpt2_weights
+
+if TYPE_CHECKING:
+    from transformers import GPT2LMHeadModel
+
+ENUMERATED: Final = 20_000
+"""Of so many inputs all are checked, of more some at random."""
+
+SAMPLED: Final = 2_000
+
+NEVER: Final = 1000.0
+"""How far the logits of tokens that are no answers are below."""
+
+TRUTH: Final = "truth.json"
+"""The name of the file of what each part is."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """How a checkpoint was checked.
+
+    Attributes:
+        inputs: On how many inputs its answers are the program's.
+        total: Of how many.
+        answers: How many answers that is.
+    """
+
+    inputs: int
+    total: int
+    answers: int
+
+    def __str__(self) -> str:
+        extent = f"all {self.total:,}" if self.inputs == self.total else f"{self.inputs:,} of {self.total:.2g}"
+        return f"equal on {extent} inputs, {self.answers:,} answers"
+
+
+def save_stock_checkpoint(compiled: Anatomy, folder: str | Path) -> Checked:
+    """Writes a GPT-2 with a compiled program's answers, a tokenizer, and `truth.json`; nothing if one differs.
+
+    Args:
+        compiled: The program, compiled with `causal=True`.
+        folder: A new or empty folder.
+
+    Raises:
+        RaspLensError: If GPT-2 cannot express it, its answers differ in single precision, or something is there.
+    """
+    folder = Path(folder)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise RaspLensError(f"{folder} already exists, and is not an empty folder. Give another one.")
+    tokens, answers = _tokens(compiled)
+    readout = _readout(compiled, len(tokens), answers)
+    inputs = list(_inputs(compiled))
+    fields, weights = gpt2_weights(compiled.transformer, readout, _longest(compiled, inputs))
+    model = _model(fields, weights, compiled)
+    checked = _check(compiled, model, inputs, answers)
+    with tempfile.TemporaryDirectory(dir=folder.absolute().parent) as made:
+        _write(model, weights, Path(made))
+        _tokenizer(compiled, tokens).save_pretrained(made)
+        (Path(made) / TRUTH).write_text(json.dumps(_truth(compiled, tokens, answers), indent=1), encoding="utf-8")
+        folder.mkdir(exist_ok=True)
+        for path in Path(made).iterdir():
+            shutil.move(path, folder / path.name)
+    return checked
+
+
+def _tokens(compiled: Anatomy) -> tuple[list[str], list[int]]:
+    """The name of each token, and the token of each answer: one of the program's own, or one behind these."""
+    values: list[Value] = list(compiled.inputs.vocab)
+    known = {value_key(value): i for i, value in enumerate(values)}
+    names = [str(value) for value in values]
+    names += ["<bos>"] * compiled.has_bos + ["<pad>"] * compiled.has_pad
+    answers = []
+    for value in compiled.variables[compiled.output].values:
+        if value_key(value) not in known:
+            known[value_key(value)] = len(names)
+            names.append(str(value))
+        answers.append(known[value_key(value)])
+    are_words = len(set(names)) == len(names) and all(name.split() == [name] for name in names)
+    return (names if are_words else [f"<{i}:{'_'.join(name.split())}>" for i, name in enumerate(names)]), answers
+
+
+def _readout(compiled: Anatomy, n_tokens: int, answers: list[int]) -> Readout:
+    """A logit for each token: an answer's own, or of a number minus its squared distance; of others, never."""
+    model, output = compiled.transformer, compiled.variables[compiled.output]
+    bias = np.asarray(model.weights.get("unembed.b_U", np.zeros(model.config.d_vocab_out)))
+    weights, shifts = model.W_U, bias
+    if output.encoding is Encoding.NUMERICAL:
+        # Of all v, the one nearest to x has the largest 2vx - v².
+        numbers = np.array([float(value) for value in output.values])
+        weights, shifts = np.outer(model.W_U[:, 0], 2 * numbers), 2 * numbers * bias[0] - numbers**2
+    weight, all_shifts = np.zeros((model.config.d_model, n_tokens)), np.full(n_tokens, -NEVER)
+    weight[:, answers], all_shifts[answers] = weights, shifts
+    return Readout(weight, all_shifts)
+
+
+def _inputs(compiled: Anatomy) -> Iterator[np.ndarray]:
+    """Inputs to check, as ids without a BOS: all, or some at random."""
+    space = compiled.inputs
+    return space.all_ids() if space.size <= ENUMERATED else space.sampled_ids(SAMPLED, seed=0)
+
+
+def _longest(compiled: Anatomy, inputs: list[np.ndarray]) -> float:
+    """The largest length of a residual stream, with the direction that makes its mean zero."""
+    largest = 0.0
+    for ids in inputs[:: max(1, len(inputs) // 20)]:
+        _, cache = compiled.transformer.run_with_cache(compiled.with_bos(ids[:100]))
+        for name, stream in cache.items():
+            if "hook_resid" in name:
+                squares = (stream**2).sum(axis=-1) + stream.sum(axis=-1) ** 2
+                largest = max(largest, float(squares.max()))
+    return float(np.sqrt(largest))
+
+
+def _model(fields: dict[str, Any], weights: dict[str, np.ndarray], compiled: Anatomy) -> "GPT2LMHeadModel":
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    special: dict[str, Any] = {"eos_token_id": None}
+    special["bos_token_id"] = len(compiled.inputs.vocab) if compiled.has_bos else None
+    model = GPT2LMHeadModel(GPT2Config(**fields, **special))
+    model.load_state_dict({name: torch.tensor(array) for name, array in weights.items()}, strict=True)
+    model.train(False)
+    return model
+
+
+def _write(model: "GPT2LMHeadModel", weights: dict[str, np.ndarray], folder: Path) -> None:
+    """Config and weights as `save_pretrained` writes them, without its progress bars."""
+    from safetensors.numpy import save
+
+    model.config.architectures = [type(model).__name__]
+    model.config.save_pretrained(folder)
+    (folder / "model.safetensors").write_bytes(save(weights, metadata={"format": "pt"}))
+
+
+def _check(compiled: Anatomy, model: "GPT2LMHeadModel", inputs: list[np.ndarray], answers: list[int]) -> Checked:
+    """Holds the answers against the compiled model's wherever the program has one.
+
+    Raises:
+        RaspLensError: If one differs, or there is none.
+    """
+    import torch
+
+    token_of, n_inputs, n_answers = np.array(answers), 0, 0
+    for ids in inputs:
+        codes = compiled.codes(ids)[compiled.output]
+        with torch.no_grad():
+            logits = model(torch.as_tensor(compiled.with_bos(ids))).logits[:, compiled.offset :]
+        given = logits.argmax(-1).numpy()
+        differs = (codes >= 0) & (given != token_of[codes])
+        if differs.any():
+            row, place = np.argwhere(differs)[0].tolist()
+            tokens = [compiled.inputs.vocab[i] for i in ids[row]]
+            raise RaspLensError(
+                f"In single precision GPT-2 answers otherwise than {compiled.output!r}, on {tokens} at position "
+                f"{place}: its weights are too far apart. Shorten the sequences, or reduce the vocabulary."
+            )
+        n_inputs, n_answers = n_inputs + len(ids), n_answers + int((codes >= 0).sum())
+    if not n_answers:
+        raise RaspLensError(f"{compiled.output!r} has no value on any input, so nothing could be checked.")
+    return Checked(n_inputs, compiled.inputs.size, n_answers)
+
+
+def _tokenizer(compiled: Anatomy, names: list[str]) -> Any:
+    """Words between spaces are tokens; a BOS comes first."""
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.pre_tokenizers import WhitespaceSplit
+    from tokenizers.processors import TemplateProcessing
+    from transformers import PreTrainedTokenizerFast
+
+    found = Tokenizer(WordLevel({name: i for i, name in enumerate(names)}))
+    found.pre_tokenizer = WhitespaceSplit()
+    special = {}
+    if compiled.has_bos:
+        bos = len(compiled.inputs.vocab)
+        found.post_processor = TemplateProcessing(single=f"{names[bos]} $A", special_tokens=[(names[bos], bos)])
+        special["bos_token"] = names[bos]
+    if compiled.has_pad:
+        special["pad_token"] = names[compiled.transformer.config.d_vocab - 1]
+    fast: Any = PreTrainedTokenizerFast
+    return fast(tokenizer_object=found, **special)
+
+
+def _truth(compiled: Anatomy, tokens: list[str], answers: list[int]) -> dict[str, Any]:
+    """What each part of the model is, in JSON values. Its first directions are those of the compiled model."""
+    output = compiled.variables[compiled.output]
+    return {
+        "program": program_text(compiled.program),
+        "tokens": tokens,
+        "answers": {tokens[i]: str(value) for i, value in zip(answers, output.values, strict=True)},
+        "heads": {f"L{layer}H{head}": name for (layer, head), name in compiled.heads.items()},
+        "neurons": [
+            {"layer": layer, "first": first, "end": end, "variable": name}
+            for (layer, first, end), name in compiled.neurons.items()
+        ],
+        "variables": {
+            name: {
+                "values": [str(value) for value in variable.values],
+                "written_at": variable.written_at,
+                "read": {
+                    str(i): variable.columns[i].tolist() for i in np.flatnonzero(variable.columns.any(axis=1))
+                },
+            }
+            for name, variable in compiled.variables.items()
+        },
+        "edges": [[str(end) for end in edge] for edge in circuit(compiled, "head", None, DEFAULT_LIMITS).edges],
+    }

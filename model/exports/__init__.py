@@ -1,0 +1,1 @@
+"""Transformers in the weights of other libraries' models."""

@@ -1,0 +1,182 @@
+"""A transformer without layer norm in the weights of a stock GPT-2, whose layer norm is undone by construction.
+
+The residual stream gets four more directions. One holds minus the sum of all others, so the mean is zero. Two hold
+a constant and its opposite, so large that the norm hardly depends on the rest. Layer norm then divides by a known
+number, and its scale multiplies by it. The mean is off by rounding, in all directions alike. Nothing is written to
+the fourth, so it holds this error alone; it is taken off whatever is read.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from jaxtyping import Float
+
+from rasplens.errors import RaspLensError
+from rasplens.model.hook_points import param_name
+from rasplens.model.transformer import Transformer
+
+CONSTANT: Final = 500.0
+"""The constant, in lengths of the longest residual stream: its square over that is off by 2e-6."""
+
+GAIN: Final = 1000.0
+"""What pre-activations are multiplied by, and divided by afterwards: so far from zero, GELU is ReLU."""
+
+EPSILON: Final = 1e-5
+"""Of the layer norm."""
+
+
+@dataclass(frozen=True, eq=False)
+class Readout:
+    """What is read from the final residual stream.
+
+    Attributes:
+        weight: `[d_model, d_vocab]`.
+        bias: `[d_vocab]`.
+    """
+
+    weight: Float[np.ndarray, "d_model d_vocab"]
+    bias: Float[np.ndarray, " d_vocab"]
+
+
+def gpt2_weights(
+    model: Transformer, readout: Readout, longest: float
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The fields of a `GPT2Config`, and the weights of a `GPT2LMHeadModel` that computes what a transformer does.
+
+    Args:
+        model: The transformer.
+        readout: Its unembedding, of as many tokens as GPT-2 is to have.
+        longest: The largest length of a residual stream, its sum included: `sqrt(x·x + (Σx)²)`.
+
+    Raises:
+        RaspLensError: If GPT-2 has no such attention, positions, neurons or normalisation.
+    """
+    _check_expressible(model)
+    config, weights = model.config, model.weights
+    width = -(-max(config.d_model + 4, config.n_heads * config.d_head) // config.n_heads) * config.n_heads
+    stream = _Stream(config.d_model, width, CONSTANT * max(longest, 1.0))
+    d_vocab = readout.weight.shape[1]
+    embedding, positions = np.zeros((d_vocab, config.d_model)), np.zeros((config.n_ctx, config.d_model))
+    embedding[: config.d_vocab] = model.W_E
+    positions += weights.get("pos_embed.W_pos", 0.0)
+    found = {
+        "transformer.wte.weight": stream.written(embedding),
+        "transformer.wpe.weight": stream.written(positions) + stream.constant_direction,
+        "lm_head.weight": (stream.read(readout.weight) + np.outer(stream.reads_one, readout.bias)).T,
+    }
+    for norm in ("ln_f", *(f"h.{layer}.ln_{i}" for layer in range(config.n_layers) for i in (1, 2))):
+        found[f"transformer.{norm}.weight"] = np.full(width, stream.divisor)
+        found[f"transformer.{norm}.bias"] = np.zeros(width)
+    for layer in range(config.n_layers):
+        found |= {f"transformer.h.{layer}.{name}": array for name, array in _block(model, layer, stream).items()}
+    fields = {
+        "vocab_size": d_vocab,
+        "n_positions": config.n_ctx,
+        "n_embd": width,
+        "n_layer": config.n_layers,
+        "n_head": config.n_heads,
+        "n_inner": max(config.d_mlp, 1),
+        "activation_function": "gelu_new",
+        "layer_norm_epsilon": EPSILON,
+        "tie_word_embeddings": False,
+        **dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0),
+    }
+    return fields, {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in found.items()}
+
+
+@dataclass(frozen=True)
+class _Stream:
+    """The residual stream of GPT-2: that of the transformer, and the directions that undo layer norm.
+
+    Attributes:
+        d_model: The transformer's.
+        width: GPT-2's.
+        constant: What the constant direction holds.
+    """
+
+    d_model: int
+    width: int
+    constant: float
+
+    @property
+    def divisor(self) -> float:
+        """What layer norm divides by."""
+        return float(np.sqrt(2 * self.constant**2 / self.width + EPSILON))
+
+    @property
+    def constant_direction(self) -> Float[np.ndarray, " width"]:
+        """The constant and its opposite."""
+        found = np.zeros(self.width)
+        found[self.d_model + 1], found[self.d_model + 2] = self.constant, -self.constant
+        return found
+
+    @property
+    def reads_one(self) -> Float[np.ndarray, " width"]:
+        """What gives 1 when it reads the constant, whatever the mean is off by."""
+        found = np.zeros(self.width)
+        found[self.d_model + 1], found[self.d_model + 3] = 1 / self.constant, -1 / self.constant
+        return found
+
+    def written(self, array: np.ndarray) -> np.ndarray:
+        """What writes to the stream, `[..., d_model]`, so that all directions add up to zero."""
+        found = np.zeros((*array.shape[:-1], self.width))
+        found[..., : self.d_model], found[..., self.d_model] = array, -array.sum(axis=-1)
+        return found
+
+    def read(self, array: np.ndarray) -> np.ndarray:
+        """What reads the stream, `[d_model, n]`, so that what all directions share is taken off."""
+        found = np.zeros((self.width, array.shape[1]))
+        found[: self.d_model], found[self.d_model + 3] = array, -array.sum(axis=0)
+        return found
+
+
+def _block(model: Transformer, layer: int, stream: _Stream) -> dict[str, np.ndarray]:
+    """The weights of one block but its layer norms: linear layers as `x @ W + b`, heads side by side."""
+    config, width = model.config, stream.width
+    d_head = width // config.n_heads
+    attention, bias = np.zeros((width, 3, config.n_heads, d_head)), np.zeros((3, config.n_heads, d_head))
+    output = np.zeros((config.n_heads, d_head, width))
+
+    def own(name: str, shape: tuple[int, ...]) -> np.ndarray:
+        return np.asarray(model.weights.get(param_name(name, layer), np.zeros(shape)))
+
+    for place, letter in enumerate("QKV"):
+        scale = np.sqrt(d_head) / config.attn_scale if letter == "Q" else 1.0
+        biases = own(f"b_{letter}", (config.n_heads, config.d_head))
+        for head, weight in enumerate(model.weights[param_name(f"W_{letter}", layer)]):
+            attention[:, place, head, : config.d_head] = scale * stream.read(weight)
+            bias[place, head, : config.d_head] = scale * biases[head]
+    output[:, : config.d_head] = stream.written(model.weights[param_name("W_O", layer)])
+    n_inner = max(config.d_mlp, 1)
+    read, written = own("W_in", (config.d_model, n_inner)), own("W_out", (n_inner, config.d_model))
+    return {
+        "attn.c_attn.weight": attention.reshape(width, 3 * width),
+        "attn.c_attn.bias": bias.reshape(3 * width),
+        "attn.c_proj.weight": output.reshape(width, width),
+        "attn.c_proj.bias": stream.written(own("b_O", (config.d_model,))),
+        "mlp.c_fc.weight": GAIN * stream.read(read),
+        "mlp.c_fc.bias": GAIN * own("b_in", (n_inner,)),
+        "mlp.c_proj.weight": stream.written(written) / GAIN,
+        "mlp.c_proj.bias": stream.written(own("b_out", (config.d_model,))),
+    }
+
+
+def _check_expressible(model: Transformer) -> None:
+    config = model.config
+    reasons = {
+        "It sees positions that come later; GPT-2 sees only the past. Compile it with causal=True (--causal).": (
+            (model.mask != np.tri(config.n_ctx, dtype=bool)).any()
+        ),
+        f"GPT-2 has learned positions; this model has {config.positions} ones.": (
+            config.positions not in ("learned", "none")
+        ),
+        "GPT-2 has no smeared keys; this model does.": config.smeared_keys,
+        "This model has a layer norm of its own.": config.normalization != "none",
+        f"Its neurons are {config.activation}; only relu can be expressed.": (
+            not config.attn_only and config.activation != "relu"
+        ),
+    }
+    for reason, applies in reasons.items():
+        if applies:
+            raise RaspLensError(f"The model cannot become a GPT-2. {reason}")

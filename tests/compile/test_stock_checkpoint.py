@@ -1,0 +1,133 @@
+"""Compiled programs as stock checkpoints of GPT-2."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2LMHeadModel
+
+from rasplens.compile import compile_program, programs, rasp, stock_checkpoint
+from rasplens.compile.rasp.programs.catalogue import CATALOGUE
+from rasplens.errors import RaspLensError
+from rasplens.model import Transformer, disguise
+
+
+def compiled(name):
+    entry = CATALOGUE[name]
+    return compile_program(
+        rasp.causal(entry.build()), entry.vocab, entry.max_len, **{**dict(entry.options), "causal": True}
+    )
+
+
+@pytest.fixture(scope="module")
+def induction(tmp_path_factory):
+    """The program with the model and the tokenizer that transformers loads."""
+    folder, model = tmp_path_factory.mktemp("checkpoints") / "induction", compiled("induction")
+    model.to_huggingface(folder)
+    return model, AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder), folder
+
+
+def test_it_is_a_stock_model_that_answers_as_the_program_does(induction):
+    """Without any of our code."""
+    model, stock, tokenizer, _ = induction
+    assert type(stock) is GPT2LMHeadModel
+    assert stock.config.activation_function == "gelu_new"
+    answered = 0
+    for tokens in (list("abcab"), list("cbacb"), list("aabba")):
+        with torch.no_grad():
+            logits = stock(tokenizer(" ".join(tokens), return_tensors="pt").input_ids).logits
+        given = tokenizer.convert_ids_to_tokens(logits.argmax(-1)[0, model.offset :])
+        wanted = model.interpret(tokens)
+        answered += sum(value is not None for value in wanted)
+        assert [one for one, value in zip(given, wanted, strict=True) if value is not None] == [
+            value for value in wanted if value is not None
+        ]
+    assert answered > 5
+
+
+def test_the_residual_stream_is_the_compiled_one(induction):
+    """Layer norm is undone: the first directions hold what they hold in the compiled model."""
+    model, stock, _, _ = induction
+    ids = model.encode([list("abcab"), list("cacbb")])
+    _, cache = model.transformer.run_with_cache(ids)
+    with torch.no_grad():
+        states = stock(torch.as_tensor(ids), output_hidden_states=True).hidden_states
+    width = model.transformer.config.d_model
+    for layer, state in enumerate(states[:-1]):
+        stream = cache[f"blocks.{layer}.hook_resid_pre"]
+        np.testing.assert_allclose(state[..., :width].numpy(), stream, atol=1e-3)
+        assert abs(state.mean(dim=-1)).max() < 1e-3
+    assert np.abs(stream).max() > 0.5
+
+
+def test_the_truth_stands_beside_it(induction):
+    model, _, _, folder = induction
+    truth = json.loads((folder / stock_checkpoint.TRUTH).read_text())
+    assert truth["heads"] == {f"L{layer}H{head}": name for (layer, head), name in model.heads.items()}
+    assert set(truth["variables"]) == set(model.variables)
+    assert truth["tokens"][: len(model.inputs.vocab)] == list(model.inputs.vocab)
+    assert len(truth["edges"]) == model.circuit().number_of_edges()
+    rows = truth["variables"]["previous"]["read"]
+    assert {int(i) for i in rows} == set(model.variables["previous"].directions.tolist())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_program_of_the_library_is_equal_on_every_input(name, tmp_path):
+    found = compiled(name).to_huggingface(tmp_path / name)
+    assert found.inputs == found.total
+    assert found.answers > 200
+
+
+def test_answers_that_are_numbers_are_tokens(tmp_path):
+    count = rasp.numerical(rasp.SelectorWidth(rasp.Select(rasp.tokens, rasp.tokens, rasp.Comparison.EQ)))
+    model = compile_program(rasp.causal(count.named("count")), "ab", 4, causal=True)
+    assert model.transformer.config.d_vocab_out == 1
+    assert model.to_huggingface(tmp_path / "count").answers > 50
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "count")
+    stock = AutoModelForCausalLM.from_pretrained(tmp_path / "count")
+    given = stock(tokenizer("a b a a", return_tensors="pt").input_ids).logits.argmax(-1)[0, model.offset :]
+    assert [float(one) for one in tokenizer.convert_ids_to_tokens(given)] == [1, 1, 2, 3]
+
+
+@pytest.mark.slow
+def test_a_disguise_is_one_as_well(tmp_path):
+    twin = disguise(compiled("induction"), seed=1)
+    assert twin.to_huggingface(tmp_path / "twin").inputs == twin.inputs.size
+
+
+def test_what_gpt2_cannot_express_is_refused(tmp_path):
+    both_ways = compile_program(programs.histogram(), "ab", 3)
+    with pytest.raises(RaspLensError, match=r"only the past.*causal"):
+        both_ways.to_huggingface(tmp_path / "it")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_there_stays(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(RaspLensError, match="not an empty folder"):
+        compiled("induction").to_huggingface(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_answers_that_differ_are_refused_and_nothing_is_written(monkeypatch, tmp_path):
+    """The negative control: a GPT-2 whose first layer norm is off."""
+    made = stock_checkpoint._model
+
+    def broken(fields, weights, model):
+        norm = "transformer.h.0.ln_1.weight"
+        return made(fields, {**weights, norm: 0 * weights[norm]}, model)
+
+    monkeypatch.setattr(stock_checkpoint, "_model", broken)
+    with pytest.raises(RaspLensError, match=r"single precision.*'induction'"):
+        compiled("induction").to_huggingface(tmp_path / "it")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_to_check_is_refused(tmp_path):
+    model = compiled("induction")
+    silent = Transformer(model.transformer.config, dict(model.transformer.weights), model.transformer.mask)
+    with pytest.raises(RaspLensError, match="no value on any input"):
+        replace(model, transformer=silent, inputs=replace(model.inputs, max_len=1)).to_huggingface(tmp_path / "it")
