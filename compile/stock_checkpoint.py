@@ -30,6 +30,9 @@ SAMPLED: Final = 2_000
 NEVER: Final = 1000.0
 """How far the logits of tokens that are no answers are below."""
 
+UNKNOWN: Final = "<unk>"
+"""The last token, for words that are none: tools try a tokenizer on words of their own."""
+
 TRUTH: Final = "truth.json"
 """The name of the file of what each part is."""
 
@@ -94,6 +97,7 @@ def _tokens(compiled: Anatomy) -> tuple[list[str], list[int]]:
             known[value_key(value)] = len(names)
             names.append(str(value))
         answers.append(known[value_key(value)])
+    names.append(UNKNOWN)
     are_words = len(set(names)) == len(names) and all(name.split() == [name] for name in names)
     return (names if are_words else [f"<{i}:{'_'.join(name.split())}>" for i, name in enumerate(names)]), answers
 
@@ -187,9 +191,9 @@ def _tokenizer(compiled: Anatomy, names: list[str]) -> Any:
     from tokenizers.processors import TemplateProcessing
     from transformers import PreTrainedTokenizerFast
 
-    found = Tokenizer(WordLevel({name: i for i, name in enumerate(names)}))
+    found = Tokenizer(WordLevel({name: i for i, name in enumerate(names)}, unk_token=names[-1]))
     found.pre_tokenizer = WhitespaceSplit()
-    special = {}
+    special = {"unk_token": names[-1]}
     if compiled.has_bos:
         bos = len(compiled.inputs.vocab)
         found.post_processor = TemplateProcessing(single=f"{names[bos]} $A", special_tokens=[(names[bos], bos)])

@@ -34,6 +34,7 @@ def test_it_is_a_stock_model_that_answers_as_the_program_does(induction):
     model, stock, tokenizer, _ = induction
     assert type(stock) is GPT2LMHeadModel
     assert stock.config.activation_function == "gelu_new"
+    assert tokenizer("word").input_ids[-1] == tokenizer.unk_token_id == stock.config.vocab_size - 1
     answered = 0
     for tokens in (list("abcab"), list("cbacb"), list("aabba")):
         with torch.no_grad():

@@ -23,7 +23,7 @@ from rasplens.compare import compare, token_vocabulary
 from rasplens.errors import RaspLensError
 from rasplens.learned import load_huggingface
 from rasplens.learned.importers import huggingface
-from rasplens.tasks import get_task
+from rasplens.tasks import compile_for, get_task
 
 TOKENS = {"bos_token_id": None, "eos_token_id": None}
 SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64, **TOKENS}
@@ -72,6 +72,23 @@ def test_it_can_be_compared(saved):
     vocabulary = token_vocabulary(task, {letter: i + 3 for i, letter in enumerate(task.vocab)}, prefix=[0])
     result = compare("induction", load_huggingface(folder), task=task, config="quick", vocabulary=vocabulary)
     assert result.verdict.answer == "does not"  # it is untrained
+
+
+@pytest.mark.slow
+def test_a_stock_checkpoint_of_a_program_implements_it_and_not_its_rival(tmp_path):
+    """From the weights of a GPT-2 with layer norm alone."""
+    task = get_task("copy", n_letters=6, block=3, length=8)
+    compiled = compile_for(task, "offset")
+    compiled.to_huggingface(tmp_path / "offset")
+    bos = [len(task.vocab)] if compiled.has_bos else []
+    vocabulary = token_vocabulary(task, {letter: i for i, letter in enumerate(task.vocab)}, prefix=bos)
+    model = load_huggingface(tmp_path / "offset")
+    found = {
+        program: compare(program, model, task=task, config="quick", vocabulary=vocabulary).verdict.answer
+        for program in ("offset", "induction")
+    }
+    assert found["offset"] == "implements"
+    assert found["induction"] == "does not"
 
 
 def test_short_contexts_and_half_precision(tmp_path):
