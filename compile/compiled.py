@@ -21,6 +21,7 @@ from rasplens.compile.limits import DEFAULT_LIMITS, CompileLimits
 from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.input_space import batches
 from rasplens.compile.rasp.interpreter import run
+from rasplens.compile.rasp.values import value_key
 from rasplens.compile.stock_checkpoint import Checked, save_stock_checkpoint
 from rasplens.compile.storage.anatomy_files import load_anatomy, save_anatomy
 from rasplens.compile.variable import ObliqueDirections
@@ -79,6 +80,26 @@ class CompiledModel(Anatomy):
         codes = self.codes(ids[:, self.offset :])[self.output]
         self._refuse_undefined(ids[:, self.offset :])
         return self._values(codes)
+
+    def generate(self, tokens: Sequence[Value], n: int) -> list[Value]:
+        """The tokens that follow when each answer is appended, and read by the next.
+
+        Args:
+            tokens: The sequence to go on with.
+            n: How many tokens.
+
+        Raises:
+            RaspLensError: If an answer is no token that it takes, or the sequence becomes too long.
+            UndefinedValue: If the program has no value.
+        """
+        written = list(tokens)
+        known = set(map(value_key, self.inputs.vocab))
+        for _ in range(n):
+            answer = self(written)[-1]
+            if value_key(answer) not in known:
+                raise RaspLensError(f"The answer behind {written} is {answer!r}, which is no token to go on with.")
+            written.append(answer)
+        return written[len(tokens) :]
 
     def trace(self, tokens: Sequence[Value]) -> dict[str, list[Value]]:
         """The value of every variable at each position of a sequence, as the weights hold it; None for undefined.
