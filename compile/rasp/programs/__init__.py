@@ -4,7 +4,7 @@ Each is a function that builds the program; its docstring has an example, which 
 it means the same where positions see only the past. `arithmetic` has programs that write numbers.
 """
 
-from rasplens.compile.rasp.programs import arithmetic
+from rasplens.compile.rasp.programs import arithmetic as arithmetic
 from rasplens.compile.rasp.programs.balancing import frac_prevs, pair_balance, shuffle_dyck
 from rasplens.compile.rasp.programs.bottleneck import read_both, slots
 from rasplens.compile.rasp.programs.copying import induction, offset
