@@ -3,8 +3,8 @@
 python -m lab.generation --write docs/howto/stock-checkpoint.md
 
 Every answer is asked for behind the right ones (teacher forcing). Where all of them are right, so is every answer
-that the model writes by itself, for it then reads what it would have been given. `generate` of transformers is held
-against that on some.
+that the model writes by itself, for it then reads what it would have been given. `generate` of transformers is
+held against that on some.
 """
 
 import argparse
