@@ -69,6 +69,8 @@ def save_stock_checkpoint(compiled: Anatomy, folder: str | Path) -> Checked:
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RaspLensError(f"{folder} already exists, and is not an empty folder. Give another one.")
+    if not folder.absolute().parent.is_dir():
+        raise RaspLensError(f"There is no folder {folder.absolute().parent} to make {folder.name} in.")
     tokens, answers = _tokens(compiled)
     readout = _readout(compiled, len(tokens), answers)
     inputs = list(_inputs(compiled))

@@ -1,7 +1,7 @@
 """`rasplens compile`, `rasplens verify`, and the check that stands before every comparison."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +51,11 @@ def compile_and_show(
     checked = None if to.checkpoint is None else compiled.to_huggingface(to.checkpoint)
     anatomy, shape = anatomy_rows(compiled), terminal.shape(compiled.transformer)
     if json:
+        written = {} if checked is None else {"checkpoint": {"folder": str(to.checkpoint), **asdict(checked)}}
         bos = {"bos": compiled.has_bos, "max_len": compiled.inputs.max_len}
-        terminal.as_json({"program": compiled.output, **shape, **bos, "variables": anatomy, "answer": answer})
+        terminal.as_json(
+            {"program": compiled.output, **shape, **bos, "variables": anatomy, "answer": answer, **written}
+        )
         return
     title = f"{compiled.output}, compiled in {seconds:.2f} s for {shown(compiled.inputs.vocab)}"
     terminal.table(title, list(shape), [list(shape.values())])

@@ -111,6 +111,8 @@ def test_what_is_there_stays(tmp_path):
     with pytest.raises(RaspLensError, match="not an empty folder"):
         compiled("induction").to_huggingface(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+    with pytest.raises(RaspLensError, match=r"no folder .*nowhere"):
+        compiled("induction").to_huggingface(tmp_path / "nowhere" / "it")
 
 
 def test_answers_that_differ_are_refused_and_nothing_is_written(monkeypatch, tmp_path):

@@ -29,6 +29,21 @@ def test_compile_shows_the_anatomy(cli, own_program, folder):
     assert values["variables"][0]["variable"] == "tokens"
 
 
+def test_it_writes_a_stock_checkpoint(cli, own_program, folder):
+    code, text, errors = cli("compile", "induction", "--huggingface", "gpt2")
+    assert (code, errors) == (0, "")
+    assert "GPT-2 for transformers, equal on 2,000 of" in " ".join(text.split())
+    assert (folder / "gpt2" / "config.json").is_file()
+    code, _, errors = cli("compile", "induction", "--huggingface", "gpt2")
+    assert code == 2
+    assert "not an empty folder" in " ".join(errors.split())
+    code, text, _ = cli("compile", "induction", "--huggingface", "again", "--json")
+    assert json.loads(text)["checkpoint"]["inputs"] == 2000
+    code, _, errors = cli("compile", *OWN, "--huggingface", "own")
+    assert code == 2
+    assert "--causal" in errors
+
+
 @pytest.mark.parametrize("out", ["mine.py", "linked.py", "/dev/null"])
 def test_its_own_source_and_devices_are_never_written_over(cli, own_program, folder, out):
     (folder / "linked.py").hardlink_to(own_program)
