@@ -50,7 +50,7 @@ class Written:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", type=Path, help="the page to write into")
-    rows = [row(one) for one in (incremented(8), added(1), added(2), added(3))]
+    rows = [row(one) for one in (incremented(8), of_parity(12), multiplied(3), added(2), added(3))]
     headings = ["program", "layers", "heads", "width", "parameters", "questions", "right", "by `generate`"]
     show(table(headings, rows), parser.parse_args().write, "generation")
 
@@ -62,6 +62,23 @@ def incremented(n_bits: int) -> Written:
     texts = np.concatenate([question, np.full((len(numbers), 1), 2), digits(numbers + 1, n_bits + 1, 2)], axis=1)
     vocab = [0, 1, "="]
     return Written(f"increment({n_bits})", programs.arithmetic.increment(n_bits), vocab, iter([texts]), n_bits + 1)
+
+
+def of_parity(n_bits: int) -> Written:
+    """All sequences of bits, with the parity so far behind each."""
+    bits = digits(np.arange(2**n_bits), n_bits, 2)
+    texts = np.concatenate([bits, np.full((len(bits), 1), 2), bits.cumsum(axis=1) % 2], axis=1)
+    return Written(f"parity({n_bits})", programs.arithmetic.parity(n_bits), [0, 1, "="], iter([texts]), n_bits)
+
+
+def multiplied(n_digits: int) -> Written:
+    """All products with one digit."""
+    first, second = np.array(list(itertools.product(range(10**n_digits), range(10)))).T
+    signs = [np.full((len(first), 1), sign) for sign in (10, 11)]
+    question = [digits(first, n_digits)[:, ::-1], signs[0], second[:, None], signs[1]]
+    texts = np.concatenate([*question, digits(first * second, n_digits + 1)], axis=1)
+    program, vocab = programs.arithmetic.multiplication(n_digits), [*range(10), "*", "="]
+    return Written(f"multiplication({n_digits})", program, vocab, iter([texts]), n_digits + 1)
 
 
 def added(n_digits: int) -> Written:

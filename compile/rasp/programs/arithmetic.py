@@ -31,6 +31,44 @@ def addition(n_digits: int) -> SOp:
 
 
 @described
+def multiplication(n_digits: int) -> SOp:
+    """The next digit of the product of a number with `n_digits` digits and one digit, the ones first.
+
+    What was carried into the digit before is at most 8, so that what was written there tells it.
+
+    Causal-safe: it reads the past.
+
+    Example:
+        >>> multiplication(2)([4, 7, "*", 6, "=", 2, 8])[-3:]
+        [2, 8, 2]
+    """
+    end = n_digits + 2
+    own, before = _digit_of(n_digits - 1, n_digits, end, "number")
+    factor = Aggregate(Select(indices, indices, lambda key, query: key == end - 1), tokens, 0).named("factor")
+    product = SequenceMap(_product, own, factor).named("product")
+    product_before = SequenceMap(_product, before, factor).named("product_before")
+    carry = SequenceMap(lambda p, written: (p + (_value(written) - p) % 10) // 10, product_before, tokens)
+    return causal(SequenceMap(lambda p, one: (p + one) % 10, product, carry.named("carry"))).named(
+        "multiplication"
+    )
+
+
+@described
+def parity(n_bits: int) -> SOp:
+    """Whether an odd number of bits so far are 1: one for each of `n_bits` bits, of which the last is the answer.
+
+    Causal-safe: it reads the past.
+
+    Example:
+        >>> parity(3)([1, 0, 1, "=", 1, 1])[-3:]
+        [1, 1, 0]
+    """
+    next_bit = Select(indices, indices, lambda key, query: key == query - n_bits and key < n_bits)
+    bit = Aggregate(next_bit.named("next bit"), tokens, 0).named("bit")
+    return causal(SequenceMap(lambda x, written: (_value(x) + _value(written)) % 2, bit, tokens)).named("parity")
+
+
+@described
 def increment(n_bits: int) -> SOp:
     """The next bit of a binary number with `n_bits` bits, plus one, the ones first.
 
@@ -78,3 +116,7 @@ def _value(token: object) -> int:
 
 def _sum(first: object, second: object) -> int:
     return _value(first) + _value(second)
+
+
+def _product(first: object, second: object) -> int:
+    return _value(first) * _value(second)

@@ -47,6 +47,16 @@ def test_binary_numbers_plus_one():
     assert compiled.transformer.config.n_layers <= 3
 
 
+def test_products_with_a_digit_and_parity():
+    times = compile_program(programs.arithmetic.multiplication(2), [*range(10), "*", "="], 7, causal=True)
+    for first, second in [(0, 7), (99, 9), (47, 6), (25, 4), (50, 2), (89, 0)]:
+        question = [*asked(first, 2), "*", second, "="]
+        assert times.generate(question, 3) == ones_first(first * second, 3)
+    compiled = compile_program(programs.arithmetic.parity(4), [0, 1, "="], 8, causal=True)
+    for bits in itertools.product([0, 1], repeat=4):
+        assert compiled.generate([*bits, "="], 4) == [sum(bits[: i + 1]) % 2 for i in range(4)]
+
+
 def test_an_answer_that_is_no_token_ends_it(adder):
     compiled = compile_program(programs.length(), "ab", 3)
     with pytest.raises(RaspLensError, match="no token to go on with"):
