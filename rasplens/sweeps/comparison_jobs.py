@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from rasplens.compare.config import Preset, get_config
+from rasplens.compare.config import PRESETS, Preset, get_config
 from rasplens.errors import RaspLensError, meant
 from rasplens.sources.files import file_source
 from rasplens.sweeps.job import Job
@@ -83,6 +83,9 @@ def read_jobs(path: str | Path) -> list[Job]:
         if "task" not in table:
             raise RaspLensError(f'{path}: every job needs a task, such as task = "copy".')
         values = [value if isinstance(value, list) else [value] for value in table.values()]
+        configs = dict(zip(table, values, strict=True)).get("config", [])
+        if wrong := [one for one in configs if one not in PRESETS]:
+            raise RaspLensError(f"{path}: config must be one of {', '.join(PRESETS)}; got {wrong[0]!r}.")
         jobs += [comparison_job(**dict(zip(table, one, strict=True))) for one in product(*values)]
     return jobs
 
