@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from rasplens.compile import rasp
+from rasplens.compile.analysis.table_evaluation import trace
 from rasplens.compile.ir import FiniteGraph
 from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.rasp.input_space import InputSpace
@@ -96,6 +97,16 @@ class Anatomy:
         """
         _, cache = self.transformer.run_with_cache(self.with_bos(ids))
         return self.decoded({point: cache[point][:, self.offset :] for point in self.written_points})
+
+    def is_undefined(self, ids: Int[np.ndarray, "batch pos"]) -> Bool[np.ndarray, " batch"]:
+        """The inputs on which the program has no value at some position, of which the weights know nothing.
+
+        Args:
+            ids: Token ids of the vocabulary, without a BOS.
+        """
+        if self.partial is None:
+            return np.zeros(len(ids), dtype=bool)
+        return trace(self.partial, ids, self.inputs.visible).fails()
 
     @property
     def written_points(self) -> list[str]:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Int
 
 from rasplens.compile.analysis.rounding import LEAK
-from rasplens.compile.analysis.table_evaluation import trace
 from rasplens.compile.anatomy import Anatomy
 from rasplens.compile.display.attribution_graph import attribution_graph
 from rasplens.compile.display.notebook_views import anatomy_view
@@ -136,16 +135,6 @@ class CompiledModel(Anatomy):
     def _values(self, codes: Int[np.ndarray, "batch pos"]) -> list[list[Value]]:
         values = (*self.variables[self.output].values, None)
         return [[values[code] for code in row] for row in codes]
-
-    def is_undefined(self, ids: Int[np.ndarray, "batch pos"]) -> Bool[np.ndarray, " batch"]:
-        """The inputs on which the program has no value at some position, of which the weights know nothing.
-
-        Args:
-            ids: Token ids of the vocabulary, without a BOS.
-        """
-        if self.partial is None:
-            return np.zeros(len(ids), dtype=bool)
-        return trace(self.partial, ids, self.inputs.visible).fails()
 
     def _refuse_undefined(self, ids: Int[np.ndarray, "batch pos"]) -> None:
         failing = np.flatnonzero(self.is_undefined(ids))

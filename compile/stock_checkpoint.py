@@ -44,16 +44,19 @@ class Checked:
     Attributes:
         inputs: On how many inputs its answers are the program's.
         total: Of how many.
-        answers: How many answers that is.
+        undefined: On how many of these the program itself is undefined at some position, so that none is compared.
+        answers: How many answers were compared.
     """
 
     inputs: int
     total: int
+    undefined: int
     answers: int
 
     def __str__(self) -> str:
         extent = f"all {self.total:,}" if self.inputs == self.total else f"{self.inputs:,} of {self.total:.2g}"
-        return f"equal on {extent} inputs, {self.answers:,} answers"
+        outside = f", undefined at some position of {self.undefined:,} of them" if self.undefined else ""
+        return f"equal on {extent} inputs{outside}, {self.answers:,} answers"
 
 
 def save_stock_checkpoint(compiled: Anatomy, folder: str | Path) -> Checked:
@@ -165,8 +168,12 @@ def _check(compiled: Anatomy, model: "GPT2LMHeadModel", inputs: list[np.ndarray]
     """
     import torch
 
-    token_of, n_inputs, n_answers = np.array(answers), 0, 0
-    for ids in inputs:
+    token_of, n_inputs, n_undefined, n_answers = np.array(answers), 0, 0, 0
+    for every in inputs:
+        ids = every[~compiled.is_undefined(every)]
+        n_inputs, n_undefined = n_inputs + len(every), n_undefined + len(every) - len(ids)
+        if not len(ids):
+            continue
         codes = compiled.codes(ids)[compiled.output]
         with torch.no_grad():
             logits = model(torch.as_tensor(compiled.with_bos(ids))).logits[:, compiled.offset :]
@@ -179,10 +186,10 @@ def _check(compiled: Anatomy, model: "GPT2LMHeadModel", inputs: list[np.ndarray]
                 f"In single precision GPT-2 answers otherwise than {compiled.output!r}, on {tokens} at position "
                 f"{place}: its weights are too far apart. Shorten the sequences, or reduce the vocabulary."
             )
-        n_inputs, n_answers = n_inputs + len(ids), n_answers + int((codes >= 0).sum())
+        n_answers += int((codes >= 0).sum())
     if not n_answers:
         raise RaspLensError(f"{compiled.output!r} has no value on any input, so nothing could be checked.")
-    return Checked(n_inputs, compiled.inputs.size, n_answers)
+    return Checked(n_inputs, compiled.inputs.size, n_undefined, n_answers)
 
 
 def _tokenizer(compiled: Anatomy, names: list[str]) -> Any:

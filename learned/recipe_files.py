@@ -48,18 +48,27 @@ def read_siit_recipe(path: str | Path) -> tuple[SIITRecipe, Architecture | None]
     return SIITRecipe(**_checked(values, SIITRecipe, str(path))), shape
 
 
-def _read(path: str | Path) -> tuple[dict[str, Any], Architecture | None]:
-    """Return the values of a recipe file, and separately its table `architecture`, if it has one."""
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """The values of a TOML file.
+
+    Raises:
+        RaspLensError: If it cannot be read, or is none.
+    """
     try:
-        values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
-        raise RaspLensError(f"The recipe {path} cannot be read: {error.strerror}.") from None
+        raise RaspLensError(f"{path} cannot be read: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RaspLensError(f"{path} is not valid TOML: {error}.") from None
     except ValueError:  # of Python itself, which reads no number of so many digits
-        raise RaspLensError(f"{path} is not a recipe: one of its numbers has too many digits.") from None
+        raise RaspLensError(f"{path} cannot be read: one of its numbers has too many digits.") from None
     except RecursionError:
-        raise RaspLensError(f"{path} is not a recipe: its tables or lists are nested too deeply.") from None
+        raise RaspLensError(f"{path} cannot be read: its tables or lists are nested too deeply.") from None
+
+
+def _read(path: str | Path) -> tuple[dict[str, Any], Architecture | None]:
+    """Return the values of a recipe file, and separately its table `architecture`, if it has one."""
+    values = read_toml(path)
     table = values.pop("architecture", None)
     if table is None:
         return values, None

@@ -77,6 +77,7 @@ class EachAnswer(Subject):
     """Each answer is given where the program gives it."""
 
     level = "answers"
+    at_least = ANSWERS_AGREE
     tested = "Where the program gives the answer on which the model agrees least"
 
     def __str__(self) -> str:

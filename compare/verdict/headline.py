@@ -132,11 +132,16 @@ def in_words(claim: Claim, is_of_part: bool) -> str:
         return f"{claim.words}: {claim.reason}."
     is_effect = is_of_part and isinstance(claim.subject, Route)
     outcome = "of the logit difference moves" if is_effect else "of the answers come out"
-    needed, control = claim.subject.at_least, claim.control
-    beside = [] if isnan(needed) else [f"{needed:.0%} is needed"]
-    beside += [] if isnan(control) else [f"{control:.0%} in the control"]
-    said = f"{claim.words}{_where(claim)}. {claim.subject.tested}, {claim.score:.0%} {outcome} as the program says"
-    return f"{'; '.join([f'{said} ({claim.low:.0%} to {claim.high:.0%})', *filter(None, [', '.join(beside)])])}."
+    said = [
+        f"{claim.words}{_where(claim)}. {claim.subject.tested}, {claim.score:.0%} {outcome} as the program says "
+        f"({claim.low:.0%} to {claim.high:.0%})"
+    ]
+    if not isnan(needed := claim.subject.at_least):
+        is_by_interval = claim.status == OPEN and claim.low < needed <= claim.score
+        said.append(f"{needed:.0%} is needed{', by the lower end' if is_by_interval else ''}")
+    if not isnan(claim.control):
+        said.append(f"the control has {claim.control:.0%}")
+    return f"{'; '.join(said)}."
 
 
 def _status(claim: Claim) -> str:

@@ -17,7 +17,7 @@ from rasplens.model.hook_points import param_name
 from rasplens.model.transformer import Transformer
 
 CONSTANT: Final = 500.0
-"""The constant, in lengths of the longest residual stream: its square over that is off by 2e-6."""
+"""The constant, in lengths of the longest residual stream, which then changes the norm by a millionth."""
 
 GAIN: Final = 1000.0
 """What pre-activations are multiplied by, and divided by afterwards: so far from zero, GELU is ReLU."""

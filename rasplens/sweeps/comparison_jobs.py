@@ -1,7 +1,6 @@
 """Comparisons as jobs: a program against a model that is trained, loaded, or the program in other weights."""
 
 import inspect
-import tomllib
 from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 
 from rasplens.compare.config import PRESETS, Preset, get_config
 from rasplens.errors import RaspLensError, meant
+from rasplens.learned.recipe_files import read_toml
 from rasplens.sources.files import file_source
 from rasplens.sweeps.job import Job
 
@@ -63,31 +63,38 @@ def read_jobs(path: str | Path) -> list[Job]:
     Raises:
         RaspLensError: If the file cannot be read, has no such table, or one of other keys.
     """
-    try:
-        found = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise RaspLensError(f"{path} cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise RaspLensError(f"{path} is no TOML: {error}.") from None
+    found = read_toml(path)
     tables: Any = found.get("jobs")
     if set(found) != {"jobs"} or not (isinstance(tables, list) and all(isinstance(one, dict) for one in tables)):
         has = ", ".join(found) or "nothing"
         raise RaspLensError(f"{path} must have tables [[jobs]] and nothing else; it has {has}.")
+    return [
+        comparison_job(**dict(zip(table, one, strict=True)))
+        for table in tables
+        for one in product(*_values(table, str(path)).values())
+    ]
+
+
+def _values(table: Mapping[str, Any], where: str) -> dict[str, list[Any]]:
+    """The values of each argument of a job.
+
+    Raises:
+        RaspLensError: If an argument is none of a job's, has a value of another type, or there is no task.
+    """
     known = list(inspect.signature(comparison_job).parameters)
-    jobs = []
-    for table in tables:
-        if unknown := [key for key in table if key not in known]:
-            raise RaspLensError(
-                f"{path}: a job has no {unknown[0]!r}; it takes {', '.join(known)}.{meant(unknown[0], known)}"
-            )
-        if "task" not in table:
-            raise RaspLensError(f'{path}: every job needs a task, such as task = "copy".')
-        values = [value if isinstance(value, list) else [value] for value in table.values()]
-        configs = dict(zip(table, values, strict=True)).get("config", [])
-        if wrong := [one for one in configs if one not in PRESETS]:
-            raise RaspLensError(f"{path}: config must be one of {', '.join(PRESETS)}; got {wrong[0]!r}.")
-        jobs += [comparison_job(**dict(zip(table, one, strict=True))) for one in product(*values)]
-    return jobs
+    if unknown := [key for key in table if key not in known]:
+        wrong = unknown[0]
+        raise RaspLensError(f"{where}: a job has no {wrong!r}; it takes {', '.join(known)}.{meant(wrong, known)}")
+    if "task" not in table:
+        raise RaspLensError(f'{where}: every job needs a task, such as task = "copy".')
+    values = {key: value if isinstance(value, list) else [value] for key, value in table.items()}
+    for key, each in values.items():
+        kind, what = (int, "a whole number") if key == "seed" else (str, "a text")
+        if not each or any(type(value) is not kind for value in each):
+            raise RaspLensError(f"{where}: {key} must be {what}, or a list of these; got {table[key]!r}.")
+    if wrong_ones := [one for one in values.get("config", []) if one not in PRESETS]:
+        raise RaspLensError(f"{where}: config must be one of {', '.join(PRESETS)}; got {wrong_ones[0]!r}.")
+    return values
 
 
 def compared(

@@ -93,6 +93,21 @@ def test_answers_that_are_numbers_are_tokens(tmp_path):
     assert [float(one) for one in tokenizer.convert_ids_to_tokens(given)] == [1, 1, 2, 3]
 
 
+def test_where_the_program_has_no_value_nothing_is_compared(tmp_path):
+    """Once, an average of what a function does not give there was called a mixture."""
+    inverse = numerical_map(lambda token: 10 / token)
+    smaller = rasp.Select(rasp.tokens, rasp.tokens, rasp.Comparison.LEQ)
+    mean = rasp.causal(rasp.numerical(rasp.Aggregate(smaller, inverse)).named("mean"))
+    found = compile_program(mean, [0, 1, 2], 3, causal=True, partial="allow").to_huggingface(tmp_path / "mean")
+    assert (found.inputs, found.total) == (39, 39)
+    assert 0 < found.undefined < 39
+    assert "undefined at some position of" in str(found)
+
+
+def numerical_map(function):
+    return rasp.numerical(rasp.Map(function, rasp.tokens))
+
+
 @pytest.mark.slow
 def test_a_disguise_is_one_as_well(tmp_path):
     twin = disguise(compiled("induction"), seed=1)

@@ -41,7 +41,7 @@ def test_what_holds_is_counted_and_the_least_clear_claim_named():
     ]
     (least,) = found.reasons
     assert least.startswith(f"Holds least clearly: {words('keys')}. ")
-    assert all(figure in least for figure in ("90%", "(80% to 91%)", "75% is needed", "10% in the control"))
+    assert all(figure in least for figure in ("90%", "(80% to 91%)", "75% is needed", "the control has 10%"))
 
 
 def test_what_fails_comes_first_then_what_is_open_then_what_cannot_be_tested():
@@ -53,6 +53,9 @@ def test_what_fails_comes_first_then_what_is_open_then_what_cannot_be_tested():
     begun = [reason.partition(".")[0] for reason in found.reasons[:3]]
     assert begun == [f"Fails: {words('values')}", f"Fails: {words('keys')}", f"Open: {words('open one')}"]
     assert "10% of the answers come out" in found.reasons[0]
+    assert "75% is needed;" in found.reasons[2]  # its score is below that
+    nearly = of(ANSWERS, claim("keys", status="cannot tell", score=0.8, low=0.7))
+    assert "75% is needed, by the lower end" in nearly.reasons[0]
     assert found.reasons[3] == "Not testable: variable x (constant)."
 
 
@@ -112,7 +115,7 @@ def test_of_a_part_the_share_is_of_what_moves_and_a_threshold_that_depends_on_th
     assert "54% of the logit difference moves" in in_words(edges, is_of_part=True)
     assert "54% of the answers come out" in in_words(edges, is_of_part=False)
     given = Claim(GivesAnswers(), "holds", 0.5, 0.4, 0.6, 0.08, 150, True, "given")
-    assert in_words(given, is_of_part=True).endswith("(40% to 60%); 8% in the control.")
+    assert in_words(given, is_of_part=True).endswith("(40% to 60%); the control has 8%.")
     assert in_words(replace(given, control=NAN), is_of_part=True).endswith("(40% to 60%).")
 
 

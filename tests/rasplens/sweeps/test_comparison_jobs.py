@@ -25,10 +25,15 @@ def test_lists_stand_for_all_pairs(tmp_path):
         ("jobs = 1", r"tables \[\[jobs\]\].*it has jobs"),
         ("", r"tables \[\[jobs\]\].*it has nothing"),
         ("[[job]]", "it has job"),
-        ("[[jobs]", "no TOML"),
+        ("[[jobs]", "not valid TOML"),
         ('[[jobs]]\nprogram = "offset"', "needs a task"),
         ('[[jobs]]\ntask = "copy"\nprogramme = "offset"', "no 'programme'.*mean 'program'"),
-        ('[[jobs]]\ntask = "copy"\nconfig = "fast"', "fast"),
+        ('[[jobs]]\ntask = "copy"\nconfig = "fast"', "config must be one of quick.*'fast'"),
+        ("[[jobs]]\ntask = 3", "task must be a text"),
+        ('[[jobs]]\ntask = "copy"\nseed = [0, "1"]', "seed must be a whole number"),
+        ('[[jobs]]\ntask = "copy"\nseed = true', "seed must be a whole number"),
+        ('[[jobs]]\ntask = "copy"\nprogram = []', "program must be a text"),
+        (f"jobs = {'[' * 5000}", "nested too deeply|TOML"),
     ],
 )
 def test_a_file_that_describes_no_comparisons(tmp_path, text, said):
