@@ -15,6 +15,7 @@ PAGE = (ROOT / "docs/architecture.md").read_text()
 
 @pytest.fixture(scope="module")
 def drawing():
+    pytest.importorskip("grimp", reason="grimp is not installed")  # it comes with [dev]
     return importlib.import_module("lab.architecture")
 
 
