@@ -219,7 +219,7 @@ class Edges:
         return own + xp.where(where, change, xp.zeros_like(change))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TorchHook:
     """An intervention at one hook point of a torch module, in one forward pass. It edits where the module is.
 
@@ -233,6 +233,10 @@ class TorchHook:
     intervention: Intervention
     point: str
     seen: dict[str, Array]
+
+    def __repr__(self) -> str:
+        """Short: TransformerLens asks for it whenever it adds a hook, and printing arrays is slow."""
+        return f"{type(self.intervention).__name__} at {self.point}"
 
     def __call__(self, own: Array, hook: object) -> Array:
         """Return the activation as the forward pass goes on with it."""

@@ -205,3 +205,10 @@ def test_interventions_edit_where_the_model_is(other):
         own.cpu()
     with pytest.raises(RuntimeError):
         torch.where(torch.ones(own.shape, dtype=torch.bool), own, own)
+
+
+def test_a_hook_prints_no_array(other):
+    """TransformerLens prints each hook that it adds. Once, most of a comparison's time went there."""
+    for one in every_kind(other):
+        for point, hook in torch_hooks([one]):
+            assert repr(hook) == f"{type(one).__name__} at {point}"
