@@ -31,7 +31,10 @@ DEFAULT = "default"
 SIZE = 900, 400
 """Of the picture, in pixels."""
 
-GRADIENTS = ["eap", "eap-transformer-lens", "eap-ig-inputs", "eap-ig-activations", "ap-nodes", "ap-ig-nodes"]
+GRADIENTS = [
+    "eap", "eap-transformer-lens", "eap-ig-inputs", "eap-ig-activations", "gim", "relp", "atp-star", "ap-nodes",
+    "ap-ig-nodes",
+]  # fmt: skip
 """Methods that approximate patching by gradients."""
 
 PROTOCOLS = {

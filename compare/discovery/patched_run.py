@@ -14,7 +14,7 @@ import numpy as np
 
 from rasplens.compare.discovery.edge_graph import LOGITS, POS_EMBED, EdgeGraph, edge_graph
 from rasplens.model import Transformer
-from rasplens.model.forward import ForwardPass
+from rasplens.model.forward import ForwardPass, Hook, no_hook
 from rasplens.model.hook_points import act_name
 
 Run = Callable[..., tuple[jax.Array, jax.Array]]
@@ -39,8 +39,13 @@ def in_float64(function: Callable[P, T]) -> Callable[P, T]:
 
 
 @in_float64
-def patched_run(model: Transformer) -> Run:
-    """The forward pass of a model with its edges open, float64 in JAX."""
+def patched_run(model: Transformer, then: Hook = no_hook) -> Run:
+    """The forward pass of a model with its edges open, float64 in JAX.
+
+    Args:
+        model: The model.
+        then: What each activation passes through besides, after its edges are patched.
+    """
     graph = edge_graph(model.config)
     weights = {name: jnp.asarray(array, jnp.float64) for name, array in model.weights.items()}
     mask, order = jnp.asarray(model.mask), {name: i for i, name in enumerate(graph.receivers)}
@@ -75,7 +80,10 @@ def patched_run(model: Transformer) -> Run:
                 written.append(value)
             return value
 
-        logits = ForwardPass(weights, mask, model.config, hook, jnp, split=True).logits(tokens)
+        def both(name: str, value: jax.Array) -> jax.Array:
+            return then(name, hook(name, value))
+
+        logits = ForwardPass(weights, mask, model.config, both, jnp, split=True).logits(tokens)
         return logits, jnp.stack(written)
 
     return run

@@ -40,9 +40,14 @@ def eap(problem: Problem) -> Scores:
     By the metrics that are least there, it takes the gradient of the logit difference. For a model that answers
     with numbers there is none, and all scores are zero.
     """
+    return _attributed(with_gradient_at_clean(problem), [0.0])
+
+
+def with_gradient_at_clean(problem: Problem) -> Problem:
+    """Return the problem by the logit difference, if its own metric has no gradient at the clean input."""
     if problem.protocol.metric in LEAST_AT_CLEAN and problem.right is not None:
-        problem = replace(problem, protocol=replace(problem.protocol, metric="logit_difference"))
-    return _attributed(problem, [0.0])
+        return replace(problem, protocol=replace(problem.protocol, metric="logit_difference"))
+    return problem
 
 
 def eap_ig_inputs(problem: Problem) -> Scores:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from rasplens.compare.discovery.methods.acdc import acdc
+from rasplens.compare.discovery.methods.atp_star import atp_star
 from rasplens.compare.discovery.methods.attribution import (
     attribution_of_nodes,
     attribution_of_nodes_ig,
@@ -14,6 +15,7 @@ from rasplens.compare.discovery.methods.attribution import (
     eap_ig_activations,
     eap_ig_inputs,
 )
+from rasplens.compare.discovery.methods.backward_rules import gim, relp
 from rasplens.compare.discovery.methods.controls import products_of_weights, random_edges
 from rasplens.compare.discovery.methods.patching import exact_edges, exact_nodes
 from rasplens.compare.discovery.methods.pruning import edge_pruning
@@ -33,6 +35,9 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "eap-transformer-lens": eap_transformer_lens,
         "eap-ig-inputs": eap_ig_inputs,
         "eap-ig-activations": eap_ig_activations,
+        "gim": gim,
+        "relp": relp,
+        "atp-star": atp_star,
         "edge-pruning": edge_pruning,
         "exact-nodes": exact_nodes,
         "ap-nodes": attribution_of_nodes,
