@@ -165,8 +165,8 @@ class Problem:
         return replace(self, protocol=replace(protocol, metric=self.protocol.metric))
 
     @in_float64
-    def damage(self, patched: jax.Array, added: jax.Array | None = None) -> jax.Array:
-        """The mean damage over pairs, with shares of edges patched: `[receiver, sender]`."""
+    def damage(self, patched: jax.Array | None, added: jax.Array | None = None) -> jax.Array:
+        """The mean damage over pairs, with shares of edges patched: `[receiver, sender]`, or none."""
         logits, _ = self.run(jnp.asarray(self.tokens), patched, self.instead, added)
         return self.damages_of(logits[:, jnp.asarray(self.places)]).mean()
 

@@ -48,9 +48,8 @@ def atp_star(problem: Problem) -> Scores:
 
 def _gradients(problem: Problem, dropped: int | None) -> Gradients:
     """The gradients of the damage, without those that pass through one layer's heads and MLP."""
-    config, without = problem.transformer.config, ()
-    if dropped is not None:
-        without = act_name("attn_out", dropped), act_name("mlp_out", dropped)
+    config = problem.transformer.config
+    without = [] if dropped is None else [act_name("attn_out", dropped), act_name("mlp_out", dropped)]
 
     def damage(added: jax.Array, at_patterns: Mapping[str, jax.Array]) -> jax.Array:
         def rule(name: str, value: jax.Array) -> jax.Array:

@@ -31,7 +31,7 @@ def verdicts(name):
     }
 
 
-@pytest.mark.parametrize("is_large", [False, True])
+@pytest.mark.parametrize("is_large", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize(
     "name", ["any", *(pytest.param(one, marks=pytest.mark.slow) for one in ("product", "repeated", "recalling"))]
 )

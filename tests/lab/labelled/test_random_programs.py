@@ -25,6 +25,7 @@ def programs():
     return list(random_programs())
 
 
+@pytest.mark.slow
 def test_there_are_as_many_as_were_asked_for_and_no_two_are_alike(programs):
     assert [one.number for one in programs] == list(range(N_PROGRAMS))
     assert len({values(one.step, ALL_INPUTS).tobytes() for one in programs}) == N_PROGRAMS

@@ -43,6 +43,7 @@ def test_what_a_program_needs_is_enough_and_without_it_the_program_fails(frac):
     assert without.layers.set_index("point").loc["blocks.1.hook_attn_out", "loss"] > 0.05
 
 
+@pytest.mark.slow
 def test_the_loss_of_a_layer_is_the_mean_squared_error_of_what_it_writes(narrow_frac):
     on = examples(narrow_frac.compiled)
     full = on.real.all(axis=1)  # inputs of full length need no mask of their own

@@ -172,6 +172,7 @@ def test_the_seed_says_where_it_starts(with_itself, pairs, learned):
     assert not np.allclose(other[position].read, learned[position].read, atol=1e-2)
 
 
+@pytest.mark.slow
 def test_a_search_stops_by_pairs_that_it_does_not_learn_on(with_itself, pairs):
     """What it returns is the step that does best on these, however long it goes on."""
     studied = with_itself.fitting.learned
