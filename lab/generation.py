@@ -10,7 +10,7 @@ held against that on some.
 import argparse
 import itertools
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ class Written:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", type=Path, help="the page to write into")
-    rows = [row(one) for one in (incremented(8), of_parity(12), multiplied(3), added(2), added(3))]
+    rows = [row(one) for one in (incremented(8), of_parity(12), multiplied(3), closed(8), added(2), added(3))]
     headings = ["program", "layers", "heads", "width", "parameters", "questions", "right", "by `generate`"]
     show(table(headings, rows), parser.parse_args().write, "generation")
 
@@ -94,6 +94,31 @@ def added(n_digits: int) -> Written:
 
     name, vocab = f"addition({n_digits})", [*range(10), "+", "="]
     return Written(name, programs.arithmetic.addition(n_digits), vocab, batches(), n_digits + 1)
+
+
+def closed(n: int) -> Written:
+    """All texts of `n` brackets of two kinds that can be closed, with what closes them, and ends up to `n + 1`."""
+    pairs = {"(": ")", "[": "]"}
+    vocab = [*"()[]", "."]
+    texts = []
+    for brackets in itertools.product(vocab[:-1], repeat=n):
+        if (still_open := _opened(brackets, pairs)) is not None:
+            closing = [pairs[one] for one in reversed(still_open)]
+            texts.append([*brackets, *closing, *"." * (n + 1 - len(closing))])
+    ids = np.array([[vocab.index(token) for token in text] for text in texts])
+    program = programs.brackets.closing([opening + closing for opening, closing in pairs.items()])
+    return Written(f"closing(2 kinds), {n} brackets", program, vocab, iter([ids]), n + 1)
+
+
+def _opened(text: Sequence[str], pairs: Mapping[str, str]) -> list[str] | None:
+    """The brackets that a text leaves open, by a stack; None if it closes another one."""
+    stack: list[str] = []
+    for token in text:
+        if token in pairs:
+            stack.append(token)
+        elif not stack or pairs[stack.pop()] != token:
+            return None
+    return stack
 
 
 def digits(numbers: np.ndarray, n: int, base: int = 10) -> np.ndarray:

@@ -1,10 +1,12 @@
 """RASP programs to compile, compare with and learn from.
 
 Each is a function that builds the program; its docstring has an example, which is a test, and says whether
-it means the same where positions see only the past. `arithmetic` has programs that write numbers.
+it means the same where positions see only the past. `arithmetic` and
+`brackets` have programs that write their answer token by token.
 """
 
 from rasplens.compile.rasp.programs import arithmetic as arithmetic
+from rasplens.compile.rasp.programs import brackets as brackets
 from rasplens.compile.rasp.programs.balancing import frac_prevs, pair_balance, shuffle_dyck
 from rasplens.compile.rasp.programs.bottleneck import read_both, slots
 from rasplens.compile.rasp.programs.copying import induction, offset
