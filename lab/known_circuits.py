@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -25,8 +26,14 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     add_arguments(parser)
 
 
-def model_jobs(function: str, arguments: argparse.Namespace) -> Iterator[Job]:
-    """One for each program and kind of model; of stored ones, those that are there."""
+def model_jobs(function: str, arguments: argparse.Namespace, **how: Any) -> Iterator[Job]:
+    """One for each program and kind of model; of stored ones, those that are there.
+
+    Args:
+        function: What is called, as `"module:function"`.
+        arguments: The command line.
+        how: What it is called with besides.
+    """
     for name in chosen(arguments.only, SETS[arguments.programs], "program"):
         for kind in arguments.kinds:
             stored = None
@@ -36,7 +43,7 @@ def model_jobs(function: str, arguments: argparse.Namespace) -> Iterator[Job]:
                     continue
                 stored = str(path)
             asked = {"programs_of": arguments.programs, "name": name, "made": kind, "seed": arguments.seed}
-            yield Job(function, {**asked, "stored": stored}, [] if stored is None else [stored])
+            yield Job(function, {**asked, "stored": stored, **how}, [] if stored is None else [stored])
 
 
 def known_case(programs_of: str, name: str, made: str, seed: int, stored: str | None) -> Case:

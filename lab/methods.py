@@ -5,12 +5,13 @@ python -m lab.methods --write docs/methods.md --each lab/results/methods-each.cs
 python -m lab.methods --siit models --only sort,induction                with models of lab/siit.py
 python -m lab.methods --programs interpbench --siit models --kinds compiled siit     those of InterpBench
 python -m lab.methods ... --write docs/methods.md --section methods-narrow       another place in the page
+python -m lab.methods --methods eap gim relp        some methods alone
 """
 
 import argparse
 import json
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -88,11 +89,14 @@ def main() -> None:
     parser.add_argument("--figure", type=Path, help="the PNG to draw what signed scores do into")
     parser.add_argument("--each", type=Path, help="the CSV file to put a table of each model into")
     parser.add_argument("--section", help="the tables' place in their pages; that of the programs by default")
+    parser.add_argument(
+        "--methods", nargs="+", choices=list(METHODS), help="only these, under the default protocol"
+    )
     add_model_arguments(parser)
     arguments = parser.parse_args()
     if arguments.figure is not None and arguments.figure.suffix != ".png":
         parser.error("--figure is a .png")
-    found = swept(model_jobs("methods:scored", arguments), arguments)
+    found = swept(model_jobs("lab.methods:scored", arguments, only=arguments.methods), arguments)
     order = list(METHODS)
     found = found.sort_values(
         "method", kind="stable", key=lambda names: names.map(order.index, na_action="ignore")
@@ -107,8 +111,10 @@ def main() -> None:
         draw_signs(found, arguments.figure)
 
 
-def scored(programs_of: str, name: str, made: str, seed: int, stored: str | None) -> list[Row]:
-    """All methods on a model, then some under other protocols."""
+def scored(
+    programs_of: str, name: str, made: str, seed: int, stored: str | None, only: Sequence[str] | None = None
+) -> list[Row]:
+    """All methods on a model, then some under other protocols; or only some, under the default one."""
     try:
         case = known_case(programs_of, name, made, seed, stored)
     except RaspLensError as error:
@@ -120,7 +126,7 @@ def scored(programs_of: str, name: str, made: str, seed: int, stored: str | None
             {name: METHODS[name] for name in names},
             {each: replace(p, seed=seed) for each, p in of.items()},
         )
-        for names, of in asked(programs_of, has_logits)
+        for names, of in ([(only, {DEFAULT: Protocol()})] if only else asked(programs_of, has_logits))
     ]
     return json.loads(pd.concat(found).to_json(orient="records", double_precision=15))
 
@@ -165,7 +171,7 @@ def tables(found: pd.DataFrame, seed: int, is_published: bool) -> str:
         for some, of_which in both[1:] if len(of_several) == len(done) else both:
             heading = f"### Beside published figures: median AUROC, {some['program'].nunique()} programs{of_which}"
             parts += [heading, _published(some, seed)]
-    else:
+    elif len(done) > len(default):
         parts += ["### By the floor: median average precision and AUROC over all models", _floors(done, seed)]
         of_ranks = done[~done["protocol"].str.contains(OF_CURVE)]
         parts += ["### Other protocols: median average precision over all models"]
@@ -247,7 +253,7 @@ def _published(done: pd.DataFrame, seed: int) -> str:
 
 def draw_signs(found: pd.DataFrame, picture: Path) -> None:
     """Draws what signed scores do, as PNG."""
-    from pictures import browser_page, photograph  # needs a browser
+    from lab.pictures import browser_page, photograph  # needs a browser
 
     with tempfile.TemporaryDirectory() as folder, browser_page(*SIZE) as view:
         html = Path(folder) / "signed.html"

@@ -26,7 +26,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_model_arguments(parser)
     arguments = parser.parse_args()
-    text = tables(swept(model_jobs("variables:scored", arguments), arguments), arguments.seed)
+    text = tables(swept(model_jobs("lab.variables:scored", arguments), arguments), arguments.seed)
     show(text, arguments.write, "variables")
 
 
