@@ -222,7 +222,7 @@ def judged_by_trials(
     parts = [share(part, comparisons) for part in counted]
     least = min(parts, key=lambda part: part.score)
     low, high = (min(getattr(part, end) for part in parts) for end in ("low", "high"))
-    ends, status = (least.score, low, high), judged(parts)
+    ends, status = (least.score, low, high), judged(parts, subject.at_least)
     if status == FAILS and not subject.can_fail:
         status = OPEN
     return Claim(subject, status, *ends, control, least.n, substantial, reason, trials=tuple(counted))

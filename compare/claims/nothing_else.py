@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from rasplens.compare.claims.claim import Claim, Subject, judged_by_trials
-from rasplens.compare.claims.edges.unmapped_heads import UnmappedHeads, unmapped
+from rasplens.compare.claims.edges.unmapped_heads import DECIDED, UnmappedHeads, unmapped
 from rasplens.compare.claims.kind import ClaimKind, Evidence
 from rasplens.compare.claims.routes import ROUTES
 from rasplens.compare.claims.trials.independent import Trials
@@ -27,6 +27,7 @@ class NothingElse(Subject):
 
     level = "routes"
     can_fail = False
+    at_least = DECIDED
     tested = "With what these heads gather from another input"
 
     heads: tuple[Head, ...]

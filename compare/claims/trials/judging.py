@@ -102,8 +102,8 @@ def least_trials(at_least: float, comparisons: int = 1) -> int:
     return math.ceil(at_least / (1 - at_least) * z**2)
 
 
-def judged(parts: Sequence[Share]) -> Status:
-    """The status of a claim whose parts all have to hold."""
-    if all(part.low >= AT_LEAST for part in parts):
+def judged(parts: Sequence[Share], at_least: float = AT_LEAST) -> Status:
+    """The status of a claim whose parts all have to hold, each from some share on."""
+    if all(part.low >= at_least for part in parts):
         return HOLDS
     return FAILS if any(part.high < AT_MOST for part in parts) else OPEN

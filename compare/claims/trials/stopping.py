@@ -6,11 +6,12 @@ that refute the claim. Else as many are asked as a comparison is configured to; 
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Final
 
 from rasplens.compare.claims.trials.independent import Trials
-from rasplens.compare.claims.trials.judging import FAILS, OPEN, judged, share
+from rasplens.compare.claims.trials.judging import AT_LEAST, FAILS, OPEN, judged, share
 
 FIRST: Final = 100
 """Trials of a part after which asking may stop. What fails on 5 % of the inputs shows in them at 99 %."""
@@ -25,7 +26,7 @@ def looks(n: int) -> tuple[int, ...]:
 
 
 def until_decided(
-    ask: Callable[[int], Sequence[Trials]], looks: Sequence[int], comparisons: int
+    ask: Callable[[int], Sequence[Trials]], looks: Sequence[int], comparisons: int, at_least: float = AT_LEAST
 ) -> tuple[Trials, ...]:
     """Trials of the parts of a claim, until it is decided.
 
@@ -35,15 +36,16 @@ def until_decided(
         ask: From a number, so many other trials of each part, or as many as can be found.
         looks: After how many asking may stop: at first if the claim is clear, then if it is decided.
         comparisons: How many comparisons are made at once.
+        at_least: The share from which on the claim holds.
     """
     parts = tuple(ask(looks[0]))
     stops = [len(part) >= looks[0] for part in parts]
-    settled = is_clear
+    settled: Callable[[Sequence[Trials], int], bool] = is_clear
     for before, total in pairwise(looks):
         if settled([replace(part, stopped=True) for part in _some(parts, stops)], comparisons):
             break
         parts = tuple(part.and_more(others) for part, others in zip(parts, ask(total - before), strict=True))
-        settled = is_decided
+        settled = partial(is_decided, at_least=at_least)
     return tuple(replace(part, stopped=may_stop) for part, may_stop in zip(parts, stops, strict=True))
 
 
@@ -54,9 +56,9 @@ def is_clear(parts: Sequence[Trials], comparisons: int) -> bool:
     return judged([share(part, comparisons) for part in parts]) == FAILS
 
 
-def is_decided(parts: Sequence[Trials], comparisons: int) -> bool:
+def is_decided(parts: Sequence[Trials], comparisons: int, at_least: float = AT_LEAST) -> bool:
     """Whether the claim holds or fails."""
-    return judged([share(part, comparisons) for part in parts]) != OPEN
+    return judged([share(part, comparisons) for part in parts], at_least) != OPEN
 
 
 def _some(parts: Sequence[Trials], which: Sequence[bool]) -> list[Trials]:

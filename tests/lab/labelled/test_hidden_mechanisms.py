@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lab.labelled.circuits import CIRCUITS
+from lab.labelled.circuits import CIRCUITS, HARD
 from lab.labelled.hidden_mechanisms import (
     DECIDES,
     HIDDEN,
@@ -17,7 +17,7 @@ from lab.labelled.hidden_mechanisms import (
 )
 from rasplens.compare import compare
 from rasplens.compare.subject.vocabulary import vocabulary_of
-from rasplens.compare.verdict.verdict import IMPLEMENTS, PARTLY
+from rasplens.compare.verdict.verdict import IMPLEMENTS, PARTLY, UNKNOWN
 from rasplens.compile import compile_program
 from rasplens.model import Transformer
 
@@ -113,3 +113,14 @@ def test_the_other_program_decides_where_it_has_most_of_the_logits_or_the_refere
     ]
     assert not any(own and other for own, other in decided.values())
     assert not any(other_decides(pair.kind) for pair in pairs if "gate" in pair.kind)
+
+
+@pytest.mark.parametrize("seed", [0, pytest.param(2, marks=pytest.mark.slow)])
+def test_in_a_tie_neither_program_is_the_model_s(seed):
+    """Both gather along the same edges. The other's ranks decide 18 % of the answers, once too few to tell."""
+    kind = f"{HIDDEN}{DECIDES:.1%} of the logits"
+    tie = next(one for one in hidden_pairs(HARD["highest"]) if one.kind == kind)
+    found = compare(tie.reference, tie.model, task=tie.task, config="quick", seed=seed, vocabulary=tie.vocabulary)
+    assert found.verdict.answer == UNKNOWN
+    (open_claim,) = found.verdict.of_status("cannot tell")
+    assert str(open_claim.subject).startswith("nothing else decides")

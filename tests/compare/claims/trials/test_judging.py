@@ -68,6 +68,12 @@ def test_a_claim_is_judged_by_the_ends_of_its_interval(low, high, status):
     assert judged([between(low, high)]) == status
 
 
+def test_a_claim_may_need_more_and_fails_as_others_do():
+    assert judged([between(0.8, 1.0)], at_least=0.8) == HOLDS
+    assert judged([between(0.79, 1.0)], at_least=0.8) == OPEN
+    assert judged([between(0.0, AT_MOST - 1e-6)], at_least=0.8) == FAILS
+
+
 def test_all_parts_have_to_hold():
     holds, fails, open_ = between(0.9, 1.0), between(0.1, 0.3), between(0.6, 0.9)
     assert judged([holds, holds]) == HOLDS
