@@ -65,7 +65,8 @@ def main() -> None:
     if "error" in found and found["error"].notna().any():
         raise SystemExit("\n".join(found["error"].dropna()))
     if arguments.write is not None:
-        as_csv("failure-modes")("", list(found.columns), found.values.tolist())
+        each = found.drop(columns=["job", "seconds", "error"], errors="ignore")
+        as_csv("failure-modes")("", list(each.columns), each.to_numpy().tolist())
     show(summary(found, arguments.config), arguments.write, "failure-modes")
 
 
