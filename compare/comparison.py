@@ -14,6 +14,7 @@ from rasplens import __version__
 from rasplens.compare.axes import Axis
 from rasplens.compare.evidence.ablation.measurement import Method
 from rasplens.compare.evidence.ablation.profiles import Correlation, Overlap
+from rasplens.compare.evidence.attention.kept_models import KeptModels
 from rasplens.compare.pairing.pairing import Pairing
 from rasplens.compare.verdict.headline import headline
 from rasplens.compare.verdict.verdict import IMPLEMENTS, NOT, PARTLY, UNKNOWN, Verdict
@@ -21,7 +22,7 @@ from rasplens.errors import RaspLensError
 from rasplens.model.storage import StorageError, checksum, reading, write_atomically
 from rasplens.tasks import Accuracy
 
-FORMAT = 9
+FORMAT = 10
 """Version of the file format of comparisons; it increases whenever the content of the tables changes."""
 
 
@@ -47,6 +48,7 @@ class Comparison:
         correlations: By method of ablation, of the two edge profiles; None where a profile is constant.
         overlaps: By method of ablation, of the critical edges.
         findings: What the numbers say, in plain sentences; see `rasplens.compare.report.findings`.
+        models: Both models, where they are small enough to be stored; else None.
         pairing: The models and their activations; not stored, None for a comparison that was loaded.
     """
 
@@ -67,6 +69,7 @@ class Comparison:
     correlations: Mapping[Method, Correlation | None]
     overlaps: Mapping[Method, Overlap]
     findings: tuple[str, ...] = ()
+    models: KeptModels | None = None
     pairing: Pairing | None = None
 
     @property
@@ -109,6 +112,7 @@ class Comparison:
             "correlations": {method: c and plain(asdict(c)) for method, c in self.correlations.items()},
             "overlaps": {method: plain(asdict(overlap)) for method, overlap in self.overlaps.items()},
             "findings": list(self.findings),
+            "models": self.models and self.models.to_dict(),
             "tables": {
                 name: {"columns": list(frame), "rows": _records(frame)} for name, frame in self.tables.items()
             },
@@ -140,6 +144,7 @@ class Comparison:
             tables={name: _frame(table["rows"], table["columns"]) for name, table in values["tables"].items()},
             correlations={method: c and Correlation(**c) for method, c in values["correlations"].items()},
             findings=tuple(values["findings"]),
+            models=values["models"] and KeptModels.from_dict(values["models"]),
             overlaps={method: Overlap(**overlap) for method, overlap in values["overlaps"].items()},
         )
 
@@ -171,7 +176,8 @@ class Comparison:
 
     def __repr__(self) -> str:
         levels = ", ".join(f"{level}: {answer}" for level, answer in self.verdict.levels.items())
-        return f"<Comparison: {self.learned_origin} {self.verdict.answer} {self.program!r} ({levels})>"
+        sentence = headline(self.program, self.verdict).sentence.removesuffix(".")
+        return f"<Comparison with {self.learned_origin}: {sentence} ({levels})>"
 
     def _repr_html_(self) -> str:
         """The head of a report: the verdict, its levels, why, and the claims."""

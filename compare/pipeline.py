@@ -10,6 +10,7 @@ from rasplens.compare.comparison import Comparison
 from rasplens.compare.config import CompareConfig, Preset, get_config
 from rasplens.compare.descriptions import PART, descriptions
 from rasplens.compare.descriptions import STAGES as DESCRIBED
+from rasplens.compare.evidence.attention.kept_models import kept_models
 from rasplens.compare.pairing.distinguishing import DistinguishingInputs, discriminate
 from rasplens.compare.pairing.reference import reference_of
 from rasplens.compare.ranking import Ranking
@@ -84,6 +85,7 @@ def compare(
         },
         correlations=found.correlations,
         overlaps=found.overlaps,
+        models=None if as_part else kept_models(study.scored),
         pairing=study.scored,
     )
     return replace(comparison, findings=tuple(findings(comparison)))

@@ -675,16 +675,25 @@ def show(
         list[Path] | None,
         typer.Argument(metavar="RUN", help="Folders of runs, or comparison.json files; all of runs/ by default."),
     ] = None,
+    tokens: Annotated[
+        str | None,
+        typer.Option(
+            "--input", metavar="TOKENS", help="Show what both models attend to on an input, such as 'a b c'."
+        ),
+    ] = None,
     verbose: Verbose = False,
     json: Json = False,
     no_color: NoColor = False,
 ) -> None:
-    """Show the verdict of a run again, or a table of several; nothing is computed anew.
+    """Show the verdict of a run again, or a table of several; no comparison is made anew.
 
     Example: rasplens show runs/sort --verbose
     """
-    from rasplens.workflows.summary import show_runs
+    from rasplens.workflows.summary import show_attention, show_runs
 
+    if tokens is not None:
+        show_attention(paths or [Path("runs")], tokens, json=json)
+        return
     show_runs(paths or [Path("runs")], verbose=verbose, json=json)
 
 

@@ -14,6 +14,7 @@ from rasplens.compare.claims.trials.independent import Trials
 from rasplens.compare.claims.trials.input_classes import InputClass
 from rasplens.compare.claims.trials.judging import (
     AT_LEAST,
+    AT_MOST,
     FAILS,
     HOLDS,
     OPEN,
@@ -40,12 +41,14 @@ class Subject:
         level: The level that such claims belong to: the same answers, variables, or routes.
         can_fail: Whether trials can refute such claims; else they leave them open.
         at_least: The score from which on such claims hold; NaN where it depends on the model.
+        at_most: The score below which they fail.
         tested: What is done in a trial: the beginning of a sentence, which its outcome goes on with.
     """
 
     level: ClassVar[Level]
     can_fail: ClassVar[bool] = True
     at_least: ClassVar[float] = AT_LEAST
+    at_most: ClassVar[float] = AT_MOST
     tested: ClassVar[str] = "In the trials"
 
     def to_dict(self) -> dict[str, Any]:

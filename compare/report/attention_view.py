@@ -1,14 +1,18 @@
-"""The data of a report's attention viewer: each compiled head beside the learned one it is matched with."""
+"""Attention, each compiled head beside the learned one it is matched with: for a report's viewer, or any input."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.evidence.attention.active_heads import active_heads
+from rasplens.compare.evidence.attention.kept_models import KeptModels, ModelPair, ShownSide, live_models
 from rasplens.compare.report.sentences import table
 from rasplens.compare.subject.studied_model import Head
+from rasplens.compile.rasp import Value
+from rasplens.errors import RaspLensError
 
 N_INPUTS = 5
 """Inputs that the reader can choose among."""
@@ -22,17 +26,34 @@ class HeadPair:
     """A compiled head beside a learned one.
 
     Attributes:
-        title: Both, and the variable that the compiled head gathers.
-        compiled: Its attention on each input, `[input][query][key]` in 0 to `FULL`.
-        learned: The same of the learned head.
+        compiled: The compiled head.
+        variable: What it gathers.
+        learned: The learned head.
+        patterns: By side, the attention on each input, `[input, query, key]`; of the compiled head, without what a
+            BOS gets.
     """
 
-    title: str
-    compiled: list[list[list[int]]]
-    learned: list[list[list[int]]]
+    compiled: Head
+    variable: str
+    learned: Head
+    patterns: Mapping[ShownSide, np.ndarray]
+
+    def to_dict(self) -> dict[str, Any]:
+        """In JSON values, attention as integers from 0 to `FULL`."""
+        title = f"{head_name(self.compiled)}, {self.variable} · {head_name(self.learned)}"
+        sides: dict[str, Any] = {
+            side: {"head": head, "patterns": np.rint(FULL * self.patterns[side]).astype(int).tolist()}
+            for side, head in self.heads.items()
+        }
+        return {"title": title} | sides
+
+    @property
+    def heads(self) -> dict[ShownSide, Head]:
+        """Both heads, by side."""
+        return {"compiled": self.compiled, "learned": self.learned}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AttentionView:
     """Patterns of attention on a few inputs.
 
@@ -40,15 +61,24 @@ class AttentionView:
         positions: The name of each position.
         inputs: The tokens of each input.
         pairs: Each compiled head with its learned one.
+        models: Both models, so that others can be shown; None where they are not kept.
     """
 
     positions: list[str]
     inputs: list[list[str]]
     pairs: list[HeadPair]
+    models: KeptModels | None
 
-    def to_dict(self) -> dict[str, object]:
+    def labels(self, index: int) -> list[str]:
+        """Each position of an input with its token, or only once where that is its name."""
+        named = zip(self.positions, self.inputs[index], strict=True)
+        return [name if name == token else f"{name}: {token}" for name, token in named]
+
+    def to_dict(self) -> dict[str, Any]:
         """In JSON values."""
-        return asdict(self)
+        pairs = [pair.to_dict() for pair in self.pairs]
+        models = self.models and self.models.to_dict()
+        return {"positions": self.positions, "inputs": self.inputs, "pairs": pairs, "models": models}
 
 
 def attention_view(comparison: Comparison) -> AttentionView | None:
@@ -60,19 +90,56 @@ def attention_view(comparison: Comparison) -> AttentionView | None:
     pairs = []
     for active in active_heads(pairing):
         if active.head in matches:
-            layer, index = matches[active.head]
-            pairs.append(
-                HeadPair(
-                    f"{head_name(active.head)}, {active.variable} · {head_name((layer, index))}",
-                    _weights(active.pattern[:N_INPUTS]),
-                    _weights(pairing.learned.pattern(layer)[:N_INPUTS, index]),
-                )
-            )
+            layer, index = learned = matches[active.head]
+            patterns: dict[ShownSide, np.ndarray] = {
+                "compiled": active.pattern[:N_INPUTS],
+                "learned": pairing.learned.pattern(layer)[:N_INPUTS, index],
+            }
+            pairs.append(HeadPair(active.head, active.variable, learned, patterns))
     if not pairs:
         return None
     task = pairing.task
     inputs = [[task.token_names[i] for i in ids] for ids in pairing.ids[:N_INPUTS].tolist()]
-    return AttentionView(list(task.positions), inputs, pairs)
+    return AttentionView(list(task.positions), inputs, pairs, comparison.models)
+
+
+def attention_on(comparison: Comparison, tokens: str | Sequence[Value]) -> AttentionView:
+    """The heads of a comparison on one input.
+
+    Args:
+        comparison: One made in this session; or a loaded one, if its models were small enough to be stored.
+        tokens: An input of the task, at all of its positions; as text, with spaces between tokens.
+
+    Raises:
+        RaspLensError: If there are no models, or no heads to show; or the task has no such input.
+    """
+    matches = best_matches(comparison)
+    if not matches:
+        raise RaspLensError("No compiled head of this comparison attends to anything that could be shown.")
+    models = _models(comparison)
+    ids = models.ids(tokens.split() if isinstance(tokens, str) else tokens)
+    pairs = [
+        HeadPair(compiled, models.variables[compiled], learned, {
+            "compiled": models.pattern("compiled", ids, compiled),
+            "learned": models.pattern("learned", ids, learned),
+        })
+        for compiled, learned in matches.items()
+    ]  # fmt: skip
+    names = [models.tokens[i] for i in ids[0].tolist()]
+    return AttentionView(list(models.positions), [names], pairs, comparison.models)
+
+
+def _models(comparison: Comparison) -> ModelPair:
+    """Both models, wherever they are.
+
+    Raises:
+        RaspLensError: If the comparison was loaded from a file without them.
+    """
+    if comparison.pairing is not None:
+        return live_models(comparison.pairing)
+    if comparison.models is None:
+        raise RaspLensError("The file of this comparison holds no models. Compare again.")
+    return comparison.models
 
 
 def best_matches(comparison: Comparison) -> Mapping[Head, Head]:
@@ -90,7 +157,3 @@ def best_matches(comparison: Comparison) -> Mapping[Head, Head]:
 def head_name(head: Head) -> str:
     """A head as the field writes it: L0H1."""
     return "L{}H{}".format(*head)
-
-
-def _weights(patterns: np.ndarray) -> list[list[list[int]]]:
-    return np.rint(FULL * patterns).astype(int).tolist()

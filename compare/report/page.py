@@ -124,7 +124,12 @@ def render(comparison: Comparison) -> str:
     )
 
 
-ASSET_FILES = {"style": "page.css", "script": "page.js", "plotly": "plotly-cartesian.min.js"}
+ASSET_FILES = {
+    "style": "page.css",
+    "transformer": "transformer.js",
+    "script": "page.js",
+    "plotly": "plotly-cartesian.min.js",
+}
 
 
 def _asset(name: str) -> str:

@@ -13,6 +13,7 @@ from rasplens.compare import Comparison
 from rasplens.compare.claims.claim import Claim
 from rasplens.compare.claims.trials.judging import AT_LEAST, OPEN
 from rasplens.compare.evidence.subspaces.decodability import best_points
+from rasplens.compare.report.attention_view import attention_on, head_name
 from rasplens.compare.verdict.headline import headline
 from rasplens.compare.verdict.verdict import NOT, UNKNOWN
 from rasplens.compile import CompiledModel, Verification
@@ -36,6 +37,10 @@ EXPLAIN = "Which program does it implement? `rasplens explain` searches one."
 
 ASK_MORE = "More questions may tell: --config thorough asks most."
 """Said where trials leave the verdict open."""
+
+
+MOST_KEYS, LEAST_SHARE = 3, 0.05
+"""Of what a query attends to, so many keys are named, with at least this share."""
 
 
 DATA, REPORT = "comparison", "report"
@@ -242,6 +247,48 @@ def show_runs(paths: Sequence[Path], *, verbose: bool, json: bool) -> None:
         return
     for file, one in found:
         _show(file, one, verbose)
+
+
+def show_attention(paths: Sequence[Path], tokens: str, *, json: bool) -> None:
+    """Prints what the heads of a run attend to on one input: each compiled head beside the learned one.
+
+    Args:
+        paths: As for `show_runs`; only one comparison may be there.
+        tokens: The input, with spaces between tokens.
+        json: Whether to print JSON.
+
+    Raises:
+        RaspLensError: If there is no comparison or several, one without models, or no such input.
+    """
+    files = [file for path in paths for file in _files(path)]
+    if len(files) > 1:
+        raise RaspLensError(
+            f"--input is for one run; there are {len(files)}: {', '.join(map(_run, files))}. Name one."
+        )
+    view = attention_on(Comparison.load(files[0]), tokens)
+    labels = view.labels(0)
+    if json:
+        terminal.as_json(
+            [
+                {"heads": pair.heads, "variable": pair.variable, "positions": labels}
+                | {side: one[0].tolist() for side, one in pair.patterns.items()}
+                for pair in view.pairs
+            ]
+        )
+        return
+    for pair in view.pairs:
+        rows: list[list[object]] = [
+            [label, *(_attended(pair.patterns[side][0][query], labels) for side in pair.heads)]
+            for query, label in enumerate(labels)
+        ]
+        names = {side: f"{side}\n{head_name(head)}" for side, head in pair.heads.items()}
+        terminal.table(f"Attention for {pair.variable}", ["from", *names.values()], rows)
+
+
+def _attended(shares: np.ndarray, labels: Sequence[str]) -> str:
+    """What a query attends to most, with shares."""
+    most = [key for key in np.argsort(-shares, kind="stable")[:MOST_KEYS] if shares[key] >= LEAST_SHARE]
+    return ", ".join(f"{labels[key]} {shares[key]:.2f}" for key in most) or terminal.NOTHING
 
 
 def _loaded(files: Sequence[Path], named: Sequence[Path]) -> Iterator[tuple[Path, Comparison]]:

@@ -140,8 +140,8 @@ def test_what_is_printed_is_short(rankings):
     ranking = rankings["offset"]
     assert repr(ranking).splitlines()[0] == "<Ranking: offset>"
     assert repr(ranking.best) == (
-        "<Comparison: CompiledModel implements 'offset' (answers: implements, variables: not testable, "
-        "routes: implements)>"
+        "<Comparison with CompiledModel: The learned model implements the program 'offset' (answers: implements, "
+        "variables: not testable, routes: implements)>"
     )
 
 

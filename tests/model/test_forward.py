@@ -10,9 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
+from every_architecture import FEATURES, base, silent_row_mask
 
 from rasplens.learned import untrained_like
-from rasplens.model import Config, HookedModel, Transformer, bidirectional_mask, causal_mask
+from rasplens.model import Config, HookedModel, Transformer, causal_mask
 from rasplens.model.forward import (
     ForwardPass,
     activated,
@@ -25,51 +26,6 @@ from rasplens.model.forward import (
 from rasplens.model.jax_forward import jax_forward
 
 TOLERANCE = {np.float32: 1e-5, np.float64: 1e-10}
-
-
-def base(**changes) -> Config:
-    sizes = {
-        "n_layers": 2,
-        "n_heads": 2,
-        "d_model": 6,
-        "d_head": 4,
-        "n_ctx": 5,
-        "d_vocab": 7,
-        "d_vocab_out": 3,
-    }
-    return Config(**{**sizes, **changes})
-
-
-def silent_row_mask(n_layers: int, n_ctx: int) -> np.ndarray:
-    mask = causal_mask(n_layers, n_ctx)
-    mask[0, 1:3] = False
-    return mask
-
-
-FEATURES = {
-    "plain": (base(), {}),
-    "biases": (base(), {"biases": True}),
-    "mlp": (base(d_mlp=8), {"biases": True}),
-    "one head": (base(n_heads=1), {}),
-    "unscaled scores": (base(attn_scale=1.0), {}),
-    "sinusoids on queries and keys": (base(positions="sinusoidal_qk"), {}),
-    "no positions": (base(positions="none"), {}),
-    "shortformer positions": (base(positions="shortformer"), {"biases": True}),
-    "shortformer positions, layer norm": (base(positions="shortformer", normalization="LN"), {}),
-    "rotary positions": (base(positions="rotary"), {"biases": True}),
-    "rotary positions on half a head": (base(positions="rotary", rotary_dim=2), {}),
-    "gelu": (base(d_mlp=3, activation="gelu"), {"biases": True}),
-    "gelu_new": (base(d_mlp=3, activation="gelu_new"), {}),
-    "silu": (base(d_mlp=3, activation="silu"), {}),
-    "smeared keys": (base(smeared_keys=True), {}),
-    "smeared keys with sinusoids": (base(smeared_keys=True, positions="sinusoidal_qk"), {}),
-    "identity OV": (base(n_heads=1, d_head=6, identity_v=True, identity_o=True), {}),
-    "layer norm": (base(normalization="LN"), {}),
-    "layer norm without scale and shift, with an MLP": (base(normalization="LNPre", d_mlp=8), {"biases": True}),
-    "bidirectional": (base(), {"mask": bidirectional_mask(2, 5)}),
-    "mask per layer with silent rows": (base(), {"mask": silent_row_mask(2, 5)}),
-    "no layers": (base(n_layers=0), {"mask": causal_mask(0, 5)}),
-}
 
 
 @pytest.fixture(params=FEATURES)

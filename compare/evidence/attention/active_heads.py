@@ -56,10 +56,16 @@ def _active_head(pairing: Pairing, head: Head, variable: str, relevant: list[int
     active[:, relevant] = total[:, relevant] > SELECTS
     # A row that can only see one position attends to it whatever the model does.
     active &= (pairing.task.visible.sum(axis=-1) > 1)[None]
-    selects = (total > SELECTS)[..., None]
+    selects = total > SELECTS
     # Nothing selected has a meaning where the variable has a value all the same: a default, or a count of 0. Of a
     # variable that is held in its maps alone, that is not known.
     has_value = pairing.codes[variable] >= 0 if variable in pairing.codes else np.zeros_like(active)
-    inactive = active.any(axis=0) & ~selects[..., 0] & has_value
-    rows = np.where(selects, pattern / np.where(selects, total[..., None], 1), 0)
-    return ActiveHead(head, variable, rows, active, inactive, pattern)
+    inactive = active.any(axis=0) & ~selects & has_value
+    return ActiveHead(head, variable, over_sequence(pattern), active, inactive, pattern)
+
+
+def over_sequence(pattern: Float[np.ndarray, "... query key"]) -> Float[np.ndarray, "... query key"]:
+    """Attention of which each row adds up to 1, without what a BOS takes; zero where nothing else is selected."""
+    total = pattern.sum(axis=-1, keepdims=True)
+    selects = total > SELECTS
+    return np.where(selects, pattern / np.where(selects, total, 1), 0)

@@ -61,21 +61,49 @@ const read = new IntersectionObserver(entries => {
 document.querySelectorAll("section[id]").forEach(section => { if (links.has(section.id)) read.observe(section); });
 
 // Attention: patterns of a compiled and a learned head; pointing at a token shows where it attends.
-const FULL = 255, MOST_SAID = 3;
+const FULL = 255, SELECTS = 1e-3, MOST_SAID = 3;
 for (const view of document.querySelectorAll(".attention-view")) {
   const shown = JSON.parse(document.getElementById("data-attention").textContent);
   const [input, pair] = view.querySelectorAll("select");
+  const typed = view.querySelector("input"), refused = view.querySelector(".refused");
+  const models = shown.models && { compiled: loaded(shown.models.compiled), learned: loaded(shown.models.learned) };
   const sides = [...view.querySelectorAll("figure")].map((figure, i) => ({
     name: ["compiled", "learned"][i],
     canvas: figure.querySelector("canvas"),
     tokens: figure.querySelector(".tokens"),
   }));
   const said = view.querySelector(".attention-said");
+  let current = sample(0);
   const name = i => {
-    const position = shown.positions[i], token = shown.inputs[input.value][i];
+    const position = shown.positions[i], token = current.tokens[i];
     return position === token ? token : `${position}: ${token}`;
   };
-  const pattern = side => shown.pairs[pair.value][side.name][input.value];
+  const pattern = side => current.pattern(side.name, shown.pairs[pair.value]);
+
+  /** One of the page's own inputs. */
+  function sample(i) {
+    return { tokens: shown.inputs[i], pattern: (side, heads) => heads[side].patterns[i] };
+  }
+
+  /** An input that was typed: both models run in the page. */
+  function computed(tokens) {
+    const ids = tokens.map(token => shown.models.tokens.indexOf(token));
+    const found = { compiled: attention(models.compiled, ids), learned: attention(models.learned, ids) };
+    return { tokens, pattern: (side, heads) => {
+      const [layer, head] = heads[side].head;
+      return found[side][layer][head].map(shares => {
+        const total = side === "compiled" ? shares.reduce((a, b) => a + b, 0) : 1;  // a BOS may get the rest
+        return shares.map(share => total > SELECTS ? Math.round(FULL * share / total) : 0);
+      });
+    } };
+  }
+
+  /** What is wrong with an input; nothing, if the models take it. */
+  function fault(tokens) {
+    const n = shown.positions.length, unknown = tokens.find(token => !shown.models.tokens.includes(token));
+    if (tokens.length !== n) return `An input has ${n} tokens; these are ${tokens.length}.`;
+    return unknown === undefined ? "" : `No token is written ${unknown}. The task's tokens: ${shown.models.tokens.join(" ")}.`;
+  }
 
   function shadow(weight) { return `rgba(${getComputedStyle(view).getPropertyValue("--weight")}, ${weight / FULL})`; }
 
@@ -88,7 +116,7 @@ for (const view of document.querySelectorAll(".attention-view")) {
         context.fillStyle = shadow(weight);
         context.fillRect(key * cell, query * cell, cell, cell);
       }));
-      side.tokens.replaceChildren(...shown.inputs[input.value].map((token, i) => {
+      side.tokens.replaceChildren(...current.tokens.map((token, i) => {
         const button = document.createElement("button");
         button.type = "button";
         button.textContent = token;
@@ -127,8 +155,19 @@ for (const view of document.querySelectorAll(".attention-view")) {
       point(Math.min(n - 1, Math.max(0, Math.floor((event.clientY - box.top) / box.height * n))));
     });
   }
-  input.addEventListener("change", paint);
+  function choose(next) {
+    current = next;
+    if (typed) [typed.value, refused.textContent] = [current.tokens.join(" "), ""];
+    paint();
+  }
+
+  input.addEventListener("change", () => choose(sample(input.value)));
+  typed?.addEventListener("change", () => {
+    const tokens = typed.value.split(/\s+/).filter(Boolean);
+    refused.textContent = fault(tokens);
+    if (!refused.textContent) choose(computed(tokens));
+  });
   pair.addEventListener("change", paint);
   dark.addEventListener("change", paint);
-  paint();
+  choose(sample(0));
 }

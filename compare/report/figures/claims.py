@@ -1,12 +1,14 @@
 """The claims of a program at one look."""
 
+from math import isnan
 from textwrap import wrap
 
 import plotly.graph_objects as go
 
 from rasplens.compare.claims.claim import Claim
+from rasplens.compare.claims.edges.questions import Route
 from rasplens.compare.claims.effects.part import SOME_OF_IT
-from rasplens.compare.claims.trials.judging import AT_LEAST, AT_MOST, FAILS, HOLDS, IN_PART, OPEN, UNTESTABLE
+from rasplens.compare.claims.trials.judging import FAILS, HOLDS, IN_PART, OPEN, UNTESTABLE
 from rasplens.compare.comparison import Comparison
 from rasplens.compare.report.figures.panels import GREY, LAYOUT, LEGEND, escape
 from rasplens.compare.verdict.headline import in_words
@@ -26,8 +28,8 @@ HOVERED = 60
 def claims_figure(comparison: Comparison) -> go.Figure | None:
     """Every claim with its 95 % interval and its control.
 
-    An interval above `AT_LEAST` makes it hold, one below `AT_MOST` makes it fail: the band between them is grey.
-    Of a part of a model, one within the grey band makes it hold in part.
+    An interval above a claim's grey band makes it hold, one below the band makes it fail. Of a part of a model,
+    one within the band makes it hold in part.
     """
     claims = comparison.verdict.all_claims
     if not claims:
@@ -51,13 +53,18 @@ def claims_figure(comparison: Comparison) -> go.Figure | None:
     for i, claim in enumerate(claims):
         if not claim.is_measured:
             figure.add_annotation(x=0.5, y=i, text=claim.status, showarrow=False, font={"color": GREY})
-    low, between = (SOME_OF_IT, IN_PART) if comparison.verdict.is_of_part else (AT_MOST, "neither fails nor holds")
-    figure.add_vrect(low, AT_LEAST, fillcolor=GREY, opacity=0.15, line_width=0)
+    is_of_part = comparison.verdict.is_of_part
+    for i, claim in enumerate(claims):
+        low, needed = _band(claim, is_of_part)
+        if not isnan(needed):
+            figure.add_shape(
+                type="rect", x0=low, x1=needed, y0=i - 0.5, y1=i + 0.5, fillcolor=GREY, opacity=0.15, line_width=0
+            )
     figure.add_trace(
         go.Scatter(
             x=[None],
             y=[None],
-            name=f"{low:g} to {AT_LEAST:g}: {between}",
+            name=IN_PART if is_of_part else "neither fails nor holds",
             mode="markers",
             marker={"symbol": "square", "size": 14, "color": GREY, "opacity": 0.3},
         )
@@ -73,6 +80,12 @@ def claims_figure(comparison: Comparison) -> go.Figure | None:
     return figure.update_layout(**layout, height=130 + 36 * len(claims), legend=LEGEND).update_yaxes(
         automargin=True
     )
+
+
+def _band(claim: Claim, is_of_part: bool) -> tuple[float, float]:
+    """The shares below which a claim fails, and from which on it holds; NaN where these depend on the model."""
+    is_effect = is_of_part and isinstance(claim.subject, Route)
+    return SOME_OF_IT if is_effect else claim.subject.at_most, claim.subject.at_least
 
 
 def _points(status: str, symbol: str, found: list[tuple[int, Claim]], is_of_part: bool) -> go.Scatter:

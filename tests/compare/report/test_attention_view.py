@@ -17,14 +17,16 @@ def test_each_compiled_head_stands_beside_its_match_on_a_few_inputs(floor):
     assert view.inputs[2] == [pairing.task.token_names[i] for i in pairing.ids[2]]
     heads = [one for one in active_heads(pairing) if one.head in best_matches(floor)]
     assert len(view.pairs) == len(heads) >= 1
-    for pair, active in zip(view.pairs, heads, strict=True):
-        layer, index = best_matches(floor)[active.head]
-        assert pair.title == f"{head_name(active.head)}, {active.variable} · L{layer}H{index}"
-        for shown, pattern in (
-            (pair.compiled, active.pattern),
-            (pair.learned, pairing.learned.pattern(layer)[:, index]),
+    for pair, active in zip(view.to_dict()["pairs"], heads, strict=True):
+        layer, index = learned = best_matches(floor)[active.head]
+        assert pair["title"] == f"{head_name(active.head)}, {active.variable} · L{layer}H{index}"
+        for side, head, pattern in (
+            ("compiled", active.head, active.pattern),
+            ("learned", learned, pairing.learned.pattern(layer)[:, index]),
         ):
-            np.testing.assert_allclose(np.array(shown) / FULL, pattern[:N_INPUTS], atol=0.5 / FULL + 1e-6)
+            shown = np.array(pair[side]["patterns"]) / FULL
+            np.testing.assert_allclose(shown, pattern[:N_INPUTS], atol=0.5 / FULL + 1e-6)
+            assert pair[side]["head"] == head
 
 
 def test_the_match_is_the_assigned_head_else_the_most_similar(floor):

@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -14,6 +15,7 @@ from rasplens.compare.claims.claim import Claim, untestable
 from rasplens.compare.claims.routes import AllRoutes
 from rasplens.compare.claims.variables import OneVariable
 from rasplens.compare.evidence.subspaces.decodability import COLUMNS
+from rasplens.compare.report.attention_view import attention_on
 from rasplens.compare.verdict.headline import in_words
 from rasplens.compare.verdict.verdict import NOT, UNKNOWN, Verdict
 from rasplens.compile import programs, rasp
@@ -230,6 +232,30 @@ def test_several_are_a_table(cli, runs):
             ["runs/second/comparison-other.json", "reverse", "reverse"],
         ]
     assert "There is no report" in cli("show", "runs/second/comparison-other.json")[1]
+
+
+def test_attention_on_an_input_of_ones_own(cli, runs, kept):
+    n, names = len(kept.models.positions), kept.models.tokens
+    ids = kept.pairing.ids[:1]
+    typed = " ".join(names[i] for i in ids[0])
+    code, text, errors = cli("show", "runs/first", "--input", typed)
+    assert (code, errors) == (0, "")
+    assert text.count("Attention for") == len(attention_on(kept, typed).pairs) > 0
+    _, text, _ = cli("show", "runs/first", "--input", typed, "--json")
+    for found, pair in zip(json.loads(text), attention_on(kept, typed).pairs, strict=True):
+        layer, index = found["heads"]["learned"]
+        assert np.array(found["learned"]).shape == (n, n)
+        wanted = kept.pairing.learned.on(ids).pattern(layer)[0, index]
+        np.testing.assert_allclose(found["learned"], wanted, atol=1e-5)
+        assert found["variable"] == pair.variable
+
+
+@pytest.mark.parametrize(("path", "message"), [("runs/first", "An input has"), ("runs", "is for one run")])
+def test_an_input_that_cannot_be_asked_is_refused(cli, runs, path, message):
+    code, text, errors = cli("show", path, "--input", "nowhere")
+    assert (code, text) == (2, "")
+    assert message in errors
+    assert errors.count("\n") == 1
 
 
 def test_as_json_it_is_all_of_the_file(cli, runs, kept):

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from rasplens.compare.claims.answers import AnswersOn
 from rasplens.compare.claims.claim import Claim, left_open, untestable
 from rasplens.compare.claims.edges.questions import Keys, OtherEdges
 from rasplens.compare.claims.effects.given_answers import GivesAnswers
@@ -12,6 +13,7 @@ from rasplens.compare.report.figures.claims import claims_figure
 from rasplens.compare.verdict.verdict import verdict
 
 CLAIMS = [
+    Claim(AnswersOn("held out"), HOLDS, 1.0, 0.96, 1.0, 0.1, 60, True, "asked"),
     Claim(Keys(), HOLDS, 0.9, 0.8, 0.95, 0.1, 60, True, "patched"),
     left_open(Keys(), "nothing tells"),
     untestable(OtherEdges(), "left open"),
@@ -20,11 +22,16 @@ OF_A_PART = [Claim(GivesAnswers(), HOLDS, 0.9, 0.8, 0.95, 0.1, 60, True, "given"
 
 
 @pytest.mark.parametrize(
-    ("claims", "band"), [(CLAIMS, "0.65 to 0.75: neither"), (OF_A_PART, f"0.1 to 0.75: {IN_PART}")]
+    ("claims", "band", "of_routes"), [(CLAIMS, "neither fails nor holds", 0.65), (OF_A_PART, IN_PART, 0.1)]
 )
-def test_the_grey_band_is_named_and_what_has_no_trial_is_said(floor, claims, band):
-    figure = claims_figure(replace(floor, verdict=verdict(claims)))
+def test_the_grey_bands_are_of_each_claim_and_what_has_no_trial_is_said(floor, claims, band, of_routes):
+    found = verdict(claims)
+    figure = claims_figure(replace(floor, verdict=found))
     assert [one.text for one in figure.layout.annotations] == [OPEN, UNTESTABLE]
-    assert any(trace.name.startswith(band) for trace in figure.data)
-    (shape,) = figure.layout.shapes
-    assert (shape.x0, shape.x1) == (float(band.split()[0]), 0.75)
+    assert any(trace.name == band for trace in figure.data)
+    bands = {(shape.y0 + shape.y1) / 2: (shape.x0, shape.x1) for shape in figure.layout.shapes}
+    routes, answers = (of_routes, 0.75), (0.9, 0.95)
+    wanted = {AnswersOn: answers, Keys: routes, OtherEdges: routes}
+    assert bands == {
+        i: wanted[type(one.subject)] for i, one in enumerate(found.all_claims) if type(one.subject) in wanted
+    }

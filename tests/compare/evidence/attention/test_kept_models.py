@@ -1,0 +1,71 @@
+"""The models that a comparison keeps: the same attention from its file, or none."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rasplens.compare.comparison import Comparison
+from rasplens.compare.evidence.attention import kept_models as module
+from rasplens.compare.evidence.attention.kept_models import KeptModels, kept_models, live_models
+from rasplens.errors import RaspLensError
+
+
+def test_what_is_kept_attends_as_the_models_do_on_any_input(floor):
+    kept, live = KeptModels.from_dict(json.loads(json.dumps(floor.models.to_dict()))), live_models(floor.pairing)
+    rng = np.random.default_rng(0)
+    ids = np.concatenate([floor.pairing.ids[:5], rng.permuted(floor.pairing.ids[5:10], axis=1)])
+    heads = {"compiled": list(floor.pairing.compiled.heads), "learned": list(floor.pairing.learned.heads)}
+    for side, some in heads.items():
+        assert some
+        for head in some:
+            np.testing.assert_allclose(kept.pattern(side, ids, head), live.pattern(side, ids, head), atol=1e-5)
+    assert kept.variables == floor.pairing.compiled.heads
+
+
+def test_a_loaded_comparison_has_them(floor, tmp_path):
+    floor.save(tmp_path / "c.json")
+    models = Comparison.load(tmp_path / "c.json").models
+    assert models.to_dict() == floor.models.to_dict()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda pairing: replace(pairing, learned=replace(pairing.learned, model=object())),
+        lambda pairing: replace(pairing, learned=replace(pairing.learned, padding="masked")),
+        lambda pairing: replace(pairing, task=replace(pairing.task, vocab=("a b", *pairing.task.vocab[1:]))),
+        lambda pairing: replace(pairing, task=replace(pairing.task, vocab=("1", 1, *pairing.task.vocab[2:]))),
+        lambda pairing: replace(pairing, learned=replace(pairing.learned, vocabulary=turned(pairing.learned))),
+    ],
+    ids=[
+        "another module",
+        "masked padding",
+        "a token with a space",
+        "two tokens written alike",
+        "reads backwards",
+    ],
+)
+def test_what_the_page_could_not_run_as_it_is_is_not_kept(floor, changed):
+    assert kept_models(floor.pairing) is not None
+    assert kept_models(changed(floor.pairing)) is None
+
+
+def turned(studied):
+    """A vocabulary that takes inputs from their end."""
+    vocabulary = studied.vocabulary
+    return replace(vocabulary, tokens=lambda ids: vocabulary.tokens(ids)[:, ::-1].copy())
+
+
+def test_large_models_are_not_kept(floor, monkeypatch):
+    n = sum(array.size for array in floor.models.compiled.transformer.weights.values())
+    monkeypatch.setattr(module, "MOST_WEIGHTS", n - 1)
+    assert kept_models(floor.pairing) is None
+
+
+def test_tokens_that_are_written_alike_are_not_guessed(floor):
+    n = len(floor.models.positions)
+    twice = replace(floor.models, tokens=("a", "a", *floor.models.tokens[2:]))
+    with pytest.raises(RaspLensError, match="Several"):
+        twice.ids(["a"] * n)
