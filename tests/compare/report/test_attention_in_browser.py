@@ -52,8 +52,8 @@ def test_a_typed_input_is_answered_by_the_models(viewer, floor):
     names = pairing.task.token_names
     samples = [" ".join(names[i] for i in ids) for ids in pairing.ids[:2].tolist()]
     assert typed.input_value() == samples[0]
-    said = []
-    for choose in (lambda: viewer.locator("select").first.select_option(index=1), lambda: type_in(typed, samples[1])):
+    said, select = [], viewer.locator("select").first
+    for choose in (lambda: select.select_option(index=1), lambda: type_in(typed, samples[1])):
         type_in(typed, samples[0])
         choose()
         assert typed.input_value() == samples[1]
