@@ -24,7 +24,7 @@ def asked(task):
         normalization="LN", activation="gelu",
     )  # fmt: skip
     model = untrained_like(config, causal_mask(2, 5), 0)
-    return discovery_problem(model, task, Protocol(n_pairs=6, metric="logit_difference"))
+    return discovery_problem(model, task, Protocol(n_pairs=2, metric="logit_difference"))
 
 
 class SofterBackward(torch.autograd.Function):
