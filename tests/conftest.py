@@ -59,7 +59,7 @@ def pytest_collection_finish():
 
 
 MOST_MEMORY, MORE_MEMORY = 1.4 * 2**30, 0.2 * 2**30
-"""Bytes that a worker keeps from one file of tests to the next; and those that it takes before it forgets again."""
+"""Bytes that a worker keeps from one file of tests to the next; those it takes before it forgets again."""
 
 
 @pytest.fixture(scope="session")
