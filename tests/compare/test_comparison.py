@@ -8,9 +8,8 @@ from mutations import damaged, forged
 
 from rasplens import __version__
 from rasplens.compare import Comparison, write_report
-from rasplens.compare.comparison import FORMAT
 from rasplens.compare.axes import AXES
-from rasplens.compare.comparison import plain
+from rasplens.compare.comparison import FORMAT, plain
 from rasplens.compare.verdict.headline import headline
 from rasplens.model.storage import StorageError, checksum
 
