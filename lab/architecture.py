@@ -134,7 +134,7 @@ def size() -> str:
     """How many lines there are, and functions with many parameters."""
     texts = {path: path.read_text() for folder in folders() for path in folder.glob("*.py")}
     many = [path for path, text in texts.items() for one in functions(text) if n_parameters(one) > MOST_PARAMETERS]
-    of_commands = sum(path.name == "cli.py" for path in many)
+    of_commands = sum(path.parent.name == "cli" for path in many)
     return (
         f"{sum(len(text.splitlines()) for text in texts.values()):,} lines. {len(many)} functions have more than "
         f"{MOST_PARAMETERS} parameters; {of_commands} of them are commands, whose parameters are options."

@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from typer.models import OptionInfo
 
 from lab.page import show, table
-from rasplens.cli import app
+from rasplens.cli.app import app
 
 EVERYWHERE = "json", "quiet", "no_color", "force"
 """Options of many commands, which are explained once."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from lab.command_line import options
-from rasplens.cli import app
+from rasplens.cli.app import app
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "command-line.md"
 

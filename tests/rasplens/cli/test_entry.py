@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from rasplens import __version__, terminal
-from rasplens.cli import Preset, main
+from rasplens.cli import entry, main
+from rasplens.cli.options import Preset
 from rasplens.compare import PRESETS
 from rasplens.learned import load_pretrained
 from rasplens.model import StorageError
@@ -178,23 +179,19 @@ def test_the_presets_are_those_of_compare():
 
 
 def test_a_fault_of_our_own_keeps_its_traceback(monkeypatch):
-    from rasplens import cli as module
-
     def broken(*args, **kwargs):
         raise KeyError("ours")
 
-    monkeypatch.setattr(module, "app", broken)
+    monkeypatch.setattr(entry, "app", broken)
     with pytest.raises(KeyError):
         main(["run", "sort"])
 
 
 def test_an_interrupt_is_no_traceback(monkeypatch, capsys):
-    from rasplens import cli as module
-
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "app", interrupted)
+    monkeypatch.setattr(entry, "app", interrupted)
     with pytest.raises(SystemExit) as stop:
         main(["run", "sort"])
     assert stop.value.code == 130
@@ -206,12 +203,10 @@ def test_storage_errors_are_what_users_can_mend():
 
 
 def test_a_lack_of_memory_is_one_line(monkeypatch, capsys):
-    from rasplens import cli as module
-
     def too_large(*arguments, **options):
         raise MemoryError
 
-    monkeypatch.setattr(module, "app", too_large)
+    monkeypatch.setattr(entry, "app", too_large)
     with pytest.raises(SystemExit, match="2"):
         main(["verify", "sort"])
     assert capsys.readouterr().err == (
