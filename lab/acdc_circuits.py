@@ -17,7 +17,8 @@ import numpy as np
 from lab.page import show, table
 from rasplens.compare.discovery.cases import Case, compiled_case
 from rasplens.compare.discovery.methods.catalogue import METHODS
-from rasplens.compare.discovery.problem import Problem, Protocol
+from rasplens.compare.discovery.problem import Problem
+from rasplens.compare.discovery.protocol import Protocol, Scoring
 from rasplens.compare.discovery.scoring import score_edges
 from rasplens.compile import programs
 from rasplens.compile.rasp.language import tokens
@@ -42,6 +43,8 @@ public code); `edge-pruning` stands beside its subnetwork probing."""
 
 CIRCUITS = "circuit by zero ablation", "by the program", "of it what varies"
 """The definitions of a true circuit."""
+
+STAIRS = Scoring(curve="stairs")
 
 BREAKS = 1e-6
 """From which damage on, a squared distance, zero ablation of an edge breaks something."""
@@ -73,14 +76,14 @@ def scored(name: str, task: Task) -> list[list[str]]:
         problem = _problem(case, ablation)
         for method in ("acdc", "edge-pruning"):
             scores = METHODS[method](problem)
-            found = [f"{score_edges(problem, scores, circuit).auroc:.3f}" for circuit in circuits]
+            found = [f"{score_edges(problem, scores, circuit, scoring=STAIRS).auroc:.3f}" for circuit in circuits]
             rows.append([name, ablation, f"`{method}`", f"{PUBLISHED[name, ablation][method]:.3f}", *found])
     sizes = [f"{len(circuit)} edges" for circuit in circuits]
     return [*rows, [name, "", f"of {len(zero.graph.edges)} edges", "", *sizes]]
 
 
 def _problem(case: Case, ablation: str) -> Problem:
-    return case.problem(Protocol(ablation=ablation, metric="l2", curve="stairs"))
+    return case.problem(Protocol(ablation=ablation, metric="l2"))
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from lab.program_sets import SETS, compiled_task
 from lab.swept import add_arguments, chosen, swept
 from rasplens.compare.discovery import hypothesis_tests as tests
 from rasplens.compare.discovery.cases import disguised_case
-from rasplens.compare.discovery.problem import Protocol
+from rasplens.compare.discovery.protocol import Protocol
 from rasplens.sweeps import Job
 from rasplens.sweeps.job import Row
 

@@ -22,7 +22,7 @@ from lab.known_circuits import add_model_arguments, by_kind, interval, known_cas
 from lab.page import show, table, write_csv
 from lab.swept import swept
 from rasplens.compare.discovery.methods.catalogue import METHODS
-from rasplens.compare.discovery.problem import Protocol
+from rasplens.compare.discovery.protocol import Protocol, Scoring, Setting
 from rasplens.compare.discovery.scoreboard import board, medians
 from rasplens.errors import RaspLensError
 from rasplens.sweeps.job import Row
@@ -38,43 +38,45 @@ GRADIENTS = [
 ]  # fmt: skip
 """Methods that approximate patching by gradients."""
 
-PROTOCOLS = {
-    "zero ablation": Protocol(ablation="zero"),
-    "mean ablation": Protocol(ablation="mean"),
-    "signed": Protocol(absolute=False),
-    "loss": Protocol(metric="loss"),
-    "loss, signed": Protocol(metric="loss", absolute=False),
-    "logit difference": Protocol(metric="logit_difference"),
-    "one token changed": Protocol(corruption="one_token"),
-    "without embeddings": Protocol(embeddings="out"),
-    "heads whole": Protocol(heads="whole"),
-    "loss, stairs": Protocol(metric="loss", curve="stairs"),
-    "loss, signed, stairs": Protocol(metric="loss", absolute=False, curve="stairs"),
+SETTINGS = {
+    "zero ablation": Setting(Protocol(ablation="zero")),
+    "mean ablation": Setting(Protocol(ablation="mean")),
+    "signed": Setting(Protocol(absolute=False)),
+    "loss": Setting(Protocol(metric="loss")),
+    "loss, signed": Setting(Protocol(metric="loss", absolute=False)),
+    "logit difference": Setting(Protocol(metric="logit_difference")),
+    "one token changed": Setting(Protocol(corruption="one_token")),
+    "without embeddings": Setting(scoring=Scoring(embeddings="out")),
+    "heads whole": Setting(scoring=Scoring(heads="whole")),
+    "loss, stairs": Setting(Protocol(metric="loss"), Scoring(curve="stairs")),
+    "loss, signed, stairs": Setting(Protocol(metric="loss", absolute=False), Scoring(curve="stairs")),
 }
-"""Protocols that differ from the default in one thing at a time, but for what is added to the loss."""
+"""Settings that differ from the default in one thing at a time, but for what is added to the loss."""
 
-FLOORS = {f"floor {floor:g}": Protocol(floor=floor) for floor in (0.0, 1e-9, 1e-6, 1e-3)}
+FLOORS = {f"floor {floor:g}": Setting(scoring=Scoring(floor=floor)) for floor in (0.0, 1e-9, 1e-6, 1e-3)}
 """From which share of the largest score on scores are told apart."""
 
 TOLD_APART = ["exact", *GRADIENTS]
 """Methods whose ranks are shown under every floor."""
 
-ITS_EDGES = Protocol(embeddings="one", heads="whole", circuit="program", floor=0.0, n_pairs=32)
+FEWER_PAIRS = Protocol(n_pairs=32)
+
+ITS_EDGES = Scoring(embeddings="one", heads="whole", circuit="program", floor=0.0)
 """Those of InterpBench's public code: tokens and positions are one node, each head is one, the circuit is all of
 the program's, and scores have no floor."""
 
 INTERPBENCH = {
-    "its edges": ITS_EDGES,
-    "its edges and curve": replace(ITS_EDGES, curve="stairs"),
-    "the same, signed": replace(ITS_EDGES, curve="stairs", absolute=False),
+    "its edges": Setting(FEWER_PAIRS, ITS_EDGES),
+    "its edges and curve": Setting(FEWER_PAIRS, replace(ITS_EDGES, curve="stairs")),
+    "the same, signed": Setting(replace(FEWER_PAIRS, absolute=False), replace(ITS_EDGES, curve="stairs")),
 }
 """Then its curve as well, stairs below the circuits at fixed thresholds; and then effects with their sign."""
 
 VARIED = ["exact", "eap", "eap-ig-inputs"]
-"""Methods that are tried under every protocol."""
+"""Methods that are tried in every setting."""
 
 OF_CURVE = "stairs"
-"""In the name of a protocol that changes the ROC curve alone: its average precision is another's."""
+"""In the name of a setting that changes the ROC curve alone: its average precision is another's."""
 
 OF_ONE_NODE = 2
 """Edges of a circuit of one node: from the input, and into the logits."""
@@ -124,24 +126,27 @@ def scored(
         board(
             [case],
             {name: METHODS[name] for name in names},
-            {each: replace(p, seed=seed) for each, p in of.items()},
+            {each: one._replace(protocol=replace(one.protocol, seed=seed)) for each, one in of.items()},
         )
-        for names, of in ([(only, {DEFAULT: Protocol()})] if only else asked(programs_of, has_logits))
+        for names, of in ([(only, {DEFAULT: Setting()})] if only else asked(programs_of, has_logits))
     ]
     return json.loads(pd.concat(found).to_json(orient="records", double_precision=15))
 
 
-def asked(programs_of: str, has_logits: bool) -> list[tuple[Collection[str], Mapping[str, Protocol]]]:
-    """Which methods are run under which protocols."""
+def asked(programs_of: str, has_logits: bool) -> list[tuple[Collection[str], Mapping[str, Setting]]]:
+    """Which methods are run in which settings."""
     if programs_of == "library":
-        of_numbers = {each: protocol for each, protocol in PROTOCOLS.items() if protocol.metric == "kl"}
-        default = {DEFAULT: Protocol()}
+        of_numbers = {each: one for each, one in SETTINGS.items() if one.protocol.metric == "kl"}
+        default = {DEFAULT: Setting()}
         controls = [name for name in METHODS if name not in TOLD_APART]
-        varied = PROTOCOLS if has_logits else of_numbers
+        varied = SETTINGS if has_logits else of_numbers
         return [(TOLD_APART, default | FLOORS), (controls, default), (VARIED, varied)]
-    default = {DEFAULT: Protocol(n_pairs=32)}
+    default = {DEFAULT: Setting(FEWER_PAIRS)}
     # Its methods by gradients take those of the loss, summed over an input's answers.
-    of_loss = {each: replace(one, metric="loss", answers="sum") for each, one in INTERPBENCH.items()}
+    of_loss = {
+        each: one._replace(protocol=replace(one.protocol, metric="loss", answers="sum"))
+        for each, one in INTERPBENCH.items()
+    }
     by_effects, by_gradients = ("acdc", "edge-pruning"), ("eap", "eap-ig-inputs")
     return [
         ([name for name in METHODS if name not in by_effects], default),

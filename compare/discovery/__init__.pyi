@@ -22,8 +22,12 @@ from .methods.catalogue import (
 )
 from .problem import (
     Problem,
-    Protocol,
     discovery_problem,
+)
+from .protocol import (
+    Protocol,
+    Scoring,
+    Setting,
 )
 from .scoreboard import (
     board,
@@ -56,6 +60,8 @@ __all__ = [
     "MethodScore",
     "Problem",
     "Protocol",
+    "Scoring",
+    "Setting",
     "VariableProblem",
     "VariableScore",
     "board",

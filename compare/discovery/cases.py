@@ -8,7 +8,8 @@ from types import MappingProxyType
 import numpy as np
 
 from rasplens.compare.discovery.edge_graph import edge_graph
-from rasplens.compare.discovery.problem import Problem, Protocol, discovery_problem
+from rasplens.compare.discovery.problem import Problem, discovery_problem
+from rasplens.compare.discovery.protocol import Protocol, Setting
 from rasplens.compare.discovery.truth import circuit_edges, program_edges, renamed_edges
 from rasplens.compare.subject.vocabulary import Vocabulary, task_vocabulary, vocabulary_of
 from rasplens.compile import CompiledModel
@@ -67,11 +68,11 @@ class Case:
         """The program's name."""
         return self.compiled.output
 
-    def truth(self, protocol: Protocol) -> frozenset[str]:
+    def truth(self, setting: Setting) -> frozenset[str]:
         """The edges of the circuit: the program's, or those of them whose ablation can be seen."""
-        return self.edges if _counts_constants(protocol) else self.varying
+        return self.edges if _counts_constants(setting) else self.varying
 
-    def unknown(self, protocol: Protocol) -> frozenset[str]:
+    def unknown(self, setting: Setting) -> frozenset[str]:
         """The edges that are not scored: at a node that could not be tested, nothing says what is in the circuit.
 
         Taken from another input, such a node changes no answer of the program, nor of the model. So where edges
@@ -81,7 +82,7 @@ class Case:
         there = {
             edge for edge, is_there in zip(graph.edges, graph.touching(self.untested), strict=True) if is_there
         }
-        return frozenset(there if _counts_constants(protocol) else there & self.varying)
+        return frozenset(there if _counts_constants(setting) else there & self.varying)
 
     @property
     def accuracy(self) -> float:
@@ -95,9 +96,9 @@ class Case:
         return discovery_problem(self, self.task, protocol, self.vocabulary)
 
 
-def _counts_constants(protocol: Protocol) -> bool:
+def _counts_constants(setting: Setting) -> bool:
     """Whether edges that pass the same on all inputs are in the circuit."""
-    return protocol.circuit == "program" or protocol.ablation == "zero"
+    return setting.scoring.circuit == "program" or setting.protocol.ablation == "zero"
 
 
 def compiled_case(compiled: CompiledModel, task: Task, seed: int = 0) -> Case:

@@ -25,7 +25,7 @@ SIZES = "n_layers", "n_heads", "d_model"
 def read_importances(path: str | Path, config: Config, model: str | None = None) -> dict[str, float]:
     """Scores by edge of a file; those of `input` count for token and position embeddings alike.
 
-    So they are to be scored with embeddings as one node as well: `Protocol(embeddings="one")`.
+    So they are to be scored with embeddings as one node as well: `Scoring(embeddings="one")`.
 
     Args:
         path: The file.

@@ -1,7 +1,4 @@
-"""The problem that a method of circuit discovery is given: a model, pairs of inputs, and what counts as damage.
-
-Results of different papers differ more by protocol than by method, so the whole protocol is data here.
-"""
+"""The problem that a method of circuit discovery is given: a model, pairs of inputs, and what counts as damage."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -14,31 +11,13 @@ from jaxtyping import Bool, Float, Int
 
 from rasplens.compare.discovery.edge_graph import EdgeGraph, edge_graph
 from rasplens.compare.discovery.patched_run import Run, in_float64, patched_of, patched_run
+from rasplens.compare.discovery.protocol import Protocol
 from rasplens.compare.subject.vocabulary import GivenVocabulary, Vocabulary, task_vocabulary
 from rasplens.errors import RaspLensError
 from rasplens.model import HasTransformer, Transformer
 from rasplens.model.random_streams import rng
 from rasplens.tasks import Task
 from rasplens.tasks.task import Ids
-
-POINTS = 50
-"""Points of integrated gradients. With the published 5, heads with hard attention get a score of zero."""
-
-CHOICES = {
-    "ablation": ("zero", "mean", "resample"),
-    "metric": ("kl", "loss", "logit_difference", "l2"),
-    "corruption": ("task", "one_token"),
-    "answers": ("mean", "sum"),
-    "unscored": ("last", "out"),
-    "embeddings": ("apart", "one", "out"),
-    "heads": ("qkv", "whole"),
-    "circuit": ("seen", "program"),
-    "curve": ("whole", "stairs"),
-}
-"""The values that each field of a protocol may have."""
-
-SCORING_ALONE = "embeddings", "logits", "heads", "circuit", "curve", "unscored", "floor"
-"""The fields of a protocol that affect only the scoring, not the methods."""
 
 NEED_LOGITS = "loss", "logit_difference"
 """Metrics that need a logit for each answer."""
@@ -47,77 +26,6 @@ NUMBERS = 'The metric {!r} needs a logit for each answer; this model answers wit
 
 AT_ONCE = 16
 """Sets of patched edges that are run in one batch."""
-
-FLOOR = 1e-6
-"""Scores below this share of the largest count as zero: smaller ones may be rounding."""
-
-
-@dataclass(frozen=True)
-class Protocol:
-    """How edges are ablated, what counts as damage, and how edges are scored.
-
-    Attributes:
-        ablation: What an ablated edge carries: nothing (`"zero"`), the mean over inputs, or what its sender
-            writes on another input (`"resample"`).
-        metric: `"kl"`, of the patched answers from the clean ones, in nats; `"loss"`, cross-entropy of the right
-            answers, in nats; `"logit_difference"`, by which the logit of the right answer exceeds that of the
-            other input's answer, its loss; `"l2"`, the squared distance of the logits.
-        answers: Whether the damage to a pair is the mean over its answers, or their sum.
-        corruption: The other inputs: any of the task's, or the same input with one token changed (`"one_token"`).
-        absolute: Whether edges are ranked by the size of their effect, or by the effect with its sign.
-        embeddings: Whether tokens and positions are two senders (`"apart"`), one whose edges straight into the
-            logits do not count (`"one"`), with the largest of their scores, or none (`"out"`).
-        logits: Whether edges into the logits are scored.
-        heads: Whether a head's queries, keys and values are scored apart (`"qkv"`), or an edge into any of them is
-            one edge with the largest of their scores (`"whole"`).
-        circuit: Which edges are to be found: those whose ablation the model can notice (`"seen"`), or all along
-            which the program passes anything, also what is the same on all inputs (`"program"`).
-        curve: The ROC curve through the circuits at all thresholds (`"whole"`), or stairs below those at some
-            thresholds that were fixed before (`"stairs"`), see `scoring.STAIRS`.
-        unscored: Edges that a method gives no score come last (`"last"`), or are left out (`"out"`).
-        points: How many points of integrated gradients there are between two inputs, or two activations.
-        floor: The share of the largest score below which scores count as zero, and tie: such differences are
-            rounding, or gradients of attention that is saturated. 0 ranks all of them.
-        n_pairs: Pairs of inputs.
-        seed: Of pairs and methods.
-    """
-
-    ablation: str = "resample"
-    metric: str = "kl"
-    answers: str = "mean"
-    corruption: str = "task"
-    absolute: bool = True
-    embeddings: str = "apart"
-    logits: bool = True
-    heads: str = "qkv"
-    circuit: str = "seen"
-    curve: str = "whole"
-    unscored: str = "last"
-    points: int = POINTS
-    floor: float = FLOOR
-    n_pairs: int = 64
-    seed: int = 0
-
-    @property
-    def seen_by_methods(self) -> "Protocol":
-        """The protocol with default scoring: where two agree in it, methods give the same scores."""
-        default = Protocol()
-        return replace(self, **{name: getattr(default, name) for name in SCORING_ALONE})
-
-    def __post_init__(self) -> None:
-        for name, known in CHOICES.items():
-            if getattr(self, name) not in known:
-                raise RaspLensError(
-                    f"{name} of a Protocol must be one of {', '.join(known)}; got {getattr(self, name)!r}."
-                )
-        if self.n_pairs < 2:
-            raise RaspLensError(f"n_pairs of a Protocol must be at least 2; got {self.n_pairs}.")
-        if self.points < 1:
-            raise RaspLensError(f"points of a Protocol must be at least 1; got {self.points}.")
-        if not 0 <= self.floor < 1:
-            raise RaspLensError(
-                f"floor of a Protocol must be a share of the largest score, in [0, 1); got {self.floor}."
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,10 +67,6 @@ class Problem:
     def graph(self) -> EdgeGraph:
         """The edges of the model."""
         return edge_graph(self.transformer.config)
-
-    def scored_by(self, protocol: Protocol) -> "Problem":
-        """Return the problem with scores counted by a protocol that methods cannot tell from its own."""
-        return replace(self, protocol=replace(protocol, metric=self.protocol.metric))
 
     @in_float64
     def damage(self, patched: jax.Array | None, added: jax.Array | None = None) -> jax.Array:

@@ -1,4 +1,4 @@
-"""The board: every method on every model whose circuit is known, under every protocol."""
+"""The board: every method on every model whose circuit is known, in every setting."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -11,7 +11,8 @@ from scipy.stats import bootstrap
 
 from rasplens.compare.discovery.cases import Case
 from rasplens.compare.discovery.methods.catalogue import METHODS, Method
-from rasplens.compare.discovery.problem import Protocol, Scores
+from rasplens.compare.discovery.problem import Scores
+from rasplens.compare.discovery.protocol import Protocol, Setting
 from rasplens.compare.discovery.scoring import score_edges
 from rasplens.errors import RaspLensError, expect
 
@@ -22,41 +23,41 @@ Report = Callable[[str, int, int], None]
 def board(
     cases: Iterable[Case],
     methods: Mapping[str, Method] = METHODS,
-    protocols: Mapping[str, Protocol] = {"default": Protocol()},
+    settings: Mapping[str, Setting] = {"default": Setting()},
     progress: Report | None = None,
 ) -> pd.DataFrame:
-    """One row for each case, protocol and method: see `MethodScore`, and its seconds, compilation included.
+    """One row for each case, setting and method: see `MethodScore`, and its seconds, compilation included.
 
-    Protocols that differ in the scoring alone share a method's scores.
+    Settings that differ in the scoring alone share a method's scores.
     """
-    expect(protocols, Mapping, "Protocols come by name: {'default': Protocol()}")
+    expect(settings, Mapping, "Settings come by name: {'default': Setting()}")
     known = list(cases)
     rows: list[dict[str, object]] = []
-    total = len(known) * len(protocols) * len(methods)
+    total = len(known) * len(settings) * len(methods)
     for case in known:
         asked_under = cache(case.problem)
         given: dict[tuple[str, Protocol], tuple[Scores, float]] = {}
-        for protocol_name, protocol in protocols.items():
-            seen = protocol.seen_by_methods
-            asked = asked_under(seen)
-            problem = asked.scored_by(protocol)
+        for setting_name, setting in settings.items():
+            protocol, scoring = setting
+            problem = asked_under(protocol)
             for name, method in methods.items():
                 if progress is not None:
                     progress(f"{case.program}, {case.kind}: {name}", len(rows), total)
-                if (name, seen) not in given:
+                if (name, protocol) not in given:
                     began = time.perf_counter()
                     try:
-                        scores = method(asked)
+                        scores = method(problem)
                     except RaspLensError as error:
                         raise RaspLensError(f"{name}, on {case.program}, {case.kind}: {error}") from error
-                    given[name, seen] = scores, time.perf_counter() - began
-                scores, seconds = given[name, seen]
-                found = score_edges(problem, scores, case.truth(protocol), case.decoys, case.unknown(protocol))
+                    given[name, protocol] = scores, time.perf_counter() - began
+                scores, seconds = given[name, protocol]
+                known_edges = case.truth(setting), case.decoys, case.unknown(setting)
+                found = score_edges(problem, scores, *known_edges, scoring)
                 rows.append(
                     {
                         "program": case.program,
                         "kind": case.kind,
-                        "protocol": protocol_name,
+                        "protocol": setting_name,
                         "method": name,
                         "metric": problem.protocol.metric,
                         **asdict(found),

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Int
 
 from rasplens.compare.discovery.areas import precision_area, roc_area, stairs_area, with_interval
 from rasplens.compare.discovery.problem import Problem, Scores
+from rasplens.compare.discovery.protocol import Scoring
 from rasplens.errors import RaspLensError
 from rasplens.model.random_streams import rng
 
@@ -63,8 +64,9 @@ def score_edges(
     truth: Collection[str],
     decoys: Collection[str] = (),
     unknown: Collection[str] = (),
+    scoring: Scoring = Scoring(),
 ) -> MethodScore:
-    """How scores do. Those below the protocol's floor count as zero; no order among ties helps or harms.
+    """How scores do. Those below the floor count as zero; no order among ties helps or harms.
 
     Args:
         problem: The model, and what counts as damage.
@@ -72,6 +74,7 @@ def score_edges(
         truth: The edges of the circuit.
         decoys: Nodes that are copies of ones in the circuit and that nothing reads.
         unknown: Edges of which it is not known whether they are in the circuit. They are not scored.
+        scoring: Which edges count, and how.
 
     Raises:
         RaspLensError: If there is not one score for each edge, the truth names another edge, or none is left to
@@ -83,22 +86,22 @@ def score_edges(
             f"A method must give one score for each of the model's {len(graph.edges)} edges; got scores of shape "
             f"{np.shape(scores)}."
         )
-    above = _above_floor(np.asarray(scores, dtype=float), protocol.floor)
+    above = _above_floor(np.asarray(scores, dtype=float), scoring.floor)
     ranked = np.abs(above) if protocol.absolute else above
     in_circuit, is_scored = graph.mask_of(truth), ~np.isnan(ranked)
     counted = ~graph.mask_of(unknown)
-    if protocol.embeddings == "out":
+    if scoring.embeddings == "out":
         counted &= ~graph.from_embeddings
-    if protocol.embeddings == "one":
+    if scoring.embeddings == "one":
         counted &= ~(graph.from_embeddings & graph.into_logits)
-    if not protocol.logits:
+    if not scoring.logits:
         counted &= ~graph.into_logits
     lowest = np.min(ranked[is_scored], initial=0.0) - 1
     filled = np.where(is_scored, ranked, lowest)
-    merged = graph.merged(heads=protocol.heads == "whole", embeddings=protocol.embeddings == "one")
+    merged = graph.merged(heads=scoring.heads == "whole", embeddings=scoring.embeddings == "one")
     groups = [np.flatnonzero(counted & (merged == one)) for one in np.unique(merged[counted])]
     n_unscored = sum(not is_scored[group].any() for group in groups)
-    if protocol.unscored == "out":
+    if scoring.unscored == "out":
         groups = [group for group in groups if is_scored[group].any()]
     if not groups:
         raise RaspLensError("No edge can be scored: for no edge is it known whether it is in the circuit.")
@@ -106,7 +109,7 @@ def score_edges(
         np.array([values[group].max() for group in groups], dtype=values.dtype)
         for values in (filled, in_circuit, graph.touching(decoys))
     )
-    area = roc_area if protocol.curve == "whole" else stairs_area
+    area = roc_area if scoring.curve == "whole" else stairs_area
     (auroc, auroc_low, auroc_high), (precision, precision_low, precision_high) = (
         with_interval(one, own[labels], own[~labels], protocol.seed) for one in (area, precision_area)
     )

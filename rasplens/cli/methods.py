@@ -117,7 +117,7 @@ def methods(
 
     Example: rasplens methods sort --kind disguised --method eap --method acdc
     """
-    from rasplens.compare.discovery.problem import POINTS, Protocol
+    from rasplens.compare.discovery.protocol import POINTS, Protocol, Scoring, Setting
     from rasplens.sources import Sizes
     from rasplens.workflows.methods import Wanted, find_variables_and_show, score_and_show
 
@@ -138,9 +138,9 @@ def methods(
         metric=metric.value,
         corruption="one_token" if one_token else "task",
         absolute=not signed,
-        embeddings="out" if without_embeddings else "apart",
         points=POINTS if points is None else points,
         seed=seed,
     )
+    scoring = Scoring(embeddings="out" if without_embeddings else "apart")
     to = None if export is None else destination(ctx, export)
-    score_and_show(wanted, method or [], protocol, scores, to, json)
+    score_and_show(wanted, method or [], Setting(protocol, scoring), scores, to, json)

@@ -11,7 +11,8 @@ from rasplens.compare.discovery.cases import KINDS, Case, siit_case
 from rasplens.compare.discovery.edge_graph import edge_graph
 from rasplens.compare.discovery.importances import read_importances, write_importances
 from rasplens.compare.discovery.methods.catalogue import METHODS, Method, methods_under, scores_of
-from rasplens.compare.discovery.problem import Problem, Protocol, Scores
+from rasplens.compare.discovery.problem import Problem, Scores
+from rasplens.compare.discovery.protocol import Setting
 from rasplens.compare.discovery.scoreboard import board
 from rasplens.compare.discovery.variables.finders import FINDERS
 from rasplens.compare.discovery.variables.scoring import variable_board
@@ -78,7 +79,7 @@ class Wanted:
 def score_and_show(
     wanted: Wanted,
     names: Collection[str],
-    protocol: Protocol,
+    setting: Setting,
     scores: Path | None,
     export: Destination | None,
     json: bool,
@@ -92,26 +93,26 @@ def score_and_show(
     if scores is not None:
         if not scores.is_file():
             raise RaspLensError(f"There is no file {scores}.")
-        # In such files they are.
-        protocol = replace(protocol, embeddings="one") if protocol.embeddings == "apart" else protocol
+        if setting.scoring.embeddings == "apart":  # in such files they are one
+            setting = setting._replace(scoring=replace(setting.scoring, embeddings="one"))
     if export is not None:
         _check_export(export)
     with progress_bar("making the model") as advance:
         case = wanted.case()
-        if not case.truth(protocol) - case.unknown(protocol):
+        if not case.truth(setting) - case.unknown(setting):
             raise RaspLensError(
                 f"{case.program!r} has no circuit on these inputs: nothing that differs between them reaches an "
                 "answer. Try another program, or longer inputs."
             )
-        methods: dict[str, Method] = {name: METHODS[name] for name in names or methods_under(protocol)}
+        methods: dict[str, Method] = {name: METHODS[name] for name in names or methods_under(setting.protocol)}
         if scores is not None:
             methods = {str(scores): _stored(scores)} | methods
-        found = board([case], methods, {"": protocol}, progress=advance)
+        found = board([case], methods, {"": setting}, progress=advance)
     if export is not None:
         model = case.transformer
         known: dict[str, Any] = {
             "config": model.config,
-            "truth": case.truth(protocol),
+            "truth": case.truth(setting),
             "model": fingerprint(model),
         }
         circuit = partial(write_importances, **known)
@@ -120,11 +121,11 @@ def score_and_show(
     rows = found.drop(columns=["protocol"]).to_dict("records")
     if json:
         plain = [{name: None if value != value else value for name, value in row.items()} for row in rows]
-        unknown = sorted(case.unknown(protocol))
-        truth = sorted(case.truth(protocol))
+        unknown = sorted(case.unknown(setting))
+        truth = sorted(case.truth(setting))
         terminal.as_json({"truth": truth, "unknown": unknown, "decoys": case.decoys, "methods": plain})
         return
-    _show(case, protocol, rows)
+    _show(case, setting, rows)
     if export is not None:
         terminal.out.print(f"Model and circuit: {_beside(export)}, {export.path}")
 
@@ -209,18 +210,18 @@ def _check(names: Collection[str], known: Collection[str], what: str) -> None:
         )
 
 
-def _show(case: Case, protocol: Protocol, rows: list[dict[str, object]]) -> None:
+def _show(case: Case, setting: Setting, rows: list[dict[str, object]]) -> None:
     columns = ("method", "average_precision", "auroc", "cpr", "cmd", "decoys", "method_seconds")
-    metric, truth = rows[0]["metric"], case.truth(protocol)
+    ablation, metric, truth = setting.protocol.ablation, rows[0]["metric"], case.truth(setting)
     n_edges = len(edge_graph(case.transformer.config).edges)
-    title = f"{case.program}, {case.kind}: {len(truth)} of {n_edges} edges; {protocol.ablation} ablation, {metric}"
+    title = f"{case.program}, {case.kind}: {len(truth)} of {n_edges} edges; {ablation} ablation, {metric}"
     terminal.table(title, list(HEADINGS), [[row[name] for name in columns] for row in rows])
     terminal.out.print(KEY)
     for row in rows:
         if row["n_unscored"]:
             terminal.out.print(f"{row['method']} gives {row['n_unscored']} of {row['n_edges']} edges no score.")
-    if n_unknown := len(case.unknown(protocol)):
+    if n_unknown := len(case.unknown(setting)):
         nodes = ", ".join(case.untested)
         terminal.out.print(f"{n_unknown} edges are not scored: their nodes could not be tested ({nodes}).")
-    if protocol.embeddings == "one":
+    if setting.scoring.embeddings == "one":
         terminal.out.print("Embeddings are one node, as in the file; its edges into the logits do not count.")

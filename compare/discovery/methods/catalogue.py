@@ -20,7 +20,8 @@ from rasplens.compare.discovery.methods.controls import products_of_weights, ran
 from rasplens.compare.discovery.methods.patching import exact_edges, exact_nodes
 from rasplens.compare.discovery.methods.pruning import edge_pruning
 from rasplens.compare.discovery.methods.transformer_lens import eap_transformer_lens
-from rasplens.compare.discovery.problem import Problem, Protocol, Scores
+from rasplens.compare.discovery.problem import Problem, Scores
+from rasplens.compare.discovery.protocol import Protocol
 from rasplens.errors import RaspLensError, expect
 from rasplens.model import Transformer
 

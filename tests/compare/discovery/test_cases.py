@@ -7,7 +7,7 @@ import pytest
 from rasplens.compare.discovery import cases
 from rasplens.compare.discovery.cases import KEPT, KINDS, compiled_case, compressed_case, siit_case, where_defined
 from rasplens.compare.discovery.methods.catalogue import METHODS, own_method
-from rasplens.compare.discovery.problem import Protocol
+from rasplens.compare.discovery.protocol import Protocol, Scoring, Setting
 from rasplens.compare.discovery.scoreboard import board, medians
 from rasplens.compile import programs
 from rasplens.compile.rasp import Map, SequenceMap, indices, tokens
@@ -35,22 +35,23 @@ def test_a_program_without_heads_has_a_case_without_a_decoy(kind):
     )
     case = KINDS[kind](compile_for(other), other)
     assert case.decoys == ()
-    found = board([case], {"exact": METHODS["exact"]}, {"few": Protocol(n_pairs=16)})
+    found = board([case], {"exact": METHODS["exact"]}, {"few": Setting(Protocol(n_pairs=16))})
     assert found["auroc"].iloc[0] == 1.0
     assert found["decoys"].isna().all()
 
 
 def test_the_truth_depends_on_the_ablation(case):
-    assert case.truth(Protocol(ablation="zero")) == case.truth(Protocol(circuit="program")) == case.edges
-    assert case.truth(Protocol(ablation="mean")) == case.truth(Protocol()) == case.varying < case.edges
+    zero, mean = (Setting(Protocol(ablation=ablation)) for ablation in ("zero", "mean"))
+    assert case.truth(zero) == case.truth(Setting(scoring=Scoring(circuit="program"))) == case.edges
+    assert case.truth(mean) == case.truth(Setting()) == case.varying < case.edges
 
 
 @pytest.mark.slow
-def test_a_board_has_a_row_for_each_case_protocol_and_method(case):
+def test_a_board_has_a_row_for_each_case_setting_and_method(case):
     seen = []
     methods = {name: METHODS[name] for name in ("exact", "random")}
-    protocols = {"few": Protocol(n_pairs=8), "zero": Protocol(n_pairs=8, ablation="zero")}
-    found = board([case], methods, protocols, progress=lambda *said: seen.append(said))
+    settings = {"few": Setting(Protocol(n_pairs=8)), "zero": Setting(Protocol(n_pairs=8, ablation="zero"))}
+    found = board([case], methods, settings, progress=lambda *said: seen.append(said))
     assert found[["protocol", "method"]].to_numpy().tolist() == [
         ["few", "exact"], ["few", "random"], ["zero", "exact"], ["zero", "random"],
     ]  # fmt: skip
@@ -92,7 +93,7 @@ def test_a_model_with_layer_norm_is_a_case_without_a_decoy(compiled, task, tmp_p
     train_to_implement(compiled, task, shape, few).save(tmp_path / "model.safetensors")
     case = siit_case(compiled, task, path=tmp_path / "model.safetensors", marks={})
     assert (case.decoys, case.transformer.config.n_heads) == ((), 4)
-    found = board([case], {"random": METHODS["random"]}, {"few": Protocol(n_pairs=4)})
+    found = board([case], {"random": METHODS["random"]}, {"few": Setting(Protocol(n_pairs=4))})
     assert found["auroc"].notna().all()
     assert found["decoys"].isna().all()
 
@@ -129,21 +130,22 @@ def test_edges_at_a_node_that_cannot_be_tested_are_no_known_truth(compiled, task
     case = siit_case(compiled, task, path=stored, marks={})
     assert case.untested == ("L0H0",)
     zero, program, resampled = (
-        case.unknown(Protocol(**fields)) for fields in ({"ablation": "zero"}, {"circuit": "program"}, {})
+        case.unknown(setting)
+        for setting in (Setting(Protocol(ablation="zero")), Setting(scoring=Scoring(circuit="program")), Setting())
     )
     assert zero == program
     assert {"embed->L0H0.v", "L0H0->L1H0.k", "L0H0->logits"} <= zero
     assert all("L0H0" in edge for edge in zero)
     assert resampled == zero & case.varying != zero
     protocol = Protocol(ablation="zero", n_pairs=4)
-    found = board([case], {"random": METHODS["random"]}, {"zero": protocol}).iloc[0]
+    found = board([case], {"random": METHODS["random"]}, {"zero": Setting(protocol)}).iloc[0]
     n_edges = len(case.problem(protocol).graph.edges)
     assert found["n_edges"] == n_edges - len(zero)
     assert found["base_rate"] == pytest.approx(len(case.edges - zero) / (n_edges - len(zero)))
 
 
 def test_of_a_compiled_model_all_edges_are_known(case):
-    assert case.unknown(Protocol(ablation="zero")) == case.unknown(Protocol()) == frozenset()
+    assert case.unknown(Setting(Protocol(ablation="zero"))) == case.unknown(Setting()) == frozenset()
 
 
 @pytest.mark.slow
@@ -183,27 +185,27 @@ def test_a_compressed_model_keeps_its_circuit(compiled, task):
     assert set(KINDS) == {"compiled", "disguised", "compressed", "siit"}
 
 
-def test_what_is_no_method_or_no_protocol_is_told_by_name(case):
+def test_what_is_no_method_or_no_setting_is_told_by_name(case):
     silent = {"mine": own_method(lambda model, problem: None)}
     with pytest.raises(RaspLensError, match=r"mine, on induction, compiled: .*mapping.*None"):
-        board([case], silent, {"few": Protocol(n_pairs=4)})
+        board([case], silent, {"few": Setting(Protocol(n_pairs=4))})
 
 
 @pytest.mark.slow
-def test_protocols_that_differ_in_the_scoring_alone_share_a_method_s_scores(case):
+def test_settings_that_differ_in_the_scoring_alone_share_a_method_s_scores(case):
     asked = []
 
     def counted(problem):
         asked.append(problem.protocol)
         return METHODS["exact"](problem)
 
-    few = Protocol(n_pairs=4)
-    protocols = {
-        "few": few,
-        "whole": Protocol(n_pairs=4, heads="whole"),
-        "stairs": Protocol(n_pairs=4, curve="stairs", embeddings="one", logits=False, unscored="out"),
-        "zero": Protocol(n_pairs=4, ablation="zero"),
+    few, zero = Protocol(n_pairs=4), Protocol(n_pairs=4, ablation="zero")
+    settings = {
+        "few": Setting(few),
+        "whole": Setting(few, Scoring(heads="whole")),
+        "stairs": Setting(few, Scoring(curve="stairs", embeddings="one", logits=False, unscored="out")),
+        "zero": Setting(zero),
     }
-    found = board([case], {"counted": counted}, protocols)
-    assert asked == [few, protocols["zero"]]
+    found = board([case], {"counted": counted}, settings)
+    assert asked == [few, zero]
     assert found["n_edges"].nunique() == 3

@@ -14,7 +14,7 @@ from rasplens.compare.discovery.hypothesis_tests import (
     random_circuits,
     random_paths,
 )
-from rasplens.compare.discovery.problem import Protocol
+from rasplens.compare.discovery.protocol import Protocol
 from rasplens.compile import programs
 from rasplens.errors import RaspLensError
 from rasplens.tasks import compile_for, task_from_program

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from rasplens.compare.discovery.methods.patching import exact_edges
-from rasplens.compare.discovery.problem import Protocol, discovery_problem
+from rasplens.compare.discovery.problem import discovery_problem
+from rasplens.compare.discovery.protocol import Protocol
 from rasplens.model import HookedModel
 
 

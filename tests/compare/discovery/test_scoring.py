@@ -3,7 +3,7 @@ import pytest
 
 from rasplens.compare.discovery.methods.controls import random_edges
 from rasplens.compare.discovery.methods.patching import exact_edges
-from rasplens.compare.discovery.problem import FLOOR, Protocol
+from rasplens.compare.discovery.protocol import Protocol, Scoring
 from rasplens.compare.discovery.scoring import _places_in_random_orders, score_edges
 from rasplens.errors import RaspLensError
 
@@ -47,8 +47,8 @@ def test_scores_below_the_floor_are_zero_and_tie(asked, case):
     own = labels(asked, case)
     scores = np.where(own, 2e-9, 1e-9)
     scores[np.flatnonzero(own)[0]] = 1.0
-    zero, usual = (case.problem(Protocol(n_pairs=4, floor=floor)) for floor in (0.0, FLOOR))
-    assert score_edges(zero, scores, case.varying).auroc == 1.0
+    usual = case.problem(Protocol(n_pairs=4))
+    assert score_edges(usual, scores, case.varying, scoring=Scoring(floor=0.0)).auroc == 1.0
     first = 1 / own.sum()
     assert score_edges(usual, scores, case.varying).auroc == pytest.approx(first + (1 - first) / 2)
     assert score_edges(usual, scores * 1e-12, case.varying).auroc == pytest.approx(first + (1 - first) / 2)
@@ -97,29 +97,30 @@ def test_absolute_scores_see_size_and_signed_ones_do_not(case):
 
 
 def test_edges_without_a_score_come_last_or_are_left_out(case):
-    last, out = (case.problem(Protocol(n_pairs=4, unscored=where)) for where in ("last", "out"))
-    own = labels(last, case)
+    asked = case.problem(Protocol(n_pairs=4))
+    own = labels(asked, case)
     scores = own.astype(float)
     scores[np.flatnonzero(own)[0]] = np.nan
-    assert score_edges(last, scores, case.varying).auroc == pytest.approx(1 - 1 / own.sum())
-    assert score_edges(out, scores, case.varying).auroc == 1.0
-    assert score_edges(out, scores, case.varying).n_edges == len(own) - 1
-    assert score_edges(out, scores, case.varying).n_unscored == 1
-    assert score_edges(last, scores, case.varying).n_unscored == 1
-    assert score_edges(last, own.astype(float), case.varying).n_unscored == 0
+    last, out = (
+        score_edges(asked, scores, case.varying, scoring=Scoring(unscored=where)) for where in ("last", "out")
+    )
+    assert last.auroc == pytest.approx(1 - 1 / own.sum())
+    assert (out.auroc, out.n_edges, out.n_unscored) == (1.0, len(own) - 1, 1)
+    assert last.n_unscored == 1
+    assert score_edges(asked, own.astype(float), case.varying).n_unscored == 0
 
 
 def test_edges_from_embeddings_may_be_left_out(case):
-    asked = case.problem(Protocol(n_pairs=4, embeddings="out"))
-    found = score_edges(asked, labels(asked, case).astype(float), case.varying)
+    asked, scoring = case.problem(Protocol(n_pairs=4)), Scoring(embeddings="out")
+    found = score_edges(asked, labels(asked, case).astype(float), case.varying, scoring=scoring)
     assert found.n_edges == (~asked.graph.from_embeddings).sum()
 
 
 def test_tokens_and_positions_may_be_one_sender_of_which_the_logits_do_not_count(case):
-    asked = case.problem(Protocol(n_pairs=4, embeddings="one"))
+    asked, scoring = case.problem(Protocol(n_pairs=4)), Scoring(embeddings="one")
     graph, own = asked.graph, labels(asked, case)
     ends = {edge.replace("pos_embed", "embed") for edge in graph.edges} - {"embed->logits"}
-    found = score_edges(asked, own.astype(float), case.varying)
+    found = score_edges(asked, own.astype(float), case.varying, scoring=scoring)
     assert (found.n_edges, found.auroc) == (len(ends), 1.0)
     in_circuit = {edge.replace("pos_embed", "embed") for edge in case.varying} - {"embed->logits"}
     assert found.base_rate == pytest.approx(len(in_circuit) / len(ends))
@@ -127,30 +128,32 @@ def test_tokens_and_positions_may_be_one_sender_of_which_the_logits_do_not_count
 
 def test_an_edge_without_a_score_is_part_of_the_one_that_it_is_merged_into(case):
     """A merged edge is in the circuit if any part is, also if that one has no score."""
-    asked = case.problem(Protocol(n_pairs=4, heads="whole", unscored="out"))
+    asked, scoring = case.problem(Protocol(n_pairs=4)), Scoring(heads="whole", unscored="out")
     graph, own = asked.graph, labels(asked, case)
     merged, scores = graph.merged(heads=True, embeddings=False), own.astype(float)
     several = [one for one in np.unique(merged[own]) if (merged == one).sum() > 1]
     for one in several:
         scores[np.flatnonzero((merged == one) & own)[0]] = np.nan
     assert len(several) > 0
-    found, whole = (score_edges(asked, values, case.varying) for values in (scores, own.astype(float)))
+    found, whole = (
+        score_edges(asked, values, case.varying, scoring=scoring) for values in (scores, own.astype(float))
+    )
     assert (found.n_edges, found.base_rate) == (whole.n_edges, whole.base_rate)
 
 
 def test_edges_into_the_logits_may_be_left_out(case):
-    asked = case.problem(Protocol(n_pairs=4, logits=False))
-    found = score_edges(asked, labels(asked, case).astype(float), case.varying)
+    asked, scoring = case.problem(Protocol(n_pairs=4)), Scoring(logits=False)
+    found = score_edges(asked, labels(asked, case).astype(float), case.varying, scoring=scoring)
     assert found.n_edges == sum(not edge.endswith("->logits") for edge in asked.graph.edges)
 
 
 def test_the_three_readings_of_a_head_may_count_as_one_edge_with_the_largest_score(case):
-    asked = case.problem(Protocol(n_pairs=4, heads="whole"))
+    asked, scoring = case.problem(Protocol(n_pairs=4)), Scoring(heads="whole")
     graph = asked.graph
     ends = {tuple(edge.partition(".")[0].split("->")) for edge in graph.edges}
     own = labels(asked, case)
     of_circuit = {tuple(edge.partition(".")[0].split("->")) for edge in case.varying}
-    found = score_edges(asked, own.astype(float), case.varying)
+    found = score_edges(asked, own.astype(float), case.varying, scoring=scoring)
     assert (found.n_edges, found.auroc) == (len(ends), 1.0)
     assert found.base_rate == pytest.approx(len(of_circuit) / len(ends))
     # One reading that is in the circuit has a score, the others have lower ones, and do not count.
@@ -158,17 +161,16 @@ def test_the_three_readings_of_a_head_may_count_as_one_edge_with_the_largest_sco
     one_each = {graph.merged(heads=True, embeddings=False)[i]: i for i in np.flatnonzero(own)}
     scores = np.full(len(own), -1.0)
     scores[list(one_each.values())] = 2.0
-    assert score_edges(case.problem(Protocol(n_pairs=4, heads="whole")), scores, case.varying).auroc == 1.0
+    assert score_edges(asked, scores, case.varying, scoring=scoring).auroc == 1.0
 
 
 def test_stairs_have_a_step_at_each_fixed_threshold(case):
-    whole, stairs = (
-        case.problem(Protocol(n_pairs=4, absolute=False, curve=curve)) for curve in ("whole", "stairs")
-    )
-    own = labels(whole, case)
+    asked = case.problem(Protocol(n_pairs=4, absolute=False))
+    own = labels(asked, case)
 
     def areas(scores):
-        return [score_edges(one, scores, case.varying).auroc for one in (whole, stairs)]
+        curves = Scoring(), Scoring(curve="stairs")
+        return [score_edges(asked, scores, case.varying, scoring=one).auroc for one in curves]
 
     assert areas(own.astype(float)) == [1.0, 1.0]
     # Scores whose sign is a coin's: half of the circuit lies below zero, and is never reached.

@@ -2,7 +2,7 @@ import pytest
 
 from rasplens.compare.discovery.cases import disguised_case
 from rasplens.compare.discovery.methods.patching import exact_edges
-from rasplens.compare.discovery.problem import Protocol
+from rasplens.compare.discovery.protocol import Protocol
 from rasplens.compare.discovery.scoring import score_edges
 from rasplens.compare.discovery.truth import circuit_edges, program_edges, renamed_edges
 from rasplens.compile import programs

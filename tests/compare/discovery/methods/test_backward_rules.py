@@ -10,7 +10,8 @@ from rasplens.compare.discovery.methods.atp_star import atp_star
 from rasplens.compare.discovery.methods.attribution import eap
 from rasplens.compare.discovery.methods.backward_rules import _gim_rule, _relp_rule, gim, relp
 from rasplens.compare.discovery.patched_run import patched_run
-from rasplens.compare.discovery.problem import Protocol, discovery_problem
+from rasplens.compare.discovery.problem import discovery_problem
+from rasplens.compare.discovery.protocol import Protocol
 from rasplens.learned import untrained_like
 from rasplens.model import Config, HookedModel, causal_mask
 

@@ -18,7 +18,8 @@ from rasplens.compare.discovery.methods.attribution import (
 from rasplens.compare.discovery.methods.catalogue import METHODS, methods_under, own_method, scores_of
 from rasplens.compare.discovery.methods.patching import edges_by_sender, exact_edges, exact_nodes
 from rasplens.compare.discovery.methods.transformer_lens import eap_transformer_lens
-from rasplens.compare.discovery.problem import Protocol, discovery_problem
+from rasplens.compare.discovery.problem import discovery_problem
+from rasplens.compare.discovery.protocol import Protocol
 from rasplens.errors import RaspLensError
 from rasplens.learned import untrained_like
 from rasplens.model import Config, HookedModel, causal_mask
