@@ -95,7 +95,7 @@ class Comparison:
         return self.tables["decodability"].groupby(keys, sort=False)[scores].mean().reset_index()
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the activations, in JSON values."""
+        """Everything but the activations and the models, in JSON values."""
         return {
             "rasplens": __version__,
             "format": FORMAT,
@@ -112,7 +112,6 @@ class Comparison:
             "correlations": {method: c and plain(asdict(c)) for method, c in self.correlations.items()},
             "overlaps": {method: plain(asdict(overlap)) for method, overlap in self.overlaps.items()},
             "findings": list(self.findings),
-            "models": self.models and self.models.to_dict(),
             "tables": {
                 name: {"columns": list(frame), "rows": _records(frame)} for name, frame in self.tables.items()
             },
@@ -120,7 +119,7 @@ class Comparison:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Comparison":
-        """The comparison that `to_dict` described, without its activations.
+        """The comparison that `to_dict` described, with the models if there are any, without activations.
 
         Raises:
             RaspLensError: If it was described in another format.
@@ -144,13 +143,14 @@ class Comparison:
             tables={name: _frame(table["rows"], table["columns"]) for name, table in values["tables"].items()},
             correlations={method: c and Correlation(**c) for method, c in values["correlations"].items()},
             findings=tuple(values["findings"]),
-            models=values["models"] and KeptModels.from_dict(values["models"]),
+            models=KeptModels.from_dict(values["models"]) if values.get("models") else None,
             overlaps={method: Overlap(**overlap) for method, overlap in values["overlaps"].items()},
         )
 
     def to_json(self) -> str:
         """Everything but the activations, as JSON, with a checksum."""
-        values = json.loads(json.dumps(self.to_dict(), allow_nan=False))
+        models = self.models and self.models.to_dict()
+        values = json.loads(json.dumps({**self.to_dict(), "models": models}, allow_nan=False))
         return json.dumps({**values, "checksum": checksum(values, {})}, indent=1, allow_nan=False)
 
     def save(self, path: str | Path) -> None:
