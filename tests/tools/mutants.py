@@ -1,4 +1,4 @@
-"""Forty single lines, each broken on purpose: which of them do the tests notice?
+"""Fifty single lines, each broken on purpose: which of them do the tests notice?
 
     python tests/tools/mutants.py                     every mutant; exit code 1 if one survives
     python tests/tools/mutants.py --only values       those whose line contains a text
