@@ -37,7 +37,6 @@ def test_the_losses_are_those_of_the_evaluation(which, loss, request):
     assert float(layers.mean()) == pytest.approx(found.loss, rel=0.03)
 
 
-@pytest.mark.slow
 def test_what_is_minimised_counts_the_layers_with_the_weight_of_the_recipe(unique):
     loss = build_loss(unique, examples(unique), replace(STILL, layer_weight=0.25), "cross_entropy")
     projection = jnp.asarray(first_maps(unique.transformer.config.d_model, [(4, 0)])[0])
