@@ -108,7 +108,7 @@ def attention_on(comparison: Comparison, tokens: str | Sequence[Value]) -> Atten
 
     Args:
         comparison: One made in this session; or a loaded one, if its models were small enough to be stored.
-        tokens: An input of the task, at all of its positions; as text, with spaces between tokens.
+        tokens: An input of the task, at all of its positions; as text, with spaces or commas between tokens.
 
     Raises:
         RaspLensError: If there are no models, or no heads to show; or the task has no such input.
@@ -117,7 +117,7 @@ def attention_on(comparison: Comparison, tokens: str | Sequence[Value]) -> Atten
     if not matches:
         raise RaspLensError("No compiled head of this comparison attends to anything that could be shown.")
     models = _models(comparison)
-    ids = models.ids(tokens.split() if isinstance(tokens, str) else tokens)
+    ids = models.ids(tokens)
     pairs = [
         HeadPair(compiled, models.variables[compiled], learned, {
             "compiled": models.pattern("compiled", ids, compiled),

@@ -254,7 +254,7 @@ def show_attention(paths: Sequence[Path], tokens: str, *, json: bool) -> None:
 
     Args:
         paths: As for `show_runs`; only one comparison may be there.
-        tokens: The input, with spaces between tokens.
+        tokens: The input, with spaces or commas between tokens.
         json: Whether to print JSON.
 
     Raises:

@@ -48,15 +48,18 @@ class ModelPair:
     compiled: Attends
     learned: Attends
 
-    def ids(self, tokens: Sequence[Value]) -> Ids:
+    def ids(self, tokens: str | Sequence[Value]) -> Ids:
         """One input as the task's ids, `[1, pos]`.
 
         Args:
-            tokens: A token, or its name, for each position.
+            tokens: A token, or its name, for each position; as text, with spaces or commas between them.
 
         Raises:
             RaspLensError: If they are too few or too many, or the name of one is that of no token, or of several.
         """
+        if isinstance(tokens, str):
+            has_commas = any("," in token for token in self.tokens)
+            tokens = (tokens if has_commas else tokens.replace(",", " ")).split()
         names = [str(token) for token in tokens]
         if len(names) != len(self.positions):
             raise RaspLensError(

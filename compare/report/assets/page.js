@@ -163,7 +163,8 @@ for (const view of document.querySelectorAll(".attention-view")) {
 
   input.addEventListener("change", () => choose(sample(input.value)));
   typed?.addEventListener("change", () => {
-    const tokens = typed.value.split(/\s+/).filter(Boolean);
+    const between = shown.models.tokens.some(token => token.includes(",")) ? /\s+/ : /[\s,]+/;
+    const tokens = typed.value.split(between).filter(Boolean);
     refused.textContent = fault(tokens);
     if (!refused.textContent) choose(computed(tokens));
   });

@@ -18,7 +18,7 @@ def attention_figure(comparison: Comparison, tokens: str | Sequence[Value]) -> g
 
     Args:
         comparison: One made in this session; or a loaded one, if its models were small enough to be stored.
-        tokens: An input of the task, at all of its positions; as text, with spaces between tokens.
+        tokens: An input of the task, at all of its positions; as text, with spaces or commas between tokens.
 
     Raises:
         RaspLensError: If there are no models, or no heads to show; or the task has no such input.

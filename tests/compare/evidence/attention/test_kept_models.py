@@ -69,3 +69,9 @@ def test_tokens_that_are_written_alike_are_not_guessed(floor):
     twice = replace(floor.models, tokens=("a", "a", *floor.models.tokens[2:]))
     with pytest.raises(RaspLensError, match="Several"):
         twice.ids(["a"] * n)
+
+
+def test_commas_may_be_tokens(floor):
+    n = len(floor.models.positions)
+    models = replace(floor.models, tokens=(",", *floor.models.tokens[1:]))
+    assert (models.ids(" ".join([","] * n)) == 0).all()

@@ -31,7 +31,7 @@ def test_text_is_read_as_tokens(floor):
     task = floor.pairing.task
     (tokens,) = task.sequences(floor.pairing.ids[:1])
     written = attention_figure(floor, " ".join(map(str, tokens)))
-    assert written == attention_figure(floor, tokens)
+    assert written == attention_figure(floor, tokens) == attention_figure(floor, ",".join(map(str, tokens)))
     (other,) = task.sequences(floor.pairing.ids[1:2])
     assert written != attention_figure(floor, other)
     assert str(tokens[1]) in written.layout.xaxis.ticktext[1]
