@@ -22,7 +22,7 @@ from rasplens.errors import RaspLensError
 from rasplens.model.storage import StorageError, checksum, reading, write_atomically
 from rasplens.tasks import Accuracy
 
-FORMAT = 10
+FORMAT = 9
 """Version of the file format of comparisons; it increases whenever the content of the tables changes."""
 
 

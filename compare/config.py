@@ -40,6 +40,8 @@ class CompareConfig:
         bootstrap_draws: Bootstrap samples of the inputs behind each interval.
         comparisons: Comparisons that are made at once: their intervals hold together (Bonferroni).
         similarity_rows: Rows (an input at a position) on which residual streams are compared as a whole.
+        most_kept_weights: Both models are kept in the file and the report of a comparison, so that other inputs
+            can be looked at there, if neither has more weights than this; with 0, none is.
     """
 
     n_inputs: int = 1_000
@@ -65,6 +67,7 @@ class CompareConfig:
     bootstrap_draws: int = 400
     comparisons: int = 1
     similarity_rows: int = 500
+    most_kept_weights: int = 300_000
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -83,6 +86,7 @@ LEAST: Mapping[str, int] = {
     "enumerated": 0,
     "most_heads": 0,
     "most_neurons": 0,
+    "most_kept_weights": 0,
     "similarity_rows": 4,
 }
 """The least value of each field, where that is not 1; a comparison needs ten inputs for its probes."""

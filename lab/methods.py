@@ -91,9 +91,7 @@ def main() -> None:
     parser.add_argument("--figure", type=Path, help="the PNG to draw what signed scores do into")
     parser.add_argument("--each", type=Path, help="the CSV file to put a table of each model into")
     parser.add_argument("--section", help="the tables' place in their pages; that of the programs by default")
-    parser.add_argument(
-        "--methods", nargs="+", choices=list(METHODS), help="only these, under the default protocol"
-    )
+    parser.add_argument("--methods", nargs="+", choices=list(METHODS), help="only these, in the default setting")
     add_model_arguments(parser)
     arguments = parser.parse_args()
     if arguments.figure is not None and arguments.figure.suffix != ".png":
@@ -116,7 +114,7 @@ def main() -> None:
 def scored(
     programs_of: str, name: str, made: str, seed: int, stored: str | None, only: Sequence[str] | None = None
 ) -> list[Row]:
-    """All methods on a model, then some under other protocols; or only some, under the default one."""
+    """All methods on a model, then some in other settings; or only some, in the default one."""
     try:
         case = known_case(programs_of, name, made, seed, stored)
     except RaspLensError as error:
@@ -126,7 +124,7 @@ def scored(
         board(
             [case],
             {name: METHODS[name] for name in names},
-            {each: one._replace(protocol=replace(one.protocol, seed=seed)) for each, one in of.items()},
+            {each: replace(one, protocol=replace(one.protocol, seed=seed)) for each, one in of.items()},
         )
         for names, of in ([(only, {DEFAULT: Setting()})] if only else asked(programs_of, has_logits))
     ]
@@ -144,7 +142,7 @@ def asked(programs_of: str, has_logits: bool) -> list[tuple[Collection[str], Map
     default = {DEFAULT: Setting(FEWER_PAIRS)}
     # Its methods by gradients take those of the loss, summed over an input's answers.
     of_loss = {
-        each: one._replace(protocol=replace(one.protocol, metric="loss", answers="sum"))
+        each: replace(one, protocol=replace(one.protocol, metric="loss", answers="sum"))
         for each, one in INTERPBENCH.items()
     }
     by_effects, by_gradients = ("acdc", "edge-pruning"), ("eap", "eap-ig-inputs")
@@ -158,7 +156,7 @@ def asked(programs_of: str, has_logits: bool) -> list[tuple[Collection[str], Map
 def tables(found: pd.DataFrame, seed: int, is_published: bool) -> str:
     """Return the text to write; beside published figures if the programs are those of the paper."""
     done = found[found["method"].notna()]
-    default = done[done["protocol"] == DEFAULT]
+    default = done[done["setting"] == DEFAULT]
     parts = [
         f"### {default['program'].nunique()} programs, {len(default.groupby(['program', 'kind']))} models",
         "Average precision:",
@@ -169,7 +167,7 @@ def tables(found: pd.DataFrame, seed: int, is_published: bool) -> str:
         _measures(default),
     ]
     if is_published:
-        found_by = done[done["protocol"] == "its edges"]
+        found_by = done[done["setting"] == "its edges"]
         larger = found_by[found_by["base_rate"] * found_by["n_edges"] > OF_ONE_NODE + 0.5]["program"].unique()
         of_several = done[done["program"].isin(larger)]
         both = [(done, ""), (of_several, ", circuits of several nodes")]
@@ -178,16 +176,16 @@ def tables(found: pd.DataFrame, seed: int, is_published: bool) -> str:
             parts += [heading, _published(some, seed)]
     elif len(done) > len(default):
         parts += ["### By the floor: median average precision and AUROC over all models", _floors(done, seed)]
-        of_ranks = done[~done["protocol"].str.contains(OF_CURVE)]
-        parts += ["### Other protocols: median average precision over all models"]
-        parts += [_protocols(of_ranks, "average_precision", seed)]
-        parts += ["### Other protocols: median AUROC over all models", _protocols(done, "auroc", seed)]
+        of_ranks = done[~done["setting"].str.contains(OF_CURVE)]
+        parts += ["### Other settings: median average precision over all models"]
+        parts += [_settings(of_ranks, "average_precision", seed)]
+        parts += ["### Other settings: median AUROC over all models", _settings(done, "auroc", seed)]
     return "\n\n".join([*parts, *left_out(found)])
 
 
 def each_model(found: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     """Average precision and AUROC of each model with its intervals: a column for each method."""
-    default = found[found["protocol"] == DEFAULT]
+    default = found[found["setting"] == DEFAULT]
     methods = list(dict.fromkeys(default["method"]))
     rows = []
     for measure, title in (("average_precision", "average precision"), ("auroc", "AUROC")):
@@ -220,7 +218,7 @@ def _measures(default: pd.DataFrame) -> str:
 
 def _floors(done: pd.DataFrame, seed: int) -> str:
     """By method, medians under each floor: of average precision, then of AUROC."""
-    keys = ["protocol", "method"]
+    keys = ["setting", "method"]
     measures = "average_precision", "auroc"
     precision, area = (medians(done, measure, keys, seed).set_index(keys)["median"] for measure in measures)
     rows = [
@@ -231,29 +229,29 @@ def _floors(done: pd.DataFrame, seed: int) -> str:
     return table(["method", *FLOORS], rows)
 
 
-def _protocols(done: pd.DataFrame, measure: str, seed: int) -> str:
-    found = medians(done, measure, ["protocol", "method"], seed).set_index(["protocol", "method"])
+def _settings(done: pd.DataFrame, measure: str, seed: int) -> str:
+    found = medians(done, measure, ["setting", "method"], seed).set_index(["setting", "method"])
     rows = [
         [name, *(interval(found.loc[(name, method)]) for method in VARIED)]
-        for name in dict.fromkeys(done["protocol"])
+        for name in dict.fromkeys(done["setting"])
         if name not in FLOORS
     ]
-    return table(["protocol", *(f"`{method}`" for method in VARIED)], rows)
+    return table(["setting", *(f"`{method}`" for method in VARIED)], rows)
 
 
 def _published(done: pd.DataFrame, seed: int) -> str:
-    protocols = [DEFAULT, *INTERPBENCH]
-    own = medians(done[done["kind"] == "siit"], "auroc", ["protocol", "method"], seed)
-    own = own.set_index(["protocol", "method"])
+    settings = [DEFAULT, *INTERPBENCH]
+    own = medians(done[done["kind"] == "siit"], "auroc", ["setting", "method"], seed)
+    own = own.set_index(["setting", "method"])
     rows = [
         [
             f"`{method}`",
             f"{theirs:.3f}",
-            *(interval(own.loc[key]) if (key := (each, method)) in own.index else "–" for each in protocols),
+            *(interval(own.loc[key]) if (key := (each, method)) in own.index else "–" for each in settings),
         ]
         for method, theirs in PUBLISHED.items()
     ]
-    return table(["method", "published", *protocols], rows)
+    return table(["method", "published", *settings], rows)
 
 
 def draw_signs(found: pd.DataFrame, picture: Path) -> None:
@@ -268,8 +266,8 @@ def draw_signs(found: pd.DataFrame, picture: Path) -> None:
 
 def signs(found: pd.DataFrame):
     """AUROC of EAP on each model by the size of effects, and by effects with their sign."""
-    own = found[(found["method"] == "eap") & found["protocol"].isin(["loss", "loss, signed"])]
-    ranked = own["protocol"].map({"loss": "by size", "loss, signed": "with its sign"})
+    own = found[(found["method"] == "eap") & found["setting"].isin(["loss", "loss, signed"])]
+    ranked = own["setting"].map({"loss": "by size", "loss, signed": "with its sign"})
     return px.strip(
         own.assign(ranked=ranked), x="kind", y="auroc", color="ranked", hover_name="program",
         labels={"auroc": "AUROC of EAP", "kind": "", "ranked": "effects ranked"},

@@ -69,7 +69,7 @@ def memory_left() -> dict[str, float]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def bounded_memory(memory_left):
+def forgotten_memory(memory_left):
     """What JAX has compiled is forgotten behind a file of tests, once it takes up much."""
     yield
     if resident_memory() > memory_left["bytes"] + MORE_MEMORY:

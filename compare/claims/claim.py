@@ -41,7 +41,7 @@ class Subject:
         level: The level that such claims belong to: the same answers, variables, or routes.
         can_fail: Whether trials can refute such claims; else they leave them open.
         at_least: The score from which on such claims hold; NaN where it depends on the model.
-        at_most: The score below which they fail.
+        at_most: The score below which they fail, if they can; NaN where it is not an interval alone that decides.
         tested: What is done in a trial: the beginning of a sentence, which its outcome goes on with.
     """
 

@@ -1,11 +1,10 @@
-"""What a method of circuit discovery is asked, and how its answer is scored.
+"""Protocols that methods of circuit discovery are asked by, and how their answers are scored.
 
 Results of different papers differ more by these choices than by method, so all of them are data.
 """
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from rasplens.errors import RaspLensError
 
@@ -45,7 +44,7 @@ def _check_choices(asked: object, choices: Mapping[str, Collection[str]]) -> Non
 
 @dataclass(frozen=True)
 class Protocol:
-    """What a method is asked: how edges are ablated, and what counts as damage.
+    """How edges are ablated, and which damage counts: all that a method is asked.
 
     Attributes:
         ablation: What an ablated edge carries: nothing (`"zero"`), the mean over inputs, or what its sender
@@ -55,7 +54,8 @@ class Protocol:
             other input's answer, its loss; `"l2"`, the squared distance of the logits.
         answers: Whether the damage to a pair is the mean over its answers, or their sum.
         corruption: The other inputs: any of the task's, or the same input with one token changed (`"one_token"`).
-        absolute: Whether edges are ranked by the size of their effect, or by the effect with its sign.
+        absolute: Whether edges are ranked by the size of their effect, or by the effect with its sign. ACDC prunes
+            by it; the scores of other methods stay the same.
         points: How many points of integrated gradients there are between two inputs, or two activations.
         n_pairs: Pairs of inputs.
         seed: Of pairs and methods.
@@ -113,8 +113,9 @@ class Scoring:
             )
 
 
-class Setting(NamedTuple):
-    """What methods are asked, and how their scores are counted."""
+@dataclass(frozen=True)
+class Setting:
+    """A protocol, and how the scores of methods that were asked by it are counted."""
 
     protocol: Protocol = Protocol()
     scoring: Scoring = Scoring()

@@ -38,7 +38,8 @@ def board(
         asked_under = cache(case.problem)
         given: dict[tuple[str, Protocol], tuple[Scores, float]] = {}
         for setting_name, setting in settings.items():
-            protocol, scoring = setting
+            expect(setting, Setting, "Each setting is a Setting(Protocol(...), Scoring(...))")
+            protocol, scoring = setting.protocol, setting.scoring
             problem = asked_under(protocol)
             for name, method in methods.items():
                 if progress is not None:
@@ -57,7 +58,7 @@ def board(
                     {
                         "program": case.program,
                         "kind": case.kind,
-                        "protocol": setting_name,
+                        "setting": setting_name,
                         "method": name,
                         "metric": problem.protocol.metric,
                         **asdict(found),

@@ -115,9 +115,13 @@ def attention_on(comparison: Comparison, tokens: str | Sequence[Value]) -> Atten
     """
     matches = best_matches(comparison)
     if not matches:
-        raise RaspLensError("No compiled head of this comparison attends to anything that could be shown.")
-    models = _models(comparison)
-    ids = models.ids(tokens)
+        raise RaspLensError(
+            "This comparison matches no heads, so none can be shown: it is of a part of a model, or no compiled "
+            "head attends to anything that reaches an answer."
+        )
+    models, pairing = _models(comparison), comparison.pairing
+    are_values = pairing is not None and not isinstance(tokens, str)
+    ids = pairing.task.ids([list(tokens)]) if pairing and are_values else models.ids(tokens)
     pairs = [
         HeadPair(compiled, models.variables[compiled], learned, {
             "compiled": models.pattern("compiled", ids, compiled),
@@ -138,7 +142,10 @@ def _models(comparison: Comparison) -> ModelPair:
     if comparison.pairing is not None:
         return live_models(comparison.pairing)
     if comparison.models is None:
-        raise RaspLensError("The file of this comparison holds no models. Compare again.")
+        raise RaspLensError(
+            "The file of this comparison holds no models: they are too large, or not only weights of ours. Call "
+            "attention_figure(result, tokens) in the session that compares."
+        )
     return comparison.models
 
 

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from rasplens import RaspLensError
 from rasplens.cli.app import command
-from rasplens.cli.asked import check_has_model, compare_config, declared_settings, destination, named
+from rasplens.cli.arguments import check_has_model, compare_config, declared_settings, destination, named
 from rasplens.cli.options import (
     Activation,
     AsPart,
@@ -204,6 +205,8 @@ def show(
     from rasplens.workflows.summary import show_attention, show_runs
 
     if tokens is not None:
+        if verbose:
+            raise RaspLensError("--input shows attention, --verbose all evidence; omit one of them.")
         show_attention(paths or [Path("runs")], tokens, json=json)
         return
     show_runs(paths or [Path("runs")], verbose=verbose, json=json)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from rasplens.cli.app import command
-from rasplens.cli.asked import destination
+from rasplens.cli.arguments import destination
 from rasplens.cli.options import (
     FLAG,
     MOST,

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from rasplens.cli.app import command
-from rasplens.cli.asked import declared_settings
+from rasplens.cli.arguments import declared_settings
 from rasplens.cli.options import Activation, Heads, Json, Normalization, Positions, Quiet, Scale
 
 

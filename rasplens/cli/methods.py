@@ -8,7 +8,7 @@ import typer
 
 from rasplens import RaspLensError
 from rasplens.cli.app import command
-from rasplens.cli.asked import destination
+from rasplens.cli.arguments import destination
 from rasplens.cli.options import (
     FLAG,
     Causal,

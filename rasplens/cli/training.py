@@ -7,7 +7,7 @@ import typer
 
 from rasplens import RaspLensError
 from rasplens.cli.app import SaidOnce, app, command
-from rasplens.cli.asked import destination, named
+from rasplens.cli.arguments import destination, named
 from rasplens.cli.options import (
     MOST_MODELS,
     Causal,

@@ -94,7 +94,7 @@ def score_and_show(
         if not scores.is_file():
             raise RaspLensError(f"There is no file {scores}.")
         if setting.scoring.embeddings == "apart":  # in such files they are one
-            setting = setting._replace(scoring=replace(setting.scoring, embeddings="one"))
+            setting = replace(setting, scoring=replace(setting.scoring, embeddings="one"))
     if export is not None:
         _check_export(export)
     with progress_bar("making the model") as advance:
@@ -118,7 +118,7 @@ def score_and_show(
         circuit = partial(write_importances, **known)
         export.write(export.path, circuit)
         export.write(_beside(export), lambda path: save(model, path, _how_to_run(case)))
-    rows = found.drop(columns=["protocol"]).to_dict("records")
+    rows = found.drop(columns=["setting"]).to_dict("records")
     if json:
         plain = [{name: None if value != value else value for name, value in row.items()} for row in rows]
         unknown = sorted(case.unknown(setting))

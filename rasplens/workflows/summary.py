@@ -233,7 +233,7 @@ def show_runs(paths: Sequence[Path], *, verbose: bool, json: bool) -> None:
     Raises:
         RaspLensError: If there is no comparison, or one cannot be read.
     """
-    files = list(dict.fromkeys(file for path in paths for file in _files(path)))
+    files = _named_files(paths)
     found = list(_loaded(files, paths))
     if json:
         terminal.as_json([{"file": str(file), **one.to_dict()} for file, one in found])
@@ -260,7 +260,7 @@ def show_attention(paths: Sequence[Path], tokens: str, *, json: bool) -> None:
     Raises:
         RaspLensError: If there is no comparison or several, one without models, or no such input.
     """
-    files = [file for path in paths for file in _files(path)]
+    files = _named_files(paths)
     if len(files) > 1:
         raise RaspLensError(
             f"--input is for one run; there are {len(files)}: {', '.join(map(_run, files))}. Name one."
@@ -321,6 +321,11 @@ def _show(file: Path, comparison: Comparison, verbose: bool) -> None:
 def _run(file: Path) -> str:
     """A comparison's folder, if it is the first one there."""
     return str(file.parent if file.stem == DATA else file)
+
+
+def _named_files(paths: Sequence[Path]) -> list[Path]:
+    """The comparisons of several paths, each once."""
+    return list(dict.fromkeys(file for path in paths for file in _files(path)))
 
 
 def _files(path: Path) -> Iterator[Path]:

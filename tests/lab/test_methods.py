@@ -12,7 +12,7 @@ def load():
     return lambda name: importlib.import_module(f"lab.{name}")
 
 
-def row(method, kind, protocol="default", auroc=0.9, program="sort"):
+def row(method, kind, setting="default", auroc=0.9, program="sort"):
     measures = {"average_precision": 0.5, "base_rate": 0.1, "cpr": 0.8, "cmd": 0.2, "decoys": 1.0}
     measures["n_edges"] = 20 if program == "count" else 50
     names = {
@@ -20,7 +20,7 @@ def row(method, kind, protocol="default", auroc=0.9, program="sort"):
         "name": program,
         "kind": kind,
         "made": kind,
-        "protocol": protocol,
+        "setting": setting,
         "method": method,
     }
     return {**names, "auroc": auroc, **measures, "method_seconds": 1.5, "error": None}
@@ -29,7 +29,7 @@ def row(method, kind, protocol="default", auroc=0.9, program="sort"):
 def test_the_board_s_tables(load):
     methods = load("methods")
     rows = [
-        row(method, kind, protocol, auroc, program)
+        row(method, kind, setting, auroc, program)
         for method, auroc in (
             ("exact", 1.0),
             ("acdc", 0.95),
@@ -38,7 +38,7 @@ def test_the_board_s_tables(load):
             ("edge-pruning", 0.8),
         )
         for kind in ("compiled", "siit")
-        for protocol in ("default", "zero ablation", "loss", "loss, signed", "its edges")
+        for setting in ("default", "zero ablation", "loss", "loss, signed", "its edges")
         for program in ("sort", "count")
     ]
     rows.append({"name": "slots", "made": "compressed", "method": None, "error": None, "left_out": "Too narrow"})
@@ -64,16 +64,16 @@ def test_the_board_shows_what_a_floor_does(load):
     methods = load("methods")
     names = dict.fromkeys([*methods.FLOORS, "default", "loss", "loss, stairs"])
     rows = [
-        row(method, "compiled", protocol, 1.0 if method == "exact" or protocol == "floor 0" else 0.6, program)
+        row(method, "compiled", setting, 1.0 if method == "exact" or setting == "floor 0" else 0.6, program)
         for method in methods.TOLD_APART
-        for protocol in names
+        for setting in names
         for program in ("sort", "count")
     ]
     text = methods.tables(pd.DataFrame(rows), 0, is_published=False)
     assert "| method | floor 0 | floor 1e-09 | floor 1e-06 | floor 0.001 |" in text
     assert "| `eap` | 0.500, 1.000 | 0.500, 0.600 | 0.500, 0.600 | 0.500, 0.600 |" in text
     assert "| `exact` | 0.500, 1.000 | 0.500, 1.000 |" in text
-    precision, _, area = text.partition("### Other protocols: median AUROC over all models")
+    precision, _, area = text.partition("### Other settings: median AUROC over all models")
     assert "| loss, stairs |" in area
     assert "| loss, stairs |" not in precision
     assert "| floor 0 | " not in area
@@ -84,7 +84,7 @@ def test_each_model_has_a_row_and_its_intervals(load):
     rows = [
         row("exact", "siit", program="sort") | ends,
         row("eap", "siit", program="sort", auroc=0.7) | ends | {"auroc_low": 0.61, "auroc_high": 0.84},
-        row("exact", "siit", protocol="loss") | ends,
+        row("exact", "siit", setting="loss") | ends,
         row("exact", "siit", program="count", auroc=np.nan) | ends,
         row("eap", "siit", program="count") | ends,
     ]

@@ -3,7 +3,7 @@
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -17,9 +17,6 @@ from rasplens.model import Config, HookedModel, Transformer
 from rasplens.model.hook_points import act_name
 from rasplens.tasks.task import Ids
 
-MOST_WEIGHTS: Final = 300_000
-"""Of each model: in a file they take about five bytes each."""
-
 ShownSide = Literal["compiled", "learned"]
 
 
@@ -27,7 +24,7 @@ class Attends(Protocol):
     """A model that can be asked what its heads attend to."""
 
     def pattern(self, ids: Ids, head: Head) -> Float[np.ndarray, "input query key"]:
-        """What a head attends to on inputs, between the task's positions."""
+        """Return the attention of a head on inputs, between the task's positions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +70,7 @@ class ModelPair:
         return np.array([[self.tokens.index(name) for name in names]])
 
     def pattern(self, side: ShownSide, ids: Ids, head: Head) -> Float[np.ndarray, "input query key"]:
-        """What a head attends to on inputs; of a compiled head, without what a BOS gets."""
+        """Return the attention of a head on inputs; of a compiled head, without what a BOS gets."""
         if side == "learned":
             return self.learned.pattern(ids, head)
         return over_sequence(self.compiled.pattern(ids, head))
@@ -86,7 +83,7 @@ class LiveModel:
     studied: StudiedModel
 
     def pattern(self, ids: Ids, head: Head) -> Float[np.ndarray, "input query key"]:
-        """What a head attends to on inputs, between the task's positions."""
+        """Return the attention of a head on inputs, between the task's positions."""
         layer, index = head
         return self.studied.on(ids).pattern(layer)[:, index]
 
@@ -112,7 +109,7 @@ class KeptModel:
         return tokens
 
     def pattern(self, ids: Ids, head: Head) -> Float[np.ndarray, "input query key"]:
-        """What a head attends to on inputs, between the task's positions."""
+        """Return the attention of a head on inputs, between the task's positions."""
         layer, index = head
         _, cache = self.transformer.run_with_cache(self.tokens(ids))
         return cache[act_name("pattern", layer)][:, index][:, self.places][..., self.places]
@@ -155,7 +152,7 @@ class KeptModels(ModelPair):
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> "KeptModels":
-        """What `to_dict` described."""
+        """The models that `to_dict` described."""
         return KeptModels(
             tuple(values["positions"]),
             tuple(values["tokens"]),
@@ -173,7 +170,7 @@ def live_models(pairing: Pairing) -> ModelPair:
 def kept_models(pairing: Pairing) -> KeptModels | None:
     """Both models of a comparison; None where one is too large or another module, or takes tokens its own way."""
     names, sides = pairing.task.token_names, (pairing.reference, pairing.learned)
-    compiled, learned = (_kept(studied) for studied in sides)
+    compiled, learned = (_kept(studied, pairing.config.most_kept_weights) for studied in sides)
     if compiled is None or learned is None or not _can_be_typed(names):
         return None
     return KeptModels(tuple(pairing.task.positions), names, pairing.compiled.heads, compiled, learned)
@@ -184,12 +181,13 @@ def _can_be_typed(names: Sequence[str]) -> bool:
     return len(set(names)) == len(names) and all(len(name.split()) == 1 for name in names)
 
 
-def _kept(studied: StudiedModel) -> KeptModel | None:
+def _kept(studied: StudiedModel, most_weights: int) -> KeptModel | None:
+    """A model in a form that can be stored; None if it is more than its weights, or has more of them than that."""
     model, n_pos = studied.model, studied.n_pos
-    if not isinstance(model, HookedModel) or studied.padding != "token":
+    if not isinstance(model, HookedModel) or model.is_hooked or studied.padding != "token":
         return None
     weights = dict(model.named_parameters())
-    if sum(one.numel() for one in weights.values()) > MOST_WEIGHTS:
+    if sum(one.numel() for one in weights.values()) > most_weights:
         return None
     try:
         rows = studied.vocabulary.tokens(np.repeat(np.arange(len(studied.task.vocab))[:, None], n_pos, axis=1))

@@ -101,7 +101,7 @@ for (const view of document.querySelectorAll(".attention-view")) {
   /** What is wrong with an input; nothing, if the models take it. */
   function fault(tokens) {
     const n = shown.positions.length, unknown = tokens.find(token => !shown.models.tokens.includes(token));
-    if (tokens.length !== n) return `An input has ${n} tokens; these are ${tokens.length}.`;
+    if (tokens.length !== n) return `An input has ${n} tokens; got ${tokens.length}.`;
     return unknown === undefined ? "" : `No token is written ${unknown}. The task's tokens: ${shown.models.tokens.join(" ")}.`;
   }
 
@@ -166,7 +166,9 @@ for (const view of document.querySelectorAll(".attention-view")) {
     const between = shown.models.tokens.some(token => token.includes(",")) ? /\s+/ : /[\s,]+/;
     const tokens = typed.value.split(between).filter(Boolean);
     refused.textContent = fault(tokens);
-    if (!refused.textContent) choose(computed(tokens));
+    if (refused.textContent) return;
+    choose(computed(tokens));
+    input.selectedIndex = -1;  // any of the page's own can be chosen again
   });
   pair.addEventListener("change", paint);
   dark.addEventListener("change", paint);

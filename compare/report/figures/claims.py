@@ -1,5 +1,6 @@
 """The claims of a program at one look."""
 
+from collections.abc import Sequence
 from math import isnan
 from textwrap import wrap
 
@@ -28,37 +29,55 @@ HOVERED = 60
 def claims_figure(comparison: Comparison) -> go.Figure | None:
     """Every claim with its 95 % interval and its control.
 
-    An interval above a claim's grey band makes it hold, one below the band makes it fail. Of a part of a model,
-    one within the band makes it hold in part.
+    An interval above a claim's grey band makes it hold. One below makes it fail, if such claims can fail. Of a
+    part of a model, one within the band makes it hold in part. Claims on answers have no band: see
+    `claims.answers`.
     """
-    claims = comparison.verdict.all_claims
+    claims, is_of_part = comparison.verdict.all_claims, comparison.verdict.is_of_part
     if not claims:
         return None
     figure = go.Figure()
     for status, symbol in SYMBOLS.items():
         found = [(i, claim) for i, claim in enumerate(claims) if claim.status == status and claim.is_measured]
         if found:
-            figure.add_trace(_points(status, symbol, found, comparison.verdict.is_of_part))
-    controls = [(i, claim) for i, claim in enumerate(claims) if claim.control == claim.control]
-    figure.add_trace(
-        go.Scatter(
-            x=[claim.control for _, claim in controls],
-            y=[i for i, _ in controls],
-            name="control",
-            mode="markers",
-            marker={"symbol": "line-ns-open", "size": 12, "color": GREY, "line": {"width": 2}},
-            hovertemplate="control: %{x:.2f}<extra></extra>",
-        )
-    )
+            figure.add_trace(_points(status, symbol, found, is_of_part))
+    figure.add_trace(_controls(claims))
     for i, claim in enumerate(claims):
         if not claim.is_measured:
             figure.add_annotation(x=0.5, y=i, text=claim.status, showarrow=False, font={"color": GREY})
-    is_of_part = comparison.verdict.is_of_part
+    _add_bands(figure, claims, is_of_part)
+    figure.update_yaxes(
+        tickvals=list(range(len(claims))),
+        ticktext=[_label(claim) for claim in claims],
+        range=[len(claims) - 0.5, -0.5],
+        zeroline=False,
+        automargin=True,
+    )
+    figure.update_xaxes(range=[-0.03, 1.03], zeroline=False, title_text="share as claimed")
+    layout = {**LAYOUT, "margin": {"l": 10, "r": 20, "t": 40, "b": 50}}
+    return figure.update_layout(**layout, height=130 + 36 * len(claims), legend=LEGEND)
+
+
+def _controls(claims: Sequence[Claim]) -> go.Scatter:
+    controls = [(i, claim) for i, claim in enumerate(claims) if claim.control == claim.control]
+    return go.Scatter(
+        x=[claim.control for _, claim in controls],
+        y=[i for i, _ in controls],
+        name="control",
+        mode="markers",
+        marker={"symbol": "line-ns-open", "size": 12, "color": GREY, "line": {"width": 2}},
+        hovertemplate="control: %{x:.2f}<extra></extra>",
+    )
+
+
+def _add_bands(figure: go.Figure, claims: Sequence[Claim], is_of_part: bool) -> None:
+    """Shade for each claim the shares of which an interval alone tells neither that it holds nor that it fails."""
     for i, claim in enumerate(claims):
-        low, needed = _band(claim, is_of_part)
-        if not isnan(needed):
+        is_effect = is_of_part and isinstance(claim.subject, Route)
+        low, high = SOME_OF_IT if is_effect else claim.subject.at_most, claim.subject.at_least
+        if not isnan(low + high):
             figure.add_shape(
-                type="rect", x0=low, x1=needed, y0=i - 0.5, y1=i + 0.5, fillcolor=GREY, opacity=0.15, line_width=0
+                type="rect", x0=low, x1=high, y0=i - 0.5, y1=i + 0.5, fillcolor=GREY, opacity=0.15, line_width=0
             )
     figure.add_trace(
         go.Scatter(
@@ -69,23 +88,6 @@ def claims_figure(comparison: Comparison) -> go.Figure | None:
             marker={"symbol": "square", "size": 14, "color": GREY, "opacity": 0.3},
         )
     )
-    figure.update_yaxes(
-        tickvals=list(range(len(claims))),
-        ticktext=[_label(claim) for claim in claims],
-        range=[len(claims) - 0.5, -0.5],
-        zeroline=False,
-    )
-    figure.update_xaxes(range=[-0.03, 1.03], zeroline=False, title_text="share as claimed")
-    layout = {**LAYOUT, "margin": {"l": 10, "r": 20, "t": 40, "b": 50}}
-    return figure.update_layout(**layout, height=130 + 36 * len(claims), legend=LEGEND).update_yaxes(
-        automargin=True
-    )
-
-
-def _band(claim: Claim, is_of_part: bool) -> tuple[float, float]:
-    """The shares below which a claim fails, and from which on it holds; NaN where these depend on the model."""
-    is_effect = is_of_part and isinstance(claim.subject, Route)
-    return SOME_OF_IT if is_effect else claim.subject.at_most, claim.subject.at_least
 
 
 def _points(status: str, symbol: str, found: list[tuple[int, Claim]], is_of_part: bool) -> go.Scatter:

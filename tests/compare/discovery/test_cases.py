@@ -52,7 +52,7 @@ def test_a_board_has_a_row_for_each_case_setting_and_method(case):
     methods = {name: METHODS[name] for name in ("exact", "random")}
     settings = {"few": Setting(Protocol(n_pairs=8)), "zero": Setting(Protocol(n_pairs=8, ablation="zero"))}
     found = board([case], methods, settings, progress=lambda *said: seen.append(said))
-    assert found[["protocol", "method"]].to_numpy().tolist() == [
+    assert found[["setting", "method"]].to_numpy().tolist() == [
         ["few", "exact"], ["few", "random"], ["zero", "exact"], ["zero", "random"],
     ]  # fmt: skip
     assert (found["kind"] == "compiled").all()
@@ -189,6 +189,8 @@ def test_what_is_no_method_or_no_setting_is_told_by_name(case):
     silent = {"mine": own_method(lambda model, problem: None)}
     with pytest.raises(RaspLensError, match=r"mine, on induction, compiled: .*mapping.*None"):
         board([case], silent, {"few": Setting(Protocol(n_pairs=4))})
+    with pytest.raises(RaspLensError, match=r"Setting\(Protocol\(\.\.\.\)"):
+        board([case], silent, {"few": Protocol(n_pairs=4)})
 
 
 @pytest.mark.slow

@@ -54,7 +54,9 @@ def test_a_typed_input_is_answered_by_the_models(viewer, floor):
     assert typed.input_value() == samples[0]
     said, select = [], viewer.locator("select").first
     for choose in (lambda: select.select_option(index=1), lambda: type_in(typed, samples[1])):
-        type_in(typed, samples[0])
+        type_in(typed, samples[1])
+        select.select_option(index=0)  # also where it was chosen before
+        assert typed.input_value() == samples[0]
         choose()
         assert typed.input_value() == samples[1]
         buttons = viewer.locator(".tokens").first.locator("button")

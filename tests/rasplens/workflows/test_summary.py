@@ -14,6 +14,7 @@ from rasplens.compare.axes import Axis
 from rasplens.compare.claims.claim import Claim, untestable
 from rasplens.compare.claims.routes import AllRoutes
 from rasplens.compare.claims.variables import OneVariable
+from rasplens.compare.evidence.attention.active_heads import over_sequence
 from rasplens.compare.evidence.subspaces.decodability import COLUMNS
 from rasplens.compare.report.attention_view import attention_on
 from rasplens.compare.verdict.headline import in_words
@@ -240,6 +241,7 @@ def test_attention_on_an_input_of_ones_own(cli, runs, kept):
     typed = " ".join(names[i] for i in ids[0])
     code, text, errors = cli("show", "runs/first", "--input", typed)
     assert (code, errors) == (0, "")
+    assert cli("show", "runs/first", "runs/first", "--input", typed)[1] == text
     assert text.count("Attention for") == len(attention_on(kept, typed).pairs) > 0
     _, text, _ = cli("show", "runs/first", "--input", typed, "--json")
     for found, pair in zip(json.loads(text), attention_on(kept, typed).pairs, strict=True):
@@ -247,12 +249,18 @@ def test_attention_on_an_input_of_ones_own(cli, runs, kept):
         assert np.array(found["learned"]).shape == (n, n)
         wanted = kept.pairing.learned.on(ids).pattern(layer)[0, index]
         np.testing.assert_allclose(found["learned"], wanted, atol=1e-5)
+        layer, index = found["heads"]["compiled"]
+        wanted = over_sequence(kept.pairing.reference.on(ids).pattern(layer)[0, index])
+        np.testing.assert_allclose(found["compiled"], wanted, atol=1e-5)
         assert found["variable"] == pair.variable
 
 
-@pytest.mark.parametrize(("path", "message"), [("runs/first", "An input has"), ("runs", "is for one run")])
-def test_an_input_that_cannot_be_asked_is_refused(cli, runs, path, message):
-    code, text, errors = cli("show", path, "--input", "nowhere")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(("runs/first",), "An input has"), (("runs",), "is for one run"), (("runs/first", "--verbose"), "omit one")],
+)
+def test_an_input_that_cannot_be_asked_is_refused(cli, runs, arguments, message):
+    code, text, errors = cli("show", *arguments, "--input", "nowhere")
     assert (code, text) == (2, "")
     assert message in errors
     assert errors.count("\n") == 1

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from rasplens.compare.comparison import Comparison
-from rasplens.compare.evidence.attention import kept_models as module
 from rasplens.compare.evidence.attention.kept_models import KeptModels, kept_models, live_models
 from rasplens.errors import RaspLensError
+from rasplens.model import HookedModel
 
 
 def test_what_is_kept_attends_as_the_models_do_on_any_input(floor):
@@ -58,10 +58,17 @@ def turned(studied):
     return replace(vocabulary, tokens=lambda ids: vocabulary.tokens(ids)[:, ::-1].copy())
 
 
-def test_large_models_are_not_kept(floor, monkeypatch):
-    n = sum(array.size for array in floor.models.compiled.transformer.weights.values())
-    monkeypatch.setattr(module, "MOST_WEIGHTS", n - 1)
-    assert kept_models(floor.pairing) is None
+def test_larger_models_than_the_config_has_it_are_not_kept(floor):
+    sizes = [one.transformer.n_params for one in (floor.models.compiled, floor.models.learned)]
+    for most, are_kept in ((max(sizes), True), (max(sizes) - 1, False), (0, False)):
+        config = replace(floor.pairing.config, most_kept_weights=most)
+        assert (kept_models(replace(floor.pairing, config=config)) is not None) == are_kept
+
+
+def test_a_model_with_hooks_of_its_own_is_more_than_its_weights(floor):
+    hooked = HookedModel(floor.models.learned.transformer)
+    hooked.add_perma_hook("blocks.0.attn.hook_pattern", lambda value, hook: value * 0 + 0.1)
+    assert kept_models(replace(floor.pairing, learned=replace(floor.pairing.learned, model=hooked))) is None
 
 
 def test_tokens_that_are_written_alike_are_not_guessed(floor):

@@ -1,4 +1,4 @@
-"""What is made of options before a command begins."""
+"""From the options of a command to the values that its workflow takes."""
 
 from pathlib import Path
 from typing import Any
