@@ -165,7 +165,7 @@ class Comparison:
             StorageError: If there is no such file, it was changed, or holds no comparison of this version.
         """
         with reading(path, "comparison of this version", "Compare again."):
-            values = json.loads(Path(path).read_bytes())
+            values = _of_this_format(Path(path))
             is_whole, found = values["checksum"] == checksum(values, {}), cls.from_dict(values)
             if not is_whole:
                 raise StorageError(f"{path} was changed after it was written: its checksum does not match.")
@@ -192,6 +192,23 @@ class Comparison:
                 "<details><summary>All claims</summary>{}</details>"
             ).format(found.sentence, self.task, self.learned_origin, levels, reasons, Markup(claims))
         )
+
+
+def _of_this_format(path: Path) -> dict[str, Any]:
+    """The values of a file of a comparison.
+
+    Raises:
+        StorageError: If it is another file, or of another version.
+    """
+    try:
+        values = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        values = None
+    if not isinstance(values, dict) or not {"format", "checksum"} <= set(values):
+        raise StorageError(f"{path} is no comparison that was stored. Name the comparison.json of a run.")
+    if values["format"] != FORMAT:
+        raise StorageError(f"{path} has format {values['format']}; this RASPLens reads {FORMAT}. Compare again.")
+    return values
 
 
 def plain(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -129,7 +129,7 @@ def _why_enough(tried: Sequence[ExplainedBy], budget: float, seconds: float) -> 
 def _why_no_other(tried: Sequence[ExplainedBy], is_cut: bool) -> str:
     """Why the search has come up with no other program."""
     if is_cut:
-        return f"the search ended after {SEARCHED:.0%} of the budget"
+        return f"the search had its {SEARCHED:.0%} of the budget"
     return f"no {'further ' if tried else ''}program has {LEAST_AGREEMENT:.0%} of the model's answers"
 
 

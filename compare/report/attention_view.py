@@ -17,6 +17,8 @@ from rasplens.errors import RaspLensError
 N_INPUTS = 5
 """Inputs that the reader can choose among."""
 
+WITHOUT_BOS = "Of compiled heads, what a BOS gets is left out, and the rest adds up to 1."
+
 FULL = 255
 """The integer that stands for an attention weight of 1."""
 
@@ -72,13 +74,14 @@ class AttentionView:
     def labels(self, index: int) -> list[str]:
         """Each position of an input with its token, or only once where that is its name."""
         named = zip(self.positions, self.inputs[index], strict=True)
-        return [name if name == token else f"{name}: {token}" for name, token in named]
+        return [name if name == token and not name.isdigit() else f"{name}: {token}" for name, token in named]
 
     def to_dict(self) -> dict[str, Any]:
         """In JSON values."""
         pairs = [pair.to_dict() for pair in self.pairs]
         models = self.models and self.models.to_dict()
-        return {"positions": self.positions, "inputs": self.inputs, "pairs": pairs, "models": models}
+        kept = {"positions": self.positions, "inputs": self.inputs, "pairs": pairs, "models": models}
+        return {**kept, "note": WITHOUT_BOS}
 
 
 def attention_view(comparison: Comparison) -> AttentionView | None:
@@ -111,7 +114,7 @@ def attention_on(comparison: Comparison, tokens: str | Sequence[Value]) -> Atten
         tokens: An input of the task, at all of its positions; as text, with spaces or commas between tokens.
 
     Raises:
-        RaspLensError: If there are no models, or no heads to show; or the task has no such input.
+        RaspLensError: If there are no models, or no heads to show; or the input has other tokens or another size.
     """
     matches = best_matches(comparison)
     if not matches:
@@ -143,7 +146,8 @@ def _models(comparison: Comparison) -> ModelPair:
         return live_models(comparison.pairing)
     if comparison.models is None:
         raise RaspLensError(
-            "The file of this comparison holds no models: they are too large, or not only weights of ours. Call "
+            "The file of this comparison holds no models: they are too large, not only "
+            "weights of ours, or two of their tokens are written alike. Call "
             "attention_figure(result, tokens) in the session that compares."
         )
     return comparison.models

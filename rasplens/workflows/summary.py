@@ -13,7 +13,7 @@ from rasplens.compare import Comparison
 from rasplens.compare.claims.claim import Claim
 from rasplens.compare.claims.trials.judging import AT_LEAST, OPEN
 from rasplens.compare.evidence.subspaces.decodability import best_points
-from rasplens.compare.report.attention_view import attention_on, head_name
+from rasplens.compare.report.attention_view import WITHOUT_BOS, attention_on, head_name
 from rasplens.compare.verdict.headline import headline
 from rasplens.compare.verdict.verdict import NOT, UNKNOWN
 from rasplens.compile import CompiledModel, Verification
@@ -283,6 +283,7 @@ def show_attention(paths: Sequence[Path], tokens: str, *, json: bool) -> None:
         ]
         names = {side: f"{side}\n{head_name(head)}" for side, head in pair.heads.items()}
         terminal.table(f"Attention for {pair.variable}", ["from", *names.values()], rows)
+    terminal.say(WITHOUT_BOS)
 
 
 def _attended(shares: np.ndarray, labels: Sequence[str]) -> str:

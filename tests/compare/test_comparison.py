@@ -193,7 +193,16 @@ def test_what_is_no_comparison_is_one_error(tmp_path):
     path = tmp_path / "c.json"
     with pytest.raises(StorageError, match=r"no file .*c\.json"):
         Comparison.load(path)
-    for text in ("", "[]", "3", "null", "{}", "[" * 100_000, '{"checksum": 1, "format": 5}'):
+    for text in ("", "[]", "3", "null", "{}", "[" * 100_000, "<!DOCTYPE html>", '{"format": 9}'):
         path.write_text(text)
-        with pytest.raises(StorageError, match=r"c\.json.*comparison.*\(\w+: .*Compare again"):
+        with pytest.raises(StorageError, match=r"c\.json is no comparison that was stored"):
             Comparison.load(path)
+
+
+def test_a_file_of_another_format_says_so_whatever_else_is_in_it(tmp_path):
+    path = tmp_path / "c.json"
+    path.write_text('{"checksum": 1, "format": 5}')
+    with pytest.raises(
+        StorageError, match=rf"c\.json has format 5; this RASPLens reads {FORMAT}\. Compare again\."
+    ):
+        Comparison.load(path)

@@ -1,9 +1,10 @@
 """Both models of a comparison, where they are small enough to be kept in its file and run in its report."""
 
 import base64
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -20,6 +21,7 @@ from rasplens.tasks.task import Ids
 ShownSide = Literal["compiled", "learned"]
 
 
+@runtime_checkable
 class Attends(Protocol):
     """A model that can be asked what its heads attend to."""
 
@@ -49,25 +51,41 @@ class ModelPair:
         """One input as the task's ids, `[1, pos]`.
 
         Args:
-            tokens: A token, or its name, for each position; as text, with spaces or commas between them.
+            tokens: A token, or its name, for each position; as text, with spaces or commas between them, of which
+                none may be part of a token.
 
         Raises:
             RaspLensError: If they are too few or too many, or the name of one is that of no token, or of several.
         """
-        if isinstance(tokens, str):
-            has_commas = any("," in token for token in self.tokens)
-            tokens = (tokens if has_commas else tokens.replace(",", " ")).split()
-        names = [str(token) for token in tokens]
+        names = self._split(tokens) if isinstance(tokens, str) else [str(token) for token in tokens]
         if len(names) != len(self.positions):
+            between = f" Put {self._between} between them." if isinstance(tokens, str) else ""
             raise RaspLensError(
                 f"An input has {len(self.positions)} tokens, one for each of the positions "
-                f"{' '.join(self.positions)}; got {len(names)}."
+                f"{' '.join(self.positions)}; got {len(names)}.{between}"
             )
         for name in names:
             if (n := self.tokens.count(name)) != 1:
                 several = "Several tokens are" if n else "No token is"
                 raise RaspLensError(f"{several} written {name!r}. The task's tokens: {' '.join(self.tokens)}.")
         return np.array([[self.tokens.index(name) for name in names]])
+
+    @property
+    def separators(self) -> str:
+        """The characters, of a space and a comma, that stand in no token and so may stand between them."""
+        return "".join(one for one in " ," if not any(one in token for token in self.tokens))
+
+    @property
+    def _between(self) -> str:
+        return " or ".join({" ": "spaces", ",": "commas"}[one] for one in self.separators)
+
+    def _split(self, text: str) -> list[str]:
+        if not self.separators:
+            raise RaspLensError(
+                "Tokens of this task have spaces and commas in them, so no text can be split into tokens. Give a "
+                "sequence of tokens to attention_figure."
+            )
+        return [name for part in re.split(f"[{self.separators}]", text) if (name := part.strip())]
 
     def pattern(self, side: ShownSide, ids: Ids, head: Head) -> Float[np.ndarray, "input query key"]:
         """Return the attention of a head on inputs; of a compiled head, without what a BOS gets."""
@@ -145,6 +163,7 @@ class KeptModels(ModelPair):
         return {
             "positions": list(self.positions),
             "tokens": list(self.tokens),
+            "separators": self.separators,
             "variables": [[*head, name] for head, name in self.variables.items()],
             "compiled": self.compiled.to_dict(),
             "learned": self.learned.to_dict(),
@@ -154,8 +173,8 @@ class KeptModels(ModelPair):
     def from_dict(values: Mapping[str, Any]) -> "KeptModels":
         """The models that `to_dict` described."""
         return KeptModels(
-            tuple(values["positions"]),
-            tuple(values["tokens"]),
+            tuple(map(str, values["positions"])),
+            tuple(map(str, values["tokens"])),
             {(layer, index): name for layer, index, name in values["variables"]},
             *(KeptModel.from_dict(values[side]) for side in ("compiled", "learned")),
         )
@@ -171,14 +190,9 @@ def kept_models(pairing: Pairing) -> KeptModels | None:
     """Both models of a comparison; None where one is too large or another module, or takes tokens its own way."""
     names, sides = pairing.task.token_names, (pairing.reference, pairing.learned)
     compiled, learned = (_kept(studied, pairing.config.most_kept_weights) for studied in sides)
-    if compiled is None or learned is None or not _can_be_typed(names):
+    if compiled is None or learned is None or len(set(names)) < len(names):
         return None
     return KeptModels(tuple(pairing.task.positions), names, pairing.compiled.heads, compiled, learned)
-
-
-def _can_be_typed(names: Sequence[str]) -> bool:
-    """Whether tokens can be told apart where they stand with spaces between them."""
-    return len(set(names)) == len(names) and all(len(name.split()) == 1 for name in names)
 
 
 def _kept(studied: StudiedModel, most_weights: int) -> KeptModel | None:

@@ -76,7 +76,7 @@ for (const view of document.querySelectorAll(".attention-view")) {
   let current = sample(0);
   const name = i => {
     const position = shown.positions[i], token = current.tokens[i];
-    return position === token ? token : `${position}: ${token}`;
+    return position === token && !/^\d+$/.test(position) ? token : `${position}: ${token}`;
   };
   const pattern = side => current.pattern(side.name, shown.pairs[pair.value]);
 
@@ -101,8 +101,8 @@ for (const view of document.querySelectorAll(".attention-view")) {
   /** What is wrong with an input; nothing, if the models take it. */
   function fault(tokens) {
     const n = shown.positions.length, unknown = tokens.find(token => !shown.models.tokens.includes(token));
-    if (tokens.length !== n) return `An input has ${n} tokens; got ${tokens.length}.`;
-    return unknown === undefined ? "" : `No token is written ${unknown}. The task's tokens: ${shown.models.tokens.join(" ")}.`;
+    if (tokens.length !== n) return `An input has ${n} tokens; got ${tokens.length}. Still shown is the input before.`;
+    return unknown === undefined ? "" : `No token is written ${unknown}. The task's tokens: ${shown.models.tokens.join(" ")}. Still shown is the input before.`;
   }
 
   function shadow(weight) { return `rgba(${getComputedStyle(view).getPropertyValue("--weight")}, ${weight / FULL})`; }
@@ -120,7 +120,7 @@ for (const view of document.querySelectorAll(".attention-view")) {
         const button = document.createElement("button");
         button.type = "button";
         button.textContent = token;
-        if (shown.positions[i] !== token) {
+        if (shown.positions[i] !== token || /^\d+$/.test(token)) {
           const position = document.createElement("small");
           position.textContent = shown.positions[i];
           button.append(position);
@@ -157,14 +157,14 @@ for (const view of document.querySelectorAll(".attention-view")) {
   }
   function choose(next) {
     current = next;
-    if (typed) [typed.value, refused.textContent] = [current.tokens.join(" "), ""];
+    if (typed) [typed.value, refused.textContent] = [current.tokens.join(shown.models.separators[0]), ""];
     paint();
   }
 
   input.addEventListener("change", () => choose(sample(input.value)));
   typed?.addEventListener("change", () => {
-    const between = shown.models.tokens.some(token => token.includes(",")) ? /\s+/ : /[\s,]+/;
-    const tokens = typed.value.split(between).filter(Boolean);
+    const between = new RegExp(`[${shown.models.separators}]`);
+    const tokens = typed.value.split(between).map(token => token.trim()).filter(Boolean);
     refused.textContent = fault(tokens);
     if (refused.textContent) return;
     choose(computed(tokens));

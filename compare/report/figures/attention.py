@@ -16,12 +16,14 @@ HEIGHT = 330
 def attention_figure(comparison: Comparison, tokens: str | Sequence[Value]) -> go.Figure:
     """Each compiled head and the learned head matched with it, on one input: what each query attends to.
 
+    Of compiled heads, what a BOS gets is left out, and the rest adds up to 1.
+
     Args:
         comparison: One made in this session; or a loaded one, if its models were small enough to be stored.
         tokens: An input of the task, at all of its positions; as text, with spaces or commas between tokens.
 
     Raises:
-        RaspLensError: If there are no models, or no heads to show; or the task has no such input.
+        RaspLensError: If there are no models, or no heads to show; or the input has other tokens or another size.
     """
     view = attention_on(comparison, tokens)
     labels = view.labels(0)

@@ -35,14 +35,12 @@ def test_a_loaded_comparison_has_them(floor, tmp_path):
     [
         lambda pairing: replace(pairing, learned=replace(pairing.learned, model=object())),
         lambda pairing: replace(pairing, learned=replace(pairing.learned, padding="masked")),
-        lambda pairing: replace(pairing, task=replace(pairing.task, vocab=("a b", *pairing.task.vocab[1:]))),
         lambda pairing: replace(pairing, task=replace(pairing.task, vocab=("1", 1, *pairing.task.vocab[2:]))),
         lambda pairing: replace(pairing, learned=replace(pairing.learned, vocabulary=turned(pairing.learned))),
     ],
     ids=[
         "another module",
         "masked padding",
-        "a token with a space",
         "two tokens written alike",
         "reads backwards",
     ],
@@ -78,7 +76,21 @@ def test_tokens_that_are_written_alike_are_not_guessed(floor):
         twice.ids(["a"] * n)
 
 
-def test_commas_may_be_tokens(floor):
-    n = len(floor.models.positions)
-    models = replace(floor.models, tokens=(",", *floor.models.tokens[1:]))
-    assert (models.ids(" ".join([","] * n)) == 0).all()
+@pytest.mark.parametrize(("token", "between"), [(",", " "), ("New York", ","), ("New York", " , ")])
+def test_what_stands_in_a_token_does_not_stand_between_tokens(floor, token, between):
+    models = replace(floor.models, tokens=(token, *floor.models.tokens[1:]))
+    assert models.separators == (between.strip() or " ")
+    assert (models.ids(between.join([token] * len(models.positions))) == 0).all()
+
+
+def test_tokens_with_spaces_and_commas_are_given_one_by_one(floor):
+    n, pairs = len(floor.models.positions), replace(floor.models, tokens=("(1, 2)", *floor.models.tokens[1:]))
+    assert pairs.separators == ""
+    assert (pairs.ids([(1, 2)] * n) == 0).all()
+    with pytest.raises(RaspLensError, match="sequence of tokens"):
+        pairs.ids("(1, 2)")
+
+
+def test_text_of_another_length_says_what_stands_between_tokens(floor):
+    with pytest.raises(RaspLensError, match=r"got 1\. Put spaces or commas between them"):
+        floor.models.ids("ABCABCABC")
