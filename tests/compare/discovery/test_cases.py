@@ -185,7 +185,7 @@ def test_a_compressed_model_keeps_its_circuit(compiled, task):
     assert set(KINDS) == {"compiled", "disguised", "compressed", "siit"}
 
 
-def test_what_is_no_method_or_no_setting_is_told_by_name(case):
+def test_what_is_no_method_or_no_setting_is_told_by_name(case, unchecked):
     silent = {"mine": own_method(lambda model, problem: None)}
     with pytest.raises(RaspLensError, match=r"mine, on induction, compiled: .*mapping.*None"):
         board([case], silent, {"few": Setting(Protocol(n_pairs=4))})
