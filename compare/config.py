@@ -67,7 +67,7 @@ class CompareConfig:
     bootstrap_draws: int = 400
     comparisons: int = 1
     similarity_rows: int = 500
-    most_kept_weights: int = 300_000
+    most_kept_weights: int = 1_000_000
 
     def __post_init__(self) -> None:
         for field in fields(self):
