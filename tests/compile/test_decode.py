@@ -58,7 +58,7 @@ def test_objects_say_in_a_line_what_they_are():
         "hooked": (HookedModel(model), "HookedModel(2 layers × 1 heads"),
         "vocabulary": (token_vocabulary(task, ids), "<Vocabulary: 8 positions, 6 answers>"),
         "of the compiled": (vocabulary_of(compiled, task), "<Vocabulary: 8 positions, 6 answers>"),
-        "comparison": (compare(compiled, compiled, task=task, config="quick"), "implements 'offset'"),
+        "comparison": (compare(compiled, compiled, task=task, config="quick"), "implements the program 'offset'"),
     }
     for thing, phrase in said.values():
         assert "\n" not in repr(thing)
