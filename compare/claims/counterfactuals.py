@@ -44,7 +44,7 @@ def sayable(
     """
     if columns is None:
         return expected
-    return np.where((expected >= 0) & (columns[expected] >= 0), expected, NOT_ASKED)
+    return np.where((expected >= 0) & (columns[np.maximum(expected, 0)] >= 0), expected, NOT_ASKED)
 
 
 def counterfactual(

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
+from rasplens.compare.claims.counterfactuals import sayable
 from rasplens.compare.claims.interchange.coordinates import Subspaces, Whitened
 from rasplens.compare.claims.interchange.descent import Loss, first_order, followed, second_order
 from rasplens.compare.claims.interchange.pairs import InterchangePairs
@@ -60,7 +61,7 @@ def distributed_alignment_search(
     "Is This the Subspace You Are Looking for?").
 
     Args:
-        studied: The model; it has to answer by logits.
+        studied: The model; it has to answer by logits. Answers that it has no logit for are not learned.
         pairs: The pairs: two of three to learn on, the third to stop by.
         point: A hook point of the residual stream.
         start: Where to start, by position; positions without a subspace start at random.
@@ -71,7 +72,7 @@ def distributed_alignment_search(
     others, pairs = pairs.of(rows % 3 == 2), pairs.of(rows % 3 < 2)
     asked, known = sorted({*pairs.positions, *start}), stream_axes(studied, point)
     axes = {position: known[position] for position in asked if known[position].n_axes}
-    if not axes:
+    if not axes or (sayable(pairs.expected, studied.vocabulary.columns) == NOT_ASKED).all():
         return Search({}, 0.0, 0.0)
     to, back = padded(axes)
     began = _start(start, axes, seed)
@@ -123,8 +124,9 @@ def interchange_loss(
     """
     columns = studied.vocabulary.columns
     assert columns is not None
-    stream, asked = studied.activation(point), torch.as_tensor(pairs.expected != NOT_ASKED)
-    wanted = torch.as_tensor(columns[pairs.expected])[asked]
+    expected = sayable(pairs.expected, columns)
+    stream, asked = studied.activation(point), torch.as_tensor(expected != NOT_ASKED)
+    wanted = torch.as_tensor(columns[np.maximum(expected, 0)])[asked]
     source = torch.as_tensor(stream[pairs.source][:, positions]).transpose(0, 1)
     intervened = torch.as_tensor(pairs.intervened[:, positions].T)[..., None]
     read, write = (torch.as_tensor(part, dtype=source.dtype) for part in (to, back))

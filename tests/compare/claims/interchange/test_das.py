@@ -1,5 +1,7 @@
 """Subspaces learned by gradient descent."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -43,6 +45,18 @@ def test_what_is_learned_is_better_than_where_it_started(with_itself, pairs, lea
         with_itself.scored, "previous", with_itself.interchangeable_positions("previous"), seed=0
     )
     assert agreement(with_itself.learned, unseen, POINT, learned).score > before + 0.05
+
+
+@pytest.mark.parametrize("n_missing", [1, None])
+def test_answers_that_the_model_has_no_logit_for_are_not_learned(with_itself, pairs, n_missing):
+    """Such as None, which a compiled model says by having no logit that is large; with all missing, nothing is."""
+    studied = with_itself.fitting.learned
+    columns = studied.vocabulary.columns.copy()
+    columns[:n_missing] = -1
+    assert (pairs.expected == 0).any()
+    mute = replace(studied, vocabulary=replace(studied.vocabulary, columns=columns))
+    found = distributed_alignment_search(mute, pairs, POINT, {}, seed=0, steps=3)
+    assert bool(found.subspaces) == (n_missing is not None)
 
 
 def test_bases_are_orthonormal_where_the_stream_has_unit_spread(learned, pairs, with_itself):
