@@ -12,6 +12,7 @@ from rasplens.compile.errors import (
     UndefinedValue,
 )
 from rasplens.compile.limits import CompileLimits
+from rasplens.compile.planting import PlantedModel, plant
 from rasplens.compile.rasp import programs
 from rasplens.compile.rasp.interpreter import run
 from rasplens.compile.rasp.program_text import program_text
@@ -25,6 +26,7 @@ __all__ = [
     "CompileError",
     "CompileLimits",
     "CompiledModel",
+    "PlantedModel",
     "PrecisionError",
     "PrecisionWarning",
     "RaspFile",
@@ -37,6 +39,7 @@ __all__ = [
     "from_tracr_program",
     "load_compiled",
     "parse_rasp",
+    "plant",
     "program_text",
     "programs",
     "rasp",

@@ -3,7 +3,7 @@
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +17,8 @@ from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.rasp.program_text import program_text
 from rasplens.compile.rasp.values import value_key
 from rasplens.errors import RaspLensError
-from rasplens.model.exports.gpt2 import Readout, gpt2_weights
+from rasplens.model.constant_norm import Readout
+from rasplens.model.exports.gpt2 import gpt2_weights
 
 if TYPE_CHECKING:
     from transformers import GPT2LMHeadModel
@@ -77,7 +78,7 @@ def save_stock_checkpoint(compiled: Anatomy, folder: str | Path) -> Checked:
     tokens, answers = _tokens(compiled)
     readout = _readout(compiled, len(tokens), answers)
     inputs = list(_inputs(compiled))
-    fields, weights = gpt2_weights(compiled.transformer, readout, _longest(compiled, inputs))
+    fields, weights = gpt2_weights(compiled.transformer, readout, longest_stream(compiled, inputs))
     model = _model(fields, weights, compiled)
     checked = _check(compiled, model, inputs, answers)
     with tempfile.TemporaryDirectory(dir=folder.absolute().parent) as made:
@@ -108,17 +109,22 @@ def _tokens(compiled: Anatomy) -> tuple[list[str], list[int]]:
 
 
 def _readout(compiled: Anatomy, n_tokens: int, answers: list[int]) -> Readout:
-    """A logit for each token: an answer's own, or of a number minus its squared distance; of others, never."""
+    """A logit for each token: an answer's own; of others, never."""
+    own = answer_logits(compiled)
+    weight, bias = np.zeros((len(own.weight), n_tokens)), np.full(n_tokens, -NEVER)
+    weight[:, answers], bias[answers] = own.weight, own.bias
+    return Readout(weight, bias)
+
+
+def answer_logits(compiled: Anatomy) -> Readout:
+    """What reads a logit for each answer: its own, or of a number minus its squared distance."""
     model, output = compiled.transformer, compiled.variables[compiled.output]
     bias = np.asarray(model.weights.get("unembed.b_U", np.zeros(model.config.d_vocab_out)))
-    weights, shifts = model.W_U, bias
-    if output.encoding is Encoding.NUMERICAL:
-        # Of all v, the one nearest to x has the largest 2vx - v².
-        numbers = np.array([float(value) for value in output.values])
-        weights, shifts = np.outer(model.W_U[:, 0], 2 * numbers), 2 * numbers * bias[0] - numbers**2
-    weight, all_shifts = np.zeros((model.config.d_model, n_tokens)), np.full(n_tokens, -NEVER)
-    weight[:, answers], all_shifts[answers] = weights, shifts
-    return Readout(weight, all_shifts)
+    if output.encoding is not Encoding.NUMERICAL:
+        return Readout(model.W_U, bias)
+    # Of all v, the one nearest to x has the largest 2vx - v².
+    numbers = np.array([float(value) for value in output.values])
+    return Readout(np.outer(model.W_U[:, 0], 2 * numbers), 2 * numbers * bias[0] - numbers**2)
 
 
 def _inputs(compiled: Anatomy) -> Iterator[np.ndarray]:
@@ -127,7 +133,7 @@ def _inputs(compiled: Anatomy) -> Iterator[np.ndarray]:
     return space.all_ids() if space.size <= ENUMERATED else space.sampled_ids(SAMPLED, seed=0)
 
 
-def _longest(compiled: Anatomy, inputs: list[np.ndarray]) -> float:
+def longest_stream(compiled: Anatomy, inputs: Sequence[np.ndarray]) -> float:
     """The largest length of a residual stream, with the direction that makes its mean zero."""
     largest = 0.0
     for ids in inputs[:: max(1, len(inputs) // 20)]:
@@ -161,30 +167,52 @@ def _write(model: "GPT2LMHeadModel", weights: dict[str, np.ndarray], folder: Pat
 
 
 def _check(compiled: Anatomy, model: "GPT2LMHeadModel", inputs: list[np.ndarray], answers: list[int]) -> Checked:
-    """Holds the answers against the compiled model's wherever the program has one.
+    """Holds the answers against the compiled model's wherever the program has one."""
+    import torch
+
+    def answered(ids: np.ndarray) -> np.ndarray:
+        with torch.no_grad():
+            return model(torch.as_tensor(ids)).logits[:, compiled.offset :].argmax(-1).numpy()
+
+    advice = "its weights are too far apart. Shorten the sequences, or reduce the vocabulary."
+    return held_against(compiled, inputs, np.array(answers), answered, "GPT-2", advice)
+
+
+def held_against(
+    compiled: Anatomy,
+    inputs: Sequence[np.ndarray],
+    answers: np.ndarray,
+    answered: Callable[[np.ndarray], np.ndarray],
+    name: str,
+    advice: str,
+) -> Checked:
+    """Holds a model's answers against a compiled one's, wherever the program has one.
+
+    Args:
+        compiled: The program.
+        inputs: Ids of its vocabulary, without a BOS.
+        answers: The model's token for each of the program's answers.
+        answered: From ids of the program, with its BOS, the model's tokens at the positions of the sequence.
+        name: The model's, for the error.
+        advice: What may be wrong, for the error.
 
     Raises:
         RaspLensError: If one differs, or there is none.
     """
-    import torch
-
-    token_of, n_inputs, n_undefined, n_answers = np.array(answers), 0, 0, 0
+    n_inputs, n_undefined, n_answers = 0, 0, 0
     for every in inputs:
         ids = every[~compiled.is_undefined(every)]
         n_inputs, n_undefined = n_inputs + len(every), n_undefined + len(every) - len(ids)
         if not len(ids):
             continue
         codes = compiled.codes(ids)[compiled.output]
-        with torch.no_grad():
-            logits = model(torch.as_tensor(compiled.with_bos(ids))).logits[:, compiled.offset :]
-        given = logits.argmax(-1).numpy()
-        differs = (codes >= 0) & (given != token_of[codes])
+        differs = (codes >= 0) & (answered(compiled.with_bos(ids)) != answers[codes])
         if differs.any():
             row, place = np.argwhere(differs)[0].tolist()
             tokens = [compiled.inputs.vocab[i] for i in ids[row]]
             raise RaspLensError(
-                f"In single precision GPT-2 answers otherwise than {compiled.output!r}, on {tokens} at position "
-                f"{place}: its weights are too far apart. Shorten the sequences, or reduce the vocabulary."
+                f"In single precision {name} answers otherwise than {compiled.output!r}, on {tokens} at position "
+                f"{place}: {advice}"
             )
         n_answers += int((codes >= 0).sum())
     if not n_answers:

@@ -14,12 +14,15 @@ from rasplens.compare.discovery.cases import KINDS, Case, siit_case
 from rasplens.compare.discovery.scoreboard import medians
 from rasplens.sweeps import Job
 
+OF_LIBRARY = [kind for kind in KINDS if kind != "planted"]
+"""Kinds of models that any program has; one that is planted may see only the past (`lab.planted_programs`)."""
+
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     """Which models, on the command line of a benchmark, and how a sweep over them is done."""
     parser.add_argument("--programs", choices=list(SETS), default="library", help="which set of programs")
     parser.add_argument("--only", default="", help="programs, with commas")
-    parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS), help="of models")
+    parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=OF_LIBRARY, help="of models")
     parser.add_argument("--siit", type=Path, help="the folder of stored models of lab/siit.py")
     parser.add_argument("--seed", type=int, default=0, help="of everything random")
     parser.add_argument("--write", type=Path, help="the page to put the tables into")

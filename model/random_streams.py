@@ -63,6 +63,7 @@ STREAMS: Mapping[str, int] = MappingProxyType(
         "weighted statement": 44,
         "effects": 45,
         "effect intervals": 46,
+        "planting": 47,
     }
 )
 """The number of each stream, by what is drawn from it."""

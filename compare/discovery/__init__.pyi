@@ -6,6 +6,7 @@ from .cases import (
     compiled_case,
     compressed_case,
     disguised_case,
+    planted_case,
     siit_case,
 )
 from .hypothesis_tests import (
@@ -71,6 +72,7 @@ __all__ = [
     "discovery_problem",
     "disguised_case",
     "own_method",
+    "planted_case",
     "read_importances",
     "score_edges",
     "score_variable",

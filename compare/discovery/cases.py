@@ -1,6 +1,6 @@
-"""Models whose circuit is known, of four kinds, with a decoy: a copy of a head that nothing reads."""
+"""Models whose circuit is known, of five kinds; most have a decoy, a copy of a head that nothing reads."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -10,15 +10,17 @@ import numpy as np
 from rasplens.compare.discovery.edge_graph import edge_graph
 from rasplens.compare.discovery.problem import Problem, discovery_problem
 from rasplens.compare.discovery.protocol import Protocol, Setting
-from rasplens.compare.discovery.truth import circuit_edges, program_edges, renamed_edges
-from rasplens.compare.subject.vocabulary import Vocabulary, task_vocabulary, vocabulary_of
-from rasplens.compile import CompiledModel
+from rasplens.compare.discovery.truth import circuit_edges, planted_edges, program_edges, renamed_edges
+from rasplens.compare.subject.vocabulary import Vocabulary, task_vocabulary, token_vocabulary, vocabulary_of
+from rasplens.compile import CompiledModel, PlantedModel, plant
 from rasplens.errors import RaspLensError
-from rasplens.learned import compress, load_implementation, train_to_implement
+from rasplens.learned import Architecture, compress, load_implementation, train_to_implement
 from rasplens.learned.compressor.recipe import get_recipe
+from rasplens.learned.initialisation import untrained_like
 from rasplens.learned.siit.accuracy import PUBLISHED_MARKS
-from rasplens.learned.siit.circuit import Circuit
-from rasplens.model import Transformer, disguise
+from rasplens.learned.siit.circuit import Circuit, CompiledPart, Node
+from rasplens.model import Config, Transformer, causal_mask, disguise
+from rasplens.model.random_streams import rng
 from rasplens.model.twins import plant_decoy
 from rasplens.model.twins.reparametrise import Reparametrisation
 from rasplens.tasks import Task
@@ -33,6 +35,13 @@ NARROWER = 0.75
 
 COMPRESSION_STEPS = 2_000
 """Training steps of the compressor: more than its fast recipe has, to keep the answers."""
+
+
+HOST = Architecture(n_layers=2, n_heads=2, d_model=32, d_head=16, d_mlp=64, normalization="LN")
+"""What a program is planted in, so many layers deeper than it; small, for ACDC asks every edge many times."""
+
+FOREIGN = 64
+"""How many tokens that model has besides the program's."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,8 +217,77 @@ def siit_case(
     return Case(compiled, "siit", wide, task, own, edges, varying, decoys, model.circuit, untested)
 
 
+def planted_case(
+    compiled: CompiledModel, task: Task, seed: int = 0, host: Transformer | None = None, spare: Sequence[int] = ()
+) -> Case:
+    """A larger model with the compiled one among its heads and neurons: see `rasplens.compile.plant`.
+
+    It is not asked where the program has no answer. It has no decoy: the host's own parts are in no circuit.
+
+    Args:
+        compiled: The program, compiled with `causal=True`.
+        task: The task.
+        seed: Of the host's weights, and of the places in it.
+        host: The larger model; by default one with random weights.
+        spare: Tokens of the host that the program may take; by default some at random.
+
+    Raises:
+        RaspLensError: If the program does not fit into the host.
+    """
+    check_compiled_for(compiled, task)
+    asked = where_defined(task)
+    values = list(dict.fromkeys([*task.vocab, *(one for one in asked.outputs if one is not None)]))
+    larger = _random_host(compiled, len(values), seed) if host is None else host
+    random = rng(seed, "planting")
+    ids = [*spare] if spare else random.permutation(larger.config.d_vocab).tolist()
+    tokens, bos = dict(zip(values, ids[1:], strict=False)), ids[0] if compiled.has_bos else None
+    found = plant(compiled, larger, tokens, bos, seed=seed)
+    own = token_vocabulary(asked, tokens, prefix=[] if bos is None else [bos])
+    circuit = _planted_circuit(found)
+    edges, varying = (planted_edges(found, circuit, each) for each in (None, task))
+    return Case(compiled, "planted", found.transformer, asked, own, edges, varying, (), circuit)
+
+
+def _planted_circuit(planted: PlantedModel) -> Circuit:
+    """The nodes of a model that a program is planted in, with what they stand for."""
+    compiled, places = planted.compiled, planted.places
+    found = {
+        Node(*places[layer, head]): CompiledPart((name,), layer, (head,))
+        for (layer, head), name in sorted(compiled.heads.items())
+    }
+    for number, layer in enumerate(planted.layers):
+        names = [name for (of_layer, *_), name in sorted(compiled.neurons.items()) if of_layer == number]
+        if names:
+            found[Node(layer)] = CompiledPart(tuple(dict.fromkeys(names)), number)
+    return found
+
+
+def _random_host(compiled: CompiledModel, n_values: int, seed: int) -> Transformer:
+    """A model with room for a program, its weights drawn at random."""
+    own = compiled.transformer.config
+    config = Config(
+        n_layers=HOST.n_layers + own.n_layers,
+        n_heads=HOST.n_heads,
+        d_model=HOST.d_model,
+        d_head=HOST.d_head,
+        d_mlp=HOST.d_mlp,
+        n_ctx=own.n_ctx,
+        d_vocab=FOREIGN + n_values,
+        d_vocab_out=FOREIGN + n_values,
+        activation="gelu_new",
+        normalization=HOST.normalization,
+    )
+    return untrained_like(config, causal_mask(config.n_layers, config.n_ctx), seed)
+
+
 KINDS: Mapping[str, Callable[..., Case]] = MappingProxyType(
-    {"compiled": compiled_case, "disguised": disguised_case, "compressed": compressed_case, "siit": siit_case}
+    {
+        "compiled": compiled_case,
+        "disguised": disguised_case,
+        "compressed": compressed_case,
+        "siit": siit_case,
+        "planted": planted_case,
+    }
 )
 """How models whose circuit is known are made, by name: each from a compiled model, its task and a seed."""
 

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from rasplens.compare.discovery.edge_graph import EMBED, LOGITS, POS_EMBED, edge_graph, place_of
-from rasplens.compile import CompiledModel
+from rasplens.compile import CompiledModel, PlantedModel
 from rasplens.learned.siit.circuit import Circuit, Node
 from rasplens.model import Transformer
 from rasplens.model.hook_points import act_name, param_name
@@ -81,6 +81,28 @@ def circuit_edges(compiled: CompiledModel, circuit: Circuit, task: Task | None =
     """Return the program's edges in a model whose nodes stand for compiled parts and compute their variables."""
     places = nodes_standing_for(circuit)
     return frozenset(renamed for edge in program_edges(compiled, task) for renamed in _renamed(edge, places))
+
+
+def planted_edges(planted: PlantedModel, circuit: Circuit, task: Task | None = None) -> frozenset[str]:
+    """The program's edges in a model that it is planted in; see `program_edges`.
+
+    What reads the program's directions also reads the constant that its tokens write, which is the same on all of
+    its inputs. Positions come through the neurons that pass them on.
+
+    Args:
+        planted: The model.
+        circuit: Which of its nodes stand for which parts of the compiled one.
+        task: If given, only edges along which something passes that differs between the task's inputs.
+    """
+    passing = None if planted.passes_positions is None else str(Node(planted.passes_positions))
+    found = circuit_edges(planted.compiled, circuit, task)
+    if passing is not None:
+        found = renamed_edges(found, {POS_EMBED: passing})
+    if task is not None:
+        return found
+    readers = {edge.partition("->")[2] for edge in found} | ({passing} - {None})
+    constant = {f"{EMBED}->{reader}" for reader in readers}
+    return found | constant | ({f"{POS_EMBED}->{passing}"} if passing is not None else set())
 
 
 def nodes_standing_for(circuit: Circuit) -> dict[str, list[str]]:

@@ -1,42 +1,14 @@
-"""A transformer without layer norm in the weights of a stock GPT-2, whose layer norm is undone by construction.
+"""A transformer without layer norm in the weights of a stock GPT-2, whose layer norm is undone by construction."""
 
-The residual stream gets four more directions. One holds minus the sum of all others, so the mean is zero. Two hold
-a constant and its opposite, so large that the norm hardly depends on the rest. Layer norm then divides by a known
-number, and its scale multiplies by it. The mean is off by rounding, in all directions alike. Nothing is written to
-the fourth, so it holds this error alone; it is taken off whatever is read.
-"""
-
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from rasplens.errors import RaspLensError
+from rasplens.model.constant_norm import CONSTANT, GAIN, N_MORE, ConstantNorm, Readout
+from rasplens.model.forward import LAYER_NORM_EPSILON
 from rasplens.model.hook_points import param_name
 from rasplens.model.transformer import Transformer
-
-CONSTANT: Final = 500.0
-"""The constant, in lengths of the longest residual stream, which then changes the norm by a millionth."""
-
-GAIN: Final = 1000.0
-"""What pre-activations are multiplied by, and divided by afterwards: so far from zero, GELU is ReLU."""
-
-EPSILON: Final = 1e-5
-"""Of the layer norm."""
-
-
-@dataclass(frozen=True, eq=False)
-class Readout:
-    """What is read from the final residual stream.
-
-    Attributes:
-        weight: `[d_model, d_vocab]`.
-        bias: `[d_vocab]`.
-    """
-
-    weight: Float[np.ndarray, "d_model d_vocab"]
-    bias: Float[np.ndarray, " d_vocab"]
 
 
 def gpt2_weights(
@@ -54,8 +26,8 @@ def gpt2_weights(
     """
     _check_expressible(model)
     config, weights = model.config, model.weights
-    width = -(-max(config.d_model + 4, config.n_heads * config.d_head) // config.n_heads) * config.n_heads
-    stream = _Stream(config.d_model, width, CONSTANT * max(longest, 1.0))
+    width = -(-max(config.d_model + N_MORE, config.n_heads * config.d_head) // config.n_heads) * config.n_heads
+    stream = ConstantNorm(config.d_model, width, CONSTANT * max(longest, 1.0))
     d_vocab = readout.weight.shape[1]
     embedding, positions = np.zeros((d_vocab, config.d_model)), np.zeros((config.n_ctx, config.d_model))
     embedding[: config.d_vocab] = model.W_E
@@ -78,60 +50,14 @@ def gpt2_weights(
         "n_head": config.n_heads,
         "n_inner": max(config.d_mlp, 1),
         "activation_function": "gelu_new",
-        "layer_norm_epsilon": EPSILON,
+        "layer_norm_epsilon": LAYER_NORM_EPSILON,
         "tie_word_embeddings": False,
         **dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0),
     }
     return fields, {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in found.items()}
 
 
-@dataclass(frozen=True)
-class _Stream:
-    """The residual stream of GPT-2: that of the transformer, and the directions that undo layer norm.
-
-    Attributes:
-        d_model: The transformer's.
-        width: GPT-2's.
-        constant: What the constant direction holds.
-    """
-
-    d_model: int
-    width: int
-    constant: float
-
-    @property
-    def divisor(self) -> float:
-        """What layer norm divides by."""
-        return float(np.sqrt(2 * self.constant**2 / self.width + EPSILON))
-
-    @property
-    def constant_direction(self) -> Float[np.ndarray, " width"]:
-        """The constant and its opposite."""
-        found = np.zeros(self.width)
-        found[self.d_model + 1], found[self.d_model + 2] = self.constant, -self.constant
-        return found
-
-    @property
-    def reads_one(self) -> Float[np.ndarray, " width"]:
-        """What gives 1 when it reads the constant, whatever the mean is off by."""
-        found = np.zeros(self.width)
-        found[self.d_model + 1], found[self.d_model + 3] = 1 / self.constant, -1 / self.constant
-        return found
-
-    def written(self, array: np.ndarray) -> np.ndarray:
-        """What writes to the stream, `[..., d_model]`, so that all directions add up to zero."""
-        found = np.zeros((*array.shape[:-1], self.width))
-        found[..., : self.d_model], found[..., self.d_model] = array, -array.sum(axis=-1)
-        return found
-
-    def read(self, array: np.ndarray) -> np.ndarray:
-        """What reads the stream, `[d_model, n]`, so that what all directions share is taken off."""
-        found = np.zeros((self.width, array.shape[1]))
-        found[: self.d_model], found[self.d_model + 3] = array, -array.sum(axis=0)
-        return found
-
-
-def _block(model: Transformer, layer: int, stream: _Stream) -> dict[str, np.ndarray]:
+def _block(model: Transformer, layer: int, stream: ConstantNorm) -> dict[str, np.ndarray]:
     """The weights of one block but its layer norms: linear layers as `x @ W + b`, heads side by side."""
     config, width = model.config, stream.width
     d_head = width // config.n_heads

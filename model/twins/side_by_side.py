@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -26,6 +27,8 @@ _AXES: Final[Mapping[str, tuple[str, ...]]] = {
     "b_out": ("d_model",),
     "W_U": ("d_model", ""),
     "b_U": ("",),
+    "w": ("d_model",),
+    "b": ("d_model",),
 }
 """By the last part of a weight's name, the axes along which both stand behind one another."""
 
@@ -55,12 +58,22 @@ def side_by_side(first: HasTransformer, second: HasTransformer, shares: tuple[fl
         for name, array in one.weights.items():
             last = name.rsplit(".", 1)[1]
             scale = share if last.endswith("_U") else 1 / one.config.attn_scale if last.endswith("_Q") else 1.0
-            starts = [offsets.get(axis, 0) for axis in _AXES[last]]
-            place = tuple(slice(start, start + n) for start, n in zip(starts, array.shape, strict=True))
-            found[name][place] += scale * array.astype(np.float64)
+            add_part(found, name, scale * array.astype(np.float64), offsets)
         offsets = {axis: start + getattr(one.config, axis) for axis, start in offsets.items()}
     mask = max((one.mask for one in both), key=len)
     return Transformer(config, {name: array.astype(dtype) for name, array in found.items()}, mask)
+
+
+def add_part(
+    found: Mapping[str, np.ndarray],
+    name: str,
+    array: np.ndarray,
+    offsets: Mapping[str, int] = MappingProxyType({}),
+) -> None:
+    """Adds an array to the part of a weight that lies behind what others have, by the axes of `_AXES`."""
+    starts = [offsets.get(axis, 0) for axis in _AXES[name.rsplit(".", 1)[1]]]
+    place = tuple(slice(start, start + n) for start, n in zip(starts, array.shape, strict=True))
+    found[name][place] += array
 
 
 def _config(first: Config, second: Config) -> Config:

@@ -32,6 +32,7 @@ class KindName(StrEnum):
     disguised = "disguised"
     compressed = "compressed"
     siit = "siit"
+    planted = "planted"
 
 
 class AblationName(StrEnum):
@@ -63,8 +64,8 @@ def methods(
     kind: Annotated[
         KindName,
         typer.Option(
-            help="The compiled model, the same in other weights or fewer directions, or one trained to implement "
-            "it."
+            help="The compiled model, the same in other weights or fewer directions, one trained to implement it, "
+            "or a larger one that it is planted in."
         ),
     ] = KindName.compiled,
     model: Annotated[

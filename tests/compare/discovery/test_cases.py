@@ -5,11 +5,19 @@ import pandas as pd
 import pytest
 
 from rasplens.compare.discovery import cases
-from rasplens.compare.discovery.cases import KEPT, KINDS, compiled_case, compressed_case, siit_case, where_defined
+from rasplens.compare.discovery.cases import (
+    KEPT,
+    KINDS,
+    compiled_case,
+    compressed_case,
+    planted_case,
+    siit_case,
+    where_defined,
+)
 from rasplens.compare.discovery.methods.catalogue import METHODS, own_method
 from rasplens.compare.discovery.protocol import Protocol, Scoring, Setting
 from rasplens.compare.discovery.scoreboard import board, medians
-from rasplens.compile import programs
+from rasplens.compile import programs, rasp
 from rasplens.compile.rasp import Map, SequenceMap, indices, tokens
 from rasplens.errors import RaspLensError
 from rasplens.learned import SIITRecipe, ordinary_architecture, train_to_implement
@@ -182,7 +190,7 @@ def test_a_compressed_model_keeps_its_circuit(compiled, task):
     assert 0 < (codes == NOT_ASKED).mean() < 1
     unchanged = replace(case, transformer=compiled_case(compiled, task).transformer)
     assert unchanged.accuracy == 1.0
-    assert set(KINDS) == {"compiled", "disguised", "compressed", "siit"}
+    assert set(KINDS) == {"compiled", "disguised", "compressed", "siit", "planted"}
 
 
 def test_what_is_no_method_or_no_setting_is_told_by_name(case, unchecked):
@@ -211,3 +219,55 @@ def test_settings_that_differ_in_the_scoring_alone_share_a_method_s_scores(case)
     found = board([case], {"counted": counted}, settings)
     assert asked == [few, zero]
     assert found["n_edges"].nunique() == 3
+
+
+def causal(program, vocab, max_len):
+    """A program whose positions see only the past, with its task."""
+    task = task_from_program(rasp.causal(program), vocab, max_len, causal=True)
+    return compile_for(task), task
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ablation", ["resample", "mean"])
+@pytest.mark.parametrize("program", [programs.histogram(), programs.shift_by(1)], ids=["histogram", "shift_by"])
+def test_patching_finds_the_circuit_of_a_planted_program(program, ablation):
+    """Its labels come from the program, not from patching: both agree; a random ranking does not."""
+    case = planted_case(*causal(program, "abc", 4))
+    setting = Setting(Protocol(n_pairs=32, ablation=ablation))
+    methods = {name: METHODS[name] for name in ("exact", "random")}
+    found = board([case], methods, {"few": setting}).set_index("method")
+    assert found.loc["exact", "auroc"] == 1.0
+    assert found.loc["random", "auroc"] < 0.9
+
+
+@pytest.mark.slow
+def test_all_that_zero_ablation_finds_is_in_the_circuit_of_a_planted_program():
+    """But for queries and keys: without the constant, they only attend more sharply."""
+    case = planted_case(*causal(programs.shift_by(1), "abc", 4))
+    problem = case.problem(Protocol(n_pairs=32, ablation="zero"))
+    effects = dict(zip(problem.graph.edges, METHODS["exact"](problem), strict=True))
+    found = {edge for edge, effect in effects.items() if abs(effect) > 1e-3}
+    assert found <= case.edges
+    assert {edge.rpartition(".")[2] for edge in case.edges - found} <= {"q", "k"}
+
+
+def test_a_planted_program_has_the_nodes_that_stand_for_its_parts():
+    compiled, task = causal(programs.induction(), "abc", 5)
+    case = planted_case(compiled, task, seed=1)
+    assert case.accuracy == 1.0
+    assert case.decoys == ()
+    heads = [node for node in case.circuit if node.is_head]
+    assert [case.circuit[node].variables for node in heads] == [("previous",), ("induction",)]
+    passing = {edge for edge in case.edges if "pos_embed" in edge}
+    assert passing == {f"pos_embed->L{heads[0].layer - 1} MLP"}
+    assert f"embed->{heads[0]}.v" in case.varying
+    assert f"{heads[0]}->{heads[1]}.k" in case.varying
+    assert case.varying < case.edges
+    assert all("MLP" not in edge for edge in case.varying)
+
+
+def test_a_program_that_sees_what_comes_later_is_not_planted():
+    task = task_from_program(programs.histogram(), "abc", 4)
+    compiled = compile_for(task)
+    with pytest.raises(RaspLensError, match="causal=True"):
+        planted_case(compiled, task)
