@@ -21,7 +21,7 @@ from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.input_space import batches
 from rasplens.compile.rasp.interpreter import run
 from rasplens.compile.rasp.values import value_key
-from rasplens.compile.stock_checkpoint import Checked, save_stock_checkpoint
+from rasplens.compile.stock_checkpoint import Checked, Family, save_stock_checkpoint
 from rasplens.compile.storage.anatomy_files import load_anatomy, save_anatomy
 from rasplens.compile.variable import ObliqueDirections
 from rasplens.errors import RaspLensError
@@ -206,16 +206,18 @@ class CompiledModel(Anatomy):
     def _repr_html_(self) -> str:
         return anatomy_view(self)
 
-    def to_huggingface(self, folder: str | Path) -> Checked:
-        """Writes it as a stock GPT-2, which `AutoModelForCausalLM` loads; see `rasplens.compile.stock_checkpoint`.
+    def to_huggingface(self, folder: str | Path, family: Family = "gpt2") -> Checked:
+        """Writes it as a stock model, which `AutoModelForCausalLM` loads; see `rasplens.compile.stock_checkpoint`.
 
         Args:
             folder: A new or empty folder.
+            family: `"gpt2"` or `"llama"`.
 
         Raises:
-            RaspLensError: If GPT-2 cannot express it, answers differ in single precision, or something is there.
+            RaspLensError: If the family cannot express it, answers differ in single precision, or something is
+                there.
         """
-        return save_stock_checkpoint(self, folder)
+        return save_stock_checkpoint(self, folder, family)
 
     def to_bridge(self) -> "TransformerBridge":
         """The model as a native TransformerLens bridge, for token ids as `encode` gives them.

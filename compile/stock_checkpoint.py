@@ -1,12 +1,13 @@
-"""A compiled program as an ordinary checkpoint: a GPT-2 that `AutoModelForCausalLM` loads, and its truth."""
+"""A compiled program as an ordinary checkpoint: a GPT-2 or a Llama that any tool loads, and its truth."""
 
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import numpy as np
 
@@ -19,9 +20,13 @@ from rasplens.compile.rasp.values import value_key
 from rasplens.errors import RaspLensError
 from rasplens.model.constant_norm import Readout
 from rasplens.model.exports.gpt2 import gpt2_weights
+from rasplens.model.exports.llama import llama_weights
 
 if TYPE_CHECKING:
-    from transformers import GPT2LMHeadModel
+    from transformers import PreTrainedModel
+
+Family = Literal["gpt2", "llama"]
+"""The families of stock models that a program can become."""
 
 ENUMERATED: Final = 20_000
 """Of so many inputs all are checked, of more some at random."""
@@ -60,17 +65,21 @@ class Checked:
         return f"equal on {extent} inputs{outside}, {self.answers:,} answers"
 
 
-def save_stock_checkpoint(compiled: Anatomy, folder: str | Path) -> Checked:
-    """Writes a GPT-2 with a compiled program's answers, a tokenizer, and `truth.json`; nothing if one differs.
+def save_stock_checkpoint(compiled: Anatomy, folder: str | Path, family: Family = "gpt2") -> Checked:
+    """Writes a stock model with a program's answers, a tokenizer, and `truth.json`; nothing if an answer differs.
 
     Args:
         compiled: The program, compiled with `causal=True`.
         folder: A new or empty folder.
+        family: Of the model: `"gpt2"` or `"llama"`. A Llama counts positions from a BOS.
 
     Raises:
-        RaspLensError: If GPT-2 cannot express it, its answers differ in single precision, or something is there.
+        RaspLensError: If the family cannot express it, its answers differ in single precision, or something is
+            there.
     """
     folder = Path(folder)
+    if family not in get_args(Family):
+        raise RaspLensError(f"The family must be one of {', '.join(get_args(Family))}; got {family!r}.")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RaspLensError(f"{folder} already exists, and is not an empty folder. Give another one.")
     if not folder.absolute().parent.is_dir():
@@ -78,13 +87,20 @@ def save_stock_checkpoint(compiled: Anatomy, folder: str | Path) -> Checked:
     tokens, answers = _tokens(compiled)
     readout = _readout(compiled, len(tokens), answers)
     inputs = list(_inputs(compiled))
-    fields, weights = gpt2_weights(compiled.transformer, readout, longest_stream(compiled, inputs))
-    model = _model(fields, weights, compiled)
+    longest, in_front = longest_stream(compiled, inputs), 0
+    if family == "gpt2":
+        fields, weights = gpt2_weights(compiled.transformer, readout, longest)
+    else:
+        bos = len(compiled.inputs.vocab) if compiled.has_bos else None
+        fields, weights, in_front = llama_weights(compiled.transformer, readout, longest, bos)
+    model = _model(family, fields, weights, compiled)
     checked = _check(compiled, model, inputs, answers)
     with tempfile.TemporaryDirectory(dir=folder.absolute().parent) as made:
         _write(model, weights, Path(made))
         _tokenizer(compiled, tokens).save_pretrained(made)
-        (Path(made) / TRUTH).write_text(json.dumps(_truth(compiled, tokens, answers), indent=1), encoding="utf-8")
+        (Path(made) / TRUTH).write_text(
+            json.dumps(_truth(compiled, tokens, answers, in_front), indent=1), encoding="utf-8"
+        )
         folder.mkdir(exist_ok=True)
         for path in Path(made).iterdir():
             shutil.move(path, folder / path.name)
@@ -145,19 +161,24 @@ def longest_stream(compiled: Anatomy, inputs: Sequence[np.ndarray]) -> float:
     return float(np.sqrt(largest))
 
 
-def _model(fields: dict[str, Any], weights: dict[str, np.ndarray], compiled: Anatomy) -> "GPT2LMHeadModel":
+def _model(
+    family: Family, fields: dict[str, Any], weights: dict[str, np.ndarray], compiled: Anatomy
+) -> "PreTrainedModel":
     import torch
-    from transformers import GPT2Config, GPT2LMHeadModel
+    from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
     special: dict[str, Any] = {"eos_token_id": None}
     special["bos_token_id"] = len(compiled.inputs.vocab) if compiled.has_bos else None
-    model = GPT2LMHeadModel(GPT2Config(**fields, **special))
+    if family == "gpt2":
+        model: PreTrainedModel = GPT2LMHeadModel(GPT2Config(**fields, **special))
+    else:
+        model = LlamaForCausalLM(LlamaConfig(**fields, **special))
     model.load_state_dict({name: torch.tensor(array) for name, array in weights.items()}, strict=True)
     model.train(False)
     return model
 
 
-def _write(model: "GPT2LMHeadModel", weights: dict[str, np.ndarray], folder: Path) -> None:
+def _write(model: "PreTrainedModel", weights: dict[str, np.ndarray], folder: Path) -> None:
     """Config and weights as `save_pretrained` writes them, without its progress bars."""
     from safetensors.numpy import save
 
@@ -166,7 +187,7 @@ def _write(model: "GPT2LMHeadModel", weights: dict[str, np.ndarray], folder: Pat
     (folder / "model.safetensors").write_bytes(save(weights, metadata={"format": "pt"}))
 
 
-def _check(compiled: Anatomy, model: "GPT2LMHeadModel", inputs: list[np.ndarray], answers: list[int]) -> Checked:
+def _check(compiled: Anatomy, model: Any, inputs: list[np.ndarray], answers: list[int]) -> Checked:
     """Holds the answers against the compiled model's wherever the program has one."""
     import torch
 
@@ -175,7 +196,8 @@ def _check(compiled: Anatomy, model: "GPT2LMHeadModel", inputs: list[np.ndarray]
             return model(torch.as_tensor(ids)).logits[:, compiled.offset :].argmax(-1).numpy()
 
     advice = "its weights are too far apart. Shorten the sequences, or reduce the vocabulary."
-    return held_against(compiled, inputs, np.array(answers), answered, "GPT-2", advice)
+    name = {"gpt2": "GPT-2", "llama": "Llama"}[model.config.model_type]
+    return held_against(compiled, inputs, np.array(answers), answered, name, advice)
 
 
 def held_against(
@@ -241,27 +263,41 @@ def _tokenizer(compiled: Anatomy, names: list[str]) -> Any:
     return fast(tokenizer_object=found, **special)
 
 
-def _truth(compiled: Anatomy, tokens: list[str], answers: list[int]) -> dict[str, Any]:
-    """What each part of the model is, in JSON values. Its first directions are those of the compiled model."""
+def _truth(compiled: Anatomy, tokens: list[str], answers: list[int], in_front: int) -> dict[str, Any]:
+    """What each part of the model is, in JSON values. Its first directions are those of the compiled model.
+
+    Args:
+        compiled: The program.
+        tokens: The name of each token.
+        answers: The token of each answer.
+        in_front: How many layers the model has before the program's first.
+    """
     output = compiled.variables[compiled.output]
-    return {
+
+    def shifted(part: str) -> str:
+        return re.sub(r"^L(\d+)", lambda layer: f"L{int(layer[1]) + in_front}", part)
+
+    found = {
         "program": program_text(compiled.program),
         "tokens": tokens,
         "answers": {tokens[i]: str(value) for i, value in zip(answers, output.values, strict=True)},
-        "heads": {f"L{layer}H{head}": name for (layer, head), name in compiled.heads.items()},
+        "heads": {shifted(f"L{layer}H{head}"): name for (layer, head), name in compiled.heads.items()},
         "neurons": [
-            {"layer": layer, "first": first, "end": end, "variable": name}
+            {"layer": layer + in_front, "first": first, "end": end, "variable": name}
             for (layer, first, end), name in compiled.neurons.items()
         ],
         "variables": {
             name: {
                 "values": [str(value) for value in variable.values],
-                "written_at": variable.written_at,
+                "written_at": re.sub(r"\d+", lambda layer: str(int(layer[0]) + in_front), variable.written_at),
                 "read": {
                     str(i): variable.columns[i].tolist() for i in np.flatnonzero(variable.columns.any(axis=1))
                 },
             }
             for name, variable in compiled.variables.items()
         },
-        "edges": [[str(end) for end in edge] for edge in circuit(compiled, "head", None, DEFAULT_LIMITS).edges],
+        "edges": [
+            [shifted(str(end)) for end in edge] for edge in circuit(compiled, "head", None, DEFAULT_LIMITS).edges
+        ],
     }
+    return found | ({"positions": "L0H0 and the neurons of layer 0"} if in_front else {})

@@ -24,7 +24,7 @@ def gpt2_weights(
     Raises:
         RaspLensError: If GPT-2 has no such attention, positions, neurons or normalisation.
     """
-    _check_expressible(model)
+    check_expressible(model, "GPT-2")
     config, weights = model.config, model.weights
     width = -(-max(config.d_model + N_MORE, config.n_heads * config.d_head) // config.n_heads) * config.n_heads
     stream = ConstantNorm(config.d_model, width, CONSTANT * max(longest, 1.0))
@@ -88,16 +88,20 @@ def _block(model: Transformer, layer: int, stream: ConstantNorm) -> dict[str, np
     }
 
 
-def _check_expressible(model: Transformer) -> None:
+def check_expressible(model: Transformer, family: str) -> None:
+    """Refuses a transformer that a family of models has no weights for, if only its norm is undone.
+
+    Raises:
+        RaspLensError: If its attention, positions, neurons or normalisation are others.
+    """
     config = model.config
     reasons = {
-        "It sees positions that come later; GPT-2 sees only the past. Compile it with causal=True (--causal).": (
-            (model.mask != np.tri(config.n_ctx, dtype=bool)).any()
-        ),
-        f"GPT-2 has learned positions; this model has {config.positions} ones.": (
+        f"It sees positions that come later; {family} sees only the past. Compile it with causal=True "
+        "(--causal).": (model.mask != np.tri(config.n_ctx, dtype=bool)).any(),
+        f"Its positions are {config.positions}; only learned ones, or none, can be expressed.": (
             config.positions not in ("learned", "none")
         ),
-        "GPT-2 has no smeared keys; this model does.": config.smeared_keys,
+        f"{family} has no smeared keys; this model does.": config.smeared_keys,
         "This model has a layer norm of its own.": config.normalization != "none",
         f"Its neurons are {config.activation}; only relu can be expressed.": (
             not config.attn_only and config.activation != "relu"
@@ -105,4 +109,4 @@ def _check_expressible(model: Transformer) -> None:
     }
     for reason, applies in reasons.items():
         if applies:
-            raise RaspLensError(f"The model cannot become a GPT-2. {reason}")
+            raise RaspLensError(f"The model cannot become a {family}. {reason}")

@@ -187,20 +187,28 @@ def test_random_programs_compile_to_what_they_mean(program, causal, optimize):
 
 
 @pytest.mark.slow
-def test_random_programs_are_the_same_as_stock_checkpoints():
-    """GPT-2 gives the answers on every input: they are checked before anything is written."""
+@pytest.mark.parametrize(("family", "bos"), [("gpt2", "auto"), ("llama", True)])
+def test_random_programs_are_the_same_as_stock_checkpoints(family, bos):
+    """The model gives the answers on every input: they are checked before anything is written."""
     inputs = []
 
     @settings(max_examples=60, derandomize=True, **RELAXED)
     @given(programs)
     def write(program):
         try:
-            compiled = compile_program(rasp.causal(program), [0, 1], 3, causal=True, partial="allow")
+            compiled = compile_program(
+                rasp.causal(program),
+                [0, 1],
+                3,
+                causal=True,
+                partial="allow",
+                bos=True if family == "llama" else "auto",
+            )
         except CompileError:
             return
         if any(value is not None for tokens in compiled.inputs for value in compiled.interpret(tokens)):
             with tempfile.TemporaryDirectory() as folder:
-                inputs.append(compiled.to_huggingface(Path(folder) / "it").inputs)
+                inputs.append(compiled.to_huggingface(Path(folder) / "it", family).inputs)
 
     write()
     assert len(inputs) > 30

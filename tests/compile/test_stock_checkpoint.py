@@ -6,19 +6,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2LMHeadModel
+from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2LMHeadModel, LlamaForCausalLM
 
 from rasplens.compile import compile_program, programs, rasp, stock_checkpoint
 from rasplens.compile.rasp.programs.catalogue import CATALOGUE
 from rasplens.errors import RaspLensError
 from rasplens.model import Transformer, disguise
 
+BOS = {"gpt2": "auto", "llama": True}
+"""A Llama counts positions from it."""
 
-def compiled(name):
+
+def compiled(name, **options):
     entry = CATALOGUE[name]
-    return compile_program(
-        rasp.causal(entry.build()), entry.vocab, entry.max_len, **{**dict(entry.options), "causal": True}
-    )
+    chosen = {**dict(entry.options), "causal": True, **options}
+    return compile_program(rasp.causal(entry.build()), entry.vocab, entry.max_len, **chosen)
 
 
 @pytest.fixture(scope="module")
@@ -76,10 +78,69 @@ def test_the_truth_stands_beside_it(induction):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CATALOGUE)
-def test_every_program_of_the_library_is_equal_on_every_input(name, tmp_path):
-    found = compiled(name).to_huggingface(tmp_path / name)
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_every_program_of_the_library_is_equal_on_every_input(name, family, tmp_path):
+    found = compiled(name, bos=BOS[family]).to_huggingface(tmp_path / name, family)
     assert found.inputs == found.total
     assert found.answers > 200
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory):
+    """Induction as transformers loads it."""
+    folder, model = tmp_path_factory.mktemp("checkpoints") / "llama", compiled("induction")
+    assert model.to_huggingface(folder, "llama").inputs == model.inputs.size
+    return model, AutoModelForCausalLM.from_pretrained(folder), folder
+
+
+def test_a_llama_counts_positions_in_a_layer_in_front(llama):
+    """From there on the first directions of the stream are those of the compiled model."""
+    model, stock, folder = llama
+    assert type(stock) is LlamaForCausalLM
+    assert stock.config.num_hidden_layers == model.transformer.config.n_layers + 1
+    ids = model.encode([list("abcab"), list("cacbb")])
+    _, cache = model.transformer.run_with_cache(ids)
+    with torch.no_grad():
+        states = stock(torch.as_tensor(ids), output_hidden_states=True).hidden_states
+    width = model.transformer.config.d_model
+    for layer in range(model.transformer.config.n_layers):
+        stream = cache[f"blocks.{layer}.hook_resid_pre"]
+        np.testing.assert_allclose(states[layer + 1][..., :width].numpy(), stream, atol=2e-3)
+    assert (
+        np.abs(states[0][..., :width].numpy() - cache["blocks.0.hook_resid_pre"]).max() > 0.5
+    )  # no positions yet
+    truth = json.loads((folder / stock_checkpoint.TRUTH).read_text())
+    assert truth["heads"] == {f"L{layer + 1}H{head}": name for (layer, head), name in model.heads.items()}
+    assert ["L1H0", "L2H0"] in truth["edges"]
+    assert "layer 0" in truth["positions"]
+    assert truth["variables"]["previous"]["written_at"] == "blocks.1.hook_resid_post"
+
+
+def test_its_rotary_positions_turn_nothing(llama):
+    """The positions that a Llama is told can be any, with the BOS in front: it counts them itself."""
+    model, stock, _ = llama
+    ids = torch.as_tensor(model.encode([list("abcab"), list("cacbb")]))
+    with torch.no_grad():
+        plain = stock(ids).logits
+        moved = stock(ids, position_ids=torch.arange(ids.shape[1])[None] * 3 + 11).logits
+    torch.testing.assert_close(plain, moved, atol=1e-2, rtol=1e-3)
+
+
+def test_a_llama_of_a_program_without_positions_has_as_many_layers(tmp_path):
+    model = compiled("histogram")
+    model.to_huggingface(tmp_path / "histogram", "llama")
+    stock = AutoModelForCausalLM.from_pretrained(tmp_path / "histogram")
+    assert stock.config.num_hidden_layers == model.transformer.config.n_layers
+    truth = json.loads((tmp_path / "histogram" / stock_checkpoint.TRUTH).read_text())
+    assert "positions" not in truth
+
+
+def test_what_is_no_llama_is_refused(tmp_path, unchecked):
+    with pytest.raises(RaspLensError, match="bos=True"):
+        compiled("pair_balance").to_huggingface(tmp_path / "it", "llama")
+    with pytest.raises(RaspLensError, match="family must be one of gpt2, llama; got 'mamba'"):
+        compiled("induction").to_huggingface(tmp_path / "it", "mamba")
+    assert not (tmp_path / "it").exists()
 
 
 def test_answers_that_are_numbers_are_tokens(tmp_path):
@@ -130,17 +191,20 @@ def test_what_is_there_stays(tmp_path):
         compiled("induction").to_huggingface(tmp_path / "nowhere" / "it")
 
 
-def test_answers_that_differ_are_refused_and_nothing_is_written(monkeypatch, tmp_path):
-    """The negative control: a GPT-2 whose first layer norm is off."""
+@pytest.mark.parametrize(
+    ("family", "norm"),
+    [("gpt2", "transformer.h.0.ln_1.weight"), ("llama", "model.layers.1.input_layernorm.weight")],
+)
+def test_answers_that_differ_are_refused_and_nothing_is_written(family, norm, monkeypatch, tmp_path):
+    """The negative control: a model with a norm that is off."""
     made = stock_checkpoint._model
 
-    def broken(fields, weights, model):
-        norm = "transformer.h.0.ln_1.weight"
-        return made(fields, {**weights, norm: 0 * weights[norm]}, model)
+    def broken(family, fields, weights, model):
+        return made(family, fields, {**weights, norm: 0 * weights[norm]}, model)
 
     monkeypatch.setattr(stock_checkpoint, "_model", broken)
     with pytest.raises(RaspLensError, match=r"single precision.*'induction'"):
-        compiled("induction").to_huggingface(tmp_path / "it")
+        compiled("induction").to_huggingface(tmp_path / "it", family)
     assert list(tmp_path.iterdir()) == []
 
 

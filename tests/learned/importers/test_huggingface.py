@@ -75,11 +75,12 @@ def test_it_can_be_compared(saved):
 
 
 @pytest.mark.slow
-def test_a_stock_checkpoint_of_a_program_implements_it_and_not_its_rival(tmp_path):
-    """From the weights of a GPT-2 with layer norm alone."""
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_a_stock_checkpoint_of_a_program_implements_it_and_not_its_rival(family, tmp_path):
+    """From the weights of a GPT-2 or a Llama alone, with their norms."""
     task = get_task("copy", n_letters=6, block=3, length=8)
     compiled = compile_for(task, "offset")
-    compiled.to_huggingface(tmp_path / "offset")
+    compiled.to_huggingface(tmp_path / "offset", family)
     bos = [len(task.vocab)] if compiled.has_bos else []
     vocabulary = token_vocabulary(task, {letter: i for i, letter in enumerate(task.vocab)}, prefix=bos)
     model = load_huggingface(tmp_path / "offset")
