@@ -33,7 +33,7 @@ SIZE = 900, 400
 """Of the picture, in pixels."""
 
 GRADIENTS = [
-    "eap", "eap-transformer-lens", "eap-ig-inputs", "eap-ig-activations", "gim", "relp", "atp-star", "ap-nodes",
+    "eap", "eap-transformer-lens", "eap-ig-inputs", "eap-ig-activations", "eap-gp", "gim", "relp", "atp-star", "ap-nodes",
     "ap-ig-nodes",
 ]  # fmt: skip
 """Methods that approximate patching by gradients."""

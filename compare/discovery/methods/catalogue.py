@@ -17,6 +17,7 @@ from rasplens.compare.discovery.methods.attribution import (
 )
 from rasplens.compare.discovery.methods.backward_rules import gim, relp
 from rasplens.compare.discovery.methods.controls import products_of_weights, random_edges
+from rasplens.compare.discovery.methods.grad_path import eap_gp
 from rasplens.compare.discovery.methods.patching import exact_edges, exact_nodes
 from rasplens.compare.discovery.methods.pruning import edge_pruning
 from rasplens.compare.discovery.methods.transformer_lens import eap_transformer_lens
@@ -36,6 +37,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "eap-transformer-lens": eap_transformer_lens,
         "eap-ig-inputs": eap_ig_inputs,
         "eap-ig-activations": eap_ig_activations,
+        "eap-gp": eap_gp,
         "gim": gim,
         "relp": relp,
         "atp-star": atp_star,
